@@ -1,7 +1,7 @@
 """The rooms of the package: how many modules and lines each has, what it imports, and what it is for.
 
 python -m tools.rooms [FOLDER]      of the package in this folder; another one to compare with
-python -m tools.rooms --markdown    the table in docs/design.md
+python -m tools.rooms --markdown    the table in docs/rooms.md
 """
 
 from __future__ import annotations
@@ -76,9 +76,14 @@ def markdown(found: list[Room]) -> str:
     return "\n".join(["| room | modules | lines | what it is for |", "|---|---:|---:|---|", *rows])
 
 
+def of_package() -> str:
+    """The table of the page about rooms."""
+    return markdown(rooms(PACKAGE))
+
+
 def main(arguments: list[str]) -> None:
     if arguments == ["--markdown"]:
-        print(markdown(rooms(PACKAGE)))
+        print(of_package())
     else:
         print(table(rooms(Path(arguments[0]).resolve() if arguments else PACKAGE)))
 

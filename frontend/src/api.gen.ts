@@ -483,10 +483,10 @@ export interface Clocks {
  * kind: in KIND_LABELS, label: what it is called. group, ranks, dtype: None where the trace does not say, and in the
  * row of what is too much for rows of its own. bytes: of all of a step, best_rate: the most bytes a second of one;
  * None where the bytes of one are not recorded.
- * running_ns: one of them runs, waits for other ranks included. exposed_ns: no computation runs beside them; wait_ns:
- * est. how much of that waits for other ranks, None without a GPU, where ranks share the processor;
- * compute_stream_ns: how much of it is on a stream that the model computes on; forward_ns: how much of it the model's
- * forward pass launched, as layers do that are split over ranks.
+ * running_ns: one of them runs, waits for other ranks included; longest_ns: the longest of all steps. exposed_ns: no
+ * computation runs beside them; wait_ns: est. how much of that waits for other ranks, None without a GPU, where ranks
+ * share the processor; compute_stream_ns: how much of it is on a stream that the model computes on; forward_ns: how
+ * much of it the model's forward pass launched, as layers do that are split over ranks.
  */
 export interface CollectiveRow {
   kind: string;
@@ -498,6 +498,7 @@ export interface CollectiveRow {
   bytes: number | null;
   best_rate: number | null;
   running_ns: number;
+  longest_ns: number;
   exposed_ns: number;
   wait_ns: number | null;
   compute_stream_ns: number;
@@ -2223,11 +2224,11 @@ export interface Obstacle {
 
 /**
  * What comes once, of one cause, over the span; ns. idle_ns: of total_ns the time in which the device is idle; all
- * of it without a device. The rest describes the longest one: op, in which it is, or None; name, of the longest call
- * in it, or its own; step and time range.
+ * of it without a device. The rest describes the longest one: op, in which it is, or None; name, of the call or range
+ * that takes longest in it; step and time range, and what of that comes once.
  */
 export interface OneTimeCost {
-  cause: "allocation" | "compilation" | "first_call" | "graph_capture" | "loading" | "set_up";
+  cause: "allocation" | "between_ops" | "compilation" | "first_call" | "graph_capture" | "loading" | "set_up";
   count: number;
   total_ns: number;
   idle_ns: number;
@@ -2236,6 +2237,7 @@ export interface OneTimeCost {
   worst_step: string;
   worst_start_ns: number;
   worst_end_ns: number;
+  worst_ns: number;
 }
 
 /** What the trace says of an op's inputs, as it writes it: '[[64,3,224,224],[64,3,7,7]]', '["float","float"]'. */
@@ -2524,7 +2526,7 @@ export interface Parts {
  * worst_*: the longest one.
  */
 export interface Pause {
-  cause: "garbage_collection" | "unexplained";
+  cause: "garbage_collection" | "interrupted" | "unexplained";
   sure: boolean;
   name: string | null;
   count: number;
@@ -3102,8 +3104,8 @@ export interface SearchPage {
 }
 
 /**
- * A part of the mean step as the view draws it; the segments sum to the mean step. works: the device works;
- * reasons: for which it is idle where it does not, as in IdleNs.
+ * A part of the mean step as the view draws it: of `Parts` or `IdleNs` one or several. The segments sum to the mean
+ * step. works: the device works; reasons: for which it is idle where it does not, as in IdleNs.
  */
 export interface Segment {
   id: string;

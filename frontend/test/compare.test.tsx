@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { SpanHead } from "../src/api.gen";
 import { scaleFor, share } from "../src/format";
 import { differing } from "../src/frame/comparison";
-import { differenceColumn } from "../src/views/compare/column";
+import { differenceColumn } from "../src/views/compare/compared_columns";
 import { differenceOf, differenceTitle, pairsOf, signed } from "../src/views/compare/difference";
 import { PartDifferences } from "../src/views/compare/parts";
 import { HEAD, TAB } from "./fixtures/pages";

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { tableData } from "../src/components/data_table";
 import { fileColumns, sorted } from "../src/components/table";
-import { columnsOf } from "../src/views/gpu/columns";
 import { Gpu } from "../src/views/gpu/gpu";
 import {
   GROUPINGS,
@@ -14,6 +13,7 @@ import {
   restOf,
   tableBy,
 } from "../src/views/gpu/groups";
+import { columnsOf } from "../src/views/gpu/kernel_columns";
 import { LaunchPicture } from "../src/views/gpu/launch_picture";
 import { rowsOf } from "../src/views/gpu/over_time";
 import { DETAIL, DEVICE, gpuPage, gpuTab, KERNELS, kernel, RESULT } from "./fixtures/gpu";

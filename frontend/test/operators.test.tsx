@@ -3,10 +3,10 @@ import { WHOLE_RECORDING } from "../src/address/selection";
 import type { ModuleRow, OperatorRow, OperatorsResult, PageOf, Unit } from "../src/api.gen";
 import { Middle } from "../src/components/middle";
 import { meaningsOf } from "../src/meanings";
-import { tensorText } from "../src/views/operators/columns";
+import { comparedModules, comparedOps } from "../src/views/operators/compared";
 import { linesOf, openAtFirst } from "../src/views/operators/module_lines";
+import { tensorText } from "../src/views/operators/op_columns";
 import { Operators } from "../src/views/operators/operators";
-import { comparedModules, comparedOps } from "../src/views/operators/other";
 import {
   groupingOf,
   groupingsOf,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { spread } from "../src/charts/lines/line_chart";
+import { withShortNames } from "../src/views/trends/asked";
 import { type Casting, castOf, ranked, worst } from "../src/views/trends/cast";
-import { withShortNames } from "../src/views/trends/part";
 import { bandOf, MANY_WORKERS, runsOf, stepValue, workersOf } from "../src/views/trends/runs";
 import { trendSpan, trendsPage } from "./fixtures/figures";
 import { CATALOGUE } from "./fixtures/meanings";

@@ -17,9 +17,9 @@ from tb_steptime.metrics.job.kind import job_kind
 from tb_steptime.metrics.replays.naming import graph_time
 from tb_steptime.metrics.roofline.utilization import HFU
 from tb_steptime.metrics.roofline.validated import validated_tensor_work, validated_traffic
-from tb_steptime.metrics.set_aside.before_recording import has_launches
 from tb_steptime.metrics.set_aside.costs import one_time_rows
 from tb_steptime.metrics.set_aside.ranges import set_aside
+from tb_steptime.metrics.steady.before_recording import has_launches
 from tb_steptime.text import Note, Quantity, count, fraction, ns, shortened, text
 from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.quality import recording_findings, unseen_device

@@ -118,7 +118,10 @@ def late_by_site(host: HostResult) -> dict[str, int]:
     """ns a step in which the device waits for a launch from each site, less what blocking calls and pauses cause."""
     late = {row.site: max(0, row.idle_ns.late_ns - row.bubble_ns) for row in host.sites}
     quiet = {row.site: min(late[row.site], row.idle_ns.nothing_recorded) for row in host.sites}
-    return _less(late, quiet, sum(pause.idle_ns for pause in host.pauses))
+    interrupted = sum(pause.idle_ns for pause in host.pauses if pause.cause == "interrupted")  # in ops and calls
+    late = _less(late, quiet, sum(pause.idle_ns for pause in host.pauses) - interrupted)
+    in_ops = {row.site: min(late[row.site], row.idle_ns.cpu_work + row.idle_ns.launch_latency) for row in host.sites}
+    return _less(late, in_ops, interrupted)
 
 
 def late_ns(host: HostResult, sites: Collection[str]) -> int:

@@ -21,7 +21,7 @@ def sentence_of_little(facts: Facts) -> Phrase:
             time=ns(facts.left_out_ns),
             recorded=ns(recorded_ns),
         )
-    longest_ns = costs[0].worst_end_ns - costs[0].worst_start_ns
+    longest_ns = costs[0].worst_ns
     words = "{time} of the recorded {recorded} come only once: {longest} in the first {name}, above all."
     if longest_ns > MOST * once_ns:
         words = "{time} of the recorded {recorded} come only once, in the first {name}."

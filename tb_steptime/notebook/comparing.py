@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from tb_steptime.comparison.comparison import compare as compare_sides
+from tb_steptime.comparison.predictions import Prediction
 from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.ingest.compared import WorkerOfRun, compared_side, names_of
 from tb_steptime.notebook.opening import open_path
@@ -19,7 +20,6 @@ from tb_steptime.tables.comparison import (
     CandidateReport,
     ChangeReport,
     KernelChangeReport,
-    PredictionReport,
     RowChangeReport,
     StepChangeReport,
     candidate_report,
@@ -96,7 +96,7 @@ class RunComparison:
     def predictions(self) -> Table:
         """Cards of the base that the candidate follows: what they promised and what came of it. Where the rest of it
         is, by part, is in `to_dict`."""
-        kinds = kinds_of(PredictionReport, leave_out=("residual",))
+        kinds = kinds_of(Prediction, leave_out=("residual",))
         rows = [[getattr(each, field) for field in kinds] for each in self._report.predictions]
         return Table("predictions", kinds, rows)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -18,6 +18,7 @@ from tb_steptime.text import Unit
 Value = str | int | float | bool | None
 _UNIT_WORDS = {Unit.TEXT: "", Unit.CODE: "", Unit.COUNT: "number"}
 R = TypeVar("R")
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 class Surface(enum.Flag):
@@ -139,11 +140,11 @@ class Table(Generic[R]):
         """A row of which only some columns are known, by id, such as that of all rows that are not shown."""
         return tuple(known.get(column.id) for column in self.on(surface))
 
-    def as_json(self, rows: Iterable[R]) -> Sequence[Any]:
-        """Rows for a JSON encoder; they stay what they are where every column is a field."""
-        if not self.derived:
-            return list(rows)
-        return [dict(zip(self.kinds(), self.whole_row(row), strict=True)) for row in rows]
+
+def report_of(kind: type[S], row: object, **computed: Any) -> S:
+    """A report with the fields of a row that have the same names, and those that are computed."""
+    kept = {name: getattr(row, name) for name in kind.__struct_fields__ if name not in computed}
+    return kind(**kept, **computed)
 
 
 def _fields(row: type) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from tb_steptime.comparison.comparison import Comparison
 from tb_steptime.comparison.gates import GateResult
 from tb_steptime.comparison.matching import MatchedBy
 from tb_steptime.comparison.predictions import Prediction
-from tb_steptime.comparison.row_changes import RowChange, TableId
+from tb_steptime.comparison.row_changes import TableId
 from tb_steptime.comparison.samples import Status
 from tb_steptime.comparison.sides import Side
 from tb_steptime.comparison.tables import table_of
@@ -21,6 +21,7 @@ from tb_steptime.comparison.waterfall import By, mean_step_ns
 from tb_steptime.ingest.compared import WorkerOfRun
 from tb_steptime.insights.wording.compare import comparison_headline, warning_texts
 from tb_steptime.ranks.scaling import Scaling
+from tb_steptime.tables.base import report_of
 from tb_steptime.tables.notes import ErrorReport, NoteReport, note_report
 from tb_steptime.text.printer import plain
 
@@ -107,27 +108,6 @@ class RowChangeReport(msgspec.Struct, frozen=True):
     status: Status
 
 
-class ResidualReport(msgspec.Struct, frozen=True):
-    """By how much a part of the step is longer than predicted."""
-
-    part: str
-    ns: int
-
-
-class PredictionReport(msgspec.Struct, frozen=True):
-    """A card of the base that the candidate follows. of: the part of the step whose change is measured, null: the whole
-    step; change: what shows that it was followed. residual: predicted less measured, by part."""
-
-    insight: str
-    change: ChangeId
-    of: str | None
-    predicted_ns: int
-    measured_ns: int
-    low: float | None
-    high: float | None
-    residual: list[ResidualReport]
-
-
 class CandidateReport(msgspec.Struct, frozen=True):
     """A candidate against the base. parts, and idle (with "busy"), each sum to the step on both sides; idle is null
     where one has no GPU. figures: by metric, those that a side has. text is the headline. changes: what the traces
@@ -149,7 +129,7 @@ class CandidateReport(msgspec.Struct, frozen=True):
     blocking: list[RowChangeReport]
     copies: list[RowChangeReport]
     changes: list[ChangeId]
-    predictions: list[PredictionReport]
+    predictions: list[Prediction]
     warnings: list[NoteReport]
     scaling: Scaling | None
 
@@ -181,18 +161,13 @@ def candidate_report(run: WorkerOfRun, comparison: Comparison, scaling: Scaling 
         parts=_changes(comparison, "part") or {},
         idle=_changes(comparison, "reason"),
         phases=_changes(comparison, "phase") or {},
-        figures={
-            each.metric: FigureChangeReport(
-                each.base, each.candidate, each.change, each.low, each.high, each.base_high, each.candidate_high
-            )
-            for each in comparison.figures
-        },
-        kernels=[_kernel(row) for row in table_of("kernels", comparison.tables).rows],
+        figures={each.metric: report_of(FigureChangeReport, each) for each in comparison.figures},
+        kernels=[report_of(KernelChangeReport, row) for row in table_of("kernels", comparison.tables).rows],
         ops=_rows(comparison, "ops"),
         blocking=_rows(comparison, "blocking"),
         copies=_rows(comparison, "copies"),
         changes=comparison.changes,
-        predictions=[_prediction(each) for each in comparison.predictions],
+        predictions=comparison.predictions,
         warnings=list(map(note_report, warning_texts(comparison))),
         scaling=scaling,
     )
@@ -206,57 +181,8 @@ def _changes(comparison: Comparison, by: By) -> dict[str, ChangeReport] | None:
     rows = next((each.rows for each in comparison.waterfalls if each.by == by), None)
     if rows is None:
         return None
-    return {row.id: ChangeReport(row.base_ns, row.candidate_ns, row.change_ns, row.low, row.high) for row in rows}
-
-
-def _kernel(row: RowChange) -> KernelChangeReport:
-    return KernelChangeReport(
-        base_name=row.base_name,
-        candidate_name=row.candidate_name,
-        op=row.op,
-        module=row.module,
-        matched_by=row.matched_by,
-        base_ns=row.base_ns,
-        candidate_ns=row.candidate_ns,
-        change_ns=row.change_ns,
-        base_calls=row.base_calls,
-        candidate_calls=row.candidate_calls,
-        low=row.low,
-        high=row.high,
-        status=row.status,
-    )
+    return {row.id: report_of(ChangeReport, row) for row in rows}
 
 
 def _rows(comparison: Comparison, of: TableId) -> list[RowChangeReport]:
-    return [
-        RowChangeReport(
-            base_name=row.base_name,
-            candidate_name=row.candidate_name,
-            op=row.op,
-            phase=row.phase,
-            source=row.source,
-            matched_by=row.matched_by,
-            base_ns=row.base_ns,
-            candidate_ns=row.candidate_ns,
-            change_ns=row.change_ns,
-            base_calls=row.base_calls,
-            candidate_calls=row.candidate_calls,
-            low=row.low,
-            high=row.high,
-            status=row.status,
-        )
-        for row in table_of(of, comparison.tables).rows
-    ]
-
-
-def _prediction(each: Prediction) -> PredictionReport:
-    return PredictionReport(
-        insight=each.insight,
-        change=each.change,
-        of=each.of,
-        predicted_ns=each.predicted_ns,
-        measured_ns=each.measured_ns,
-        low=each.low,
-        high=each.high,
-        residual=[ResidualReport(part.part, part.ns) for part in each.residual],
-    )
+    return [report_of(RowChangeReport, row) for row in table_of(of, comparison.tables).rows]

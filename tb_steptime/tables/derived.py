@@ -22,9 +22,10 @@ def _with_derived_columns() -> dict[type, Table[Any]]:
     return {table.row: table for table in (KERNELS, OPERATORS, BLOCKING) if table.derived}
 
 
-def with_derived(result: R) -> R:
-    """The same result for a JSON encoder: rows of a table with derived columns are dictionaries that hold them too."""
-    tables = _with_derived_columns()
+def with_derived(result: R, *further: Table[Any]) -> R:
+    """The same result for a JSON encoder: rows of a table with derived columns are dictionaries that hold them too.
+    further: tables that a command prints and the tab has not."""
+    tables = {**_with_derived_columns(), **{table.row: table for table in further if table.derived}}
     return cast(R, _walked(result, tables)) if tables else result
 
 

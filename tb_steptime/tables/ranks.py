@@ -1,79 +1,256 @@
-"""Figures of the tables of a job's ranks and collectives: the heads of their columns."""
+"""The tables of a job: its ranks, the collectives that are matched over them, and messages between two of them."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import msgspec
+
 from tb_steptime.metrics.base import Metric
+from tb_steptime.metrics.communication.kinds import KIND_LABELS
+from tb_steptime.ranks.result import JobCollective, JobRanks, MessagePair, Role
+from tb_steptime.tables.base import Column, Surface, Table, report_of
 from tb_steptime.text import Unit
 
-COLUMNS = (
-    # of a rank
-    Metric("rank_rank", "Rank", Unit.TEXT, "A process of the job, by its number."),
-    Metric("rank_host", "Host", Unit.TEXT, "The machine that it runs on, as the name of its file says it."),
-    Metric("rank_step_ns", "Step", Unit.NS, "The mean step of this rank.", short="Mean step"),
-    Metric(
-        "rank_own_ns", "Own time", Unit.NS,
-        "The mean step without the waits for other ranks that no computation hides.", colour="kernel",
-    ),
-    Metric(
-        "rank_wait_ns", "Waits for others", Unit.NS,
-        "Time in collectives until the last rank of the group has arrived, that no computation hides, a step.",
-        colour="comm",
-    ),
-    Metric(
-        "rank_caused_ns", "Makes others wait", Unit.NS,
-        "How long each of the others waits for this rank, a step: their waits that end when it arrives and that no "
-        "computation hides, as a mean over the other ranks and over the steps whose collectives are matched.",
-        colour="comm",
-    ),
-    Metric("rank_last", "Arrives last", Unit.FRACTION, "At how many of its collectives all others were there before."),
-    Metric("rank_why", "Why", Unit.TEXT, "What takes longer on this rank than on the median of the others."),
-    # of collectives over ranks
-    Metric("job_collective", "Collective", Unit.TEXT, "What the ranks exchange, held against each other over ranks."),
-    Metric("job_group", "For", Unit.TEXT, "What the process group exchanges for, as its collectives show it."),
-    Metric("job_ranks", "Ranks", Unit.COUNT, "Ranks of the group."),
-    Metric("job_bytes", "Size", Unit.BYTES, "Of one: the larger of what a rank sends and receives."),
-    Metric("job_count", "Calls", Unit.NUMBER, "On each rank."),
-    Metric(
-        "job_transfer_ns", "Transfer", Unit.NS,
-        "From the arrival of the last rank to the end, on each rank: the time that the exchange itself takes.",
-        colour="comm",
-    ),
-    Metric(
-        "job_wait_ns", "Wait", Unit.NS,
-        "From the arrival of a rank to that of the last one, mean of the ranks. A faster network does not shorten it.",
-        colour="comm",
-    ),
-    Metric(
-        "job_message_ns", "Time", Unit.NS,
-        "Of sends and receives on each rank, with the wait for the other side.",
-        colour="comm",
-    ),
-    Metric(
-        "job_pair_transfer_ns", "Transfer", Unit.NS,
-        "Of sends and the receives that take them, the shorter of both: from when both sides are ready.", colour="comm",
-    ),
-    Metric(
-        "job_sender_wait_ns", "Sender waits", Unit.NS,
-        "What a send takes longer than its receive: the other rank was not ready to receive.", colour="comm",
-    ),
-    Metric(
-        "job_receiver_wait_ns", "Receiver waits", Unit.NS,
-        "What a receive takes longer than its send: the other rank had nothing to send yet. In a pipeline it is the "
-        "time for which a stage has no input.", colour="comm",
-    ),
-    Metric("job_exposed", "Exposed", Unit.FRACTION, "How much of its time no computation runs beside."),
-    Metric(
-        "job_algorithm_rate", "Algorithm bandwidth", Unit.BYTES_PER_SECOND,
-        "Size / transfer time, of the median one.", short="Algorithm",
-    ),
-    Metric(
-        "job_bus_rate", "Bus bandwidth", Unit.BYTES_PER_SECOND,
-        "Algorithm bandwidth times what each link carries of the size, as nccl-tests define it: 2 (n-1)/n for an "
-        "all-reduce of n ranks. It can be held against the bandwidth of the link.", short="Bus",
-    ),
-    Metric(
-        "job_of_peak", "Of the link's peak", Unit.FRACTION,
-        "Bus bandwidth / the peak of the link that TB_STEPTIME_LINKS tells. Large messages reach 80 % to 95 % of it.",
-        short="Of peak",
+if TYPE_CHECKING:
+    from tb_steptime.ranks.step_waits import StepWaits
+
+_TAB, _TEXT = Surface.TAB, Surface.TEXT
+
+
+class RankReport(msgspec.Struct, frozen=True):
+    """One rank, ns a step. wait_ns: it waits for other ranks and no computation hides it. makes_others_wait_ns: what
+    each of the others so waits for it, as a mean; last_share: of its collectives, those at which it arrived last. All
+    three are null where nothing is matched. clock_offset_ns: to be added to its times; null where it is not known."""
+
+    rank: int
+    worker: str
+    host: str | None
+    steps: int
+    mean_step_ns: int
+    wait_ns: int | None
+    makes_others_wait_ns: int | None
+    last_share: float | None
+    clock_offset_ns: int | None
+
+
+class CollectiveReport(msgspec.Struct, frozen=True):
+    """Collectives of one kind, size, type and group, matched over the ranks. members: these, as groups of other ranks
+    may have the same name; count: a step; transfer_ns, wait_ns: a
+    step, mean of the ranks; exposed_share: of both, what no computation hides. Rates are bytes a second, as nccl-tests
+    define them; of_peak: bus_rate / the link's peak, null where TB_STEPTIME_LINKS does not tell it."""
+
+    kind: str
+    role: Role
+    group: str | None
+    ranks: int
+    members: list[int]
+    dtype: str | None
+    bytes: int | None
+    count: float
+    transfer_ns: int
+    wait_ns: int
+    exposed_share: float | None
+    algorithm_rate: float | None
+    bus_rate: float | None
+    of_peak: float | None
+
+
+class MessagesReport(msgspec.Struct, frozen=True):
+    """Sends of one size from rank source to rank target, each with the receive that takes it. All a step: count;
+    transfer_ns: the shorter of both sides; what it takes longer at one side is that side's wait."""
+
+    source: int
+    target: int
+    group: str | None
+    bytes: int | None
+    count: float
+    transfer_ns: int
+    sender_wait_ns: int
+    receiver_wait_ns: int
+
+
+def rank_reports(job: JobRanks, waits: StepWaits | None) -> list[RankReport]:
+    steps = job.matched_steps
+    caused = waits.caused_ns() if waits else [None] * len(job.ranks)
+    return [
+        report_of(
+            RankReport,
+            row,
+            wait_ns=row.exposed_wait_ns // steps if steps else None,
+            makes_others_wait_ns=caused_ns,
+            last_share=row.last / row.matched if row.matched else None,
+        )
+        for row, caused_ns in zip(job.ranks, caused, strict=True)
+    ]
+
+
+def collective_report(row: JobCollective, job: JobRanks) -> CollectiveReport:
+    steps = max(1, job.matched_steps)
+    return report_of(
+        CollectiveReport,
+        row,
+        count=row.count / steps,
+        transfer_ns=row.transfer_ns // steps // max(1, row.ranks),
+        wait_ns=row.wait_ns // steps // max(1, row.ranks),
+        exposed_share=row.exposed_ns / row.running_ns if row.running_ns else None,
+    )
+
+
+def messages_report(pair: MessagePair) -> MessagesReport:
+    return report_of(
+        MessagesReport,
+        pair,
+        count=pair.count / pair.steps,
+        transfer_ns=pair.transfer_ns // pair.steps,
+        sender_wait_ns=pair.sender_wait_ns // pair.steps,
+        receiver_wait_ns=pair.receiver_wait_ns // pair.steps,
+    )
+
+
+def _rank_words(row: RankReport) -> str:
+    return f"rank {row.rank}" + ("" if row.host is None else f" ({row.host})")
+
+
+def _role_words(row: CollectiveReport) -> str:
+    from tb_steptime.insights.wording.ranks import ROLE_LABELS  # `summarize` prints no roles and starts without it
+
+    return ROLE_LABELS[row.role]
+
+
+def _collective_words(row: CollectiveReport) -> str:
+    return ", ".join(filter(None, (KIND_LABELS.get(row.kind, row.kind), row.dtype)))
+
+
+RANKS: Table[RankReport] = Table(
+    "ranks",
+    "One row for each rank, per step.",
+    RankReport,
+    (
+        Column(
+            "rank", "Rank", Unit.TEXT, "A process of the job, by its number.",
+            on=_TAB | _TEXT, figure="rank_rank", names={_TEXT: "Rank"}, of=_rank_words,
+        ),
+        Column(
+            "host", "Host", Unit.TEXT, "The machine that it runs on, as the name of its file says it.",
+            on=_TAB, figure="rank_host",
+        ),
+        Column(
+            "mean_step_ns", "Step", Unit.NS, "The mean step of this rank.",
+            short="Mean step", on=_TAB | _TEXT, figure="rank_step_ns", names={_TEXT: "mean step"},
+        ),
+        Column(
+            "own_ns", "Own time", Unit.NS,
+            "The mean step without the waits for other ranks that no computation hides.",
+            colour="kernel", on=_TAB, figure="rank_own_ns",
+        ),
+        Column(
+            "wait_ns", "Waits for others", Unit.NS,
+            "Time in collectives until the last rank of the group has arrived, that no computation hides, a step.",
+            colour="comm", on=_TAB | _TEXT, figure="rank_wait_ns",
+        ),
+        Column(
+            "makes_others_wait_ns", "Makes others wait", Unit.NS,
+            "How long each of the others waits for this rank, a step: their waits that end when it arrives and that no "
+            "computation hides, as a mean over the other ranks and over the steps whose collectives are matched.",
+            colour="comm", on=_TAB | _TEXT, figure="rank_caused_ns",
+        ),
+        Column(
+            "last_share", "Arrives last", Unit.FRACTION, "At how many of its collectives all others were there before.",
+            on=_TAB | _TEXT, figure="rank_last",
+        ),
+        Column(
+            "why", "Why", Unit.TEXT, "What takes longer on this rank than on the median of the others.",
+            on=_TAB, figure="rank_why",
+        ),
     ),
 )  # fmt: skip
+
+COLLECTIVES: Table[CollectiveReport] = Table(
+    "collectives of a job",
+    "One row for collectives of one kind, size, type and group, per step.",
+    CollectiveReport,
+    (
+        Column(
+            "collective", "Collective", Unit.TEXT, "What the ranks exchange, held against each other over ranks.",
+            on=_TAB | _TEXT, figure="job_collective", names={_TEXT: "Collective"}, of=_collective_words,
+        ),
+        Column(
+            "role", "For", Unit.TEXT, "What the process group exchanges for, as its collectives show it.",
+            on=_TAB | _TEXT, figure="job_group", names={_TEXT: "for"}, of=_role_words,
+        ),
+        Column("ranks", "Ranks", Unit.COUNT, "Ranks of the group.", on=_TAB | _TEXT, figure="job_ranks"),
+        Column(
+            "bytes", "Size", Unit.BYTES, "Of one: the larger of what a rank sends and receives.",
+            on=_TAB | _TEXT, figure="job_bytes",
+        ),
+        Column("count", "Calls", Unit.NUMBER, "On each rank.", on=_TAB | _TEXT, figure="job_count"),
+        Column(
+            "transfer_ns", "Transfer", Unit.NS,
+            "From the arrival of the last rank to the end, on each rank: the time that the exchange itself takes.",
+            colour="comm", on=_TAB | _TEXT, figure="job_transfer_ns",
+        ),
+        Column(
+            "wait_ns", "Wait", Unit.NS,
+            "From the arrival of a rank to that of the last one, mean of the ranks. A faster network does not shorten "
+            "it.",
+            colour="comm", on=_TAB | _TEXT, figure="job_wait_ns",
+        ),
+        Column(
+            "message_ns", "Time", Unit.NS,
+            "Of sends and receives on each rank, with the wait for the other side.",
+            colour="comm", on=_TAB, figure="job_message_ns",
+        ),
+        Column(
+            "exposed_share", "Exposed", Unit.FRACTION, "How much of its time no computation runs beside.",
+            on=_TAB | _TEXT, figure="job_exposed",
+        ),
+        Column(
+            "algorithm_rate", "Algorithm bandwidth", Unit.BYTES_PER_SECOND,
+            "Size / transfer time, of the median one.", short="Algorithm", on=_TAB, figure="job_algorithm_rate",
+        ),
+        Column(
+            "bus_rate", "Bus bandwidth", Unit.BYTES_PER_SECOND,
+            "Algorithm bandwidth times what each link carries of the size, as nccl-tests define it: 2 (n-1)/n for an "
+            "all-reduce of n ranks. It can be held against the bandwidth of the link.",
+            short="Bus", on=_TAB | _TEXT, figure="job_bus_rate", names={_TEXT: "bus"},
+        ),
+        Column(
+            "of_peak", "Of the link's peak", Unit.FRACTION,
+            "Bus bandwidth / the peak of the link that TB_STEPTIME_LINKS tells. Large messages reach 80 % to 95 % of "
+            "it.",
+            short="Of peak", on=_TAB | _TEXT, figure="job_of_peak", names={_TEXT: "of peak"},
+        ),
+    ),
+)  # fmt: skip
+
+MESSAGES: Table[MessagesReport] = Table(
+    "messages",
+    "One row for sends of one size from a rank to another, per step.",
+    MessagesReport,
+    (
+        Column(
+            "pair", "Messages", Unit.TEXT, "Who sends to whom.", on=_TEXT, names={_TEXT: "Messages"},
+            of=lambda row: f"rank {row.source} to {row.target}",
+        ),
+        Column("bytes", "Size", Unit.BYTES, "Of one.", on=_TEXT),
+        Column("count", "Calls", Unit.NUMBER, "Sends of a step.", on=_TEXT),
+        Column(
+            "transfer_ns", "Transfer", Unit.NS,
+            "Of sends and the receives that take them, the shorter of both: from when both sides are ready.",
+            colour="comm", on=_TAB | _TEXT, figure="job_pair_transfer_ns",
+        ),
+        Column(
+            "sender_wait_ns", "Sender waits", Unit.NS,
+            "What a send takes longer than its receive: the other rank was not ready to receive.",
+            colour="comm", on=_TAB | _TEXT, figure="job_sender_wait_ns",
+        ),
+        Column(
+            "receiver_wait_ns", "Receiver waits", Unit.NS,
+            "What a receive takes longer than its send: the other rank had nothing to send yet. In a pipeline it is "
+            "the time for which a stage has no input.", colour="comm", on=_TAB | _TEXT, figure="job_receiver_wait_ns",
+        ),
+    ),
+)  # fmt: skip
+
+COLUMNS: tuple[Metric, ...] = (*RANKS.heads, *COLLECTIVES.heads, *MESSAGES.heads)

@@ -8,7 +8,9 @@ from __future__ import annotations
 import msgspec
 
 from tb_steptime.insights.base import Confidence, Severity
+from tb_steptime.metrics.host.cpu_ops import CpuOpRow
 from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job.execution import ExecutionId
 from tb_steptime.metrics.job.machine import DeviceKind, Ranks, Vendor
 from tb_steptime.metrics.job.purpose import Purpose
@@ -26,39 +28,12 @@ class LoadingNs(msgspec.Struct, frozen=True):
     hidden: int | None = None
 
 
-class IdleReport(msgspec.Struct, frozen=True):
-    """Why a device is idle, ns.
-
-    collective_wait: the next work is a collective. unrecorded_work: the device must be busy with what the trace does
-    not show. unknown: the launch is not recorded; tail: nothing follows in this recording. The last four are in the
-    step and in no verdict, mean or gain: before_recording, the device runs work that was launched before it; once, the
-    host does what comes once; after_recording, the recording ends before the next work; profiler, the profiler works.
-    """
-
-    data_loading: int
-    blocking_call: int
-    allocator: int
-    cpu_work: int
-    nothing_recorded: int
-    launch_latency: int
-    queued: int
-    collective_wait: int
-    dependency: int
-    unrecorded_work: int
-    unknown: int
-    tail: int
-    before_recording: int
-    once: int
-    after_recording: int
-    profiler: int
-
-
 class StepDeviceReport(msgspec.Struct, frozen=True):
     """A device within a step: gpu_busy_ns and the reasons in idle_ns sum to the step."""
 
     device: int
     gpu_busy_ns: int
-    idle_ns: IdleReport
+    idle_ns: IdleNs
 
 
 class StepReport(msgspec.Struct, frozen=True):
@@ -165,17 +140,6 @@ class JobReport(msgspec.Struct, frozen=True):
     world_size: int | None
     text: str
     evidence: list[str]
-
-
-class CpuOpReport(msgspec.Struct, frozen=True):
-    """An op on the CPU, per step: self_ns is its time without the ops inside it, dtype that of its first input;
-    allocated_bytes: by itself on the CPU, null where memory was not recorded."""
-
-    op: str
-    calls: float
-    self_ns: int
-    dtype: str | None
-    allocated_bytes: float | None
 
 
 class PhaseReport(msgspec.Struct, frozen=True):
@@ -304,7 +268,7 @@ class SpanReport(msgspec.Struct, frozen=True):
     blocking_calls: list[BlockingCallReport]
     queue_depth: QueueDepthReport
     data_loading: DataLoadingReport
-    cpu_ops: list[CpuOpReport]
+    cpu_ops: list[CpuOpRow]
     memory: list[MemoryReport] | None
     insights: list[InsightReport]
     notes: list[NoteReport]

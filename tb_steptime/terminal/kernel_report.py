@@ -16,11 +16,11 @@ from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.metrics.kernels.table import NO_LINE_WORDS, NO_MODULE_WORDS, By, KernelGroup, kernel_table
-from tb_steptime.tables.base import Column, Surface, Value
+from tb_steptime.tables.base import Surface
 from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.tables.notes import ErrorReport
-from tb_steptime.text import Quantity, Unit
-from tb_steptime.text.printer import GAP, UNKNOWN, count, percent_exact, plain, printable, quantity
+from tb_steptime.terminal.rows import text_cell
+from tb_steptime.text.printer import GAP, count, plain, printable
 from tb_steptime.trace.model import Trace
 
 #: Rows of the table; what is beyond them is one line.
@@ -113,20 +113,14 @@ def _name(row: KernelGroup, by: By, width: int) -> str:
 
 
 def _cells(row: KernelGroup) -> list[str]:
-    return [_cell(column, column.value(row), UNKNOWN) for column in KERNELS.on(Surface.TEXT)]
+    return [text_cell(column, column.value(row)) for column in KERNELS.on(Surface.TEXT)]
 
 
 def _more(rows: list[KernelGroup]) -> list[str]:
     launches, total = sum(row.count for row in rows), sum(row.total_ns for row in rows)
     share = sum(row.share for row in rows)
     known = {"count": launches, "total_ns": total, "mean_ns": total / launches, "share": share}
-    return [_cell(column, known.get(column.id), "") for column in KERNELS.on(Surface.TEXT)]
-
-
-def _cell(column: Column[KernelGroup], value: Value, missing: str) -> str:
-    if isinstance(value, (int, float)):
-        return percent_exact(value) if column.unit is Unit.FRACTION else quantity(Quantity(value, column.unit))
-    return missing if value is None else value
+    return [text_cell(column, known.get(column.id), "") for column in KERNELS.on(Surface.TEXT)]
 
 
 def _shortened(name: str, width: int) -> str:

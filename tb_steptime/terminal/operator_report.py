@@ -8,8 +8,8 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, cast
 
 import msgspec
 
@@ -22,7 +22,9 @@ from tb_steptime.metrics.operators.op_costs import outside_ops
 from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.metrics.operators.outside_modules import OutsideModules, outside_modules
 from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tables
+from tb_steptime.tables.base import Table, report_of
 from tb_steptime.tables.notes import ErrorReport
+from tb_steptime.tables.operators import OPERATORS
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import as_one_step
 
@@ -67,6 +69,10 @@ class OperatorReportRow(msgspec.Struct, frozen=True):
     unknown_ns: int | None
     allocated_bytes: int | None
     allocated_self_bytes: int | None
+
+
+#: The table of ops with the rows of this report: what is declared beyond their fields is printed, too.
+OPERATOR_LINES = cast(Table[OperatorReportRow], replace(OPERATORS, row=OperatorReportRow))  # type: ignore[arg-type]
 
 
 class ModuleReport(msgspec.Struct, frozen=True):
@@ -152,27 +158,8 @@ def span_operators(found: FoundSpan, trace: Trace, choice: OperatorChoice) -> Sp
 
 
 def _operator(row: OperatorRow, by: By) -> OperatorReportRow:
-    return OperatorReportRow(
-        name=row.name,
-        shape=row.key if by == "shape" else None,
-        stack=row.key if by == "stack" else None,
-        module=row.key if by == "module" else None,
-        line=row.key if by == "line" else None,
-        phase=row.key if by == "phase" else None,
-        calls=row.calls,
-        host_total_ns=row.host_total_ns,
-        host_self_ns=row.host_self_ns,
-        runtime_ns=row.runtime_ns,
-        device_total_ns=row.device_total_ns,
-        device_self_ns=row.device_self_ns,
-        launches=row.launches,
-        idle_ns=row.idle_ns,
-        kernel_ns=row.kernel_ns,
-        tensor_core_ns=row.tensor_ns,
-        unknown_ns=row.unknown_ns,
-        allocated_bytes=row.allocated_bytes,
-        allocated_self_bytes=row.allocated_self_bytes,
-    )
+    keys = {each: row.key if each == by else None for each in ("shape", "stack", "module", "line", "phase")}
+    return report_of(OperatorReportRow, row, **keys, tensor_core_ns=row.tensor_ns)
 
 
 def _tree(rows: Sequence[ModuleRow]) -> list[ModuleReport]:
@@ -180,38 +167,17 @@ def _tree(rows: Sequence[ModuleRow]) -> list[ModuleReport]:
     outermost: list[ModuleReport] = []
     made: list[ModuleReport] = []
     for row, path in zip(rows, paths_of_rows(rows), strict=True):
-        made.append(_module(row, path))
+        made.append(report_of(ModuleReport, row, path=path, children=[]))
         (made[row.parent].children if row.parent >= 0 else outermost).append(made[-1])
     return outermost
 
 
-def _module(row: ModuleRow, path: list[str]) -> ModuleReport:
-    return ModuleReport(
-        name=row.name,
-        path=path,
-        occurrences=row.occurrences,
-        host_total_ns=row.host_total_ns,
-        host_self_ns=row.host_self_ns,
-        python_ns=row.python_ns,
-        backward_host_ns=row.backward_host_ns,
-        device_total_ns=row.device_total_ns,
-        device_self_ns=row.device_self_ns,
-        backward_device_ns=row.backward_device_ns,
-        launches=row.launches,
-        idle_ns=row.idle_ns,
-        allocated_bytes=row.allocated_bytes,
-        allocated_self_bytes=row.allocated_self_bytes,
-        backward_allocated_bytes=row.backward_allocated_bytes,
-        children=[],
-    )
-
-
 def csv_lines(spans: Iterator[SpanOperators]) -> Iterator[str]:
     """A head, then a line for each op of each span, without line ends. What cannot be measured is empty."""
-    yield _csv_line(("run", "worker", "span", "trace", *OperatorReportRow.__struct_fields__))
+    yield _csv_line(("run", "worker", "span", "trace", *OPERATOR_LINES.kinds()))
     for span in spans:
         for row in span.operators:
-            yield _csv_line((span.run, span.worker, span.span, span.trace, *msgspec.structs.astuple(row)))
+            yield _csv_line((span.run, span.worker, span.span, span.trace, *OPERATOR_LINES.whole_row(row)))
 
 
 def _csv_line(values: Sequence[object]) -> str:

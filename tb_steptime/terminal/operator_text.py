@@ -14,14 +14,16 @@ from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.metrics.operators.module_tree import ModuleRow, depths_of, each_ns, module_rows
 from tb_steptime.metrics.operators.modules import find_modules
+from tb_steptime.tables.base import Surface
 from tb_steptime.terminal.operator_report import (
+    OPERATOR_LINES,
     OperatorChoice,
     OperatorReportRow,
     SpanOperators,
     span_operators,
     windowed,
 )
-from tb_steptime.terminal.rows import shortened
+from tb_steptime.terminal.rows import shortened, text_cell
 from tb_steptime.text.printer import GAP, UNKNOWN, count, duration, nbytes, printable
 from tb_steptime.trace.model import Trace
 
@@ -31,8 +33,9 @@ TABLE_ROWS = 40
 MIN_NAME_WIDTH = 24
 INDENT = "  "
 
-_HEADS = ["calls", "host total", "host self", "runtime", "device total", "device self", "launches", "GPU idle",
-          "allocated"]  # fmt: skip
+_COLUMNS = OPERATOR_LINES.on(Surface.TEXT)
+#: What nothing is known of where graphs alone run an op.
+_ON_HOST = {"calls", "host_total_ns", "host_self_ns", "runtime_ns"}
 _MODULE_HEADS = ["calls", "each", "slowest", "host total", "host self", "device total", "device self",
                  "host backward", "device backward", "allocated", "allocated backward"]  # fmt: skip
 
@@ -56,9 +59,11 @@ def operator_text(span: SpanOperators, width: int) -> str:
         return f"{head}\n\nNo CPU ops are recorded.".replace(GAP, " ")
     cells = [_cells(row) for row in shown]
     if more:
-        cells.append([count(sum(row.calls for row in more)), "", duration(sum(row.host_self_ns for row in more))])
+        sums = {id: sum(getattr(row, id) for row in more) for id in ("calls", "host_self_ns")}
+        cells.append([text_cell(column, sums.get(column.id), "") for column in _COLUMNS])
     names = ["Op", *map(_name, shown), *([f"{count(len(more))} more"] if more else [])]
-    return "\n".join([head, "", *_lines(names, _HEADS, cells, width)]).replace(GAP, " ")
+    heads = [column.name(Surface.TEXT) for column in _COLUMNS]
+    return "\n".join([head, "", *_lines(names, heads, cells, width)]).replace(GAP, " ")
 
 
 def module_lines(rows: Sequence[ModuleRow], width: int) -> list[str]:
@@ -99,13 +104,8 @@ def _module_cells(row: ModuleRow) -> list[str]:
 
 def _lines(names: Sequence[str], heads: list[str], cells: list[list[str]], width: int) -> Iterator[str]:
     """The first of the names is the head of their column. Columns in which nothing is measured are left out."""
-    measured = [
-        any(row[place : place + 1] not in ([], [""], [UNKNOWN]) for row in cells) for place in range(len(heads))
-    ]
-    padded = [
-        [cell for cell, wanted in zip(row, measured, strict=True) if wanted]
-        for row in (heads, *([*row, *[""] * (len(heads) - len(row))] for row in cells))
-    ]
+    measured = [any(row[place] not in ("", UNKNOWN) for row in cells) for place in range(len(heads))]
+    padded = [[cell for cell, wanted in zip(row, measured, strict=True) if wanted] for row in (heads, *cells)]
     widths = [max(map(len, column)) for column in zip(*padded, strict=True)]
     left = max(MIN_NAME_WIDTH, width - sum(widths) - 2 * len(widths))
     shown = [printable(shortened(name, left)) for name in names]
@@ -127,13 +127,8 @@ def _name(row: OperatorReportRow) -> str:
 
 
 def _cells(row: OperatorReportRow) -> list[str]:
-    on_host: tuple[int | None, ...] = (row.host_total_ns, row.host_self_ns, row.runtime_ns)
-    calls = count(row.calls)
-    if _runs_in_graphs(row):
-        on_host, calls = (None, None, None), UNKNOWN
-    times = (*on_host, row.device_total_ns, row.device_self_ns)
-    launches = UNKNOWN if row.launches is None else count(row.launches)
-    return [calls, *map(_time, times), launches, _time(row.idle_ns), _bytes(row.allocated_bytes)]
+    unknown = _ON_HOST if _runs_in_graphs(row) else set[str]()
+    return [text_cell(column, None if column.id in unknown else column.value(row)) for column in _COLUMNS]
 
 
 def _time(ns: int | None) -> str:

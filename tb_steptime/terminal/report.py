@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.memory import DeviceMemory, MemoryResult
@@ -21,14 +19,13 @@ from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.steps.sites import PhaseRow
+from tb_steptime.tables.base import report_of
 from tb_steptime.tables.notes import note_report
 from tb_steptime.terminal.contract import (
     BlockingCallReport,
-    CpuOpReport,
     DataLoadingReport,
     DeviceReport,
     FindingReport,
-    IdleReport,
     InsightReport,
     JobReport,
     LoadingNs,
@@ -74,10 +71,7 @@ def span_report(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) 
         blocking_calls=[_blocking_call(row) for row in host.blocking],
         queue_depth=_queue_depth(host),
         data_loading=_data_loading(loading),
-        cpu_ops=[
-            CpuOpReport(row.op, row.calls, row.self_ns, row.dtype, row.allocated_bytes)
-            for row in (host.cpu.ops if host.cpu else [])
-        ],
+        cpu_ops=host.cpu.ops if host.cpu else [],
         memory=_memory(measured.result("memory", MemoryResult)),
         insights=[insight_report(insight) for insight in judgement.insights],
         notes=[note_report(worded(note)) for note in (*facts.notes, *loading.recorder_notes)],
@@ -116,19 +110,10 @@ def finding_reports(overview: OverviewResult) -> list[FindingReport]:
 def _steps(overview: OverviewResult, loading: DataLoadingResult, host: HostResult) -> list[StepReport]:
     loader = {row.name: row for row in loading.steps}
     return [
-        StepReport(
-            name=row.name,
-            start_ns=row.start_ns,
-            duration_ns=row.duration_ns,
-            host_ns=row.host_ns,
-            parts_ns=row.parts_ns,
+        report_of(
+            StepReport,
+            row,
             data_loading_ns=_loading(loader.get(row.name)),
-            gpu_busy_ns=row.gpu_busy_ns,
-            slow=row.slow,
-            before_recording_ns=row.before_recording_ns,
-            once_ns=row.once_ns,
-            after_recording_ns=row.after_recording_ns,
-            profiler_ns=row.profiler_ns,
             devices=[_in_step(each.device, each.busy_ns[i], each.steps[i]) for each in host.devices],
         )
         for i, row in enumerate(overview.steps)
@@ -160,7 +145,7 @@ def _mean_of(values: list[int]) -> int:
 
 
 def _in_step(device: int, busy_ns: int, idle: IdleNs) -> StepDeviceReport:
-    return StepDeviceReport(device, busy_ns, msgspec.convert(msgspec.structs.asdict(idle), IdleReport))
+    return StepDeviceReport(device, busy_ns, idle)
 
 
 def _job(job: JobKind, words: JobText) -> JobReport:
@@ -175,15 +160,11 @@ def _verdict(verdict: Verdict) -> VerdictReport:
 
 
 def _phase(row: PhaseRow) -> PhaseReport:
-    return PhaseReport(
-        row.phase, row.host_ns, row.device_ns, row.idle_ns.total_ns, row.run_ahead_p50_ns, row.starved_share, row.bound
-    )
+    return report_of(PhaseReport, row, idle_ns=row.idle_ns.total_ns)
 
 
 def _blocking_call(row: BlockingRow) -> BlockingCallReport:
-    return BlockingCallReport(
-        row.op, row.outer_op, row.phase, row.call, row.source, row.count, row.blocked_ns, row.bubble_ns
-    )
+    return report_of(BlockingCallReport, row)
 
 
 def _queue_depth(host: HostResult) -> QueueDepthReport:
@@ -251,15 +232,7 @@ def _devices(overview: OverviewResult, tensor_cores: TensorCoresResult) -> list[
 
 
 def _device(figures: DeviceFigures, split: DeviceSplit | None) -> DeviceReport:
-    return DeviceReport(
-        device=figures.device,
-        name=figures.name,
-        utilization=figures.utilization,
-        est_sm_efficiency=figures.est_sm_efficiency,
-        est_achieved_occupancy=figures.est_achieved_occupancy,
-        kineto_achieved_occupancy=figures.kineto_achieved_occupancy,
-        tensor_core=_tensor_core(split) if split else None,
-    )
+    return report_of(DeviceReport, figures, tensor_core=_tensor_core(split) if split else None)
 
 
 def _tensor_core(split: DeviceSplit) -> TensorCoreReport:
@@ -272,16 +245,11 @@ def _tensor_core(split: DeviceSplit) -> TensorCoreReport:
 
 def insight_report(insight: Insight) -> InsightReport:
     why = why_lowered(insight)
-    return InsightReport(
-        id=insight.id,
-        severity=insight.severity,
+    return report_of(
+        InsightReport,
+        insight,
         text=_advice(insight),
-        gain_ns=insight.gain_ns,
-        confidence=insight.confidence,
-        gain_fraction=insight.gain_fraction,
-        later_ns=insight.later_ns,
         why_confidence=plain(insight.why_confidence),
-        lowered_from=insight.lowered_from,
         why_lowered=plain(why) if why else None,
     )
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from tb_steptime.text.printer import UNKNOWN, duration, percent_exact
+from tb_steptime.tables.base import Column, Value
+from tb_steptime.text import Quantity, Unit
+from tb_steptime.text.printer import UNKNOWN, duration, percent_exact, printable, quantity
 
 _BAR_CELLS = 30
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -35,3 +38,10 @@ def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 def shortened(name: str, width: int) -> str:
     return name if len(name) <= width else f"{name[: width - 1]}…"
+
+
+def text_cell(column: Column[Any], value: Value, missing: str = UNKNOWN) -> str:
+    """A value of a declared table as the terminal shows it; missing: where there is none."""
+    if isinstance(value, (int, float)):
+        return percent_exact(value) if column.unit is Unit.FRACTION else quantity(Quantity(value, column.unit))
+    return missing if value is None else printable(value)

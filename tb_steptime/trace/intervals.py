@@ -103,15 +103,19 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
 
     def covered_before(self, instants: Int64) -> Int64:
         """Covered time before each instant, in ns; its differences are exact overlaps with any windows."""
-        if not len(self):
-            return np.zeros(len(instants), np.int64)
-        row = np.searchsorted(self.start, instants, side="right") - 1
-        covered, end = np.cumsum(self.end - self.start)[row], self.end[row]
-        return np.where(row < 0, 0, covered - np.maximum(end - instants, 0))
+        return self._before(instants, np.cumsum(self.end - self.start))
 
     def overlap_ns(self, start: Int64, end: Int64) -> Int64:
         """Covered time within each window [start[i], end[i]); windows may overlap."""
-        return self.covered_before(end) - self.covered_before(start)
+        covered = np.cumsum(self.end - self.start)
+        return self._before(end, covered) - self._before(start, covered)
+
+    def _before(self, instants: Int64, covered: Int64) -> Int64:
+        """covered: time up to the end of each interval."""
+        if not len(self):
+            return np.zeros(len(instants), np.int64)
+        row = np.searchsorted(self.start, instants, side="right") - 1
+        return np.where(row < 0, 0, covered[row] - np.maximum(self.end[row] - instants, 0))
 
 
 def partition(window: Intervals, layers: Iterable[Intervals]) -> list[Intervals]:

@@ -35,8 +35,13 @@ def test_no_module_is_long() -> None:
     assert {path: count for path, count in lines.items() if count > MOST_LINES} == {}
 
 
+def test_the_design_notes_are_a_guide() -> None:
+    """What concerns one room alone stands in its docstring."""
+    assert (PROJECT / "docs" / "design.md").read_text().count("\n") <= 250
+
+
 def test_the_design_notes_show_every_room() -> None:
-    """Counts change with every commit; which rooms there are does not."""
+    """Counts change with every commit, so the page about rooms is made of the rooms; which there are does not."""
     structure = (PROJECT / "docs" / "design.md").read_text().partition("## Structure")[2].partition("\n## ")[0]
     names = {room.name.rpartition("/")[2] for room in ROOMS} - {""}
     assert {name for name in names if not re.search(rf"\b{name}\b", structure)} == set()

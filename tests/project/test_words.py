@@ -12,7 +12,7 @@ from tools.words import words
 
 SECTIONS = dict(words())
 
-#: Words of the past, and of nobody's field. See the glossary in `docs/design.md`.
+#: Words of the past, and of nobody's field.
 AVOIDED = re.compile(
     r"\b(deeds?|anew|held up|holds? (the|a) \w+ up|told (of|by|from)|untold|looks?|looked|taking turns|take turns|"
     r"in turns|rhythm|in store|the making|stretch(es)?|pieces of work|stands? still|waits left out)\b",

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from tools import rooms
 from tools.docs import figures, python_api, terminal
 from tools.docs.cards import cards
 
@@ -38,6 +39,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "export tables": terminal.export_tables,
     "mcp json": terminal.mcp_schema,
     "notebook tables": python_api.tables,
+    "rooms": rooms.of_package,
 }
 
 MARKER = re.compile(r"^<!-- generated: (.+) -->$", re.MULTILINE)

@@ -111,11 +111,15 @@ def _definitions() -> dict[str, str]:
     return found
 
 
+#: What gathers the figures of others.
+_GATHERED = {"tb_steptime.metrics.catalogue", "tb_steptime.tables.heads"}
+
+
 def _modules() -> Iterator[str]:
     """Metrics first: a column of a table that is a figure too is defined there."""
     for package in (tb_steptime.metrics, tb_steptime.tables):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if not module.ispkg and module.name != "tb_steptime.metrics.catalogue":
+            if not module.ispkg and module.name not in _GATHERED:
                 yield module.name
 
 
@@ -123,7 +127,9 @@ def _made_by(name: str) -> Iterator[Metric]:
     """The metrics in what the module assigns, and not in what it imports."""
     module = importlib.import_module(name)
     for node in ast.parse(inspect.getsource(module)).body:
-        for target in node.targets if isinstance(node, ast.Assign) else []:
+        if not isinstance(node, ast.Assign | ast.AnnAssign):
+            continue
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             if isinstance(target, ast.Name):
                 yield from _metrics_in(getattr(module, target.id))
 

@@ -6,7 +6,7 @@ interface Chip {
   meaning?: string;
 }
 
-interface ChipsProps {
+export interface ChipsProps {
   /** What is chosen, for a screen reader. */
   label: string;
   /** The same, to be seen. */

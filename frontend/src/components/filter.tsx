@@ -1,6 +1,7 @@
 /** A field that narrows the rows of a table, and how many are left. */
 
 import { count } from "../format";
+import { Chips, type ChipsProps } from "./chips";
 
 interface FilterProps {
   /** What is looked through: "Filter by kernel, op, module or line". */
@@ -32,6 +33,22 @@ export function Filter({ label, placeholder, typed, change, shown, all, folded =
     </>
   );
 }
+
+interface GroupedFilterProps {
+  groups: ChipsProps;
+  /** Null: the rows are too few for one. */
+  filter: FilterProps | null;
+}
+
+/** How the rows of a table are grouped, and the field that narrows them. */
+export const GroupedFilter = ({ groups, filter }: GroupedFilterProps) => (
+  <>
+    <div class="groupings">
+      <Chips {...groups} />
+    </div>
+    {filter && <Filter {...filter} />}
+  </>
+);
 
 interface UnmatchedProps extends Pick<FilterProps, "typed" | "change"> {
   /** "No call" */

@@ -18,7 +18,7 @@ import { summaryMarkdown } from "../views/markdown";
 import type { Tab } from "../views/props";
 import { Bar } from "./bar";
 import { Content } from "./content";
-import { useFirstPart } from "./part";
+import { useFirstPart } from "./lazy_views";
 import { CONTENT, SkipLink } from "./top";
 
 interface AppProps {

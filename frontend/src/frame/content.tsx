@@ -12,11 +12,11 @@ import { Boundary, Gone } from "../states/states";
 import { VIEWS } from "../views";
 import { focusRun, namedRuns } from "../views/choices";
 import type { RanksViewProps, SpanViewProps, Tab, TrendsViewProps } from "../views/props";
-import { trendsPart, withShortNames } from "../views/trends/part";
+import { trendsPart, withShortNames } from "../views/trends/asked";
 import { type Comparison, ComparisonBar } from "./comparison";
+import { useOtherParts, usePart, withPart } from "./lazy_views";
 import { type AnsweredProps, aboutOf, NotReady } from "./not_ready";
 import { PairContent, usePair } from "./pair";
-import { useOtherParts, usePart, withPart } from "./part";
 import { CONTENT, PrintedFoot, simulatedRuns, Top } from "./top";
 import { ViewList } from "./views";
 

@@ -85,7 +85,9 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
     return (
       <>
         <NotReady view="compare" asked={asked} selection={waits} tab={tab} again={again} />
-        <View {...shown} pair={null} />
+        <AboutContext.Provider value={aboutRuns("compare", chainRuns(tab).runs, tab)}>
+          <View {...shown} pair={null} />
+        </AboutContext.Provider>
       </>
     );
   const names = namesApart(chosen, other);

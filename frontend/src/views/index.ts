@@ -6,8 +6,8 @@
  */
 
 import type { ViewId } from "../api.gen";
+import { here, later } from "./lazy";
 import { Overview } from "./overview/overview";
-import { here, later } from "./part";
 import type { View } from "./props";
 
 export const VIEWS: { readonly [V in ViewId]: View<V> } = {

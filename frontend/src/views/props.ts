@@ -23,7 +23,7 @@ import type {
 import type { Meanings } from "../meanings";
 import type { Client } from "../server/client";
 import type { Asked } from "../server/use_answer";
-import type { Part } from "./part";
+import type { Part } from "./lazy";
 
 export type EventSource = Pick<
   Client,

@@ -2,9 +2,9 @@
 
 import { act, screen } from "@testing-library/preact";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { MISSING } from "../../src/frame/part";
+import { MISSING } from "../../src/frame/lazy_views";
 import { VIEWS } from "../../src/views";
-import { later } from "../../src/views/part";
+import { later } from "../../src/views/lazy";
 import { openTab, press } from "./fake_server";
 
 beforeEach(() => {

@@ -64,10 +64,10 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     kind: in KIND_LABELS, label: what it is called. group, ranks, dtype: None where the trace does not say, and in the
     row of what is too much for rows of its own. bytes: of all of a step, best_rate: the most bytes a second of one;
     None where the bytes of one are not recorded.
-    running_ns: one of them runs, waits for other ranks included. exposed_ns: no computation runs beside them; wait_ns:
-    est. how much of that waits for other ranks, None without a GPU, where ranks share the processor;
-    compute_stream_ns: how much of it is on a stream that the model computes on; forward_ns: how much of it the model's
-    forward pass launched, as layers do that are split over ranks.
+    running_ns: one of them runs, waits for other ranks included; longest_ns: the longest of all steps. exposed_ns: no
+    computation runs beside them; wait_ns: est. how much of that waits for other ranks, None without a GPU, where ranks
+    share the processor; compute_stream_ns: how much of it is on a stream that the model computes on; forward_ns: how
+    much of it the model's forward pass launched, as layers do that are split over ranks.
     """
 
     kind: str
@@ -79,6 +79,7 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     bytes: int | None
     best_rate: float | None
     running_ns: int
+    longest_ns: int
     exposed_ns: int
     wait_ns: int | None
     compute_stream_ns: int
@@ -212,6 +213,7 @@ def _row(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, mine: I
         bytes=int(size.sum()) // steps if known else None,
         best_rate=_best_rate(found, mine) if known else None,
         running_ns=running.total_ns // steps,
+        longest_ns=int((found.end - found.start)[mine].max()),
         exposed_ns=exposed_ns,
         wait_ns=int(wait[mine].sum()) // steps if has_device_activity(trace) else None,
         compute_stream_ns=int(shown.exposed_ns[mine[shown.on_compute_stream[mine]]].sum()) // steps,

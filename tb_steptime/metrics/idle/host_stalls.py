@@ -1,6 +1,7 @@
-"""Rare long pauses of the host that no op explains: garbage collection, and unexplained ones.
+"""Rare long pauses of the host that no op explains: garbage collection, interrupted calls, and unexplained ones.
 
 thread   --op--[garbage collection]--op--      what the trace names comes first (trace/stops.py)
+         [op, 20 ms; others 20 us ]--op--      then ops and calls that are interrupted, far longer than all like them
          --op--                     --op--     then nothing at all, in a few steps only
 device   kkkk                         kk
 idle         iiiiiiiiiiiiiiiiiiiiii            what of the stop the device spends idle
@@ -21,22 +22,29 @@ import numpy as np
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.gaps import find_gaps, idle_outside_loader
 from tb_steptime.metrics.idle.reasons import REASONS
+from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.steady.excess import ExcessKind
+from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.steps import Step, find_steps
 from tb_steptime.trace.stops import garbage_collections
-from tb_steptime.trace.table import Int64, distinct_in
+from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
 #: What makes the host pause, as it is called.
-PauseCause = Literal["garbage_collection", "unexplained"]
+PauseCause = Literal["garbage_collection", "interrupted", "unexplained"]
 
 CAUSE_WORDS: dict[PauseCause, str] = {
     "garbage_collection": "Garbage collection",
+    "interrupted": "Interrupted op or call",
     "unexplained": "No cause recorded",
 }
 
 #: Python between two ops takes microseconds; a training loop that reads a file or prints takes less than this.
 UNEXPLAINED_NS = 2_000_000
+#: An op or a call that takes microseconds, and is interrupted for so long, did not run meanwhile.
+INTERRUPTED_NS = 1_000_000
 #: What happens in more than this share of the steps is the program's habit and not a pause of it.
 RARE_FRACTION = 0.25
 #: With fewer steps it is not known what is rare.
@@ -102,7 +110,18 @@ def _own_stops(trace: Trace, device: int) -> Iterator[tuple[_Stops, Intervals]]:
 def _stops(trace: Trace, device: int) -> Iterator[_Stops]:
     rows = garbage_collections(trace)
     yield _Stops("garbage_collection", True, trace.events.start_ns[rows], trace.events.ends(rows), rows)
+    yield _interrupted(trace)
     yield _Stops("unexplained", False, *_unexplained(trace, device), None, UNEXPLAINED_NS)
+
+
+def _interrupted(trace: Trace) -> _Stops:
+    """What ops and calls of threads that train take beyond all like them. What comes between ops is no part of them:
+    that is Python, which may have had something to do."""
+    found = find_excess(trace).of(ExcessKind.INTERRUPTED).on(*training_threads(trace), *autograd_threads(trace))
+    kind = np.where(found.event >= 0, trace.events.kind[found.event], -1)
+    found = found.where((found.dur_ns >= INTERRUPTED_NS) & is_in(kind, (Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)))
+    found = found.where(is_in(found.event, allocation_retries(trace).rows, invert=True))  # these have their own card
+    return _Stops("interrupted", False, found.start_ns, found.end_ns, found.event.astype(np.int64))
 
 
 def _pause(trace: Trace, stops: _Stops, own: Intervals, idle: Intervals) -> Pause:

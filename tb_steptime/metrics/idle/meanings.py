@@ -35,7 +35,7 @@ IDLE_MEANINGS = (
             "The GPU runs work that was launched before the recording began. Not counted in verdicts and gains.",
             "other", True),
     _reason("once", "Once", "The host compiles, loads or sets up what later steps have. Not counted in verdicts and "
-            "gains.", "runtime", True),
+            "gains.", "other", True),
     _reason("after_recording", "After recording",
             "The recording ends before the GPU's next work. Not counted in verdicts and gains.", "other", True),
     _reason("profiler", "Profiler",

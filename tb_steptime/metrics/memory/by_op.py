@@ -73,7 +73,7 @@ class _During(NamedTuple):
     """What the allocator said on a thread while each of its ops was open: from the first of `rows` to the one before
     past.
 
-    op            int32, places among all ops
+    op            int32, places among all ops of those in which it said anything
     rows          int64, of the memory table, in time order
     first, past   int32, of each op places in `rows`
     """
@@ -92,7 +92,8 @@ def _during_ops(trace: Trace) -> tuple[_During, ...]:
     for thread in distinct_in(table.thread).tolist():
         rows, of = np.flatnonzero(table.thread == thread), lane(trace, op_rows, thread)
         first, past = (np.searchsorted(table.ts.take(rows), edge).astype(np.int32) for edge in (of.start, of.end))
-        found.append(_During(np.flatnonzero(on == thread).astype(np.int32), rows, first, past))
+        some, op = np.flatnonzero(first < past), np.flatnonzero(on == thread).astype(np.int32)
+        found.append(_During(op.take(some), rows, first.take(some), past.take(some)))
     return tuple(found)
 
 

@@ -1,8 +1,8 @@
-"""What happens once in a job and not in every step: compiling, capturing, setting up, loading, first memory.
+"""What happens once in a job and not in every step, by cause and by the op or call in which it is.
 
-host    [ compile ]   [addmm, the first: 981 ms ]  [load k]     disjoint: the first of these causes has an instant
+host    [ compile ]   [addmm, the first: 981 ms ]  [load k]     the excess of threads that train, of kind `ONCE`
 device                                        kkkk        kkkk
-idle    iiiiiiiiiii   iiiiiiiiiiiiiiiiiiiiiiii    iiiiiiii      what of them leaves the device idle
+idle    iiiiiiiiiii   iiiiiiiiiiiiiiiiiiiiiiii    iiiiiiii      what of it leaves the device idle
 """
 
 from __future__ import annotations
@@ -14,44 +14,49 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
-from tb_steptime.metrics.set_aside.compilation import capture_intervals, captures, compilations
-from tb_steptime.metrics.set_aside.first_calls import first_calls
-from tb_steptime.metrics.set_aside.loading import loading_rows
-from tb_steptime.metrics.set_aside.start_up import set_up_calls, starts_up
+from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.steady.excess import Excess, ExcessKind
+from tb_steptime.metrics.steady.find import find_excess
+from tb_steptime.metrics.steady.first_use import capture_intervals, compilations
 from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.quality.memory_calls import allocation_retries
+from tb_steptime.trace.ops import op_at
 from tb_steptime.trace.shared import shared
+from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.stops import loading_calls
+from tb_steptime.trace.table import Bool, Int64, Kind, is_in
 
 #: What makes a cost come once, in the order in which one instant is charged.
-OneTimeCause = Literal["compilation", "graph_capture", "first_call", "set_up", "loading", "allocation"]
-
-#: With fewer steps it is not known whether memory that is allocated in the first is allocated in each.
-LEAST_STEPS = 3
+OneTimeCause = Literal["compilation", "graph_capture", "loading", "allocation", "set_up", "first_call", "between_ops"]
 
 
 class OneTime(msgspec.Struct, frozen=True, eq=False):
-    """Costs of one cause. rows: of the event table; when: the time that they take, of which no other cause has any."""
+    """Costs of one cause, within the steps. excess: where they are; row: of each the op that it is in, or the call or
+    range where no op is around, or -1 between ops; when: the time that they take, of which no other cause has any."""
 
     cause: OneTimeCause
-    rows: Int64
+    excess: Excess
+    row: Int64
     when: Intervals
 
 
 @shared
 def one_time_costs(trace: Trace) -> tuple[OneTime, ...]:
     """Of every cause that has any, within the steps. The loader's waits are none of them."""
-    steps = find_steps(trace)
+    steps, found = find_steps(trace), find_excess(trace).of(ExcessKind.ONCE)
+    found = found.on(*training_threads(trace), *autograd_threads(trace))
     rest = Intervals.union(steps.start_ns, steps.end_ns) - loader_intervals(trace)
-    costs = []
-    for cause, rows, when in _found(trace):
-        own = rest & when
-        if len(own):
-            costs.append(OneTime(cause, rows, own))
-            rest = rest - own
+    row, costs, left = _rows(trace, found), [], np.ones(len(found), bool)
+    for cause, mine in _causes(trace, found, row):
+        some = found.where(mine & left)
+        when = some.intervals() & rest
+        if len(when):
+            costs.append(OneTime(cause, some, row[mine & left], when))
+            rest = rest - when
+        left &= ~mine
     return tuple(costs)
 
 
@@ -64,27 +69,40 @@ def once(trace: Trace) -> Intervals:
 _SIDES = ("start", "end")
 
 
-def _found(trace: Trace) -> Iterator[tuple[OneTimeCause, Int64, Intervals]]:
-    yield "compilation", *_of(trace, compilations(trace))
-    yield "graph_capture", captures(trace), capture_intervals(trace)
-    yield "first_call", *_of(trace, first_calls(trace))
-    yield "set_up", *_of(trace, set_up_calls(trace))
-    yield "loading", *_of(trace, loading_rows(trace))
-    yield "allocation", *_of(trace, _first_memory(trace))
+def _rows(trace: Trace, found: Excess) -> Int64:
+    """The innermost op that each is in; or the call or the user's range; -1 between ops."""
+    events, event = trace.events, found.event.astype(np.int64)
+    inside = (event >= 0) & (events.start_ns[event] <= found.start_ns) & (found.end_ns <= events.ends(event))
+    inside &= is_in(event, step_marks(trace), invert=True)
+    row = np.full(len(event), -1, np.int64)
+    op = op_at(trace, event[inside])
+    row[inside] = np.where(op >= 0, op, event[inside])
+    return row
 
 
-def _of(trace: Trace, rows: Int64) -> tuple[Int64, Intervals]:
-    return rows, Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
+def _causes(trace: Trace, found: Excess, row: Int64) -> Iterator[tuple[OneTimeCause, Bool]]:
+    """Which of the costs each cause has, in the order in which they are charged."""
+    events, calls = trace.events, blocking_calls(trace)
+    compiled = compilations(trace)
+    compiling = Intervals.union(events.start_ns[compiled], events.ends(compiled))
+    yield "compilation", _within(compiling, found)
+    yield "graph_capture", _within(capture_intervals(trace), found)
+    yield "loading", is_in(found.event, np.concatenate((loading_calls(trace), _launches(trace))))
+    yield "allocation", is_in(found.event, calls.row[calls.kind == Blocks.ALLOCATOR])
+    kind = np.where(found.event >= 0, events.kind[found.event], -1)
+    yield "set_up", is_in(kind, (Kind.RUNTIME, Kind.DRIVER))
+    yield "first_call", row >= 0
+    yield "between_ops", row < 0
 
 
-def _first_memory(trace: Trace) -> Int64:
-    """Calls for memory, where all are in the first of several steps, or the process begins in the recording: later
-    steps find theirs in the cache of the allocator."""
-    calls, steps = blocking_calls(trace), find_steps(trace)
-    rows: Int64 = calls.row[calls.kind == Blocks.ALLOCATOR]
-    again = allocation_retries(trace).rows  # that memory ran short may happen in any step
-    rows = rows[np.isin(rows, again, invert=True)] if len(again) else rows
-    if starts_up(trace) and len(steps.steps) == 1:
-        return rows
-    first = trace.events.start_ns[rows] < steps.end_ns[0]
-    return rows if len(steps.steps) >= LEAST_STEPS and first.all() else rows[:0]
+def _launches(trace: Trace) -> Int64:
+    """Calls that launch kernels: the first one of a kernel loads it."""
+    launches = find_launches(trace)
+    launched = (launches.call >= 0) & (trace.events.kind[launches.activity] == Kind.KERNEL)
+    calls: Int64 = launches.call[launched].astype(np.int64)
+    return calls
+
+
+def _within(when: Intervals, found: Excess) -> Bool:
+    within: Bool = 2 * when.overlap_ns(found.start_ns, found.end_ns) > found.dur_ns
+    return within

@@ -11,10 +11,10 @@ from __future__ import annotations
 import msgspec
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals
-from tb_steptime.metrics.set_aside.after_recording import after_recording
-from tb_steptime.metrics.set_aside.before_recording import before_recording
 from tb_steptime.metrics.set_aside.one_time import once
-from tb_steptime.metrics.set_aside.profiler_time import profiler_time
+from tb_steptime.metrics.steady.after_recording import after_recording
+from tb_steptime.metrics.steady.before_recording import before_recording
+from tb_steptime.metrics.steady.host import profiler_intervals
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
@@ -46,7 +46,7 @@ def set_aside(trace: Trace, device: int | None) -> SetAside:
         return SetAside(Intervals.empty(), once(trace), Intervals.empty(), Intervals.empty())
     before = before_recording(trace, device)
     after = after_recording(trace, device) - loader_intervals(trace) - before
-    own = profiler_time(trace) - busy_intervals(trace, device) - loader_intervals(trace) - before
+    own = profiler_intervals(trace) - busy_intervals(trace, device) - loader_intervals(trace) - before
     free = once(trace) - busy_intervals(trace, device) - own
     return SetAside(before, free - before - after, after - own, own)
 

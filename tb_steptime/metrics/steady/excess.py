@@ -17,11 +17,28 @@ from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, is_in
 
 
 class ExcessKind(enum.IntEnum):
-    """Why a call took longer than its site does."""
+    """Why a call took longer than its site does.
 
-    ONCE = 0  # the first calls of a site, or work that comes with a first use
-    INTERRUPTED = 1  # one call among equal ones
-    PROFILER = 2  # the profiler's own work
+    ONCE         The first calls of a site, or work that the recording names as that of a first use.
+                 Alike: real work of other sizes, so calls whose work depends on data are compared only where shapes
+                 are recorded or another step shows the same place; clocks that warm up, which stay below two times.
+    INTERRUPTED  One call among equal ones, not the first.
+                 Alike: the healthy noise of a host, which stays below three times the steady duration or 50 us; sites
+                 with two habits, of which one is not rare; kernels that share the device with others.
+    PROFILER     The profiler's own work, by its rows. Alike: the loading of code, which has such rows and is the job's.
+    PERIODIC     Every k-th call of a site, three times at least. Alike: sites that alternate between two sizes.
+    EDGE         The device runs work from before the recording, or has none because the recording ends.
+                 Alike: a device that is idle at the end of every step.
+    UNKNOWN      Far longer than calls that are alike, and nothing shows that its work is the same.
+                 Alike: everything above, and real work: conclusions do not leave this out.
+    """
+
+    ONCE = 0
+    INTERRUPTED = 1
+    PROFILER = 2
+    PERIODIC = 3
+    EDGE = 4
+    UNKNOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +72,10 @@ class Excess:
     def on(self, *tracks: int) -> Excess:
         """The excess of these tracks alone."""
         return self.where(is_in(self.track, tracks))
+
+    def of(self, *kinds: ExcessKind) -> Excess:
+        """The excess of these kinds alone."""
+        return self.where(is_in(self.kind, kinds))
 
     def intervals(self, *kinds: ExcessKind) -> Intervals:
         """When there is excess of these kinds, or of any if none is given, on any track."""

@@ -1,8 +1,8 @@
 """The steady duration of each call, from the calls of its site, and which calls are far longer.
 
-A call is compared with the calls of its exact site; with too few of those, of sites that are alike. A call that is as
-long at the same place of another step is real work: twenty convolutions without recorded shapes are one site, and
-their longest one is not too long.
+A call is compared with the calls of its exact site; with too few of those, of sites that are alike, if what it does
+does not depend on its data. A call that is as long at the same place of another step is real work: twenty convolutions
+without recorded shapes are one site, and their longest one is not too long.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.steady.sites import mixed
+from tb_steptime.metrics.steady.excess import ExcessKind
+from tb_steptime.metrics.steady.likeness import Likeness, mixed
 from tb_steptime.trace.groups import numbered
-from tb_steptime.trace.table import Bool, Float64, Int64
+from tb_steptime.trace.table import Bool, Float64, Int64, UInt8
 
 #: Calls of an exact site, and of a less exact one, that are enough to compare with.
 FEWEST, FEWEST_ALIKE = 2, 4
@@ -23,48 +24,114 @@ TIMES_FIRST, TIMES_LATER, TIMES_ALIKE = 2, 3, 10
 LEAST_FIRST_NS, LEAST_LATER_NS, LEAST_ALIKE_NS = 10_000, 50_000, 500_000
 #: A long call lies so many times as far above the steady one as nine tenths of the calls do.
 TIMES_SPREAD = 5
+#: A first call that is so many times as long as the longest of several later ones is no larger piece of the same work.
+TIMES_SURE, FEWEST_SURE = 20, 3
 #: What more than this share of the calls do is the habit of the site.
 RARE_FRACTION = 0.1
+#: So many long calls at equal distances are no chance; sites that alternate between two sizes have distances of two.
+REGULAR, LEAST_PERIOD = 3, 3
+#: A site may need so many first calls: a JIT compiles in the second one, a benchmark of algorithms ends with the third.
+FIRST_CALLS = 3
 
 
 class Judged(NamedTuple):
-    """For each call its excess, ns, 0 for none; and its place among the calls of its site in time order."""
+    """For each call its excess, ns, 0 for none; and why, an `ExcessKind`."""
 
     excess_ns: Int64
-    rank: Int64
+    kind: UInt8
 
 
-def judge(length: Int64, step: Int64, sites: list[Int64]) -> Judged:
+def judge(length: Int64, step: Int64, sites: list[Int64], like: Likeness | None = None, first_step: int = 0) -> Judged:
     """Compare calls with those of their sites.
 
     length: of each call without waits, ns; step: number of the step that it is in; sites: numbers of the sites of each
-    call, the most exact first. Calls are in time order within each site.
+    call, the most exact first; like: fixed for all if it is not given. Calls are in time order within each site. The
+    step of number `first_step` is taken for the first one, those before it for the last ones, which only a test wants.
     """
+    fixed, shaped = like if like is not None else (np.ones(len(length), bool), np.zeros(len(length), bool))
+    turn = np.argsort((step - first_step) % max(int(step.max(initial=0)) + 1, 1), kind="stable")
+    back = np.argsort(turn, kind="stable")
+    like = Likeness(fixed[turn], shaped[turn])
+    found = _judged(length[turn], step[turn], [site[turn] for site in sites], like)
+    return Judged(found.excess_ns[back], found.kind[back])
+
+
+def _judged(length: Int64, step: Int64, sites: list[Int64], like: Likeness) -> Judged:
     usual, spread, count, rank = _centres(length, sites[0])
     alike = np.zeros(len(length), bool)
     for site in sites[1:]:
-        few = count < np.where(alike, FEWEST_ALIKE, FEWEST)
+        few = like.fixed & (count < np.where(alike, FEWEST_ALIKE, FEWEST))
         if not few.any():
             break
         alike |= few
-        new_usual, new_spread, new_count, _ = _centres(length, site)
+        new_usual, new_spread, new_count, new_rank = _centres(length, site)
         usual, spread = np.where(few, new_usual, usual), np.where(few, new_spread, spread)
-        count = np.where(few, new_count, count)
+        count, rank = np.where(few, new_count, count), np.where(few, new_rank, rank)
     enough = count >= np.where(alike, FEWEST_ALIKE, FEWEST)
     at_place = _at_place(length, step, sites[0])
     usual = np.where(np.isnan(at_place), usual, np.maximum(usual, at_place))
     excess = length - usual
     first = rank == 0
-    times = np.where(alike, TIMES_ALIKE, np.where(first, TIMES_FIRST, TIMES_LATER))
-    least = np.where(alike, LEAST_ALIKE_NS, np.where(first, LEAST_FIRST_NS, LEAST_LATER_NS))
-    long = enough & (length >= times * usual) & (excess >= least) & (excess >= TIMES_SPREAD * spread)
-    return Judged(np.where(long & _is_rare(long, sites[0]), np.rint(excess), 0).astype(np.int64), rank)
+    sure = like.fixed | like.shaped | ~np.isnan(at_place)
+    sure |= first & (count >= FEWEST_SURE) & ~alike & (length >= TIMES_SURE * _longest_later(length, rank, sites[0]))
+    far = alike | ~sure
+    times = np.where(far, TIMES_ALIKE, np.where(first, TIMES_FIRST, TIMES_LATER))
+    least = np.where(far, LEAST_ALIKE_NS, np.where(first, LEAST_FIRST_NS, LEAST_LATER_NS))
+    tall = enough & (length >= times * usual) & (excess >= least)
+    long = tall & (excess >= TIMES_SPREAD * spread)
+    begins = _is_first(long, rank, sites[0])
+    places = _at_places(step, sites[0])
+    usually = np.zeros(len(length), bool)
+    for group in (sites[0], places, *sites[1:2]):
+        usually |= _is_habit(length, long, begins, group)
+    regular = tall & _is_regular(tall, places)
+    kind = np.where(begins, ExcessKind.ONCE, ExcessKind.INTERRUPTED)
+    kind = np.where(regular, ExcessKind.PERIODIC, np.where(sure, kind, ExcessKind.UNKNOWN))
+    counts = regular | (long & ~usually)
+    return Judged(np.where(counts, np.rint(excess), 0).astype(np.int64), kind.astype(np.uint8))
 
 
-def _is_rare(long: Bool, site: Int64) -> Bool:
-    calls, longs = np.bincount(site), np.bincount(site, long)
-    rare: Bool = longs <= np.maximum(1, RARE_FRACTION * calls)
-    return rare[site]
+def _is_habit(length: Int64, long: Bool, begins: Bool, site: Int64) -> Bool:
+    """Which calls are of sites of whose later calls too many are long, half as long as this one at least."""
+    order = np.lexsort((np.where(begins, 0, length), site))
+    ranked, count = np.where(begins, 0, length)[order], np.bincount(site)
+    most = np.maximum(1, RARE_FRACTION * (count - np.bincount(site, begins))).astype(np.int64)
+    past = np.cumsum(count)
+    place = np.maximum(past - 1 - most, past - count)
+    next_longest = np.where(count > most, ranked[place], 0)
+    usual: Bool = long & (2 * next_longest[site] >= length)
+    return usual
+
+
+def _is_first(long: Bool, rank: Int64, site: Int64) -> Bool:
+    """Which calls are the first of their site, or follow first calls that are long, at most a third of all."""
+    short = np.full(int(site.max(initial=-1)) + 1, FIRST_CALLS, np.int64)
+    np.minimum.at(short, site[~long], rank[~long])
+    short = np.minimum(short, np.maximum(np.bincount(site, minlength=len(short)) // 3, 1))
+    begins: Bool = long & (rank < short[site])
+    return begins
+
+
+def _longest_later(length: Int64, rank: Int64, site: Int64) -> Int64:
+    """The longest of the calls after the first one of the site of each call, ns."""
+    longest = np.zeros(int(site.max(initial=-1)) + 1, np.int64)
+    later = rank > 0
+    np.maximum.at(longest, site[later], length[later])
+    return longest[site]
+
+
+def _is_regular(long: Bool, site: Int64) -> Bool:
+    """Which calls are of sites whose long calls come at equal distances, often enough."""
+    regular = np.zeros(int(site.max(initial=-1)) + 1, bool)
+    order = np.argsort(site, kind="stable")
+    place = np.empty(len(site), np.int64)
+    place[order] = np.arange(len(site))
+    rows = np.sort(place[long])
+    here = site[order][rows]
+    for each in np.flatnonzero(np.bincount(here) >= REGULAR).tolist():
+        apart = np.diff(rows[here == each])
+        regular[each] = apart[0] >= LEAST_PERIOD and (apart == apart[0]).all()
+    return regular[site]
 
 
 def _centres(length: Int64, site: Int64) -> tuple[Float64, Float64, Int64, Int64]:
@@ -83,10 +150,20 @@ def _centres(length: Int64, site: Int64) -> tuple[Float64, Float64, Int64, Int64
 
 def _at_place(length: Int64, step: Int64, site: Int64) -> Float64:
     """The least length of the calls at this place of a site in the other steps, ns; NaN where there is no other."""
+    if not len(step) or step.min() == step.max():
+        return np.full(len(length), np.nan)
+    usual, _, calls, _ = _centres(length, _at_places(step, site))
+    return np.where(calls >= 2, usual, np.nan)
+
+
+def _at_places(step: Int64, site: Int64) -> Int64:
+    """A number of the site of each call and of its place among the site's calls in its step; in a recording of one step
+    of the site alone."""
     in_step = numbered(mixed(site, step))
+    if not len(step) or step.min() == step.max():
+        return site
     order = np.argsort(in_step, kind="stable")
     count = np.bincount(in_step)
     place = np.empty(len(site), np.int64)
     place[order] = np.arange(len(site)) - np.repeat(np.cumsum(count) - count, count)
-    usual, _, calls, _ = _centres(length, numbered(mixed(site, place)))
-    return np.where(calls >= 2, usual, np.nan)
+    return numbered(mixed(site, place))

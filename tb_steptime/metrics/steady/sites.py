@@ -8,31 +8,86 @@ name     the same name
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from tb_steptime.metrics.steady.likeness import Likeness, mixed
 from tb_steptime.metrics.steady.stretches import HostEvents, Stretches
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import numbered
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import DEVICE_KINDS, Int32, Int64, Kind, distinct_in
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in
 
 #: Users number their ranges: "step 5", "ProfilerStep#5".
 _NUMBER = expression(r"\d+")
 
+#: Ops that only describe or allocate: how long they take does not depend on the data.
+_DESCRIBES = expression(
+    r"aten::(empty|empty_like|empty_strided|new_empty(_strided)?|view|view_as|_unsafe_view|_reshape_alias|reshape|expand"
+    r"|expand_as|t|transpose|permute|as_strided|detach_?|alias|slice|select|split(_with_sizes)?|chunk|unbind|narrow"
+    r"|squeeze|unsqueeze|flatten|result_type|set_|resize_|record_stream)|detach_?"
+)
 
-def stretch_sites(trace: Trace, host: HostEvents, stretches: Stretches) -> list[Int64]:
-    """For each stretch the numbers of its sites: exact, path, alike, name."""
+
+class HostSites(NamedTuple):
+    """Numbers of the sites of some calls, the most exact first, and what may be concluded from calls that are alike."""
+
+    sites: list[Int64]
+    like: Likeness
+
+
+def stretch_sites(trace: Trace, host: HostEvents, stretches: Stretches) -> HostSites:
+    """For each stretch its sites: exact, path, alike and, of stretches that are whole events, name. Other stretches of
+    one name are parts of it that have nothing in common."""
+    name, path, exact = _numbers(trace, host)
+    inside = stretches.inside
+    before, after = _at(name, stretches.before), _at(name, stretches.after)
+    whole = (inside >= 0) & (stretches.before < 0) & (stretches.after < 0)
+    alone = -2 - np.arange(len(stretches))
+    sites = [numbered(mixed(_at(column, inside), before, after)) for column in (exact, path, name)]
+    sites.append(numbered(np.where(whole, _at(name, inside), alone)))
+    fixed, shaped = is_fixed(trace, host), _has_shapes(trace, host)
+    return HostSites(sites, Likeness(_is_at(fixed, inside), _is_at(shaped, inside)))
+
+
+def op_sites(trace: Trace, host: HostEvents, ops: Int64) -> HostSites:
+    """For each of some places in `HostEvents` its sites: exact, path and name."""
+    columns = [numbered(column[ops]) for column in reversed(_numbers(trace, host))]
+    return HostSites(columns, Likeness(is_fixed(trace, host)[ops], _has_shapes(trace, host)[ops]))
+
+
+def _numbers(trace: Trace, host: HostEvents) -> tuple[Int64, Int64, Int64]:
+    """For each host event its name, its path, and its path with shapes."""
     name = _names(trace, host)
     shapes = np.zeros(len(host), np.int64)
     if trace.events.shapes is not None:
         shapes = trace.events.shapes[host.row].astype(np.int64) + 1
-    path = _paths(host, name)
-    exact = _paths(host, mixed(name, shapes))
-    before, after = _at(name, stretches.before), _at(name, stretches.after)
-    return [numbered(mixed(_at(column, stretches.inside), before, after)) for column in (exact, path, name)] + [
-        numbered(_at(name, stretches.inside))
-    ]
+    return name, _paths(host, name), _paths(host, mixed(name, shapes))
+
+
+def _has_shapes(trace: Trace, host: HostEvents) -> Bool:
+    if trace.events.shapes is None:
+        return np.zeros(len(host), bool)
+    shaped: Bool = trace.events.shapes[host.row] >= 0
+    return shaped
+
+
+def is_fixed(trace: Trace, host: HostEvents) -> Bool:
+    """Whether the time of each host event does not depend on the data: calls of the runtime and the driver, ops that
+    call these, and ops that only describe or allocate. Other ops may compute on the host, of a CPU tensor also those
+    that launch for others; and ranges of users hold any code."""
+    kind = trace.events.kind[host.row]
+    calls = is_in(kind, (Kind.RUNTIME, Kind.DRIVER))
+    above = calls.copy()
+    for depth in range(int(host.depth.max(initial=0)), 0, -1):
+        above[host.parent[(host.depth == depth) & above]] = True
+    names = np.zeros(len(trace.strings), bool)
+    for each in distinct_in(trace.events.name[host.row[kind == Kind.CPU_OP]]).tolist():
+        names[each] |= _DESCRIBES.fullmatch(trace.strings[each]) is not None
+    fixed: Bool = calls | ((kind == Kind.CPU_OP) & (above | names[trace.events.name[host.row]]))
+    return fixed
 
 
 def event_paths(trace: Trace, host: HostEvents) -> Int64:
@@ -40,20 +95,44 @@ def event_paths(trace: Trace, host: HostEvents) -> Int64:
     return _paths(host, _names(trace, host))
 
 
-def activity_sites(trace: Trace, host: HostEvents) -> list[Int64]:
-    """For each activity of a device, in the order of `find_launches`, the numbers of its sites: exact, alike, name."""
+def activity_sites(trace: Trace, host: HostEvents) -> HostSites:
+    """For each activity of a device, in the order of `find_launches`, its sites: exact, and alike. Activities of one
+    name alone may be of any size. Those of one launch shape may loop over other lengths, too: only shapes of the op, or
+    the bytes that are copied or exchanged, make their work the same."""
     events, launches = trace.events, find_launches(trace)
-    path = np.full(len(events), -1, np.int64)
-    path[host.row] = event_paths(trace, host)
-    op = np.where(launches.call >= 0, path[launches.call], -1)
+    _, path, exact = _numbers(trace, host)
+    op, shaped_op = np.full(len(events), -1, np.int64), np.full(len(events), -1, np.int64)
+    op[host.row], shaped_op[host.row] = path, exact
+    of = [np.where(launches.call >= 0, column[launches.call], -1) for column in (shaped_op, op)]
     name = events.name[launches.activity].astype(np.int64)
     size = np.zeros(len(events), np.int64)
+    copied = np.zeros(len(events), bool)
     if events.bytes is not None:
-        size[events.rows(*DEVICE_KINDS)] = events.bytes[events.rows(*DEVICE_KINDS)]
+        rows = events.rows(*DEVICE_KINDS)
+        size[rows], copied[rows] = events.bytes[rows], events.bytes[rows] > 0
     if trace.kernels.grid is not None:
         size[trace.kernels.event] = mixed(*trace.kernels.grid.astype(np.int64).T)
+    exchanged = trace.collectives
+    size[exchanged.event] = mixed(exchanged.elements, exchanged.group.astype(np.int64), exchanged.name.astype(np.int64))
+    copied[exchanged.event] = exchanged.elements >= 0
     shape = mixed(name, size[launches.activity], events.stream[launches.activity].astype(np.int64))
-    return [numbered(mixed(shape, op)), numbered(shape), numbered(name)]
+    shapes = events.shapes
+    around = _around(host, len(events), launches.call)
+    shaped = np.zeros(len(around), bool) if shapes is None else (around >= 0) & (shapes[np.maximum(around, 0)] >= 0)
+    sites = [numbered(mixed(shape, of[0])), numbered(mixed(shape, of[1])), numbered(shape)]
+    return HostSites(sites, Likeness(copied[launches.activity], shaped))
+
+
+def _around(host: HostEvents, events: int, call: Int32) -> Int64:
+    """The event around each launch call; -1 for none."""
+    place = np.full(events, -1, np.int64)
+    place[host.row] = np.where(host.parent >= 0, host.row[host.parent], -1) if len(host) else -1
+    return np.where(call >= 0, place[call], -1)
+
+
+def _is_at(column: Bool, place: Int32) -> Bool:
+    """The value of each place; False of no place."""
+    return (place >= 0) & column[place] if len(column) else np.zeros(len(place), bool)
 
 
 def _names(trace: Trace, host: HostEvents) -> Int64:
@@ -77,16 +156,3 @@ def _paths(host: HostEvents, own: Int64) -> Int64:
 def _at(column: Int64, place: Int32) -> Int64:
     """The value of each place; -1 of no place."""
     return np.where(place >= 0, column[place], -1) if len(column) else np.full(len(place), -1, np.int64)
-
-
-def mixed(*columns: Int64) -> Int64:
-    """A number that rows share if they agree in all columns. Two of a million that do not agree share one with a
-    probability of 1 in 10 million."""
-    mixed = np.zeros(len(columns[0]), np.uint64)
-    for column in columns:
-        mixed ^= column.astype(np.int64).view(np.uint64)
-        mixed *= np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(29)
-        mixed *= np.uint64(0xBF58476D1CE4E5B9)
-        mixed ^= mixed >> np.uint64(32)
-    return mixed.view(np.int64)

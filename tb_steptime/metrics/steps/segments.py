@@ -10,34 +10,31 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
-from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
+from tb_steptime.metrics.idle.reasons import SET_ASIDE, IdleNs
 from tb_steptime.metrics.outliers import slow
 from tb_steptime.metrics.phases.assignment import PHASES
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steps.mean_step import StepAggregates
-from tb_steptime.metrics.steps.parts import Parts
+from tb_steptime.metrics.steps.parts import PART_MEANINGS, Parts
 from tb_steptime.trace.steps import Step
 from tb_steptime.trace.table import Int64, median
 
 #: Phases with a segment of CPU work of their own; the rest are one.
 _CPU_PHASES: tuple[PhaseId, ...] = ("forward", "backward", "optimizer")
 
-#: Segments that are left out of judgement, and what they are called.
-_LEFT_OUT = {
-    "before_recording": "Before recording",
-    "once": "Once",
-    "after_recording": "After recording",
-    "profiler": "Profiler",
-}
+#: What parts and reasons are called, and drawn in: a segment is one of them, or several.
+_MEANINGS = {each.id: each for each in (*IDLE_MEANINGS, *PART_MEANINGS)}
 
 #: A segment has grown if it holds this share of what a slow step takes longer.
 GROWN_FRACTION = 0.05
 
 
 class Segment(msgspec.Struct, frozen=True):
-    """A part of the mean step as the view draws it; the segments sum to the mean step. works: the device works;
-    reasons: for which it is idle where it does not, as in IdleNs."""
+    """A part of the mean step as the view draws it: of `Parts` or `IdleNs` one or several. The segments sum to the mean
+    step. works: the device works; reasons: for which it is idle where it does not, as in IdleNs."""
 
     id: str
     label: str
@@ -72,12 +69,10 @@ def segments(aggregates: StepAggregates, step: int, labels: Mapping[PhaseId, str
     works, idle = aggregates.works_of(step), aggregates.idle_of(step)
     cpu = {phase: aggregates.of_reason(step, "cpu_work", PHASES.index(phase)) for phase in _CPU_PHASES}
     return [
-        Segment("kernel", "Kernel", works.kernel, "kernel", False, True),
-        Segment("communication", "Communication", works.communication, "comm", False, True),
-        Segment("memory", "Memory", works.memory, "copy", False, True),
-        _wait("data_loading", "Data loading", idle.data_loading, "data"),
-        _wait("blocking_call", "Blocking call", idle.blocking_call, "blocking"),
-        _wait("allocator", "Allocator", idle.allocator, "blocking", hatched=True),
+        _part("kernel", works.kernel),
+        _part("communication", works.communication),
+        replace(_part("memcpy", works.memory), id="memory", label="Memory"),
+        *(_wait(reason, getattr(idle, reason)) for reason in ("data_loading", "blocking_call", "allocator")),
         *(_cpu(phase, labels[phase], ns) for phase, ns in cpu.items()),
         _cpu("other", labels["other"], idle.cpu_work - sum(cpu.values())),
         *_gaps(idle),
@@ -85,26 +80,32 @@ def segments(aggregates: StepAggregates, step: int, labels: Mapping[PhaseId, str
 
 
 def _gaps(idle: IdleNs) -> list[Segment]:
+    gap = _wait("dependency", idle.queued + idle.dependency)
     return [
-        _wait("nothing_recorded", "Outside ops", idle.nothing_recorded, "other"),
-        _wait("launch_latency", "Launch latency", idle.launch_latency, "runtime"),
-        _wait("gap", "Gap, dependency", idle.queued + idle.dependency, "comm", True, ("queued", "dependency")),
-        _wait("collective_wait", "Wait before a collective", idle.collective_wait, "comm"),
-        _wait("unrecorded_work", "Unrecorded work", idle.unrecorded_work, "kernel", hatched=True),
-        _wait("unknown", "Unknown", idle.unknown, "other", hatched=True),
-        _wait("tail", "Tail", idle.tail, "other", hatched=True),
-        *(_wait(id, label, getattr(idle, id), "other", hatched=True) for id, label in _LEFT_OUT.items()),
+        _wait("nothing_recorded", idle.nothing_recorded),
+        _wait("launch_latency", idle.launch_latency),
+        replace(gap, id="gap", label="Gap, dependency", reasons=("queued", "dependency")),
+        *(
+            _wait(reason, getattr(idle, reason))
+            for reason in ("collective_wait", "unrecorded_work", "unknown", "tail", *SET_ASIDE)
+        ),
     ]
 
 
+def _part(id: str, ns: int) -> Segment:
+    """A part of the step in which the device, or the host of a job without one, works."""
+    meaning = _MEANINGS[id]
+    return Segment(id, meaning.label, ns, meaning.colour, meaning.hatched, True)
+
+
+def _wait(reason: str, ns: int) -> Segment:
+    """Time in which the device is idle for this reason."""
+    meaning = _MEANINGS[reason]
+    return Segment(reason, meaning.label, ns, meaning.colour, meaning.hatched, False, (reason,))
+
+
 def _cpu(phase: str, label: str, ns: int) -> Segment:
-    return _wait(f"cpu_{phase}", f"CPU, {label.lower()}", ns, "cpu", reasons=("cpu_work",))
-
-
-def _wait(
-    id: str, label: str, ns: int, colour: str, hatched: bool = False, reasons: tuple[str, ...] | None = None
-) -> Segment:
-    return Segment(id, label, ns, colour, hatched, False, reasons or (id,))
+    return replace(_wait("cpu_work", ns), id=f"cpu_{phase}", label=f"CPU, {label.lower()}")
 
 
 def slow_steps(
@@ -121,10 +122,10 @@ def slow_steps_of_host(steps: tuple[Step, ...], lengths: Int64, parts: tuple[Par
 
 def _of_host(parts: Parts) -> list[Segment]:
     return [
-        _wait("data_loading", "Data loading", parts.data_loader, "data"),
-        Segment("communication", "Communication", parts.communication, "comm", False, True),
-        Segment("cpu_exec", "CPU exec", parts.cpu_exec + parts.runtime, "cpu", False, True),
-        _wait("nothing_recorded", "Outside ops", parts.other, "other"),
+        _wait("data_loading", parts.data_loader),
+        _part("communication", parts.communication),
+        _part("cpu_exec", parts.cpu_exec + parts.runtime),
+        _wait("nothing_recorded", parts.other),
     ]
 
 
@@ -146,7 +147,7 @@ def _grown(step: Step, excess_ns: int, own: list[Segment], usual: list[int]) -> 
     parts = [
         GrownPart(each.id, each.label, each.ns - ns)
         for each, ns in zip(own, usual, strict=True)
-        if each.id not in _LEFT_OUT
+        if each.id not in SET_ASIDE
     ]
     parts = [part for part in parts if part.excess_ns >= max(1, GROWN_FRACTION * excess_ns)]
     parts.sort(key=lambda part: -part.excess_ns)

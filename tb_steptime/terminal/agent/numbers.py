@@ -33,10 +33,6 @@ def mb(count: float) -> float:
     return short(count / 1e6)
 
 
-def maybe_mb(count: float | None) -> float | None:
-    return None if count is None else mb(count)
-
-
 def short(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
 

@@ -64,8 +64,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     if options.format in _FLAME_GRAPHS:
         return _flame_graphs(options)
+    from tb_steptime.tables.derived import with_derived
     from tb_steptime.tables.notes import error_report
     from tb_steptime.terminal.operator_report import (
+        OPERATOR_LINES,
         OperatorChoice,
         OperatorReport,
         csv_lines,
@@ -82,7 +84,8 @@ def _run(options: argparse.Namespace) -> int:
         found = [
             span_operators(span, trace, choice) for span, trace in traces
         ]  # first: reading them finds the problems
-        print_json(OperatorReport(found, [error_report(problem) for problem in problems]))
+        report = OperatorReport(found, [error_report(problem) for problem in problems])
+        print_json(with_derived(report, OPERATOR_LINES))
     elif options.format == "csv":
         print_lines(csv_lines(span_operators(span, trace, choice) for span, trace in traces))
     else:

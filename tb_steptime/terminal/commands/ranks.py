@@ -20,7 +20,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from tb_steptime.tables.derived import with_derived
     from tb_steptime.tables.notes import error_report
+    from tb_steptime.tables.ranks import COLLECTIVES, MESSAGES, RANKS
     from tb_steptime.terminal.output import print_json, print_lines, print_texts
     from tb_steptime.terminal.ranks.contract import JobsReport
     from tb_steptime.terminal.ranks.jobs import Jobs
@@ -34,7 +36,8 @@ def _run(options: argparse.Namespace) -> int:
         jobs.add(span, measured)
     found = jobs.found()
     if options.format == "json":
-        print_json(JobsReport([job_report(job) for job in found], [error_report(problem) for problem in problems]))
+        report = JobsReport([job_report(job) for job in found], [error_report(problem) for problem in problems])
+        print_json(with_derived(report, RANKS, COLLECTIVES, MESSAGES))
     elif found:
         width = max(80, min(100, shutil.get_terminal_size().columns))
         print_texts(job_table(job, width) for job in found)

@@ -5,25 +5,10 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.ranks.result import Balance, CauseId, Role
+from tb_steptime.ranks.result import Balance, CauseId
 from tb_steptime.tables.notes import ErrorReport, NoteReport
+from tb_steptime.tables.ranks import CollectiveReport, MessagesReport, RankReport
 from tb_steptime.terminal.contract import InsightReport, SpanReport
-
-
-class RankReport(msgspec.Struct, frozen=True):
-    """One rank, ns a step. wait_ns: it waits for other ranks and no computation hides it. makes_others_wait_ns: what
-    each of the others so waits for it, as a mean; last_share: of its collectives, those at which it arrived last. All
-    three are null where nothing is matched. clock_offset_ns: to be added to its times; null where it is not known."""
-
-    rank: int
-    worker: str
-    host: str | None
-    steps: int
-    mean_step_ns: int
-    wait_ns: int | None
-    makes_others_wait_ns: int | None
-    last_share: float | None
-    clock_offset_ns: int | None
 
 
 class JobStepReport(msgspec.Struct, frozen=True):
@@ -74,42 +59,6 @@ class LateGroupReport(msgspec.Struct, frozen=True):
     late_steps: int
     steps: int
     causes: list[LateCauseReport]
-
-
-class CollectiveReport(msgspec.Struct, frozen=True):
-    """Collectives of one kind, size, type and group, matched over the ranks. members: these, as groups of other ranks
-    may have the same name; count: a step; transfer_ns, wait_ns: a
-    step, mean of the ranks; exposed_share: of both, what no computation hides. Rates are bytes a second, as nccl-tests
-    define them; of_peak: bus_rate / the link's peak, null where TB_STEPTIME_LINKS does not tell it."""
-
-    kind: str
-    role: Role
-    group: str | None
-    ranks: int
-    members: list[int]
-    dtype: str | None
-    bytes: int | None
-    count: float
-    transfer_ns: int
-    wait_ns: int
-    exposed_share: float | None
-    algorithm_rate: float | None
-    bus_rate: float | None
-    of_peak: float | None
-
-
-class MessagesReport(msgspec.Struct, frozen=True):
-    """Sends of one size from rank source to rank target, each with the receive that takes it. All a step: count;
-    transfer_ns: the shorter of both sides; what it takes longer at one side is that side's wait."""
-
-    source: int
-    target: int
-    group: str | None
-    bytes: int | None
-    count: float
-    transfer_ns: int
-    sender_wait_ns: int
-    receiver_wait_ns: int
 
 
 class JobReport(msgspec.Struct, frozen=True):

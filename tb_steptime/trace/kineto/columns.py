@@ -5,7 +5,9 @@ No Python object outlives the block of text that it was decoded from, except one
 
 from __future__ import annotations
 
+import functools
 from array import array
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,8 @@ from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
 from tb_steptime.trace.kineto.further.annotations import (
     ADDRESSES,
     BARE,
+    annotated,
     folded,
-    is_annotated,
     noted,
     queue_of,
     told_name,
@@ -27,7 +29,7 @@ from tb_steptime.trace.kineto.inputs import Numbers, Texts, Words, compact, keep
 from tb_steptime.trace.kineto.memory import MemoryColumns
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
 from tb_steptime.trace.kineto.pairs import Pairs
-from tb_steptime.trace.kineto.row_types import NO_ARGS, NOT_SAID, Args, Begin, End, Meta
+from tb_steptime.trace.kineto.row_types import NO_ARGS, NO_PLAIN_ARGS, NOT_SAID, Args, Begin, End, Meta
 from tb_steptime.trace.kineto.rows import EventBlock
 from tb_steptime.trace.kineto.times import time_ns, to_ns
 from tb_steptime.trace.model import Thread
@@ -38,19 +40,28 @@ NO_DURATION = -(2**62)
 
 #: Of kinds.
 ON_A_DEVICE = is_in(np.arange(256), (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC, Kind.MARK))
+_IS_WORK = is_in(np.arange(256), DEVICE_KINDS)
 IS_A_CALL = is_in(np.arange(256), (Kind.RUNTIME, Kind.DRIVER))
 #: In 2021 these, and only these, spelled their external id in small letters.
 _OF_A_LAUNCH = is_in(np.arange(256), (*DEVICE_KINDS, Kind.RUNTIME, Kind.DRIVER))
+#: By its name, "memory._ts": what gives a column.
+_column = functools.cache(attrgetter)
+#: What Kineto writes for a kernel that no graph launched.
+_NO_NODE = (UNKNOWN, 0)
 _EXCHANGE_WORDS = ("exchange", "exchanged", "group", "members", "purpose")
 
 
 class Labels(dict[tuple[Any, ...], int]):
     """Numbers what many events share: category, name and track. One look-up for an event instead of three.
-    categories: distinct ones, as the file spells them."""
+
+    bare: copies whose name does not say what they are;  shaped: calls that may say the shape of what they launch,
+    which CUDA's never do
+    categories: distinct ones, as the file spells them
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self.kinds, self.kept_inputs, self.kept_settings, self.bare = (array("B") for _ in range(4))
+        self.kinds, self.kept_inputs, self.kept_settings, self.bare, self.shaped = (array("B") for _ in range(5))
         self.names, self.threads = array("i"), array("i")
         self.name_numbers, self.thread_numbers = Numbers(), Numbers()
         self.categories: set[Any] = set()
@@ -65,6 +76,7 @@ class Labels(dict[tuple[Any, ...], int]):
         self.kept_inputs.append(kind != LEFT_OUT and keeps_inputs(Kind(kind), name or ""))
         self.kept_settings.append(self.kept_inputs[-1] and keeps_settings(name or ""))
         self.bare.append(name in BARE and kind in (Kind.MEMCPY, Kind.MEMSET))
+        self.shaped.append(bool(IS_A_CALL[kind]) and not (name or "").startswith("cu"))
         self.names.append(UNKNOWN if left_out else self.name_numbers[name or ""])
         self.threads.append(UNKNOWN if left_out else self.thread(pid, tid))
         return number
@@ -125,6 +137,7 @@ class Columns:
         self.shaped, self.shaped_grid, self.shaped_block, self.shaped_memory = (array("q") for _ in range(4))
         self.memory, self.counters, self.flows = MemoryColumns(), CounterColumns(), FlowColumns()
         self.after_2021 = False
+        self._labelled: tuple[list[Any], array[int]] | None = None
         self.begin()
 
     def begin(self) -> None:
@@ -142,7 +155,7 @@ class Columns:
         """Take the rows of a block of events."""
         self.timeless_count += block.timeless_count
         if block.timed:
-            self._add_timed(block.timed, block.start_ns)
+            self._add_timed(block.timed, block.start_ns, block.full)
         if block.memory and not self._times_only:
             self.memory.add(block.memory, self.labels.thread)
         if block.counters and not self._times_only:
@@ -164,8 +177,7 @@ class Columns:
         self._add_external(external, external_2021, array("i", of["label"]))
         for name, values in of.items():
             if values:
-                owner, _, attribute = name.rpartition(".")
-                getattr(getattr(self, owner) if owner else self, attribute).frombytes(values)
+                _column(name)(self).frombytes(values)
 
     def has_stacks(self) -> bool:
         """Frames of Python, or ops' call stacks."""
@@ -183,18 +195,45 @@ class Columns:
         setattr(self, name, array(values.typecode))
         return np.frombuffer(values, values.typecode) if len(values) else np.empty(0, values.typecode)
 
-    def _add_timed(self, rows: list[Any], start_ns: Int64) -> None:
+    def may_say_more(self, block: EventBlock) -> bool:
+        """Of a block with `PlainArgs`: may any of its events have what these leave out?
+
+        Annotations are noted on nodes of graphs and on what was moved to a lane, queues in the place of streams, kinds
+        of copies where their names say none.
+        """
+        if not block.timed:
+            return False
+        label, labels = self._labels_of(block.timed), self.labels
+        if True in labels.bare and np.frombuffer(labels.bare, np.bool_)[label].any():
+            return True
+        work = np.flatnonzero(_IS_WORK[np.frombuffer(labels.kinds, np.uint8)[label]]).tolist()
+        none: Any = NO_PLAIN_ARGS
+        some = [block.timed[place].args or none for place in work]
+        return any(
+            each.graph_node not in _NO_NODE or each.stream is None or each.original_stream is not None for each in some
+        )
+
+    def _labels_of(self, rows: list[Any]) -> array[int]:
+        """Numbers of what the rows share. Those of one block are asked for twice."""
+        if self._labelled and self._labelled[0] is rows:
+            return self._labelled[1]
         labels = self.labels
-        label = array("i", [labels[row.cat, row.name, row.pid, row.tid] for row in rows])
-        bare = np.flatnonzero(np.frombuffer(labels.bare, np.bool_)[label]).tolist()
-        for place in bare:
-            row = rows[place]
-            label[place] = labels[row.cat, told_name(row.name, row.args or NO_ARGS), row.pid, row.tid]
+        self._labelled = rows, array("i", [labels[row.cat, row.name, row.pid, row.tid] for row in rows])
+        return self._labelled[1]
+
+    def _add_timed(self, rows: list[Any], start_ns: Int64, full: bool) -> None:
+        labels, label = self.labels, self._labels_of(rows)
+        self._labelled = None
+        if full and True in labels.bare:
+            for place in np.flatnonzero(np.frombuffer(labels.bare, np.bool_)[label]).tolist():
+                row = rows[place]
+                label[place] = labels[row.cat, told_name(row.name, row.args or NO_ARGS), row.pid, row.tid]
         kinds = np.frombuffer(labels.kinds, np.uint8)[label]
         if (kinds == LEFT_OUT).any():
             kept = np.flatnonzero(kinds != LEFT_OUT)
-            return self._add_timed([rows[index] for index in kept], start_ns[kept]) if len(kept) else None
-        first, args = len(self), [row.args or NO_ARGS for row in rows]
+            return self._add_timed([rows[index] for index in kept], start_ns[kept], full) if len(kept) else None
+        none: Any = NO_ARGS if full else NO_PLAIN_ARGS
+        first, args = len(self), [row.args or none for row in rows]
         self.start.frombytes(start_ns.tobytes())
         self.label += label
         self._add_columns(rows, args, label)
@@ -204,8 +243,9 @@ class Columns:
             places = on_device.tolist()
             of_device = [args[place] for place in places]
             self._add_device([rows[place] for place in places], of_device)
-            self._add_graphs(on_device + first, of_device)
-            self._add_annotations(on_device + first, [rows[place] for place in places], of_device)
+            if full:
+                self._add_graphs(on_device + first, of_device)
+                self._add_annotations(on_device + first, [rows[place] for place in places], of_device)
         if self._times_only:
             return None
         ops = np.flatnonzero(kinds == Kind.CPU_OP)
@@ -224,7 +264,8 @@ class Columns:
             of_kernels = [args[index] for index in kernels.tolist()]
             self._add_kernels(of_kernels)
             self.add_collectives(kernels + first, of_kernels)
-        self._add_calls(np.flatnonzero(IS_A_CALL[kinds]), first, args)
+        if True in labels.shaped:
+            self._add_calls(np.flatnonzero(np.frombuffer(labels.shaped, np.bool_)[label]), first, args)
         return None
 
     def _add_columns(self, rows: list[Any], args: list[Args], label: array[int]) -> None:
@@ -236,10 +277,10 @@ class Columns:
 
     def _add_external(self, external: array[int], external_2021: array[int], label: array[int]) -> None:
         if not self.after_2021:
-            kinds = np.frombuffer(self.labels.kinds, np.uint8)[label]
+            kinds = np.frombuffer(self.labels.kinds, np.uint8).take(label)
             first, second = np.frombuffer(external, np.int64), np.frombuffer(external_2021, np.int64)
             said = first != UNKNOWN
-            self.after_2021 = bool((said & _OF_A_LAUNCH[kinds]).any())
+            self.after_2021 = bool((said & _OF_A_LAUNCH.take(kinds)).any())
             either = np.where(said, first, second)
             self.took_2021 |= bool((either != first).any())
             self.external.frombytes(either.tobytes())
@@ -250,7 +291,14 @@ class Columns:
         self.device += small_integers(
             [r.pid if a.device is None else a.device for r, a in zip(rows, args, strict=True)]
         )
-        self.stream += small_integers([_stream(row, arg) for row, arg in zip(rows, args, strict=True)])
+        self.stream += small_integers(
+            [
+                a.stream
+                if a.stream.__class__ is int and a.stream < ADDRESSES and a.original_stream is None
+                else _stream(r, a)
+                for r, a in zip(rows, args, strict=True)
+            ]
+        )
         self.bytes += integers([arg.bytes for arg in args])
 
     def _add_graphs(self, rows: Int64, args: list[Args]) -> None:
@@ -264,7 +312,7 @@ class Columns:
             self.graph_node.frombytes(node[said].tobytes())
 
     def _add_annotations(self, rows: Int64, events: list[Any], args: list[Args]) -> None:
-        said = [place for place, arg in enumerate(args) if is_annotated(arg)]
+        said = annotated(args)
         if not said:
             return
         number, some = self.annotation_texts.number, [args[place] for place in said]
@@ -342,7 +390,7 @@ class Columns:
         if time is None:
             self.timeless_count += 1
             return
-        self._add_timed([row], np.array([time]))
+        self._add_timed([row], np.array([time]), isinstance(row.args, Args))
         if len(self) > first:
             self.pairs.begin(self.labels.thread(row.pid, row.tid), first)
 
@@ -362,7 +410,8 @@ def _stream(row: Any, args: Args) -> object:
     """What the device ran it on: where it was moved to a lane, the file says from where."""
     if args.original_stream is not None:
         return folded(args.original_stream)
-    if args.stream is None and (args.sycl_queue is not None or args.l0_queue is not None):
+    has_queue = isinstance(args, Args) and (args.sycl_queue is not None or args.l0_queue is not None)
+    if args.stream is None and has_queue:
         queue = queue_of(args)
         return row.tid if queue is None else queue
     stream = _lane(row, args)

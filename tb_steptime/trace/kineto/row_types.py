@@ -1,6 +1,7 @@
-"""The types that events are decoded into: their keys as Kineto spells them."""
+"""The types that events are decoded into: their keys as Kineto spells them.
 
-from __future__ import annotations
+Annotations are objects here, not text as in other modules: msgspec would evaluate each of them when a file is read.
+"""
 
 import math
 from typing import Annotated, Any
@@ -67,6 +68,26 @@ class Args(msgspec.Struct, gc=False, frozen=True):
 
 
 NO_ARGS = Args()
+
+#: What few writers have beside a kernel, a copy or a set. Each key that is looked for costs a little of each event.
+_OF_FEW = {
+    "graph", "module", "scope", "autograd", "annotation", "annotated_stream",
+    "copy_kind", "source_memory", "target_memory", "memory_kind", "sycl_queue", "l0_queue",
+}  # fmt: skip
+#: Args without that. Whether an event may have it is seen by its other keys and its name: `Columns.may_say_more`.
+PlainArgs = msgspec.defstruct(
+    "PlainArgs",
+    [
+        (name, Args.__annotations__[name], msgspec.field(default=default, name=key))
+        for name, key, default in zip(
+            Args.__struct_fields__, Args.__struct_encode_fields__, Args.__struct_defaults__, strict=True
+        )
+        if name not in _OF_FEW
+    ],
+    gc=False,
+    frozen=True,
+)
+NO_PLAIN_ARGS = PlainArgs()
 
 
 class Complete(msgspec.Struct, gc=False, tag_field="ph", tag="X"):

@@ -20,6 +20,7 @@ from tb_steptime.trace.kineto.row_types import (
     COUNTED,
     NO_ARGS,
     NO_INSTANT_ARGS,
+    NO_PLAIN_ARGS,
     Args,
     Begin,
     Complete,
@@ -34,6 +35,7 @@ from tb_steptime.trace.kineto.row_types import (
     MetaArgs,
     PlacedEnd,
     PlacedStart,
+    PlainArgs,
     Track,
 )
 from tb_steptime.trace.kineto.times import EXACT_AS_FLOAT_US, spelled_ns, to_ns, uniform_ns
@@ -56,6 +58,7 @@ class EventBlock(NamedTuple):
     timed   complete events;  start_ns  one for each;  timeless_count  left out because their time is none
     others  names of tracks, beginnings and ends, in the order of the file;  event_count  of every phase
     memory  what the allocator said;  counters  samples of what GPUs measure;  flows  ends of arrows between graph nodes
+    full    what few files have was looked for; else arguments are `PlainArgs`
     """
 
     timed: list[Any]
@@ -66,6 +69,7 @@ class EventBlock(NamedTuple):
     memory: Sequence[Any] = ()
     counters: Sequence[Counter] = ()
     flows: Sequence[PlacedStart] = ()
+    full: bool = True
 
 
 def only_wanted(block: EventBlock, wanted: Callable[[object, str], bool]) -> EventBlock:
@@ -87,12 +91,11 @@ class _Rows(NamedTuple):
 
 @functools.cache
 def _rows(exact: bool, full: bool) -> _Rows:
-    """With times as floats, or as they are spelled. full: with what few files have: instants that have a duration, and
-    where arrows are. Looking for it takes a twentieth of the time."""
+    """With times as floats, or as they are spelled. full: with what few files have: annotations, instants that have a
+    duration, and where arrows are. Looking for it takes a tenth of the time."""
     timed = [_with_time(kind, msgspec.Raw if exact else float) for kind in (Complete, Begin, End, Instant)]
-    if full:
-        more = [("args", InstantArgs | None, NO_INSTANT_ARGS)]
-        timed[:2] = [msgspec.defstruct(kind.__name__, more, bases=(kind,), **_tagged(kind)) for kind in timed[:2]]
+    args: Any = ("args", InstantArgs | None, NO_INSTANT_ARGS) if full else ("args", PlainArgs | None, NO_PLAIN_ARGS)
+    timed[:2] = [msgspec.defstruct(kind.__name__, [args], bases=(kind,), **_tagged(kind)) for kind in timed[:2]]
     arrows = (PlacedStart, PlacedEnd) if full else (FlowStart, FlowEnd)
     events: Any = list[Union.__getitem__((*timed, Meta, Counter, *arrows, *COUNTED))]  # type: ignore[misc]
     decoder, lax = msgspec.json.Decoder(events), msgspec.json.Decoder(events, strict=False)
@@ -147,6 +150,14 @@ class RowDecoder:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
         return self.decode_plain(events) if block is None else block
+
+    def decode_again(self, events: bytes) -> EventBlock | None:
+        """As `decode` what was decoded just now, with what few files have, as from now on."""
+        self.full = True
+        counts = self.repaired_value_count, self.repaired_string_count
+        block = self.decode(events)
+        self.repaired_value_count, self.repaired_string_count = counts
+        return block
 
     def decode_loosely(self, event: bytes) -> EventBlock | None:
         """One event whose values have wrong types; None when its kind is not known."""
@@ -218,12 +229,13 @@ def _block(rows: list[Any], timed: list[Any], kinds: set[type], exact: bool, ful
         timed = [row for row in timed if row.cat != _INSTANT]
     memory = [row for row in memory if row.name in _OF_ALLOCATOR]
     if exact:
-        return _without_timeless(timed, others, len(rows))._replace(memory=memory, counters=counters, flows=flows)
+        block = _without_timeless(timed, others, len(rows))
+        return block._replace(memory=memory, counters=counters, flows=flows, full=full)
     us = np.array([row.ts for row in timed], np.float64)
     times = np.concatenate((us, [row.ts for row in memory])) if memory else us
     if not (np.abs(times) < EXACT_AS_FLOAT_US).all():
         return None
-    return EventBlock(timed, to_ns(us), others, len(rows), 0, memory, counters, flows)
+    return EventBlock(timed, to_ns(us), others, len(rows), 0, memory, counters, flows, full)
 
 
 def _instant(row: Any) -> Instant:

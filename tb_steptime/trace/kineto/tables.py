@@ -229,11 +229,18 @@ def _spread(columns: Possible, names: tuple[str, ...], rows: npt.NDArray[Any], s
 
 def _narrow(values: npt.NDArray[Any], *narrower: type[np.signedinteger[Any]]) -> npt.NDArray[Any]:
     """The values in the first of these types that holds them all, or as they are. Most traces need half the memory."""
+    if not narrower:
+        return values
     low, high = (values.min(), values.max()) if len(values) else (0, 0)
     for kind in narrower:
-        if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
+        beyond = _BEYOND[kind]
+        if -beyond <= low and high < beyond:
             return values.astype(kind)
     return values
+
+
+#: The first number that is too large; np.iinfo takes longer to say it than a small column takes.
+_BEYOND = {kind: 1 << (8 * np.dtype(kind).itemsize - 1) for kind in (np.int8, np.int16, np.int32)}
 
 
 def _order(start: Int64, dur: Int64) -> Int64:

@@ -1,4 +1,10 @@
-"""Steps, the windows of per-step figures: as marks show them, as repeated calls do, or the recording as one step."""
+"""Steps, the windows of per-step figures: as marks show them, as repeated calls do, or the recording as one step.
+
+Decisions and their reasons:
+
+- Steps are inferred from calls whose name says that they are made once a step, never from a sequence of ops that
+  repeats: a loop over a small model and one pass through twelve like layers leave the same sequence.
+"""
 
 from tb_steptime.trace.steps.inferred import inferred_steps
 from tb_steptime.trace.steps.windows import Step, Steps, StepsBy, as_one_step, find_steps, only_steps

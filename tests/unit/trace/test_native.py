@@ -18,6 +18,7 @@ from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.kineto.columns import Columns
 from tb_steptime.trace.kineto.native.blocks import ScannedBlocks
 from tb_steptime.trace.kineto.native.choice import PURE, SOURCES, MakeScanner, reader_name, scanner_type
+from tb_steptime.trace.kineto.parts.taking import decoded_for
 from tb_steptime.trace.kineto.rows import RowDecoder
 from tb_steptime.trace.model import Trace
 from tests import TRACES
@@ -29,6 +30,7 @@ SCANNER = scanner_type()
 built = pytest.mark.skipif(SCANNER is None, reason="the extension is not built: python setup.py build_ext --inplace")
 
 OP = '{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":2,"ts":1.5,"dur":2,"args":{%s}}'
+MEMORY = '{"ph":"i","name":"[memory]","pid":1,"tid":2,"ts":3.25,"args":{%s}}'
 KERNEL = '{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":1.5,"dur":2,"args":{%s}}'
 
 
@@ -103,7 +105,7 @@ def _taken(scanner: MakeScanner, text: bytes, exact: bool) -> bool:
     if count is None:
         assert len(ours[1]) == 0
         return False
-    block = plain[0].decode(text)
+    block = decoded_for(plain[1], plain[0], text)
     assert block is not None, "Python refuses what C takes"
     plain[1].add(block)
     assert differences((count, ours[1], ours[0].exact), (block.event_count, plain[1], plain[0].exact)) == []
@@ -139,6 +141,12 @@ def _taken(scanner: MakeScanner, text: bytes, exact: bool) -> bool:
         '{"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"main"}},' + OP % "",
         '{"ph":"i","name":"[memory]","pid":1,"tid":2,"ts":3.25,"args":{"Bytes":-5,"Addr":7}},{"ph":"i","ts":1,"s":"t"}',
         '{"ph":"i","name":"[memory]","pid":1,"tid":2,"ts":1623143089861123.457,"args":{"Bytes":-5}}',
+        MEMORY % '"Bytes": 5, "Addr": -7, "Device Type": 1, "Device Id": 3, "Total Allocated": 9, "Total Reserved": 10',
+        MEMORY % '"Bytes": 17592186044415, "Device Id": 4294967295, "Total Allocated": -1, "Ev Idx": 1',
+        (MEMORY % '"Bytes": 5').replace('"pid":1,"tid":2,', "")
+        + ","
+        + (MEMORY % '"Bytes": 6').replace('"tid":2', '"tid":"a"'),
+        (MEMORY % '"Bytes": 5') + "," + (MEMORY % '"Bytes": 6').replace("[memory]", "[OutOfMemory]") + "," + OP % "",
         '{"ph":"B","name":"a","pid":1,"tid":2,"ts":3},{"ph":"E","pid":1,"tid":2,"ts":5},' + OP % "",
     ],
 )
@@ -181,6 +189,11 @@ def test_plain_events_are_taken(text: str) -> None:
         KERNEL % '"sycl queue": 16777216',
         KERNEL % '"stream": 4294967296',
         KERNEL % '"blocks per SM": 0.12345678901234567890',
+        *(MEMORY % said for said in ("", '"Bytes": null', '"Bytes": "5"', '"Bytes": true', '"Bytes": 17592186044416')),
+        *(
+            MEMORY % f'"Bytes": 5, {said}'
+            for said in ('"Addr": "0x7f"', '"Total Reserved": 1.5', '"Device Type": null')
+        ),
         '{"ph":"M","name":5,"args":{}},' + OP % "",
     ],
 )
@@ -198,6 +211,7 @@ CATEGORIES_2026 = ["graph_host_node", "cpu_instant_event", "xpu_sync"]
 KEYS_2026 = [
     *("graph id", "graph node id", "annotation", "module_fqn", "autograd_phase", "original_stream", "annotated_stream"),
     *("copy kind", "src kind", "dst kind", "memory kind", "sycl queue", "l0 queue", "Addr", "Total Allocated"),
+    *("Device Type", "Device Id", "Total Reserved"),
 ]
 
 _value = st.recursive(
@@ -231,6 +245,28 @@ _event = st.fixed_dictionaries(
         ),
     },
 )
+
+
+_allocation = st.fixed_dictionaries(
+    {"ph": st.just("i"), "name": st.just("[memory]"), "ts": _number},
+    optional={
+        "pid": st.integers(0, 2) | st.sampled_from(["0", 1.0]),
+        "tid": st.integers(0, 2) | st.just("main"),
+        "args": st.fixed_dictionaries(
+            {"Bytes": st.integers(-(2**45), 2**45)},
+            optional={
+                key: st.integers(-(2**63), 2**64) | st.integers(-1, 2) | st.just(None)
+                for key in ("Addr", "Device Type", "Device Id", "Total Allocated", "Total Reserved")
+            },
+        ),
+    },
+)
+
+
+@built
+@given(st.lists(_allocation | _event, min_size=1, max_size=6), st.booleans())
+def test_what_the_allocator_says_is_read_alike_or_declined(events: list[Any], exact: bool) -> None:
+    taken(json.dumps(events)[1:-1], exact)
 
 
 @built

@@ -23,16 +23,24 @@ interface ZoomOptions {
 /** Arrow keys move by this share of the picture. */
 const STRIDE = 0.01;
 
-interface TimeZoom {
+interface KeyActs {
+  /** Null: the reading ends. */
+  move(ns: number | null): void;
+  /** Without it, Enter and Space are another's. */
+  choose?: ((ns: number) => void) | undefined;
+}
+
+export interface TimeZoom {
   visible: TimeRange;
   time: TimeScale;
   /** The range that is being dragged over, px. */
   band: { left: number; width: number } | null;
-  /** Half of what is shown, around an instant. */
-  closer(ns: number): void;
   reset(): void;
-  /** After a key: a little later or earlier, the begin or the end of what is shown; undefined: the key is another's. */
-  strode(key: string, ns: number): number | undefined;
+  /**
+   * Whether a key is one of the picture's, after what it does: arrows, Home and End move, + and - zoom, Enter and Space
+   * choose, Esc leaves. `now`: the instant that is read.
+   */
+  typed(key: string, now: number, acts: KeyActs): boolean;
   handlers: object;
 }
 
@@ -66,12 +74,18 @@ export function useTimeZoom({ whole, zoom, setZoom, left, width, hover, press }:
     time,
     band,
     reset,
-    closer: (ns) =>
-      setZoom({ from: Math.max(from, ns - lengthOf(visible) / 4), to: Math.min(to, ns + lengthOf(visible) / 4) }),
-    strode(key, ns) {
-      const stride = STRIDE * lengthOf(visible);
-      const next = { ArrowRight: ns + stride, ArrowLeft: ns - stride, Home: from, End: to }[key];
-      return next === undefined ? undefined : Math.max(from, Math.min(to - 1, next));
+    typed(key, now, { move, choose }) {
+      const [stride, quarter] = [STRIDE * lengthOf(visible), lengthOf(visible) / 4];
+      const next = { ArrowRight: now + stride, ArrowLeft: now - stride, Home: from, End: to }[key];
+      if (next !== undefined) move(Math.max(from, Math.min(to - 1, next)));
+      else if (choose && (key === "Enter" || key === " ")) choose(now);
+      else if (key === "+") setZoom({ from: Math.max(from, now - quarter), to: Math.min(to, now + quarter) });
+      else if (key === "-") reset();
+      else if (key === "Escape") {
+        move(null);
+        reset();
+      } else return false;
+      return true;
     },
     handlers: { ...handlers, onPointerLeave: leave, onBlur: leave, onDblClick: reset },
   };

@@ -3,7 +3,7 @@ import { Sentence } from "../../components/sentence";
 import type { Column } from "../../components/table";
 import { count, DASH, ns, share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { differenceColumn } from "../compare/column";
+import { differenceColumn } from "../compare/compared_columns";
 import type { Compared, Tab, Titles } from "../props";
 import { barColumn, TablePicture } from "../table_picture";
 import { shortLine } from "./source_lines";

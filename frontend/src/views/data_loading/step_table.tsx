@@ -5,7 +5,7 @@ import { type Column, type FileColumn, type Foot, fileFields } from "../../compo
 import { share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import type { StepSelection } from "../choices";
-import { differenceColumn } from "../compare/column";
+import { differenceColumn } from "../compare/compared_columns";
 import type { Compared, Tab, Titles } from "../props";
 import { TablePicture } from "../table_picture";
 

@@ -1,18 +1,16 @@
 import { useMemo } from "preact/hooks";
 import type { DeviceGpu, KernelGroup, Phrase } from "../../api.gen";
-import { Chips } from "../../components/chips";
 import { tableData } from "../../components/data_table";
 import { totalsText } from "../../components/figures";
-import { Filter, Unmatched } from "../../components/filter";
+import { GroupedFilter, Unmatched } from "../../components/filter";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Foot, fileColumns } from "../../components/table";
 import { counted, percent } from "../../format";
 import { readingOf } from "../choices";
-import { DIFFERENCE_PX, differenceColumn } from "../compare/column";
+import { DIFFERENCE_PX, differenceColumn } from "../compare/compared_columns";
 import type { Tab, Titles } from "../props";
 import { TablePicture } from "../table_picture";
-import { columnsOf } from "./columns";
 import {
   type Grouping,
   groupingOf,
@@ -26,6 +24,7 @@ import {
   tableBy,
   WITHIN,
 } from "./groups";
+import { columnsOf } from "./kernel_columns";
 import type { OtherGpu } from "./split";
 
 interface GpuKernelsProps {
@@ -55,16 +54,24 @@ export function GpuKernels({ device, steps, other, title, titles, tab, name, ope
   const rest = restOf(table, rows);
   const choose = chooserOf(device, grouping, tab, open);
   const lacking = lackingOf(grouping, titles);
+  const change = (kernel: string | null) => tab.update({ kernel });
   const head = {
     title,
     sub: totalsText(readingOf(tab)),
     name: `kernels by ${grouping.id} ${name}`,
     tools: (
-      <Tools
-        grouping={grouping}
-        typed={typed}
-        rows={{ shown: rows.length, all: table.rows.length, folded: table.more_rows }}
-        tab={tab}
+      <GroupedFilter
+        groups={{
+          label: "Group launches by",
+          chosen: grouping.id,
+          options: offered(grouping),
+          choose: (by) => tab.update({ by }),
+        }}
+        filter={{
+          label: "Filter by kernel, op, module or line",
+          placeholder: "Filter names",
+          ...{ typed, change, shown: rows.length, all: table.rows.length, folded: table.more_rows },
+        }}
       />
     ),
   };
@@ -101,7 +108,7 @@ export function GpuKernels({ device, steps, other, title, titles, tab, name, ope
       tab={tab}
       {...(choose && { onChoose: choose })}
       chosen={opened === null ? undefined : rows.filter((row) => row.name === opened).map(keyOf)[0]}
-      empty={typed ? <Unmatched typed={typed} change={(kernel) => tab.update({ kernel })} /> : "No kernels."}
+      empty={typed ? <Unmatched typed={typed} change={change} /> : "No kernels."}
       foot={rest.rows > 0 && footOf(grouping, rest, device.split.kernel_ns)}
     >
       {lacking && (
@@ -157,35 +164,6 @@ function chooserOf(
   return device.tables.some((table) => table.by === by)
     ? (row) => tab.update({ by, kernel: quoted(row.name) })
     : undefined;
-}
-
-interface ToolsProps {
-  grouping: Grouping;
-  typed: string;
-  rows: { shown: number; all: number; folded: number };
-  tab: Tab;
-}
-
-function Tools({ grouping, typed, rows, tab }: ToolsProps) {
-  return (
-    <>
-      <div class="groupings">
-        <Chips
-          label="Group launches by"
-          chosen={grouping.id}
-          options={offered(grouping)}
-          choose={(by) => tab.update({ by })}
-        />
-      </div>
-      <Filter
-        label="Filter by kernel, op, module or line"
-        placeholder="Filter names"
-        typed={typed}
-        change={(kernel) => tab.update({ kernel })}
-        {...rows}
-      />
-    </>
-  );
 }
 
 /** What is folded or filtered away, so that the columns still tell the whole. */

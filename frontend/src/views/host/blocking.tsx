@@ -8,7 +8,7 @@ import { type Column, fileFields } from "../../components/table";
 import { counted, DASH } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf } from "../choices";
-import { differenceColumn } from "../compare/column";
+import { differenceColumn } from "../compare/compared_columns";
 import { type HostPart, type Tab, titleOf } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 

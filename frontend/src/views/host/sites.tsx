@@ -6,7 +6,7 @@ import { hint } from "../../dom/hint";
 import { share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf } from "../choices";
-import { differenceColumn } from "../compare/column";
+import { differenceColumn } from "../compare/compared_columns";
 import { type HostPart, titleOf } from "../props";
 import { TablePicture } from "../table_picture";
 import { IdleCell, idleOf } from "./idle";

@@ -8,7 +8,7 @@ import { type Column, fileFields } from "../../components/table";
 import { counted, ns } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf } from "../choices";
-import { differenceColumn } from "../compare/column";
+import { differenceColumn } from "../compare/compared_columns";
 import { type HostPart, titleOf } from "../props";
 import { barColumn, figuresOf, TablePicture } from "../table_picture";
 

@@ -11,11 +11,11 @@ import { type Column, type Foot, fileColumns, Table } from "../../components/tab
 import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf, sorting } from "../choices";
-import { comparedColumns, OnlyThere } from "../compare/column";
+import { comparedColumns, OnlyThere } from "../compare/compared_columns";
 import { figuresOf } from "../table_picture";
-import { IN_GRAPHS, tensorText } from "./columns";
+import { type ComparedModules, comparedModules, wholeOf } from "./compared";
 import { linesOf, type ModuleLine, openAtFirst, pathsOf } from "./module_lines";
-import { type ComparedModules, comparedModules, wholeOf } from "./other";
+import { IN_GRAPHS, tensorText } from "./op_columns";
 import { knowsMemory, type OperatorPart } from "./tables";
 
 /** Lines before the table scrolls. */

@@ -1,15 +1,14 @@
 import { useMemo } from "preact/hooks";
-import { Chips } from "../../components/chips";
 import { totalsText } from "../../components/figures";
-import { Filter, Unmatched } from "../../components/filter";
+import { GroupedFilter, Unmatched } from "../../components/filter";
 import { Sentence } from "../../components/sentence";
 import type { Foot } from "../../components/table";
 import { counted } from "../../format";
 import { readingOf } from "../choices";
-import { comparedColumns, OnlyThere } from "../compare/column";
+import { comparedColumns, OnlyThere } from "../compare/compared_columns";
 import { TablePicture } from "../table_picture";
-import { columnsOf } from "./columns";
-import { comparedOps } from "./other";
+import { comparedOps } from "./compared";
+import { columnsOf } from "./op_columns";
 import { groupingOf, groupingsOf, keyOf, knowsWhere, matching, type OperatorPart, restOf, tableOf } from "./tables";
 
 /** Rows before the table scrolls. */
@@ -32,25 +31,19 @@ export function OpTable(part: OperatorPart) {
       sub={totalsText(readingOf(tab))}
       name={`ops by ${grouping.id} ${name}`}
       tools={
-        <>
-          <div class="groupings">
-            <Chips
-              label="Tell ops of one name apart by"
-              chosen={grouping.id}
-              options={groupingsOf(result)}
-              choose={(by) => tab.update({ by })}
-            />
-          </div>
-          <Filter
-            label="Filter ops"
-            placeholder="Filter names"
-            typed={typed}
-            change={change}
-            shown={rows.length}
-            all={table.rows.length}
-            folded={table.rest.rows}
-          />
-        </>
+        <GroupedFilter
+          groups={{
+            label: "Tell ops of one name apart by",
+            chosen: grouping.id,
+            options: groupingsOf(result),
+            choose: (by) => tab.update({ by }),
+          }}
+          filter={{
+            label: "Filter ops",
+            placeholder: "Filter names",
+            ...{ typed, change, shown: rows.length, all: table.rows.length, folded: table.rest.rows },
+          }}
+        />
       }
       label={grouping.id === "name" ? "Ops" : `Ops by ${grouping.label.toLowerCase()}`}
       columns={[

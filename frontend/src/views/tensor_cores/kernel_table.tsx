@@ -1,19 +1,18 @@
 import { useMemo } from "preact/hooks";
 import type { BinMeaning, DeviceSplit, KernelRow, Phrase } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
-import { Chips } from "../../components/chips";
 import { CopyButton } from "../../components/copy";
 import { totalsText } from "../../components/figures";
-import { Filter, Unmatched } from "../../components/filter";
+import { GroupedFilter, Unmatched } from "../../components/filter";
 import { type Column, type Foot, fileFields } from "../../components/table";
 import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf } from "../choices";
-import { DIFFERENCE_PX, differenceColumn } from "../compare/column";
+import { DIFFERENCE_PX, differenceColumn } from "../compare/compared_columns";
 import type { Tab } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 import { binOf, matrixUnits, shownBins } from "./bins";
-import { GROUPINGS, type Grouping, groupingOf, matching, splitRows } from "./groups";
+import { GROUPINGS, groupingOf, matching, splitRows } from "./groups";
 import { fitted, shortOf } from "./kernel_name";
 import type { OtherSplit } from "./split";
 import { splitColumns, splitFoot } from "./split_table";
@@ -54,7 +53,19 @@ export function KernelTable({ device, title, off, tab, name, other = null }: Ker
     tab,
   };
   const tools = (rows: { shown: number; all: number; folded: number }) => (
-    <Tools grouping={grouping} typed={typed} rows={rows} tab={tab} />
+    <GroupedFilter
+      groups={{
+        label: "Group launches by",
+        chosen: id,
+        options: GROUPINGS,
+        choose: (by) => tab.update({ by }),
+      }}
+      filter={
+        id === "phase"
+          ? null
+          : { label: `Filter ${grouping.one} names`, placeholder: "Filter names", typed, change, ...rows }
+      }
+    />
   );
   if (id === "name")
     return (
@@ -87,32 +98,6 @@ export function KernelTable({ device, title, off, tab, name, other = null }: Ker
 }
 
 const keyOf = (row: KernelRow): string => `${row.bin} ${row.name}`;
-
-interface ToolsProps {
-  grouping: Grouping;
-  typed: string;
-  rows: { shown: number; all: number; folded: number };
-  tab: Tab;
-}
-
-function Tools({ grouping, typed, rows, tab }: ToolsProps) {
-  return (
-    <>
-      <div class="groupings">
-        <Chips label="Group launches by" chosen={grouping.id} options={GROUPINGS} choose={(by) => tab.update({ by })} />
-      </div>
-      {grouping.id !== "phase" && (
-        <Filter
-          label={`Filter ${grouping.one} names`}
-          placeholder="Filter names"
-          typed={typed}
-          change={(kernel) => tab.update({ kernel })}
-          {...rows}
-        />
-      )}
-    </>
-  );
-}
 
 /** Per step: the two spans may have unlike numbers of them. */
 function difference(device: DeviceSplit, other: OtherSplit): Column<KernelRow> {

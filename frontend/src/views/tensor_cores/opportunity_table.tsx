@@ -10,7 +10,7 @@ import { counted, DASH } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { namedByOp, readingOf } from "../choices";
-import { DIFFERENCE_PX, differenceColumn } from "../compare/column";
+import { DIFFERENCE_PX, differenceColumn } from "../compare/compared_columns";
 import type { Tab } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 import { binOf, matrixUnits } from "./bins";

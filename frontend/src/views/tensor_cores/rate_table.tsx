@@ -7,7 +7,7 @@ import { DASH, text } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { namedByOp, readingOf } from "../choices";
-import { differenceColumn } from "../compare/column";
+import { differenceColumn } from "../compare/compared_columns";
 import type { Tab } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 import { binOf, matrixUnits } from "./bins";

@@ -1,6 +1,6 @@
 import type { Metric } from "../../api.gen";
 import { RUN_COLOURS } from "../../colour";
-import { figuresOf } from "./figures";
+import { figuresOf } from "./run_figures";
 import type { Run } from "./runs";
 
 /** Of many runs those that were searched for, at most. */

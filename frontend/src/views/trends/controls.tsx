@@ -8,8 +8,8 @@ import { Dropdown } from "../../components/popup";
 import { count, shortened } from "../../format";
 import { MetricChips } from "../metric_chips";
 import type { Tab } from "../props";
+import { QUICK } from "./asked";
 import { OVERS, type Over } from "./axis";
-import { QUICK } from "./part";
 
 interface ControlsProps {
   metric: Metric;

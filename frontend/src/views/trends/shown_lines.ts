@@ -8,7 +8,7 @@ import { count, counted, type Scale, scaleFor, shortened, text } from "../../for
 import type { TrendAxis } from "./axis";
 import type { Cast } from "./cast";
 import { type Above, axisEnd, largestShown, valuesAbove } from "./charts/cut_axis";
-import { figuresOf, known, slowIn } from "./figures";
+import { figuresOf, known, slowIn } from "./run_figures";
 import { bandOf, MANY_WORKERS, medianOf, type Run } from "./runs";
 
 interface Chosen {

@@ -5,7 +5,11 @@ from __future__ import annotations
 from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.severity import WARNING_FRACTION
-from tb_steptime.text import count, ns, phrase, text
+from tb_steptime.metrics.communication.summary import CollectiveRow
+from tb_steptime.text import Phrase, count, ns, phrase, text
+
+#: One collective that takes so many times as long as the others on average is an outlier.
+TIMES_LONGER = 5
 
 _FEWER_RANKS = "# fewer tensor-parallel ranks, or all-reduce fused with the norm that follows"
 
@@ -31,13 +35,7 @@ def between_layers(facts: Facts) -> Insight | None:
         id="between_layers",
         severity=Severity.MINOR,
         title=phrase("Shorten the collectives between layers"),
-        why=phrase(
-            "For {exposed} a step only collectives run, most of it {kind}: {count} a step, {each} for each.",
-            exposed=ns(found.exposed_ns),
-            kind=text(leading.label),
-            count=count(round(leading.count)),
-            each=ns(leading.running_ns / leading.count),
-        ),
+        why=_why(found.exposed_ns, leading, len(facts.overview.steps)),
         how=_FEWER_RANKS,
         gain_ns=0,
         gain_fraction=0.0,
@@ -52,3 +50,21 @@ def between_layers(facts: Facts) -> Insight | None:
         about_ns=found.exposed_ns,
         instead=phrase("gain not computed"),
     )
+
+
+def _why(exposed_ns: int, leading: CollectiveRow, steps: int) -> Phrase:
+    """One that is far longer than the others speaks for itself, and no mean for all."""
+    others, others_ns = leading.count * steps - 1, leading.running_ns * steps - leading.longest_ns
+    outlier = others >= 1 and leading.longest_ns >= TIMES_LONGER * others_ns / others
+    each_ns = leading.running_ns / leading.count
+    values = {"exposed": ns(exposed_ns), "kind": text(leading.label), "count": count(round(leading.count))}
+    if not outlier:
+        return Phrase(_ALIKE, values | {"each": ns(each_ns)})
+    return Phrase(_OUTLIER, values | {"longest": ns(leading.longest_ns), "each": ns(max(others_ns, 0) / others)})
+
+
+_ALIKE = "For {exposed} a step only collectives run, most of it {kind}: {count} a step, {each} for each."
+_OUTLIER = (
+    "For {exposed} a step only collectives run, most of it {kind}: {count} a step, one of {longest}, {each} for each "
+    "of the others."
+)

@@ -38,6 +38,7 @@ def small_grids(facts: Facts) -> Insight | None:
             title=phrase("Increase the work per kernel (larger batch or fusion)"),
             later=phrase("After the first fix: increase the work per kernel"),
             why=closed(_why(faults)),
+            how=_how(facts),
             gain_ns=sum(fault.gain_ns for fault in faults),
             formula=phrase(
                 "Sum over these kernels of time x the share of the GPU that their blocks leave empty: "
@@ -52,6 +53,13 @@ def small_grids(facts: Facts) -> Insight | None:
             site=max(faults, key=lambda fault: fault.gain_ns).site,
         ),
     )
+
+
+def _how(facts: Facts) -> str:
+    """Compilers fuse elementwise work and leave products as large as they are, so a larger batch comes first."""
+    if facts.data_loading.unknown is None:
+        return "DataLoader(..., batch_size=2 * batch_size)  # more blocks for each launch, if memory allows"
+    return "x = torch.stack(inputs)  # several inputs in one call: more blocks for each launch, if memory allows"
 
 
 def _why(faults: list[Waste]) -> Phrase:

@@ -63,6 +63,8 @@ def _leading(obstacles: list[Obstacle]) -> Obstacle:
 def _how(facts: Facts, leading: Obstacle) -> str | None:
     """Training in FP16 needs a scaler, because its small gradients become 0."""
     setting = leading.setting
+    if leading.why_not == "untold" and leading.shapes is None and (leading.op or "").startswith("aten::"):
+        return "profile(..., record_shapes=True)  # names the types and sizes of its inputs"
     if setting is None or not setting.startswith("torch.autocast"):
         return setting
     context = f"with {setting}:\n    loss = model(batch)"

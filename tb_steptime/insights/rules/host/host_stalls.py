@@ -35,6 +35,9 @@ _UNEXPLAINED = _Card(
     "Nothing is recorded in {times} (pause of|pauses of up to) {longest}. Python's garbage collector pauses like this.",
     "gc.freeze()  # after the first steps",
 )
+_INTERRUPTED = (
+    "The CPU is interrupted {times} (time for|times for up to) {longest} in ops that take far less otherwise."
+)
 _NAMED = phrase("The trace names these pauses.")
 #: By whether the card is to find their cause, for which that they are measured is enough.
 _INFERRED = {
@@ -60,9 +63,11 @@ def garbage_collection(facts: Facts) -> Insight | None:
 
 
 def host_stops(facts: Facts) -> Insight | None:
-    """Fires when pauses for which nothing is recorded leave the GPU idle.
+    """Fires when pauses leave the GPU idle for which nothing is recorded, or in which an op or a call is interrupted.
 
-    Similar pattern: Python code between ops, which is as long in every step: only rare, long pauses count.
+    Similar pattern: Python code between ops, which is as long in every step: only rare, long pauses count. Ops that
+    take long because of their data, or the first time: only those are interrupted that others like them show to be
+    short, and less than a tenth of them.
 
     Needs: CPU activity without gaps in the launching thread.
 
@@ -72,11 +77,11 @@ def host_stops(facts: Facts) -> Insight | None:
 
     Left out: pauses during which the GPU works.
     """
-    return _card(facts, _UNEXPLAINED)
+    return _card(facts, _UNEXPLAINED, "interrupted")
 
 
-def _card(facts: Facts, card: _Card) -> Insight | None:
-    found = [pause for pause in facts.host.pauses if pause.cause == card.cause]
+def _card(facts: Facts, card: _Card, *also: str) -> Insight | None:
+    found = [pause for pause in facts.host.pauses if pause.cause in (card.cause, *also)]
     if not found:
         return None
     sure = all(pause.sure for pause in found)
@@ -85,7 +90,7 @@ def _card(facts: Facts, card: _Card) -> Insight | None:
         HostCard(
             id=card.id,
             title=card.title,
-            why=_why(card.why, found),
+            why=_why(_INTERRUPTED if found[0].cause == "interrupted" else card.why, found),
             how=card.how,
             gain_ns=sum(pause.idle_ns for pause in found),
             formula=phrase("GPU idle time during these pauses, mean over the steps."),
@@ -104,6 +109,7 @@ def _best(card: _Card, sure: bool) -> Confidence:
 
 
 def _why(template: str, found: list[Pause]) -> Phrase:
+    found = [pause for pause in found if pause.cause == found[0].cause]
     times = sum(pause.count for pause in found)
     longest = max(pause.worst_end_ns - pause.worst_start_ns for pause in found)
     return Phrase(agreeing(template, times), {"times": count(times), "longest": ns(longest)})

@@ -63,9 +63,17 @@ def long_stretches(facts: Facts) -> Insight | None:
     if name is not None:
         short = brief(function_of(name), PLACE_LENGTH)
         title = phrase("Shorten {name}, or overlap it with GPU work", name=text(short))
-    how = None if name is not None or facts.host.with_stack else _STACKS
+    how = _how_to_overlap(name) if name is not None else None if facts.host.with_stack else _STACKS
     why = _why(facts, gaps, names) if gaps else _of_few(model.launches, sum(late.values()))
     return _card(facts, _Waits("long_stretches", title, why, late, gaps, how))
+
+
+def _how_to_overlap(name: str) -> str | None:
+    """Of a function of Python; of ops and calls no code is known."""
+    frame = _FRAME.match(name)
+    if frame is None or not frame["function"].isidentifier():
+        return None
+    return f"output = model(inputs)  # launches the GPU's work\nfollowing = {frame['function']}(...)  # meanwhile"
 
 
 def compiled_waits(facts: Facts) -> Insight | None:

@@ -20,6 +20,7 @@ _WHY = {
     "set_up": "{once} of the recorded steps come only once: {longest} in the first {name}.",
     "loading": "{once} of the recorded steps come only once: kernels are loaded at their first launch, in up to "
     "{longest}.",
+    "between_ops": "{once} of the recorded steps come only once: {longest} of Python beside the first {name}.",
     "allocation": "{once} of the recorded steps come only once: {longest} in {name}.",
 }
 
@@ -62,6 +63,6 @@ def one_time(facts: Facts) -> Insight | None:
 
 
 def _why(cost: OneTimeCost, once_ns: int) -> Phrase:
-    values = {"once": ns(once_ns), "longest": ns(cost.worst_end_ns - cost.worst_start_ns)}
+    values = {"once": ns(once_ns), "longest": ns(cost.worst_ns)}
     template = _WHY[cost.cause]
     return Phrase(template, values | ({"name": text(brief(cost.where))} if "{name}" in template else {}))

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -34,15 +35,18 @@ class Noted(NamedTuple):
     phase: str | None = None
 
 
-def is_annotated(args: Args) -> bool:
-    return (
-        args.module is not None
-        or args.annotation is not None
-        or args.scope is not None
-        or args.autograd is not None
-        or args.original_stream is not None
-        or args.annotated_stream is not None
-    )
+def annotated(args: Sequence[Args]) -> list[int]:
+    """Places of those of which anything is said, or that were moved to a lane."""
+    return [
+        place
+        for place, each in enumerate(args)
+        if each.module is not None
+        or each.annotation is not None
+        or each.scope is not None
+        or each.autograd is not None
+        or each.original_stream is not None
+        or each.annotated_stream is not None
+    ]
 
 
 def noted(args: Args) -> Noted:

@@ -196,8 +196,20 @@ static int is_digit(char sign)
     return sign >= '0' && sign <= '9';
 }
 
-static const char *read_digits(const char *at, Number *number, int *count)
+static inline const char *read_digits(const char *at, Number *number, int *count)
 {
+    if (number->digits || *at != '0') { /* most numbers: each digit counts, and all fit */
+        const char *begin = at;
+        uint64_t digits = number->digits;
+        for (; is_digit(*at) && at - begin < MOST_DIGITS; at++)
+            digits = digits * 10 + (uint64_t)(*at - '0');
+        if (*count + (at - begin) <= MOST_DIGITS && !is_digit(*at)) {
+            number->digits = digits;
+            *count += (int)(at - begin);
+            return at;
+        }
+        at = begin;
+    }
     for (; is_digit(*at); at++) {
         if (number->digits || *at != '0')
             ++*count;
@@ -395,7 +407,7 @@ static int known_argument(const char *key, size_t length)
     if (length > LONGEST_KNOWN)
         return -1;
     for (int each = FIRST_KNOWN[length]; each < FIRST_KNOWN[length + 1]; each++)
-        if (!memcmp(KNOWN[each].name, key, length))
+        if (*KNOWN[each].name == *key && !memcmp(KNOWN[each].name, key, length))
             return KNOWN[each].argument;
     return -1;
 }

@@ -71,7 +71,8 @@ class Taking:
     def events(self, text: bytes) -> bool:
         count = self._scanned.add(text) if self._scanned else None
         if count is None:
-            return self._take(text, self.decoder.decode(text))
+            decoded = self.decoder.decode(text) if self._wanted else decoded_for(self.columns, self.decoder, text)
+            return self._take(text, decoded)
         self._count(count)
         return True
 
@@ -99,3 +100,10 @@ class Taking:
             self.first_exact = self.decoder.exact
         self.event_count += count
         self._on_events()
+
+
+def decoded_for(columns: Columns, decoder: RowDecoder, text: bytes) -> EventBlock | None:
+    """A block of events with all that its writer notes of them; None as `decode`."""
+    block = decoder.decode(text)
+    again = block is not None and not block.full and columns.may_say_more(block)
+    return decoder.decode_again(text) if again else block

@@ -42,6 +42,20 @@ def test_a_long_stop_in_one_step_has_no_explanation():
     assert pauses(trace, 0) == [Pause("unexplained", False, None, 1, 2 * MS, MS // 2, "2", 10 * MS, 12 * MS)]
 
 
+def test_a_call_that_is_far_longer_than_all_like_it_was_interrupted():
+    calls = ["k......", "k......", "k......", "kkkkkkk", "k......", "k......"]
+    lines = {
+        "step": "".join(str(step // 2) * 7 for step in range(6)),
+        "runtime": "".join(calls),
+        "kernel 7": "".join("." * len(call.rstrip(".")) + "k" * (7 - len(call.rstrip("."))) for call in calls),
+    }
+    trace = timeline("\n".join(f"{label} | {cells} |" for label, cells in lines.items()), cell_ns=MS)
+    # the device has nothing to do until the call returns
+    assert pauses(trace, 0) == [
+        Pause("interrupted", False, "cudaLaunchKernel", 1, 6 * MS, 2 * MS, "1", 22 * MS, 28 * MS)
+    ]
+
+
 @pytest.mark.parametrize(
     ("runtime", "kernels", "cell_ns"),
     [
@@ -88,9 +102,9 @@ def test_the_idle_time_of_pauses_is_part_of_the_devices(name: str):
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("hta_a100_alexnet_cudasync", []),
-        ("hta_a100_ddp_nccl", []),
-        ("hta_a100_ddp_control", [("unexplained", False, 1, 2_285)]),
+        ("hta_a100_alexnet_cudasync", [("interrupted", False, 2, 5_950)]),
+        ("hta_a100_ddp_nccl", [("interrupted", False, 2, 3_759)]),
+        ("hta_a100_ddp_control", [("interrupted", False, 8, 13_052), ("unexplained", False, 1, 2_285)]),
         ("hta_v100_ns", []),
         ("tracelens_b200_eager", []),
     ],

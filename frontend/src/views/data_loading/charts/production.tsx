@@ -4,10 +4,9 @@
  */
 
 import { useMemo, useState } from "preact/hooks";
-import { TimeAxis } from "../../../charts/axes/time_axis";
-import { slider } from "../../../charts/pointer/pointing";
-import { Tip, type TipContent } from "../../../charts/pointer/tip";
+import type { TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
+import { ZoomedPicture } from "../../../charts/time/zoomed_picture";
 import { Sized } from "../../../dom/size";
 import { count, fine, type Scale } from "../../../format";
 import { middleOf, type TimeRange, type TimeScale } from "../../../time_range";
@@ -63,7 +62,7 @@ export function ProductionPlot(props: ProductionProps & { width: number }) {
   };
   const laneUnder = (event: PointerEvent) =>
     laneAt(lanes.length, event.clientY - (event.currentTarget as Element).getBoundingClientRect().top);
-  const { visible, time, band, handlers, closer, reset, strode } = useTimeZoom({
+  const zoomed = useTimeZoom({
     whole: { from, to },
     zoom,
     setZoom,
@@ -72,6 +71,7 @@ export function ProductionPlot(props: ProductionProps & { width: number }) {
     hover: (ns, event) => point(ns === null ? null : { ns, lane: laneUnder(event as PointerEvent) }),
     press: (ns) => props.select(stepAt(steps, ns)),
   });
+  const { visible, time, band } = zoomed;
   const [low, high] = [visible.from, visible.to];
   const drawn = useMemo(
     () => (
@@ -82,40 +82,35 @@ export function ProductionPlot(props: ProductionProps & { width: number }) {
   const type = (key: string): boolean => {
     const now = place ?? { ns: middleOf(visible), lane: lanes.length ? 0 : null };
     const lane = (by: number) => (lanes.length ? Math.max(0, Math.min(lanes.length - 1, (now.lane ?? 0) + by)) : null);
-    const next = strode(key, now.ns);
-    if (next !== undefined) point({ ...now, ns: next });
-    else if (key === "ArrowDown" || key === "ArrowUp") point({ ...now, lane: lane(key === "ArrowDown" ? 1 : -1) });
-    else if ((key === "Enter" || key === " ") && place) props.select(stepAt(steps, place.ns));
-    else if (key === "+") closer(now.ns);
-    else if (key === "-") reset();
-    else if (key === "Escape") {
-      point(null);
-      reset();
-    } else return false;
-    return true;
+    if (key === "ArrowDown" || key === "ArrowUp") {
+      point({ ...now, lane: lane(key === "ArrowDown" ? 1 : -1) });
+      return true;
+    }
+    return zoomed.typed(key, now.ns, {
+      move: (ns) => point(ns === null ? null : { ...now, ns }),
+      choose: place ? () => props.select(stepAt(steps, place.ns)) : undefined,
+    });
   };
   const shown = place === null || band || place.ns < low || place.ns > high ? null : place;
-  const content = shown && tipOf(props, shown);
-  const x = shown ? time.x(shown.ns) : 0;
   return (
-    <>
-      <svg
-        class="chart production zoomable"
-        width={width}
-        height={height}
-        {...slider(props.label, shown && shown.ns - from, to - from, content)}
-        {...handlers}
-        onKeyDown={(event) => type(event.key) && event.preventDefault()}
-      >
-        <rect width={width} height={height} fill="transparent" />
-        {drawn}
-        <MarkedSteps {...props} visible={visible} time={time} foot={height - 2} />
-        {shown && <line class="here" x1={x} x2={x} y1={TOP - 4} y2={height} />}
-        {band && <rect class="zoom" x={band.left} y={TOP} width={band.width} height={height - TOP} />}
-      </svg>
-      <TimeAxis from={low - from} to={high - from} left={gutter} width={width} scale={props.scale} />
-      <Tip content={content} x={x} y={height + 4} width={width} above={TOP} />
-    </>
+    <ZoomedPicture
+      label={props.label}
+      class="production"
+      whole={{ from, to }}
+      zoomed={zoomed}
+      at={shown?.ns ?? null}
+      content={shown && tipOf(props, shown)}
+      left={gutter}
+      top={TOP}
+      hereTop={TOP - 4}
+      width={width}
+      height={height}
+      scale={props.scale}
+      type={type}
+    >
+      {drawn}
+      <MarkedSteps {...props} visible={visible} time={time} foot={height - 2} />
+    </ZoomedPicture>
   );
 }
 

@@ -5,12 +5,12 @@
 
 import { sum } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
-import { TimeAxis } from "../../../charts/axes/time_axis";
-import { moved, slider } from "../../../charts/pointer/pointing";
-import { Tip, type TipContent } from "../../../charts/pointer/tip";
+import { moved } from "../../../charts/pointer/pointing";
+import type { TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
 import { type BinLayer, BinLayers, FULL } from "../../../charts/time/bin_layers";
 import { levelFor, valueAt } from "../../../charts/time/time_bins";
+import { ZoomedPicture } from "../../../charts/time/zoomed_picture";
 import { Swatch } from "../../../colour";
 import { Sized } from "../../../dom/size";
 import { shortenedTo, textWidth, widestOf } from "../../../dom/text_width";
@@ -82,7 +82,7 @@ function Plot(props: MetricRowsProps & { width: number }) {
     setPointer(ns);
     props.hover(ns === null ? null : (stepAt(ns)?.key ?? null));
   };
-  const { visible, time, band, handlers, reset } = useTimeZoom({
+  const zoomed = useTimeZoom({
     whole: { from: 0, to: whole },
     zoom,
     setZoom,
@@ -91,6 +91,7 @@ function Plot(props: MetricRowsProps & { width: number }) {
     hover: point,
     press: (ns) => props.select(stepAt(ns)?.key ?? null),
   });
+  const { visible, time, band } = zoomed;
   const { from, to } = visible;
   const rowsAndMarks = useMemo(
     () => <Rows rows={rows} steps={steps} from={from} to={to} width={width} gutter={gutter} />,
@@ -106,46 +107,46 @@ function Plot(props: MetricRowsProps & { width: number }) {
     if (next !== undefined) point(middleOf(steps[next]!));
     else if (typed === "Enter" || typed === " ") props.select(now?.key ?? null);
     else if (typed === "+" && now) setZoom({ from: now.from, to: now.to });
-    else if (typed === "-") reset();
+    else if (typed === "-") setZoom(null);
     else if (typed === "Escape") {
       point(null);
       props.select(null);
-      reset();
+      setZoom(null);
     } else return false;
     return true;
   };
-  const x = shown === null ? 0 : time.x(shown);
   const marked = steps
     .filter(({ key }) => key === hovered || key === selected)
     .filter((step) => touches(step, visible));
   return (
-    <>
-      <svg
-        class="chart metric-rows zoomable"
-        width={width}
-        height={height}
-        {...slider(props.label, at < 0 ? null : at, steps.length, content ?? stepOnly(steps[at]))}
-        {...handlers}
-        onKeyDown={(event) => type(event.key) && event.preventDefault()}
-      >
-        <rect width={width} height={height} fill="transparent" />
-        {rowsAndMarks}
-        {marked.map((step) => (
-          <rect
-            key={step.key}
-            class="ring"
-            x={time.clampedX(step.from)}
-            y={TOP}
-            width={Math.max(1, time.clampedX(step.to) - time.clampedX(step.from))}
-            height={height - TOP}
-          />
-        ))}
-        {shown !== null && <line class="here" x1={x} x2={x} y1={TOP} y2={height} />}
-        {band && <rect class="zoom" x={band.left} y="0" width={band.width} height={height} />}
-      </svg>
-      <TimeAxis from={from} to={to} left={gutter} width={width} scale={props.scale} />
-      <Tip content={content} x={x} y={height + 4} width={width} above={TOP} />
-    </>
+    <ZoomedPicture
+      label={props.label}
+      class="metric-rows"
+      whole={{ from: 0, to: whole }}
+      zoomed={zoomed}
+      at={shown}
+      content={content}
+      stop={{ at: at < 0 ? null : at, of: steps.length, content: content ?? stepOnly(steps[at]) }}
+      left={gutter}
+      top={TOP}
+      bandTop={0}
+      width={width}
+      height={height}
+      scale={props.scale}
+      type={type}
+    >
+      {rowsAndMarks}
+      {marked.map((step) => (
+        <rect
+          key={step.key}
+          class="ring"
+          x={time.clampedX(step.from)}
+          y={TOP}
+          width={Math.max(1, time.clampedX(step.to) - time.clampedX(step.from))}
+          height={height - TOP}
+        />
+      ))}
+    </ZoomedPicture>
   );
 }
 

@@ -13,13 +13,12 @@
 import { max } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
 import { zeroAxis } from "../../../charts/axes/ticks";
-import { TimeAxis } from "../../../charts/axes/time_axis";
 import { ValueGrid } from "../../../charts/axes/value_axis";
-import { slider } from "../../../charts/pointer/pointing";
-import { Tip, type TipContent } from "../../../charts/pointer/tip";
+import type { TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
 import { type BinLayer, BinLayers } from "../../../charts/time/bin_layers";
 import { type Bins, binsPerPixel, maxOf, meanOf, valueAt } from "../../../charts/time/time_bins";
+import { ZoomedPicture } from "../../../charts/time/zoomed_picture";
 import { Swatch } from "../../../colour";
 import { Sized } from "../../../dom/size";
 import { textWidth } from "../../../dom/text_width";
@@ -72,15 +71,8 @@ function Plot({ width, ...props }: QueueChartProps & { width: number }) {
   const { from, to, zoom, setZoom, scale, phases, means, peaks, runAhead, device } = props;
   const [pointer, setPointer] = useState<number | null>(null);
   const whole = { from, to };
-  const { visible, time, band, handlers, closer, reset, strode } = useTimeZoom({
-    whole,
-    zoom,
-    setZoom,
-    left: GUTTER,
-    width,
-    hover: setPointer,
-    press: () => {},
-  });
+  const zoomed = useTimeZoom({ whole, zoom, setZoom, left: GUTTER, width, hover: setPointer, press: () => {} });
+  const { visible, band } = zoomed;
   const [low, high] = [visible.from, visible.to];
   const shown = useMemo(
     () => shownBins({ means, peaks, runAhead, device }, { from: low, to: high }, width),
@@ -97,39 +89,20 @@ function Plot({ width, ...props }: QueueChartProps & { width: number }) {
     ),
     [shown, phases, low, high, width],
   );
-  const type = (key: string): boolean => {
-    const now = pointer ?? middleOf(visible);
-    const next = strode(key, now);
-    if (next !== undefined) setPointer(next);
-    else if (key === "+") closer(now);
-    else if (key === "-") reset();
-    else if (key === "Escape") {
-      setPointer(null);
-      reset();
-    } else return false;
-    return true;
-  };
   const at = pointer === null || band || pointer < low || pointer > high ? null : pointer;
-  const content = at === null ? null : tipOf(props, shown, at);
-  const x = at === null ? 0 : time.x(at);
   return (
-    <>
-      <svg
-        class="chart queue-chart zoomable"
-        width={width}
-        height={HEIGHT}
-        {...slider(props.label, at === null ? null : at - from, to - from, content)}
-        {...handlers}
-        onKeyDown={(event) => type(event.key) && event.preventDefault()}
-      >
-        <rect width={width} height={HEIGHT} fill="transparent" />
-        {layers}
-        {at !== null && <line class="here" x1={x} x2={x} y1={TOP} y2={HEIGHT} />}
-        {band && <rect class="zoom" x={band.left} y={TOP} width={band.width} height={HEIGHT - TOP} />}
-      </svg>
-      <TimeAxis from={low - from} to={high - from} left={GUTTER} width={width} scale={scale} />
-      <Tip content={content} x={x} y={HEIGHT + 4} width={width} above={TOP} />
-    </>
+    <ZoomedPicture
+      label={props.label}
+      class="queue-chart"
+      {...{ whole, zoomed, at, width, scale }}
+      content={at === null ? null : tipOf(props, shown, at)}
+      left={GUTTER}
+      top={TOP}
+      height={HEIGHT}
+      type={(key) => zoomed.typed(key, pointer ?? middleOf(visible), { move: setPointer })}
+    >
+      {layers}
+    </ZoomedPicture>
   );
 }
 

@@ -12,11 +12,10 @@
 import { max } from "d3-array";
 import { useState } from "preact/hooks";
 import { zeroAxis } from "../../../charts/axes/ticks";
-import { TimeAxis } from "../../../charts/axes/time_axis";
 import { ValueGrid } from "../../../charts/axes/value_axis";
-import { slider } from "../../../charts/pointer/pointing";
-import { Tip, type TipContent } from "../../../charts/pointer/tip";
+import type { TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
+import { ZoomedPicture } from "../../../charts/time/zoomed_picture";
 import { svgFill } from "../../../colour";
 import { Sized } from "../../../dom/size";
 import { textWidth } from "../../../dom/text_width";
@@ -61,55 +60,22 @@ export function MemoryChart(props: MemoryChartProps) {
 function Plot({ width, ...props }: MemoryChartProps & { width: number }) {
   const { whole, zoom, setZoom, choose, scale, instant } = props;
   const [pointer, setPointer] = useState<number | null>(null);
-  const { visible, time, band, handlers, closer, reset, strode } = useTimeZoom({
-    whole,
-    zoom,
-    setZoom,
-    left: GUTTER,
-    width,
-    hover: setPointer,
-    press: choose,
-  });
-  const type = (key: string): boolean => {
-    const now = pointer ?? instant ?? middleOf(visible);
-    const next = strode(key, now);
-    if (next !== undefined) setPointer(next);
-    else if (key === "Enter" || key === " ") choose(now);
-    else if (key === "+") closer(now);
-    else if (key === "-") reset();
-    else if (key === "Escape") {
-      setPointer(null);
-      reset();
-    } else return false;
-    return true;
-  };
+  const zoomed = useTimeZoom({ whole, zoom, setZoom, left: GUTTER, width, hover: setPointer, press: choose });
+  const { visible, time, band } = zoomed;
   const at = pointer === null || band || pointer < visible.from || pointer > visible.to ? null : pointer;
-  const content = at === null ? null : tipOf(props, at, time);
-  const x = at === null ? 0 : time.x(at);
   return (
-    <>
-      <svg
-        class="chart memory-chart zoomable"
-        width={width}
-        height={HEIGHT}
-        {...slider(props.label, at === null ? null : at - whole.from, whole.to - whole.from, content)}
-        {...handlers}
-        onKeyDown={(event) => type(event.key) && event.preventDefault()}
-      >
-        <rect width={width} height={HEIGHT} fill="transparent" />
-        <Layers {...props} visible={visible} time={time} />
-        {at !== null && <line class="here" x1={x} x2={x} y1={TOP} y2={HEIGHT} />}
-        {band && <rect class="zoom" x={band.left} y={TOP} width={band.width} height={HEIGHT - TOP} />}
-      </svg>
-      <TimeAxis
-        from={visible.from - whole.from}
-        to={visible.to - whole.from}
-        left={GUTTER}
-        width={width}
-        scale={scale}
-      />
-      <Tip content={content} x={x} y={HEIGHT + 4} width={width} above={TOP} />
-    </>
+    <ZoomedPicture
+      label={props.label}
+      class="memory-chart"
+      {...{ whole, zoomed, at, width, scale }}
+      content={at === null ? null : tipOf(props, at, time)}
+      left={GUTTER}
+      top={TOP}
+      height={HEIGHT}
+      type={(key) => zoomed.typed(key, pointer ?? instant ?? middleOf(visible), { move: setPointer, choose })}
+    >
+      <Layers {...props} visible={visible} time={time} />
+    </ZoomedPicture>
   );
 }
 

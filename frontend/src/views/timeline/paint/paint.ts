@@ -12,8 +12,8 @@ import type { Placed } from "../layout";
 import { AXIS_PX, GUTTER_PX, type Scene, topOf } from "../scene";
 import { paintAxis, paintBand, paintPointer } from "./axis";
 import { paintBoxes } from "./boxes";
+import { paintGap, paintLaunches, paintRings } from "./chosen";
 import { paintFocusedHead, paintHead } from "./heads";
-import { paintGap, paintLaunches, paintRings } from "./marks";
 import { paintQueue } from "./queue";
 
 export function paintScene(pen: Pen, scene: Scene): void {

@@ -2,7 +2,7 @@
 
 import { WHOLE_RECORDING } from "../../address/selection";
 import type { ModuleRow, OperatorRow, OperatorsResult } from "../../api.gen";
-import type { Lacking } from "../compare/column";
+import type { Lacking } from "../compare/compared_columns";
 import { pathsOf } from "./module_lines";
 import { type Grouping, keyOf, type OperatorPart, shortKey, tableOf, type Where } from "./tables";
 

@@ -5,7 +5,7 @@ import type { Problem, ViewId } from "../api.gen";
 import type { Answer } from "../server/client";
 import { type AnswerCache, type Asked, useAnswer } from "../server/use_answer";
 import { beginToLoad, VIEWS } from "../views";
-import type { Part } from "../views/part";
+import type { Part } from "../views/lazy";
 
 type Content = NonNullable<unknown>;
 

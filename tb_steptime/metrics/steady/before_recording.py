@@ -30,7 +30,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
-from tb_steptime.metrics.set_aside.start_up import starts_up
+from tb_steptime.metrics.steady.first_use import starts_up
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches

@@ -1,0 +1,59 @@
+/** The frame of a picture over time that zooms: its keys, the instant that is read, the dragged range, axis and tip. */
+
+import type { ComponentChildren } from "preact";
+import type { Scale } from "../../format";
+import type { TimeRange } from "../../time_range";
+import { TimeAxis } from "../axes/time_axis";
+import { slider } from "../pointer/pointing";
+import { Tip, type TipContent } from "../pointer/tip";
+import type { TimeZoom } from "../pointer/zoom";
+
+interface ZoomedPictureProps {
+  label: string;
+  class: string;
+  /** All that can be shown; the axis counts from its begin. */
+  whole: TimeRange;
+  zoomed: TimeZoom;
+  /** The instant that is read, and what is said of it. */
+  at: number | null;
+  content: TipContent | null;
+  /** What the slider says, where it is not the instant: a stop among so many. */
+  stop?: { at: number | null; of: number; content: TipContent | null };
+  /** px: where time begins; the upper ends of the marked instant and of the dragged range. */
+  left: number;
+  top: number;
+  hereTop?: number;
+  bandTop?: number;
+  width: number;
+  height: number;
+  scale: Scale;
+  /** Whether the key is the picture's. */
+  type(key: string): boolean;
+  children: ComponentChildren;
+}
+
+export function ZoomedPicture(props: ZoomedPictureProps) {
+  const { label, whole, zoomed, at, content, left, top, hereTop = top, bandTop = top, width, height, scale } = props;
+  const { visible, time, band, handlers } = zoomed;
+  const stop = props.stop ?? { at: at === null ? null : at - whole.from, of: whole.to - whole.from, content };
+  const x = at === null ? 0 : time.x(at);
+  return (
+    <>
+      <svg
+        class={`chart ${props.class} zoomable`}
+        width={width}
+        height={height}
+        {...slider(label, stop.at, stop.of, stop.content)}
+        {...handlers}
+        onKeyDown={(event) => props.type(event.key) && event.preventDefault()}
+      >
+        <rect width={width} height={height} fill="transparent" />
+        {props.children}
+        {at !== null && <line class="here" x1={x} x2={x} y1={hereTop} y2={height} />}
+        {band && <rect class="zoom" x={band.left} y={bandTop} width={band.width} height={height - bandTop} />}
+      </svg>
+      <TimeAxis from={visible.from - whole.from} to={visible.to - whole.from} left={left} width={width} scale={scale} />
+      <Tip content={content} x={x} y={height + 4} width={width} above={top} />
+    </>
+  );
+}

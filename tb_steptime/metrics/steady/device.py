@@ -1,0 +1,89 @@
+"""The excess on the streams of devices, and what they do at the edges of the recording."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_steptime.metrics.gpu.utilization import devices_with_activity
+from tb_steptime.metrics.steady.before_recording import before_recording
+from tb_steptime.metrics.steady.edges import cut_off_intervals
+from tb_steptime.metrics.steady.excess import Excess, ExcessKind, joined, no_excess
+from tb_steptime.metrics.steady.host import step_at
+from tb_steptime.metrics.steady.repeats import judge
+from tb_steptime.metrics.steady.sites import activity_sites
+from tb_steptime.metrics.steady.stretches import HostEvents
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import Bool, Int64, distinct_in
+
+#: No loop within a kernel of one launch shape makes it so many times as long as its twins.
+TIMES_SURE = 20
+
+
+def excess_on_devices(trace: Trace, host: HostEvents, first_step: int) -> Excess:
+    """Activities that are too long, and the edges. Those that share the device with others for half of their time are
+    contended, and take as long as that lets them."""
+    events, launches = trace.events, find_launches(trace)
+    if not len(launches.activity):
+        return no_excess()
+    start, end = events.start_ns[launches.activity], events.ends(launches.activity)
+    begun = np.where(launches.call >= 0, events.start_ns[launches.call], start)
+    found = judge(end - start, step_at(trace, begun), *activity_sites(trace, host), first_step)
+    long = np.flatnonzero((found.excess_ns > 0) & ~_contended(trace, start, end))
+    row, excess, kind = launches.activity[long], found.excess_ns[long], found.kind[long]
+    sure = (kind == ExcessKind.UNKNOWN) & (end[long] - start[long] >= TIMES_SURE * (end[long] - start[long] - excess))
+    kind = np.where(sure, ExcessKind.INTERRUPTED, kind).astype(np.uint8)
+    calls = _clipped(Excess(events.thread[row], end[long] - excess, end[long], kind, row))
+    edges = _edges(trace)
+    return joined((_less(calls, edges), edges))
+
+
+def _edges(trace: Trace) -> Excess:
+    """On the stream of each device that has the most activities."""
+    events, parts = trace.events, [no_excess()]
+    activity = find_launches(trace).activity
+    for device in devices_with_activity(trace):
+        track = int(np.argmax(np.bincount(events.thread[activity[events.device[activity] == device]])))
+        when = before_recording(trace, device) | cut_off_intervals(trace, device)
+        count = len(when)
+        columns = (np.full(count, track, np.int32), when.start, when.end)
+        parts.append(Excess(*columns, np.full(count, ExcessKind.EDGE, np.uint8), np.full(count, -1, np.int32)))
+    return joined(parts)
+
+
+def _less(excess: Excess, edges: Excess) -> Excess:
+    """The excess of activities that lie in no edge of their track."""
+    shared = np.zeros(len(excess), np.int64)
+    for track in distinct_in(edges.track).tolist():
+        mine = excess.track == track
+        shared[mine] = edges.on(track).intervals().overlap_ns(excess.start_ns[mine], excess.end_ns[mine])
+    return excess.where(shared == 0)
+
+
+def _contended(trace: Trace, start: Int64, end: Int64) -> Bool:
+    """Which activities share their device for half of their time."""
+    activity = find_launches(trace).activity
+    device, track, found = trace.events.device[activity], trace.events.thread[activity], np.zeros(len(start), bool)
+    for each in devices_with_activity(trace):
+        mine = device == each
+        tracks = sorted(set(track[mine].tolist()))
+        if len(tracks) < 2:
+            continue
+        for one in tracks:
+            here, others = mine & (track == one), mine & (track != one)
+            shared = Intervals.union(start[others], end[others]).overlap_ns(start[here], end[here])
+            found[here] = 2 * shared > end[here] - start[here]
+    return found
+
+
+def _clipped(excess: Excess) -> Excess:
+    """Excess whose rows of one track are disjoint: kernels of one stream overlap by programmatic launches."""
+    excess = joined((excess,))
+    track = excess.track.astype(np.int64) << 48
+    reach = np.maximum.accumulate(excess.end_ns + track) - track
+    before = np.append(np.iinfo(np.int64).min, reach[:-1])
+    same = np.append(False, excess.track[1:] == excess.track[:-1])
+    start = np.where(same, np.maximum(excess.start_ns, before[: len(excess)]), excess.start_ns)
+    clipped = Excess(excess.track, start, excess.end_ns, excess.kind, excess.event)
+    return clipped.where(clipped.end_ns > clipped.start_ns)

@@ -1,0 +1,136 @@
+"""What a recording itself names as work of a first use: compiling, capturing, loading, setting up, first memory.
+
+range    [_compile.compile_inner (dynamo_timed)   ]          torch.compile's own marks; with call stacks its frames
+runtime  [cudaStreamBeginCapture] ... [cudaGraphInstantiate] from the one to the other on a thread
+runtime  [cuModuleLoadData]                                  each kernel is loaded once
+runtime  [cudaDeviceGetStreamPriorityRange, 29.9 s]  |  |    the first call creates the context
+runtime  [cudaMalloc][cudaMalloc]                            in the first of several steps only
+
+Only where the last of such work ends in the first half of the steps.
+What looks alike: an allocation that is tried again because memory ran short, a recompilation in later steps, a graph
+that is captured for each new shape, a copy or launch that waits. None of these comes once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
+from tb_steptime.text.patterns import expression
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import named_in, rows_named
+from tb_steptime.trace.quality.memory_calls import allocation_retries
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.stops import loading_calls
+from tb_steptime.trace.table import Int64, Kind, distinct, distinct_in, is_in
+
+#: Marks of torch.compile since 2.0, and the functions of Dynamo, Inductor and Triton that compile.
+COMPILATION = expression(
+    r".*\(dynamo_timed\)$|.*torch/_dynamo/convert_frame\.py\(\d+\): (_compile|compile_inner)$"
+    r"|.*torch/_inductor/compile_fx\.py\(\d+\): compile_fx(_inner)?$|.*triton/compiler/compiler\.py\(\d+\): compile$"
+)
+_BEGINS = expression(r"(cuda|hip)StreamBeginCapture|cuStreamBeginCapture")
+#: Calls that end a capture, or make a graph of it.
+CAPTURES = expression(r"(cuda|hip|cu)(StreamEndCapture|GraphInstantiate|GraphUpload)")
+
+#: Calls that put something into the queue of the device, and wait where it is full.
+_QUEUES = expression(
+    r"Launch|Memcpy|Memset|Memory|Prefetch|EventRecord|WaitEvent|EventQuery|StreamQuery|Callback|Write"
+)
+#: A call takes microseconds; the profiler may slow one to some hundreds of them.
+LONG_NS = 1_000_000
+#: What comes once is an order of magnitude longer than all that follow.
+TIMES_LONGER = 10
+#: A context takes a tenth of a second at least. A process that creates one in the recording had no work before it.
+CONTEXT_NS = 50_000_000
+#: With fewer steps it is not known whether memory that is allocated in the first is allocated in each.
+LEAST_STEPS = 3
+
+
+def first_uses(trace: Trace) -> Iterator[tuple[int, Intervals]]:
+    """For each thread that does work of a first use when it does."""
+    events = trace.events
+    captured, begun = _captures(trace)
+    rows = np.concatenate(
+        (compilations(trace), _while_warm(trace, loading_calls(trace)), set_up_calls(trace), _first_memory(trace))
+    )
+    thread = np.concatenate((events.thread[rows], events.thread[captured]))
+    start = np.concatenate((events.start_ns[rows], begun))
+    end = np.concatenate((events.ends(rows), events.ends(captured)))
+    for each in distinct_in(thread).tolist():
+        yield each, Intervals.union(start[thread == each], end[thread == each])
+
+
+def compilations(trace: Trace) -> Int64:
+    """Rows of the marks of compilation, in time order; of nested ones all."""
+    kinds = (Kind.CPU_OP, Kind.USER, Kind.PYTHON)
+    return _while_warm(trace, rows_named(trace, kinds, lambda name: COMPILATION.match(name) is not None))
+
+
+def _captures(trace: Trace) -> tuple[Int64, Int64]:
+    """Rows of the calls that end a capture or make a graph of it, and when the capture of each began."""
+    events, calls = trace.events, (Kind.RUNTIME, Kind.DRIVER)
+    ends = _while_warm(trace, rows_named(trace, calls, lambda name: CAPTURES.match(name) is not None))
+    begins = rows_named(trace, calls, lambda name: _BEGINS.match(name) is not None)
+    start = events.start_ns[ends].copy()
+    for thread in distinct(events.thread[ends]).tolist():
+        mine, here = events.thread[ends] == thread, begins[events.thread[begins] == thread]
+        place = np.searchsorted(here, ends[mine]) - 1
+        start[mine] = np.where(place >= 0, events.start_ns[here[place]] if len(here) else start[mine], start[mine])
+    return ends, start
+
+
+def capture_intervals(trace: Trace) -> Intervals:
+    """From where each capture begins to the end of the calls that follow from it on its thread."""
+    rows, begun = _captures(trace)
+    return Intervals.union(begun, trace.events.ends(rows))
+
+
+def _while_warm(trace: Trace, rows: Int64) -> Int64:
+    """These rows, or none where one of them ends in the second half of the steps: they come again and again. A step
+    begins on the device; the host, which is ahead, may begin to compile for it in the step before."""
+    steps = find_steps(trace)
+    if not len(rows):
+        return rows
+    step = int(np.searchsorted(steps.start_ns, trace.events.ends(rows).max(), side="right")) - 1
+    return rows if step < -(-len(steps.steps) // 2) else rows[:0]
+
+
+@shared
+def set_up_calls(trace: Trace) -> Int64:
+    """Rows of calls that set something up, in time order: each the first of its name, and far longer than all later
+    ones. Calls that launch, copy, wait or get memory are none of these."""
+    events, calls = trace.events, trace.events.rows(Kind.RUNTIME, Kind.DRIVER)
+    plain = named_in(trace, calls, lambda name: _QUEUES.search(name) is None)
+    calls = calls[plain[events.name[calls]]]
+    calls = calls[is_in(calls, blocking_calls(trace).row, invert=True)]
+    if not len(calls):
+        return calls
+    _, first, name = np.unique(events.name[calls], return_index=True, return_inverse=True)
+    longest, later = np.zeros(len(first), np.int64), np.ones(len(calls), bool)
+    later[first] = False
+    np.maximum.at(longest, name[later], events.dur_ns[calls[later]])
+    length = events.dur_ns[calls[first]]
+    return np.sort(calls[first[(length >= LONG_NS) & (length >= TIMES_LONGER * longest)]])
+
+
+@shared
+def starts_up(trace: Trace) -> bool:
+    """Whether the process begins to use its devices in the recording."""
+    return bool((trace.events.dur_ns[set_up_calls(trace)] >= CONTEXT_NS).any())
+
+
+def _first_memory(trace: Trace) -> Int64:
+    """Calls for memory, where all are in the first of several steps, or the process begins in the recording: later
+    steps find theirs in the cache of the allocator."""
+    calls, steps = blocking_calls(trace), find_steps(trace)
+    rows: Int64 = calls.row[calls.kind == Blocks.ALLOCATOR]
+    rows = rows[is_in(rows, allocation_retries(trace).rows, invert=True)]  # memory may run short in any step
+    if starts_up(trace) and len(steps.steps) == 1:
+        return rows
+    first = trace.events.start_ns[rows] < steps.end_ns[0]
+    return rows if len(steps.steps) >= LEAST_STEPS and first.all() else rows[:0]

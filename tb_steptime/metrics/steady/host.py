@@ -1,0 +1,204 @@
+"""The excess on host threads.
+
+stretch  [aten::addmm          |launch|  ]      a stretch that is longer than those of its site
+op       [cudnn_convolution [cudaFree][cudaMalloc] ]     an op that is longer than those of its site, for calls that no
+                                                         other one makes: these are its excess
+range    [compile_inner (dynamo_timed)     ]    what the recording names as work of a first use
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+
+import numpy as np
+
+from tb_steptime.metrics.gpu.utilization import devices_with_activity
+from tb_steptime.metrics.phases.marks import training_threads
+from tb_steptime.metrics.steady.edges import cut_off_intervals
+from tb_steptime.metrics.steady.excess import Excess, ExcessKind, no_excess
+from tb_steptime.metrics.steady.first_use import first_uses
+from tb_steptime.metrics.steady.repeats import Judged, judge
+from tb_steptime.metrics.steady.sites import op_sites, stretch_sites
+from tb_steptime.metrics.steady.stretches import HostEvents, Stretches, find_stretches
+from tb_steptime.metrics.steady.waits import waits_ns
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.quality.memory_calls import allocation_retries
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.stops import LOADING_OVERHEAD, garbage_collections, loading_overheads
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, is_in
+
+#: What comes once takes so many times as long as what is interrupted in other steps, where there are some.
+TIMES_NOISE, LEAST_STEPS = 2, 3
+#: A thread and an instant as one number, by which stretches are sorted.
+_BITS = 46
+
+
+def excess_on_host(trace: Trace, host: HostEvents, first_step: int) -> Excess:
+    """Stretches that are too long, less what their thread waits for in them. Threads that do not train rest between
+    their events, which is no time of the job."""
+    stretches = find_stretches(trace, host)
+    trains = is_in(stretches.thread, training_threads(trace))
+    stretches = stretches.where((stretches.inside >= 0) | trains)
+    if not len(stretches):
+        return no_excess()
+    own = stretches.end_ns - stretches.start_ns - waits_ns(trace, host, stretches)
+    exact, like = stretch_sites(trace, host, stretches)
+    step = step_at(trace, stretches.start_ns)
+    found = judge(own, step, exact, like, first_step)
+    excess, kind = _of_ops(trace, host, stretches, own, exact[0], found, first_step)
+    kind = _explained(trace, stretches, excess, kind)
+    kind = np.where(_is_noise(excess, kind, step), ExcessKind.INTERRUPTED, kind)
+    begins = (kind == ExcessKind.INTERRUPTED) & _in_first_call(trace, host, stretches, exact[0])
+    kind[begins] = ExcessKind.ONCE
+    kind[(kind == ExcessKind.ONCE) & _tries_again(trace, host, stretches)] = ExcessKind.INTERRUPTED
+    excess, kind, ends = _of_first_use(trace, host, stretches, own, excess, kind)
+    kind = _explained(trace, stretches, excess, kind)
+    long = np.flatnonzero(excess)
+    start, end = ends[long] - excess[long], ends[long]
+    return Excess(stretches.thread[long], start, end, kind[long].astype(np.uint8), _events(host, stretches, long))
+
+
+def _explained(trace: Trace, stretches: Stretches, excess: Int64, kind: Int64) -> Int64:
+    """The kind of each excess, after what else happens for half of it: a garbage collection, the end of the work that
+    the recording explains, or the profiler."""
+    kind, long = kind.copy(), np.flatnonzero(excess)
+    start, end = stretches.start_ns[long], stretches.end_ns[long]
+    collected = garbage_collections(trace)
+    cut_off = (cut_off_intervals(trace, device) for device in devices_with_activity(trace))
+    for named, when in (
+        (ExcessKind.PERIODIC, Intervals.union(trace.events.start_ns[collected], trace.events.ends(collected))),
+        (ExcessKind.EDGE, reduce(or_, cut_off, Intervals.empty())),
+        (ExcessKind.PROFILER, profiler_intervals(trace)),
+    ):
+        kind[long] = np.where(2 * when.overlap_ns(start, end) >= excess[long], named, kind[long])
+    return kind
+
+
+def step_at(trace: Trace, instants: Int64) -> Int64:
+    """The number of the step whose host work holds each instant, 0 before the first one."""
+    begun = np.array([step.host_start_ns for step in find_steps(trace).steps], np.int64)
+    step: Int64 = np.searchsorted(begun, instants, side="right")
+    return step
+
+
+def profiler_intervals(trace: Trace) -> Intervals:
+    """When the profiler works. Its rows of loading are the job's: a first launch loads without a profiler, too."""
+    rows = rows_named(trace, (Kind.OVERHEAD,), lambda name: LOADING_OVERHEAD.match(name) is None)
+    return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
+
+
+def _events(host: HostEvents, stretches: Stretches, long: Int64) -> Int32:
+    inside = stretches.inside[long]
+    named = np.where(inside >= 0, inside, np.maximum(stretches.before[long], stretches.after[long]))
+    event: Int32 = np.where(named >= 0, host.row[named], -1).astype(np.int32)
+    return event
+
+
+def _of_ops(
+    trace: Trace, host: HostEvents, stretches: Stretches, own: Int64, site: Int64, found: Judged, first_step: int
+) -> tuple[Int64, Int64]:
+    """The excess of each stretch and its kind, with that of ops whose calls make them long: what an op takes beyond the
+    steady duration of its site is that of its longest stretches of which no other call of the op has any like."""
+    excess, kind = found.excess_ns.copy(), found.kind.astype(np.int64)
+    key = (stretches.thread.astype(np.int64) << _BITS) + stretches.start_ns
+    thread = trace.events.thread[host.row].astype(np.int64) << _BITS
+    first = np.searchsorted(key, thread + trace.events.start_ns[host.row])
+    past = np.searchsorted(key, thread + trace.events.ends(host.row))
+    ops = np.flatnonzero((trace.events.kind[host.row] == Kind.CPU_OP) & (past > first))
+    exact, like = op_sites(trace, host, ops)
+    ops, exact = ops[like.fixed], [column[like.fixed] for column in exact]
+    if not len(ops):
+        return excess, kind
+    sums = np.concatenate(([0], np.cumsum(own)))
+    like = like._replace(fixed=like.fixed[like.fixed], shaped=like.shaped[like.fixed])
+    length, step = sums[past[ops]] - sums[first[ops]], step_at(trace, trace.events.start_ns[host.row[ops]])
+    judged = judge(length, step, exact, like, first_step)
+    long = np.flatnonzero(judged.excess_ns)
+    calls = np.bincount(site)
+    for place in long[np.argsort(host.depth[ops[long]], kind="stable")].tolist():
+        here = np.arange(first[ops[place]], past[ops[place]])
+        left = int(judged.excess_ns[place]) - int(excess[here].sum())
+        inside = np.bincount(site[here], minlength=1)
+        alone = here[(inside[site[here]] == calls[site[here]]) & (excess[here] == 0)]
+        for each in alone[np.argsort(-own[alone], kind="stable")].tolist():
+            if left <= 0:
+                break
+            excess[each] = min(int(own[each]), left)
+            kind[each] = judged.kind[place]
+            left -= int(excess[each])
+    return excess, kind
+
+
+def _is_noise(excess: Int64, kind: Int64, step: Int64) -> Bool:
+    """Which stretches would come once, if two others of several steps had not half as much of what interrupts: a first
+    call is as often interrupted as any other one."""
+    interrupted = np.sort(np.bincount(step, np.where(kind == ExcessKind.INTERRUPTED, excess, 0)))
+    once = np.bincount(step, np.where(kind == ExcessKind.ONCE, excess, 0))
+    if np.count_nonzero(np.bincount(step)) < LEAST_STEPS:
+        return np.zeros(len(excess), bool)
+    noise: Bool = (excess > 0) & (kind == ExcessKind.ONCE) & (once[step] < TIMES_NOISE * interrupted[-2])
+    return noise
+
+
+def _in_first_call(trace: Trace, host: HostEvents, stretches: Stretches, site: Int64) -> Bool:
+    """Which stretches lie in the first launch of a kernel, or, of those without any like them, in the first call of an
+    op: a library sets itself up in it."""
+    events, launches = trace.events, find_launches(trace)
+    kind, name = events.kind[host.row], events.name[host.row].astype(np.int64)
+    first = np.zeros(len(host), bool)
+    ops = np.flatnonzero(kind == Kind.CPU_OP)
+    ops = ops[np.argsort(events.start_ns[host.row[ops]], kind="stable")]
+    first[ops[firsts(name[ops])]] = True
+    calls = is_in(kind, (Kind.RUNTIME, Kind.DRIVER))
+    op = np.where(calls, host.parent, np.arange(len(host)))
+    in_op = first & ~calls | calls & (op >= 0) & first[op]
+    launched = launches.activity[launches.call >= 0]
+    loads = np.zeros(len(events), bool)
+    loads[launches.call[launches.call >= 0][firsts(events.name[launched].astype(np.int64))]] = True
+    inside = stretches.inside
+    alone = np.bincount(site)[site] == 1
+    found: Bool = (inside >= 0) & (loads[host.row][inside] | alone & in_op[inside])
+    return found
+
+
+def _tries_again(trace: Trace, host: HostEvents, stretches: Stretches) -> Bool:
+    """Which stretches are in calls for memory that ran short, which may happen to any op in any step."""
+    again = is_in(host.row, allocation_retries(trace).rows)
+    found: Bool = (stretches.inside >= 0) & again[stretches.inside]
+    return found
+
+
+def firsts(values: Int64) -> Int64:
+    """The place of the first of each distinct value."""
+    place = np.full(int(values.max(initial=-1)) + 1, len(values), np.int64)
+    np.minimum.at(place, values, np.arange(len(values)))
+    return place[place < len(values)]
+
+
+def _of_first_use(
+    trace: Trace, host: HostEvents, stretches: Stretches, own: Int64, excess: Int64, kind: Int64
+) -> tuple[Int64, Int64, Int64]:
+    """With what the recording names: a stretch within such work is excess as a whole. The profiler writes the loading
+    of code on a track of its own; the launch that loads is the call at that time. Returns the excess of each stretch,
+    its kind, and where it ends."""
+    rows = loading_overheads(trace)
+    loads = Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
+    inside = stretches.inside
+    calls = (inside >= 0) & is_in(trace.events.kind[host.row], (Kind.RUNTIME, Kind.DRIVER))[inside]
+    named = np.where(calls, loads.overlap_ns(stretches.start_ns, stretches.end_ns), 0)
+    ends = stretches.end_ns.copy()
+    for thread, when in first_uses(trace):
+        mine = stretches.thread == thread
+        here = when.overlap_ns(stretches.start_ns[mine], stretches.end_ns[mine])
+        last = np.maximum(np.searchsorted(when.start, stretches.end_ns[mine]) - 1, 0)
+        ends[mine] = np.where(here > 0, np.minimum(when.end[last], stretches.end_ns[mine]), stretches.end_ns[mine])
+        named[mine] = np.maximum(named[mine], here)
+    named = np.minimum(named, own)
+    first = (named > 0) & (2 * named >= excess)
+    excess = np.maximum(excess, named)
+    ends = np.maximum(np.where(first, ends, stretches.end_ns), stretches.start_ns + excess)
+    return excess, np.where(first, int(ExcessKind.ONCE), kind), ends

@@ -1,0 +1,91 @@
+"""What of each recorded step is excess, and the steady step that is left; in integers they sum to the recorded step.
+
+host     [  mm  |#### once ####]        [ mm ]
+device        kkkk                kkkk##   kkkk        ##: a kernel that was interrupted
+step     |        #############       ##      |        excess of a step: on the host while the device is idle, on the
+                                                       device where nothing else runs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from tb_steptime.metrics.gpu.utilization import busy_intervals
+from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.steady.excess import Excess, ExcessKind
+from tb_steptime.metrics.steady.find import find_excess
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64, is_in
+
+#: In the order in which one instant is charged. What is not known to be excess stays in the steady step.
+_ORDER = (
+    ExcessKind.EDGE,
+    ExcessKind.PROFILER,
+    ExcessKind.ONCE,
+    ExcessKind.PERIODIC,
+    ExcessKind.INTERRUPTED,
+    ExcessKind.UNKNOWN,
+)
+REMOVED = tuple(kind for kind in _ORDER if kind != ExcessKind.UNKNOWN)
+
+
+@shared
+def excess_by_kind(trace: Trace, device: int | None) -> Mapping[ExcessKind, Intervals]:
+    """For each kind when it makes a step longer, as one device sees it; disjoint. device: None of a process without."""
+    found, rest = {}, Intervals.of((np.iinfo(np.int64).min // 2, np.iinfo(np.int64).max // 2))
+    for kind in _ORDER:
+        found[kind] = _when(trace, device, find_excess(trace).of(kind)) & rest
+        rest = rest - found[kind]
+    return found
+
+
+def _when(trace: Trace, device: int | None, excess: Excess) -> Intervals:
+    host = host_excess(trace, excess)
+    if device is None:
+        return host
+    mine = _on_device(trace, device, excess)
+    here = mine.intervals()
+    return (host - busy_intervals(trace, device)) | (here - _busy_without(trace, device, mine) if len(mine) else here)
+
+
+def host_excess(trace: Trace, excess: Excess) -> Intervals:
+    """When there is excess on a thread that trains, or that computes gradients."""
+    return excess.on(*training_threads(trace), *autograd_threads(trace)).intervals()
+
+
+def _on_device(trace: Trace, device: int, excess: Excess) -> Excess:
+    events, activity = trace.events, find_launches(trace).activity
+    tracks = np.zeros(len(trace.threads), bool)
+    tracks[events.thread[activity[events.device[activity] == device]]] = True
+    return excess.where(tracks[excess.track])
+
+
+def _busy_without(trace: Trace, device: int, excess: Excess) -> Intervals:
+    """When the device would work without this excess of its activities."""
+    events, activity = trace.events, find_launches(trace).activity
+    rows = activity[events.device[activity] == device]
+    rows = rows[is_in(rows, excess.event, invert=True)]
+    long = excess.event[excess.event >= 0]
+    start = np.concatenate((events.start_ns[rows], events.start_ns[long]))
+    end = np.concatenate((events.ends(rows), excess.start_ns[excess.event >= 0]))
+    return Intervals.union(start, np.maximum(start, end))
+
+
+def excess_ns(trace: Trace, device: int | None) -> dict[ExcessKind, Int64]:
+    """For each kind how much longer it makes each step, ns."""
+    steps = find_steps(trace)
+    by_kind = excess_by_kind(trace, device)
+    return {kind: when.overlap_ns(steps.start_ns, steps.end_ns) for kind, when in by_kind.items()}
+
+
+def steady_ns(trace: Trace, device: int | None) -> Int64:
+    """What of each step is left without excess, ns. What is not known to be excess is left."""
+    steps, excess = find_steps(trace), excess_ns(trace, device)
+    left: Int64 = steps.end_ns - steps.start_ns - sum(excess[kind] for kind in REMOVED)
+    return left

@@ -1,0 +1,75 @@
+"""What of the time of host threads is waiting, whose length is a result of something else."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity, has_device_activity
+from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
+from tb_steptime.metrics.launches.blocked import blocked_intervals
+from tb_steptime.metrics.phases.marks import autograd_threads, backward_passes, training_threads
+from tb_steptime.metrics.steady.stretches import HostEvents, Stretches
+from tb_steptime.text.patterns import expression
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.loader_marks import loader_intervals
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import named_in, rows_named
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, is_in
+
+#: Marks of backends whose exchanges run on the host, and ops that wait for them.
+_ON_HOST = expression(r"(?:gloo|mpi):")
+_EXCHANGES = expression(r"(?:gloo|mpi|nccl|rccl|ucc):|_?c10d|record_param_comms")
+#: Reads a value from the device; of a CPU tensor it takes less than a microsecond.
+_READS = expression(r"aten::(_local_scalar_dense|item|nonzero)$")
+
+
+def waits_ns(trace: Trace, host: HostEvents, stretches: Stretches) -> Int64:
+    """How much of each stretch its thread waits, ns: for the device, for room in the queue, for a batch, for other
+    ranks, or for the thread of the autograd engine.
+
+    A call that waits by its name does nothing else. One that frees memory waits while a device works, and else sets
+    something up. Where the device is not recorded, ops that read from it may wait.
+    """
+    start, end, inside = stretches.start_ns, stretches.end_ns, stretches.inside
+    length = end - start
+    calls = blocking_calls(trace)
+    waits = _in(host, inside, is_in(host.row, calls.row[is_in(calls.kind, WAITING)]))
+    frees = _in(host, inside, is_in(host.row, calls.row[calls.kind == Blocks.ALLOCATOR]))
+    if not has_device_activity(trace):
+        waits |= _in(host, inside, _named(trace, host, _READS))
+    waiting: Int64 = np.where(waits, length, 0)
+    for device in devices_with_activity(trace):
+        busy = busy_intervals(trace, device).overlap_ns(start, end)
+        waiting = np.maximum(waiting, np.where(frees, busy, 0))
+    full = blocked_intervals(trace) if devices_with_activity(trace) else Intervals.empty()
+    is_call = _in(host, inside, is_in(trace.events.kind[host.row], (Kind.RUNTIME, Kind.DRIVER)))
+    waiting = np.maximum(waiting, np.where(is_call, full.overlap_ns(start, end), 0))
+    waiting = np.maximum(waiting, loader_intervals(trace).overlap_ns(start, end))
+    exchanging = rows_named(trace, (Kind.CPU_OP, Kind.USER), lambda name: _ON_HOST.match(name) is not None)
+    if len(exchanging):
+        on_host = Intervals.union(trace.events.start_ns[exchanging], trace.events.ends(exchanging))
+        may = (inside < 0) | _in(host, inside, _named(trace, host, _EXCHANGES) | _is_range(trace, host))
+        waiting = np.maximum(waiting, np.where(may, on_host.overlap_ns(start, end), 0))
+    if autograd_threads(trace):
+        passes = backward_passes(trace).overlap_ns(start, end)
+        waiting = np.maximum(waiting, np.where(is_in(stretches.thread, training_threads(trace)), passes, 0))
+    within: Int64 = np.minimum(waiting, length)
+    return within
+
+
+def _in(host: HostEvents, inside: Int32, found: Bool) -> Bool:
+    return (inside >= 0) & found[inside] if len(host) else np.zeros(len(inside), bool)
+
+
+def _is_range(trace: Trace, host: HostEvents) -> Bool:
+    is_range: Bool = trace.events.kind[host.row] == Kind.USER
+    return is_range
+
+
+def _named(trace: Trace, host: HostEvents, names: re.Pattern[str]) -> Bool:
+    found: Bool = named_in(trace, host.row.astype(np.int64), lambda name: names.match(name) is not None)[
+        trace.events.name[host.row]
+    ]
+    return found

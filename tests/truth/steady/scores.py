@@ -1,0 +1,121 @@
+"""How much of what is known of excess is found, in drawn jobs and in real recordings."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tb_steptime.metrics.catalogue import main_device
+from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.steady.excess import Excess, ExcessKind
+from tb_steptime.metrics.steady.find import find_excess
+from tb_steptime.metrics.steady.step import steady_ns
+from tb_steptime.trace.kineto.slices.file import write_slice
+from tb_steptime.trace.kineto.slices.plan import plan_slice
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.reading import read_trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import is_in
+from tests.drawn.real_traces import EVERY, read_real, real_path
+from tests.truth.steady.jobs import Job
+
+#: Fewer steps cannot be cut into two parts of several.
+LEAST_STEPS = 4
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """Of drawn jobs: excess of one kind in ms, as it was drawn and as it is found; and other excess that is found."""
+
+    kind: ExcessKind
+    drawn_ms: float
+    found_ms: float
+    other_ms: float
+
+    @property
+    def error(self) -> float:
+        return abs(self.found_ms - self.drawn_ms) / self.drawn_ms
+
+
+def recovered(jobs: Sequence[Job]) -> Iterator[Recovered]:
+    with tempfile.TemporaryDirectory() as folder:
+        for job in jobs:
+            found = _ms(find_excess(job.write(Path(folder))))
+            other = sum(ms for kind, ms in found.items() if kind not in job.drawn_us)
+            for kind, us in job.drawn_us.items():
+                yield Recovered(kind, us / 1e3, found[kind], other)
+
+
+def invented_ms(jobs: Sequence[Job]) -> list[float]:
+    """Of jobs without excess what is found of any kind."""
+    with tempfile.TemporaryDirectory() as folder:
+        return [sum(_ms(find_excess(job.write(Path(folder)))).values()) for job in jobs]
+
+
+def _ms(excess: Excess) -> dict[ExcessKind, float]:
+    return {kind: float(excess.of(kind).dur_ns.sum()) / 1e6 for kind in ExcessKind}
+
+
+@dataclass(frozen=True)
+class Placebo:
+    """Of a recording: what comes once on its training threads, and the most that would if another step were the first;
+    ms."""
+
+    path: str
+    once_ms: float
+    placebo_ms: float
+
+
+def placebos() -> Iterator[Placebo]:
+    """Of every real recording of several steps."""
+    for path in EVERY:
+        trace = read_real(real_path(path))
+        count = len(find_steps(trace).steps)
+        if count >= LEAST_STEPS:
+            others = (_once_ms(trace, first) for first in range(2, count + 1))
+            yield Placebo(path, _once_ms(trace, 0), max(others))
+        trace.memo.clear()
+
+
+def _once_ms(trace: Trace, first_step: int) -> float:
+    excess = find_excess(trace, first_step).of(ExcessKind.ONCE)
+    trained = is_in(excess.track, [*training_threads(trace), *autograd_threads(trace)])
+    return float(excess.dur_ns[trained].sum()) / 1e6
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The steady step of the first and of the last half of a recording, ms."""
+
+    path: str
+    start_ms: float
+    middle_ms: float
+
+    @property
+    def error(self) -> float:
+        return abs(self.start_ms - self.middle_ms) / max(self.start_ms, self.middle_ms)
+
+
+def cuts() -> Iterator[Cut]:
+    """Of every real recording whose steps are marked, and several in each half."""
+    with tempfile.TemporaryDirectory() as folder:
+        for path in EVERY:
+            steps = find_steps(read_real(real_path(path)))
+            names = [int(step.name) for step in steps.steps] if steps.by == "marks" else []
+            if len(names) >= LEAST_STEPS:
+                half = len(names) // 2
+                parts = (names[:half], names[half:])
+                lengths = [_steady_ms(real_path(path), part[0], part[-1], Path(folder)) for part in parts]
+                yield Cut(path, *lengths)
+
+
+def _steady_ms(path: Path, first: int, last: int, folder: Path) -> float:
+    file = folder / "part.json"
+    with file.open("wb") as text:
+        write_slice(path, plan_slice(path, first, last), text, packed=False)
+    trace = read_trace(file)
+    return float(np.median(steady_ns(trace, main_device(trace)))) / 1e6
