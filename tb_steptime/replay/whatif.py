@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.metrics.set_aside.ranges import judged_ns
 from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.replay.changes import Named, changes
 from tb_steptime.replay.gates import recorded_length, unlinked, wait_error
@@ -66,7 +68,8 @@ class WhatIf(msgspec.Struct, frozen=True):
     wait_error        by what share replayed blocking calls differ from recorded ones; None without such calls
     unexplained       share of the steady step that no edge explains
     unlinked          share of the work of devices whose launch is not recorded, without that from before the recording
-    trusted           whether the replay gives back the recorded step, is of most of it, and says what sets its pace
+    trusted           whether the replay gives back the recorded step, is of most of the mean step, and says what sets
+                      its pace
     holds_unprofiled  whether the pace is the same if profiling has doubled the time of the host
     """
 
@@ -117,11 +120,16 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         unlinked=unseen,
         device_ns=_of_busiest_ns(trace, step, compute),
         device_curve=[length, *(step_length(scaled(step, compute, part)) for part in PARTS_LEFT), said.device],
-        trusted=shown and error <= MOST_ERROR and length >= MOSTLY * recorded,
+        trusted=shown and error <= MOST_ERROR and length >= MOSTLY * max(recorded, _judged_ns(trace)),
         holds_unprofiled=pace is Bound.GPU or _with_half_of_the_host(trace, step) is pace,
         changes=gains,
         combined=combined,
     )
+
+
+def _judged_ns(trace: Trace) -> float:
+    """The mean of all steps, as far as they are judged: what takes long in a few of them is part of it."""
+    return float(judged_ns(trace, main_device(trace)).mean())
 
 
 def _with_half_of_the_host(trace: Trace, step: SteadyStep) -> Bound:

@@ -69,7 +69,7 @@ def late_card(facts: Facts, card: LateCard) -> Insight | None:
             title=card.title,
             why=card.why,
             how=card.how,
-            gain_ns=facts.at_most_ns(card.gain_ns, "host"),
+            gain_ns=_worth_now(facts, card),
             formula=_LATE,
             best=Confidence.HIGH if card.certain else Confidence.MEDIUM,
             why_confidence=_MEASURED if card.certain else PROFILING_SLOWS,
@@ -77,6 +77,13 @@ def late_card(facts: Facts, card: LateCard) -> Insight | None:
             row=row_of_sites(sites_of(facts.host, card.sites)),
         ),
     )
+
+
+def _worth_now(facts: Facts, card: LateCard) -> int:
+    """At most what an instant CPU would gain, or what a replay of the change does."""
+    most_ns, change = facts.at_most_ns(card.gain_ns, "host"), facts.replayed_gain(card.id)
+    own = change is not None and card.id == "between_graphs"
+    return min(most_ns, change.gain_ns or 0) if change is not None and own else most_ns
 
 
 def calls_card(facts: Facts, card: CallsCard) -> Insight | None:
