@@ -81,12 +81,12 @@ class WhatIf(msgspec.Struct, frozen=True):
     wait_error: float | None
     unexplained: float
     unlinked: float
-    device_ns: int
-    device_curve: list[int]
     trusted: bool
     holds_unprofiled: bool
     changes: list[Gain]
     combined: list[Combined]
+    device_ns: int = 0
+    device_curve: list[int] = []
 
 
 def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:

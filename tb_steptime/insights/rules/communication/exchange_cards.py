@@ -63,7 +63,7 @@ def exchange_card(facts: Facts, card: ExchangeCard) -> Insight | None:
         how=card.how,
         gain_ns=now_ns,
         gain_fraction=facts.share(now_ns),
-        later_ns=None if now_ns else card.gain_ns,
+        later_ns=None if now_ns == card.gain_ns else card.gain_ns,
         gain_formula=card.formula,
         confidence=level,
         why_confidence=why,

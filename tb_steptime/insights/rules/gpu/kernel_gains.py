@@ -76,7 +76,7 @@ def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
         how=card.how,
         gain_ns=now_ns,
         gain_fraction=facts.share(now_ns),
-        later_ns=None if now_ns else gain_ns,
+        later_ns=None if now_ns == gain_ns else gain_ns,
         gain_formula=card.formula,
         confidence=level,
         why_confidence=why,

@@ -22,6 +22,7 @@ from tb_steptime.insights.host_gains import (
     sites_of,
 )
 from tb_steptime.insights.rules.host.blocking_rows import bubble_ns
+from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.text import Phrase, phrase
 
@@ -31,7 +32,7 @@ _LATE = phrase(
 )
 _BUBBLES = phrase(
     "GPU idle time from the start of the call, or from when the GPU ran out of work, to the next work launched after "
-    "the call, mean over the steps. At most what a step gains in which no call waits, or with an instant CPU."
+    "the call, mean over the steps."
 )
 _MEASURED = phrase("The GPU's idle time behind these calls is measured in every step.")
 
@@ -80,10 +81,12 @@ def late_card(facts: Facts, card: LateCard) -> Insight | None:
 
 
 def _worth_now(facts: Facts, card: LateCard) -> int:
-    """At most what an instant CPU would gain, or what a replay of the change does."""
-    most_ns, change = facts.at_most_ns(card.gain_ns, "host"), facts.replayed_gain(card.id)
-    own = change is not None and card.id == "between_graphs"
-    return min(most_ns, change.gain_ns or 0) if change is not None and own else most_ns
+    """At most what a replay of the change gains, or an instant CPU where the CPU does not set the pace. Behind a loader
+    that does, the card says what is worth doing once batches come in time."""
+    change = facts.replayed_gain(card.id) if card.id == "between_graphs" else None
+    if change is not None:
+        return min(card.gain_ns, change.gain_ns or 0)
+    return card.gain_ns if facts.host.bound in (Bound.HOST, Bound.INPUT) else facts.at_most_ns(card.gain_ns, "host")
 
 
 def calls_card(facts: Facts, card: CallsCard) -> Insight | None:
@@ -94,7 +97,7 @@ def calls_card(facts: Facts, card: CallsCard) -> Insight | None:
             title=card.title,
             why=card.why,
             how=card.how,
-            gain_ns=facts.at_most_ns(bubble_ns(card.rows), "blocking", "host"),
+            gain_ns=bubble_ns(card.rows),
             formula=_BUBBLES,
             best=Confidence.HIGH,
             why_confidence=_MEASURED,
