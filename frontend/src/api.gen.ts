@@ -986,6 +986,39 @@ export interface EvidenceRow {
   key: string;
 }
 
+/** An op, call, range or kernel, and what of the excess is in it; None: in Python code between ops. */
+export interface ExcessName {
+  name: string | null;
+  ns: number;
+}
+
+/**
+ * How much longer each kind of excess makes a step, ns; disjoint. With the steady step, all but unknown sum to the
+ * step: what is not known to be excess is a part of the steady step.
+ */
+export interface ExcessNs {
+  once: number;
+  interrupted: number;
+  periodic: number;
+  profiler: number;
+  edge: number;
+  unknown: number;
+}
+
+/**
+ * Excess of one kind over the steps. total_ns: what steps are longer by; count: of calls; step, start_ns, end_ns:
+ * of the longest; names: with most of it, most first.
+ */
+export interface ExcessRow {
+  kind: "edge" | "interrupted" | "once" | "periodic" | "profiler" | "unknown";
+  total_ns: number;
+  count: number;
+  step: string;
+  start_ns: number;
+  end_ns: number;
+  names: ExcessName[];
+}
+
 /**
  * Collectives that exchange alike. group: place in Exchanges.groups; bytes, dtype: None where not recorded; site:
  * id of the place in the step that launches them ("backward.hooks"), "unknown" without a launch; wrapper: "fsdp" where
@@ -2466,7 +2499,14 @@ export interface Overhead {
  * tiles come in the order in which they are shown; GPU figures are those of `device`.
  * absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
  * communication: None where nothing is exchanged. cut_short: the file ends before the trace does. findings: what is
- * wrong with the recording; repaired first, then what was left out, then what is only said.
+<<<<<<< HEAD
+ * wrong with the recording; repaired first, then what was left out, then what is only said. not_recorded_ns: an
+ * estimate of the GPU time that the only step lacks, where the end of the recording is missing; else 0.
+=======
+ * wrong with the recording; repaired first, then what was left out, then what is only said. steady_step_ns: the median
+ * of what steps take without excess, None where they could not be computed; excess: over the steps by kind, the most
+ * first.
+>>>>>>> steady
  */
 export interface OverviewResult {
   steps: StepRow[];
@@ -2485,6 +2525,12 @@ export interface OverviewResult {
   communication: Communication | null;
   cut_short: boolean;
   findings: Finding[];
+<<<<<<< HEAD
+  not_recorded_ns: number;
+=======
+  steady_step_ns: number | null;
+  excess: ExcessRow[];
+>>>>>>> steady
 }
 
 /**
@@ -3345,9 +3391,9 @@ export interface StepMark {
 /**
  * One step. parts_ns sums to duration_ns. start_ns is relative to the span's origin; slow: an outlier.
  * gpu_busy_ns is the time in which any device works; None in a trace without device activity.
- * The last four are in the step, and left out of verdicts, of means behind gains and of cards: the main device runs
- * work from before the recording; it is idle while the host does what comes once; nothing of it follows; it is idle
- * while the profiler itself works.
+ * before_recording_ns to profiler_ns are in the step, and left out of verdicts, of means behind gains and of cards:
+ * the main device runs work from before the recording; it is idle while the host does what comes once; nothing of it
+ * follows; it is idle while the profiler itself works. steady_ns: what is left without excess; excess_ns: by kind.
  */
 export interface StepRow {
   name: string;
@@ -3361,6 +3407,8 @@ export interface StepRow {
   once_ns: number;
   after_recording_ns: number;
   profiler_ns: number;
+  steady_ns: number;
+  excess_ns: ExcessNs;
 }
 
 /** unknown says why there is nothing to split (no kernels, a GPU without tensor cores). */

@@ -17,6 +17,8 @@ from tb_steptime.metrics.job.kind import JobKind, job_kind
 from tb_steptime.metrics.outliers import slow
 from tb_steptime.metrics.set_aside.findings import findings
 from tb_steptime.metrics.set_aside.ranges import judged_ns, set_aside
+from tb_steptime.metrics.steady.shown import ExcessNs, ExcessRow, excess_rows, steady_step_ns, step_excess
+from tb_steptime.metrics.steady.step import steady_ns
 from tb_steptime.metrics.steps.parts import (
     Parts,
     collective_kernels,
@@ -26,6 +28,7 @@ from tb_steptime.metrics.steps.parts import (
 )
 from tb_steptime.text import Finding, Reason
 from tb_steptime.trace.model import Trace, is_cut_short
+from tb_steptime.trace.quality.lost_launches import lost_at_end_ns
 from tb_steptime.trace.steps import find_steps
 
 
@@ -33,9 +36,9 @@ class StepRow(msgspec.Struct, frozen=True):
     """One step. parts_ns sums to duration_ns. start_ns is relative to the span's origin; slow: an outlier.
 
     gpu_busy_ns is the time in which any device works; None in a trace without device activity.
-    The last four are in the step, and left out of verdicts, of means behind gains and of cards: the main device runs
-    work from before the recording; it is idle while the host does what comes once; nothing of it follows; it is idle
-    while the profiler itself works.
+    before_recording_ns to profiler_ns are in the step, and left out of verdicts, of means behind gains and of cards:
+    the main device runs work from before the recording; it is idle while the host does what comes once; nothing of it
+    follows; it is idle while the profiler itself works. steady_ns: what is left without excess; excess_ns: by kind.
     """
 
     name: str
@@ -49,6 +52,8 @@ class StepRow(msgspec.Struct, frozen=True):
     once_ns: int = 0
     after_recording_ns: int = 0
     profiler_ns: int = 0
+    steady_ns: int = 0
+    excess_ns: ExcessNs = ExcessNs()
 
     @property
     def judged_ns(self) -> int:
@@ -74,7 +79,10 @@ class OverviewResult(msgspec.Struct, frozen=True):
     tiles come in the order in which they are shown; GPU figures are those of `device`.
     absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
     communication: None where nothing is exchanged. cut_short: the file ends before the trace does. findings: what is
-    wrong with the recording; repaired first, then what was left out, then what is only said.
+    wrong with the recording; repaired first, then what was left out, then what is only said. not_recorded_ns: an
+    estimate of the GPU time that the only step lacks, where the end of the recording is missing; else 0. steady_step_ns: the
+    median of what steps take without excess, None where they could not be computed; excess: over the steps by kind,
+    the most first.
     """
 
     steps: list[StepRow]
@@ -93,6 +101,9 @@ class OverviewResult(msgspec.Struct, frozen=True):
     communication: Communication | None = None
     cut_short: bool = False
     findings: list[Finding] = []
+    not_recorded_ns: int = 0
+    steady_step_ns: int | None = None
+    excess: list[ExcessRow] = []
 
 
 def analyse(trace: Trace) -> OverviewResult:
@@ -120,6 +131,9 @@ def analyse(trace: Trace) -> OverviewResult:
         communication=communication(trace),
         cut_short=is_cut_short(trace),
         findings=findings(trace, device),
+        not_recorded_ns=lost_at_end_ns(trace) if find_steps(trace).by == "recording" else 0,
+        steady_step_ns=steady_step_ns(trace, device),
+        excess=excess_rows(trace, device),
     )
 
 
@@ -143,6 +157,7 @@ def _step_rows(trace: Trace) -> list[StepRow]:
     }
     busy = device_busy(trace).overlap_ns(steps.start_ns, steps.end_ns).tolist()
     on_device = has_device_activity(trace)
+    steady, excess = steady_ns(trace, device).tolist(), step_excess(trace, device)
     return [
         StepRow(
             name=step.name,
@@ -153,6 +168,8 @@ def _step_rows(trace: Trace) -> list[StepRow]:
             slow=bool(outlier[i]),
             gpu_busy_ns=busy[i] if on_device else None,
             **{field: ns[i] for field, ns in left_out.items()},
+            steady_ns=steady[i],
+            excess_ns=excess[i],
         )
         for i, step in enumerate(steps.steps)
     ]

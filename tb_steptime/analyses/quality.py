@@ -104,8 +104,8 @@ def _values_of(trace: Trace, device: int | None, id: str, left_out: Int64) -> di
     if id == "once":
         longest = one_time_rows(trace, device)[0]
         values |= {
-            "longest": ns(longest.worst_end_ns - longest.worst_start_ns),
-            "name": text(shortened(longest.where, NAME_LENGTH)),
+            "longest": ns(longest.worst_ns),
+            "name": text(longest.place.format(name=shortened(longest.where, NAME_LENGTH))),
         }
     return values
 

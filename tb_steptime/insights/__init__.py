@@ -11,6 +11,7 @@ from tb_steptime.insights.added_gains import sum_of_gains
 from tb_steptime.insights.base import CouldBe, Headline, Insight, Judgement, NoteText
 from tb_steptime.insights.basis import basis_of
 from tb_steptime.insights.data_quality import quality_lines, weighed
+from tb_steptime.insights.excess import excess_sentences
 from tb_steptime.insights.facts import LITTLE, Facts, little_is_judged
 from tb_steptime.insights.guarded import Guarded
 from tb_steptime.insights.headlines import HEADLINES
@@ -62,6 +63,7 @@ def judge(results: Mapping[str, msgspec.Struct], gaps: Mapping[str, str] | None 
         notes=_notes(facts, guarded, failed),
         shown_step=_shown_step(insights),
         quality=guarded.ask("what is wrong with the recording", quality_lines, facts, []),
+        excess=guarded.ask("what is no part of the steady step", excess_sentences, facts, {}),
     )
 
 

@@ -22,13 +22,13 @@ def sentence_of_little(facts: Facts) -> Phrase:
             recorded=ns(recorded_ns),
         )
     longest_ns = costs[0].worst_ns
-    words = "{time} of the recorded {recorded} come only once: {longest} in the first {name}, above all."
+    words = "{time} of the recorded {recorded} come only once: {longest} in {name}, above all."
     if longest_ns > MOST * once_ns:
-        words = "{time} of the recorded {recorded} come only once, in the first {name}."
+        words = "{time} of the recorded {recorded} come only once, in {name}."
     return phrase(
         words,
         time=ns(once_ns),
         recorded=ns(recorded_ns),
         longest=ns(longest_ns),
-        name=text(brief(costs[0].where)),
+        name=text(costs[0].place.format(name=brief(costs[0].where))),
     )

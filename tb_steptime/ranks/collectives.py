@@ -13,7 +13,6 @@ import numpy as np
 
 from tb_steptime.metrics.communication.exchanges import ExchangeClass
 from tb_steptime.metrics.communication.kinds import KIND_LABELS
-from tb_steptime.ranks.bandwidth import bus_factor
 from tb_steptime.ranks.links import Links
 from tb_steptime.ranks.matching import Matched
 from tb_steptime.ranks.result import GroupRow, JobCollective, Role
@@ -129,3 +128,31 @@ def _rate(size: Int64, transfer: Int64) -> float | None:
     if not (size > 0).all():
         return None
     return float(np.median(size / np.maximum(transfer, 1))) * _NANOSECONDS
+
+
+# How fast a collective is, as nccl-tests define it.
+#
+# algorithm bandwidth   bytes / time of the transfer
+# bus bandwidth         that times the share of the bytes that each link carries: it is comparable with a link's peak,
+#                       whatever the number of ranks
+#
+# all-reduce       2 (n - 1) / n       each rank sends and receives all but its own part, twice
+# all-gather, reduce-scatter, all-to-all   (n - 1) / n     once
+# broadcast, reduce                     1
+
+_TWICE = ("all_reduce",)
+_ONCE = ("all_gather", "reduce_scatter", "all_to_all")
+_WHOLE = ("broadcast", "reduce")
+
+
+def bus_factor(kind: str, ranks: int) -> float | None:
+    """None where no definition is usual, and of one rank.
+
+    >>> bus_factor("all_reduce", 8), bus_factor("all_gather", 4), bus_factor("barrier", 4)
+    (1.75, 0.75, None)
+    """
+    if ranks < 2:
+        return None
+    carried = (ranks - 1) / ranks
+    factors = dict.fromkeys(_TWICE, 2 * carried) | dict.fromkeys(_ONCE, carried) | dict.fromkeys(_WHOLE, 1.0)
+    return factors.get(kind)

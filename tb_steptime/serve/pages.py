@@ -23,6 +23,7 @@ from tb_steptime.serve.wire import (
     encode,
 )
 from tb_steptime.tables.derived import with_derived
+from tb_steptime.tables.heads import TABLES
 from tb_steptime.text import Note
 
 #: The view that shows every insight; another with insights shows those that lead to it.
@@ -53,7 +54,7 @@ def span_page(
     return SpanPage(
         head=_head(span, span_count, notes, judged),
         headline=_headline(span, view, judged),
-        result=msgspec.Raw(encode(with_derived(result))),
+        result=msgspec.Raw(encode(with_derived(result, *TABLES))),
         titles=judged.titles.get(view, {}),
         notes=judged.notes.get(view, []),
         insights=insights,

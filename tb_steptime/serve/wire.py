@@ -60,6 +60,7 @@ from tb_steptime.serve.rank_answers import RankMap, RanksPage
 from tb_steptime.serve.scalars import Scalars
 from tb_steptime.serve.typescript import doc_comment, interfaces, pattern_union, string_union
 from tb_steptime.tables.derived import derived_schemas
+from tb_steptime.tables.heads import TABLES
 from tb_steptime.text import Phrase, Reason
 from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, TimelinePage
 from tb_steptime.timeline.flame import FlamePage
@@ -278,6 +279,6 @@ def typescript(held: Iterable[type[msgspec.Struct]]) -> str:
             f"/** The type of SpanPage.result, by view. */\nexport interface ResultOf {{\n{results}}}\n",
             "/** A SpanPage whose view is known. */\n"
             'export type PageOf<V extends ViewId> = Omit<SpanPage, "result"> & { result: ResultOf[V] };\n',
-            interfaces([*_ANSWERS, *held, *RESULTS.values()], derived_schemas()),
+            interfaces([*_ANSWERS, *held, *RESULTS.values()], derived_schemas(TABLES)),
         ]
     )

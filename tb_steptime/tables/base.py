@@ -16,6 +16,7 @@ from tb_steptime.text import Unit
 
 #: None: not measurable, or not said.
 Value = str | int | float | bool | None
+_KINDS: Mapping[Unit, Kind] = {Unit.TEXT: "text", Unit.CODE: "text", Unit.COUNT: "int"}
 _UNIT_WORDS = {Unit.TEXT: "", Unit.CODE: "", Unit.COUNT: "number"}
 R = TypeVar("R")
 S = TypeVar("S", bound=msgspec.Struct)
@@ -78,6 +79,11 @@ class Column(Generic[R]):
         return self.names.get(surface) or (self.label.lower() if surface is Surface.TEXT else self.id)
 
     @property
+    def value_kind(self) -> Kind:
+        """What its values are where no field of a row says it."""
+        return self.kind or _KINDS.get(self.unit, "float")
+
+    @property
     def unit_words(self) -> str:
         """The unit as the documentation of a file has it; empty of names."""
         return self.counted or _UNIT_WORDS.get(self.unit, self.unit.value)
@@ -123,11 +129,11 @@ class Table(Generic[R]):
     def kinds(self) -> dict[str, Kind]:
         """The whole rows' columns: the fields of a row, then what is derived."""
         assert issubclass(self.row, msgspec.Struct)
-        return {**kinds_of(self.row), **{each.id: each.kind or _kind(each.unit) for each in self.derived}}
+        return {**kinds_of(self.row), **{each.id: each.value_kind for each in self.derived}}
 
     def kinds_on(self, surface: Surface) -> dict[str, Kind]:
         """The columns of one surface, for tables whose rows are not flat."""
-        return {column.name(surface): column.kind or _kind(column.unit) for column in self.on(surface)}
+        return {column.name(surface): column.value_kind for column in self.on(surface)}
 
     def whole_row(self, row: R) -> tuple[Value, ...]:
         """The values of `kinds()`."""
@@ -154,7 +160,3 @@ def _fields(row: type) -> tuple[str, ...]:
 def _astuple(row: Any) -> tuple[Value, ...]:
     found: tuple[Value, ...] = msgspec.structs.astuple(row)
     return found
-
-
-def _kind(unit: Unit) -> Kind:
-    return "text" if unit in (Unit.TEXT, Unit.CODE) else "int" if unit is Unit.COUNT else "float"

@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 import msgspec
 
 from tb_steptime.tables.base import Table
-from tb_steptime.tables.blocking import BLOCKING
-from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.tables.kinds import Kind
-from tb_steptime.tables.operators import OPERATORS
 
 R = TypeVar("R", bound=msgspec.Struct)
 
 _SCHEMAS: Mapping[Kind, str] = {"int": "integer", "float": "number", "bool": "boolean", "text": "string"}
 
 
-def _with_derived_columns() -> dict[type, Table[Any]]:
-    return {table.row: table for table in (KERNELS, OPERATORS, BLOCKING) if table.derived}
-
-
-def with_derived(result: R, *further: Table[Any]) -> R:
+def with_derived(result: R, *tables: Table[Any]) -> R:
     """The same result for a JSON encoder: rows of a table with derived columns are dictionaries that hold them too.
-    further: tables that a command prints and the tab has not."""
-    tables = {**_with_derived_columns(), **{table.row: table for table in further if table.derived}}
-    return cast(R, _walked(result, tables)) if tables else result
+    tables: those of which the result may hold rows."""
+    derived = {table.row: table for table in tables if table.derived}
+    return cast(R, _walked(result, derived)) if derived else result
 
 
 def _walked(value: Any, tables: Mapping[type, Table[Any]]) -> Any:
     table = tables.get(type(value))
     if table:
-        return dict(zip(table.kinds(), table.whole_row(value), strict=True))
+        fields = {name: _walked(getattr(value, name), tables) for name in value.__struct_fields__}
+        return {**fields, **{each.id: each.value(value) for each in table.derived}}
     if isinstance(value, msgspec.Struct):
         fields = {name: getattr(value, name) for name in value.__struct_fields__}
         walked = {name: _walked(each, tables) for name, each in fields.items()}
@@ -47,9 +41,10 @@ def _walked(value: Any, tables: Mapping[type, Table[Any]]) -> Any:
     return value
 
 
-def derived_schemas() -> dict[str, dict[str, Any]]:
+def derived_schemas(tables: Iterable[Table[Any]]) -> dict[str, dict[str, Any]]:
     """JSON Schema of the derived columns, by the name of the row's type and the column."""
     return {
-        row.__name__: {each.id: {"type": [_SCHEMAS[table.kinds()[each.id]], "null"]} for each in table.derived}
-        for row, table in _with_derived_columns().items()
+        table.row.__name__: {each.id: {"type": [_SCHEMAS[each.value_kind], "null"]} for each in table.derived}
+        for table in tables
+        if table.derived
     }

@@ -1,19 +1,26 @@
-"""The heads of the tab's tables, with what they mean."""
+"""All tables of the tab, and their heads with what they mean."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from tb_steptime.metrics.base import Metric
 from tb_steptime.tables import collectives, data_loading, host, memory, ranks, roofline, tensor_cores
+from tb_steptime.tables.base import Table
 from tb_steptime.tables.blocking import BLOCKING
 from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.tables.modules import MODULES
 from tb_steptime.tables.operators import OPERATORS
 
-_TABLES = (KERNELS, OPERATORS, MODULES, BLOCKING)
-#: Those that only the tab shows.
+_LISTED = (KERNELS, OPERATORS, MODULES, BLOCKING)
 _ROOMS = (roofline, tensor_cores, host, data_loading, collectives, memory, ranks)
 
+#: Tables whose rows are types of results.
+TABLES: tuple[Table[Any], ...] = (
+    *_LISTED,
+    *(each for room in _ROOMS for each in vars(room).values() if isinstance(each, Table)),
+)
 HEADS: tuple[Metric, ...] = (
-    *(head for table in _TABLES for head in table.heads),
+    *(head for table in _LISTED for head in table.heads),
     *(metric for room in _ROOMS for metric in room.COLUMNS),
 )

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from tb_steptime.metrics.base import Metric
+from tb_steptime.metrics.host.annotations import RangeRow
 from tb_steptime.metrics.host.copies import CopyRow
+from tb_steptime.metrics.host.cpu_ops import CpuOpRow
+from tb_steptime.metrics.idle.host_stalls import Pause
+from tb_steptime.metrics.steps.sites import SiteRow
 from tb_steptime.tables.base import Column, Surface, Table
 from tb_steptime.text import Unit
 
@@ -26,50 +30,105 @@ COPIES: Table[CopyRow] = Table(
         Column("total_ns", "Total", Unit.NS, "Time of the copies.", on=_ROWS),
         Column("bytes", "Bytes", Unit.BYTES, "Bytes in a step.", on=_ROWS),
         Column(
-            "bytes_per_second", "Rate", Unit.BYTES_PER_SECOND, "Over the time of the copies themselves.",
-            on=_TAB | _ROWS, figure="copy_rate",
+            "bytes_per_second", "Rate", Unit.BYTES_PER_SECOND,
+            "Over the time of the copies themselves.", on=_TAB | _ROWS, figure="copy_rate",
         ),
         Column(
-            "hidden_ns", "Hidden", Unit.NS, "Time in which a kernel runs too.", on=_TAB | _ROWS,
-            figure="copy_hidden_ns",
+            "hidden_ns", "Hidden", Unit.NS,
+            "Time in which a kernel runs too.", on=_TAB | _ROWS, figure="copy_hidden_ns",
         ),
         Column(
-            "blocked_ns", "Blocked", Unit.NS, "Time in which the call of the copy blocks the host.", on=_TAB | _ROWS,
-            figure="copy_blocked_ns",
+            "blocked_ns", "Blocked", Unit.NS,
+            "Time in which the call of the copy blocks the host.", on=_TAB | _ROWS, figure="copy_blocked_ns",
         ),
         Column("op", "Op", Unit.TEXT, "The outermost op, or the range, that makes most of them.", on=_ROWS),
     ),
 )  # fmt: skip
 
-COLUMNS = (
-    # where work is launched
-    Metric("site_bound", "Verdict", Unit.TEXT, "What limits the phase."),
-    Metric(
-        "site_idle_ns", "GPU idle", Unit.NS,
-        "Time in which the GPU was idle until work launched from here started. Click a row to see its longest gap "
-        "in the timeline.",
+SITES: Table[SiteRow] = Table(
+    "launch sites",
+    "From where work is launched, per step.",
+    SiteRow,
+    (
+        Column("bound", "Verdict", Unit.TEXT, "What limits the phase.", on=_TAB, figure="site_bound"),
+        Column(
+            "idle", "GPU idle", Unit.NS,
+            "Time in which the GPU was idle until work launched from here started. Click a row to see its longest gap "
+            "in the timeline.", on=_TAB, figure="site_idle_ns",
+        ),
     ),
+)  # fmt: skip
+
+RANGES: Table[RangeRow] = Table(
+    "ranges",
+    "Named ranges of the host, per step.",
+    RangeRow,
+    (
+        Column(
+            "count", "Count", Unit.NUMBER,
+            "How often the range begins within the steps.", on=_TAB, figure="range_count",
+        ),
+        Column(
+            "host_ns", "Host", Unit.NS,
+            "Time in which the range is open, on all threads.", on=_TAB, figure="range_host_ns",
+        ),
+        Column(
+            "self_ns", "Self", Unit.NS,
+            "Time in which it is open without the ranges inside it, on all threads.", on=_TAB, figure="range_self_ns",
+        ),
+        Column(
+            "device_ns", "GPU works", Unit.NS,
+            "Time in which work launched inside it runs.", on=_TAB, figure="range_device_ns",
+        ),
+        Column(
+            "idle_ns", "GPU idle", Unit.NS,
+            "Idle time before work launched inside it.", on=_TAB, figure="range_idle_ns",
+        ),
+    ),
+)  # fmt: skip
+
+CPU_OPS: Table[CpuOpRow] = Table(
+    "ops on the CPU",
+    "Ops on the CPU with most time of their own, per step.",
+    CpuOpRow,
+    (
+        Column(
+            "self_ns", "Own time", Unit.NS,
+            "Time in the op without the ops inside it, on all threads.", on=_TAB, figure="cpu_op_self_ns",
+        ),
+        Column(
+            "share", "Share", Unit.FRACTION,
+            "Own time as a share of the mean step. An op that runs on several threads at once can take more than "
+            "100 %.", on=_TAB, figure="cpu_op_share",
+        ),
+        Column(
+            "dtype", "Input", Unit.TEXT,
+            "Type of the op's first input, recorded with record_shapes=True.", on=_TAB, figure="cpu_op_dtype",
+        ),
+        Column(
+            "allocated_bytes", "Allocated", Unit.BYTES,
+            "Memory that the op itself allocates on the CPU, freed or not; recorded with profile_memory=True.",
+            on=_TAB, figure="cpu_op_allocated",
+        ),
+    ),
+)  # fmt: skip
+
+PAUSES: Table[Pause] = Table(
+    "pauses",
+    "Pauses of the host with one cause.",
+    Pause,
+    (
+        Column("count", "Count", Unit.COUNT, "How many pauses there are.", on=_TAB, figure="pause_count"),
+        Column("total_ns", "Total", Unit.NS, "How long they are together.", on=_TAB, figure="pause_total_ns"),
+    ),
+)  # fmt: skip
+
+COLUMNS: tuple[Metric, ...] = (
+    *SITES.heads,
     *COPIES.heads,
-    # named ranges
-    Metric("range_count", "Count", Unit.NUMBER, "How often the range begins within the steps."),
-    Metric("range_host_ns", "Host", Unit.NS, "Time in which the range is open, on all threads."),
-    Metric("range_self_ns", "Self", Unit.NS, "Time in which it is open without the ranges inside it, on all threads."),
-    Metric("range_device_ns", "GPU works", Unit.NS, "Time in which work launched inside it runs."),
-    Metric("range_idle_ns", "GPU idle", Unit.NS, "Idle time before work launched inside it."),
-    # ops on the CPU
-    Metric("cpu_op_self_ns", "Own time", Unit.NS, "Time in the op without the ops inside it, on all threads."),
-    Metric(
-        "cpu_op_share", "Share", Unit.FRACTION,
-        "Own time as a share of the mean step. An op that runs on several threads at once can take more than 100 %.",
-    ),
-    Metric("cpu_op_dtype", "Input", Unit.TEXT, "Type of the op's first input, recorded with record_shapes=True."),
-    Metric(
-        "cpu_op_allocated", "Allocated", Unit.BYTES,
-        "Memory that the op itself allocates on the CPU, freed or not; recorded with profile_memory=True.",
-    ),
-    # pauses and phases
-    Metric("pause_count", "Count", Unit.COUNT, "How many pauses there are."),
-    Metric("pause_total_ns", "Total", Unit.NS, "How long they are together."),
+    *RANGES.heads,
+    *CPU_OPS.heads,
+    *PAUSES.heads,
     Metric("phase_share", "Share", Unit.FRACTION, "Share of the mean step."),
     Metric("idle_by_step", "Step", Unit.TEXT, "Idle time of each step."),
     Metric(

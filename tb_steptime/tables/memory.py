@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.memory.at_an_instant import AllocationRow
+from tb_steptime.metrics.memory.by_op import OpMemory
+from tb_steptime.metrics.memory.churn import ChurnRow
+from tb_steptime.metrics.memory.growth import Maker
 from tb_steptime.tables.base import Column, Surface, Table
 from tb_steptime.text import Unit
 
@@ -15,22 +18,22 @@ ALLOCATIONS: Table[AllocationRow] = Table(
     AllocationRow,
     (
         Column(
-            "bytes", "Size", Unit.BYTES, "Bytes of one allocation.", on=_TAB | _AGENT, names={_AGENT: "mb"},
-            figure="memory_size",
+            "bytes", "Size", Unit.BYTES,
+            "Bytes of one allocation.", on=_TAB | _AGENT, names={_AGENT: "mb"}, figure="memory_size",
         ),
         Column(
-            "category", "Kind", Unit.TEXT, "What it is, by the phase that makes it and by what it outlives.",
-            on=_TAB | _AGENT, figure="memory_kind",
+            "category", "Kind", Unit.TEXT,
+            "What it is, by the phase that makes it and by what it outlives.", on=_TAB | _AGENT, figure="memory_kind",
         ),
         Column(
-            "op", "Made in", Unit.TEXT, "The innermost op that was open, and the outermost around it.",
-            on=_TAB | _AGENT, figure="memory_op",
+            "op", "Made in", Unit.TEXT,
+            "The innermost op that was open, and the outermost around it.", on=_TAB | _AGENT, figure="memory_op",
         ),
         Column("module", "Module", Unit.TEXT, "The module that made it.", on=_AGENT),
         Column(
             "line", "Code", Unit.TEXT,
-            "The module and the source line that made it; of the backward pass those of the forward op that it belongs "
-            "to. Call stacks tell: with_stack=True.", on=_TAB | _AGENT, figure="memory_line",
+            "The module and the source line that made it; of the backward pass those of the forward op that it "
+            "belongs to. Call stacks tell: with_stack=True.", on=_TAB | _AGENT, figure="memory_line",
         ),
         Column("step", "Made", Unit.TEXT, "The step and the phase that made it.", on=_TAB, figure="memory_born"),
         Column(
@@ -41,14 +44,62 @@ ALLOCATIONS: Table[AllocationRow] = Table(
     ),
 )  # fmt: skip
 
-COLUMNS = (
-    *ALLOCATIONS.heads,
-    Metric("memory_growth", "Bytes a step", Unit.BYTES, "What of each step's allocations nothing frees; a mean."),
-    Metric("memory_since", "Since step", Unit.TEXT, "The first of the steps, in a row up to the last, that leave it."),
-    Metric("memory_churn_count", "Allocations", Unit.NUMBER, "Allocations that the same step frees again."),
-    Metric("memory_churn_bytes", "Bytes", Unit.BYTES, "Sum of these allocations."),
-    Metric("memory_churn_largest", "Largest", Unit.BYTES, "The largest of these allocations."),
-    Metric("memory_op_own", "Allocated", Unit.BYTES, "Allocated by the op itself, without the ops inside it."),
-    Metric("memory_op_all", "With children", Unit.BYTES, "Allocated by the op and the ops inside it."),
-    Metric("memory_op_increase", "Increase", Unit.BYTES, "Allocated less freed while the op ran, the ops inside too."),
+GROWTH: Table[Maker] = Table(
+    "growing memory",
+    "What makes memory in each step that nothing frees.",
+    Maker,
+    (
+        Column(
+            "bytes_per_step", "Bytes a step", Unit.BYTES,
+            "What of each step's allocations nothing frees; a mean.", on=_TAB, figure="memory_growth",
+        ),
+        Column(
+            "since", "Since step", Unit.TEXT,
+            "The first of the steps, in a row up to the last, that leave it.", on=_TAB, figure="memory_since",
+        ),
+    ),
 )  # fmt: skip
+
+CHURN: Table[ChurnRow] = Table(
+    "churn",
+    "Ops whose allocations the same step frees again, per step.",
+    ChurnRow,
+    (
+        Column(
+            "count", "Allocations", Unit.NUMBER,
+            "Allocations that the same step frees again.", on=_TAB, figure="memory_churn_count",
+        ),
+        Column("bytes", "Bytes", Unit.BYTES, "Sum of these allocations.", on=_TAB, figure="memory_churn_bytes"),
+        Column(
+            "largest_bytes", "Largest", Unit.BYTES,
+            "The largest of these allocations.", on=_TAB, figure="memory_churn_largest",
+        ),
+    ),
+)  # fmt: skip
+
+OPS: Table[OpMemory] = Table(
+    "memory by op",
+    "Ops that allocate most.",
+    OpMemory,
+    (
+        Column(
+            "allocated_bytes", "Allocated", Unit.BYTES,
+            "Allocated by the op itself, without the ops inside it.", on=_TAB, figure="memory_op_own",
+        ),
+        Column(
+            "all_allocated_bytes", "With children", Unit.BYTES,
+            "Allocated by the op and the ops inside it.", on=_TAB, figure="memory_op_all",
+        ),
+        Column(
+            "all_increase_bytes", "Increase", Unit.BYTES,
+            "Allocated less freed while the op ran, the ops inside too.", on=_TAB, figure="memory_op_increase",
+        ),
+    ),
+)  # fmt: skip
+
+COLUMNS: tuple[Metric, ...] = (
+    *ALLOCATIONS.heads,
+    *GROWTH.heads,
+    *CHURN.heads,
+    *OPS.heads,
+)

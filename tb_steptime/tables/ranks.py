@@ -132,8 +132,8 @@ RANKS: Table[RankReport] = Table(
             on=_TAB | _TEXT, figure="rank_rank", names={_TEXT: "Rank"}, of=_rank_words,
         ),
         Column(
-            "host", "Host", Unit.TEXT, "The machine that it runs on, as the name of its file says it.",
-            on=_TAB, figure="rank_host",
+            "host", "Host", Unit.TEXT,
+            "The machine that it runs on, as the name of its file says it.", on=_TAB, figure="rank_host",
         ),
         Column(
             "mean_step_ns", "Step", Unit.NS, "The mean step of this rank.",
@@ -151,17 +151,17 @@ RANKS: Table[RankReport] = Table(
         ),
         Column(
             "makes_others_wait_ns", "Makes others wait", Unit.NS,
-            "How long each of the others waits for this rank, a step: their waits that end when it arrives and that no "
-            "computation hides, as a mean over the other ranks and over the steps whose collectives are matched.",
+            "How long each of the others waits for this rank, a step: their waits that end when it arrives and that "
+            "no computation hides, as a mean over the other ranks and over the steps whose collectives are matched.",
             colour="comm", on=_TAB | _TEXT, figure="rank_caused_ns",
         ),
         Column(
-            "last_share", "Arrives last", Unit.FRACTION, "At how many of its collectives all others were there before.",
-            on=_TAB | _TEXT, figure="rank_last",
+            "last_share", "Arrives last", Unit.FRACTION,
+            "At how many of its collectives all others were there before.", on=_TAB | _TEXT, figure="rank_last",
         ),
         Column(
-            "why", "Why", Unit.TEXT, "What takes longer on this rank than on the median of the others.",
-            on=_TAB, figure="rank_why",
+            "why", "Why", Unit.TEXT,
+            "What takes longer on this rank than on the median of the others.", on=_TAB, figure="rank_why",
         ),
     ),
 )  # fmt: skip
@@ -181,8 +181,8 @@ COLLECTIVES: Table[CollectiveReport] = Table(
         ),
         Column("ranks", "Ranks", Unit.COUNT, "Ranks of the group.", on=_TAB | _TEXT, figure="job_ranks"),
         Column(
-            "bytes", "Size", Unit.BYTES, "Of one: the larger of what a rank sends and receives.",
-            on=_TAB | _TEXT, figure="job_bytes",
+            "bytes", "Size", Unit.BYTES,
+            "Of one: the larger of what a rank sends and receives.", on=_TAB | _TEXT, figure="job_bytes",
         ),
         Column("count", "Calls", Unit.NUMBER, "On each rank.", on=_TAB | _TEXT, figure="job_count"),
         Column(
@@ -193,8 +193,7 @@ COLLECTIVES: Table[CollectiveReport] = Table(
         Column(
             "wait_ns", "Wait", Unit.NS,
             "From the arrival of a rank to that of the last one, mean of the ranks. A faster network does not shorten "
-            "it.",
-            colour="comm", on=_TAB | _TEXT, figure="job_wait_ns",
+            "it.", colour="comm", on=_TAB | _TEXT, figure="job_wait_ns",
         ),
         Column(
             "message_ns", "Time", Unit.NS,
@@ -202,8 +201,8 @@ COLLECTIVES: Table[CollectiveReport] = Table(
             colour="comm", on=_TAB, figure="job_message_ns",
         ),
         Column(
-            "exposed_share", "Exposed", Unit.FRACTION, "How much of its time no computation runs beside.",
-            on=_TAB | _TEXT, figure="job_exposed",
+            "exposed_share", "Exposed", Unit.FRACTION,
+            "How much of its time no computation runs beside.", on=_TAB | _TEXT, figure="job_exposed",
         ),
         Column(
             "algorithm_rate", "Algorithm bandwidth", Unit.BYTES_PER_SECOND,
@@ -218,8 +217,7 @@ COLLECTIVES: Table[CollectiveReport] = Table(
         Column(
             "of_peak", "Of the link's peak", Unit.FRACTION,
             "Bus bandwidth / the peak of the link that TB_STEPTIME_LINKS tells. Large messages reach 80 % to 95 % of "
-            "it.",
-            short="Of peak", on=_TAB | _TEXT, figure="job_of_peak", names={_TEXT: "of peak"},
+            "it.", short="Of peak", on=_TAB | _TEXT, figure="job_of_peak", names={_TEXT: "of peak"},
         ),
     ),
 )  # fmt: skip

@@ -1,36 +1,54 @@
-"""The heads of the roofline's table, and what its words mean."""
+"""The table of the roofline, and what its words mean."""
 
 from __future__ import annotations
 
 from tb_steptime.metrics.base import Metric
+from tb_steptime.metrics.roofline.dots import RooflineDot
+from tb_steptime.tables.base import Column, Surface, Table
 from tb_steptime.text import Unit
 
-COLUMNS = (
-    Metric("roofline_calls", "Calls", Unit.COUNT, "Calls of the op with these inputs in the span."),
-    Metric("roofline_total", "Total", Unit.NS, "Sum of the lengths of their kernels."),
-    Metric(
-        "flop_per_byte", "FLOP/byte", Unit.NUMBER,
-        "Operations of a call / bytes that it moves at least: inputs read once, outputs written once.",
+_TAB = Surface.TAB
+
+DOTS: Table[RooflineDot] = Table(
+    "roofline",
+    "Calls of an op with the same inputs.",
+    RooflineDot,
+    (
+        Column(
+            "calls", "Calls", Unit.COUNT,
+            "Calls of the op with these inputs in the span.", on=_TAB, figure="roofline_calls",
+        ),
+        Column("total_ns", "Total", Unit.NS, "Sum of the lengths of their kernels.", on=_TAB, figure="roofline_total"),
+        Column(
+            "intensity", "FLOP/byte", Unit.NUMBER,
+            "Operations of a call / bytes that it moves at least: inputs read once, outputs written once.",
+            on=_TAB, figure="flop_per_byte",
+        ),
+        Column(
+            "tflops", "TFLOP/s", Unit.NUMBER,
+            "Operations of the calls / time of their kernels. What a causal mask leaves out is not counted.",
+            on=_TAB, figure="roofline_tflops",
+        ),
+        Column(
+            "bandwidth", "Memory, at least", Unit.BYTES_PER_SECOND,
+            "Bytes that the calls move at least / time of their kernels.", on=_TAB, figure="least_bandwidth",
+        ),
+        Column(
+            "efficiency", "Of its roof", Unit.FRACTION,
+            "Time of a call at the roof / its time. The roof is the longer of its operations at the peak rate for its "
+            "type, and its least bytes at the memory bandwidth.", on=_TAB, figure="roof_efficiency",
+        ),
+        Column("bound", "Bound", Unit.TEXT, "What limits the calls.", on=_TAB, figure="roofline_bound"),
+        Column(
+            "gain_ns", "Gain, up to", Unit.NS,
+            "Time that could be saved at most if the calls reached 80 % of their roof, and none were shorter than an "
+            "empty kernel. It overlaps with the gains of the cards.", on=_TAB, figure="roofline_gain",
+        ),
     ),
-    Metric(
-        "roofline_tflops", "TFLOP/s", Unit.NUMBER,
-        "Operations of the calls / time of their kernels. What a causal mask leaves out is not counted.",
-    ),
-    Metric(
-        "least_bandwidth", "Memory, at least", Unit.BYTES_PER_SECOND,
-        "Bytes that the calls move at least / time of their kernels.",
-    ),
-    Metric(
-        "roof_efficiency", "Of its roof", Unit.FRACTION,
-        "Time of a call at the roof / its time. The roof is the longer of its operations at the peak rate for its "
-        "type, and its least bytes at the memory bandwidth.",
-    ),
-    Metric("roofline_bound", "Bound", Unit.TEXT, "What limits the calls."),
-    Metric(
-        "roofline_gain", "Gain, up to", Unit.NS,
-        "Time that could be saved at most if the calls reached 80 % of their roof, and none were shorter than an empty "
-        "kernel. It overlaps with the gains of the cards.",
-    ),
+)  # fmt: skip
+
+COLUMNS: tuple[Metric, ...] = (
+    *DOTS.heads,
     Metric("bound_memory", "Memory-bound", Unit.TEXT, "Moving its least bytes takes longer than its operations."),
     Metric("bound_compute", "Compute-bound", Unit.TEXT, "Its operations take longer than moving its least bytes."),
     Metric("bound_launch", "Launch-bound", Unit.TEXT, "Its kernels are shorter than the calls that launch them."),

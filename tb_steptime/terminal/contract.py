@@ -14,6 +14,7 @@ from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job.execution import ExecutionId
 from tb_steptime.metrics.job.machine import DeviceKind, Ranks, Vendor
 from tb_steptime.metrics.job.purpose import Purpose
+from tb_steptime.metrics.steady.shown import ExcessName, ExcessNs
 from tb_steptime.metrics.steps.parts import Parts
 from tb_steptime.tables.notes import NoteReport
 from tb_steptime.text import Affected, Trust
@@ -42,7 +43,8 @@ class StepReport(msgspec.Struct, frozen=True):
     gpu_busy_ns: any device works; devices: each by itself. before_recording_ns, once_ns, after_recording_ns,
     profiler_ns: of duration_ns, in no verdict and in no gain: the busiest device runs work that was launched before the
     recording; it is idle while the host does what comes once; it has no more work in this recording; it is idle while
-    the profiler itself works.
+    the profiler itself works. steady_ns: what is left of duration_ns without excess; excess_ns: by kind, which with
+    steady_ns sum to it, but for unknown, which is not known to be excess.
     """
 
     name: str | None
@@ -57,6 +59,8 @@ class StepReport(msgspec.Struct, frozen=True):
     once_ns: int
     after_recording_ns: int
     profiler_ns: int
+    steady_ns: int
+    excess_ns: ExcessNs
     devices: list[StepDeviceReport]
 
 
@@ -246,6 +250,18 @@ class MemoryReport(msgspec.Struct, frozen=True):
     by_category: dict[str, int] | None
 
 
+class ExcessReport(msgspec.Struct, frozen=True):
+    """Time of the steps that is no part of the steady step, of one kind: once, interrupted, periodic, profiler, edge;
+    or unknown, which stays a part of it. total_ns: over the steps; count: of calls. names: with most of it; null stands
+    for Python code between ops."""
+
+    kind: str
+    total_ns: int
+    count: int
+    names: list[ExcessName]
+    text: str
+
+
 class SpanReport(msgspec.Struct, frozen=True):
     run: str
     worker: str
@@ -263,6 +279,9 @@ class SpanReport(msgspec.Struct, frozen=True):
     steps_by: StepsBy
     steps: list[StepReport]
     mean: StepReport
+    not_recorded_ns: int
+    steady_step_ns: int | None
+    excess: list[ExcessReport]
     devices: list[DeviceReport]
     phases: list[PhaseReport]
     blocking_calls: list[BlockingCallReport]

@@ -6,9 +6,7 @@ holds those with most time.
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
@@ -19,6 +17,7 @@ from tb_steptime.metrics.kernels.table import NO_LINE_WORDS, NO_MODULE_WORDS, By
 from tb_steptime.tables.base import Surface
 from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.tables.notes import ErrorReport
+from tb_steptime.terminal.output import csv_table
 from tb_steptime.terminal.rows import text_cell
 from tb_steptime.text.printer import GAP, count, plain, printable
 from tb_steptime.trace.model import Trace
@@ -50,21 +49,8 @@ def span_kernels(found: FoundSpan, trace: Trace, by: By) -> SpanKernels:
 
 
 def csv_lines(spans: Iterator[SpanKernels]) -> Iterator[str]:
-    """A head, then a line for each row of each span, without line ends. What cannot be measured is empty."""
-    yield _csv_line(("run", "worker", "span", "trace", *KERNELS.kinds()))
-    for span in spans:
-        for row in span.kernels:
-            yield _csv_line((span.run, span.worker, span.span, span.trace, *map(_csv_value, KERNELS.whole_row(row))))
-
-
-def _csv_line(values: Sequence[object]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(values)
-    return line.getvalue()
-
-
-def _csv_value(value: object) -> object:
-    return str(value).lower() if isinstance(value, bool) else value
+    """All rows of each span."""
+    return csv_table(KERNELS, ((span, span.kernels) for span in spans))
 
 
 def kernel_text(span: SpanKernels, width: int) -> str:

@@ -5,8 +5,6 @@ The JSON is a contract with other programs: fields may be added, never renamed. 
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, cast
@@ -25,6 +23,7 @@ from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tabl
 from tb_steptime.tables.base import Table, report_of
 from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.tables.operators import OPERATORS
+from tb_steptime.terminal.output import csv_table
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import as_one_step
 
@@ -173,14 +172,5 @@ def _tree(rows: Sequence[ModuleRow]) -> list[ModuleReport]:
 
 
 def csv_lines(spans: Iterator[SpanOperators]) -> Iterator[str]:
-    """A head, then a line for each op of each span, without line ends. What cannot be measured is empty."""
-    yield _csv_line(("run", "worker", "span", "trace", *OPERATOR_LINES.kinds()))
-    for span in spans:
-        for row in span.operators:
-            yield _csv_line((span.run, span.worker, span.span, span.trace, *OPERATOR_LINES.whole_row(row)))
-
-
-def _csv_line(values: Sequence[object]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(values)
-    return line.getvalue()
+    """All rows of each span."""
+    return csv_table(OPERATOR_LINES, ((span, span.operators) for span in spans))

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
 
 import msgspec
+
+from tb_steptime.tables.base import Table
+
+R = TypeVar("R")
+
+
+class OfSpan(Protocol):
+    """What says of which span rows are."""
+
+    @property
+    def run(self) -> str: ...
+    @property
+    def worker(self) -> str: ...
+    @property
+    def span(self) -> int: ...
+    @property
+    def trace(self) -> str: ...
 
 
 def print_texts(texts: Iterable[str]) -> None:
@@ -24,3 +43,17 @@ def print_lines(lines: Iterable[str]) -> None:
 
 def print_json(content: msgspec.Struct) -> None:
     print(msgspec.json.encode(content).decode())
+
+
+def csv_table(table: Table[R], spans: Iterable[tuple[OfSpan, Iterable[R]]]) -> Iterator[str]:
+    """A head, then a line for each whole row of each span, without line ends. What cannot be measured is empty."""
+    yield csv_line(("run", "worker", "span", "trace", *table.kinds()))
+    for span, rows in spans:
+        yield from (csv_line((span.run, span.worker, span.span, span.trace, *table.whole_row(row))) for row in rows)
+
+
+def csv_line(values: Sequence[Any]) -> str:
+    line = io.StringIO()
+    shown = (str(value).lower() if isinstance(value, bool) else value for value in values)
+    csv.writer(line, lineterminator="").writerow(shown)
+    return line.getvalue()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.memory import DeviceMemory, MemoryResult
@@ -10,6 +12,7 @@ from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.insights.base import Insight, JobText, Judgement, Verdict
+from tb_steptime.insights.excess import sentence
 from tb_steptime.insights.wording.card_text import why_lowered
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
@@ -18,6 +21,7 @@ from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job.kind import JobKind
+from tb_steptime.metrics.steady.shown import KINDS, ExcessNs
 from tb_steptime.metrics.steps.sites import PhaseRow
 from tb_steptime.tables.base import report_of
 from tb_steptime.tables.notes import note_report
@@ -25,6 +29,7 @@ from tb_steptime.terminal.contract import (
     BlockingCallReport,
     DataLoadingReport,
     DeviceReport,
+    ExcessReport,
     FindingReport,
     InsightReport,
     JobReport,
@@ -66,6 +71,12 @@ def span_report(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) 
         steps_by=facts.steps_by,
         steps=_steps(overview, loading, host),
         mean=_mean(overview, loading, host),
+        not_recorded_ns=overview.not_recorded_ns,
+        steady_step_ns=overview.steady_step_ns,
+        excess=[
+            ExcessReport(row.kind, row.total_ns, row.count, row.names, plain(sentence(row, len(overview.steps))))
+            for row in overview.excess
+        ],
         devices=_devices(overview, measured.result("tensor_cores", TensorCoresResult)),
         phases=[_phase(row) for row in host.phases],
         blocking_calls=[_blocking_call(row) for row in host.blocking],
@@ -135,8 +146,16 @@ def _mean(overview: OverviewResult, loading: DataLoadingResult, host: HostResult
         once_ns=_mean_of([row.once_ns for row in overview.steps]),
         after_recording_ns=_mean_of([row.after_recording_ns for row in overview.steps]),
         profiler_ns=_mean_of([row.profiler_ns for row in overview.steps]),
+        **_mean_excess(overview),
         devices=[_in_step(each.device, step_ns - each.mean.total_ns, each.mean) for each in host.devices],
     )
+
+
+def _mean_excess(overview: OverviewResult) -> dict[str, Any]:
+    """The mean excess of each kind, and what is left of the mean step."""
+    kinds = {kind: _mean_of([getattr(row.excess_ns, kind) for row in overview.steps]) for kind in KINDS}
+    removed = sum(ns for kind, ns in kinds.items() if kind != "unknown")
+    return {"steady_ns": overview.mean_duration_ns - removed, "excess_ns": ExcessNs(**kinds)}
 
 
 def _mean_of(values: list[int]) -> int:

@@ -72,6 +72,7 @@ def span_table(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement, w
         [*_top(found, measured.facts, width, ink), *_job(judgement, ink), *_headline(judgement, width, ink)],
         _quality(judgement, width, ink),
         _parts(overview),
+        _steady(overview, judgement, width),
         _loading(loading, overview.has_device),
         _idle(host),
         _cpu(host),
@@ -133,6 +134,14 @@ def _parts(result: OverviewResult) -> Iterator[str]:
         length = getattr(result.mean_parts_ns, part.id)
         if length:
             yield share_row(f"  {part.label}", length, result.mean_duration_ns)
+
+
+def _steady(result: OverviewResult, judgement: Judgement, width: int) -> Iterator[str]:
+    """What a step takes without excess, and a sentence for each kind of excess; nothing where there is hardly any."""
+    if judgement.excess and result.steady_step_ns is not None:
+        yield row("Steady step", result.steady_step_ns, "median of the steps without excess")
+        for said in judgement.excess.values():
+            yield from _wrap(render(said), width, "  ")
 
 
 def _spread(result: OverviewResult) -> str:

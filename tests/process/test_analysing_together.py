@@ -112,7 +112,7 @@ def measuring(path: Path) -> Iterator[Callable[..., Measuring]]:
 
 @pytest.mark.parametrize(
     ("left_out", "apart"),
-    [("", "operators,compare"), ("gpu,operators,timeline", "compare,tensor_cores")],
+    [("", "operators,compare"), ("gpu,operators,timeline", "tensor_cores,memory")],
 )
 def test_two_processes_find_what_one_finds(
     left_out: str, apart: str, path: Path, measuring: Callable[..., Measuring]

@@ -107,6 +107,7 @@ def test_the_json_is_the_contract(tmp_path, capsys):
         },
         "quality": [],
         "steps_by": "marks",
+        "not_recorded_ns": 0,
         "steps": [step("5", 0), step("6", 100_000, idle_ns=LAST_IDLE_NS)],
         "mean": step(None, None, None, MEAN_IDLE_NS),
         "devices": [

@@ -18,6 +18,8 @@ export interface MeanStep {
   name: string;
   ns: number;
   parts: readonly StepPart[];
+  /** An estimate of the GPU time that it lacks, where the end of the recording is missing. */
+  missing_ns?: number;
 }
 
 interface MeanStepBarProps {
@@ -34,12 +36,13 @@ interface MeanStepBarProps {
 }
 
 export function MeanStepBar({ label, step, other, couldBe = null, braces, off }: MeanStepBarProps) {
-  const longest = Math.max(step.ns, other?.ns ?? 0);
+  const longest = Math.max(...[step, other].map((each) => (each ? each.ns + (each.missing_ns ?? 0) : 0)));
   const scale = scaleFor(longest, "ns");
-  const bar = ({ name, ns: length, parts }: MeanStep): StepBarRow => ({
+  const bar = ({ name, ns: length, parts, missing_ns: missing = 0 }: MeanStep): StepBarRow => ({
     label: <BarName name={name} mean_ns={length} />,
     parts: parts.map((part) => drawn(part, scale)),
     thin: false,
+    missing: missing > 0 ? notRecorded(missing, scale) : undefined,
   });
   const bars = [bar(step)];
   if (other) bars.push(bar(other));
@@ -69,6 +72,12 @@ export function MeanStepBar({ label, step, other, couldBe = null, braces, off }:
     />
   );
 }
+
+const notRecorded = (missing_ns: number, scale: Scale) => ({
+  value: scale.of(missing_ns),
+  label: "not recorded",
+  title: `Not recorded: est. ${scale.text(missing_ns)} of GPU time, if each launch takes as long as the recorded ones`,
+});
 
 const drawn = ({ id, label, colour, hatched, ns: length, text }: StepPart, scale: Scale): StepBarPart => ({
   ...{ id, colour, hatched, text },

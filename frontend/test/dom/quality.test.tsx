@@ -2,6 +2,7 @@ import { cleanup, fireEvent, render, screen } from "@testing-library/preact";
 import { afterEach, expect, test, vi } from "vitest";
 import type { FindingText } from "../../src/api.gen";
 import { Quality } from "../../src/components/note";
+import { MeanStepBar } from "../../src/views/mean_step_bar";
 
 afterEach(cleanup);
 
@@ -50,4 +51,24 @@ test("a finding leads to where it is seen", () => {
   render(<Quality findings={[{ ...ROWS, evidence: [range, { ...range, end_ns: 7 }] }, TRUST]} show={show} />);
   fireEvent.click(screen.getByRole("button", { name: "Longest in Timeline" }));
   expect(show).toHaveBeenCalledExactlyOnceWith(range);
+});
+
+test("what the recording lacks is dashed behind the step, on one axis with it", () => {
+  const kernels = { id: "kernel", label: "Kernels", colour: "kernel", hatched: false, ns: 60e6 };
+  const bar = (missing_ns: number) => (
+    <MeanStepBar
+      label={() => "Mean step"}
+      step={{ name: "Mean step", ns: 60e6, parts: [kernels], missing_ns }}
+      other={null}
+      braces={[]}
+      off={new Set()}
+    />
+  );
+  const drawn = () => [...document.querySelectorAll<HTMLElement>(".stack i")].map((each) => each.style.width);
+  const { rerender } = render(bar(20e6));
+  expect(drawn()).toEqual(["75.000%", "25.000%"]);
+  expect(document.querySelector(".saved")?.textContent).toBe("not recorded");
+  expect(document.querySelector(".saved")?.getAttribute("data-hint")).toMatch(/est\. 20\.0\sms of GPU time/);
+  rerender(bar(0));
+  expect(drawn()).toEqual(["100.000%"]);
 });

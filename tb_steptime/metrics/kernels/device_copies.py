@@ -23,6 +23,7 @@ import numpy as np
 from tb_steptime.metrics.gpu.copy_directions import way
 from tb_steptime.metrics.gpu.kernel_site import KernelSite, activity_site
 from tb_steptime.metrics.kernels.kernel_kinds import KernelKind, in_layer, stream_kernels
+from tb_steptime.metrics.steady.activities import steady_activity_ns
 from tb_steptime.metrics.work.calls import types_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.launches import find_launches
@@ -139,7 +140,7 @@ def _two(dtypes: str) -> bool:
 
 
 def _of_kind(trace: Trace, kind: CopyKind, copies: _Copies, asked: Int64) -> CopiesOfKind:
-    steps, dur = len(find_steps(trace).steps), trace.events.dur_ns[copies.event]
+    steps, dur = len(find_steps(trace).steps), steady_activity_ns(trace, copies.event)
     names, place = np.unique(trace.events.name[asked], return_inverse=True)
     leading = int(names[np.bincount(place.reshape(-1), dur + 1).argmax()])
     event, call, op, _ = copies.chosen(trace.events.name[asked] == leading)

@@ -18,6 +18,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
 from tb_steptime.metrics.kernels.kernel_kinds import KernelKind, StreamKernels, stream_kernels
+from tb_steptime.metrics.steady.activities import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.work.calls import shapes_of
 from tb_steptime.trace.model import Trace
@@ -64,7 +65,7 @@ def eager_attention(trace: Trace, device: int) -> EagerAttention | None:
     if not found:
         return None
     of_attention = np.concatenate(found)
-    dur = trace.events.dur_ns[trace.kernels.event[kernels.row[of_attention]]]
+    dur = steady_activity_ns(trace, trace.kernels.event[kernels.row[of_attention]])
     is_softmax = kernels.kind[of_attention] == KernelKind.SOFTMAX
     softmaxes, steps = kernels.row[of_attention[is_softmax]], len(find_steps(trace).steps)
     return EagerAttention(

@@ -15,6 +15,7 @@ import numpy as np
 from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
 from tb_steptime.metrics.kernels.chain_kinds import KINDS, ChainKind, chain_kinds
 from tb_steptime.metrics.kernels.kernel_kinds import KernelKind, StreamKernels, stream_kernels
+from tb_steptime.metrics.steady.activities import steady_activity_ns
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import kernel_origins
@@ -85,7 +86,7 @@ def _chains(trace: Trace, kernels: StreamKernels) -> _Chains:
     several = (np.bincount(number) > 1)[number] if len(number) else np.zeros(0, bool)
     number, row = np.unique(number[several], return_inverse=True)[1].reshape(-1), row[several]
     first = np.flatnonzero(np.diff(number, prepend=-1))
-    dur = trace.events.dur_ns[trace.kernels.event[row]]
+    dur = steady_activity_ns(trace, trace.kernels.event[row])
     total = exact_sums(number, dur, len(first))
     longest = np.maximum.reduceat(dur, first) if len(first) else total
     return _Chains(row, number, first, total, np.minimum(total - longest, total * (1 - STAYS_FRACTION)))

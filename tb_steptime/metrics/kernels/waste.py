@@ -27,6 +27,7 @@ from tb_steptime.metrics.kernels.eager_attention import EagerAttention, eager_at
 from tb_steptime.metrics.kernels.fusible_chains import FusibleChains, fusible_chains
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent, sm_counts
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases, optimizer_marks
+from tb_steptime.metrics.steady.activities import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility, memory_share
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
@@ -88,7 +89,7 @@ class LaunchWaste(msgspec.Struct, frozen=True):
 
 
 class _Kernels(NamedTuple):
-    """Kernels of a device in the window; rows of the kernel table."""
+    """Kernels of a device in the window; rows of the kernel table, and how long each takes in a steady step."""
 
     trace: Trace
     rows: Int64
@@ -110,7 +111,7 @@ def launch_waste(trace: Trace, device: int) -> LaunchWaste:
     start = trace.events.start_ns[trace.kernels.event[rows]]
     low, high = find_steps(trace).window
     rows = rows[(start >= low) & (start < high)]
-    kernels = _Kernels(trace, rows, trace.events.dur_ns[trace.kernels.event[rows]])
+    kernels = _Kernels(trace, rows, steady_activity_ns(trace, trace.kernels.event[rows]))
     return LaunchWaste(
         _small_grids(kernels),
         _small_tails(kernels),

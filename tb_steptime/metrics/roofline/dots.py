@@ -26,9 +26,9 @@ from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
 from tb_steptime.metrics.kernel_names.work_kinds import says_fewer
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent
 from tb_steptime.metrics.kernels.waste import SMALL_GRID_FRACTION
-from tb_steptime.metrics.roofline.above import Above, why_above
 from tb_steptime.metrics.roofline.op_work import kernel_work
 from tb_steptime.metrics.roofline.utilization import device_peaks
+from tb_steptime.metrics.tensor_cores.arithmetic_proof import MARGIN
 from tb_steptime.metrics.tensor_cores.attainable import EMPTY_NS
 from tb_steptime.metrics.tensor_cores.matmul_ops import Product
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers
@@ -247,3 +247,29 @@ def _roofs(dots: list[RooflineDot]) -> list[Roof]:
     with_roof = [(dot, dot.roof_tflops) for dot in dots if dot.roof_tflops]
     found = {(dot.dtype, tflops): Roof(dot.dtype, dot.tensor_cores, tflops) for dot, tflops in with_roof}
     return sorted(found.values(), key=lambda each: -each.tflops)
+
+
+# Why calls are above their roof: what their kernels' names say, or what the roof leaves out.
+#
+# convolution 3x3, FP32 on a V100     37 TFLOP/s by its formula, and the roof is 15.7
+#     winogradForwardData4x4   volta_sgemm_64x64_nn   winogradForwardOutput4x4
+# its kernels multiply tiles as Winograd does: 36 products where the formula counts 144
+#
+# Nothing is cut to its roof: the efficiency stays what the formula gives, with the reason beside it.
+
+Above = Literal["algorithm", "cache", "clock", "unexplained"]
+
+
+def why_above(efficiency: float, work: Work, fewer: bool, computes: bool) -> Above | None:
+    """Of calls with that efficiency; None: they are not above their roof.
+
+    fewer     a kernel of theirs says that it needs fewer operations
+    computes  their roof is that of arithmetic, not of memory
+    """
+    if efficiency <= 1:
+        return None
+    if fewer and work.least_flops < work.flops:
+        return "algorithm"
+    if not computes:
+        return "cache"
+    return "clock" if efficiency <= MARGIN else "unexplained"

@@ -20,15 +20,17 @@ from tb_steptime.metrics.base import Figure, Metric, mean_figure, ratio_figure, 
 from tb_steptime.metrics.gpu.collectives import exchanging
 from tb_steptime.metrics.gpu.utilization import kernel_rows
 from tb_steptime.metrics.roofline.op_work import kernel_work, product_calls
-from tb_steptime.metrics.roofline.recomputed import recomputed_ops
 from tb_steptime.metrics.tensor_cores.matmul_ops import Product
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
 from tb_steptime.metrics.work.peaks import Peaks, peaks_of
 from tb_steptime.text import Reason, Unit
+from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import named_in
+from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Float64, Int64
+from tb_steptime.trace.table import Bool, Float64, Int64, Kind, is_in
 
 MFU = Metric(
     "mfu", "MFU", Unit.FRACTION,
@@ -191,3 +193,39 @@ def known_flops_share(trace: Trace, device: int) -> Figure:
     )
     joined = [np.concatenate(([column.sum()], column)) for column in (part, whole)]
     return ratio_figure(joined[0], joined[1], Reason("no_kernels_in_steps"))
+
+
+# Forward work that the backward pass repeats, because its results were not kept (activation checkpointing).
+#
+#     forward    |-- aten::linear --|
+#     backward        |- evaluate_function: GeluBackward0 --------------|
+#                        |-- aten::linear --|  a node's own formula never calls it: it is the forward pass again
+#                     |- evaluate_function: CheckpointFunctionBackward -|
+#                        |-- aten::addmm --|   directly within this node: the forward pass again
+#
+# A gradient of a gradient (create_graph=True) calls other ops than these. Custom nodes that call `F.linear` in their
+# backward are taken for repeated forward work.
+
+#: Ops that modules call, and no formula of a gradient.
+_FORWARD_ONLY = frozenset(
+    f"aten::{name}" for name in ("linear", "conv1d", "conv2d", "conv3d", "scaled_dot_product_attention")
+)
+#: The node of a checkpoint that runs its forward pass again and then a backward pass of its own.
+_CHECKPOINT = "CheckpointFunctionBackward"
+
+
+def recomputed_ops(trace: Trace, ops: Int64) -> Bool:
+    """Of each op, a row of the event table: is it of a forward pass within the backward pass?"""
+    nodes = backward_nodes(trace).event.astype(np.int64)
+    node = innermost(trace, nodes, ops)
+    inside = node >= 0
+    if not inside.any():
+        return inside
+    rows = trace.events.rows(Kind.CPU_OP)
+    forward_only = named_in(trace, rows, _FORWARD_ONLY.__contains__)[trace.events.name[rows]]
+    calls = rows[forward_only]
+    around = np.where(is_in(ops, calls), ops, innermost(trace, calls, ops))
+    again = (around >= 0) & (innermost(trace, nodes, around) >= 0)
+    checkpoint = named_in(trace, nodes, lambda name: name.endswith(_CHECKPOINT))[trace.events.name[node]]
+    repeated: Bool = inside & (again | checkpoint)
+    return repeated

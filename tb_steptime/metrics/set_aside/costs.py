@@ -31,6 +31,11 @@ class OneTimeCost(msgspec.Struct, frozen=True):
     worst_ns: int
 
     @property
+    def place(self) -> str:
+        """Where the longest one is, with {name} for the op or call."""
+        return "Python code between ops" if self.cause == "between_ops" else "the first {name}"
+
+    @property
     def where(self) -> str:
         """The op or call, as its users know it: marks of compilation have the names of its functions."""
         return "torch.compile" if self.cause == "compilation" else self.op or self.name
@@ -38,7 +43,7 @@ class OneTimeCost(msgspec.Struct, frozen=True):
 
 def one_time_rows(trace: Trace, device: int | None) -> list[OneTimeCost]:
     """Most idle time first."""
-    rows = [_row(trace, device, cost) for cost in one_time_costs(trace)]
+    rows = [_row(trace, device, cost) for cost in one_time_costs(trace, device)]
     return sorted(rows, key=lambda row: (-row.idle_ns, -row.total_ns))
 
 

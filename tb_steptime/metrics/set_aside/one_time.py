@@ -18,6 +18,7 @@ from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.metrics.steady.first_use import capture_intervals, compilations
+from tb_steptime.metrics.steady.step import on_host_once
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_intervals
@@ -33,6 +34,10 @@ from tb_steptime.trace.table import Bool, Int64, Kind, is_in
 OneTimeCause = Literal["compilation", "graph_capture", "loading", "allocation", "set_up", "first_call", "between_ops"]
 
 
+#: Of the recorded steps: less changes no figure that anybody reads.
+LEAST_FRACTION = 0.01
+
+
 class OneTime(msgspec.Struct, frozen=True, eq=False):
     """Costs of one cause, within the steps. excess: where they are; row: of each the op that it is in, or the call or
     range where no op is around, or -1 between ops; when: the time that they take, of which no other cause has any."""
@@ -44,11 +49,12 @@ class OneTime(msgspec.Struct, frozen=True, eq=False):
 
 
 @shared
-def one_time_costs(trace: Trace) -> tuple[OneTime, ...]:
-    """Of every cause that has any, within the steps. The loader's waits are none of them."""
+def one_time_costs(trace: Trace, device: int | None) -> tuple[OneTime, ...]:
+    """Of every cause that has any, within the steps, as far as it makes them longer as this device sees them. The
+    loader's waits are none of them."""
     steps, found = find_steps(trace), find_excess(trace).of(ExcessKind.ONCE)
     found = found.on(*training_threads(trace), *autograd_threads(trace))
-    rest = Intervals.union(steps.start_ns, steps.end_ns) - loader_intervals(trace)
+    rest = (Intervals.union(steps.start_ns, steps.end_ns) & on_host_once(trace, device)) - loader_intervals(trace)
     row, costs, left = _rows(trace, found), [], np.ones(len(found), bool)
     for cause, mine in _causes(trace, found, row):
         some = found.where(mine & left)
@@ -57,12 +63,13 @@ def one_time_costs(trace: Trace) -> tuple[OneTime, ...]:
             costs.append(OneTime(cause, some, row[mine & left], when))
             rest = rest - when
         left &= ~mine
-    return tuple(costs)
+    recorded_ns = int((steps.end_ns - steps.start_ns).sum())
+    return tuple(costs) if sum(cost.when.total_ns for cost in costs) >= LEAST_FRACTION * recorded_ns else ()
 
 
-def once(trace: Trace) -> Intervals:
+def once(trace: Trace, device: int | None) -> Intervals:
     """When the host does what comes once."""
-    costs = one_time_costs(trace)
+    costs = one_time_costs(trace, device)
     return Intervals.union(*(np.concatenate([getattr(cost.when, side) for cost in costs] or [[]]) for side in _SIDES))
 
 

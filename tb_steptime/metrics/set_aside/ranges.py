@@ -43,11 +43,11 @@ def set_aside(trace: Trace, device: int | None) -> SetAside:
     """Of a device; None: of a process without any, where only what comes once is known. Waits for a batch are judged,
     but for those in which the device runs earlier work."""
     if device is None:
-        return SetAside(Intervals.empty(), once(trace), Intervals.empty(), Intervals.empty())
+        return SetAside(Intervals.empty(), once(trace, device), Intervals.empty(), Intervals.empty())
     before = before_recording(trace, device)
     after = after_recording(trace, device) - loader_intervals(trace) - before
     own = profiler_intervals(trace) - busy_intervals(trace, device) - loader_intervals(trace) - before
-    free = once(trace) - busy_intervals(trace, device) - own
+    free = once(trace, device) - busy_intervals(trace, device) - own
     return SetAside(before, free - before - after, after - own, own)
 
 

@@ -19,9 +19,10 @@ from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.segments import Segments
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, is_in
+from tb_steptime.trace.table import Float64, Int64, is_in
 
 #: In the order in which one instant is charged. What is not known to be excess stays in the steady step.
 _ORDER = (
@@ -32,17 +33,64 @@ _ORDER = (
     ExcessKind.INTERRUPTED,
     ExcessKind.UNKNOWN,
 )
+#: What may be hidden behind something else that sets the pace.
+_HIDES = (ExcessKind.ONCE, ExcessKind.PERIODIC, ExcessKind.INTERRUPTED)
+#: Of fewer steps none shows what the others would take.
+LEAST_STEPS = 3
 REMOVED = tuple(kind for kind in _ORDER if kind != ExcessKind.UNKNOWN)
 
 
 @shared
 def excess_by_kind(trace: Trace, device: int | None) -> Mapping[ExcessKind, Intervals]:
     """For each kind when it makes a step longer, as one device sees it; disjoint. device: None of a process without."""
+    found, share = _uncovered(trace, device), _share_that_shows(trace, device)
+    return {kind: _shortened(trace, when, share) if kind in _HIDES else when for kind, when in found.items()}
+
+
+@shared
+def _uncovered(trace: Trace, device: int | None) -> Mapping[ExcessKind, Intervals]:
+    """For each kind when there is excess while the device has no other work, disjoint."""
     found, rest = {}, Intervals.of((np.iinfo(np.int64).min // 2, np.iinfo(np.int64).max // 2))
     for kind in _ORDER:
         found[kind] = _when(trace, device, find_excess(trace).of(kind)) & rest
         rest = rest - found[kind]
     return found
+
+
+def _share_that_shows(trace: Trace, device: int | None) -> Float64:
+    """For each step the share of its excess that makes it longer, of recordings of several steps.
+
+    Where batches come slowly, a host that is slower waits less for the next one. So without its excess no step is
+    shorter than the shortest other one as it was recorded.
+    """
+    steps, found = find_steps(trace), _uncovered(trace, device)
+    length = steps.end_ns - steps.start_ns
+    if len(length) < LEAST_STEPS:
+        return np.ones(len(length))
+    hides = sum(found[kind].overlap_ns(steps.start_ns, steps.end_ns) for kind in _HIDES)
+    rest = [found[kind].overlap_ns(steps.start_ns, steps.end_ns) for kind in REMOVED if kind not in _HIDES]
+    whole = length - sum(rest)
+    shortest = np.argsort(whole, kind="stable")
+    others = np.where(np.arange(len(whole)) == shortest[0], whole[shortest[1]], whole[shortest[0]])
+    shows = np.clip(whole - others, 0, hides)
+    share: Float64 = np.where(hides > 0, shows / np.maximum(hides, 1), 1.0)
+    return share
+
+
+def _shortened(trace: Trace, when: Intervals, share: Float64) -> Intervals:
+    """The first part of each interval: of those in a step the share of that step, of others all."""
+    if (share == 1).all():
+        return when
+    steps = find_steps(trace)
+    cut = Segments.numbered(steps.start_ns, steps.end_ns).cut(when.start, when.end)
+    part = np.where(cut.label >= 0, share[cut.label], 1.0)
+    return Intervals.union(cut.start, cut.start + np.floor((cut.end - cut.start) * part).astype(np.int64))
+
+
+def on_host_once(trace: Trace, device: int | None) -> Intervals:
+    """When the host does what comes once, as far as it makes steps longer; whatever the device does meanwhile."""
+    excess = find_excess(trace).of(ExcessKind.ONCE)
+    return _shortened(trace, host_excess(trace, excess), _share_that_shows(trace, device))
 
 
 def _when(trace: Trace, device: int | None, excess: Excess) -> Intervals:

@@ -17,6 +17,7 @@ import numpy as np
 
 from tb_steptime.metrics.kernel_names.name_rules import Answer
 from tb_steptime.metrics.kernel_names.traits import MISALIGNED_KERNEL
+from tb_steptime.metrics.steady.activities import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.arithmetic_proof import TF32_CAPABILITY
 from tb_steptime.metrics.tensor_cores.matmul_ops import Product, alike, find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
@@ -96,7 +97,7 @@ class Eligibility(NamedTuple):
 
     eligible   a product, or a stage of one: it runs on tensor cores or could
     why        place in `reasons` of why it does not; -1: it does, or it is none
-    gain_ns    at most, by which it would be shorter; 0 where nothing is known or nothing can be done
+    gain_ns    at most, by which it would be shorter in a steady step; 0 where nothing is known or nothing can be done
     rates      place in `peaks` of what the gain was computed from; -1: no gain
     double     a product, or a stage of one, whose inputs are FP64, on whichever cores
     """
@@ -276,7 +277,7 @@ def _rates(case: _Case, dtype: str, peaks: Peaks) -> Rates | None:
 
 def _gains(trace: Trace, rates: Int32 | Int64, peaks: list[Rates]) -> Int64:
     """time x min(ratio of the peaks, 1 - time that memory takes / time of the op's kernels)."""
-    dur = trace.events.dur_ns[trace.kernels.event]
+    dur = steady_activity_ns(trace, trace.kernels.event)
     saved = np.array([*(each.saved for each in peaks), 0.0])[rates]
     width = np.array([*(each.width for each in peaks), 0.0])[rates]
     left = np.maximum(0.0, 1.0 - memory_share(trace, rates >= 0) * width)
@@ -286,7 +287,7 @@ def _gains(trace: Trace, rates: Int32 | Int64, peaks: list[Rates]) -> Int64:
 def memory_share(trace: Trace, chosen: Bool) -> Float64:
     """Of each chosen kernel: least bytes of its op's call / memory bandwidth, as a share of the time of the chosen
     kernels of the call. 0 where the bytes are not known, and of all others."""
-    products, dur = find_products(trace), trace.events.dur_ns[trace.kernels.event]
+    products, dur = find_products(trace), steady_activity_ns(trace, trace.kernels.event)
     share, device = np.zeros(len(dur)), trace.events.device[trace.kernels.event]
     rows = np.flatnonzero(chosen & (products.place >= 0) & (dur > 0))
     if not len(rows):

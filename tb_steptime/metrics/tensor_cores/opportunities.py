@@ -14,7 +14,8 @@ from tb_steptime.metrics.gpu.utilization import kernel_rows
 from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.phases.marks import PhaseId
-from tb_steptime.metrics.tensor_cores.eligibility import Eligibility, Rates, WhyNot, eligibility, memory_share
+from tb_steptime.metrics.steady.activities import steady_activity_ns
+from tb_steptime.metrics.tensor_cores.eligibility import Eligibility, WhyNot, eligibility, memory_share
 from tb_steptime.metrics.tensor_cores.matmul_ops import alike, find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, Split, kernel_answers, kernel_bins
 from tb_steptime.text import Quantity, Reason, Unit, ns
@@ -109,19 +110,20 @@ def opportunities(trace: Trace, device: int) -> Opportunities:
         np.maximum(kernel_op_names(trace, rows), -1),
     )
     dur = trace.events.dur_ns[trace.kernels.event[rows]]
-    totals, gains, counts = (
-        _sums(group, values, len(first)) for values in (dur, found.gain_ns[rows], np.ones_like(dur))
+    steady = steady_activity_ns(trace, trace.kernels.event[rows])
+    totals, lengths, gains, counts = (
+        _sums(group, values, len(first)) for values in (dur, steady, found.gain_ns[rows], np.ones_like(dur))
     )
     bounded = (memory_share(trace, found.rates >= 0)[rows] > 0)[first]
     table = [
-        _opportunity(trace, int(rows[at]), counts[i], totals[i], gains[i], bool(bounded[i]))
-        for i, at in enumerate(first.tolist())
+        _opportunity(trace, row, counts[i], totals[i], gains[i], _formula(found, row, lengths[i], bool(bounded[i])))
+        for i, row in enumerate(rows[first].tolist())
     ]
     table.sort(key=lambda row: (-row.gain_ns, -row.total_ns, row.kernel, row.shapes or ""))
     more = table[OPPORTUNITY_ROWS:]
     return Opportunities(
         table[:OPPORTUNITY_ROWS],
-        _obstacles(table, _bounds(found, rows, dur)),
+        _obstacles(table, _bounds(found, rows, steady)),
         sum(row.count for row in more),
         sum(row.total_ns for row in more),
         sum(row.gain_ns for row in more),
@@ -162,11 +164,10 @@ def _obstacles(table: list[Opportunity], bounds: dict[str, int]) -> list[Obstacl
     return sorted(obstacles, key=lambda each: (-each.gain_ns, -each.total_ns, each.why_not))
 
 
-def _opportunity(trace: Trace, row: int, count: int, total_ns: int, gain_ns: int, bounded: bool) -> Opportunity:
+def _opportunity(trace: Trace, row: int, count: int, total_ns: int, gain_ns: int, formula: Reason) -> Opportunity:
     found, products = eligibility(trace), find_products(trace)
     product = products.distinct[products.place[row]] if products.place[row] >= 0 else None
     why = found.reasons[found.why[row]]
-    rates = found.peaks[found.rates[row]] if found.rates[row] >= 0 else None
     name = int(kernel_op_names(trace, np.array([row]))[0])
     kernel = trace.strings[int(trace.events.name[trace.kernels.event[row]])]
     return Opportunity(
@@ -181,13 +182,15 @@ def _opportunity(trace: Trace, row: int, count: int, total_ns: int, gain_ns: int
         count=count,
         total_ns=total_ns,
         gain_ns=gain_ns,
-        formula=_formula(total_ns, rates, bounded),
+        formula=formula,
     )
 
 
-def _formula(total_ns: int, rates: Rates | None, bounded: bool) -> Reason:
-    if rates is None:
+def _formula(found: Eligibility, row: int, total_ns: int, bounded: bool) -> Reason:
+    """total_ns: of these kernels in steady steps."""
+    if found.rates[row] < 0:
         return Reason("no_gain_computed")
+    rates = found.peaks[found.rates[row]]
     time, plain, tensor = ns(total_ns), Quantity(rates.plain, Unit.NUMBER), Quantity(rates.tensor, Unit.NUMBER)
     if bounded:
         return Reason("gain_by_peaks_and_bandwidth", {"time": time, "plain": plain, "tensor": tensor})

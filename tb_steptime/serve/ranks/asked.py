@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 from tb_steptime.ingest.job_ranks import rank_spans
 from tb_steptime.ingest.summaries import DamagedSummary
-from tb_steptime.insights.wording.ranks import held_text
+from tb_steptime.insights.job_rules import judge_job
+from tb_steptime.insights.wording.notes import worded
+from tb_steptime.insights.wording.ranks import (
+    cause_text,
+    cause_words,
+    held_text,
+    one_rank_headline,
+    ranks_headline,
+    ranks_titles,
+)
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.ranks.scaling import ScaledJob, scaling
 from tb_steptime.serve.directory import LogDirectory
@@ -14,7 +23,6 @@ from tb_steptime.serve.rank_answers import RankMap, RanksPage
 from tb_steptime.serve.ranks.figures import KeptFigures
 from tb_steptime.serve.ranks.jobs import Job, Jobs, alone, find_job
 from tb_steptime.serve.ranks.map import WAIT_METRICS, rank_map, wait_map
-from tb_steptime.serve.ranks.page import ranks_page
 from tb_steptime.serve.reading import Reader
 from tb_steptime.serve.refusals import UnknownSpan
 from tb_steptime.serve.served import ServedSpan
@@ -86,3 +94,29 @@ class Ranks:
         if span is None:
             raise UnknownSpan(id)
         return span, [each for each in self.directory.spans()[1] if each.found.run == span.found.run]
+
+
+def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
+    """As far as its ranks are read. Raises OSError, DamagedSummary, KeyError where a summary lacks the results of this
+    release."""
+    spans, read = [span.found.id for span in job.spans], len(job.spans)
+    simulated = next((span.measured.facts.simulated for span in job.spans if span.measured), None)
+    known = jobs.of(job) if job.recorded else None
+    found = known.ranks if known else None
+    if known is None or found is None or len(found.ranks) < 2:
+        headline = one_rank_headline(found.world_size if found else None, len(job.recorded), job.unread, job.workers)
+        return RanksPage(headline, None, [], spans, read, read + job.unread, {}, [], [], [], [], simulated)
+    return RanksPage(
+        headline=ranks_headline(found),
+        job=found,
+        caused_ns=known.waits.caused_ns() if known.waits else [],
+        spans=[row.key for row in found.ranks],
+        read=read,
+        found=read + job.unread,
+        titles=dict(ranks_titles(found)),
+        causes=[cause_text(late) for late in found.late],
+        turns=[cause_words(cause) for cause in found.imbalance_causes],
+        notes=[worded(note) for note in found.notes],
+        insights=judge_job(found),
+        simulated=simulated,
+    )

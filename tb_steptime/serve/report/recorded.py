@@ -10,20 +10,23 @@ scalars                          of each run that logged any
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise, permutations
 from typing import Annotated
 
 import msgspec
 from msgspec.structs import replace
 
+from tb_steptime.comparison.chain import MOST_IN_CHAIN
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.insights.base import Headline
 from tb_steptime.insights.rules.steps.change_points import Change
+from tb_steptime.ranks.result import JobRanks
 from tb_steptime.serve.catalogue import Catalogue, catalogue
 from tb_steptime.serve.compare_answers import ChainPage, ComparePage
 from tb_steptime.serve.rank_answers import RankMap, RanksPage
-from tb_steptime.serve.report.jobs import jobs_of, waits_of
-from tb_steptime.serve.report.pairs import chain_names, pairs_of
+from tb_steptime.serve.ranks.map import WAIT_METRICS
+from tb_steptime.serve.refusals import SpanFailed
 from tb_steptime.serve.report.scalars import logged
 from tb_steptime.serve.scalars import JobScalars, Scalars
 from tb_steptime.serve.served import ServedSpan, SpanNames
@@ -147,3 +150,89 @@ def _said(store: Store, runs: Sequence[str], focus: str | None) -> SaidOfRuns:
 def _pair(store: Store, base: ServedSpan, candidate: ServedSpan) -> ComparePage | None:
     page = store.compare(base.found.id, candidate.found.id, work=False)
     return None if isinstance(page, Waiting) else page
+
+
+#: Of a job that has more, a page would be several MB larger.
+MOST_CELLS = 20_000
+
+
+def jobs_of(store: Store, spans: Iterable[ServedSpan]) -> list[RanksPage]:
+    """One page for each job, and for each span that is of none."""
+    pages: list[RanksPage] = []
+    held: set[str] = set()
+    for span in spans:
+        page = None if span.found.id in held else _page(store, span.found.id)
+        if page is not None:
+            pages.append(page)
+            held.update(page.spans)
+    return pages
+
+
+def waits_of(store: Store, pages: Iterable[RanksPage]) -> list[RankMap]:
+    """By rank and step, of the jobs whose waits are known, but for very large ones."""
+    return [
+        store.ranks.map(page.spans[0], metric)
+        for page in pages
+        if page.job is not None and page.caused_ns and len(page.spans) * len(page.job.steps) <= MOST_CELLS
+        for metric in WAIT_METRICS
+    ]
+
+
+def _page(store: Store, id: str) -> RanksPage | None:
+    try:
+        page = store.ranks.page(id, work=False)
+    except SpanFailed:
+        return None
+    return page if page.job is None else replace(page, job=_without_hosts(page.job))
+
+
+def _without_hosts(job: JobRanks) -> JobRanks:
+    """Machines have numbers in place of their names."""
+    names = {
+        host: f"host {number}" for number, host in enumerate(dict.fromkeys(r.host for r in job.ranks if r.host), 1)
+    }
+    return replace(job, ranks=[replace(row, host=names.get(row.host or "")) for row in job.ranks])
+
+
+#: Of more runs not every pair is held.
+_FEW_RUNS = 4
+
+
+def pairs_of(spans: Sequence[ServedSpan]) -> Iterator[tuple[ServedSpan, ServedSpan]]:
+    """Base and candidate, a span for each run or worker. Of few runs every pair, either way; of more each run with the
+    first of its chain and with the one before, simulated ones among themselves. Then the workers of a run, and the
+    spans of a worker, each with the one before."""
+    workers: dict[tuple[str, str], list[ServedSpan]] = {}
+    for span in spans:
+        workers.setdefault((span.found.run, span.found.worker), []).append(span)
+    firsts = [of_one[0] for of_one in workers.values()]
+    runs = list({span.found.run: span for span in reversed(firsts)}.values())
+    shown = set(chain_names(spans))
+    yield from permutations(runs, 2) if len(runs) <= _FEW_RUNS else _along_chains(runs, shown)
+    yield from ((one, other) for one, other in pairwise(firsts) if one.found.run == other.found.run)
+    for of_one in workers.values():
+        yield from pairwise(of_one)
+
+
+def _along_chains(runs: Sequence[ServedSpan], shown: Collection[str]) -> Iterator[tuple[ServedSpan, ServedSpan]]:
+    """shown: the runs that stand in a chain; of the others each is held against the one before, too."""
+    for simulated in (False, True):
+        in_order = sorted((span for span in runs if _is_simulated(span) is simulated), key=_recorded)
+        in_chain = [span for span in in_order if span.found.run in shown]
+        from_first = ((in_chain[0], other) for other in in_chain[1:])
+        yield from dict.fromkeys([*pairwise(in_order), *pairwise(in_chain), *from_first])
+
+
+def chain_names(spans: Sequence[ServedSpan]) -> list[str]:
+    """The runs of the chain, in the order of `spans`."""
+    newest = {span.found.run: _recorded(span) for span in sorted(spans, key=_recorded)}
+    kept = set(sorted(newest, key=newest.__getitem__)[-MOST_IN_CHAIN:])
+    return [run for run in dict.fromkeys(span.found.run for span in spans) if run in kept]
+
+
+def _recorded(span: ServedSpan) -> int:
+    return span.at_hand().facts.origin_ns
+
+
+def _is_simulated(span: ServedSpan) -> bool:
+    return span.at_hand().facts.simulated is not None

@@ -74,6 +74,8 @@ def summary(logs: Logs, which: Which) -> contract.Summary:
         cards=lines(CARDS, judged.insights),
         notes=[note_line(worded(note)) for note in measured.facts.notes],
         quality=[plain(as_one(each)) for each in judged.quality],
+        steady_step_ms=maybe_ms(overview.steady_step_ns),
+        excess=[plain(each) for each in judged.excess.values()],
     )
 
 

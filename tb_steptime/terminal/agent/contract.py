@@ -45,7 +45,8 @@ class FigureLine(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class Summary(msgspec.Struct, frozen=True):
     """A recording. parts_ms sum to the mean step but for rounding. left_out_ms: of it, in no verdict and no gain: what
-    is from before the recording, comes once, or is after its last work. gpu_idle_ms: of the busiest GPU, per step, by
+    is from before the recording, comes once, or is after its last work. steady_step_ms: the median step without excess;
+    excess: a sentence for each kind of excess. gpu_idle_ms: of the busiest GPU, per step, by
     reason; null without one. cards: rows of `tables.cards`. quality: what is wrong with the recording, and what can be
     trusted."""
 
@@ -63,6 +64,8 @@ class Summary(msgspec.Struct, frozen=True):
     cards: list[Line]
     notes: list[str]
     quality: list[str] = []
+    steady_step_ms: float | None = None
+    excess: list[str] = []
 
 
 class ChangeLine(msgspec.Struct, frozen=True):

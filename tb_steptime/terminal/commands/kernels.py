@@ -36,6 +36,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from tb_steptime.tables.derived import with_derived
+    from tb_steptime.tables.kernels import KERNELS
     from tb_steptime.tables.notes import error_report
     from tb_steptime.terminal.kernel_report import KernelReport, csv_lines, kernel_text, span_kernels
     from tb_steptime.terminal.output import print_json, print_lines, print_texts
@@ -46,7 +47,7 @@ def _run(options: argparse.Namespace) -> int:
     spans = (span_kernels(span, trace, options.by) for span, trace in traces)
     if options.format == "json":
         found = list(spans)  # first: reading them finds the problems
-        print_json(with_derived(KernelReport(found, [error_report(problem) for problem in problems])))
+        print_json(with_derived(KernelReport(found, [error_report(problem) for problem in problems]), KERNELS))
     elif options.format == "csv":
         print_lines(csv_lines(spans))
     else:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from tb_steptime.files.whole_file import whole_file
 from tb_steptime.tables.base import Value
 from tb_steptime.terminal.export.spans import ExportedSpan
 from tb_steptime.terminal.export.tables import TABLES, Row
+from tb_steptime.terminal.output import csv_line
 
 #: A row of a table as a line; None: its head.
 _Line = Callable[[Sequence[str], Row | None], bytes]
@@ -46,14 +45,7 @@ def _as_written(value: Value) -> Value:
 
 def _csv(names: Sequence[str], row: Row | None) -> bytes:
     """What cannot be measured is empty."""
-    line = io.StringIO()
-    values = names if row is None else [_as_json(value) if isinstance(value, bool) else value for value in row]
-    csv.writer(line, lineterminator="\n").writerow(values)
-    return line.getvalue().encode()
-
-
-def _as_json(value: bool) -> str:
-    return str(value).lower()
+    return (csv_line(names if row is None else row) + "\n").encode()
 
 
 def _json_line(names: Sequence[str], row: Row | None) -> bytes:

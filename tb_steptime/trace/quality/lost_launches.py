@@ -119,6 +119,21 @@ def _at_end(launches: KernelLaunches) -> Int64:
     return lost[most[0] :] if len(most) else lost[:0]
 
 
+def lost_at_end_ns(trace: Trace) -> int:
+    """An estimate of the device's time in the work that is missing at the end: as much for each launch as the recorded
+    ones take in the mean. 0 where the end is not missing."""
+    launches = kernel_launches(trace)
+    lost = len(_at_end(launches))
+    if last_launch_ns(trace) is None:
+        return 0
+    known = find_launches(trace)
+    is_launch = np.zeros(len(trace.events), bool)
+    is_launch[launches.rows] = True
+    works = (known.call >= 0) & is_launch[known.call]
+    whole_ns = int(trace.events.dur_ns[known.activity[works]].sum())
+    return lost * whole_ns // max(1, len(launches.rows) - len(launches.lost))
+
+
 def _runs(trace: Trace, launches: KernelLaunches, lost: Int64) -> tuple[tuple[int, int], ...]:
     """From the first to the last of those that follow one another without any that has its work."""
     place = np.searchsorted(launches.rows, lost)

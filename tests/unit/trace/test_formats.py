@@ -20,6 +20,7 @@ from tb_steptime.trace.kineto.further.launch_shapes import Shapes, mended
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Device, Trace
 from tb_steptime.trace.ops import kernel_origins
+from tb_steptime.trace.quality import recording_findings
 from tb_steptime.trace.table import Kind
 from tests import TRACES
 from tests.drawn.event_columns import collectives_of, drawn, memory_of, noted
@@ -104,6 +105,21 @@ def test_lanes_are_not_streams_and_what_they_put_together_are_no_doubles() -> No
     ]
     assert noted(trace) == {"duplicate-events": 1}  # the node that is written twice
     assert (trace.annotations.lane.tolist(), trace.annotations.stream.tolist()) == ([60, 60, 60, -1], [-1, -1, -1, 60])
+
+
+def test_rows_that_were_put_on_one_lane_overlap_and_are_right(tmp_path) -> None:
+    """Eager work that a profiler moved from two streams to one lane: the first row is far longer than the others."""
+    events = [
+        {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 60, "ts": ts, "dur": length,
+         "args": {"device": 0, "stream": 60, "original_stream": stream, "correlation": number}}
+        for number, (ts, length, stream) in enumerate([(0, 90_000, 7), *((1_000 * at, 900, 13) for at in range(1, 80))])
+    ]  # fmt: skip
+    for moved in (True, False):
+        path = tmp_path / f"moved_{moved}.json"
+        rows = [each if moved else each | {"args": each["args"] | {"original_stream": 60}} for each in events]
+        path.write_text(json.dumps({"traceEvents": rows}))
+        found = [finding.id for finding in recording_findings(read_trace(path))]
+        assert found == ([] if moved else ["rows_overrun"])
 
 
 def test_the_timeline_shows_lanes_and_says_where_the_work_ran(tmp_path) -> None:

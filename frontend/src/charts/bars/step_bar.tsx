@@ -25,6 +25,8 @@ export interface StepBarRow {
   thin: boolean;
   /** What is gained against the first bar, dashed at its end. */
   saved?: number;
+  /** What the recording lacks of the step, dashed at its end. */
+  missing?: { value: number; label: string; title: string } | undefined;
 }
 
 interface Brace {
@@ -105,6 +107,11 @@ function Bar({ bar, end, off }: { bar: StepBarRow; end: number; off: ReadonlySet
           </i>
         ))}
         {bar.saved !== undefined && bar.saved > 0 && <i class="saved" style={{ width: percent(bar.saved, end) }} />}
+        {bar.missing && (
+          <i class="saved" style={{ width: percent(bar.missing.value, end) }} data-hint={bar.missing.title}>
+            {bar.missing.value > WRITTEN * end && <span>{bar.missing.label}</span>}
+          </i>
+        )}
       </div>
     </>
   );

@@ -96,6 +96,7 @@ const meanStep = (result: OverviewResult, name: string, meanings: Meanings): Mea
   name,
   ns: result.mean_duration_ns,
   parts: partsOf(result.mean_parts_ns, meanings),
+  missing_ns: result.not_recorded_ns,
 });
 
 const couldBeStep = ({ duration_ns, parts_ns }: CouldBe, meanings: Meanings) => ({

@@ -20,7 +20,7 @@ _WHY = {
     "set_up": "{once} of the recorded steps come only once: {longest} in the first {name}.",
     "loading": "{once} of the recorded steps come only once: kernels are loaded at their first launch, in up to "
     "{longest}.",
-    "between_ops": "{once} of the recorded steps come only once: {longest} of Python beside the first {name}.",
+    "between_ops": "{once} of the recorded steps come only once: {longest} in Python code between ops.",
     "allocation": "{once} of the recorded steps come only once: {longest} in {name}.",
 }
 

@@ -72,7 +72,7 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "That time is a part of the step, and left out of the verdict, of gains and of slow steps.",
     ),
     "once": NoteWords(
-        "[{time}] of these steps come only once: {longest} in the first {name}, above all.",
+        "[{time}] of these steps come only once: {longest} in {name}, above all.",
         "They are left out of the verdict, of gains and of slow steps. Begin the recording after a warm-up.",
     ),
     "after_recording": NoteWords(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.set_aside.costs import OneTimeCost, one_time_rows
 from tb_steptime.metrics.set_aside.one_time import one_time_costs
 from tb_steptime.metrics.set_aside.ranges import judged_ns, set_aside
@@ -17,7 +18,7 @@ MS = 1_000_000
 
 
 def causes_ms(trace: Trace) -> list[tuple[str, float]]:
-    return [(cost.cause, cost.when.total_ns / MS) for cost in one_time_costs(trace)]
+    return [(cost.cause, cost.when.total_ns / MS) for cost in one_time_costs(trace, main_device(trace))]
 
 
 def drawn(runtime: str, op: str = "", kernel: str = "", **names: Any) -> Trace:
@@ -177,15 +178,15 @@ def test_compilation_is_left_out_where_later_steps_have_none():
     def compiled(later: str) -> Trace:
         return timeline(
             f"""
-            step | 00000000111122223333 |
-            op   | ccccccc.{later}........ |
-            op   | .ddd................ |""",
+            step | 00000000111123 |
+            op   | ccccccc.{later}.. |
+            op   | .ddd.......... |""",
             names=COMPILES,
             cell_ns=MS,
         )
 
-    assert causes_ms(compiled("....")) == [("compilation", 7)]
-    assert causes_ms(compiled(".cc.")) == [("compilation", 9)]
+    assert dict(causes_ms(compiled("....")))["compilation"] == 7
+    assert dict(causes_ms(compiled(".cc.")))["compilation"] == 9
     trace = timeline("step | 0000111122223333 |\nop | ccc..ccc.ccc.ccc |", names=COMPILES, cell_ns=MS)
     assert "compilation" not in dict(causes_ms(trace))
 
@@ -228,8 +229,8 @@ def test_a_capture_lasts_from_its_beginning_to_the_graph():
 @pytest.mark.parametrize(
     ("runtime", "steps", "once"),
     [
-        ("m.m.k...k...k...", "0000111122223333", True),
-        ("m...k..m.k....k.", "0000111122223333", False),
+        ("m.m.k.k.k.", "0000112233", True),
+        ("m...k.mk..", "0000112233", False),
         ("m.m.k...k.......", "0000000011111111", False),
     ],
     ids=["in the first step alone", "later, too", "of two steps"],
@@ -258,9 +259,9 @@ def test_waits_for_batches_are_no_set_up():
 def test_an_allocation_that_is_tried_again_comes_again():
     """The first step only, and yet not once: the next op that needs memory may be any."""
     names = {"calls": {"m": "cudaMalloc", "f": "cudaFree", "n": "cudaMalloc"}, "names": {"a": "aten::empty"}}
-    steps = {"step": "0" * 8 + "1" * 8 + "2" * 8, "op": "aaaaaa", "kernel 7": "......kk......qq......rr"}
-    short = {"runtime": "mmfffnk........q.......r"}
-    grows = {"runtime": "mmmmmmk........q.......r"}
+    steps = {"step": "0" * 8 + "1122", "op": "aaaaaa", "kernel 7": ".......k.q.r"}
+    short = {"runtime": "mmfffnk.q.r."}
+    grows = {"runtime": "mmmmmmk.q.r."}
     for runtime, found in ((short, []), (grows, [("allocation", 6)])):
         lines = "\n".join(f"{label} | {cells:.<24} |" for label, cells in (steps | runtime).items())
         assert causes_ms(timeline(lines, cell_ns=MS, **names)) == found

@@ -7,9 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tb_steptime.analyses.overview import analyse as analyse_overview
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Device, Trace
 from tb_steptime.trace.quality import recording_findings, repaired
+from tb_steptime.trace.quality.lost_launches import lost_at_end_ns
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import DEVICE_KINDS, Kind, StringTable
 from tests.drawn.memory import CPU, with_memory
@@ -191,6 +193,15 @@ class TestLostLaunches:
     def test_the_recording_counts_up_to_the_last_launch_that_has_its_work(self) -> None:
         trace = timeline("op | pppppppppp |\nruntime | abcdefghij |\nkernel 7 | .abcdef... |")
         assert find_steps(trace).window == (0, 7_000)
+
+    def test_what_is_missing_is_estimated_from_what_is_there(self) -> None:
+        """Four launches without work, and six whose kernels take 11 us."""
+        trace = timeline("op | pppppppppp |\nruntime | abcdefghij |\nkernel 7 | .aabbcddeeff |")
+        assert lost_at_end_ns(trace) == 4 * 11_000 // 6
+        assert analyse_overview(trace).not_recorded_ns == 4 * 11_000 // 6
+        assert lost_at_end_ns(self.drawn(".abcdefghij")) == 0
+        marked = timeline("step | 0000011111 |\nruntime | abcdefghij |\nkernel 7 | .abcdef...... |")
+        assert analyse_overview(marked).not_recorded_ns == 0
 
     def test_buffers_were_dropped_in_between(self) -> None:
         assert found(self.drawn(".abcdghij.")) == [("launches_lost", "said", 2)]

@@ -1,0 +1,49 @@
+"""One sentence for each kind of excess: what of the recorded steps is no part of the steady step, and where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.rules.host.blocking_rows import brief
+from tb_steptime.metrics.steady.shown import ExcessId, ExcessRow
+from tb_steptime.text import Phrase, agreeing, count, ns, text
+
+#: Of the recorded steps: what is less is not worth a sentence.
+LEAST_FRACTION = 0.01
+
+_NAMED: Mapping[ExcessId, str] = {
+    "once": "{time} of (the recorded step|{steps} recorded steps) is one-time work, mostly {names}.",
+    "interrupted": "{time} of (the recorded step|{steps} recorded steps) is lost to interruptions of calls that "
+    "otherwise take far less, mostly {names}.",
+    "periodic": "{time} of (the recorded step|{steps} recorded steps) is work of every few steps, mostly {names}.",
+    "unknown": "{time} of (the recorded step|{steps} recorded steps) is beyond similar calls, mostly {names}. "
+    "Whether it repeats is not known.",
+}
+_UNNAMED: Mapping[ExcessId, str] = {
+    "once": "{time} of (the recorded step|{steps} recorded steps) is one-time work.",
+    "interrupted": "{time} of (the recorded step|{steps} recorded steps) is lost to interruptions.",
+    "periodic": "{time} of (the recorded step|{steps} recorded steps) is work of every few steps.",
+    "profiler": "{time} of (the recorded step|{steps} recorded steps) is the profiler's own time.",
+    "edge": "For {time} of (the recorded step|{steps} recorded steps), the GPU runs work from before the recording or "
+    "has none left.",
+    "unknown": "{time} of (the recorded step|{steps} recorded steps) is beyond similar calls.",
+}
+_PYTHON = "Python code between ops"
+
+
+def excess_sentences(facts: Facts) -> dict[str, Phrase]:
+    """By kind, most time first; kinds with less than a hundredth of the recorded steps are left out."""
+    steps = facts.overview.steps
+    least_ns = LEAST_FRACTION * sum(step.duration_ns for step in steps)
+    rows = [row for row in facts.overview.excess if row.total_ns >= least_ns]
+    return {row.kind: sentence(row, len(steps)) for row in rows}
+
+
+def sentence(row: ExcessRow, steps: int) -> Phrase:
+    """Of the excess of one kind in so many steps."""
+    template = _NAMED[row.kind] if row.names and row.kind in _NAMED else _UNNAMED[row.kind]
+    listed = {f"name{place}": text(brief(each.name or _PYTHON)) for place, each in enumerate(row.names)}
+    words = agreeing(template, steps).replace("{names}", ", ".join(f"{{{name}}}" for name in listed))
+    values = {"time": ns(row.total_ns), "steps": count(steps), **listed}
+    return Phrase(words, {name: value for name, value in values.items() if f"{{{name}}}" in words})

@@ -1,0 +1,134 @@
+"""Excess as rows of a result: of each step by kind, and of the span by kind with what has most of it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.kernel_names.short_names import short_name
+from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.steady.excess import Excess, ExcessKind
+from tb_steptime.metrics.steady.find import find_excess
+from tb_steptime.metrics.steady.step import excess_by_kind, excess_ns, steady_ns
+from tb_steptime.trace.groups import Groups
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import op_at
+from tb_steptime.trace.step_marks import step_marks
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64, Kind, is_in, median
+
+ExcessId = Literal["once", "interrupted", "periodic", "profiler", "edge", "unknown"]
+KINDS: tuple[ExcessId, ...] = ("once", "interrupted", "periodic", "profiler", "edge", "unknown")
+
+#: Names that a sentence can hold.
+NAMES = 3
+
+
+class ExcessNs(msgspec.Struct, frozen=True):
+    """How much longer each kind of excess makes a step, ns; disjoint. With the steady step, all but unknown sum to the
+    step: what is not known to be excess is a part of the steady step."""
+
+    once: int = 0
+    interrupted: int = 0
+    periodic: int = 0
+    profiler: int = 0
+    edge: int = 0
+    unknown: int = 0
+
+
+class ExcessName(msgspec.Struct, frozen=True):
+    """An op, call, range or kernel, and what of the excess is in it; None: in Python code between ops."""
+
+    name: str | None
+    ns: int
+
+
+class ExcessRow(msgspec.Struct, frozen=True):
+    """Excess of one kind over the steps. total_ns: what steps are longer by; count: of calls; step, start_ns, end_ns:
+    of the longest; names: with most of it, most first."""
+
+    kind: ExcessId
+    total_ns: int
+    count: int
+    step: str
+    start_ns: int
+    end_ns: int
+    names: list[ExcessName]
+
+
+def step_excess(trace: Trace, device: int | None) -> list[ExcessNs]:
+    """Of each step."""
+    by_kind = excess_ns(trace, device)
+    columns = [by_kind[ExcessKind[kind.upper()]].tolist() for kind in KINDS]
+    return [ExcessNs(*row) for row in zip(*columns, strict=True)]
+
+
+def steady_step_ns(trace: Trace, device: int | None) -> int:
+    """The median of what steps take without excess, ns."""
+    return round(median(steady_ns(trace, device)))
+
+
+def excess_rows(trace: Trace, device: int | None) -> list[ExcessRow]:
+    """Of every kind that makes a step longer, most first."""
+    steps = find_steps(trace)
+    within = Intervals.union(steps.start_ns, steps.end_ns)
+    rows = []
+    for kind in KINDS:
+        when = excess_by_kind(trace, device)[ExcessKind[kind.upper()]] & within
+        if when.total_ns:
+            rows.append(_row(trace, kind, when, _here(trace, device, kind)))
+    return sorted(rows, key=lambda row: -row.total_ns)
+
+
+def _here(trace: Trace, device: int | None, kind: ExcessId) -> Excess:
+    """The excess of this kind on threads that train and on streams of the device."""
+    found, events = find_excess(trace).of(ExcessKind[kind.upper()]), trace.events
+    activity = find_launches(trace).activity
+    streams = events.thread[activity[events.device[activity] == device]] if device is not None else activity[:0]
+    here = np.concatenate((streams, [*training_threads(trace), *autograd_threads(trace)])).astype(np.int64)
+    return found.where(is_in(found.track, here))
+
+
+def _row(trace: Trace, kind: ExcessId, when: Intervals, found: Excess) -> ExcessRow:
+    steps, length = find_steps(trace), when.end - when.start
+    worst = int(length.argmax())
+    own_ns = when.overlap_ns(found.start_ns, found.end_ns)
+    start = int(when.start[worst])
+    step = max(int(np.searchsorted(steps.start_ns, start, side="right")) - 1, 0)
+    return ExcessRow(
+        kind=kind,
+        total_ns=when.total_ns,
+        count=int((own_ns > 0).sum()),
+        step=steps.steps[step].name,
+        start_ns=start,
+        end_ns=int(when.end[worst]),
+        names=_names(trace, found.where(own_ns > 0), own_ns[own_ns > 0]),
+    )
+
+
+def _names(trace: Trace, found: Excess, own_ns: Int64) -> list[ExcessName]:
+    """By the innermost op of each, else by its call, range or kernel. What has no event is not named."""
+    events, event = trace.events, found.event.astype(np.int64)
+    named = np.flatnonzero(event >= 0)
+    if not len(named):
+        return []
+    found, event = found.where(named), event[named]
+    op = op_at(trace, event)
+    row = np.where(op >= 0, op, event)
+    inside = (events.start_ns[event] <= found.start_ns) & (found.end_ns <= events.ends(event))
+    inside &= is_in(event, step_marks(trace), invert=True)
+    groups = Groups.of(np.where(inside, events.name[row], -1))
+    sums = groups.sum(own_ns[named])
+    most = np.argsort(-sums, kind="stable")[:NAMES].tolist()
+    first = groups.first.tolist()
+    names = {each: _name(trace, int(row[first[each]])) if inside[first[each]] else None for each in most}
+    return [ExcessName(name, int(sums[each])) for each, name in names.items()]
+
+
+def _name(trace: Trace, row: int) -> str:
+    name = trace.strings[int(trace.events.name[row])]
+    return short_name(name) if trace.events.kind[row] == Kind.KERNEL else name
