@@ -80,9 +80,9 @@ class OverviewResult(msgspec.Struct, frozen=True):
     absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
     communication: None where nothing is exchanged. cut_short: the file ends before the trace does. findings: what is
     wrong with the recording; repaired first, then what was left out, then what is only said. not_recorded_ns: an
-    estimate of the GPU time that the only step lacks, where the end of the recording is missing; else 0. steady_step_ns: the
-    median of what steps take without excess, None where they could not be computed; excess: over the steps by kind,
-    the most first.
+    estimate of the GPU time that the only step lacks, where the end of the recording is missing; else 0.
+    steady_step_ns: the median of what steps take without excess, None where they could not be computed; excess: over
+    the steps by kind, the most first.
     """
 
     steps: list[StepRow]

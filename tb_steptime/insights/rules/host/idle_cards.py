@@ -28,7 +28,8 @@ from tb_steptime.text import Phrase, phrase
 
 _LATE = phrase(
     "GPU idle time until work launched from here reaches the GPU, mean over the steps. Waits for the data loader, "
-    "blocking calls and pauses are left out. At most what an instant CPU would gain."
+    "blocking calls and pauses are left out. Where the CPU does not set the pace, at most what an instant one "
+    "would gain."
 )
 _BUBBLES = phrase(
     "GPU idle time from the start of the call, or from when the GPU ran out of work, to the next work launched after "
