@@ -1160,7 +1160,8 @@ export interface FusibleChains {
 /**
  * What one change gains per step, ns.
  * gain_ns        replay of the step less replay of the changed step; None where too much is unexplained
- * low_ns, high_ns  with and without each inferred kind of edge, and wider where more than 5 % is unexplained
+ * low_ns, high_ns  with and without each inferred kind of edge, and wider by the share by which the replayed step
+ * differs from the recorded one, and by what is unexplained if that is more than 5 %
  * gain_after_ns  what it gains after the changes that are listed before it
  * rests_on       inferred kinds of edges whose absence moves the gain by more than 5 % of the step
  */
@@ -3598,12 +3599,15 @@ export interface Waterfall {
  * The steady step of a recording and what changes would make of it, those that help most first.
  * steady_step_ns    the recorded step of middle length, less its excess on the critical resource, as it is replayed
  * replayed_step_ns  the same step as it was recorded, with its excess, replayed
- * recorded_step_ns  that step from its start to the next one's
+ * recorded_step_ns  that step from its start to the next one's; the mean where a loader sets the pace
+ * device_ns         the work of the device with most of it in the steady step, without exchanges
+ * device_curve      the step in ns without (n / last) ** 2 of it, for n from 0 to the last
  * pace              what sets the pace by the sensitivity: the value of a `Bound`
  * wait_error        by what share replayed blocking calls differ from recorded ones; None without such calls
  * unexplained       share of the steady step that no edge explains
  * unlinked          share of the work of devices whose launch is not recorded, without that from before the recording
- * trusted           whether the replay gives back the recorded step, is of most of it, and says what sets its pace
+ * trusted           whether the replay gives back the recorded step, is of most of the mean step, and says what sets
+ * its pace
  * holds_unprofiled  whether the pace is the same if profiling has doubled the time of the host
  */
 export interface WhatIf {
@@ -3619,6 +3623,8 @@ export interface WhatIf {
   holds_unprofiled: boolean;
   changes: Gain[];
   combined: Combined[];
+  device_ns: number;
+  device_curve: number[];
 }
 
 /**

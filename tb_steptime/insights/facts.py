@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
 
@@ -19,7 +19,7 @@ from tb_steptime.insights.base import Confidence
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job.kind import JobKind
-from tb_steptime.replay.whatif import WhatIf
+from tb_steptime.replay.whatif import Gain, WhatIf
 from tb_steptime.text import Phrase, count, phrase
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ LITTLE = phrase("Most of this recording comes once, or is from before it: later 
 
 #: Launch calls that wait for room in the full queue for this share of the step are what keeps a busy CPU busy.
 FULL_QUEUE_FRACTION = 0.05
+
+#: Of a step, by the names of `Sensitivity`.
+Part = Literal["host", "device", "loader", "communication", "blocking"]
 
 R = TypeVar("R", bound=msgspec.Struct)
 
@@ -135,6 +138,33 @@ class Facts:
         """The replay of a step, where it decides; None where the recording does not allow one that is to be trusted."""
         found = self.host.whatif
         return found if found is not None and found.trusted else None
+
+    def replayed_gain(self, change: str) -> Gain | None:
+        """What a change gains by a replay that is to be trusted; None without one, or where it gains nothing."""
+        found = self.replayed
+        return None if found is None else next((each for each in found.changes if each.id == change), None)
+
+    def at_most_ns(self, gain_ns: int, *parts: Part) -> int:
+        """A gain, or what the step would gain if one of these parts took no time, if that is less: no remedy gains more
+        than it could touch. As it is without a replay that is to be trusted."""
+        found = self.replayed
+        if found is None:
+            return gain_ns
+        left: int = min(getattr(found.sensitivity, part) for part in parts)
+        return min(gain_ns, max(found.steady_step_ns - left, 0))
+
+    def kernels_worth_ns(self, gain_ns: int) -> int | None:
+        """What the step gains by so much less work of devices, by the replay: kernels that the step does not wait for
+        gain nothing. None without a replay that is to be trusted."""
+        found = self.replayed
+        if found is None or not found.device_ns:
+            return None
+        last, less = len(found.device_curve) - 1, min(gain_ns / found.device_ns, 1.0)
+        place = min(int(less**0.5 * last), last - 1)
+        above, below = (place / last) ** 2, ((place + 1) / last) ** 2
+        before, after = found.device_curve[place : place + 2]
+        left = before + (after - before) * (less - above) / (below - above)
+        return max(0, min(gain_ns, round(found.steady_step_ns - left)))
 
     def share(self, ns: float) -> float:
         """Of the mean step without what is left out: as verdicts and cards count."""

@@ -39,6 +39,7 @@ def changes(trace: Trace) -> list[Named]:
     """All changes, whether or not they do anything for this recording."""
     return [
         Named("launch_graphs", lambda step: launch_graphs(trace, step)),
+        Named("between_graphs", between_graphs),
         Named("sync_bubble", without_waits),
         Named("input_bound", lambda step: without_batches(free(step, step.graph.role == Role.LOADER))),
         Named("more_workers", lambda step: more_workers(trace, step)),
@@ -64,6 +65,13 @@ def launch_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
         captured = Intervals.union(events.start_ns[mine], events.ends(mine)) - kept
         own[here] -= np.minimum(overlap_ns(captured, graph, here), own[here])
     return replace(step, graph=replace(graph, own_ns=own))
+
+
+def between_graphs(step: SteadyStep) -> SteadyStep:
+    """The step whose host needs no time between its launches, where a call launches a graph: the calls stay."""
+    graph = step.graph
+    launched = np.bincount(graph.edges.before[graph.edges.kind == EdgeKind.LAUNCH], minlength=1)
+    return free(step, graph.role == Role.STRETCH) if launched.max() > 1 else step
 
 
 def more_workers(trace: Trace, step: SteadyStep) -> SteadyStep:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_steptime.replay.graph import Graph
+from tb_steptime.replay.steady import SteadyStep
 from tb_steptime.replay.sweep import EdgeKind, starts
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -45,10 +46,15 @@ def unlinked(graph: Graph) -> float:
     return missing / max(int(graph.own_ns[counts].sum()), 1)
 
 
-def recorded_step(trace: Trace, place: int) -> int:
-    """From the start of the step at this place to that of the next one; of the last one its length, ns. What the loop
-    does between two marks is part of it."""
-    steps = find_steps(trace)
-    last = place == len(steps.steps) - 1
-    until = steps.end_ns[place] if last else steps.start_ns[place + 1]
+def recorded_length(trace: Trace, step: SteadyStep) -> int:
+    """How long the recorded step took, ns: from its start to that of the next one, since what the loop does between two
+    marks is part of it; of the last one its length. With a loader that sets the pace it is the mean of all steps, as a
+    few of them wait for all batches; where steps are not shown it is the recording."""
+    if not step.repeats:
+        return max(step.graph.recorded_ns, 1)
+    steps, place = find_steps(trace), step.number
+    last = len(steps.steps) - 1
+    if (step.links.kind == EdgeKind.BATCH).any() and last:
+        return max(int(steps.end_ns[last] - steps.start_ns[0]) // (last + 1), 1)
+    until = steps.end_ns[place] if place == last else steps.start_ns[place + 1]
     return max(int(until - steps.start_ns[place]), 1)

@@ -79,9 +79,10 @@ def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> Steady
     size = np.bincount(step[step >= 0], minlength=1)
     if not size.any():
         return None
-    sizes = distinct_in(size[size > 0])
-    usual = sizes[np.argmax([np.count_nonzero(size == each) for each in sizes])]
     steps = find_steps(trace)
+    lasts = np.array([one.duration_ns for one in steps.steps], np.int64)[: len(size)]
+    sizes = distinct_in(size[size > 0]).tolist()
+    usual = max(sizes, key=lambda each: (np.count_nonzero(size == each), lasts[size == each].sum()))
     candidates = np.flatnonzero(size == usual)
     if steps.by != "recording" and len(candidates) > 1:
         candidates = candidates[candidates > 0]
@@ -93,7 +94,7 @@ def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> Steady
     if repeats and len(steps.steps) == 1:
         found = [_with_tail(found[0], steps.steps[0])]
     lengths = [step_length(each) for each in found] if len(found) > 1 else [0]
-    return found[int(np.argsort(lengths, kind="stable")[len(lengths) // 2])]
+    return found[int(np.argsort(lengths, kind="stable")[(len(lengths) - 1) // 2])]
 
 
 def _with_tail(step: SteadyStep, recorded: Step) -> SteadyStep:

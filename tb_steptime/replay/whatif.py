@@ -5,22 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+import numpy as np
 
+from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.metrics.set_aside.ranges import judged_ns
 from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.replay.changes import Named, changes
-from tb_steptime.replay.gates import recorded_step, unlinked, wait_error
-from tb_steptime.replay.graph import Graph, build_graph
+from tb_steptime.replay.gates import recorded_length, unlinked, wait_error
+from tb_steptime.replay.graph import build_graph
 from tb_steptime.replay.host import Role
-from tb_steptime.replay.sensitivity import Sensitivity, scaled, sensitivity, verdict, without
+from tb_steptime.replay.sensitivity import Sensitivity, exchanges, scaled, sensitivity, verdict, without
 from tb_steptime.replay.steady import SteadyStep, less_excess, steady_step, step_length
 from tb_steptime.replay.sweep import INFERRED, EdgeKind
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import Bool
 
 #: With a larger share of unexplained time no gain is said; with more than the other share the interval says so.
 NO_GAIN, WIDER = 0.2, 0.05
 #: A step that is replayed with a larger error is another one; one that is mostly excess shows little of later steps.
 MOST_ERROR, MOSTLY = 0.1, 0.5
+#: Points of the curve over less work of devices; they are denser where little of it is gone.
+PARTS_LEFT = tuple(1 - (n / 8) ** 2 for n in range(1, 8))
 #: An inferred kind of edge that moves a gain by this share of the step is one that the gain rests on.
 RESTS = 0.05
 
@@ -29,7 +35,8 @@ class Gain(msgspec.Struct, frozen=True):
     """What one change gains per step, ns.
 
     gain_ns        replay of the step less replay of the changed step; None where too much is unexplained
-    low_ns, high_ns  with and without each inferred kind of edge, and wider where more than 5 % is unexplained
+    low_ns, high_ns  with and without each inferred kind of edge, and wider by the share by which the replayed step
+                   differs from the recorded one, and by what is unexplained if that is more than 5 %
     gain_after_ns  what it gains after the changes that are listed before it
     rests_on       inferred kinds of edges whose absence moves the gain by more than 5 % of the step
     """
@@ -54,12 +61,15 @@ class WhatIf(msgspec.Struct, frozen=True):
 
     steady_step_ns    the recorded step of middle length, less its excess on the critical resource, as it is replayed
     replayed_step_ns  the same step as it was recorded, with its excess, replayed
-    recorded_step_ns  that step from its start to the next one's
+    recorded_step_ns  that step from its start to the next one's; the mean where a loader sets the pace
+    device_ns         the work of the device with most of it in the steady step, without exchanges
+    device_curve      the step in ns without (n / last) ** 2 of it, for n from 0 to the last
     pace              what sets the pace by the sensitivity: the value of a `Bound`
     wait_error        by what share replayed blocking calls differ from recorded ones; None without such calls
     unexplained       share of the steady step that no edge explains
     unlinked          share of the work of devices whose launch is not recorded, without that from before the recording
-    trusted           whether the replay gives back the recorded step, is of most of it, and says what sets its pace
+    trusted           whether the replay gives back the recorded step, is of most of the mean step, and says what sets
+                      its pace
     holds_unprofiled  whether the pace is the same if profiling has doubled the time of the host
     """
 
@@ -75,6 +85,8 @@ class WhatIf(msgspec.Struct, frozen=True):
     holds_unprofiled: bool
     changes: list[Gain]
     combined: list[Combined]
+    device_ns: int = 0
+    device_curve: list[int] = []
 
 
 def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
@@ -84,18 +96,19 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     if missing := [each for each in ids if each not in known]:
         raise ValueError(f"No change has the ID {missing[0]}. The changes are {', '.join(known)}.")
     graph = build_graph(trace)
-    step = _steady(trace, graph)
-    if step is None or not graph.on_device.any():
+    as_recorded = steady_step(trace, graph)
+    if as_recorded is None or not graph.on_device.any():
         return None
-    as_recorded = steady_step(trace, graph, step.number) or step
-    length, replayed, recorded = step_length(step), step_length(as_recorded), recorded_step(trace, step.number)
+    step = steady_step(trace, less_excess(graph, find_excess(trace)), as_recorded.number) or as_recorded
+    length, replayed, recorded = step_length(step), step_length(as_recorded), recorded_length(trace, as_recorded)
     unexplained = min(int(step.graph.unexplained_ns.sum()) / max(length, 1), 1.0)
     said, unseen = sensitivity(trace, step), unlinked(graph)
     pace = verdict(length, said, step)
-    close = abs(replayed - recorded) <= MOST_ERROR * recorded and length >= MOSTLY * recorded
-    trusted = close and max(unexplained, unseen) <= NO_GAIN and pace is not Bound.UNKNOWN
+    compute = step.graph.on_device & ~exchanges(trace, step.graph)
+    error = abs(replayed - recorded) / recorded
+    shown = max(unexplained, unseen) <= NO_GAIN and pace is not Bound.UNKNOWN
     chosen = [known[each] for each in dict.fromkeys(ids)] if ids else list(known.values())
-    gains, combined = _gains(step, length, unexplained, chosen, keep_all=bool(ids))
+    gains, combined = _gains(step, length, unexplained, error, chosen, keep_all=bool(ids))
     return WhatIf(
         recorded_step_ns=recorded,
         steady_step_ns=length,
@@ -105,11 +118,18 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         wait_error=wait_error(trace, graph),
         unexplained=unexplained,
         unlinked=unseen,
-        trusted=trusted,
+        device_ns=_of_busiest_ns(trace, step, compute),
+        device_curve=[length, *(step_length(scaled(step, compute, part)) for part in PARTS_LEFT), said.device],
+        trusted=shown and error <= MOST_ERROR and length >= MOSTLY * max(recorded, _judged_ns(trace)),
         holds_unprofiled=pace is Bound.GPU or _with_half_of_the_host(trace, step) is pace,
         changes=gains,
         combined=combined,
     )
+
+
+def _judged_ns(trace: Trace) -> float:
+    """The mean of all steps, as far as they are judged: what takes long in a few of them is part of it."""
+    return float(judged_ns(trace, main_device(trace)).mean())
 
 
 def _with_half_of_the_host(trace: Trace, step: SteadyStep) -> Bound:
@@ -118,12 +138,13 @@ def _with_half_of_the_host(trace: Trace, step: SteadyStep) -> Bound:
     return verdict(step_length(quick), sensitivity(trace, quick), quick)
 
 
-def _steady(trace: Trace, graph: Graph) -> SteadyStep | None:
-    return steady_step(trace, less_excess(graph, find_excess(trace)))
+def _of_busiest_ns(trace: Trace, step: SteadyStep, nodes: Bool) -> int:
+    device, own = trace.events.device[step.graph.event[nodes]], step.graph.own_ns[nodes]
+    return int(np.bincount(device, own, minlength=1).max())
 
 
 def _gains(
-    step: SteadyStep, length: int, unexplained: float, chosen: list[Named], keep_all: bool
+    step: SteadyStep, length: int, unexplained: float, error: float, chosen: list[Named], keep_all: bool
 ) -> tuple[list[Gain], list[Combined]]:
     """Greedy: first what helps most, then what helps most after that."""
     if unexplained > NO_GAIN:
@@ -143,14 +164,16 @@ def _gains(
                 for kind, base in bases.items()
                 if (change.id, kind) != ("sync_bubble", EdgeKind.RETURN)  # nothing else is what it changes
             }
-            found.append(_gain(change.id, gain, now_ns - after[best], others, length, unexplained))
+            found.append(_gain(change.id, gain, now_ns - after[best], others, length, unexplained, error))
             now, now_ns = change.apply(now), after[best]
             combined.append(Combined([each.id for each in found], now_ns))
     return found, combined
 
 
-def _gain(name: str, gain: int, after: int, others: dict[EdgeKind, int], length: int, unexplained: float) -> Gain:
-    wider = round(unexplained * abs(gain)) if unexplained > WIDER else 0
+def _gain(
+    name: str, gain: int, after: int, others: dict[EdgeKind, int], length: int, unexplained: float, error: float
+) -> Gain:
+    wider = round((error + (unexplained if unexplained > WIDER else 0.0)) * abs(gain))
     rests = [kind for kind, other in others.items() if abs(other - gain) > RESTS * length]
     low = min([gain, *(others[kind] for kind in rests)]) - wider
     high = max([gain, *(others[kind] for kind in rests)]) + wider

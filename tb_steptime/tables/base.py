@@ -94,6 +94,13 @@ class Column(Generic[R]):
         return Metric(self.figure or self.id, self.label, self.unit, self.meaning, self.colour, self.short)
 
 
+def head(
+    id: str, label: str, unit: Unit, meaning: str, figure: str = "", *, colour: str = "ink", short: str = ""
+) -> Column[Any]:
+    """A column that only the tab shows."""
+    return Column(id, label, unit, meaning, None, Surface.TAB, {}, figure, short, colour)
+
+
 def of_metric(metric: Metric, on: Surface, names: Mapping[Surface, str] | None = None) -> Column[Any]:
     """The column of a figure that the catalogue measures too: the row's field has its id."""
     return Column(

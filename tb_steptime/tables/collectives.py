@@ -4,39 +4,34 @@ from __future__ import annotations
 
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.communication.summary import CollectiveRow
-from tb_steptime.tables.base import Column, Surface, Table
+from tb_steptime.tables.base import Table, head
 from tb_steptime.text import Unit
-
-_TAB = Surface.TAB
 
 COLLECTIVES: Table[CollectiveRow] = Table(
     "collectives",
     "Collectives of one kind in one group of ranks, per step.",
     CollectiveRow,
     (
-        Column(
+        head(
             "group", "Group", Unit.TEXT,
-            "The process group, by the name that PyTorch gives it, and its ranks.", on=_TAB, figure="collective_group",
+            "The process group, by the name that PyTorch gives it, and its ranks.", "collective_group",
         ),
-        Column("count", "Calls", Unit.NUMBER, "Collectives of this kind.", on=_TAB, figure="collective_count"),
-        Column(
-            "bytes", "Bytes", Unit.BYTES,
-            "Of the larger of what this rank sends and receives.", on=_TAB, figure="collective_bytes",
-        ),
-        Column(
+        head("count", "Calls", Unit.NUMBER, "Collectives of this kind.", "collective_count"),
+        head("bytes", "Bytes", Unit.BYTES, "Of the larger of what this rank sends and receives.", "collective_bytes"),
+        head(
             "running_ns", "Runs", Unit.NS,
             "Time in which one of them runs. This includes the wait for the slowest rank: a collective begins when "
-            "this rank is ready, and ends when all ranks are.", on=_TAB, figure="collective_running_ns",
+            "this rank is ready, and ends when all ranks are.", "collective_running_ns",
         ),
-        Column(
+        head(
             "exposed_ns", "Exposed", Unit.NS,
-            "How much of that no computation runs beside. Work from before the recording is left out.", colour="comm",
-            on=_TAB, figure="collective_exposed_ns",
+            "How much of that no computation runs beside. Work from before the recording is left out.",
+            "collective_exposed_ns", colour="comm",
         ),
-        Column(
+        head(
             "wait_ns", "Est. waits", Unit.NS,
             "How much of the exposed time may be waits for slower ranks: what collectives take longer than the "
-            "shortest of their kind, group and size.", on=_TAB, figure="collective_wait_ns",
+            "shortest of their kind, group and size.", "collective_wait_ns",
         ),
     ),
 )  # fmt: skip

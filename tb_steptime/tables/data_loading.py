@@ -8,17 +8,15 @@ from tb_steptime.metrics.data_loading.loaders import LoaderRow
 from tb_steptime.metrics.data_loading.recorded.lines import RecordedLine
 from tb_steptime.metrics.data_loading.recorded.workers import RecordedWorker, SlowBatch
 from tb_steptime.metrics.data_loading.waits import LoaderStep
-from tb_steptime.tables.base import Column, Surface, Table
+from tb_steptime.tables.base import Table, head
 from tb_steptime.text import Unit
-
-_TAB = Surface.TAB
 
 WAITS: Table[LoaderStep] = Table(
     "waits for batches",
     "Waits of each step.",
     LoaderStep,
     (
-        Column("share", "Share", Unit.FRACTION, "Exposed wait as a share of the step.", on=_TAB, figure="wait_share"),
+        head("share", "Share", Unit.FRACTION, "Exposed wait as a share of the step.", "wait_share"),
     ),
 )  # fmt: skip
 
@@ -27,10 +25,10 @@ LOADERS: Table[LoaderRow] = Table(
     "Each DataLoader of the span.",
     LoaderRow,
     (
-        Column(
+        head(
             "first_ns", "First", Unit.NS,
             "How long the first batch of an epoch takes. The workers start in this time, so it is not counted in the "
-            "other figures.", on=_TAB, figure="first_batch_ns",
+            "other figures.", "first_batch_ns",
         ),
     ),
 )  # fmt: skip
@@ -40,9 +38,9 @@ ACTIVITIES: Table[Activity] = Table(
     "What the main process does while it makes batches.",
     Activity,
     (
-        Column(
+        head(
             "line", "Line", Unit.TEXT,
-            "The line with the largest share of it, as far as call stacks show.", on=_TAB, figure="activity_line",
+            "The line with the largest share of it, as far as call stacks show.", "activity_line",
         ),
     ),
 )  # fmt: skip
@@ -52,10 +50,10 @@ LINES: Table[RecordedLine] = Table(
     "Lines of the dataset, by samples.",
     RecordedLine,
     (
-        Column(
+        head(
             "error", "±", Unit.FRACTION,
             "How uncertain the share is: one standard deviation, estimated from how much the samples differ.",
-            on=_TAB, figure="line_error",
+            "line_error",
         ),
     ),
 )  # fmt: skip
@@ -65,37 +63,29 @@ WORKERS: Table[RecordedWorker] = Table(
     "Worker processes, as the recorder measured them.",
     RecordedWorker,
     (
-        Column(
+        head(
             "batches", "Batches", Unit.COUNT,
-            "Batches that it produces during the span, also those that only later steps take.",
-            on=_TAB, figure="worker_batches",
+            "Batches that it produces during the span, also those that only later steps take.", "worker_batches",
         ),
-        Column(
-            "dataset_ns", "Dataset", Unit.NS,
-            "Per batch, in the dataset's own code.", on=_TAB, figure="worker_dataset_ns",
+        head("dataset_ns", "Dataset", Unit.NS, "Per batch, in the dataset's own code.", "worker_dataset_ns"),
+        head("collate_ns", "Collate", Unit.NS, "Per batch, putting its samples together.", "worker_collate_ns"),
+        head(
+            "busy_share", "Busy", Unit.FRACTION, "Share of the span in which it produces batches.", "worker_busy_share",
         ),
-        Column(
-            "collate_ns", "Collate", Unit.NS,
-            "Per batch, putting its samples together.", on=_TAB, figure="worker_collate_ns",
-        ),
-        Column(
-            "busy_share", "Busy", Unit.FRACTION,
-            "Share of the span in which it produces batches.", on=_TAB, figure="worker_busy_share",
-        ),
-        Column(
+        head(
             "cpu_share", "CPU", Unit.FRACTION,
             "CPU time of the worker's thread, as a share of the time in which it produces sampled batches.",
-            on=_TAB, figure="worker_cpu_share",
+            "worker_cpu_share",
         ),
-        Column(
+        head(
             "core_wait_share", "No core", Unit.FRACTION,
             "Share of that time in which the thread was ready to run but had no core. Linux reports it.",
-            on=_TAB, figure="worker_core_wait_share",
+            "worker_core_wait_share",
         ),
-        Column(
+        head(
             "kind", "Limit", Unit.TEXT,
             "CPU-bound: it computes nearly all the time. I/O-bound: it mostly waits for files or the network. Short "
-            "of cores: it would compute, but waits for a core.", on=_TAB, figure="worker_limit",
+            "of cores: it would compute, but waits for a core.", "worker_limit",
         ),
     ),
 )  # fmt: skip
@@ -105,13 +95,11 @@ BATCHES: Table[SlowBatch] = Table(
     "The slowest batches.",
     SlowBatch,
     (
-        Column(
+        head(
             "cpu_share", "CPU", Unit.FRACTION,
-            "CPU time of the worker's thread while it produced the batch.", on=_TAB, figure="batch_cpu_share",
+            "CPU time of the worker's thread while it produced the batch.", "batch_cpu_share",
         ),
-        Column(
-            "wait_ns", "Waited", Unit.NS, "How long the loop waited for this batch.", on=_TAB, figure="batch_wait_ns",
-        ),
+        head("wait_ns", "Waited", Unit.NS, "How long the loop waited for this batch.", "batch_wait_ns"),
     ),
 )  # fmt: skip
 

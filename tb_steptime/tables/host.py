@@ -8,7 +8,7 @@ from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.host.cpu_ops import CpuOpRow
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.steps.sites import SiteRow
-from tb_steptime.tables.base import Column, Surface, Table
+from tb_steptime.tables.base import Column, Surface, Table, head
 from tb_steptime.text import Unit
 
 _TAB, _ROWS = Surface.TAB, Surface.ROWS
@@ -50,11 +50,11 @@ SITES: Table[SiteRow] = Table(
     "From where work is launched, per step.",
     SiteRow,
     (
-        Column("bound", "Verdict", Unit.TEXT, "What limits the phase.", on=_TAB, figure="site_bound"),
-        Column(
+        head("bound", "Verdict", Unit.TEXT, "What limits the phase.", "site_bound"),
+        head(
             "idle", "GPU idle", Unit.NS,
             "Time in which the GPU was idle until work launched from here started. Click a row to see its longest gap "
-            "in the timeline.", on=_TAB, figure="site_idle_ns",
+            "in the timeline.", "site_idle_ns",
         ),
     ),
 )  # fmt: skip
@@ -64,26 +64,14 @@ RANGES: Table[RangeRow] = Table(
     "Named ranges of the host, per step.",
     RangeRow,
     (
-        Column(
-            "count", "Count", Unit.NUMBER,
-            "How often the range begins within the steps.", on=_TAB, figure="range_count",
-        ),
-        Column(
-            "host_ns", "Host", Unit.NS,
-            "Time in which the range is open, on all threads.", on=_TAB, figure="range_host_ns",
-        ),
-        Column(
+        head("count", "Count", Unit.NUMBER, "How often the range begins within the steps.", "range_count"),
+        head("host_ns", "Host", Unit.NS, "Time in which the range is open, on all threads.", "range_host_ns"),
+        head(
             "self_ns", "Self", Unit.NS,
-            "Time in which it is open without the ranges inside it, on all threads.", on=_TAB, figure="range_self_ns",
+            "Time in which it is open without the ranges inside it, on all threads.", "range_self_ns",
         ),
-        Column(
-            "device_ns", "GPU works", Unit.NS,
-            "Time in which work launched inside it runs.", on=_TAB, figure="range_device_ns",
-        ),
-        Column(
-            "idle_ns", "GPU idle", Unit.NS,
-            "Idle time before work launched inside it.", on=_TAB, figure="range_idle_ns",
-        ),
+        head("device_ns", "GPU works", Unit.NS, "Time in which work launched inside it runs.", "range_device_ns"),
+        head("idle_ns", "GPU idle", Unit.NS, "Idle time before work launched inside it.", "range_idle_ns"),
     ),
 )  # fmt: skip
 
@@ -92,23 +80,23 @@ CPU_OPS: Table[CpuOpRow] = Table(
     "Ops on the CPU with most time of their own, per step.",
     CpuOpRow,
     (
-        Column(
+        head(
             "self_ns", "Own time", Unit.NS,
-            "Time in the op without the ops inside it, on all threads.", on=_TAB, figure="cpu_op_self_ns",
+            "Time in the op without the ops inside it, on all threads.", "cpu_op_self_ns",
         ),
-        Column(
+        head(
             "share", "Share", Unit.FRACTION,
-            "Own time as a share of the mean step. An op that runs on several threads at once can take more than "
-            "100 %.", on=_TAB, figure="cpu_op_share",
+            "Own time as a share of the mean step. An op that runs on several threads at once can take more than 100 "
+            "%.", "cpu_op_share",
         ),
-        Column(
+        head(
             "dtype", "Input", Unit.TEXT,
-            "Type of the op's first input, recorded with record_shapes=True.", on=_TAB, figure="cpu_op_dtype",
+            "Type of the op's first input, recorded with record_shapes=True.", "cpu_op_dtype",
         ),
-        Column(
+        head(
             "allocated_bytes", "Allocated", Unit.BYTES,
             "Memory that the op itself allocates on the CPU, freed or not; recorded with profile_memory=True.",
-            on=_TAB, figure="cpu_op_allocated",
+            "cpu_op_allocated",
         ),
     ),
 )  # fmt: skip
@@ -118,8 +106,8 @@ PAUSES: Table[Pause] = Table(
     "Pauses of the host with one cause.",
     Pause,
     (
-        Column("count", "Count", Unit.COUNT, "How many pauses there are.", on=_TAB, figure="pause_count"),
-        Column("total_ns", "Total", Unit.NS, "How long they are together.", on=_TAB, figure="pause_total_ns"),
+        head("count", "Count", Unit.COUNT, "How many pauses there are.", "pause_count"),
+        head("total_ns", "Total", Unit.NS, "How long they are together.", "pause_total_ns"),
     ),
 )  # fmt: skip
 

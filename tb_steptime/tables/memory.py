@@ -7,7 +7,7 @@ from tb_steptime.metrics.memory.at_an_instant import AllocationRow
 from tb_steptime.metrics.memory.by_op import OpMemory
 from tb_steptime.metrics.memory.churn import ChurnRow
 from tb_steptime.metrics.memory.growth import Maker
-from tb_steptime.tables.base import Column, Surface, Table
+from tb_steptime.tables.base import Column, Surface, Table, head
 from tb_steptime.text import Unit
 
 _TAB, _AGENT = Surface.TAB, Surface.AGENT
@@ -35,11 +35,11 @@ ALLOCATIONS: Table[AllocationRow] = Table(
             "The module and the source line that made it; of the backward pass those of the forward op that it "
             "belongs to. Call stacks tell: with_stack=True.", on=_TAB | _AGENT, figure="memory_line",
         ),
-        Column("step", "Made", Unit.TEXT, "The step and the phase that made it.", on=_TAB, figure="memory_born"),
-        Column(
+        head("step", "Made", Unit.TEXT, "The step and the phase that made it.", "memory_born"),
+        head(
             "lives_steps", "Lives", Unit.TEXT,
-            "In how many steps after its own it is freed; a dash where the recording ends before, or it is of no step.",
-            on=_TAB, figure="memory_lives",
+            "In how many steps after its own it is freed; a dash where the recording ends before, or it is of no "
+            "step.", "memory_lives",
         ),
     ),
 )  # fmt: skip
@@ -49,13 +49,13 @@ GROWTH: Table[Maker] = Table(
     "What makes memory in each step that nothing frees.",
     Maker,
     (
-        Column(
+        head(
             "bytes_per_step", "Bytes a step", Unit.BYTES,
-            "What of each step's allocations nothing frees; a mean.", on=_TAB, figure="memory_growth",
+            "What of each step's allocations nothing frees; a mean.", "memory_growth",
         ),
-        Column(
+        head(
             "since", "Since step", Unit.TEXT,
-            "The first of the steps, in a row up to the last, that leave it.", on=_TAB, figure="memory_since",
+            "The first of the steps, in a row up to the last, that leave it.", "memory_since",
         ),
     ),
 )  # fmt: skip
@@ -65,15 +65,9 @@ CHURN: Table[ChurnRow] = Table(
     "Ops whose allocations the same step frees again, per step.",
     ChurnRow,
     (
-        Column(
-            "count", "Allocations", Unit.NUMBER,
-            "Allocations that the same step frees again.", on=_TAB, figure="memory_churn_count",
-        ),
-        Column("bytes", "Bytes", Unit.BYTES, "Sum of these allocations.", on=_TAB, figure="memory_churn_bytes"),
-        Column(
-            "largest_bytes", "Largest", Unit.BYTES,
-            "The largest of these allocations.", on=_TAB, figure="memory_churn_largest",
-        ),
+        head("count", "Allocations", Unit.NUMBER, "Allocations that the same step frees again.", "memory_churn_count"),
+        head("bytes", "Bytes", Unit.BYTES, "Sum of these allocations.", "memory_churn_bytes"),
+        head("largest_bytes", "Largest", Unit.BYTES, "The largest of these allocations.", "memory_churn_largest"),
     ),
 )  # fmt: skip
 
@@ -82,17 +76,17 @@ OPS: Table[OpMemory] = Table(
     "Ops that allocate most.",
     OpMemory,
     (
-        Column(
+        head(
             "allocated_bytes", "Allocated", Unit.BYTES,
-            "Allocated by the op itself, without the ops inside it.", on=_TAB, figure="memory_op_own",
+            "Allocated by the op itself, without the ops inside it.", "memory_op_own",
         ),
-        Column(
+        head(
             "all_allocated_bytes", "With children", Unit.BYTES,
-            "Allocated by the op and the ops inside it.", on=_TAB, figure="memory_op_all",
+            "Allocated by the op and the ops inside it.", "memory_op_all",
         ),
-        Column(
+        head(
             "all_increase_bytes", "Increase", Unit.BYTES,
-            "Allocated less freed while the op ran, the ops inside too.", on=_TAB, figure="memory_op_increase",
+            "Allocated less freed while the op ran, the ops inside too.", "memory_op_increase",
         ),
     ),
 )  # fmt: skip

@@ -9,7 +9,7 @@ import msgspec
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.communication.kinds import KIND_LABELS
 from tb_steptime.ranks.result import JobCollective, JobRanks, MessagePair, Role
-from tb_steptime.tables.base import Column, Surface, Table, report_of
+from tb_steptime.tables.base import Column, Surface, Table, head, report_of
 from tb_steptime.text import Unit
 
 if TYPE_CHECKING:
@@ -131,18 +131,15 @@ RANKS: Table[RankReport] = Table(
             "rank", "Rank", Unit.TEXT, "A process of the job, by its number.",
             on=_TAB | _TEXT, figure="rank_rank", names={_TEXT: "Rank"}, of=_rank_words,
         ),
-        Column(
-            "host", "Host", Unit.TEXT,
-            "The machine that it runs on, as the name of its file says it.", on=_TAB, figure="rank_host",
-        ),
+        head("host", "Host", Unit.TEXT, "The machine that it runs on, as the name of its file says it.", "rank_host"),
         Column(
             "mean_step_ns", "Step", Unit.NS, "The mean step of this rank.",
             short="Mean step", on=_TAB | _TEXT, figure="rank_step_ns", names={_TEXT: "mean step"},
         ),
-        Column(
+        head(
             "own_ns", "Own time", Unit.NS,
             "The mean step without the waits for other ranks that no computation hides.",
-            colour="kernel", on=_TAB, figure="rank_own_ns",
+            "rank_own_ns", colour="kernel",
         ),
         Column(
             "wait_ns", "Waits for others", Unit.NS,
@@ -159,10 +156,7 @@ RANKS: Table[RankReport] = Table(
             "last_share", "Arrives last", Unit.FRACTION,
             "At how many of its collectives all others were there before.", on=_TAB | _TEXT, figure="rank_last",
         ),
-        Column(
-            "why", "Why", Unit.TEXT,
-            "What takes longer on this rank than on the median of the others.", on=_TAB, figure="rank_why",
-        ),
+        head("why", "Why", Unit.TEXT, "What takes longer on this rank than on the median of the others.", "rank_why"),
     ),
 )  # fmt: skip
 
@@ -195,18 +189,17 @@ COLLECTIVES: Table[CollectiveReport] = Table(
             "From the arrival of a rank to that of the last one, mean of the ranks. A faster network does not shorten "
             "it.", colour="comm", on=_TAB | _TEXT, figure="job_wait_ns",
         ),
-        Column(
+        head(
             "message_ns", "Time", Unit.NS,
-            "Of sends and receives on each rank, with the wait for the other side.",
-            colour="comm", on=_TAB, figure="job_message_ns",
+            "Of sends and receives on each rank, with the wait for the other side.", "job_message_ns", colour="comm",
         ),
         Column(
             "exposed_share", "Exposed", Unit.FRACTION,
             "How much of its time no computation runs beside.", on=_TAB | _TEXT, figure="job_exposed",
         ),
-        Column(
+        head(
             "algorithm_rate", "Algorithm bandwidth", Unit.BYTES_PER_SECOND,
-            "Size / transfer time, of the median one.", short="Algorithm", on=_TAB, figure="job_algorithm_rate",
+            "Size / transfer time, of the median one.", "job_algorithm_rate", short="Algorithm",
         ),
         Column(
             "bus_rate", "Bus bandwidth", Unit.BYTES_PER_SECOND,

@@ -4,45 +4,40 @@ from __future__ import annotations
 
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.roofline.dots import RooflineDot
-from tb_steptime.tables.base import Column, Surface, Table
+from tb_steptime.tables.base import Table, head
 from tb_steptime.text import Unit
-
-_TAB = Surface.TAB
 
 DOTS: Table[RooflineDot] = Table(
     "roofline",
     "Calls of an op with the same inputs.",
     RooflineDot,
     (
-        Column(
-            "calls", "Calls", Unit.COUNT,
-            "Calls of the op with these inputs in the span.", on=_TAB, figure="roofline_calls",
-        ),
-        Column("total_ns", "Total", Unit.NS, "Sum of the lengths of their kernels.", on=_TAB, figure="roofline_total"),
-        Column(
+        head("calls", "Calls", Unit.COUNT, "Calls of the op with these inputs in the span.", "roofline_calls"),
+        head("total_ns", "Total", Unit.NS, "Sum of the lengths of their kernels.", "roofline_total"),
+        head(
             "intensity", "FLOP/byte", Unit.NUMBER,
             "Operations of a call / bytes that it moves at least: inputs read once, outputs written once.",
-            on=_TAB, figure="flop_per_byte",
+            "flop_per_byte",
         ),
-        Column(
+        head(
             "tflops", "TFLOP/s", Unit.NUMBER,
             "Operations of the calls / time of their kernels. What a causal mask leaves out is not counted.",
-            on=_TAB, figure="roofline_tflops",
+            "roofline_tflops",
         ),
-        Column(
+        head(
             "bandwidth", "Memory, at least", Unit.BYTES_PER_SECOND,
-            "Bytes that the calls move at least / time of their kernels.", on=_TAB, figure="least_bandwidth",
+            "Bytes that the calls move at least / time of their kernels.", "least_bandwidth",
         ),
-        Column(
+        head(
             "efficiency", "Of its roof", Unit.FRACTION,
             "Time of a call at the roof / its time. The roof is the longer of its operations at the peak rate for its "
-            "type, and its least bytes at the memory bandwidth.", on=_TAB, figure="roof_efficiency",
+            "type, and its least bytes at the memory bandwidth.", "roof_efficiency",
         ),
-        Column("bound", "Bound", Unit.TEXT, "What limits the calls.", on=_TAB, figure="roofline_bound"),
-        Column(
+        head("bound", "Bound", Unit.TEXT, "What limits the calls.", "roofline_bound"),
+        head(
             "gain_ns", "Gain, up to", Unit.NS,
             "Time that could be saved at most if the calls reached 80 % of their roof, and none were shorter than an "
-            "empty kernel. It overlaps with the gains of the cards.", on=_TAB, figure="roofline_gain",
+            "empty kernel. It overlaps with the gains of the cards.", "roofline_gain",
         ),
     ),
 )  # fmt: skip

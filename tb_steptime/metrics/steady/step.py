@@ -9,6 +9,8 @@ step     |        #############       ##      |        excess of a step: on the 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.metrics.steady.find import find_excess
+from tb_steptime.metrics.steady.first_use import first_uses
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -61,15 +64,17 @@ def _share_that_shows(trace: Trace, device: int | None) -> Float64:
     """For each step the share of its excess that makes it longer, of recordings of several steps.
 
     Where batches come slowly, a host that is slower waits less for the next one. So without its excess no step is
-    shorter than the shortest other one as it was recorded.
+    shorter than the shortest other one as it was recorded. What the recording names as work of a first use is no cost
+    of later steps, whatever these take.
     """
     steps, found = find_steps(trace), _uncovered(trace, device)
     length = steps.end_ns - steps.start_ns
     if len(length) < LEAST_STEPS:
         return np.ones(len(length))
-    hides = sum(found[kind].overlap_ns(steps.start_ns, steps.end_ns) for kind in _HIDES)
-    rest = [found[kind].overlap_ns(steps.start_ns, steps.end_ns) for kind in REMOVED if kind not in _HIDES]
-    whole = length - sum(rest)
+    named = _named(trace)
+    hides = sum((found[kind] - named).overlap_ns(steps.start_ns, steps.end_ns) for kind in _HIDES)
+    rest = [found[kind] if kind not in _HIDES else found[kind] & named for kind in REMOVED]
+    whole = length - sum(each.overlap_ns(steps.start_ns, steps.end_ns) for each in rest)
     shortest = np.argsort(whole, kind="stable")
     others = np.where(np.arange(len(whole)) == shortest[0], whole[shortest[1]], whole[shortest[0]])
     shows = np.clip(whole - others, 0, hides)
@@ -77,14 +82,21 @@ def _share_that_shows(trace: Trace, device: int | None) -> Float64:
     return share
 
 
+def _named(trace: Trace) -> Intervals:
+    """When any thread does work of a first use that the recording names."""
+    return reduce(or_, (when for _, when in first_uses(trace)), Intervals.empty())
+
+
 def _shortened(trace: Trace, when: Intervals, share: Float64) -> Intervals:
-    """The first part of each interval: of those in a step the share of that step, of others all."""
+    """The first part of each interval: of those in a step the share of that step, of others and of work that is named
+    all."""
     if (share == 1).all():
         return when
-    steps = find_steps(trace)
+    steps, named = find_steps(trace), when & _named(trace)
+    when = when - named
     cut = Segments.numbered(steps.start_ns, steps.end_ns).cut(when.start, when.end)
     part = np.where(cut.label >= 0, share[cut.label], 1.0)
-    return Intervals.union(cut.start, cut.start + np.floor((cut.end - cut.start) * part).astype(np.int64))
+    return named | Intervals.union(cut.start, cut.start + np.floor((cut.end - cut.start) * part).astype(np.int64))
 
 
 def on_host_once(trace: Trace, device: int | None) -> Intervals:

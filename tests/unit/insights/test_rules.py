@@ -122,9 +122,7 @@ def test_a_queue_that_is_full_is_not_launch_bound():
         step     | {STEPS[:20]} |
         runtime  | kqrs................ |
         kernel 7 | .kkkkkqqqqrrrrrsssss |""")
-    insight = card(judgement, "long_stretches")
-    assert insight is not None
-    assert insight.gain_ns == 1_000  # before the first kernel
+    assert card(judgement, "long_stretches") is None  # an instant CPU would gain nothing
 
 
 SGEMM = {"k": "ampere_sgemm_128x64_nn"}
@@ -144,9 +142,8 @@ def test_unused_tensor_cores_are_worth_the_ratio_of_the_peaks_where_the_gpu_sets
     insight = card(judged(trace), "tensor_cores_unused")
     assert insight is not None
     bound = round(9_000 * (1 - 19.5 / 156.0))  # TF32, as the inputs are FP32
-    floor = 2_000
-    assert insight.gain_ns == min(bound, 9_000 - floor)
-    assert insight.later_ns == bound
+    assert insight.gain_ns == bound  # the call that waits for them is shorter, too
+    assert insight.later_ns is None
 
 
 def test_unused_tensor_cores_are_worth_nothing_now_where_the_host_sets_the_pace():

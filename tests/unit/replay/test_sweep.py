@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tb_steptime.replay.graph import build_graph
-from tb_steptime.replay.sweep import EdgeKind, edges_of, starts
+from tb_steptime.replay.steady import COPIES, steady_step
+from tb_steptime.replay.sweep import EdgeKind, edges_of, repeated_starts, starts
+from tb_steptime.trace.kineto.native.choice import PURE, sweep_function
 from tests.drawn.real_traces import on_real_traces, read_real
 
 
@@ -30,3 +33,23 @@ def test_edges_lead_forward_and_less_work_is_never_longer(name: str) -> None:
         own = np.where(free, 0, graph.own_ns)
         assert ((starts(own, graph.release_ns, graph.edges) + own) <= as_recorded).all()
     assert as_recorded.max() > 0
+
+
+@pytest.mark.skipif(sweep_function() is None, reason="the extension is not built: python setup.py build_ext --inplace")
+@on_real_traces
+def test_c_sweeps_as_python_does(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = read_real(name)
+    step = steady_step(trace, build_graph(trace))
+    if step is None:
+        return
+    graph = step.graph
+    swept = repeated_starts(graph.own_ns, graph.release_ns, graph.edges, step.links, COPIES)
+    monkeypatch.setenv(PURE, "1")
+    assert (swept == repeated_starts(graph.own_ns, graph.release_ns, graph.edges, step.links, COPIES)).all()
+
+
+@pytest.mark.skipif(sweep_function() is None, reason="the extension is not built: python setup.py build_ext --inplace")
+def test_an_edge_that_leads_nowhere_is_an_error() -> None:
+    edges = edges_of(EdgeKind.LANE, np.array([1]), np.array([0]), np.array([0]))
+    with pytest.raises(ValueError, match="an edge leads nowhere"):
+        starts(np.array([1, 1]), np.array([0, 0]), edges)

@@ -75,9 +75,13 @@ def exchange_card(facts: Facts, card: ExchangeCard) -> Insight | None:
 
 
 def _worth_now(facts: Facts, gain_ns: int) -> int:
-    """At most the step above the host floor, and 0 where that is not worth a card; without a GPU all of it."""
+    """At most what instant communication would gain, and 0 where that is not worth a card; without a GPU all of it.
+    Without a replay the step above the host floor."""
     if not facts.overview.has_device:
         return gain_ns
+    if facts.replayed is not None:
+        now_ns = facts.at_most_ns(gain_ns, "communication")
+        return now_ns if facts.share(now_ns) >= WORTH_FRACTION else 0
     now_ns = min(gain_ns, max(0, facts.overview.mean_duration_ns - round(facts.figure("host_floor") or 0)))
     return now_ns if facts.share(now_ns) >= WORTH_FRACTION else 0
 

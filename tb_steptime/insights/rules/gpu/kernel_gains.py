@@ -21,11 +21,16 @@ def device_split(facts: Facts) -> DeviceSplit | None:
     return next((each for each in facts.tensor_cores.devices if each.device == facts.overview.device), None)
 
 
-def worth_now(facts: Facts, gain_ns: int) -> int:
+def worth_now(facts: Facts, gain_ns: int, change: str) -> int:
     """What of a gain of kernel time shortens the step now; 0 where that is not worth a card.
 
-    A step cannot fall below what the host needs without its waits, so only GPU time above that floor counts.
+    By the replay of a step; where that is not to be trusted, a step cannot fall below what the host needs without its
+    waits, so only GPU time above that floor counts.
     """
+    listed = facts.replayed_gain(change)
+    replayed_ns = facts.kernels_worth_ns(gain_ns) if listed is None else min(listed.gain_ns or 0, gain_ns)
+    if replayed_ns is not None:
+        return replayed_ns if facts.share(replayed_ns) >= WORTH_FRACTION else 0
     above_ns = max(0, (facts.overview.mean_gpu_busy_ns or 0) - round(facts.figure("host_floor") or 0))
     now_ns = min(gain_ns, above_ns)
     return now_ns if facts.share(now_ns) >= WORTH_FRACTION else 0
@@ -58,7 +63,7 @@ def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
     gain_ns = round(card.gain_ns)
     if facts.share(gain_ns) < WORTH_FRACTION:
         return None
-    now_ns = worth_now(facts, gain_ns)
+    now_ns = worth_now(facts, gain_ns, card.id)
     if not now_ns and facts.share_as_recorded(gain_ns) < WORTH_FRACTION:
         return None  # of a recording that is mostly left out, a share of the rest says nothing of steps to come
     best = Confidence.LOW if card.estimated else Confidence.MEDIUM

@@ -22,12 +22,14 @@ from tb_steptime.insights.host_gains import (
     sites_of,
 )
 from tb_steptime.insights.rules.host.blocking_rows import bubble_ns
+from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.text import Phrase, phrase
 
 _LATE = phrase(
     "GPU idle time until work launched from here reaches the GPU, mean over the steps. Waits for the data loader, "
-    "blocking calls and pauses are left out."
+    "blocking calls and pauses are left out. Where the CPU does not set the pace, at most what an instant one "
+    "would gain."
 )
 _BUBBLES = phrase(
     "GPU idle time from the start of the call, or from when the GPU ran out of work, to the next work launched after "
@@ -69,7 +71,7 @@ def late_card(facts: Facts, card: LateCard) -> Insight | None:
             title=card.title,
             why=card.why,
             how=card.how,
-            gain_ns=card.gain_ns,
+            gain_ns=_worth_now(facts, card),
             formula=_LATE,
             best=Confidence.HIGH if card.certain else Confidence.MEDIUM,
             why_confidence=_MEASURED if card.certain else PROFILING_SLOWS,
@@ -77,6 +79,15 @@ def late_card(facts: Facts, card: LateCard) -> Insight | None:
             row=row_of_sites(sites_of(facts.host, card.sites)),
         ),
     )
+
+
+def _worth_now(facts: Facts, card: LateCard) -> int:
+    """At most what a replay of the change gains, or an instant CPU where the CPU does not set the pace. Behind a loader
+    that does, the card says what is worth doing once batches come in time."""
+    change = facts.replayed_gain(card.id) if card.id == "between_graphs" else None
+    if change is not None:
+        return min(card.gain_ns, change.gain_ns or 0)
+    return card.gain_ns if facts.host.bound in (Bound.HOST, Bound.INPUT) else facts.at_most_ns(card.gain_ns, "host")
 
 
 def calls_card(facts: Facts, card: CallsCard) -> Insight | None:

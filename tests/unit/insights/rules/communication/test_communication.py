@@ -234,6 +234,24 @@ def test_in_inference_the_next_layer_needs_the_result():
     )
 
 
+def test_one_collective_that_is_far_longer_is_no_part_of_the_mean():
+    layers = timeline(
+        f"""
+        step     | {"5" * 100} |
+        op       | {"m." * 10 + "." * 80} |
+        runtime  | {"k" + "y" * 99} |
+        kernel 7 | {"." + ("kkk...." * 10) + "." * 29} |
+        nccl 7   | {"." + ("...cc.." * 9) + "...c" + "c" * 29 + "..."} |""",
+        names={"m": "aten::addmm", "k": "gemm"},
+        calls={"y": "cudaStreamSynchronize"},
+        cell_ns=MS,
+    )
+    assert said(sure(layers, "between_layers")) == (
+        "For 48.0 ms a step only collectives run, most of it all-reduce: 10 a step, one of 30.0 ms, 2.0 ms for each of "
+        "the others."
+    )
+
+
 def test_without_a_gpu_gloo_is_exposed_where_no_op_runs():
     trace = timeline(
         """

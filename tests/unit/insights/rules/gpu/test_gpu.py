@@ -44,14 +44,11 @@ def found(id: str, drawing: str, **kwargs: Any) -> Insight | None:
     return next((insight for insight in judgement.insights if insight.id == id), None)
 
 
-#: What the GPU works longer than the host needs.
-ABOVE_FLOOR = 400 * US
-
-
 def up_to(insight: Insight) -> int:
-    """The gain before the host's floor cuts it."""
-    assert insight.gain_ns == min(insight.later_ns or insight.gain_ns, ABOVE_FLOOR)
-    return insight.gain_ns if insight.later_ns is None else insight.later_ns
+    """The gain before what the step does not wait for is taken off."""
+    whole: int = insight.gain_ns if insight.later_ns is None else insight.later_ns
+    assert 0 < insight.gain_ns <= whole
+    return whole
 
 
 def product(kernel: str, shapes: str, dtypes: str) -> dict[str, Any]:
