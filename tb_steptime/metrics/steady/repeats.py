@@ -14,7 +14,7 @@ import numpy as np
 from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.metrics.steady.likeness import Likeness, mixed
 from tb_steptime.trace.groups import numbered
-from tb_steptime.trace.table import Bool, Float64, Int64, UInt8
+from tb_steptime.trace.table import Bool, Float64, Int64, UInt8, is_in
 
 #: Calls of an exact site, and of a less exact one, that are enough to compare with.
 FEWEST, FEWEST_ALIKE = 2, 4
@@ -93,13 +93,17 @@ def _judged(length: Int64, step: Int64, sites: list[Int64], like: Likeness) -> J
 
 def _is_habit(length: Int64, long: Bool, begins: Bool, site: Int64) -> Bool:
     """Which calls are of sites of whose later calls too many are long, half as long as this one at least."""
-    order = np.lexsort((np.where(begins, 0, length), site))
-    ranked, count = np.where(begins, 0, length)[order], np.bincount(site)
-    most = np.maximum(1, RARE_FRACTION * (count - np.bincount(site, begins))).astype(np.int64)
+    usual = np.zeros(len(length), bool)
+    rows = np.flatnonzero(is_in(site, site[long]))  # few sites have a long call at all
+    if not len(rows):
+        return usual
+    site, later = numbered(site[rows]), np.where(begins, 0, length)[rows]
+    ranked, count = later[np.lexsort((later, site))], np.bincount(site)
+    most = np.maximum(1, RARE_FRACTION * (count - np.bincount(site, begins[rows]))).astype(np.int64)
     past = np.cumsum(count)
     place = np.maximum(past - 1 - most, past - count)
     next_longest = np.where(count > most, ranked[place], 0)
-    usual: Bool = long & (2 * next_longest[site] >= length)
+    usual[rows] = long[rows] & (2 * next_longest[site] >= length[rows])
     return usual
 
 
