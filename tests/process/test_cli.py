@@ -68,6 +68,8 @@ def step(name, start_ns, slow=False, idle_ns=IDLE_NS):
         "once_ns": 0,
         "after_recording_ns": 0,
         "profiler_ns": 0,
+        "steady_ns": 100_000,
+        "excess_ns": dict.fromkeys(("once", "interrupted", "periodic", "profiler", "edge", "unknown"), 0),
         "devices": [{"device": 0, "gpu_busy_ns": 40_000, "idle_ns": idle_ns}],
     }
 
@@ -108,6 +110,8 @@ def test_the_json_is_the_contract(tmp_path, capsys):
         "quality": [],
         "steps_by": "marks",
         "not_recorded_ns": 0,
+        "steady_step_ns": 100_000,
+        "excess": [],
         "steps": [step("5", 0), step("6", 100_000, idle_ns=LAST_IDLE_NS)],
         "mean": step(None, None, None, MEAN_IDLE_NS),
         "devices": [
