@@ -3324,8 +3324,8 @@ export interface SpanHead {
 
 /**
  * One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
- * could_be and largest only in the overview. titles: see `insights.wording.title_ids`.
- * notes: on the result itself; those on the recording are in head.
+ * could_be, largest and excess, a sentence for each kind of excess, only in the overview. titles: see
+ * `insights.wording.title_ids`. notes: on the result itself; those on the recording are in head.
  * neighbours: the same view's series in the other spans of the worker, for spark lines. shown_step: the step with
  * which the timeline opens, since the headline speaks of what it shows; None: any. gap: the view's analysis failed on
  * this file; headline says so, and result has no values.
@@ -3340,6 +3340,7 @@ export interface SpanPage {
   insights_remark: Phrase | null;
   could_be: CouldBe | null;
   largest: Largest | null;
+  excess: Phrase[];
   neighbours: Neighbour[];
   shown_step: string | null;
   gap: boolean;

@@ -110,6 +110,7 @@ const page: PageOf<"operators"> = {
   insights: [],
   insights_remark: null,
   notes: [],
+  excess: [],
   could_be: null,
   largest: null,
   neighbours: [],

@@ -12,22 +12,20 @@ from tb_steptime.text import Phrase, agreeing, count, ns, text
 #: Of the recorded steps: what is less is not worth a sentence.
 LEAST_FRACTION = 0.01
 
+_OF_STEPS = "{time} of (the recorded step|the {steps} recorded steps)"
 _NAMED: Mapping[ExcessId, str] = {
-    "once": "{time} of (the recorded step|{steps} recorded steps) is one-time work, mostly {names}.",
-    "interrupted": "{time} of (the recorded step|{steps} recorded steps) is lost to interruptions of calls that "
-    "otherwise take far less, mostly {names}.",
-    "periodic": "{time} of (the recorded step|{steps} recorded steps) is work of every few steps, mostly {names}.",
-    "unknown": "{time} of (the recorded step|{steps} recorded steps) is beyond similar calls, mostly {names}. "
-    "Whether it repeats is not known.",
+    "once": f"{_OF_STEPS} is one-time work, mostly {{names}}.",
+    "interrupted": f"{_OF_STEPS} is lost to interruptions of calls that otherwise take far less, mostly {{names}}.",
+    "periodic": f"{_OF_STEPS} is work of every few steps, mostly {{names}}.",
+    "unknown": f"{_OF_STEPS} is beyond similar calls, mostly {{names}}. Whether it repeats is not known.",
 }
 _UNNAMED: Mapping[ExcessId, str] = {
-    "once": "{time} of (the recorded step|{steps} recorded steps) is one-time work.",
-    "interrupted": "{time} of (the recorded step|{steps} recorded steps) is lost to interruptions.",
-    "periodic": "{time} of (the recorded step|{steps} recorded steps) is work of every few steps.",
-    "profiler": "{time} of (the recorded step|{steps} recorded steps) is the profiler's own time.",
-    "edge": "For {time} of (the recorded step|{steps} recorded steps), the GPU runs work from before the recording or "
-    "has none left.",
-    "unknown": "{time} of (the recorded step|{steps} recorded steps) is beyond similar calls.",
+    "once": f"{_OF_STEPS} is one-time work.",
+    "interrupted": f"{_OF_STEPS} is lost to interruptions.",
+    "periodic": f"{_OF_STEPS} is work of every few steps.",
+    "profiler": f"{_OF_STEPS} is the profiler's own time.",
+    "edge": f"For {_OF_STEPS}, the GPU runs work from before the recording or has none left.",
+    "unknown": f"{_OF_STEPS} is beyond similar calls.",
 }
 _PYTHON = "Python code between ops"
 

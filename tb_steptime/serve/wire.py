@@ -151,8 +151,8 @@ class SpanHead(msgspec.Struct, frozen=True):
 
 class SpanPage(msgspec.Struct, frozen=True):
     """One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
-    could_be and largest only in the overview. titles: see `insights.wording.title_ids`.
-    notes: on the result itself; those on the recording are in head.
+    could_be, largest and excess, a sentence for each kind of excess, only in the overview. titles: see
+    `insights.wording.title_ids`. notes: on the result itself; those on the recording are in head.
 
     neighbours: the same view's series in the other spans of the worker, for spark lines. shown_step: the step with
     which the timeline opens, since the headline speaks of what it shows; None: any. gap: the view's analysis failed on
@@ -168,6 +168,7 @@ class SpanPage(msgspec.Struct, frozen=True):
     insights_remark: Phrase | None
     could_be: CouldBe | None
     largest: Largest | None
+    excess: list[Phrase]
     neighbours: list[Neighbour]
     shown_step: str | None
     gap: bool = False

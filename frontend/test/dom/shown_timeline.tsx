@@ -22,6 +22,7 @@ export const PAGE: PageOf<"timeline"> = {
   insights: [],
   insights_remark: null,
   notes: [],
+  excess: [],
   could_be: null,
   largest: null,
   neighbours: [],

@@ -20,8 +20,8 @@ def row(kind: ExcessId, *names: str | None) -> ExcessRow:
     [
         (row("once", "SumBackward0", None), 1, "38.0 ms of the recorded step is one-time work, mostly SumBackward0, "
          "Python code between ops."),
-        (row("once"), 3, "38.0 ms of 3 recorded steps is one-time work."),
-        (row("profiler", "aten::copy_"), 3, "38.0 ms of 3 recorded steps is the profiler's own time."),
+        (row("once"), 3, "38.0 ms of the 3 recorded steps is one-time work."),
+        (row("profiler", "aten::copy_"), 3, "38.0 ms of the 3 recorded steps is the profiler's own time."),
     ],
 )  # fmt: skip
 def test_a_sentence_names_what_has_most(excess: ExcessRow, steps: int, said: str) -> None:

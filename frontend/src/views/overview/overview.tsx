@@ -45,6 +45,7 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
         off={off}
         choose={(next) => tab.update(keysOfHidden(next))}
       />
+      <SteadyStep steady={result.steady_step_ns} lost={page.excess} />
       <SeriesTiles
         label="Figures of this span"
         tiles={shownTiles(result)}
@@ -68,6 +69,17 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
       {result.communication && <Collectives found={result.communication} tab={tab} />}
       {result.devices.length > 1 && <Devices devices={result.devices} tab={tab} />}
     </div>
+  );
+}
+
+/** What a step takes without what comes once, is interrupted or is the profiler's own; nothing where there is none. */
+function SteadyStep({ steady, lost }: { steady: number | null; lost: readonly Phrase[] }) {
+  if (steady === null || !lost.length) return null;
+  return (
+    <p class="steady">
+      <b>Steady step {rough(steady)}</b>, the median of the steps without excess.{" "}
+      {lost.map((each) => sentence(each)).join(" ")}
+    </p>
   );
 }
 
