@@ -53,7 +53,7 @@ _ABOVE_ALL = (
     "A step takes {step}, and with an instant {device} it would still take est. {left}: the CPU sets the pace, "
 )
 _IN_ONE_PAUSE = f"{_ABOVE_ALL}above all by one pause of {{pause}} in step {{at}}."
-_IN_ONE_THING = f"{_ABOVE_ALL}above all in {{doing}}."
+_IN_ONE_THING = f"{_ABOVE_ALL}most of the time in {{doing}}."
 _FULL_QUEUE = "A step takes {step}, and {gpu} works for {share} of it; the CPU waits for room in the launch queue."
 _COMMUNICATES = "A step takes {step}, and for {exchange} of it {gpu} does nothing but communicate."
 _ONE_PAUSE = "{Gpu} is idle for {idle} of the step because of one pause of the CPU, {pause} in step {at}."

@@ -139,8 +139,10 @@ def _with_half_of_the_host(trace: Trace, step: SteadyStep) -> Bound:
 
 
 def _of_busiest_ns(trace: Trace, step: SteadyStep, nodes: Bool) -> int:
-    device, own = trace.events.device[step.graph.event[nodes]], step.graph.own_ns[nodes]
-    return int(np.bincount(device, own, minlength=1).max())
+    """Numbers of devices are as they are written, so that any number may be one."""
+    own = step.graph.own_ns[nodes]
+    _, device = np.unique(trace.events.device[step.graph.event[nodes]], return_inverse=True)
+    return int(np.bincount(device.reshape(-1), own, minlength=1).max())
 
 
 def _gains(
