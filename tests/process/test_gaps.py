@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
-import json
 import gzip
+import json
 import re
 import shutil
 from dataclasses import replace
