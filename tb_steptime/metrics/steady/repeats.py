@@ -32,6 +32,8 @@ RARE_FRACTION = 0.1
 REGULAR, LEAST_PERIOD = 3, 3
 #: A site may need so many first calls: a JIT compiles in the second one, a benchmark of algorithms ends with the third.
 FIRST_CALLS = 3
+#: The place of the widest of the sites that hold one another; what follows is a part of that, too.
+WIDEST = 2
 
 
 class Judged(NamedTuple):
@@ -50,13 +52,37 @@ def judge(length: Int64, step: Int64, sites: list[Int64], like: Likeness | None 
     """
     fixed, shaped = like if like is not None else (np.ones(len(length), bool), np.zeros(len(length), bool))
     turn = np.argsort((step - first_step) % max(int(step.max(initial=0)) + 1, 1), kind="stable")
-    back = np.argsort(turn, kind="stable")
+    turn = turn[_may_be_long(length, sites)[turn]]
+    several = bool(len(step)) and bool(step.min() < step.max())
     like = Likeness(fixed[turn], shaped[turn])
-    found = _judged(length[turn], step[turn], [site[turn] for site in sites], like)
-    return Judged(found.excess_ns[back], found.kind[back])
+    found = _judged(length[turn], step[turn] if several else None, [_dense(site[turn]) for site in sites], like)
+    excess_ns, kind = np.zeros(len(length), np.int64), np.zeros(len(length), np.uint8)
+    excess_ns[turn], kind[turn] = found
+    return Judged(excess_ns, kind)
 
 
-def _judged(length: Int64, step: Int64, sites: list[Int64], like: Likeness) -> Judged:
+def _may_be_long(length: Int64, sites: list[Int64]) -> Bool:
+    """Which calls are of sites, the first three of which are each a part of the next, with any call that is long enough
+    for excess: nothing is to be judged of the others, which are most of a recording."""
+    if not len(length):
+        return np.zeros(0, bool)
+    widest = sites[: WIDEST + 1][-1]
+    long = np.zeros(int(widest.max()) + 1, bool)
+    long[widest[length >= LEAST_FIRST_NS]] = True
+    found: Bool = long[widest]
+    return found
+
+
+def _dense(site: Int64) -> Int64:
+    """The same sites, numbered without gaps."""
+    used = np.zeros(int(site.max(initial=-1)) + 1, bool)
+    used[site] = True
+    numbers: Int64 = (np.cumsum(used) - 1)[site]
+    return numbers
+
+
+def _judged(length: Int64, step: Int64 | None, sites: list[Int64], like: Likeness) -> Judged:
+    """step: None in a recording of one step."""
     usual, spread, count, rank = _centres(length, sites[0])
     alike = np.zeros(len(length), bool)
     for site in sites[1:]:
@@ -68,7 +94,8 @@ def _judged(length: Int64, step: Int64, sites: list[Int64], like: Likeness) -> J
         usual, spread = np.where(few, new_usual, usual), np.where(few, new_spread, spread)
         count, rank = np.where(few, new_count, count), np.where(few, new_rank, rank)
     enough = count >= np.where(alike, FEWEST_ALIKE, FEWEST)
-    at_place = _at_place(length, step, sites[0])
+    places = sites[0] if step is None else _at_places(step, sites[0])
+    at_place = np.full(len(length), np.nan) if step is None else _at_place(length, places)
     usual = np.where(np.isnan(at_place), usual, np.maximum(usual, at_place))
     excess = length - usual
     first = rank == 0
@@ -80,7 +107,6 @@ def _judged(length: Int64, step: Int64, sites: list[Int64], like: Likeness) -> J
     tall = enough & (length >= times * usual) & (excess >= least)
     long = tall & (excess >= TIMES_SPREAD * spread)
     begins = _is_first(long, rank, sites[0])
-    places = _at_places(step, sites[0])
     usually = np.zeros(len(length), bool)
     for group in (sites[0], places, *sites[1:2]):
         usually |= _is_habit(length, long, begins, group)
@@ -141,7 +167,7 @@ def _is_regular(long: Bool, site: Int64) -> Bool:
 def _centres(length: Int64, site: Int64) -> tuple[Float64, Float64, Int64, Int64]:
     """Of the site of each call: the median, of two calls the lesser; what nine tenths of the calls stay below, less
     that; the number of calls; and the rank of the call in time."""
-    order = np.lexsort((length, site))
+    order = _by_site_and_length(length, site)
     count = np.bincount(site)
     first = np.cumsum(count) - count
     usual = length[order][first + (count - 1) // 2]
@@ -152,20 +178,23 @@ def _centres(length: Int64, site: Int64) -> tuple[Float64, Float64, Int64, Int64
     return usual[site].astype(np.float64), spread[site].astype(np.float64), count[site], rank
 
 
-def _at_place(length: Int64, step: Int64, site: Int64) -> Float64:
+def _by_site_and_length(length: Int64, site: Int64) -> Int64:
+    """The order of calls by site, and by length within each."""
+    bits = int(length.max(initial=0)).bit_length()
+    if length.min(initial=0) < 0 or bits + int(site.max(initial=0)).bit_length() > 62:
+        return np.lexsort((length, site))
+    return np.argsort((site << bits) + length)
+
+
+def _at_place(length: Int64, places: Int64) -> Float64:
     """The least length of the calls at this place of a site in the other steps, ns; NaN where there is no other."""
-    if not len(step) or step.min() == step.max():
-        return np.full(len(length), np.nan)
-    usual, _, calls, _ = _centres(length, _at_places(step, site))
+    usual, _, calls, _ = _centres(length, places)
     return np.where(calls >= 2, usual, np.nan)
 
 
 def _at_places(step: Int64, site: Int64) -> Int64:
-    """A number of the site of each call and of its place among the site's calls in its step; in a recording of one step
-    of the site alone."""
+    """A number of the site of each call and of its place among the site's calls in its step."""
     in_step = numbered(mixed(site, step))
-    if not len(step) or step.min() == step.max():
-        return site
     order = np.argsort(in_step, kind="stable")
     count = np.bincount(in_step)
     place = np.empty(len(site), np.int64)
