@@ -31,6 +31,8 @@ from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, is_in
 
 #: Calls that launch a whole captured graph: cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch.
 GRAPH_CALL = expression(r"GraphLaunch")
+#: Between these calls of a thread, what is launched is captured into a graph and does not run.
+BEGINS_CAPTURE, ENDS_CAPTURE = (expression(rf"(cuda|cu|hip)Stream{edge}Capture") for edge in ("Begin", "End"))
 
 
 #: Rows of the event table.

@@ -18,7 +18,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
 from tb_steptime.metrics.kernels.kernel_kinds import KernelKind, StreamKernels, stream_kernels
-from tb_steptime.metrics.steady.activities import steady_activity_ns
+from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.work.calls import shapes_of
 from tb_steptime.trace.model import Trace

@@ -15,7 +15,7 @@ import numpy as np
 from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
 from tb_steptime.metrics.kernels.chain_kinds import KINDS, ChainKind, chain_kinds
 from tb_steptime.metrics.kernels.kernel_kinds import KernelKind, StreamKernels, stream_kernels
-from tb_steptime.metrics.steady.activities import steady_activity_ns
+from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import kernel_origins

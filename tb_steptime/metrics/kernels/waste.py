@@ -27,7 +27,7 @@ from tb_steptime.metrics.kernels.eager_attention import EagerAttention, eager_at
 from tb_steptime.metrics.kernels.fusible_chains import FusibleChains, fusible_chains
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent, sm_counts
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases, optimizer_marks
-from tb_steptime.metrics.steady.activities import steady_activity_ns
+from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility, memory_share
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins

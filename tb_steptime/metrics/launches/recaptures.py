@@ -13,15 +13,11 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.ops import GRAPH_CALL
+from tb_steptime.trace.ops import BEGINS_CAPTURE, ENDS_CAPTURE, GRAPH_CALL
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct
-
-_BEGINS = expression(r"(cuda|cu|hip)StreamBeginCapture")
-_ENDS = expression(r"(cuda|cu|hip)StreamEndCapture")
 
 
 class Recaptures(msgspec.Struct, frozen=True):
@@ -38,7 +34,7 @@ class Recaptures(msgspec.Struct, frozen=True):
 def recaptures(trace: Trace) -> Recaptures | None:
     """None where no work is captured in several steps."""
     calls = (Kind.RUNTIME, Kind.DRIVER)
-    begins = rows_named(trace, calls, lambda name: _BEGINS.match(name) is not None)
+    begins = rows_named(trace, calls, lambda name: BEGINS_CAPTURE.match(name) is not None)
     if len(begins) < 2:
         return None
     launches = trace.events.start_ns[rows_named(trace, calls, lambda name: GRAPH_CALL.search(name) is not None)]
@@ -69,7 +65,7 @@ def _has_run(start: Int64, launches: Int64, works: list[bytes], place: int) -> b
 def _works(trace: Trace, begins: Int64) -> list[bytes]:
     """For each capture the names and inputs of the ops on its thread until it ends; empty where none is recorded."""
     events = trace.events
-    ends = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _ENDS.match(name) is not None)
+    ends = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: ENDS_CAPTURE.match(name) is not None)
     ops, found = events.rows(Kind.CPU_OP), []
     for begin in begins.tolist():
         thread, start = events.thread[begin], events.start_ns[begin]

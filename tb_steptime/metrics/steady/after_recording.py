@@ -17,9 +17,11 @@ from __future__ import annotations
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
+from tb_steptime.metrics.steady.before_recording import before_recording
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.steps import find_steps
@@ -67,3 +69,8 @@ def _cut_off(trace: Trace) -> bool:
     launched[known[known >= 0]] = True
     lost = calls[~launched[calls]]
     return len(lost) > 0 and int(lost[-1]) > int(known.max(initial=-1))
+
+
+def cut_off_intervals(trace: Trace, device: int) -> Intervals:
+    """When a device is idle after its last recorded work. Waits for a batch are judged, here too."""
+    return after_recording(trace, device) - loader_intervals(trace) - before_recording(trace, device)

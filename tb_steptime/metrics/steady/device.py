@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
+from tb_steptime.metrics.steady.after_recording import cut_off_intervals
 from tb_steptime.metrics.steady.before_recording import before_recording
-from tb_steptime.metrics.steady.edges import cut_off_intervals
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind, joined, no_excess
 from tb_steptime.metrics.steady.host import step_at
 from tb_steptime.metrics.steady.repeats import judge

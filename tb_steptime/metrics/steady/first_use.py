@@ -22,6 +22,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in, rows_named
+from tb_steptime.trace.ops import BEGINS_CAPTURE
 from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
@@ -33,7 +34,6 @@ COMPILATION = expression(
     r".*\(dynamo_timed\)$|.*torch/_dynamo/convert_frame\.py\(\d+\): (_compile|compile_inner)$"
     r"|.*torch/_inductor/compile_fx\.py\(\d+\): compile_fx(_inner)?$|.*triton/compiler/compiler\.py\(\d+\): compile$"
 )
-_BEGINS = expression(r"(cuda|hip)StreamBeginCapture|cuStreamBeginCapture")
 #: Calls that end a capture, or make a graph of it.
 CAPTURES = expression(r"(cuda|hip|cu)(StreamEndCapture|GraphInstantiate|GraphUpload)")
 
@@ -75,7 +75,7 @@ def _captures(trace: Trace) -> tuple[Int64, Int64]:
     """Rows of the calls that end a capture or make a graph of it, and when the capture of each began."""
     events, calls = trace.events, (Kind.RUNTIME, Kind.DRIVER)
     ends = _while_warm(trace, rows_named(trace, calls, lambda name: CAPTURES.match(name) is not None))
-    begins = rows_named(trace, calls, lambda name: _BEGINS.match(name) is not None)
+    begins = rows_named(trace, calls, lambda name: BEGINS_CAPTURE.match(name) is not None)
     start = events.start_ns[ends].copy()
     for thread in distinct(events.thread[ends]).tolist():
         mine, here = events.thread[ends] == thread, begins[events.thread[begins] == thread]

@@ -15,7 +15,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.phases.marks import training_threads
-from tb_steptime.metrics.steady.edges import cut_off_intervals
+from tb_steptime.metrics.steady.after_recording import cut_off_intervals
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind, no_excess
 from tb_steptime.metrics.steady.first_use import first_uses
 from tb_steptime.metrics.steady.repeats import Judged, judge

@@ -17,7 +17,7 @@ import numpy as np
 
 from tb_steptime.metrics.kernel_names.name_rules import Answer
 from tb_steptime.metrics.kernel_names.traits import MISALIGNED_KERNEL
-from tb_steptime.metrics.steady.activities import steady_activity_ns
+from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.arithmetic_proof import TF32_CAPABILITY
 from tb_steptime.metrics.tensor_cores.matmul_ops import Product, alike, find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins

@@ -14,7 +14,7 @@ from tb_steptime.metrics.gpu.utilization import kernel_rows
 from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.phases.marks import PhaseId
-from tb_steptime.metrics.steady.activities import steady_activity_ns
+from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.eligibility import Eligibility, WhyNot, eligibility, memory_share
 from tb_steptime.metrics.tensor_cores.matmul_ops import alike, find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, Split, kernel_answers, kernel_bins

@@ -21,14 +21,13 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import parent_places
-from tb_steptime.trace.ops import GRAPH_CALL
+from tb_steptime.trace.ops import BEGINS_CAPTURE, ENDS_CAPTURE, GRAPH_CALL
 from tb_steptime.trace.quality.ranges import longest
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int64, Kind, is_in
 
 #: Calls that a kernel always follows. Others launch a graph.
 _LAUNCHES = re.compile(r"(cuda|cu|hip)\w*Launch(Cooperative)?Kernel")
-_BEGINS, _ENDS = re.compile(r"(cuda|cu|hip)StreamBeginCapture"), re.compile(r"(cuda|cu|hip)StreamEndCapture")
 #: Of all launches: with fewer the figures are those of a whole recording.
 LEAST_FRACTION = 0.01
 #: Of the launches from where the end is missing.
@@ -89,8 +88,8 @@ def _may_be_empty(has_work: Bool) -> bool:
 def _captures(trace: Trace) -> Intervals:
     """While any thread captures: from where a capture begins, or the recording, to its end."""
     events = trace.events
-    begins = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _BEGINS.match(name) is not None)
-    ends = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _ENDS.match(name) is not None)
+    begins = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: BEGINS_CAPTURE.match(name) is not None)
+    ends = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: ENDS_CAPTURE.match(name) is not None)
     if not len(ends):
         return Intervals.of((int(events.start_ns[begins[0]]), _end(trace))) if len(begins) else Intervals.empty()
     place = np.searchsorted(begins, ends) - 1
