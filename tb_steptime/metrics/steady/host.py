@@ -19,7 +19,7 @@ from tb_steptime.metrics.steady.after_recording import cut_off_intervals
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind, no_excess
 from tb_steptime.metrics.steady.first_use import first_uses
 from tb_steptime.metrics.steady.repeats import Judged, judge
-from tb_steptime.metrics.steady.sites import op_sites, stretch_sites
+from tb_steptime.metrics.steady.sites import is_fixed, op_sites, stretch_sites
 from tb_steptime.metrics.steady.stretches import HostEvents, Stretches, find_stretches
 from tb_steptime.metrics.steady.waits import waits_ns
 from tb_steptime.trace.intervals import Intervals
@@ -108,13 +108,11 @@ def _of_ops(
     thread = trace.events.thread[host.row].astype(np.int64) << _BITS
     first = np.searchsorted(key, thread + trace.events.start_ns[host.row])
     past = np.searchsorted(key, thread + trace.events.ends(host.row))
-    ops = np.flatnonzero((trace.events.kind[host.row] == Kind.CPU_OP) & (past > first))
-    exact, like = op_sites(trace, host, ops)
-    ops, exact = ops[like.fixed], [column[like.fixed] for column in exact]
+    ops = np.flatnonzero((trace.events.kind[host.row] == Kind.CPU_OP) & (past > first) & is_fixed(trace, host))
     if not len(ops):
         return excess, kind
+    exact, like = op_sites(trace, host, ops)
     sums = np.concatenate(([0], np.cumsum(own)))
-    like = like._replace(fixed=like.fixed[like.fixed], shaped=like.shaped[like.fixed])
     length, step = sums[past[ops]] - sums[first[ops]], step_at(trace, trace.events.start_ns[host.row[ops]])
     judged = judge(length, step, exact, like, first_step)
     long = np.flatnonzero(judged.excess_ns)

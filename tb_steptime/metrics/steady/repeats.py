@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.steady.excess import ExcessKind
-from tb_steptime.metrics.steady.likeness import Likeness, mixed
+from tb_steptime.metrics.steady.likeness import Likeness
 from tb_steptime.trace.groups import numbered
 from tb_steptime.trace.table import Bool, Float64, Int64, UInt8, is_in
 
@@ -32,8 +32,6 @@ RARE_FRACTION = 0.1
 REGULAR, LEAST_PERIOD = 3, 3
 #: A site may need so many first calls: a JIT compiles in the second one, a benchmark of algorithms ends with the third.
 FIRST_CALLS = 3
-#: The place of the widest of the sites that hold one another; what follows is a part of that, too.
-WIDEST = 2
 
 
 class Judged(NamedTuple):
@@ -51,38 +49,41 @@ def judge(length: Int64, step: Int64, sites: list[Int64], like: Likeness | None 
     step of number `first_step` is taken for the first one, those before it for the last ones, which only a test wants.
     """
     fixed, shaped = like if like is not None else (np.ones(len(length), bool), np.zeros(len(length), bool))
-    turn = np.argsort((step - first_step) % max(int(step.max(initial=0)) + 1, 1), kind="stable")
-    turn = turn[_may_be_long(length, sites)[turn]]
-    several = bool(len(step)) and bool(step.min() < step.max())
+    excess, kind = np.zeros(len(length), np.int64), np.full(len(length), ExcessKind.INTERRUPTED, np.uint8)
+    rows = _rows_that_count(length, sites, fixed)
+    if not len(rows):
+        return Judged(excess, kind)
+    one_step = bool(step.min() == step.max())
+    turn = rows[np.argsort((step[rows] - first_step) % (int(step.max()) + 1), kind="stable")]
     like = Likeness(fixed[turn], shaped[turn])
-    found = _judged(length[turn], step[turn] if several else None, [_dense(site[turn]) for site in sites], like)
-    excess_ns, kind = np.zeros(len(length), np.int64), np.zeros(len(length), np.uint8)
-    excess_ns[turn], kind[turn] = found
-    return Judged(excess_ns, kind)
+    found = _judged(length[turn], None if one_step else step[turn], [numbered(site[turn]) for site in sites], like)
+    excess[turn], kind[turn] = found
+    return Judged(excess, kind)
 
 
-def _may_be_long(length: Int64, sites: list[Int64]) -> Bool:
-    """Which calls are of sites, the first three of which are each a part of the next, with any call that is long enough
-    for excess: nothing is to be judged of the others, which are most of a recording."""
-    if not len(length):
-        return np.zeros(0, bool)
-    widest = sites[: WIDEST + 1][-1]
-    long = np.zeros(int(widest.max()) + 1, bool)
-    long[widest[length >= LEAST_FIRST_NS]] = True
-    found: Bool = long[widest]
-    return found
+def _rows_that_count(length: Int64, sites: list[Int64], fixed: Bool) -> Int64:
+    """The calls that are long enough for any excess, and those that they are compared with. The others neither have any
+    nor change any."""
+    able = length - int(length.min(initial=0)) >= LEAST_FIRST_NS  # no steady duration is below the shortest call
+    kept = _shares_site(sites[0], able)
+    if len(sites) > 1:
+        kept |= _shares_site(sites[1], able)
+    few = able & fixed & (np.bincount(sites[0])[sites[0]] < FEWEST)
+    for site in sites[2:]:
+        kept |= _shares_site(site, few)
+    return np.flatnonzero(kept)
 
 
-def _dense(site: Int64) -> Int64:
-    """The same sites, numbered without gaps."""
-    used = np.zeros(int(site.max(initial=-1)) + 1, bool)
-    used[site] = True
-    numbers: Int64 = (np.cumsum(used) - 1)[site]
-    return numbers
+def _shares_site(site: Int64, chosen: Bool) -> Bool:
+    """Which calls are of a site of the chosen ones."""
+    has = np.zeros(int(site.max(initial=-1)) + 1, bool)
+    has[site[chosen]] = True
+    shares: Bool = has[site]
+    return shares
 
 
 def _judged(length: Int64, step: Int64 | None, sites: list[Int64], like: Likeness) -> Judged:
-    """step: None in a recording of one step."""
+    """step: None for a recording of one step."""
     usual, spread, count, rank = _centres(length, sites[0])
     alike = np.zeros(len(length), bool)
     for site in sites[1:]:
@@ -167,23 +168,33 @@ def _is_regular(long: Bool, site: Int64) -> Bool:
 def _centres(length: Int64, site: Int64) -> tuple[Float64, Float64, Int64, Int64]:
     """Of the site of each call: the median, of two calls the lesser; what nine tenths of the calls stay below, less
     that; the number of calls; and the rank of the call in time."""
-    order = _by_site_and_length(length, site)
     count = np.bincount(site)
     first = np.cumsum(count) - count
-    usual = length[order][first + (count - 1) // 2]
-    high = length[order][first + np.maximum((9 * (count - 1)) // 10, 0)]
+    ranked = _ranked(length, site)
+    usual = ranked[first + (count - 1) // 2]
+    high = ranked[first + np.maximum((9 * (count - 1)) // 10, 0)]
     spread = np.where(count >= 10, high - usual, 0)
-    rank = np.empty(len(site), np.int64)
-    rank[np.argsort(site, kind="stable")] = np.arange(len(site)) - np.repeat(first, count)
-    return usual[site].astype(np.float64), spread[site].astype(np.float64), count[site], rank
+    return usual[site].astype(np.float64), spread[site].astype(np.float64), count[site], _places_in(site)
 
 
-def _by_site_and_length(length: Int64, site: Int64) -> Int64:
-    """The order of calls by site, and by length within each."""
-    bits = int(length.max(initial=0)).bit_length()
-    if length.min(initial=0) < 0 or bits + int(site.max(initial=0)).bit_length() > 62:
-        return np.lexsort((length, site))
-    return np.argsort((site << bits) + length)
+def _ranked(length: Int64, site: Int64) -> Int64:
+    """The lengths by (site, length)."""
+    low, high = int(length.min(initial=0)), int(length.max(initial=0))
+    width = (high - low).bit_length()
+    if int(site.max(initial=0)).bit_length() + width > 62:
+        return length[np.lexsort((length, site))]
+    both = np.sort((site << width) | (length - low))  # values are sorted far more quickly than places
+    ranked: Int64 = (both & ((1 << width) - 1)) + low
+    return ranked
+
+
+def _places_in(group: Int64) -> Int64:
+    """The place of each call among those of its group."""
+    width, count = len(group).bit_length(), np.bincount(group)
+    order = np.sort((group << width) | np.arange(len(group))) & ((1 << width) - 1)  # more quickly than by argsort
+    place = np.empty(len(group), np.int64)
+    place[order] = np.arange(len(group)) - np.repeat(np.cumsum(count) - count, count)
+    return place
 
 
 def _at_place(length: Int64, places: Int64) -> Float64:
@@ -194,9 +205,5 @@ def _at_place(length: Int64, places: Int64) -> Float64:
 
 def _at_places(step: Int64, site: Int64) -> Int64:
     """A number of the site of each call and of its place among the site's calls in its step."""
-    in_step = numbered(mixed(site, step))
-    order = np.argsort(in_step, kind="stable")
-    count = np.bincount(in_step)
-    place = np.empty(len(site), np.int64)
-    place[order] = np.arange(len(site)) - np.repeat(np.cumsum(count) - count, count)
-    return numbered(mixed(site, place))
+    place = _places_in(numbered(site * (int(step.max()) + 1) + step))
+    return numbered(site * (int(place.max()) + 1) + place)
