@@ -67,12 +67,10 @@ class Graph:
     def recorded_ns(self) -> int:
         return int(self.end_ns.max(initial=0) - self.start_ns.min(initial=1 << 62)) if len(self) else 0
 
-    def where(self, kept: Bool) -> Graph:
-        """These nodes and the edges between them, numbered anew."""
-        number = np.cumsum(kept) - 1
-        edges = self.edges.where(kept[self.edges.before] & kept[self.edges.after])
-        edges = replace(edges, before=number[edges.before], after=number[edges.after])
-        return replace(self, **{name: getattr(self, name)[kept] for name in COLUMNS}, edges=edges)
+    def of(self, nodes: Int64, edges: Edges) -> Graph:
+        """Some nodes, ascending, and some edges between them, numbered anew."""
+        edges = replace(edges, before=np.searchsorted(nodes, edges.before), after=np.searchsorted(nodes, edges.after))
+        return replace(self, **{name: getattr(self, name)[nodes] for name in COLUMNS}, edges=edges)
 
 
 #: Of a graph those with one value for each node.

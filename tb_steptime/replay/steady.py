@@ -109,7 +109,10 @@ def _with_tail(step: SteadyStep, recorded: Step) -> SteadyStep:
 
 def _cut(graph: Graph, mine: Bool) -> tuple[Graph, Edges]:
     """The graph of one step, and its links to the next one."""
-    one = graph.where(mine)
+    nodes = np.flatnonzero(mine)
+    near = graph.edges.where(slice(*np.searchsorted(graph.edges.after, (nodes[0], nodes[-1] + 1)).tolist()))
+    arrives, leaves = mine[near.after], mine[near.before]
+    one = graph.of(nodes, near.where(arrives & leaves))
     tracks = distinct_in(one.track)
     first, last = (np.zeros(int(tracks.max(initial=0)) + 1, np.int64) for _ in range(2))
     number = np.arange(len(one))
@@ -122,32 +125,29 @@ def _cut(graph: Graph, mine: Bool) -> tuple[Graph, Edges]:
     parts = [edges_of(EdgeKind.LANE, last[tracks], heads, lag)]
     parts[0].kind[stream] = EdgeKind.STREAM
     # edges from the step before: the same place of that step is its last node on the same track
-    place = np.cumsum(mine) - 1
-    entering = mine[graph.edges.after] & ~mine[graph.edges.before]
-    outside = graph.edges.where(
-        entering & is_in(graph.edges.kind, (EdgeKind.CROSSING, EdgeKind.RETURN, EdgeKind.QUEUE))
-    )
+    entering = arrives & ~leaves
+    outside = near.where(entering & is_in(near.kind, (EdgeKind.CROSSING, EdgeKind.RETURN, EdgeKind.QUEUE)))
     track = graph.track[outside.before]
     there = is_in(track, tracks)
     outside, track = outside.where(there), track[there]
-    parts.append(replace(outside, before=last[track], after=place[outside.after]))
+    parts.append(replace(outside, before=last[track], after=np.searchsorted(nodes, outside.after)))
     loads = number[one.role == Role.LOADER]
-    pace = _batch_ns(graph, entering)
-    if len(loads) and pace:
+    pace = _batch_ns(graph, near.where(entering)) if len(loads) else 0
+    if pace:
         parts.append(edges_of(EdgeKind.BATCH, loads[-1:], loads[-1:], np.array([pace * len(loads)], np.int64)))
     return one, joined(parts)
 
 
-def _batch_ns(graph: Graph, entering: Bool) -> int:
+def _batch_ns(graph: Graph, entering: Edges) -> int:
     """How long workers take for a batch: the one before this step, or else each of those between two waits; 0 if they
     are not waited for."""
-    edges = graph.edges
-    batches = edges.kind == EdgeKind.BATCH
-    count = np.cumsum(graph.role == Role.LOADER)
-    taken = count[edges.after] - count[edges.before]
-    for chosen in (batches & entering & (taken == 1), batches):
+    loads = np.flatnonzero(graph.role == Role.LOADER)
+    for edges, alone in ((entering, True), (graph.edges, False)):
+        batches = edges.where(edges.kind == EdgeKind.BATCH)
+        taken = np.searchsorted(loads, batches.after, "right") - np.searchsorted(loads, batches.before, "right")
+        chosen = taken == 1 if alone else np.ones(len(batches), bool)
         if chosen.any():
-            return int(edges.lag_ns[chosen].sum() // max(int(taken[chosen].sum()), 1))
+            return int(batches.lag_ns[chosen].sum() // max(int(taken[chosen].sum()), 1))
     return 0
 
 

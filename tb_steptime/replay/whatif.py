@@ -153,22 +153,23 @@ def _gains(
         return [Gain(each.id, None, None, None, None, []) for each in chosen], []
     bases = {kind: without(step, kind) for kind in INFERRED}
     base_ns = {kind: step_length(base) for kind, base in bases.items()}
-    found, combined, now, left = list[Gain](), list[Combined](), step, list(chosen)
-    now_ns = length
+    found, combined, now, now_ns = list[Gain](), list[Combined](), step, length
+    alone = {each: each.apply(step) for each in chosen}
+    gains = {each: length - step_length(changed) for each, changed in alone.items()}
+    left = [each for each in chosen if gains[each] > 0 or keep_all]
     while left:
-        after = [step_length(each.apply(now)) for each in left]
+        changed = [each.apply(now) if found else alone[each] for each in left]
+        after = [step_length(each) for each in changed]
         best = after.index(min(after))
         change = left.pop(best)
-        gain = length - step_length(change.apply(step))
-        if gain > 0 or keep_all:
-            others = {
-                kind: base_ns[kind] - step_length(change.apply(base))
-                for kind, base in bases.items()
-                if (change.id, kind) != ("sync_bubble", EdgeKind.RETURN)  # nothing else is what it changes
-            }
-            found.append(_gain(change.id, gain, now_ns - after[best], others, length, unexplained, error))
-            now, now_ns = change.apply(now), after[best]
-            combined.append(Combined([each.id for each in found], now_ns))
+        others = {
+            kind: base_ns[kind] - step_length(change.apply(base))
+            for kind, base in bases.items()
+            if (change.id, kind) != ("sync_bubble", EdgeKind.RETURN)  # nothing else is what it changes
+        }
+        found.append(_gain(change.id, gains[change], now_ns - after[best], others, length, unexplained, error))
+        now, now_ns = changed[best], after[best]
+        combined.append(Combined([each.id for each in found], now_ns))
     return found, combined
 
 

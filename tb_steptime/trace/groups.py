@@ -94,9 +94,17 @@ def numbered(keys: Int32 | Int64 | UInt8) -> Int64:
     """The rank of each key among the distinct ones. Keys that are close together are ranked without being sorted."""
     low, high = int(keys.min(initial=0)), int(keys.max(initial=0))
     if high - low > SCATTERED * len(keys) + 1:
-        return np.unique(keys, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        return _ranked(keys)
     is_there = np.zeros(high - low + 1, bool)
     place = np.subtract(keys, low, dtype=np.int64)  # narrow keys may be further apart than their type goes
     is_there[place] = True
     ranks = np.cumsum(is_there, dtype=np.int32)  # there may be many more than keys
     return np.subtract(ranks.take(place), 1, out=place)
+
+
+def _ranked(keys: Int32 | Int64 | UInt8) -> Int64:
+    """As the inverse of np.unique, without numpy's masked arrays."""
+    order, rank = np.argsort(keys), np.empty(len(keys), np.int64)
+    ordered = keys[order]
+    rank[order] = np.cumsum(np.append(False, ordered[1:] != ordered[:-1]))
+    return rank

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +20,20 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Int32, Int64, distinct_in
 
 
+class Nesting(NamedTuple):
+    """For each row how many rows enclose it, and the one that does most closely, -1 for none."""
+
+    depth: Int32
+    parent: Int32
+
+
 def parents(start_ns: Int64, end_ns: Int64) -> Int32:
     """For each row the row that encloses it most closely, -1 for none. Rows are sorted by (start, longer first)."""
+    return nesting(start_ns, end_ns).parent
+
+
+def nesting(start_ns: Int64, end_ns: Int64) -> Nesting:
+    """How rows nest that are sorted by (start, longer first)."""
     depth = _depth(start_ns, end_ns)
     parent = np.full(len(depth), -1, np.int32)
     deepest = int(depth.max(initial=0))
@@ -29,7 +42,7 @@ def parents(start_ns: Int64, end_ns: Int64) -> Int32:
     for here in levels:
         parent[here] = above[np.searchsorted(above, here) - 1]
         above = here
-    return parent
+    return Nesting(depth, parent)
 
 
 #: So often all rows are looked at; beyond it sorting them takes less time, and more memory. Python stops at 1000 calls.

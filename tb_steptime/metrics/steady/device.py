@@ -11,17 +11,18 @@ from tb_steptime.metrics.steady.excess import Excess, ExcessKind, joined, no_exc
 from tb_steptime.metrics.steady.host import step_at
 from tb_steptime.metrics.steady.repeats import judge
 from tb_steptime.metrics.steady.sites import activity_sites
-from tb_steptime.metrics.steady.stretches import HostEvents
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int64, distinct_in
 
 #: No loop within a kernel of one launch shape makes it so many times as long as its twins.
 TIMES_SURE = 20
 
 
-def excess_on_devices(trace: Trace, host: HostEvents, first_step: int) -> Excess:
+@shared
+def excess_on_devices(trace: Trace, first_step: int) -> Excess:
     """Activities that are too long, and the edges. Those that share the device with others for half of their time are
     contended, and take as long as that lets them."""
     events, launches = trace.events, find_launches(trace)
@@ -29,7 +30,7 @@ def excess_on_devices(trace: Trace, host: HostEvents, first_step: int) -> Excess
         return no_excess()
     start, end = events.start_ns[launches.activity], events.ends(launches.activity)
     begun = np.where(launches.call >= 0, events.start_ns[launches.call], start)
-    found = judge(end - start, step_at(trace, begun), *activity_sites(trace, host), first_step)
+    found = judge(end - start, step_at(trace, begun), *activity_sites(trace), first_step)
     long = np.flatnonzero((found.excess_ns > 0) & ~_contended(trace, start, end))
     row, excess, kind = launches.activity[long], found.excess_ns[long], found.kind[long]
     sure = (kind == ExcessKind.UNKNOWN) & (end[long] - start[long] >= TIMES_SURE * (end[long] - start[long] - excess))

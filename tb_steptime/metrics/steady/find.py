@@ -5,7 +5,6 @@ from __future__ import annotations
 from tb_steptime.metrics.steady.device import excess_on_devices
 from tb_steptime.metrics.steady.excess import Excess, joined
 from tb_steptime.metrics.steady.host import excess_on_host
-from tb_steptime.metrics.steady.stretches import host_events
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 
@@ -17,10 +16,9 @@ def find_excess(trace: Trace, first_step: int = 0) -> Excess:
     first_step: the number of the step that is taken for the first one, those before it for the last ones. Another than
     0 is a placebo: what comes once does not come in it.
     """
-    return joined((excess_on_host(trace, host_events(trace), first_step), excess_of_devices(trace, first_step)))
+    return joined((excess_on_host(trace, first_step), excess_of_devices(trace, first_step)))
 
 
-@shared
 def excess_of_devices(trace: Trace, first_step: int = 0) -> Excess:
     """The part on the streams of devices, which takes a tenth of the time: kernels need no more of it."""
-    return excess_on_devices(trace, host_events(trace), first_step)
+    return excess_on_devices(trace, first_step)

@@ -19,8 +19,8 @@ from tb_steptime.metrics.steady.after_recording import cut_off_intervals
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind, no_excess
 from tb_steptime.metrics.steady.first_use import first_uses
 from tb_steptime.metrics.steady.repeats import Judged, judge
-from tb_steptime.metrics.steady.sites import is_fixed, op_sites, stretch_sites
-from tb_steptime.metrics.steady.stretches import HostEvents, Stretches, find_stretches
+from tb_steptime.metrics.steady.sites import host_code, op_sites, stretch_sites
+from tb_steptime.metrics.steady.stretches import HostEvents, Stretches, find_stretches, host_events
 from tb_steptime.metrics.steady.waits import waits_ns
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -37,22 +37,22 @@ TIMES_NOISE, LEAST_STEPS = 2, 3
 _BITS = 46
 
 
-def excess_on_host(trace: Trace, host: HostEvents, first_step: int) -> Excess:
+def excess_on_host(trace: Trace, first_step: int) -> Excess:
     """Stretches that are too long, less what their thread waits for in them. Threads that do not train rest between
     their events, which is no time of the job."""
-    stretches = find_stretches(trace, host)
+    host, stretches = host_events(trace), find_stretches(trace)
     trains = is_in(stretches.thread, training_threads(trace))
     stretches = stretches.where((stretches.inside >= 0) | trains)
     if not len(stretches):
         return no_excess()
     own = stretches.end_ns - stretches.start_ns - waits_ns(trace, host, stretches)
-    exact, like = stretch_sites(trace, host, stretches)
+    sites, like = stretch_sites(trace, stretches)
     step = step_at(trace, stretches.start_ns)
-    found = judge(own, step, exact, like, first_step)
-    excess, kind = _of_ops(trace, host, stretches, own, exact[0], found, first_step)
+    found = judge(own, step, sites, like, first_step)
+    excess, kind = _of_ops(trace, stretches, own, sites[0], found, first_step)
     kind = _explained(trace, stretches, excess, kind)
     kind = np.where(_is_noise(excess, kind, step), ExcessKind.INTERRUPTED, kind)
-    begins = (kind == ExcessKind.INTERRUPTED) & _in_first_call(trace, host, stretches, exact[0])
+    begins = (kind == ExcessKind.INTERRUPTED) & _in_first_call(trace, host, stretches, sites[0])
     kind[begins] = ExcessKind.ONCE
     kind[(kind == ExcessKind.ONCE) & _tries_again(trace, host, stretches)] = ExcessKind.INTERRUPTED
     excess, kind, ends = _of_first_use(trace, host, stretches, own, excess, kind)
@@ -99,22 +99,23 @@ def _events(host: HostEvents, stretches: Stretches, long: Int64) -> Int32:
 
 
 def _of_ops(
-    trace: Trace, host: HostEvents, stretches: Stretches, own: Int64, site: Int64, found: Judged, first_step: int
+    trace: Trace, stretches: Stretches, own: Int64, site: Int64, found: Judged, first_step: int
 ) -> tuple[Int64, Int64]:
     """The excess of each stretch and its kind, with that of ops whose calls make them long: what an op takes beyond the
     steady duration of its site is that of its longest stretches of which no other call of the op has any like."""
     excess, kind = found.excess_ns.copy(), found.kind.astype(np.int64)
+    host = host_events(trace)
     key = (stretches.thread.astype(np.int64) << _BITS) + stretches.start_ns
     thread = trace.events.thread[host.row].astype(np.int64) << _BITS
     first = np.searchsorted(key, thread + trace.events.start_ns[host.row])
     past = np.searchsorted(key, thread + trace.events.ends(host.row))
-    ops = np.flatnonzero((trace.events.kind[host.row] == Kind.CPU_OP) & (past > first) & is_fixed(trace, host))
+    ops = np.flatnonzero((trace.events.kind[host.row] == Kind.CPU_OP) & (past > first) & host_code(trace).fixed)
     if not len(ops):
         return excess, kind
-    exact, like = op_sites(trace, host, ops)
+    sites, like = op_sites(trace, ops)
     sums = np.concatenate(([0], np.cumsum(own)))
     length, step = sums[past[ops]] - sums[first[ops]], step_at(trace, trace.events.start_ns[host.row[ops]])
-    judged = judge(length, step, exact, like, first_step)
+    judged = judge(length, step, sites, like, first_step)
     long = np.flatnonzero(judged.excess_ns)
     calls = np.bincount(site)
     for place in long[np.argsort(host.depth[ops[long]], kind="stable")].tolist():
@@ -134,11 +135,15 @@ def _of_ops(
 def _is_noise(excess: Int64, kind: Int64, step: Int64) -> Bool:
     """Which stretches would come once, if two others of several steps had not half as much of what interrupts: a first
     call is as often interrupted as any other one."""
-    interrupted = np.sort(np.bincount(step, np.where(kind == ExcessKind.INTERRUPTED, excess, 0)))
-    once = np.bincount(step, np.where(kind == ExcessKind.ONCE, excess, 0))
-    if np.count_nonzero(np.bincount(step)) < LEAST_STEPS:
-        return np.zeros(len(excess), bool)
-    noise: Bool = (excess > 0) & (kind == ExcessKind.ONCE) & (once[step] < TIMES_NOISE * interrupted[-2])
+    noise, steps = np.zeros(len(excess), bool), np.count_nonzero(np.bincount(step))
+    if steps >= LEAST_STEPS:
+        long = np.flatnonzero(excess)
+        at, first, size = step[long], kind[long] == ExcessKind.ONCE, int(step.max()) + 1
+        interrupted, once = (
+            np.bincount(at[mine], excess[long][mine], minlength=size)
+            for mine in (kind[long] == ExcessKind.INTERRUPTED, first)
+        )
+        noise[long] = first & (once[at] < TIMES_NOISE * np.sort(interrupted)[-2])
     return noise
 
 

@@ -32,6 +32,10 @@ RARE_FRACTION = 0.1
 REGULAR, LEAST_PERIOD = 3, 3
 #: A site may need so many first calls: a JIT compiles in the second one, a benchmark of algorithms ends with the third.
 FIRST_CALLS = 3
+#: Later than any time and any step.
+_NEVER = np.iinfo(np.int64).max
+#: So many bits of a number tell most sites apart.
+_BITS = 16
 
 
 class Judged(NamedTuple):
@@ -45,45 +49,60 @@ def judge(length: Int64, step: Int64, sites: list[Int64], like: Likeness | None 
     """Compare calls with those of their sites.
 
     length: of each call without waits, ns; step: number of the step that it is in; sites: numbers of the sites of each
-    call, the most exact first; like: fixed for all if it is not given. Calls are in time order within each site. The
-    step of number `first_step` is taken for the first one, those before it for the last ones, which only a test wants.
+    call, the most exact first, and those from 0 on; like: fixed for all if it is not given. Calls are in time order
+    within each site. The step of number `first_step` is taken for the first one, those before it for the last ones,
+    which only a test wants.
     """
     fixed, shaped = like if like is not None else (np.ones(len(length), bool), np.zeros(len(length), bool))
     excess, kind = np.zeros(len(length), np.int64), np.full(len(length), ExcessKind.INTERRUPTED, np.uint8)
-    rows = _rows_that_count(length, sites, fixed)
+    turn = (step - first_step) % (int(step.max(initial=0)) + 1) if first_step else step
+    may = _may_be_long(length, turn, sites[0], fixed)
+    rows = _compared(may, sites, fixed)
     if not len(rows):
         return Judged(excess, kind)
     one_step = bool(step.min() == step.max())
-    turn = rows[np.argsort((step[rows] - first_step) % (int(step.max()) + 1), kind="stable")]
-    like = Likeness(fixed[turn], shaped[turn])
-    found = _judged(length[turn], None if one_step else step[turn], [numbered(site[turn]) for site in sites], like)
-    excess[turn], kind[turn] = found
+    rows = rows[np.argsort(turn[rows], kind="stable")]
+    like = Likeness(fixed[rows], shaped[rows])
+    steps = None if one_step else step[rows]
+    found = _judged(length[rows], may[rows], steps, [numbered(site[rows]) for site in sites], like)
+    excess[rows], kind[rows] = found
     return Judged(excess, kind)
 
 
-def _rows_that_count(length: Int64, sites: list[Int64], fixed: Bool) -> Int64:
-    """The calls that are long enough for any excess, and those that they are compared with. The others neither have any
-    nor change any."""
-    able = length - int(length.min(initial=0)) >= LEAST_FIRST_NS  # no steady duration is below the shortest call
-    kept = _shares_site(sites[0], able)
-    if len(sites) > 1:
-        kept |= _shares_site(sites[1], able)
-    few = able & fixed & (np.bincount(sites[0])[sites[0]] < FEWEST)
-    for site in sites[2:]:
-        kept |= _shares_site(site, few)
+def _may_be_long(length: Int64, turn: Int64, site: Int64, fixed: Bool) -> Bool:
+    """Which calls are long enough for any excess: no steady duration is below the shortest call of the site, or below
+    that of all sites where a call is alone in its own. They are few, and only they and their likes are looked at."""
+    sites = int(site.max(initial=-1)) + 1
+    least, first = np.full(sites, _NEVER), np.full(sites, _NEVER)
+    np.minimum.at(least, site, length)
+    np.minimum.at(first, site, turn)
+    over = length - least[site]
+    may = (over >= LEAST_FIRST_NS) & (length >= TIMES_FIRST * least[site])
+    may &= (turn == first[site]) | (over >= LEAST_LATER_NS) & (length >= TIMES_LATER * least[site])
+    alone = fixed & (np.bincount(site, minlength=1)[site] < FEWEST)
+    found: Bool = may | alone & (length - int(length.min(initial=0)) >= LEAST_ALIKE_NS)
+    return found
+
+
+def _compared(may: Bool, sites: list[Int64], fixed: Bool) -> Int64:
+    """The calls that may be long, and those that they are compared with."""
+    alone = may & fixed & (np.bincount(sites[0], minlength=1)[sites[0]] < FEWEST)
+    kept = may.copy()
+    for site, of in zip(sites, (may, may, *(alone for _ in sites[2:])), strict=False):
+        kept[_of_sites(site, site[of])] = True
     return np.flatnonzero(kept)
 
 
-def _shares_site(site: Int64, chosen: Bool) -> Bool:
-    """Which calls are of a site of the chosen ones."""
-    has = np.zeros(int(site.max(initial=-1)) + 1, bool)
-    has[site[chosen]] = True
-    shares: Bool = has[site]
-    return shares
+def _of_sites(site: Int64, chosen: Int64) -> Int64:
+    """The calls of the chosen sites. Numbers are scattered, and few are chosen: most calls are told by a few bits."""
+    there = np.zeros(1 << _BITS, bool)
+    there[chosen & len(there) - 1] = True
+    near = np.flatnonzero(there[site & len(there) - 1])
+    return near[is_in(site[near], chosen)]
 
 
-def _judged(length: Int64, step: Int64 | None, sites: list[Int64], like: Likeness) -> Judged:
-    """step: None for a recording of one step."""
+def _judged(length: Int64, may: Bool, step: Int64 | None, sites: list[Int64], like: Likeness) -> Judged:
+    """may: the others are only compared with; step: None for a recording of one step."""
     usual, spread, count, rank = _centres(length, sites[0])
     alike = np.zeros(len(length), bool)
     for site in sites[1:]:
@@ -105,7 +124,7 @@ def _judged(length: Int64, step: Int64 | None, sites: list[Int64], like: Likenes
     far = alike | ~sure
     times = np.where(far, TIMES_ALIKE, np.where(first, TIMES_FIRST, TIMES_LATER))
     least = np.where(far, LEAST_ALIKE_NS, np.where(first, LEAST_FIRST_NS, LEAST_LATER_NS))
-    tall = enough & (length >= times * usual) & (excess >= least)
+    tall = may & enough & (length >= times * usual) & (excess >= least)
     long = tall & (excess >= TIMES_SPREAD * spread)
     begins = _is_first(long, rank, sites[0])
     usually = np.zeros(len(length), bool)

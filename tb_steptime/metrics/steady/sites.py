@@ -8,16 +8,18 @@ name     the same name
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from tb_steptime.metrics.steady.likeness import Likeness, mixed
-from tb_steptime.metrics.steady.stretches import HostEvents, Stretches
+from tb_steptime.metrics.steady.stretches import HostEvents, Stretches, host_events
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import numbered
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in
 
 #: Users number their ranges: "step 5", "ProfilerStep#5".
@@ -31,51 +33,63 @@ _DESCRIBES = expression(
 )
 
 
-class HostSites(NamedTuple):
+class Sites(NamedTuple):
     """Numbers of the sites of some calls, the most exact first, and what may be concluded from calls that are alike."""
 
     sites: list[Int64]
     like: Likeness
 
 
-def stretch_sites(trace: Trace, host: HostEvents, stretches: Stretches) -> HostSites:
-    """For each stretch its sites: exact, path, alike and, of stretches that are whole events, name. Other stretches of
-    one name are parts of it that have nothing in common."""
-    name, path, exact = _numbers(trace, host)
-    inside = stretches.inside
-    before, after = _at(name, stretches.before), _at(name, stretches.after)
-    whole = (inside >= 0) & (stretches.before < 0) & (stretches.after < 0)
-    alone = -2 - np.arange(len(stretches))
-    sites = [numbered(mixed(_at(column, inside), before, after)) for column in (exact, path, name)]
-    sites.append(numbered(np.where(whole, _at(name, inside), alone)))
-    fixed, shaped = is_fixed(trace, host), _has_shapes(trace, host)
-    return HostSites(sites, Likeness(_is_at(fixed, inside), _is_at(shaped, inside)))
+@dataclass(frozen=True, eq=False)
+class HostCode:
+    """What each of the `host_events` is, as numbers that events of the same code share.
+
+    name    int64, row of the string table; ranges of users that differ in numbers have one
+    path    int64, its name and those of the events around it
+    exact   int64, likewise with the shapes of their inputs
+    fixed   bool, its time does not depend on the data
+    shaped  bool, the shapes of its inputs are recorded
+    """
+
+    name: Int64
+    path: Int64
+    exact: Int64
+    fixed: Bool
+    shaped: Bool
 
 
-def op_sites(trace: Trace, host: HostEvents, ops: Int64) -> HostSites:
-    """For each of some places in `HostEvents` its sites: exact, path and name."""
-    columns = [numbered(column[ops]) for column in reversed(_numbers(trace, host))]
-    return HostSites(columns, Likeness(is_fixed(trace, host)[ops], _has_shapes(trace, host)[ops]))
-
-
-def _numbers(trace: Trace, host: HostEvents) -> tuple[Int64, Int64, Int64]:
-    """For each host event its name, its path, and its path with shapes."""
-    name = _names(trace, host)
-    shapes = np.zeros(len(host), np.int64)
+@shared
+def host_code(trace: Trace) -> HostCode:
+    """The code of all host events."""
+    host = host_events(trace)
+    name, shapes = _names(trace, host), np.zeros(len(host), np.int64)
     if trace.events.shapes is not None:
         shapes = trace.events.shapes[host.row].astype(np.int64) + 1
-    return name, _paths(host, name), _paths(host, mixed(name, shapes))
+    paths = _paths(host, name), _paths(host, mixed(name, shapes))
+    return HostCode(name, *paths, _is_fixed(trace, host), shapes > 0)
 
 
-def _has_shapes(trace: Trace, host: HostEvents) -> Bool:
-    if trace.events.shapes is None:
-        return np.zeros(len(host), bool)
-    shaped: Bool = trace.events.shapes[host.row] >= 0
-    return shaped
+def stretch_sites(trace: Trace, stretches: Stretches) -> Sites:
+    """For each stretch its sites: exact, path, alike and, of stretches that are whole events, name. Other stretches of
+    one name are parts of it that have nothing in common."""
+    code, inside = host_code(trace), stretches.inside
+    before, after = _at(code.name, stretches.before), _at(code.name, stretches.after)
+    whole = (inside >= 0) & (stretches.before < 0) & (stretches.after < 0)
+    alone = -2 - np.arange(len(stretches))
+    sites = [mixed(_at(column, inside), before, after) for column in (code.exact, code.path, code.name)]
+    sites.append(np.where(whole, _at(code.name, inside), alone))
+    return Sites([numbered(sites[0]), *sites[1:]], Likeness(_is_at(code.fixed, inside), _is_at(code.shaped, inside)))
 
 
-def is_fixed(trace: Trace, host: HostEvents) -> Bool:
-    """Whether the time of each host event does not depend on the data: calls of the runtime and the driver, ops that
+def op_sites(trace: Trace, ops: Int64) -> Sites:
+    """For each of some places in `host_events` its sites: exact, path and name."""
+    code = host_code(trace)
+    sites = [numbered(code.exact[ops]), code.path[ops], code.name[ops]]
+    return Sites(sites, Likeness(code.fixed[ops], code.shaped[ops]))
+
+
+def _is_fixed(trace: Trace, host: HostEvents) -> Bool:
+    """Which host events take a time that does not depend on the data: calls of the runtime and the driver, ops that
     call these, and ops that only describe or allocate. Other ops may compute on the host, of a CPU tensor also those
     that launch for others; and ranges of users hold any code."""
     kind = trace.events.kind[host.row]
@@ -90,19 +104,14 @@ def is_fixed(trace: Trace, host: HostEvents) -> Bool:
     return fixed
 
 
-def event_paths(trace: Trace, host: HostEvents) -> Int64:
-    """For each host event a number of its name and of those of the events around it."""
-    return _paths(host, _names(trace, host))
-
-
-def activity_sites(trace: Trace, host: HostEvents) -> HostSites:
+def activity_sites(trace: Trace) -> Sites:
     """For each activity of a device, in the order of `find_launches`, its sites: exact, and alike. Activities of one
     name alone may be of any size. Those of one launch shape may loop over other lengths, too: only shapes of the op, or
     the bytes that are copied or exchanged, make their work the same."""
     events, launches = trace.events, find_launches(trace)
-    _, path, exact = _numbers(trace, host)
+    host, code = host_events(trace), host_code(trace)
     op, shaped_op = np.full(len(events), -1, np.int64), np.full(len(events), -1, np.int64)
-    op[host.row], shaped_op[host.row] = path, exact
+    op[host.row], shaped_op[host.row] = code.path, code.exact
     of = [np.where(launches.call >= 0, column[launches.call], -1) for column in (shaped_op, op)]
     name = events.name[launches.activity].astype(np.int64)
     size = np.zeros(len(events), np.int64)
@@ -119,8 +128,8 @@ def activity_sites(trace: Trace, host: HostEvents) -> HostSites:
     shapes = events.shapes
     around = _around(host, len(events), launches.call)
     shaped = np.zeros(len(around), bool) if shapes is None else (around >= 0) & (shapes[np.maximum(around, 0)] >= 0)
-    sites = [numbered(mixed(shape, of[0])), numbered(mixed(shape, of[1])), numbered(shape)]
-    return HostSites(sites, Likeness(copied[launches.activity], shaped))
+    sites = [numbered(mixed(shape, of[0])), mixed(shape, of[1]), shape]
+    return Sites(sites, Likeness(copied[launches.activity], shaped))
 
 
 def _around(host: HostEvents, events: int, call: Int32) -> Int64:

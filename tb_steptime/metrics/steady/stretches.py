@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.nesting import parents
+from tb_steptime.trace.nesting import nesting
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 
 #: What the host does under a name. Frames of Python are left out: there are ten of them for each op.
@@ -64,32 +65,26 @@ class Stretches:
         return Stretches(*(getattr(self, column.name)[kept] for column in fields(self)))
 
 
+@shared
 def host_events(trace: Trace) -> HostEvents:
     """The events of all host threads."""
     rows = trace.events.rows(*_HOST_KINDS)
     rows = rows[trace.events.dur_ns[rows] > 0]
     thread = trace.events.thread[rows]
-    row, enclosing, first = [np.empty(0, np.int64)], [np.empty(0, np.int32)], 0
+    row, enclosing, depth, first = [np.empty(0, np.int64)], [np.empty(0, np.int32)], [np.empty(0, np.int32)], 0
     for each in distinct_in(thread).tolist():
         mine = rows[thread == each]
-        above = parents(trace.events.start_ns[mine], trace.events.ends(mine))
+        nested = nesting(trace.events.start_ns[mine], trace.events.ends(mine))
         row.append(mine)
-        enclosing.append(np.where(above >= 0, above + first, -1).astype(np.int32))
+        depth.append(nested.depth)
+        enclosing.append(np.where(nested.parent >= 0, nested.parent + first, -1).astype(np.int32))
         first += len(mine)
-    parent: Int32 = np.concatenate(enclosing)
-    return HostEvents(np.concatenate(row).astype(np.int32), parent, _depth(parent))
+    return HostEvents(np.concatenate(row).astype(np.int32), np.concatenate(enclosing), np.concatenate(depth))
 
 
-def _depth(parent: Int32) -> Int32:
-    depth, above = np.zeros(len(parent), np.int32), parent.copy()
-    while len(inside := np.flatnonzero(above >= 0)):
-        depth[inside] += 1
-        above[inside] = parent[above[inside]]
-    return depth
-
-
-def find_stretches(trace: Trace, host: HostEvents) -> Stretches:
+def find_stretches(trace: Trace) -> Stretches:
     """Share out the time of each thread."""
+    host = host_events(trace)
     thread = trace.events.thread[host.row]
     edges = np.append(np.flatnonzero(np.diff(thread, prepend=-1)), len(thread))
     start, end = trace.events.start_ns[host.row], _ends_inside(trace, host)
@@ -119,7 +114,9 @@ def _stretches_of(thread: int, host: HostEvents, start: Int64, end: Int64, first
     """Those of the thread whose events are [first, past). At one instant inner events end first, and outer ones begin
     first, after all ends."""
     place = np.arange(first, past, dtype=np.int32)
-    ends = place[np.lexsort((-host.depth[place], end[place]))]
+    ends = place[::-1][
+        np.argsort(end[first:past][::-1], kind="stable")
+    ]  # of those that end at once the last are inside
     at = np.concatenate((end[ends], start[place]))
     order = np.argsort(at, kind="stable")
     who, begins = np.concatenate((ends, place))[order], np.repeat([False, True], len(place))[order]

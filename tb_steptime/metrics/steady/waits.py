@@ -23,6 +23,7 @@ _ON_HOST = expression(r"(?:gloo|mpi):")
 _EXCHANGES = expression(r"(?:gloo|mpi|nccl|rccl|ucc):|_?c10d|record_param_comms")
 #: Reads a value from the device; of a CPU tensor it takes less than a microsecond.
 _READS = expression(r"aten::(_local_scalar_dense|item|nonzero)$")
+_ALL = slice(None)
 
 
 def waits_ns(trace: Trace, host: HostEvents, stretches: Stretches) -> Int64:
@@ -33,30 +34,31 @@ def waits_ns(trace: Trace, host: HostEvents, stretches: Stretches) -> Int64:
     something up. Where the device is not recorded, ops that read from it may wait.
     """
     start, end, inside = stretches.start_ns, stretches.end_ns, stretches.inside
-    length = end - start
     calls = blocking_calls(trace)
     waits = _in(host, inside, is_in(host.row, calls.row[is_in(calls.kind, WAITING)]))
     frees = _in(host, inside, is_in(host.row, calls.row[calls.kind == Blocks.ALLOCATOR]))
     if not has_device_activity(trace):
         waits |= _in(host, inside, _named(trace, host, _READS))
-    waiting: Int64 = np.where(waits, length, 0)
+    waiting: Int64 = np.where(waits, end - start, 0)
+
+    def add(when: Intervals, may: Bool | slice = _ALL) -> None:
+        rows = np.flatnonzero(may) if isinstance(may, np.ndarray) else may
+        if len(when):
+            waiting[rows] = np.maximum(waiting[rows], when.overlap_ns(start[rows], end[rows]))
+
     for device in devices_with_activity(trace):
-        busy = busy_intervals(trace, device).overlap_ns(start, end)
-        waiting = np.maximum(waiting, np.where(frees, busy, 0))
-    full = blocked_intervals(trace) if devices_with_activity(trace) else Intervals.empty()
-    is_call = _in(host, inside, is_in(trace.events.kind[host.row], (Kind.RUNTIME, Kind.DRIVER)))
-    waiting = np.maximum(waiting, np.where(is_call, full.overlap_ns(start, end), 0))
-    waiting = np.maximum(waiting, loader_intervals(trace).overlap_ns(start, end))
+        add(busy_intervals(trace, device), frees)
+    if devices_with_activity(trace) and len(full := blocked_intervals(trace)):
+        add(full, _in(host, inside, is_in(trace.events.kind[host.row], (Kind.RUNTIME, Kind.DRIVER))))
+    add(loader_intervals(trace))
     exchanging = rows_named(trace, (Kind.CPU_OP, Kind.USER), lambda name: _ON_HOST.match(name) is not None)
     if len(exchanging):
         on_host = Intervals.union(trace.events.start_ns[exchanging], trace.events.ends(exchanging))
         may = (inside < 0) | _in(host, inside, _named(trace, host, _EXCHANGES) | _is_range(trace, host))
-        waiting = np.maximum(waiting, np.where(may, on_host.overlap_ns(start, end), 0))
+        add(on_host, may)
     if autograd_threads(trace):
-        passes = backward_passes(trace).overlap_ns(start, end)
-        waiting = np.maximum(waiting, np.where(is_in(stretches.thread, training_threads(trace)), passes, 0))
-    within: Int64 = np.minimum(waiting, length)
-    return within
+        add(backward_passes(trace), is_in(stretches.thread, training_threads(trace)))
+    return waiting
 
 
 def _in(host: HostEvents, inside: Int32, found: Bool) -> Bool:
