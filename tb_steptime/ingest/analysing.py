@@ -1,21 +1,25 @@
 """A trace -> the result of every analysis. Of a large trace a second process measures some of the views meanwhile.
 
-this process    host, overview, trends  |  then whoever is free  |--->  all results
-  fork   ---->  memory, tensor cores    |  takes the next view   |- pipe -^
+this process    memory, tensor cores  |  host, overview, trends  |  then whoever is free  |--->  all results
+  fork   ---->  excess, for both  ----^  the other views         |  takes the next view   |- pipe -^
 
-What both need, such as launches and steps, each measures for itself: a tenth to a quarter of the work. So each begins
-with views that share much with each other and little with those of the other one; the rest the two share out as they
-go, since which views take long depends on the trace. What the second process does not give, because it
-failed or was killed, this one measures too; so what is wrong is found, and said, in one place.
+Almost all views need the excess, which takes a third of the time: the second process measures it for both, while this
+one measures what does not need it. What else both need, such as launches and steps, each measures for itself: a tenth
+of the work. What the second process does not give, because it failed or was killed, this one measures too; so what is
+wrong is found, and said, in one place.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import pickle
 import select
+import tempfile
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +27,7 @@ import msgspec
 
 from tb_steptime.errors import TraceError
 from tb_steptime.trace.kineto.parts.children import Child, fork_child
+from tb_steptime.trace.shared import promised
 
 if TYPE_CHECKING:
     from tb_steptime.analyses.base import Analysis
@@ -32,13 +37,10 @@ logger = logging.getLogger(__name__)
 
 #: Rows from which on a second process saves more than it costs.
 LEAST_ROWS = 200_000
-#: What the second process measures first: what shares least with the other views. The second pair is for those who do
-#: not ask for operators, which take as long as half of the other views.
-_APART = (("operators", "compare"), ("memory", "tensor_cores"))
-#: What this process measures first: overview and trends need much of what host has measured.
-_HERE = ("host", "overview", "trends")
+#: What this process measures: first what needs no excess, then what needs much of what host has measured.
+_HERE = ("memory", "tensor_cores", "host", "overview", "trends")
 #: Of the others, what takes long is taken first.
-_LONG = ("gpu", "memory", "compare", "tensor_cores", "data_loading")
+_LONG = ("operators", "gpu", "compare", "data_loading")
 #: Views that are measured first, as they need most memory for a while: 60 MB for a trace of 1 GB, with columns of its
 #: million ops. Later they would need it beside all that measurements share.
 _WIDE = ("operators", "host", "compare")
@@ -48,10 +50,9 @@ Found = dict[str, Any]
 
 
 class _Shares(NamedTuple):
-    """What each process measures first, and what whoever is free takes then."""
+    """What this process measures, and what whoever is free takes."""
 
     here: list[Analysis[Any]]
-    apart: list[Analysis[Any]]
     either: list[Analysis[Any]]
 
 
@@ -92,33 +93,77 @@ def _analysed(analysis: Analysis[Any], trace: Trace) -> Any:
 
 def _shares(wanted: Sequence[Analysis[Any]]) -> _Shares | None:
     """None where nothing would be left for one of the two."""
-    views = {each.id for each in wanted}
-    first = next((first for first in _APART if {*first} <= views), ())
-    here, apart = ([each for each in wanted if each.id in ids] for ids in (_HERE, first))
-    either = [each for each in wanted if each.id not in (*_HERE, *first)]
+    here = sorted((each for each in wanted if each.id in _HERE), key=lambda each: _HERE.index(each.id))
+    either = [each for each in wanted if each.id not in _HERE]
     either.sort(key=lambda each: _LONG.index(each.id) if each.id in _LONG else len(_LONG))
-    return _Shares(_wide_first(here), _wide_first(apart), either) if apart and (here or either) else None
+    return _Shares(here, either) if here and either else None
 
 
 def _analysed_by_two(trace: Trace, shares: _Shares) -> Found:
     """By this process and a second one, which ends with this call; nothing where it cannot be started."""
-    try:
-        places = _places(len(shares.either))
-    except OSError:
-        return {}
-    try:
-        either = _taken(shares.either, places)
-        child = fork_child(lambda: _say(trace, chain(shares.apart, either)), (places,))
+    from tb_steptime.metrics.steady.find import find_excess
+
+    with ExitStack() as after:
+        try:
+            places = _places(len(shares.either))
+            after.callback(os.close, places)
+            excess = after.enter_context(_Handed())
+        except OSError:
+            return {}
+        child = fork_child(
+            lambda: _say(trace, _taken(shares.either, places), lambda: excess.give(find_excess(trace))),
+            (places, *excess.files),
+        )
         if child is None:
             return {}
+        after.callback(child.wait)
+        after.callback(child.kill)
+        with promised(trace, find_excess, excess.take):
+            found = _analysed_here(trace, chain(shares.here, _taken(shares.either, places)))
+        return found | _said(child, shares.either)
+
+
+class _Handed:
+    """A result that one process gives and the other one takes, through a file that has no name. Raises OSError."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115
         try:
-            found = _analysed_here(trace, chain(shares.here, either))
-            return found | _said(child, [*shares.apart, *shares.either])
-        finally:
-            child.kill()
-            child.wait()
-    finally:
-        os.close(places)
+            self._is_there, self._says = os.pipe()
+        except OSError:
+            self._file.close()
+            raise
+
+    @property
+    def files(self) -> tuple[int, ...]:
+        return self._file.fileno(), self._says
+
+    def give(self, result: object) -> None:
+        """Only the process that was forked may give."""
+        pickle.dump(result, self._file)
+        self._file.flush()
+        os.write(self._says, b".")
+
+    def take(self) -> Any:
+        """None where the other process ended before it gave anything. Only the process that forked may take."""
+        self._close_says()
+        if not os.read(self._is_there, 1):
+            return None
+        self._file.seek(0)
+        return pickle.load(self._file)  # written by a fork of this process into a file that no other one can open
+
+    def _close_says(self) -> None:
+        if self._says >= 0:
+            os.close(self._says)
+            self._says = -1
+
+    def __enter__(self) -> _Handed:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close_says()
+        os.close(self._is_there)
+        self._file.close()
 
 
 def _places(count: int) -> int:
@@ -135,10 +180,12 @@ def _taken(views: Sequence[Analysis[Any]], places: int) -> Iterator[Analysis[Any
         yield views[place[0]]
 
 
-def _say(trace: Trace, views: Iterable[Analysis[Any]]) -> None:
+def _say(trace: Trace, views: Iterable[Analysis[Any]], give_first: Callable[[], None]) -> None:
     """The second process. It says nothing of a view that fails, and ends at once when nobody listens any more."""
     threading.Thread(target=_end_unheard, daemon=True).start()
     logging.disable()
+    with contextlib.suppress(Exception):  # then the other process finds, and says, what is wrong
+        give_first()
     said = {
         view: msgspec.msgpack.encode(result)
         for view, result in _analysed_here(trace, views).items()

@@ -14,8 +14,9 @@ What it may be  A pure function of its arguments. The result is the same object 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
 if TYPE_CHECKING:
     from tb_steptime.trace.model import Trace
@@ -30,12 +31,35 @@ def shared(measure: Callable[Concatenate[Trace, P], T]) -> Callable[Concatenate[
     @functools.wraps(measure)
     def measured(trace: Trace, /, *args: P.args, **kwargs: P.kwargs) -> T:
         key = (measure, args, *kwargs.items())
-        if key not in trace.memo:
-            trace.memo[key] = _kept(trace, measure(trace, *args, **kwargs))
-        result: T = trace.memo[key]
-        return result
+        result = trace.memo.get(key, _ABSENT)
+        if isinstance(result, _Promised):
+            given = result.take()
+            result = trace.memo[key] = _ABSENT if given is None else _kept(trace, given)
+        if result is _ABSENT:
+            result = trace.memo[key] = _kept(trace, measure(trace, *args, **kwargs))
+        return cast(T, result)
 
     return measured
+
+
+_ABSENT = object()
+
+
+class _Promised(NamedTuple):
+    take: Callable[[], Any]
+
+
+@contextmanager
+def promised(trace: Trace, measure: Callable[[Trace], T], take: Callable[[], T | None]) -> Iterator[None]:
+    """In this block the result of a shared measurement without other arguments comes from elsewhere, such as another
+    process. take: called once, by whoever needs the result first; None where it does not come, and is measured here."""
+    key = (measure.__wrapped__, ())  # type: ignore[attr-defined]
+    trace.memo.setdefault(key, _Promised(take))
+    try:
+        yield
+    finally:
+        if isinstance(trace.memo[key], _Promised):
+            del trace.memo[key]
 
 
 def _kept(trace: Trace, result: T) -> T:

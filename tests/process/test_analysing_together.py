@@ -35,7 +35,7 @@ from tb_steptime.trace.kineto.parts import children
 path, told, deed, left_out = sys.argv[1:]
 say = analysing._say
 
-def said(trace, views):
+def said(trace, views, give_first):
     first = list(islice(views, 2))
     Path(told).write_text(f"{os.getpid()} {','.join(each.id for each in first)}\\n")
     if deed == "killed":
@@ -45,7 +45,7 @@ def said(trace, views):
         os._exit(0)
     if deed == "waits":
         analysing._analysed_here = lambda *_: time.sleep(60)
-    say(trace, chain(first, views))
+    say(trace, chain(first, views), give_first)
 
 def fails(trace):
     raise OverflowError
@@ -112,7 +112,7 @@ def measuring(path: Path) -> Iterator[Callable[..., Measuring]]:
 
 @pytest.mark.parametrize(
     ("left_out", "apart"),
-    [("", "operators,compare"), ("gpu,operators,timeline", "tensor_cores,memory")],
+    [("", "operators,gpu"), ("gpu,operators,timeline", "compare,data_loading")],
 )
 def test_two_processes_find_what_one_finds(
     left_out: str, apart: str, path: Path, measuring: Callable[..., Measuring]
@@ -126,7 +126,7 @@ def test_two_processes_find_what_one_finds(
 
 def test_the_thread_that_waits_for_the_end_of_a_server_is_no_hindrance(path: Path, measuring: Callable[..., Measuring]):
     together = measuring("beside a thread that only waits")
-    assert together.second()[1] == "operators,compare"
+    assert together.second()[1] == "operators,gpu"
     found, words = together.process.communicate(timeout=60)
     assert (json.loads(found), words) == (by_one(path), b"")
 
