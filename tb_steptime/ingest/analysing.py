@@ -14,23 +14,25 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import pickle
 import select
-import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from tb_steptime.errors import TraceError
-from tb_steptime.trace.kineto.parts.children import Child, fork_child
+from tb_steptime.processes.children import Child, fork_child
 from tb_steptime.trace.shared import promised
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from tb_steptime.analyses.base import Analysis
+    from tb_steptime.metrics.steady.excess import Excess
     from tb_steptime.trace.model import Trace
 
 logger = logging.getLogger(__name__)
@@ -111,22 +113,30 @@ def _analysed_by_two(trace: Trace, shares: _Shares) -> Found:
         except OSError:
             return {}
         child = fork_child(
-            lambda: _say(trace, _taken(shares.either, places), lambda: excess.give(find_excess(trace))),
+            lambda: _say(trace, _taken(shares.either, places), lambda: excess.give(vars(find_excess(trace)))),
             (places, *excess.files),
         )
         if child is None:
             return {}
         after.callback(child.wait)
         after.callback(child.kill)
-        with promised(trace, find_excess, excess.take):
+        with promised(trace, find_excess, lambda: _excess_of(excess.take())):
             found = _analysed_here(trace, chain(shares.here, _taken(shares.either, places)))
         return found | _said(child, shares.either)
 
 
+def _excess_of(columns: dict[str, Any] | None) -> Excess | None:
+    from tb_steptime.metrics.steady.excess import Excess
+
+    return None if columns is None else Excess(**columns)
+
+
 class _Handed:
-    """A result that one process gives and the other one takes, through a file that has no name. Raises OSError."""
+    """Columns that one process gives and the other one takes, through a file that has no name. Raises OSError."""
 
     def __init__(self) -> None:
+        import tempfile  # slow to import, for what only large traces need
+
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
         try:
             self._is_there, self._says = os.pipe()
@@ -138,19 +148,20 @@ class _Handed:
     def files(self) -> tuple[int, ...]:
         return self._file.fileno(), self._says
 
-    def give(self, result: object) -> None:
+    def give(self, columns: Mapping[str, npt.NDArray[Any]]) -> None:
         """Only the process that was forked may give."""
-        pickle.dump(result, self._file)
+        self._file.write(msgspec.msgpack.encode({name: (each.dtype.str, each.data) for name, each in columns.items()}))
         self._file.flush()
         os.write(self._says, b".")
 
-    def take(self) -> Any:
+    def take(self) -> dict[str, npt.NDArray[Any]] | None:
         """None where the other process ended before it gave anything. Only the process that forked may take."""
         self._close_says()
         if not os.read(self._is_there, 1):
             return None
         self._file.seek(0)
-        return pickle.load(self._file)  # written by a fork of this process into a file that no other one can open
+        columns = msgspec.msgpack.decode(self._file.read(), type=dict[str, tuple[str, bytes]])
+        return {name: np.frombuffer(values, dtype) for name, (dtype, values) in columns.items()}
 
     def _close_says(self) -> None:
         if self._says >= 0:

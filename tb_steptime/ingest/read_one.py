@@ -108,7 +108,7 @@ def _processes(options: Set[str]) -> int:
 def main(arguments: list[str]) -> None:
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     say = _take_stdout()
-    from tb_steptime.trace.kineto.parts import children  # before there is another thread
+    from tb_steptime.processes import children  # before there is another thread
 
     further: SimpleQueue[list[str]] = SimpleQueue()
     threading.Thread(target=_listen, args=(children.only_waits, further), daemon=True).start()

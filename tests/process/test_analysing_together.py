@@ -30,7 +30,7 @@ from pathlib import Path
 from tb_steptime import analyses
 from tb_steptime.ingest import analysing
 from tb_steptime.ingest.measure import measure_file
-from tb_steptime.trace.kineto.parts import children
+from tb_steptime.processes import children
 
 path, told, deed, left_out = sys.argv[1:]
 say = analysing._say

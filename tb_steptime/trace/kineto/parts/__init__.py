@@ -6,7 +6,6 @@ taking       events of a part -> columns;  reading  an order -> a part that is r
 storing      columns of a part -> a file without a name, and back
 worker       a process that reads parts;  team  all of them, from their start to their end
 merging      parts -> the columns of the file
-children     one of them, forked or started
 whole        a path -> what one walk would have found
 
   file   |------- 0 -------|------- 1 -------|---- 2 ----|      cut where one process would cut
@@ -45,7 +44,7 @@ bit, or one process reads it.
   that are free. Through a file, with reads and writes, handing 1 GB over took half a second.
 - Forked where there is one thread, as in the command line: all is imported then, and a process starts in
   milliseconds. Where another thread may hold a lock, as in the tab's processes and in notebooks, it is started as a
-  program and takes 0.15 s of CPU time (`trace/kineto/parts/children.py`).
+  program and takes 0.15 s of CPU time (`processes/children.py`).
 - What is freed is used again. glibc gives the end of its heap back as soon as 128 KB are free there, which is less
   than one block of text: pages were cleared anew for every block. The reader decides what is kept
   (`trace/allocator.py`).

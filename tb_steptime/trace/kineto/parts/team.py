@@ -17,7 +17,7 @@ import threading
 from pathlib import Path
 from typing import IO, Any
 
-from tb_steptime.trace.kineto.parts.children import Child, start_child
+from tb_steptime.processes.children import Child, start_child
 from tb_steptime.trace.kineto.parts.orders import Unpacking
 from tb_steptime.trace.kineto.parts.reading import Part
 from tb_steptime.trace.kineto.source import Extent
@@ -59,7 +59,7 @@ class Team:
         taken, self.free = self._pipe()
         os.write(self.free, bytes(range(self._processes + _SPARE_SLOTS)))
         arguments = (self._path.absolute(), self.text, self.orders_in, taken)
-        self._children.append(start_child("unpacking", arguments, (self.text, self.orders_in, taken)))
+        self._children.append(start_child(f"{__package__}.unpacking", arguments, (self.text, self.orders_in, taken)))
         self._close(taken)
 
     def start_workers(self) -> None:
@@ -68,7 +68,7 @@ class Team:
             place = self.files[number].fileno()
             passed = [self.text, self.orders, place, *([self.free] if self.free >= 0 else [])]
             arguments = (number, self.text, self.orders, self.free, place)
-            self._children.append(start_child("worker", arguments, passed))
+            self._children.append(start_child(f"{__package__}.worker", arguments, passed))
         for child in self._children:  # not before: while there is one thread, children can be forked
             self._listen_to(child)
 

@@ -1,4 +1,4 @@
-"""A child process that runs `main` of a module of this folder, with some open files, and answers on its stdout.
+"""A child process that runs `main` of a module of the package, with some open files, and answers on its stdout.
 
 this process has one thread     it is forked: all is imported already, and it starts within milliseconds
 it has more, or cannot say      a program of its own is started: of a fork a lock that another thread holds would
@@ -41,10 +41,10 @@ class Child(Protocol):
 
 
 def start_child(module: str, arguments: Sequence[object], passed: Sequence[int]) -> Child:
-    """passed: the numbers of the open files that it keeps. In a session of its own, because an interrupt from the
-    keyboard is for this process, whose end ends it. Raises OSError."""
-    name, spelled = f"{__package__}.{module}", [str(argument) for argument in arguments]
-    return _forked(name, spelled, passed) if _has_one_thread() else _started(name, spelled, passed)
+    """module: its full name; passed: the numbers of the open files that it keeps. In a session of its own, because an
+    interrupt from the keyboard is for this process, whose end ends it. Raises OSError."""
+    spelled = [str(argument) for argument in arguments]
+    return _forked(module, spelled, passed) if _has_one_thread() else _started(module, spelled, passed)
 
 
 def fork_child(main: Callable[[], None], passed: Sequence[int] = ()) -> Child | None:
