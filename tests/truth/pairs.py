@@ -1,0 +1,93 @@
+"""Prints what a card promises for a recording, and what a second recording of the job with that change gained.
+
+`python -m tests.truth.pairs`; others recorded the jobs and made the changes. `test_pairs` holds what is printed.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.ingest.analysing import analyse
+from tb_steptime.insights import judge
+from tb_steptime.metrics.catalogue import main_device
+from tb_steptime.metrics.set_aside.ranges import judged_ns
+from tb_steptime.trace.model import Trace
+from tests.drawn.real_traces import read_real, real_path
+
+MS = 1e6
+
+
+class Pair(NamedTuple):
+    """Recordings of one job before and after a change, several of each that differ by chance alone; and the card that
+    advises the change."""
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    card: str
+
+
+_RESNET = "traces/kineto_v100_resnet50/workers{}/worker0.{}.pt.trace.json.gz"
+PAIRS = (
+    Pair(
+        (_RESNET.format(0, 1623143089861), _RESNET.format(0, 1623143566756)),
+        (_RESNET.format(4, 1623212756351), _RESNET.format(4, 1623213129365)),
+        "no_workers",
+    ),
+    Pair(
+        ("traces_world/a100_vit_bf16_grad_mode.json.gz",),
+        ("traces_world/a100_vit_bf16_no_grad.json.gz",),
+        "compiled_waits",
+    ),
+    Pair(
+        ("traces_world/rtx5080_train_eager.json.gz",),
+        ("traces_world/rtx5080_train_graphed_callables.json.gz",),
+        "launch_graphs",
+    ),
+)
+
+
+class Outcome(NamedTuple):
+    """Means over the recordings of each side, ms: the step that cards judge before and after the change, the gain that
+    the card promises at most, and what was gained."""
+
+    step: float
+    promised: float
+    gained: float
+
+
+def outcome(pair: Pair) -> Outcome:
+    """Raises AssertionError where a recording before the change has no such card."""
+    steps = {side: [_step(read_real(real_path(path))) for path in getattr(pair, side)] for side in ("before", "after")}
+    promised = [_promised(read_real(real_path(path)), pair.card) for path in pair.before]
+    before, after = (sum(each) / len(each) for each in steps.values())
+    return Outcome(before, sum(promised) / len(promised), before - after)
+
+
+def _step(trace: Trace) -> float:
+    return float(judged_ns(trace, main_device(trace)).mean()) / MS
+
+
+def _promised(trace: Trace, card: str) -> float:
+    results, gaps = analyse(trace, ANALYSES)
+    assert not gaps
+    cards = {each.id: each for each in judge(results, gaps).insights}
+    assert card in cards, f"{trace.path} has no card {card}, but {', '.join(cards)}"
+    return cards[card].gain_ns / MS
+
+
+def main() -> None:
+    write = sys.stdout.write
+    write(
+        "| recording | card | step, ms | up to, ms | gained, ms | promised / gained |\n|---|---|---:|---:|---:|---:|\n"
+    )
+    for pair in PAIRS:
+        name = pair.before[0].split("/", 1)[1].removesuffix(".json.gz").partition("/worker0")[0]
+        found = outcome(pair)
+        write(f"| {name} | `{pair.card}` | {found.step:.1f} | {found.promised:.1f} | {found.gained:.1f} | ")
+        write(f"{found.promised / found.gained:.2f} |\n")
+
+
+if __name__ == "__main__":
+    main()

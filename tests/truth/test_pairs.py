@@ -1,0 +1,22 @@
+"""Cards of other people's recordings against recordings of the same jobs with the change."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.drawn.real_traces import needs
+from tests.truth.pairs import PAIRS, outcome
+
+#: Only work is removed: what is promised is right within this share of the step.
+MOST_ERROR = 0.1
+#: Work of the host is done in another way: so many times what was gained may be promised.
+MOST_TIMES = 1.4
+
+
+@pytest.mark.parametrize("pair", [pytest.param(pair, marks=needs(pair.after[0]), id=pair.card) for pair in PAIRS])
+def test_a_card_promises_what_the_change_gained(pair):
+    found = outcome(pair)
+    if pair.card == "launch_graphs":
+        assert found.gained <= found.promised <= MOST_TIMES * found.gained
+    else:
+        assert found.promised == pytest.approx(found.gained, abs=MOST_ERROR * found.step)
