@@ -3456,13 +3456,13 @@ export interface TimelineStep {
 /**
  * One track of the picture. rows: nesting levels, at least one.
  * group: the heading above it ("GPU 0", "Process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
- * pinned: it is among those that a reader wants in sight whatever else is: steps, phases, the loader, the busiest
- * streams.
+ * pinned: it is among those that a reader wants in sight whatever else is: steps, phases, what does not repeat, the
+ * loader, the busiest streams.
  * all_rows: nesting levels with every Python frame; more than `rows` where frames are folded.
  */
 export interface Track {
   id: number;
-  kind: "calls" | "loader" | "phases" | "ranges" | "steps" | "stream" | "thread";
+  kind: "calls" | "excess" | "loader" | "phases" | "ranges" | "steps" | "stream" | "thread";
   group: string;
   label: string;
   rows: number;

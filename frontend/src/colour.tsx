@@ -14,6 +14,7 @@ export const COLOURS = [
   "blocking",
   "other",
   "ink",
+  "excess",
 ] as const;
 
 export type Colour = (typeof COLOURS)[number];
@@ -172,6 +173,7 @@ export const TEXTURES: Readonly<Partial<Record<Colour, Texture>>> = {
   runtime: lines(5, "M-1 2.5H6"),
   blocking: lines(6, "M2.5 -1V7M-1 2.5H7"),
   other: { size: 5, path: "M1.5 1.5h0M4 4h0", width: 1.6 },
+  excess: lines(5, "M-1 1l2-2M0 5l5-5M4 6l2-2"),
 };
 
 /** How strong the lines are: seen in a small bar, quiet in a large one. */

@@ -8,15 +8,15 @@ import msgspec
 
 from tb_steptime.text import Phrase, Quantity
 
-TrackKind = Literal["steps", "phases", "thread", "loader", "calls", "stream", "ranges"]
+TrackKind = Literal["steps", "phases", "excess", "thread", "loader", "calls", "stream", "ranges"]
 
 
 class Track(msgspec.Struct, frozen=True):
     """One track of the picture. rows: nesting levels, at least one.
 
     group: the heading above it ("GPU 0", "Process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
-    pinned: it is among those that a reader wants in sight whatever else is: steps, phases, the loader, the busiest
-    streams.
+    pinned: it is among those that a reader wants in sight whatever else is: steps, phases, what does not repeat, the
+    loader, the busiest streams.
     all_rows: nesting levels with every Python frame; more than `rows` where frames are folded.
     """
 

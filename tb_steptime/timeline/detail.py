@@ -103,7 +103,7 @@ def _where(events: EventFile, place: int, on_device: bool) -> Iterator[EventFact
     start = int(events.start[place])
     wanted = [("steps", "Step")] if on_device else [("steps", "Step"), ("phases", "Phase")]
     own = _track_kind(events, place)
-    for kind, label in wanted if own not in ("steps", "phases") else []:
+    for kind, label in wanted if own not in ("steps", "phases", "excess") else []:
         for track in events.head.tracks:
             found = events.open_at(events.lines(track.id)[0], start) if track.kind == kind else None
             if found is not None:

@@ -72,7 +72,12 @@ _BY_KIND = {
     Kind.MARK: "Mark on the GPU, which does no work",
     Kind.OVERHEAD: "Overhead of the profiler",
 }
-_BY_TRACK: dict[TrackKind, str] = {"steps": "Step", "phases": "Phase of the host", "loader": "Wait for the data loader"}
+_BY_TRACK: dict[TrackKind, str] = {
+    "steps": "Step",
+    "phases": "Phase of the host",
+    "excess": "Time that does not repeat in every step",
+    "loader": "Wait for the data loader",
+}
 
 
 def kind_name(events: EventFile, place: int) -> str:

@@ -17,15 +17,18 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import op_at
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind, is_in, median
+from tb_steptime.trace.table import Int64, Kind, distinct, is_in, median
 
 ExcessId = Literal["once", "interrupted", "periodic", "profiler", "edge", "unknown"]
 KINDS: tuple[ExcessId, ...] = ("once", "interrupted", "periodic", "profiler", "edge", "unknown")
 
 #: Names that a sentence can hold.
 NAMES = 3
+#: A picture cannot show more.
+MOST_SHOWN = 10_000
 
 
 class ExcessNs(msgspec.Struct, frozen=True):
@@ -111,24 +114,46 @@ def _row(trace: Trace, kind: ExcessId, when: Intervals, found: Excess) -> Excess
 
 
 def _names(trace: Trace, found: Excess, own_ns: Int64) -> list[ExcessName]:
-    """By the innermost op of each, else by its call, range or kernel. What has no event is not named."""
-    events, event = trace.events, found.event.astype(np.int64)
-    named = np.flatnonzero(event >= 0)
+    """What has most of it. What has no event beside it is not named."""
+    named = np.flatnonzero(found.event >= 0)
     if not len(named):
         return []
-    found, event = found.where(named), event[named]
-    op = op_at(trace, event)
-    row = np.where(op >= 0, op, event)
-    inside = (events.start_ns[event] <= found.start_ns) & (found.end_ns <= events.ends(event))
-    inside &= is_in(event, step_marks(trace), invert=True)
-    groups = Groups.of(np.where(inside, events.name[row], -1))
+    row = _named_rows(trace, found.where(named))
+    groups = Groups.of(np.where(row >= 0, trace.events.name[row], -1))
     sums = groups.sum(own_ns[named])
     most = np.argsort(-sums, kind="stable")[:NAMES].tolist()
-    first = groups.first.tolist()
-    names = {each: _name(trace, int(row[first[each]])) if inside[first[each]] else None for each in most}
-    return [ExcessName(name, int(sums[each])) for each, name in names.items()]
+    return [ExcessName(_name(trace, int(row[groups.first[each]])), int(sums[each])) for each in most]
 
 
-def _name(trace: Trace, row: int) -> str:
+@shared
+def longest_excess(trace: Trace) -> Excess:
+    """The excess on threads that train and on streams, but for the shortest where there is very much."""
+    found = find_excess(trace)
+    streams = find_launches(trace).activity
+    here = np.concatenate((trace.events.thread[streams], [*training_threads(trace), *autograd_threads(trace)]))
+    found = found.where(is_in(found.track, distinct(here.astype(np.int64))))
+    return found.where(np.sort(np.argsort(-found.dur_ns, kind="stable")[:MOST_SHOWN]))
+
+
+def excess_names(trace: Trace, found: Excess) -> list[tuple[ExcessId, str | None]]:
+    """Of each its kind, and its op, call, range or kernel; None: in Python code between ops."""
+    row = _named_rows(trace, found)
+    return [(KINDS[kind], _name(trace, each)) for kind, each in zip(found.kind.tolist(), row.tolist(), strict=True)]
+
+
+def _named_rows(trace: Trace, found: Excess) -> Int64:
+    """The event that names each: the innermost op around it, else its call, range or kernel; -1 for none."""
+    events, event = trace.events, found.event.astype(np.int64)
+    if not len(event):
+        return event
+    op = op_at(trace, event)
+    inside = (event >= 0) & (events.start_ns[event] <= found.start_ns) & (found.end_ns <= events.ends(event))
+    inside &= is_in(event, step_marks(trace), invert=True)
+    return np.where(inside, np.where(op >= 0, op, event), -1)
+
+
+def _name(trace: Trace, row: int) -> str | None:
+    if row < 0:
+        return None
     name = trace.strings[int(trace.events.name[row])]
     return short_name(name) if trace.events.kind[row] == Kind.KERNEL else name

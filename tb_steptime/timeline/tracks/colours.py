@@ -11,8 +11,8 @@ from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool, Kind, UInt8
 
-#: Tokens of meaning, as in `Metric.colour`. An event's colour is its place here.
-COLOURS = ("other", "kernel", "tensor", "comm", "copy", "data", "cpu", "runtime", "blocking", "ink")
+#: Tokens of meaning, as in `Metric.colour`; and of time that does not repeat. An event's colour is its place here.
+COLOURS = ("other", "kernel", "tensor", "comm", "copy", "data", "cpu", "runtime", "blocking", "ink", "excess")
 PLACE = {colour: place for place, colour in enumerate(COLOURS)}
 
 _BY_KIND = {

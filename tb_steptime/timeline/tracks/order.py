@@ -1,12 +1,12 @@
 """Which events are on which track, and the order of the tracks.
 
-    Steps                   windows of the steps, phases of the host, waits for the loader
+    Steps                   windows of the steps, phases of the host, what does not repeat, waits for the loader
     GPU 0                   its streams, the busiest first; ranges as they reached the GPU; counters that it sampled
     Process 4711            the training thread, its runtime calls; autograd's threads, each with its calls; the others
 
 An event is on one track. Of more threads or streams than anyone reads the least busy share one. Rows of `cuda_sync` are
-left out: they repeat the calls. Steps, phases and samples of counters are no events of the trace: their numbers follow
-those of the trace's events.
+left out: they repeat the calls. Steps, phases, excess and samples of counters are no events of the trace: their numbers
+follow those of the trace's events.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 from tb_steptime.metrics.gpu.counters import MEASURED, measured_ids, samples
 from tb_steptime.metrics.phases.assignment import host_phases, phase_labels
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.steady.shown import excess_names, longest_excess
 from tb_steptime.text import Unit
 from tb_steptime.timeline.answers import TrackKind
 from tb_steptime.timeline.tracks.colours import PLACE
@@ -48,6 +49,15 @@ PINNED_STREAMS = 4
 #: Threads with tracks of their own; and streams, of all GPUs. A page holds every track, and each is written by itself.
 MOST_THREADS = MOST_STREAMS = 400
 #: One colour for one meaning: the host works in whichever phase, or it waits for data.
+#: How each kind of excess is written on its box, by `ExcessId`.
+_EXCESS = {
+    "once": "Once",
+    "interrupted": "Interrupted",
+    "periodic": "Periodic",
+    "profiler": "Profiler",
+    "edge": "Edge of the recording",
+    "unknown": "Longer than usual",
+}
 _PHASE_COLOURS = {"data_loading": "data", "zero_grad": "cpu", "forward": "cpu", "backward": "cpu", "optimizer": "cpu"}
 
 
@@ -98,6 +108,7 @@ def tracks_of(trace: Trace, colours: UInt8) -> Iterator[TrackEvents]:
     roles, waits = _roles(trace), loader_rows(trace).astype(np.int32)
     yield _steps(trace)
     yield _phases(trace)
+    yield from _excess(trace)
     if len(waits):
         thread = int(events.thread[waits[0]])
         yield TrackEvents("loader", STEPS_GROUP, "Data loading", table, waits, thread=thread, pinned=True)
@@ -129,6 +140,23 @@ def _phases(trace: Trace) -> TrackEvents:
     names = tuple(labels[phase] for phase in phases)
     table = _own_table(start, end, place, colours[place], first)
     return TrackEvents("phases", STEPS_GROUP, "Phases", table, order, names, pinned=True)
+
+
+def _excess(trace: Trace) -> Iterator[TrackEvents]:
+    """What takes longer than its site usually does, on the host and on devices, with its kind and its op."""
+    found = longest_excess(trace)
+    if not len(found):
+        return
+    names = tuple(f"{_EXCESS[kind]}: {name}" if name else _EXCESS[kind] for kind, name in excess_names(trace, found))
+    order = np.lexsort((-found.dur_ns, found.start_ns)).astype(np.int32)
+    place, colours = np.arange(len(names)), np.full(len(names), PLACE["excess"])
+    table = _own_table(found.start_ns, found.end_ns, place, colours, _first_of_excess(trace))
+    yield TrackEvents("excess", STEPS_GROUP, "Does not repeat", table, order, names, pinned=True)
+
+
+def _first_of_excess(trace: Trace) -> int:
+    """Its number, after those of the steps and the phases."""
+    return len(trace.events) + len(find_steps(trace).steps) + sum(map(len, host_phases(trace).values()))
 
 
 def _own_table(start: Int64, end: Int64, name: Int32 | Int64, colours: Int64, first: int) -> Table:
@@ -176,7 +204,7 @@ def _devices(trace: Trace, table: Table) -> Iterator[TrackEvents]:
     """All GPUs' tracks. Pinned are the streams with most work of all GPUs, in turn."""
     devices = np.unique(trace.events.device[trace.events.rows(*_ON_STREAM, Kind.GPU_USER)]).tolist()
     each = max(1, PINNED_STREAMS // max(1, len(devices)))
-    free = len(trace.events) + len(find_steps(trace).steps) + sum(map(len, host_phases(trace).values()))
+    free = _first_of_excess(trace) + len(longest_excess(trace))
     for number, device in enumerate(devices):
         for rank, track in enumerate(_device_tracks(trace, table, device, max(each, MOST_STREAMS // len(devices)))):
             yield replace(track, pinned=track.kind == "stream" and rank < each and number < PINNED_STREAMS)

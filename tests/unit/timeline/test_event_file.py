@@ -563,6 +563,28 @@ def test_of_many_threads_and_streams_the_least_busy_share_a_track(monkeypatch):
     ]
 
 
+def test_what_does_not_repeat_has_a_track(tmp_path):
+    """The first call of an op takes 30 us, the others 5."""
+    trace = timeline("""
+        step     | 0000000000000000000000000000000000000000111111111122222222223333333333 |
+        op       | ..aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..........aaaaa.....aaaaa.....aaaaa... |
+        runtime  | ..............................k..............k.........k.........k.... |
+        kernel 7 | ...............................kk.............kk........kk........kk.. |""")
+    events = event_file(trace, tmp_path / "once")
+    page = timeline_page(events, 0, 70 * US, 1)
+    name = "Once: a"
+    assert [box for box in boxes(page) if box[0] == "Does not repeat"] == [
+        ("Does not repeat", 0, name, 5, 25, "excess", 1)
+    ]
+    found = detail(events, name)
+    assert (found.kind, found.on, found.gap_start_ns) == (
+        "Time that does not repeat in every step",
+        "Does not repeat",
+        None,
+    )
+    assert [fact.label for fact in found.facts] == ["Duration"]
+
+
 def test_numbers_that_are_no_event(step):
     assert [event_detail(step, number) for number in (-1, 10_000)] == [None, None]
 

@@ -15,6 +15,7 @@ const meaningsFor = (matrixUnits: string): readonly (readonly [Colour, string])[
   ["runtime", "Runtime calls"],
   ["blocking", "Blocking"],
   ["other", "Python, other"],
+  ["excess", "Does not repeat"],
 ];
 
 interface TracksAndLegendProps {

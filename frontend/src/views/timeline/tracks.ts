@@ -38,6 +38,7 @@ export const onDevice = ({ kind }: Track): boolean => kind === "stream" || kind 
 const KIND_WORDS: Readonly<Record<Track["kind"], string>> = {
   steps: "steps",
   phases: "phases host cpu",
+  excess: "excess once interrupted periodic does not repeat",
   loader: "data loading loader host cpu",
   thread: "threads host cpu ops python",
   calls: "runtime calls host cpu cuda hip",

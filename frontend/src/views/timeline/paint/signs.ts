@@ -1,7 +1,7 @@
 /**
  * What tells boxes apart without their colour, in grey and for eyes that see few hues: a texture over data loading,
- * communication and blocking calls, a dotted edge around copies and under Python frames. Kernels, ops and calls, which
- * are most of a picture, are plain; their tracks say which they are.
+ * communication, blocking calls and what does not repeat, a dotted edge around copies and under Python frames. Kernels,
+ * ops and calls, which are most of a picture, are plain; their tracks say which they are.
  */
 
 import type { Pen } from "../../../charts/canvas/canvas";
@@ -13,6 +13,7 @@ const TEXTURES: Readonly<Partial<Record<Colour, Texture>>> = {
   data: ALL.data!,
   comm: ALL.comm!,
   blocking: ALL.blocking!,
+  excess: ALL.excess!,
 };
 
 /** Sides of a box that have a dotted edge. */
