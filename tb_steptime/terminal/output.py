@@ -41,6 +41,17 @@ def print_lines(lines: Iterable[str]) -> None:
         print(line)
 
 
+def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """A line for each row: the first column to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        ).rstrip()
+        for row in rows
+    ]
+
+
 def print_json(content: msgspec.Struct) -> None:
     print(msgspec.json.encode(content).decode())
 

@@ -12,6 +12,7 @@ from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.replay.sensitivity import Sensitivity
 from tb_steptime.replay.whatif import WhatIf
 from tb_steptime.tables.notes import ErrorReport
+from tb_steptime.terminal.output import aligned
 from tb_steptime.text.printer import UNKNOWN, duration, percent_exact, printable
 
 _PARTS = {
@@ -52,8 +53,8 @@ def what_if_text(span: SpanWhatIf) -> str:
     step = span.steady_step_ns
     lines = [printable(f"{run} · {span.worker} · span {span.span}"), ""]
     parts = [("Steady step, replayed", step), *_parts(span.sensitivity)]
-    lines += _aligned([(name, duration(value), percent_exact(value / max(step, 1))) for name, value in parts])
-    lines += ["", *_aligned(_how_good(span)), ""]
+    lines += aligned([(name, duration(value), percent_exact(value / max(step, 1))) for name, value in parts])
+    lines += ["", *aligned(_how_good(span)), ""]
     if not span.changes:
         return "\n".join([*lines, "No change that can be replayed makes the step shorter."])
     rows: list[tuple[str, ...]] = [("Change", "est. gain", "low", "high", "after those above", "rests on")]
@@ -65,7 +66,7 @@ def what_if_text(span: SpanWhatIf) -> str:
         )
         for gain in span.changes
     ]
-    lines += _aligned(rows)
+    lines += aligned(rows)
     if any(gain.gain_ns is None for gain in span.changes):
         lines += ["", f"{percent_exact(span.unexplained)} of the step is unexplained: too much for a gain."]
     return "\n".join(lines)
@@ -86,13 +87,3 @@ def _how_good(span: SpanWhatIf) -> list[tuple[str, ...]]:
 
 def _or_unknown(value: int | None) -> str:
     return UNKNOWN if value is None else duration(value)
-
-
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-        ).rstrip()
-        for row in rows
-    ]

@@ -80,6 +80,17 @@ EVERY = tuple(sorted(str(path.relative_to(_FOLDER)) for path in _FOLDER.glob("tr
 on_every_real_trace = pytest.mark.parametrize("path", cases(EVERY))
 
 
+#: Memory snapshots that others recorded, as `real_path` takes them.
+SNAPSHOTS = tuple(sorted(str(path.relative_to(_FOLDER)) for path in _FOLDER.glob("snapshots/*.pickle")))
+#: A test with a parameter `path` runs on each of them.
+on_real_snapshots = pytest.mark.parametrize("path", cases(SNAPSHOTS, "snapshots"))
+
+
+def world(name: str) -> str:
+    """A trace of other people's jobs, as `real_path` takes it."""
+    return f"traces_world/{name}.json.gz"
+
+
 def needs(path: str) -> pytest.MarkDecorator:
     """A test that is skipped where this file is missing."""
     return pytest.mark.skipif(not is_there(path), reason=WAITS + path)

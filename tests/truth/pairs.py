@@ -14,7 +14,7 @@ from tb_steptime.insights import judge
 from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.set_aside.ranges import judged_ns
 from tb_steptime.trace.model import Trace
-from tests.drawn.real_traces import read_real, real_path
+from tests.drawn.real_traces import read_real, real_path, world
 
 MS = 1e6
 
@@ -36,13 +36,13 @@ PAIRS = (
         "no_workers",
     ),
     Pair(
-        ("traces_world/a100_vit_bf16_grad_mode.json.gz",),
-        ("traces_world/a100_vit_bf16_no_grad.json.gz",),
+        (world("a100_vit_bf16_grad_mode"),),
+        (world("a100_vit_bf16_no_grad"),),
         "compiled_waits",
     ),
     Pair(
-        ("traces_world/rtx5080_train_eager.json.gz",),
-        ("traces_world/rtx5080_train_graphed_callables.json.gz",),
+        (world("rtx5080_train_eager"),),
+        (world("rtx5080_train_graphed_callables"),),
         "launch_graphs",
     ),
 )

@@ -26,6 +26,7 @@ from tb_steptime.terminal.export.tables import TABLES
 from tb_steptime.terminal.kernel_report import KernelReport
 from tb_steptime.terminal.operator_report import OperatorReport
 from tb_steptime.terminal.ranks.contract import JobsReport, Report
+from tb_steptime.terminal.snapshot_report import SnapshotReport
 from tb_steptime.terminal.whatif_report import WhatIfReport
 from tools.docs.markdown import code, paragraphs, plain, table
 
@@ -71,6 +72,10 @@ def explain_schema() -> str:
 
 def whatif_schema() -> str:
     return _schema(WhatIfReport)
+
+
+def snapshot_schema() -> str:
+    return _schema(SnapshotReport)
 
 
 def ranks_schema() -> str:

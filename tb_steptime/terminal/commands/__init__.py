@@ -13,6 +13,7 @@ from tb_steptime.terminal.commands import (
     ranks,
     report,
     slice_trace,
+    snapshot,
     summarize,
     whatif,
 )
@@ -25,6 +26,7 @@ COMMANDS: tuple[Command, ...] = (
     ranks.COMMAND,
     explain.COMMAND,
     whatif.COMMAND,
+    snapshot.COMMAND,
     compare.COMMAND,
     index.COMMAND,
     report.COMMAND,

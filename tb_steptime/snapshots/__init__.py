@@ -1,0 +1,16 @@
+"""Snapshots of the memory of GPUs, as `torch.cuda.memory._dump_snapshot` writes them, without unpickling anything.
+
+plain      a pickle that holds nothing but plain values -> these values, or one error
+model      the columns of a snapshot: trace entries, segments, blocks, stacks
+reading    a file -> its columns
+usage      columns -> bytes in use and reserved over time, and which allocations are alive when
+summary    what a snapshot says: peaks by line, free memory by what keeps it, why memory ran out
+
+Decisions and their reasons:
+
+- A pickle may run any code when it is opened. So the opcodes are walked here, and those that would import, call or
+  build anything are refused by name.
+- A snapshot of 1 GB holds millions of entries, each with a stack of fifty frames, as references to a few thousand. A
+  run of references is looked up as bytes, so a stack is taken apart once however often it occurs. Each entry becomes a
+  row of columns as soon as it is complete.
+"""

@@ -1,0 +1,280 @@
+"""A pickle that holds nothing but plain values: dicts, lists, tuples, texts, bytes, numbers, booleans and None.
+
+Protocols 2 to 5, as Python and PyTorch's C++ write them. Everything that would import, call or build something is
+refused, and so is what no snapshot has: lists and dicts that lie deeper than `DEEPEST`, a reference to containers of
+more than `SHARED_HEIGHT` levels, numbers of more than `LONGEST_NUMBER` bytes.
+"""
+
+from __future__ import annotations
+
+import mmap
+import pickletools
+import re
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from tb_steptime.errors import TraceError
+
+DEEPEST = 64
+#: A list of dicts of values, such as a stack of frames, may be referred to several times.
+SHARED_HEIGHT = 2
+LONGEST_NUMBER = 64
+
+#: What a snapshot is read from.
+Pickled = bytes | mmap.mmap
+#: What becomes of a dict that is complete: itself, or what stands for it from then on.
+Take = Callable[["Record"], Any]
+
+#: A list that holds references alone, from its beginning to its end.
+_RUN = re.compile(rb"\](?P<memo>\x94|q.|r.{4})?\((?P<run>(?:h.|j.{4})+)e", re.DOTALL)
+_REFERENCE = re.compile(rb"h(.)|j(.{4})", re.DOTALL)
+_OPCODES = {ord(each.code): each.name for each in pickletools.opcodes}
+
+_HINT = "Only snapshots that torch.cuda.memory._dump_snapshot wrote can be read."
+_WHOLE = "Copy or write it again."
+
+
+class Record(dict[Any, Any]):
+    """A dict of the pickle. slot: its number in the memo; -1 where it has none."""
+
+    __slots__ = ("slot",)
+
+    def __init__(self) -> None:
+        self.slot = -1
+
+
+class References(tuple[Any, ...]):
+    """A list of references, the same object wherever the pickle spells it alike. number: for whoever takes it; source:
+    the list that it was, if it was spelled in another way first."""
+
+    number: int = -1
+    source: list[Any] | None = None
+
+
+def read_plain(data: Pickled, path: object, take: Take = lambda record: record) -> Any:
+    """The value of a pickle.
+
+    take: given each dict when it is complete, innermost first, in the order of the file. Raises TraceError where the
+    pickle is damaged, is cut off, or holds anything but plain values.
+    """
+    try:
+        return _Walk(data, path, take).value()
+    except (IndexError, struct.error):
+        raise TraceError("The file ends in the middle, or is damaged", path, _WHOLE) from None
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
+        raise TraceError(f"The file is damaged ({type(error).__name__})", path, _WHOLE) from None
+
+
+_CONTAINERS = (list, dict, tuple)
+
+
+def _height(value: Any, most: int) -> int:
+    """How deep containers lie in it, itself counted; `most` + 1 where that is more."""
+    if not isinstance(value, _CONTAINERS) or most < 0:
+        return 0 if not isinstance(value, _CONTAINERS) else 1
+    within = value.values() if isinstance(value, dict) else value
+    return 1 + max((_height(each, most - 1) for each in within), default=0)
+
+
+class _Walk:
+    def __init__(self, data: Pickled, path: object, take: Take) -> None:
+        self._data, self._path, self._take = data, path, take
+        self._memo: list[Any] = []
+        self._runs: dict[bytes, References] = {}
+
+    def value(self) -> Any:
+        """Walk the opcodes, the frequent ones first."""
+        data, memo, stack, marks = self._data, self._memo, list[Any](), list[list[Any]]()
+        position, run_of = 0, _RUN.match
+        u16, i32, u32, f64 = (struct.Struct(each).unpack_from for each in ("<H", "<i", "<I", ">d"))
+        while True:
+            code = data[position]
+            position += 1
+            if code == 0x68:  # BINGET
+                stack.append(self._shared(data[position], marks))
+                position += 1
+            elif code == 0x6A:  # LONG_BINGET
+                stack.append(self._shared(u32(data, position)[0], marks))
+                position += 4
+            elif code == 0x7D:  # EMPTY_DICT
+                stack.append(Record())
+            elif code == 0x94:  # MEMOIZE
+                self._remember(len(memo), stack[-1])
+            elif code == 0x28:  # MARK
+                if len(marks) >= DEEPEST:
+                    raise TraceError(f"It nests deeper than {DEEPEST} levels", self._path, _HINT)
+                marks.append(stack)
+                stack = []
+            elif code == 0x4B:  # BININT1
+                stack.append(data[position])
+                position += 1
+            elif code == 0x8A:  # LONG1
+                stack.append(self._number(position + 1, data[position]))
+                position += 1 + data[position]
+            elif code == 0x4A:  # BININT
+                stack.append(i32(data, position)[0])
+                position += 4
+            elif code == 0x75:  # SETITEMS
+                items, stack = stack, marks.pop()
+                self._set(stack, items)
+            elif code == 0x5D:  # EMPTY_LIST
+                if run := run_of(data, position - 1):
+                    stack.append(self._references(run["run"], marks))
+                    if run["memo"]:
+                        self._remember(self._place(run["memo"]), stack[-1])
+                    position = run.end()
+                else:
+                    stack.append([])
+            elif code == 0x65:  # APPENDS
+                items, stack = stack, marks.pop()
+                self._list(stack).extend(items)
+            elif code == 0x4D:  # BININT2
+                stack.append(u16(data, position)[0])
+                position += 2
+            elif code == 0x8C:  # SHORT_BINUNICODE
+                position = self._text(stack, position + 1, data[position])
+            elif code == 0x58:  # BINUNICODE
+                position = self._text(stack, position + 4, u32(data, position)[0])
+            elif code == 0x61:  # APPEND
+                item, target = stack.pop(), self._list(stack)
+                if type(item) is References and item.source is target:
+                    raise TypeError
+                target.append(item)
+            elif code == 0x73:  # SETITEM
+                items = stack[-2:]
+                del stack[-2:]
+                self._set(stack, items)
+            elif code == 0x71:  # BINPUT
+                self._remember(data[position], stack[-1])
+                position += 1
+            elif code == 0x72:  # LONG_BINPUT
+                self._remember(u32(data, position)[0], stack[-1])
+                position += 4
+            elif code in _CONSTANTS:
+                stack.append(_CONSTANTS[code])
+            elif 0x85 <= code <= 0x87:  # TUPLE1 to TUPLE3
+                count = code - 0x84
+                if len(stack) < count:
+                    raise IndexError
+                stack[-count:] = [tuple(stack[-count:])]
+            elif code == 0x74:  # TUPLE
+                items, stack = stack, marks.pop()
+                stack.append(tuple(items))
+            elif code == 0x47:  # BINFLOAT
+                stack.append(f64(data, position)[0])
+                position += 8
+            elif code == 0x95:  # FRAME, which only says how much to read ahead
+                position += 8
+            elif code == 0x80:  # PROTO
+                if data[position] > 5:
+                    raise TraceError(f"It is a pickle of protocol {data[position]}", self._path, _HINT)
+                position += 1
+            elif code == 0x43:  # SHORT_BINBYTES
+                stack.append(self._bytes(position + 1, data[position]))
+                position += 1 + data[position]
+            elif code == 0x42:  # BINBYTES
+                length = u32(data, position)[0]
+                stack.append(self._bytes(position + 4, length))
+                position += 4 + length
+            elif code == 0x8E:  # BINBYTES8
+                length = self._length8(position)
+                stack.append(self._bytes(position + 8, length))
+                position += 8 + length
+            elif code == 0x8D:  # BINUNICODE8
+                position = self._text(stack, position + 8, self._length8(position))
+            elif code == 0x8B:  # LONG4
+                length = u32(data, position)[0]
+                stack.append(self._number(position + 4, length))
+                position += 4 + length
+            elif code == 0x2E:  # STOP
+                if marks or len(stack) != 1:
+                    raise ValueError
+                return stack[0]
+            else:
+                raise self._refused(code)
+
+    def _shared(self, number: int, marks: list[list[Any]]) -> Any:
+        """What the memo holds: no more than a list of dicts of values, so that nothing can be walked without end. From
+        then on a list of values comes as the same object."""
+        value = self._memo[number]
+        if type(value) is References or not isinstance(value, _CONTAINERS):
+            return value
+        height = _height(value, SHARED_HEIGHT)
+        if height > SHARED_HEIGHT or any(level and level[-1] is value for level in marks):
+            raise TraceError("It refers to a list or dict that holds others", self._path, _HINT)
+        if type(value) is list and height == 1:
+            source, value = value, References(value)
+            value.source = source
+            self._memo[number] = value
+        return value
+
+    def _remember(self, number: int, value: Any) -> None:
+        memo = self._memo
+        if number == len(memo):
+            memo.append(value)
+        elif number < len(memo):
+            memo[number] = value
+        else:
+            raise IndexError
+        if type(value) is Record:
+            value.slot = number
+
+    def _place(self, memo: bytes) -> int:
+        """The number that an opcode of the memo says, with its argument."""
+        return int.from_bytes(memo[1:], "little") if len(memo) > 1 else len(self._memo)
+
+    def _references(self, run: bytes, marks: list[list[Any]]) -> References:
+        found = self._runs.get(run)
+        if found is None:
+            numbers = (int.from_bytes(each[1] or each[2], "little") for each in _REFERENCE.finditer(run))
+            found = self._runs[run] = References(self._shared(number, marks) for number in numbers)
+        return found
+
+    def _set(self, stack: list[Any], items: list[Any]) -> None:
+        record = stack[-1]
+        if type(record) is not Record or len(items) % 2:
+            raise TypeError
+        record.update(zip(items[::2], items[1::2], strict=True))
+        taken = self._take(record)
+        if taken is not record:
+            stack[-1] = taken
+            if record.slot >= 0:
+                self._memo[record.slot] = taken
+
+    @staticmethod
+    def _list(stack: list[Any]) -> list[Any]:
+        if type(stack[-1]) is not list:
+            raise TypeError
+        found: list[Any] = stack[-1]
+        return found
+
+    def _bytes(self, start: int, length: int) -> bytes:
+        if start + length > len(self._data):
+            raise IndexError
+        return self._data[start : start + length]
+
+    def _length8(self, start: int) -> int:
+        return int.from_bytes(self._bytes(start, 8), "little")
+
+    def _text(self, stack: list[Any], start: int, length: int) -> int:
+        """Where the opcode ends."""
+        stack.append(self._bytes(start, length).decode("utf-8", "replace"))
+        return start + length
+
+    def _number(self, start: int, length: int) -> int:
+        if length > LONGEST_NUMBER:
+            raise TraceError(f"It has a number of {length:,} bytes", self._path, _HINT)
+        return int.from_bytes(self._bytes(start, length), "little", signed=True)
+
+    def _refused(self, code: int) -> TraceError:
+        name = _OPCODES.get(code)
+        if name is None:
+            return TraceError("The file is no pickle, or is damaged", self._path, _HINT)
+        return TraceError(
+            f"It is a pickle that does more than hold values ({name}), and was not opened", self._path, _HINT
+        )
+
+
+#: Opcodes that stand for one value. An empty tuple is that.
+_CONSTANTS: dict[int, Any] = {0x4E: None, 0x88: True, 0x89: False, 0x29: ()}

@@ -1,0 +1,276 @@
+"""A snapshot file -> its columns. Each entry, segment and block becomes a row as soon as it is complete."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tb_steptime.errors import TraceError
+from tb_steptime.files.paths import AnyPath, any_path
+from tb_steptime.snapshots.model import (
+    Action,
+    Annotation,
+    Blocks,
+    Entries,
+    Frame,
+    Segments,
+    Snapshot,
+    State,
+)
+from tb_steptime.snapshots.plain import Pickled, Record, References, read_plain
+
+_NO_SNAPSHOT = "The file is a pickle, but no memory snapshot"
+_HINT = "Only snapshots that torch.cuda.memory._dump_snapshot wrote can be read."
+_ACTIONS = {each.name.lower(): each for each in Action if each is not Action.OTHER}
+#: The last one is what the documentation calls the second.
+_STATES = {
+    "active_allocated": State.ACTIVE,
+    "active_pending_free": State.PENDING,
+    "inactive": State.FREE,
+    "active_awaiting_free": State.PENDING,
+}
+_MOST, _HIGHEST = (1 << 63) - 1, (1 << 64) - 1
+
+
+class _Row:
+    """What stands for a dict that became a row: how many there are in a list says which rows these are."""
+
+
+_ENTRY, _SEGMENT = _Row(), _Row()
+
+
+class _Block(int):
+    """The row of a block. Those of a segment are complete before the segment is."""
+
+
+def read_snapshot(path: str | AnyPath) -> Snapshot:
+    """The columns of a snapshot. Raises TraceError where the file cannot be read, or is none."""
+    path = any_path(path)
+    with _opened(path) as data:
+        taken = _Taken()
+        top = read_plain(data, path, taken.take)
+        if type(top) is not Record or not {"segments", "device_traces"} <= top.keys():
+            raise TraceError(_NO_SNAPSHOT, path, _HINT)
+        return taken.snapshot(top, path, len(data))
+
+
+@contextlib.contextmanager
+def _opened(path: AnyPath) -> Iterator[Pickled]:
+    """Mapped where the file is on this machine, so that what was read leaves the memory."""
+    try:
+        if not isinstance(path, Path) or not path.stat().st_size:
+            yield path.read_bytes()
+            return
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+            yield mapped
+    except OSError as error:
+        raise TraceError(f"The file cannot be read ({error.strerror or error})", path, "Check the path.") from None
+
+
+class _Taken:
+    """Rows in the order of the file."""
+
+    def __init__(self) -> None:
+        self.frames: dict[Frame, int] = {}
+        self.stacks: dict[tuple[int, ...], int] = {}
+        self.lost: Counter[str] = Counter()
+        self.entries = _columns(action="B", address="Q", size="q", stream="q", time_us="q", stack="i")
+        self.blocks = _columns(address="Q", size="q", requested="q", state="B", stack="i", placed="B")
+        self.segments = _columns(
+            device="q", address="Q", size="q", stream="q", large="B", expandable="B", stack="i", blocks="q"
+        )
+
+    def take(self, record: Record) -> Any:
+        if "action" in record:
+            return self._entry(record)
+        if "filename" in record:
+            return self._frame(record)
+        if "state" in record and "size" in record:
+            return self._block(record)
+        if "blocks" in record and "total_size" in record:
+            return self._segment(record)
+        return record
+
+    def _entry(self, record: Record) -> _Row:
+        """There are millions of these."""
+        get, action, address, size, stream, time_us, stack = record.get, *self.entries.values()
+        where = get("addr")
+        frames = get("frames", ())
+        action.append(_ACTIONS.get(record["action"], Action.OTHER))
+        address.append(self._address(get("device_free", 0) if where is None else where))
+        size.append(self._number(get("size", 0)))
+        stream.append(self._number(get("stream", 0)))
+        time_us.append(self._number(get("time_us", -1)))
+        stack.append(frames.number if type(frames) is References and frames.number >= 0 else self._stack(frames))
+        return _ENTRY
+
+    @staticmethod
+    def _add(columns: dict[str, array[int]], *values: int) -> None:
+        for column, value in zip(columns.values(), values, strict=True):
+            column.append(value)
+
+    def _frame(self, record: Record) -> int:
+        line = record.get("line", 0)
+        frame = Frame(str(record["filename"]), line if isinstance(line, int) else 0, str(record.get("name", "")))
+        return self.frames.setdefault(frame, len(self.frames))
+
+    def _stack(self, frames: Any) -> int:
+        """Frames come as numbers; the same references are the same stack, whose number is known then."""
+        if type(frames) is References and frames.number >= 0:
+            return frames.number
+        if not isinstance(frames, (list, tuple)) or not all(type(each) is int for each in frames):
+            self.lost["stacks"] += 1
+            return -1
+        if not frames:
+            return -1
+        stack = self.stacks.setdefault(tuple(frames), len(self.stacks))
+        if type(frames) is References:
+            frames.number = stack
+        return stack
+
+    def _block(self, record: Record) -> _Block:
+        """Those of 2022 and 2023 have a history, of which the first entry is the latest allocation."""
+        history = record.get("history")
+        latest = history[0] if isinstance(history, list) and history and isinstance(history[0], dict) else {}
+        size = self._number(record["size"])
+        self._add(
+            self.blocks,
+            self._address(record.get("address", 0)),
+            size,
+            self._number(record.get("requested_size", latest.get("real_size", size))),
+            _STATES.get(record["state"], State.FREE),
+            self._stack(record.get("frames", latest.get("frames", ()))),
+            "address" in record,
+        )
+        return _Block(len(self.blocks["size"]) - 1)
+
+    def _segment(self, record: Record) -> _Row:
+        blocks = record["blocks"]
+        count = len(blocks) if isinstance(blocks, list) and all(type(each) is _Block for each in blocks) else 0
+        self._add(
+            self.segments,
+            self._number(record.get("device", 0)),
+            self._address(record.get("address", 0)),
+            self._number(record["total_size"]),
+            self._number(record.get("stream", 0)),
+            record.get("segment_type") != "small",
+            record.get("is_expandable") is True,
+            self._stack(record.get("frames", ())),
+            count,
+        )
+        return _SEGMENT
+
+    def _number(self, value: Any) -> int:
+        if type(value) is int and -_MOST - 1 <= value <= _MOST:
+            return value
+        self.lost["values"] += 1
+        return 0
+
+    def _address(self, value: Any) -> int:
+        if type(value) is int and 0 <= value <= _HIGHEST:
+            return value
+        self.lost["values"] += 1
+        return 0
+
+    def snapshot(self, top: Record, path: AnyPath, size: int) -> Snapshot:
+        device = self._devices(top)
+        entries = Entries(
+            np.frombuffer(self.entries["action"], np.uint8),
+            device.astype(np.int16),
+            np.frombuffer(self.entries["address"], np.uint64),
+            np.frombuffer(self.entries["size"], np.int64),
+            np.frombuffer(self.entries["stream"], np.int64),
+            np.frombuffer(self.entries["time_us"], np.int64),
+            np.frombuffer(self.entries["stack"], np.int32),
+        )
+        self.lost["actions"] += int(np.count_nonzero(entries.action == Action.OTHER))
+        order = np.lexsort((entries.time_us, entries.device))
+        kept = order[device[order] >= 0]
+        segments, blocks = self._on_devices(len(_rows(top["segments"], _SEGMENT)))
+        settings = top.get("allocator_settings")
+        expandable = settings.get("expandable_segments") if isinstance(settings, dict) else None
+        return Snapshot(
+            path=str(path),
+            file_bytes=size,
+            entries=entries.where(kept),
+            segments=segments,
+            blocks=blocks,
+            stacks=list(self.stacks),
+            frames=list(self.frames),
+            annotations=_annotations(top.get("external_annotations")),
+            expandable=expandable if isinstance(expandable, bool) else None,
+            lost={kind: number for kind, number in self.lost.items() if number},
+        )
+
+    def _devices(self, top: Record) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Of each entry the device whose list it is in; -1 of memory of the host and of what is in no list."""
+        counts: list[tuple[int, int]] = []
+        for key, lists in top.items():
+            if key in ("device_traces", "host_traces") and isinstance(lists, (list, tuple)):
+                rows = enumerate(lists) if key == "device_traces" else ((-1, each) for each in lists)
+                counts += [(number, len(_rows(each, _ENTRY))) for number, each in rows]
+        device = np.repeat([each for each, _ in counts], [number for _, number in counts]).astype(np.int64)
+        missing = len(self.entries["action"]) - len(device)
+        if missing:
+            self.lost["entries"] += abs(missing)
+        return np.resize(np.append(device, np.full(max(missing, 0), -1)), len(self.entries["action"]))
+
+    def _on_devices(self, count: int) -> tuple[Segments, Blocks]:
+        """The first segments are those of devices; then come those of the host, if there are any."""
+        columns = {name: np.array(values[:count]) for name, values in self.segments.items()}
+        segments = Segments(
+            columns["device"].astype(np.int16),
+            columns["address"],
+            columns["size"],
+            columns["stream"],
+            columns["large"].astype(bool),
+            columns["expandable"].astype(bool),
+            columns["stack"],
+        )
+        segment = np.repeat(np.arange(count, dtype=np.int32), columns["blocks"])
+        blocks = {name: np.array(values[: len(segment)]) for name, values in self.blocks.items()}
+        placed = blocks.pop("placed").astype(bool)
+        follow = columns["address"][segment] + _before(blocks["size"], segment).astype(np.uint64)
+        blocks["address"] = np.where(placed, blocks["address"], follow)
+        return segments, Blocks(segment, **blocks)
+
+
+def _before(size: Any, segment: Any) -> Any:
+    """How far each block is from the beginning of its segment: blocks without an address follow each other."""
+    ends = np.cumsum(size)
+    starts = ends - size
+    first = np.searchsorted(segment, segment)
+    return starts - starts[first] if len(starts) else starts
+
+
+def _rows(values: Any, row: _Row) -> list[_Row]:
+    return [each for each in values if each is row] if isinstance(values, (list, tuple)) else []
+
+
+def _columns(**types: str) -> dict[str, array[int]]:
+    """Empty ones, by name. types: as `array` spells them."""
+    return {name: array(type) for name, type in types.items()}
+
+
+def _annotations(written: Any) -> list[Annotation]:
+    """Ranges from their two marks. One that lacks its beginning is left out."""
+    open_at: dict[tuple[str, int], list[int]] = {}
+    found = list[Annotation]()
+    for each in written if isinstance(written, list) else ():
+        if not isinstance(each, dict) or not isinstance(each.get("time_us"), int):
+            continue
+        name, device, time_us = str(each.get("name", "")), each.get("device", 0), each["time_us"]
+        key = name, device if isinstance(device, int) else 0
+        if each.get("stage") == "START":
+            open_at.setdefault(key, []).append(time_us)
+        elif open_at.get(key):
+            found.append(Annotation(*key, open_at[key].pop(), time_us))
+    found += [Annotation(*key, start, None) for key, starts in open_at.items() for start in starts]
+    return sorted(found, key=lambda each: each.start_us)

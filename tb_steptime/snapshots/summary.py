@@ -1,0 +1,286 @@
+"""What a snapshot says of each device: its peak by line, its free memory by what keeps it, and why memory ran out.
+
+reserved   |aaaaaa......bb|  |..............|  |cccc|      a, b, c: blocks in use
+free             kept          releasable
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import PurePosixPath
+
+import msgspec
+import numpy as np
+
+from tb_steptime.record.frames import is_of_user
+from tb_steptime.snapshots.model import Action, Frame, Snapshot, State
+from tb_steptime.snapshots.usage import Allocations, Usage, allocations, usage
+from tb_steptime.text.patterns import expression
+from tb_steptime.trace.frames import short_frame
+from tb_steptime.trace.table import Int64
+
+#: Rows of each table.
+MOST_LINES, MOST_SEGMENTS, MOST_POINTS = 20, 10, 400
+
+
+#: How C++ spells a node of the backward pass, and an op.
+_NODE, _OP = expression(r"torch::autograd::generated::(\w+)::apply"), expression(r"at::_ops::(\w+?)(?:_\w+)?::")
+
+
+class LineRow(msgspec.Struct, frozen=True):
+    """Allocations of one line of code. line: "train.py:23"; None: where they were made is not recorded."""
+
+    line: str | None
+    function: str | None
+    bytes: int
+    count: int
+
+
+class SegmentRow(msgspec.Struct, frozen=True):
+    """A segment with free memory that blocks in use keep. pieces: of free memory; kept_by: the line of the largest
+    block in use."""
+
+    address: str
+    bytes: int
+    free_bytes: int
+    pieces: int
+    largest_bytes: int
+    blocks_in_use: int
+    kept_by: str | None
+
+
+class OutOfMemory(msgspec.Struct, frozen=True):
+    """An allocation that failed.
+
+    free_bytes, pieces, largest_bytes: free memory within segments, and of what it consists; None where the allocator
+    did more after it, so that the snapshot does not show it. expandable_helps: whether the memory would have been
+    enough in one piece, and segments may not grow; None where that is not known.
+    """
+
+    time_us: int | None
+    asked_bytes: int
+    device_free_bytes: int
+    in_use_bytes: int
+    reserved_bytes: int
+    free_bytes: int | None
+    pieces: int | None
+    largest_bytes: int | None
+    expandable_helps: bool | None
+    line: str | None
+
+
+class Curve(msgspec.Struct, frozen=True):
+    """Columns of equal length: the most in use, and the most reserved, of each of equal groups of entries. time_us: of
+    the first of each group, from that of the oldest entry."""
+
+    time_us: list[int]
+    in_use_bytes: list[int]
+    reserved_bytes: list[int]
+
+
+class DeviceSnapshot(msgspec.Struct, frozen=True):
+    """One device. Bytes in use are as they were asked for; reserved ones are those of segments.
+
+    entries, first_us, last_us: what the snapshot remembers, in us since 1970; None where times are not recorded.
+    releasable_bytes: of segments without a block in use; kept_bytes: other free memory, in so many pieces;
+    rounding_bytes: what blocks in use are larger than what was asked for. In use, releasable, kept and rounding sum to
+    reserved.
+    """
+
+    device: int
+    entries: int
+    first_us: int | None
+    last_us: int | None
+    peak_in_use_bytes: int
+    peak_reserved_bytes: int
+    peak_us: int | None
+    in_use_bytes: int
+    reserved_bytes: int
+    releasable_bytes: int
+    kept_bytes: int
+    kept_pieces: int
+    kept_largest_bytes: int
+    rounding_bytes: int
+    peak_by_line: list[LineRow]
+    fragmented: list[SegmentRow]
+    out_of_memory: list[OutOfMemory]
+    curve: Curve
+
+
+class SnapshotSummary(msgspec.Struct, frozen=True):
+    """A file. lost: what could not be read, by kind."""
+
+    path: str
+    bytes: int
+    expandable_segments: bool | None
+    devices: list[DeviceSnapshot]
+    lost: dict[str, int]
+
+
+def summarize_snapshot(snapshot: Snapshot) -> SnapshotSummary:
+    lines = _Lines(snapshot)
+    devices = [_device(snapshot, device, lines) for device in snapshot.devices]
+    return SnapshotSummary(snapshot.path, snapshot.file_bytes, snapshot.expandable, devices, snapshot.lost)
+
+
+class _Lines:
+    """Where stacks are from: the innermost line that the user may have written, else the innermost of Python; of the
+    autograd engine, which has no Python, the node of the backward pass, else the innermost op."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._known: dict[int, Frame | None] = {-1: None}
+
+    def frame(self, stack: int) -> Frame | None:
+        if stack not in self._known:
+            frames = [self._snapshot.frames[each] for each in self._snapshot.stacks[stack]]
+            python = [each for each in frames if each.file.endswith(".py")]
+            own = (each for each in python if is_of_user(short_frame(each.file)))
+            self._known[stack] = next(own, next(iter(python), None)) or _of_native(frames)
+        return self._known[stack]
+
+    def line(self, stack: int) -> str | None:
+        frame = self.frame(stack)
+        return None if frame is None else line_of(frame)
+
+
+def _of_native(frames: list[Frame]) -> Frame | None:
+    for pattern, name in ((_NODE, "{}"), (_OP, "aten::{}")):
+        for frame in frames:
+            if found := pattern.search(frame.function):
+                return Frame("", 0, name.format(found[1]))
+    return frames[-1] if frames else None
+
+
+def line_of(frame: Frame) -> str:
+    """Without the path, which names users and machines. What is not of Python has its name alone.
+
+    >>> line_of(Frame("/home/me/train.py", 23, "step")), line_of(Frame("??", 0, "at::empty"))
+    ('train.py:23', 'at::empty')
+    """
+    return f"{PurePosixPath(frame.file).name}:{frame.line}" if frame.file.endswith(".py") else frame.function
+
+
+def _device(snapshot: Snapshot, device: int, lines: _Lines) -> DeviceSnapshot:
+    of = usage(snapshot, device)
+    made, free = allocations(snapshot, of, device), _free(snapshot, device)
+    times = of.entries.time_us
+    timed = bool(len(times)) and int(times[0]) >= 0
+    return DeviceSnapshot(
+        device=device,
+        entries=len(of.entries),
+        first_us=int(times[0]) if timed else None,
+        last_us=int(times[-1]) if timed else None,
+        peak_in_use_bytes=int(of.in_use.max()),
+        peak_reserved_bytes=int(of.reserved.max()),
+        peak_us=int(of.time_us[of.peak]) if timed else None,
+        in_use_bytes=int(of.in_use[-1]),
+        reserved_bytes=int(of.reserved[-1]),
+        releasable_bytes=free.releasable,
+        kept_bytes=int(free.kept.sum()),
+        kept_pieces=len(free.kept),
+        kept_largest_bytes=int(free.kept.max(initial=0)),
+        rounding_bytes=free.rounding,
+        peak_by_line=_by_line(made, of.peak, lines),
+        fragmented=_fragmented(snapshot, device, lines),
+        out_of_memory=_out_of_memory(snapshot, of, free, lines),
+        curve=_curve(of),
+    )
+
+
+class _Free(msgspec.Struct, frozen=True):
+    """releasable: bytes of segments without a block in use; kept: of each other free block; rounding: as in
+    `DeviceSnapshot`."""
+
+    releasable: int
+    kept: Int64
+    rounding: int
+
+
+def _free(snapshot: Snapshot, device: int) -> _Free:
+    blocks, segments = snapshot.blocks, snapshot.segments
+    here = segments.device == device
+    if not len(blocks):
+        return _Free(int(segments.size[here].sum()), np.empty(0, np.int64), 0)
+    used = blocks.state != State.FREE
+    in_use = np.bincount(blocks.segment[used], minlength=len(segments)) > 0
+    mine = here[blocks.segment]
+    kept = blocks.size[mine & ~used & in_use[blocks.segment]]
+    rounding = int((blocks.size - blocks.requested)[mine & used].sum())
+    return _Free(int(segments.size[here & ~in_use].sum()), kept, rounding)
+
+
+def _by_line(made: Allocations, after: int, lines: _Lines) -> list[LineRow]:
+    alive = np.flatnonzero(made.alive_after(after))
+    sums: dict[tuple[str, str] | None, list[int]] = defaultdict(lambda: [0, 0])
+    for stack in np.unique(made.stack[alive]).tolist():
+        mine = alive[made.stack[alive] == stack]
+        frame = lines.frame(stack)
+        row = sums[None if frame is None else (line_of(frame), frame.function)]
+        row[0] += int(made.size[mine].sum())
+        row[1] += len(mine)
+    rows = [LineRow(*(key or (None, None)), *total) for key, total in sums.items()]
+    return sorted(rows, key=lambda row: -row.bytes)[:MOST_LINES]
+
+
+def _fragmented(snapshot: Snapshot, device: int, lines: _Lines) -> list[SegmentRow]:
+    """Those with most free memory that blocks in use keep."""
+    blocks, segments = snapshot.blocks, snapshot.segments
+    used = blocks.state != State.FREE
+    count = np.bincount(blocks.segment[used], minlength=len(segments))
+    free = np.bincount(blocks.segment[~used], blocks.size[~used], minlength=len(segments)).astype(np.int64)
+    candidates = np.flatnonzero((segments.device == device) & (count > 0) & (free > 0))
+    rows = []
+    for segment in candidates[np.argsort(-free[candidates], kind="stable")][:MOST_SEGMENTS].tolist():
+        inside = np.flatnonzero(blocks.segment == segment)
+        pieces, taken = inside[~used[inside]], inside[used[inside]]
+        largest = int(taken[blocks.size[taken].argmax()])
+        rows.append(
+            SegmentRow(
+                address=f"{int(segments.address[segment]):x}",
+                bytes=int(segments.size[segment]),
+                free_bytes=int(free[segment]),
+                pieces=len(pieces),
+                largest_bytes=int(blocks.size[pieces].max()),
+                blocks_in_use=len(taken),
+                kept_by=lines.line(int(blocks.stack[largest])),
+            )
+        )
+    return rows
+
+
+def _out_of_memory(snapshot: Snapshot, of: Usage, free: _Free, lines: _Lines) -> list[OutOfMemory]:
+    entries = of.entries
+    changes = np.flatnonzero(entries.action < Action.SNAPSHOT)
+    found = []
+    for row in np.flatnonzero(entries.action == Action.OOM).tolist():
+        shown = not len(changes) or int(changes[-1]) < row
+        asked, device_free, time = int(entries.size[row]), int(entries.address[row]), int(entries.time_us[row])
+        free_bytes = free.releasable + int(free.kept.sum())
+        fits = asked <= free_bytes + device_free
+        found.append(
+            OutOfMemory(
+                time_us=time if time >= 0 else None,
+                asked_bytes=asked,
+                device_free_bytes=device_free,
+                in_use_bytes=int(of.in_use[row + 1]),
+                reserved_bytes=int(of.reserved[row + 1]),
+                free_bytes=free_bytes if shown else None,
+                pieces=len(free.kept) if shown else None,
+                largest_bytes=int(free.kept.max(initial=0)) if shown else None,
+                expandable_helps=fits and not snapshot.expandable
+                if shown and snapshot.expandable is not None
+                else None,
+                line=lines.line(int(entries.stack[row])),
+            )
+        )
+    return found
+
+
+def _curve(of: Usage) -> Curve:
+    edges = np.unique(np.linspace(0, len(of.in_use), MOST_POINTS + 1).astype(np.int64))[:-1]
+    return Curve(
+        time_us=(of.time_us[edges] - of.time_us[0]).tolist(),
+        in_use_bytes=np.maximum.reduceat(of.in_use, edges).tolist(),
+        reserved_bytes=np.maximum.reduceat(of.reserved, edges).tolist(),
+    )

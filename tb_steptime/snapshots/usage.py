@@ -1,0 +1,119 @@
+"""Bytes in use and reserved over time, and which allocations are alive when.
+
+The blocks and segments of the snapshot say how much there is at its end; the entries, walked backwards, how much there
+was before. So the figures are right from the oldest entry on, whatever happened before it.
+
+entry       alloc 4    alloc 2    free 4    [snapshot: 2 in use]
+in use   0          4          6         2
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.snapshots.model import Action, Entries, Snapshot, State
+from tb_steptime.trace.table import Bool, Int32, Int64, is_in
+
+#: By how many times its size an entry changes what is in use, and what is reserved.
+_IN_USE = {Action.ALLOC: 1, Action.FREE_COMPLETED: -1}
+_RESERVED = {Action.SEGMENT_ALLOC: 1, Action.SEGMENT_MAP: 1, Action.SEGMENT_FREE: -1, Action.SEGMENT_UNMAP: -1}
+
+
+@dataclass(frozen=True, eq=False)
+class Usage:
+    """Of one device, before its first entry and after each one. Bytes in use are as they were asked for; blocks of
+    which other streams may still make use are in use.
+
+    time_us    int64, of each entry; the first one twice
+    in_use     int64, bytes
+    reserved   int64, bytes of segments
+    """
+
+    entries: Entries
+    time_us: Int64
+    in_use: Int64
+    reserved: Int64
+
+    @property
+    def peak(self) -> int:
+        """The number of entries after which most is in use."""
+        return int(self.in_use.argmax())
+
+
+def usage(snapshot: Snapshot, device: int) -> Usage:
+    """What a device holds over time."""
+    entries = snapshot.entries.where(snapshot.entries.device == device)
+    segments = snapshot.segments.device == device
+    blocks = snapshot.blocks
+    active = segments[blocks.segment] & (blocks.state != State.FREE) if len(blocks) else np.zeros(0, bool)
+    in_use = _backwards(entries, _IN_USE, int(blocks.requested[active].sum()))
+    reserved = _backwards(entries, _RESERVED, int(snapshot.segments.size[segments].sum()))
+    time_us = np.append(entries.time_us[:1], entries.time_us) if len(entries) else np.array([-1], np.int64)
+    return Usage(entries, time_us, in_use, reserved)
+
+
+def _backwards(entries: Entries, signs: dict[Action, int], at_end: int) -> Int64:
+    """at_end: after the last entry."""
+    sign = np.zeros(len(Action), np.int64)
+    for action, by in signs.items():
+        sign[action] = by
+    change = sign[entries.action] * entries.size
+    after: Int64 = at_end - (change.sum() - np.append(0, np.cumsum(change)))
+    return after
+
+
+@dataclass(frozen=True, eq=False)
+class Allocations:
+    """Allocations of one device, as far as entries and blocks tell. Entries are numbered from 0 on its device.
+
+    begin   int64, number of the entry that made it; -1: before the oldest entry
+    end     int64, number of the entry that ended it; the number of entries where it is alive at the end
+    size    int64, bytes as they were asked for
+    stack   int32, where it was made, as a place in `Snapshot.stacks`; -1 where that is not recorded
+    """
+
+    begin: Int64
+    end: Int64
+    size: Int64
+    stack: Int32
+
+    def alive_after(self, entries: int) -> Bool:
+        """Which exist after so many entries."""
+        alive: Bool = (self.begin < entries) & (self.end >= entries)
+        return alive
+
+
+def allocations(snapshot: Snapshot, of: Usage, device: int) -> Allocations:
+    """Pairs of an allocation and the end of its block, which has the same address; those that lack one of the two began
+    before the oldest entry, or are alive at the end. One whose end is missing lasts until its address is used again."""
+    entries = of.entries
+    rows = np.flatnonzero(is_in(entries.action, (Action.ALLOC, Action.FREE_COMPLETED)))
+    rows = rows[np.lexsort((rows, entries.address[rows]))]
+    made = entries.action[rows] == Action.ALLOC
+    same = np.append(entries.address[rows][1:] == entries.address[rows][:-1], False) if len(rows) else made
+    ended, last = made & same, made & ~same
+    follows = np.append(False, ended[:-1]) if len(rows) else made
+    unmade = ~made & ~follows
+    begin = np.concatenate((rows[ended], rows[last], np.full(int(unmade.sum()), -1)))
+    end = np.concatenate((rows[np.flatnonzero(ended) + 1], np.full(int(last.sum()), len(entries)), rows[unmade]))
+    size = entries.size[np.concatenate((rows[ended], rows[last], rows[unmade]))]
+    stack = np.concatenate((entries.stack[rows[ended]], entries.stack[rows[last]], np.full(int(unmade.sum()), -1)))
+    older = _made_before(snapshot, device, entries.address[rows[last]])
+    blocks = snapshot.blocks
+    return Allocations(
+        np.concatenate((begin, np.full(len(older), -1))).astype(np.int64),
+        np.concatenate((end, np.full(len(older), len(entries)))).astype(np.int64),
+        np.concatenate((size, blocks.requested[older])),
+        np.concatenate((stack, blocks.stack[older])).astype(np.int32),
+    )
+
+
+def _made_before(snapshot: Snapshot, device: int, made: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> Int64:
+    """Rows of blocks in use that no entry made."""
+    blocks = snapshot.blocks
+    if not len(blocks):
+        return np.empty(0, np.int64)
+    active = (snapshot.segments.device[blocks.segment] == device) & (blocks.state != State.FREE)
+    return np.flatnonzero(active & ~np.isin(blocks.address, made))

@@ -1,0 +1,71 @@
+"""`tb-steptime snapshot PATH…`: what memory snapshots of PyTorch say, as text or JSON."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tb_steptime.files.paths import AnyPath, any_path
+from tb_steptime.terminal.commands.base import Command, add_format, exit_code
+
+if TYPE_CHECKING:
+    from tb_steptime.ingest.states import Problem
+    from tb_steptime.snapshots.summary import SnapshotSummary
+
+#: How torch, its tutorials and torchtitan name such files.
+_ENDINGS = (".pickle", ".pkl")
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths", nargs="+", metavar="PATH", type=any_path, help="a snapshot, or a folder: all snapshots in it"
+    )
+    add_format(parser, "table", "json")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from tb_steptime.tables.notes import error_report
+    from tb_steptime.terminal.output import print_json, print_texts
+    from tb_steptime.terminal.snapshot_report import SnapshotReport, snapshot_text
+
+    problems: list[Problem] = []
+    found = _read(options.paths, problems)
+    if options.format == "json":
+        snapshots = list(found)  # first: reading them finds the problems
+        print_json(SnapshotReport(snapshots, [error_report(problem) for problem in problems]))
+    else:
+        print_texts(map(snapshot_text, found))
+    return exit_code(problems)
+
+
+def _read(paths: list[AnyPath], problems: list[Problem]) -> Iterator[SnapshotSummary]:
+    """Each that was named, and of a folder those of its pickles that are snapshots."""
+    from tb_steptime.errors import TraceError
+    from tb_steptime.ingest.states import Problem
+    from tb_steptime.snapshots.reading import read_snapshot
+    from tb_steptime.snapshots.summary import summarize_snapshot
+
+    for named in paths:
+        files: list[AnyPath] = [named]
+        if isinstance(named, Path) and named.is_dir():
+            files = list[AnyPath](
+                sorted(each for each in named.rglob("*") if each.name.endswith(_ENDINGS) and each.is_file())
+            )
+        for file in files:
+            try:
+                yield summarize_snapshot(read_snapshot(file))
+            except TraceError as error:
+                if file is named:
+                    problems.append(Problem(error.problem, str(file), error.hint))
+
+
+COMMAND = Command(
+    "snapshot",
+    "print what fills the memory of a GPU, of snapshots",
+    "Print what fills the memory of each GPU, of snapshots that torch.cuda.memory._dump_snapshot wrote: the peak by "
+    "line of code, free memory and what keeps it, and why memory ran out. A snapshot is read without being unpickled.",
+    _add_arguments,
+    _run,
+)

@@ -1,0 +1,58 @@
+"""`tb-steptime snapshot`: text and JSON of snapshots, those of a folder, and one error for anything else."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+from tb_steptime import cli
+from tests.drawn.snapshots import Allocator
+
+
+def snapshot(capsys, *arguments):
+    code = cli.main(["snapshot", *map(str, arguments)])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def written(folder, name="rank0_step_7.pickle"):
+    made = Allocator(segment=4096)
+    blocks = [made.alloc(1024, "/home/user/train.py", line) for line in (3, 3, 4, 4)]
+    made.free(blocks[0])
+    made.free(blocks[2])
+    made.out_of_memory(2048, 0, "/home/user/train.py", 8)
+    path = folder / name
+    path.write_bytes(pickle.dumps(made.state()))
+    return path
+
+
+def test_a_table_says_why_memory_ran_out_and_names_lines(tmp_path, capsys):
+    code, out, err = snapshot(capsys, written(tmp_path))
+    assert (code, err) == (0, "")
+    lines = out.replace("\u00a0", " ").splitlines()
+    assert lines[3].startswith(
+        "Out of memory: 2 kB asked at train.py:8, 0 B free on the GPU, 2 kB free in segments in 2"
+    )
+    assert "expandable_segments:True" in lines[3]
+    assert ["train.py:3", "step", "2", "kB", "2"] in map(str.split, lines)
+
+
+def test_json_of_a_folder_leaves_out_other_pickles(tmp_path, capsys):
+    (tmp_path / "deep").mkdir()
+    written(tmp_path / "deep")
+    (tmp_path / "other.pickle").write_bytes(pickle.dumps({"weights": [1, 2]}))
+    code, out, err = snapshot(capsys, tmp_path, "--format", "json")
+    report = json.loads(out)
+    (found,), errors = report.values()
+    (device,) = found["devices"]
+    assert (code, err, errors, found["lost"]) == (0, "", [], {})
+    assert (device["peak_in_use_bytes"], device["in_use_bytes"], device["reserved_bytes"]) == (4096, 2048, 4096)
+    assert len(device["curve"]["time_us"]) == len(device["curve"]["in_use_bytes"])
+
+
+def test_a_pickle_that_would_run_code_is_one_line(tmp_path, capsys):
+    path = tmp_path / "evil.pickle"
+    path.write_bytes(b"cos\nsystem\n(S'echo'\ntR.")
+    code, out, err = snapshot(capsys, path)
+    assert (code, out) == (1, "")
+    assert "GLOBAL" in err and "Traceback" not in err
