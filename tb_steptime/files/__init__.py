@@ -6,6 +6,7 @@
     at_once     many questions, of files in a store at the same time
     systems     fsspec and its packages, imported when the first address needs them
     problems    what went wrong in a store, as an OSError that a user can act upon
+    plain       a pickle that holds nothing but plain values -> these values, or one error
     whole_file  files that are seen as they were, or whole
     own_folder  temporary folders, and what killed processes left of theirs
 

@@ -1,6 +1,5 @@
 """Snapshots of the memory of GPUs, as `torch.cuda.memory._dump_snapshot` writes them, without unpickling anything.
 
-plain      a pickle that holds nothing but plain values -> these values, or one error
 model      the columns of a snapshot: trace entries, segments, blocks, stacks
 reading    a file -> its columns
 usage      columns -> bytes in use and reserved over time, and which allocations are alive when

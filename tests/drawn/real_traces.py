@@ -86,6 +86,10 @@ SNAPSHOTS = tuple(sorted(str(path.relative_to(_FOLDER)) for path in _FOLDER.glob
 on_real_snapshots = pytest.mark.parametrize("path", cases(SNAPSHOTS, "snapshots"))
 
 
+#: Dumps of a job whose ranks 12 and 14 had a faulty GPU, as `real_path` takes them.
+DUMPS_OF_16_RANKS = "flight_recorder/fr_gpu_error_1st_16rank"
+
+
 def world(name: str) -> str:
     """A trace of other people's jobs, as `real_path` takes it."""
     return f"traces_world/{name}.json.gz"

@@ -33,6 +33,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "kernels json": terminal.kernels_schema,
     "whatif json": terminal.whatif_schema,
     "snapshot json": terminal.snapshot_schema,
+    "hang json": terminal.hang_schema,
     "operators json": terminal.operators_schema,
     "ranks json": terminal.ranks_schema,
     "explain json": terminal.explain_schema,

@@ -23,6 +23,7 @@ from tb_steptime.terminal.agent import contract as agent
 from tb_steptime.terminal.agent.numbers import name_of
 from tb_steptime.terminal.explanation import Explanations
 from tb_steptime.terminal.export.tables import TABLES
+from tb_steptime.terminal.hang_report import HangReport
 from tb_steptime.terminal.kernel_report import KernelReport
 from tb_steptime.terminal.operator_report import OperatorReport
 from tb_steptime.terminal.ranks.contract import JobsReport, Report
@@ -76,6 +77,10 @@ def whatif_schema() -> str:
 
 def snapshot_schema() -> str:
     return _schema(SnapshotReport)
+
+
+def hang_schema() -> str:
+    return _schema(HangReport)
 
 
 def ranks_schema() -> str:

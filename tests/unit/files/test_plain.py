@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_steptime.errors import TraceError
-from tb_steptime.snapshots.plain import DEEPEST, References, read_plain
+from tb_steptime.files.plain import DEEPEST, References, read_plain
 from tests.drawn.real_traces import on_real_snapshots, real_path
 from tests.drawn.snapshots import Allocator
 

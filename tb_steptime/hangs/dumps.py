@@ -1,0 +1,118 @@
+"""Dumps of the flight recorder: one file a rank, with the calls that it remembers and counters of each group.
+
+PyTorch writes them when a collective runs into its timeout, or on request; `<prefix><rank>`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tb_steptime.errors import TraceError
+from tb_steptime.files.paths import AnyPath
+from tb_steptime.files.plain import Record, read_plain
+
+_RANK = re.compile(r"(\d+)(?:\.\w+)?$")
+_NUMBERS = re.compile(r"\d+")
+_HINT = "Name the dumps of the ranks, or the folder that holds them."
+
+
+@dataclass(frozen=True)
+class Call:
+    """A collective or exchange that a rank had begun. sequence: its number in its group, the same on all members; of
+    exchanges between two ranks it is no such number. line: where it was called; None where that is not recorded."""
+
+    group: str
+    name: str
+    sequence: int
+    is_exchange: bool
+    state: str
+    line: str | None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Of a rank in a group: the numbers of the last collective that it had begun, and of the last that it finished."""
+
+    begun: int
+    finished: int
+
+
+@dataclass(frozen=True)
+class Dump:
+    """What one rank remembers. members: by group, where the file says so; purposes: what groups are for, as the job
+    named them; calls: those that had not finished, the oldest first."""
+
+    rank: int
+    members: dict[str, tuple[int, ...]]
+    purposes: dict[str, str]
+    progress: dict[str, Progress]
+    calls: list[Call]
+
+
+def read_dump(path: AnyPath) -> Dump:
+    """The dump of one rank. Raises TraceError where the file is none, or its name does not end in a rank."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise TraceError(f"The file cannot be read ({error.strerror or error})", path, "Check the path.") from None
+    top = read_plain(data, path)
+    if type(top) is not Record or not {"entries", "pg_config"} <= top.keys():
+        raise TraceError("The file is a pickle, but no dump of the flight recorder", path, _HINT)
+    rank = _RANK.search(path.name)
+    if rank is None:
+        raise TraceError("The name of the file does not end in the number of a rank", path, _HINT)
+    entries = [each for each in _list(top["entries"]) if isinstance(each, dict)]
+    groups = {str(each.get("pg_id")): _group(each) for each in entries}
+    configured = [each for each in _dict(top["pg_config"]).values() if isinstance(each, dict)]
+    return Dump(
+        int(rank[1]),
+        {str(each.get("name")): _ranks(each.get("ranks")) for each in configured},
+        {str(each.get("name")): str(each.get("desc", "")) for each in configured},
+        dict(_progress(_dict(top.get("pg_status")), groups)),
+        [_call(each) for each in entries if each.get("state") != "completed" and not each.get("retired")],
+    )
+
+
+def _list(value: Any) -> Iterable[Any]:
+    return value if isinstance(value, (list, tuple)) else ()
+
+
+def _dict(value: Any) -> dict[Any, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _group(entry: dict[Any, Any]) -> str:
+    """A group has a name, which is a number, and what it is for."""
+    return str(next(iter(_list(entry.get("process_group"))), ""))
+
+
+def _ranks(written: Any) -> tuple[int, ...]:
+    """They are written as text: "[0, 2]"."""
+    return tuple(map(int, _NUMBERS.findall(written))) if isinstance(written, str) else ()
+
+
+def _progress(status: dict[Any, Any], groups: dict[str, str]) -> Iterator[tuple[str, Progress]]:
+    """Of groups with a call that is remembered: the counters have numbers of this rank, the calls have both."""
+    for number, counters in status.items():
+        group, counters = groups.get(str(number)), _dict(counters)
+        begun, finished = (counters.get(f"last_{name}_collective") for name in ("enqueued", "completed"))
+        if group is not None and isinstance(begun, int) and isinstance(finished, int):
+            yield group, Progress(begun, finished)
+
+
+def _call(entry: dict[Any, Any]) -> Call:
+    sequence = entry.get("collective_seq_id")
+    frames = [each for each in _list(entry.get("frames")) if isinstance(each, dict)]
+    own = next((each for each in frames if "/torch/" not in str(each.get("filename"))), None)
+    line = f"{str(own.get('filename')).rsplit('/', 1)[-1]}:{own.get('line')}" if own else None
+    return Call(
+        _group(entry),
+        str(entry.get("profiling_name", "")),
+        sequence if isinstance(sequence, int) else -1,
+        entry.get("is_p2p") is True,
+        str(entry.get("state", "")),
+        line,
+    )

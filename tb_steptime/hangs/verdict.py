@@ -1,0 +1,128 @@
+"""Which ranks hold the others up.
+
+finished      A collective that one member has finished was joined by all. So a member that has not finished it is held
+              up by its own device: the call was launched, and its GPU stopped.
+begun         Where all have finished equally many, a member that has not begun what others have begun is held up by its
+              own program; unless it waits in another group, and then for the ranks that it waits for there.
+
+Counters of groups in which two ranks exchange something are numbers of the rank alone, and are not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tb_steptime.hangs.dumps import Dump
+
+
+class Behind(msgspec.Struct, frozen=True):
+    """A rank in a group. others_finished, others_begun: the most of any other member. why: what it has not done. call:
+    the oldest that it has not finished there; line: where it was called."""
+
+    rank: int
+    group: str
+    purpose: str
+    finished: int
+    others_finished: int
+    begun: int
+    others_begun: int
+    why: str
+    call: str | None
+    line: str | None
+
+
+class Hang(msgspec.Struct, frozen=True):
+    """A job. ranks: of whom there are dumps; missing: members of groups without a dump; behind: the ranks that hold the
+    others up, each in the group that shows it best; waiting: ranks that wait, for them or for each other."""
+
+    ranks: list[int]
+    missing: list[int]
+    behind: list[Behind]
+    waiting: list[int]
+
+
+#: What a rank that is behind has not done.
+FINISH, BEGIN = "finish", "begin"
+
+
+def find_hang(dumps: Sequence[Dump]) -> Hang:
+    """What the dumps of a job show."""
+    by_rank = {each.rank: each for each in dumps}
+    shown = [*_unfinished(by_rank)] or [*_not_begun(by_rank)]
+    worst = {row.rank: row for row in sorted(shown, key=_lag)}
+    members = {rank for each in dumps for ranks in each.members.values() for rank in ranks}
+    waiting = [rank for rank, each in by_rank.items() if each.calls and rank not in worst]
+    return Hang(
+        sorted(by_rank), sorted(members - by_rank.keys()), [worst[rank] for rank in sorted(worst)], sorted(waiting)
+    )
+
+
+def _lag(row: Behind) -> int:
+    return row.others_finished - row.finished if row.why == FINISH else row.others_begun - row.begun
+
+
+def _groups(by_rank: dict[int, Dump]) -> dict[str, list[int]]:
+    """Of each group whose counters may be compared the members with a dump."""
+    exchanging = {call.group for each in by_rank.values() for call in each.calls if call.is_exchange}
+    found: dict[str, list[int]] = {}
+    for rank, each in sorted(by_rank.items()):
+        for group in each.progress:
+            if group not in exchanging:
+                found.setdefault(group, []).append(rank)
+    return {group: ranks for group, ranks in found.items() if len(ranks) > 1}
+
+
+def _unfinished(by_rank: dict[int, Dump]) -> list[Behind]:
+    found = []
+    for group, ranks in _groups(by_rank).items():
+        most = max(by_rank[rank].progress[group].finished for rank in ranks)
+        late = [rank for rank in ranks if by_rank[rank].progress[group].finished < most]
+        found += [_behind(by_rank, group, ranks, rank, FINISH) for rank in late]
+    return found
+
+
+def _not_begun(by_rank: dict[int, Dump]) -> list[Behind]:
+    """A rank with an unfinished collective of which all have begun as much waits for its device, or in another group;
+    one without any such call runs no collective at all."""
+    found = []
+    for group, ranks in _groups(by_rank).items():
+        most = max(by_rank[rank].progress[group].begun for rank in ranks)
+        late = [rank for rank in ranks if by_rank[rank].progress[group].begun < most]
+        found += [_behind(by_rank, group, ranks, rank, BEGIN) for rank in late]
+    blamed = {row.rank for row in found}
+    free = [row for row in found if not _waits_for_others(by_rank, row, blamed)]
+    return free or found
+
+
+def _waits_for_others(by_rank: dict[int, Dump], row: Behind, blamed: set[int]) -> bool:
+    """Whether the rank waits in another group, in which a rank that is blamed has begun less."""
+    own = by_rank[row.rank]
+    for call in own.calls:
+        mine = own.progress.get(call.group)
+        if mine is None or call.group == row.group or call.is_exchange:
+            continue
+        for other in own.members.get(call.group, ()):
+            theirs = by_rank[other].progress.get(call.group) if other in by_rank else None
+            if other != row.rank and other in blamed and theirs is not None and theirs.begun < mine.begun:
+                return True
+    return False
+
+
+def _behind(by_rank: dict[int, Dump], group: str, ranks: list[int], rank: int, why: str) -> Behind:
+    own = by_rank[rank]
+    others = [by_rank[other].progress[group] for other in ranks if other != rank]
+    call = next((each for each in own.calls if each.group == group), None)
+    return Behind(
+        rank=rank,
+        group=group,
+        purpose=own.purposes.get(group, ""),
+        finished=own.progress[group].finished,
+        others_finished=max(each.finished for each in others),
+        begun=own.progress[group].begun,
+        others_begun=max(each.begun for each in others),
+        why=why,
+        call=call.name if call else None,
+        line=call.line if call else None,
+    )

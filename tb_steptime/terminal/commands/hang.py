@@ -1,0 +1,70 @@
+"""`tb-steptime hang PATH…`: which ranks hold a job up, by dumps of the flight recorder, as text or JSON."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tb_steptime.files.paths import AnyPath, any_path
+from tb_steptime.terminal.commands.base import Command, add_format, exit_code
+
+if TYPE_CHECKING:
+    from tb_steptime.hangs.dumps import Dump
+    from tb_steptime.ingest.states import Problem
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths", nargs="+", metavar="PATH", type=any_path, help="the dumps of a job, or the folder that holds them"
+    )
+    add_format(parser, "table", "json")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from tb_steptime.hangs.verdict import find_hang
+    from tb_steptime.tables.notes import error_report
+    from tb_steptime.terminal.hang_report import HangReport, hang_text
+    from tb_steptime.terminal.output import print_json, print_texts
+
+    problems: list[Problem] = []
+    found = find_hang(_read(options.paths, problems))
+    if options.format == "json":
+        print_json(HangReport(found, [error_report(problem) for problem in problems]))
+    elif found.ranks:
+        print_texts([hang_text(found)])
+    return exit_code(problems)
+
+
+def _read(paths: list[AnyPath], problems: list[Problem]) -> list[Dump]:
+    """Each that was named, and of a folder those of its files that are dumps. A folder without any is a problem."""
+    from tb_steptime.errors import TraceError
+    from tb_steptime.hangs.dumps import read_dump
+    from tb_steptime.ingest.states import Problem
+
+    found: dict[int, Dump] = {}
+    for named in paths:
+        within = isinstance(named, Path) and named.is_dir()
+        files = sorted(named.iterdir()) if isinstance(named, Path) and within else [named]
+        before = len(found)
+        for file in files:
+            try:
+                dump = read_dump(file)
+                found[dump.rank] = dump
+            except TraceError as error:
+                if not within:
+                    problems.append(Problem(error.problem, str(file), error.hint))
+        if within and len(found) == before:
+            hint = "PyTorch writes them with TORCH_NCCL_DUMP_ON_TIMEOUT=1 and TORCH_FR_BUFFER_SIZE=2000."
+            problems.append(Problem("The folder holds no dump of the flight recorder", str(named), hint))
+    return list(found.values())
+
+
+COMMAND = Command(
+    "hang",
+    "print which ranks hold a job up, of dumps of NCCL's flight recorder",
+    "Print which ranks hold the others up when a job hangs, by the dumps that NCCL's flight recorder wrote: a rank "
+    "whose GPU has not finished what others have finished, or whose program has not begun what others have begun.",
+    _add_arguments,
+    _run,
+)

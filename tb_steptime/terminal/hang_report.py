@@ -1,0 +1,63 @@
+"""What `tb-steptime hang` prints of a job that hangs.
+
+The JSON is a contract with other programs: fields may be added, never renamed.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import msgspec
+
+from tb_steptime.hangs.verdict import FINISH, Behind, Hang
+from tb_steptime.tables.notes import ErrorReport
+from tb_steptime.terminal.output import aligned
+from tb_steptime.text.printer import UNKNOWN, printable
+
+
+class HangReport(msgspec.Struct, frozen=True):
+    job: Hang
+    errors: list[ErrorReport]
+
+
+def hang_text(found: Hang) -> str:
+    """A sentence, and the table that shows it, without a line end at the end."""
+    lines = [_sentence(found)]
+    if found.missing:
+        lines.append(f"There is no dump of {_ranks(found.missing)}: a process that ended writes none.")
+    if found.behind:
+        head = ("Rank", "group", "finished", "others", "begun", "others", "oldest unfinished call", "line")
+        lines += ["", *aligned([head, *map(_row, found.behind)])]
+    return "\n".join(lines)
+
+
+def _sentence(found: Hang) -> str:
+    if not found.behind:
+        return f"{_ranks(found.ranks)} have begun and finished the same: these dumps show no rank that is behind."
+    names = _ranks([row.rank for row in found.behind])
+    said = f"{names} {'holds' if len(found.behind) == 1 else 'hold'} the job up"
+    if found.behind[0].why == FINISH:
+        said += ": the GPU has not finished collectives that other members of the group have finished."
+    else:
+        said += ": the program has not begun a collective that other members of the group have begun."
+    return (
+        f"{said} {_ranks(found.waiting)} {'waits' if len(found.waiting) == 1 else 'wait'}." if found.waiting else said
+    )
+
+
+def _row(row: Behind) -> tuple[str, ...]:
+    group = f"{row.group} {row.purpose}".strip()
+    numbers = (row.finished, row.others_finished, row.begun, row.others_begun)
+    return str(row.rank), printable(group), *(f"{each:,}" for each in numbers), row.call or UNKNOWN, row.line or UNKNOWN
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    """ "Rank 3", "Ranks 0 to 11, 13 and 15"."""
+    runs = [
+        [rank for _, rank in run]
+        for _, run in itertools.groupby(enumerate(sorted(ranks)), lambda each: each[1] - each[0])
+    ]
+    parts = [str(run[0]) if len(run) == 1 else f"{run[0]} {'and' if len(run) == 2 else 'to'} {run[-1]}" for run in runs]
+    words = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return f"{'Rank' if len(ranks) == 1 else 'Ranks'} {words}"
