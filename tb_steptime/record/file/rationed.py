@@ -32,8 +32,12 @@ class RationedFile(ABC, Generic[Row]):
     """on_failure is called with the reason when it cannot be written; after that nothing is. waiting: rows for the next
     write. next_write_ns: when that is due.
 
+    rest_ns: so long at least rows wait, MIN_REST_NS unless a kind of file says otherwise.
+
     A forked child inherits the object and its open file, and abandons them: its rows would pass for its parent's.
     """
+
+    rest_ns: int | None = None
 
     def __init__(self, path: Path, on_failure: Callable[[str], None]) -> None:
         self.waiting: list[Row] = []
@@ -84,7 +88,7 @@ class RationedFile(ABC, Generic[Row]):
             self._end(error)
             return
         after = now_ns()
-        self.next_write_ns = after + max(MIN_REST_NS, REST * min(after - before, self._took_ns))
+        self.next_write_ns = after + max(self.rest_ns or MIN_REST_NS, REST * min(after - before, self._took_ns))
         self._took_ns = after - before
 
     def check(self) -> None:
