@@ -28,7 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0, 1 when anything could not be read, 2 for a wrong call, 130 when interrupted."""
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     atexit.register(gc.freeze)  # or Python looks for garbage among all of them once more before it ends: 20 ms
-    options = _parser().parse_args(arguments)
+    asked, others = _apart(sys.argv[1:] if arguments is None else arguments)
+    options = _parser().parse_args(asked)
+    options.others = others
     logging.getLogger("tb_steptime").addHandler(_NO_TRACEBACKS)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # more threads only reserve memory: no analysis multiplies
     try:
@@ -41,6 +43,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `| head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
+
+
+def _apart(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str] | None]:
+    """`compare BASE… -- CANDIDATE…`: the candidates apart, since argparse drops the dashes between the two; None
+    without any."""
+    if not arguments or arguments[0] != "compare" or "--" not in arguments:
+        return arguments, None
+    place = list(arguments).index("--")
+    return arguments[:place], arguments[place + 1 :]
 
 
 def _parser() -> argparse.ArgumentParser:

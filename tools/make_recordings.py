@@ -24,7 +24,7 @@ from torchdata.stateful_dataloader import StatefulDataLoader
 
 from benchmarks.lines import record
 from tb_steptime.record import LoaderRecorder
-from tb_steptime.record.file.format import decode_header, encode_header, rows_begin
+from tb_steptime.record.file.format import LOADER
 from tests.drawn.recorded import Stamped
 from tests.recordings import FOLDER
 
@@ -95,9 +95,9 @@ RECORDERS: dict[str, Callable[[Path, str], dict[str, Any]]] = {
 def forget_machine(path: Path) -> None:
     """The machine's name is in the file's header and begins its own name."""
     content = path.read_bytes()
-    header = decode_header(content)
+    header = LOADER.decode_header(content)
     name = path.name.replace(header["host"], "demo", 1)
-    path.write_bytes(encode_header({**header, "host": ""}) + content[rows_begin(content) :])
+    path.write_bytes(LOADER.encode_header({**header, "host": ""}) + content[LOADER.rows_begin(content) :])
     path.rename(path.with_name(name))
 
 

@@ -2525,6 +2525,7 @@ export interface OverviewResult {
   not_recorded_ns: number;
   steady_step_ns: number | null;
   excess: ExcessRow[];
+  pace: StepPace | null;
 }
 
 /**
@@ -3381,6 +3382,14 @@ export interface StepMark {
   start_ns: number;
   end_ns: number;
   left_out_ns: number;
+}
+
+/** Medians of the steps of a job, ns. recorded, plain: of how many. */
+export interface StepPace {
+  recorded_ns: number;
+  recorded: number;
+  plain_ns: number;
+  plain: number;
 }
 
 /**

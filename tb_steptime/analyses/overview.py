@@ -29,6 +29,7 @@ from tb_steptime.metrics.steps.parts import (
 from tb_steptime.text import Finding, Reason
 from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.quality.lost_launches import lost_at_end_ns
+from tb_steptime.trace.step_pace import StepPace
 from tb_steptime.trace.steps import find_steps
 
 
@@ -104,6 +105,7 @@ class OverviewResult(msgspec.Struct, frozen=True):
     not_recorded_ns: int = 0
     steady_step_ns: int | None = None
     excess: list[ExcessRow] = []
+    pace: StepPace | None = None
 
 
 def analyse(trace: Trace) -> OverviewResult:
@@ -134,6 +136,7 @@ def analyse(trace: Trace) -> OverviewResult:
         not_recorded_ns=lost_at_end_ns(trace) if find_steps(trace).by == "recording" else 0,
         steady_step_ns=steady_step_ns(trace, device),
         excess=excess_rows(trace, device),
+        pace=trace.step_pace,
     )
 
 

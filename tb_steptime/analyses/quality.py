@@ -20,9 +20,10 @@ from tb_steptime.metrics.roofline.validated import validated_tensor_work, valida
 from tb_steptime.metrics.set_aside.costs import one_time_rows
 from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.metrics.steady.before_recording import has_launches
-from tb_steptime.text import Note, Quantity, count, fraction, ns, shortened, text
+from tb_steptime.text import Note, Quantity, Unit, count, fraction, ns, shortened, text
 from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.quality import recording_findings, unseen_device
+from tb_steptime.trace.step_pace import StepPace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
@@ -121,6 +122,8 @@ def _allocations(trace: Trace) -> list[Note]:
 def _profiling_slows(trace: Trace) -> list[Note]:
     """Where the step waits for the host, the cost of recording it is in the figures; how much that is, a recorder has
     measured, or the number of recorded events tells at the least."""
+    if trace.step_pace is not None:
+        return [Note("profiling_timed", _timed(trace.step_pace), ("overview", "host"))]
     pace = trace.loader_records.pace if trace.loader_records else None
     if pace is not None:
         values = {
@@ -137,6 +140,13 @@ def _profiling_slows(trace: Trace) -> list[Note]:
         return [Note("profiling_slows", qualifies=("host",))]
     values = {"low": ns(cost.low_ns), "high": ns(cost.high_ns), "count": count(cost.events)}
     return [Note("profiling_estimated", values, qualifies=("host",))]
+
+
+def _timed(pace: StepPace) -> dict[str, Quantity]:
+    return {
+        "times": Quantity(pace.times, Unit.NUMBER), "inside": ns(pace.recorded_ns), "outside": ns(pace.plain_ns),
+        "count": count(pace.recorded), "others": count(pace.plain),
+    }  # fmt: skip
 
 
 def _several_devices(trace: Trace) -> list[Note]:

@@ -7,7 +7,7 @@ import msgspec
 from tb_steptime.comparison.changes import ChangeId, changes_made
 from tb_steptime.comparison.fairness import OTHER_WORK, unfair
 from tb_steptime.comparison.figures import FigureChange, figure_changes
-from tb_steptime.comparison.intervals import change_of_mean
+from tb_steptime.comparison.intervals import change_between, change_of_mean
 from tb_steptime.comparison.predictions import Prediction, predictions
 from tb_steptime.comparison.row_changes import ChangeTable
 from tb_steptime.comparison.sides import Side
@@ -71,7 +71,11 @@ def compare(base: Side, candidate: Side) -> Comparison:
 
 
 def step_change(base: Side, candidate: Side) -> StepChange:
-    found = change_of_mean(base.step_ns, candidate.step_ns, max(base.period, candidate.period))
+    period = max(base.period, candidate.period)
+    if base.runs or candidate.runs:
+        found = change_between(base.per_unit("step_time"), candidate.per_unit("step_time"), period)
+    else:
+        found = change_of_mean(base.step_ns, candidate.step_ns, period)
     return StepChange(
         base_ns=mean_step_ns(base),
         candidate_ns=mean_step_ns(candidate),

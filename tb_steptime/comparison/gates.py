@@ -4,12 +4,14 @@
 
 LIMIT with a sign is a change: +5%, -2ms, +100us, +1000 (a plain number for counts). Without a sign it is the
 candidate's own mean: 250ms, 80% (of a metric that is a share), 1000.
+
+A change is held against the noise between recordings: of several runs a side, or else of the spans of each run.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,7 +19,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.comparison.figures import UPPER_END, is_of_same_work, is_range
-from tb_steptime.comparison.intervals import Change, change_of_mean
+from tb_steptime.comparison.intervals import Change, change_between
 from tb_steptime.comparison.sides import Side
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import METRICS
@@ -28,7 +30,12 @@ _GATE = re.compile(
     r"\s*(?P<metric>\w+)\s*(?P<beyond>[<>])\s*(?P<sign>[+-]?)(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>%|\w*)\s*"
 )
 _TIMES = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-_KNOWN: Mapping[str, Metric] = {metric.id: metric for metric in METRICS}
+#: No figure of a trace, as it is of the steps that no trace has: the recorder timed them.
+UNPROFILED = Metric(
+    "unprofiled_step", "Step without the profiler", Unit.NS, "Median of the steps that were not profiled, of each run."
+)
+#: What a gate may be about.
+GATED: Mapping[str, Metric] = {metric.id: metric for metric in (*METRICS, UNPROFILED)}
 
 Of = Literal["change", "relative", "value"]
 
@@ -51,13 +58,20 @@ class Gate:
 
 class GateResult(msgspec.Struct, frozen=True):
     """value: what was held against the limit, a fraction for "%", ns for times; None where it is not measurable on a
-    side, and then passed is None, too."""
+    side, and then passed is None, too. spread: of a change in percent, how much the spans of one run differ by at most,
+    as a fraction of their mean; None where each run has one. Above the limit they say little of it."""
 
     run: str
     rule: str
     value: float | None
     limit: float
     passed: bool | None
+    spread: float | None = None
+
+    @property
+    def is_noisy(self) -> bool:
+        """Spans of one run differ by more than the limit."""
+        return self.spread is not None and self.spread > abs(self.limit)
 
 
 def parse_gate(rule: str) -> Gate:
@@ -65,10 +79,10 @@ def parse_gate(rule: str) -> Gate:
     found = _GATE.fullmatch(rule)
     if found is None:
         raise GateError(f'"{rule}" is no gate: write METRIC, > or <, and a limit, such as "step_time>+5%"')
-    metric = _KNOWN.get(found["metric"])
+    metric = GATED.get(found["metric"])
     if metric is None:
-        nearest = did_you_mean(found["metric"], _KNOWN)
-        raise GateError(f'"{found["metric"]}" in "{rule}" is no metric.{nearest} The metrics are {", ".join(_KNOWN)}.')
+        nearest = did_you_mean(found["metric"], GATED)
+        raise GateError(f'"{found["metric"]}" in "{rule}" is no metric.{nearest} The metrics are {", ".join(GATED)}.')
     limit = float(found["number"]) * (-1 if found["sign"] == "-" else 1)
     signed = bool(found["sign"])
     if found["unit"] == "%" and (signed or metric.unit is Unit.FRACTION):
@@ -93,8 +107,14 @@ def judge_gate(gate: Gate, base: Side, candidate: Side, *, strict: bool = False)
         return GateResult(candidate.name, gate.rule, None, gate.limit, None)
     if is_range(gate.metric, candidate) or (gate.of != "value" and is_range(gate.metric, base)):
         return _judged_range(gate, base, candidate, strict)
-    before, after = base.per_step(gate.metric), candidate.per_step(gate.metric)
-    return _judged(gate, before, after, candidate.name, max(base.period, candidate.period), strict)
+    if gate.metric == UNPROFILED.id:
+        return _judged(gate, base.unprofiled_ns(), candidate.unprofiled_ns(), candidate.name, 1, strict)
+    before, after = base.per_unit(gate.metric), candidate.per_unit(gate.metric)
+    found = _judged(gate, before, after, candidate.name, max(base.period, candidate.period), strict)
+    if gate.of != "relative":
+        return found
+    spreads = [spread for side in (base, candidate) if (spread := side.spread(gate.metric)) is not None]
+    return msgspec.structs.replace(found, spread=max(spreads, default=None))
 
 
 def _judged_range(gate: Gate, base: Side, candidate: Side, strict: bool) -> GateResult:
@@ -102,7 +122,7 @@ def _judged_range(gate: Gate, base: Side, candidate: Side, strict: bool) -> Gate
     ends = (gate.metric, UPPER_END[gate.metric])
     period = max(base.period, candidate.period)
     least, most = (
-        _judged(gate, base.per_step(before), candidate.per_step(after), candidate.name, period, strict)
+        _judged(gate, base.per_unit(before), candidate.per_unit(after), candidate.name, period, strict)
         for before, after in (ends[::-1], ends)
     )
     if least.passed == most.passed:
@@ -110,12 +130,16 @@ def _judged_range(gate: Gate, base: Side, candidate: Side, strict: bool) -> Gate
     return GateResult(candidate.name, gate.rule, None, gate.limit, None)
 
 
-def _judged(gate: Gate, before: Float64, after: Float64, run: str, period: int, strict: bool) -> GateResult:
-    if not len(after) or (gate.of != "value" and not len(before)):
+def _judged(
+    gate: Gate, before: Sequence[Float64], after: Sequence[Float64], run: str, period: int, strict: bool
+) -> GateResult:
+    """before, after: values in parts that were recorded apart from each other."""
+    if not after or (gate.of != "value" and not before):
         return GateResult(run, gate.rule, None, gate.limit, None)
-    if gate.of == "value":
-        before = np.full_like(after, after.mean())  # its interval is the candidate's own
-    found = change_of_mean(before, after, period)
+    if gate.of == "value":  # its interval is the candidate's own
+        mean = float(np.mean([values.mean() for values in after]))
+        before = [np.full_like(values, mean) for values in after]
+    found = change_between(before, after, period)
     if gate.of == "relative" and not found.base:
         return GateResult(run, gate.rule, None, gate.limit, None)
     value, nearest = _held(gate, found, strict)

@@ -82,13 +82,15 @@ class ComparedSpan:
 
 @dataclass(frozen=True)
 class Side:
-    """Spans of one run and worker, in time order, at least one; name is what the comparison calls it.
+    """Spans of one run and worker, in time order, at least one; name is what the comparison calls it. runs: of several
+    recordings of the same job, how many spans each has; empty: it is one.
 
     Per-step columns hold the whole steps of all spans in time order.
     """
 
     name: str
     spans: tuple[ComparedSpan, ...]
+    runs: tuple[int, ...] = ()
 
     @cached_property
     def step_ns(self) -> Int64:
@@ -127,6 +129,34 @@ class Side:
         """A metric of the catalogue over the compared steps; steps in which it is not measurable are left out."""
         values = [value for span in self.spans for value in self._metric(span, metric) if value is not None]
         return np.array(values, np.float64)
+
+    def per_unit(self, metric: str) -> list[Float64]:
+        """As `per_step`, in parts that were recorded apart from each other: the runs, or the spans of the only one."""
+        parts = self._recordings if self.runs else [(span,) for span in self.spans]
+        found = [np.array([value for span in part for value in self._metric(span, metric) if value is not None], float)
+                 for part in parts]  # fmt: skip
+        return [values for values in found if len(values)]
+
+    def unprofiled_ns(self) -> list[Float64]:
+        """Of each run the median of its steps without the profiler, as its last span knows it; (1,) each."""
+        paces = [[span.overview.pace for span in part if span.overview.pace] for part in self._recordings]
+        return [np.array([of_run[-1].plain_ns], np.float64) for of_run in paces if of_run]
+
+    def spread(self, metric: str) -> float | None:
+        """How much the spans of one run differ by at most, as a fraction of their mean; None where each has one."""
+        found = []
+        for part in self._recordings:
+            values = [[value for value in self._metric(span, metric) if value is not None] for span in part]
+            means = np.array([np.mean(of_span) for of_span in values if of_span])
+            if len(means) > 1 and means.mean():
+                found.append(float((means.max() - means.min()) / means.mean()))
+        return max(found, default=None)
+
+    @property
+    def _recordings(self) -> list[tuple[ComparedSpan, ...]]:
+        """The spans of each run."""
+        ends = np.cumsum(self.runs or (len(self.spans),)).tolist()
+        return [self.spans[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
 
     def why_not(self, metric: str) -> Reason | None:
         """Why a metric is not measurable in the first span that says it; None where none does."""

@@ -21,6 +21,7 @@ from tb_steptime.ingest.remote_files import RemoteFiles
 from tb_steptime.ingest.states import Problem
 from tb_steptime.ingest.summaries.layout import SUFFIX
 from tb_steptime.record.file.format import SUFFIX as RECORD_SUFFIX
+from tb_steptime.record.file.steps import SUFFIX as STEPS_SUFFIX
 
 #: A log directory has hundreds of folders; past this it is a home directory or a data set, and the walk would not end.
 MAX_FOLDERS = 20_000
@@ -208,7 +209,7 @@ class _Records:
 
     @classmethod
     def of(cls, files: Sequence[Entry]) -> _Records:
-        return cls([file.mtime_ns for file in files if file.name.endswith(RECORD_SUFFIX)])
+        return cls([file.mtime_ns for file in files if file.name.endswith((RECORD_SUFFIX, STEPS_SUFFIX))])
 
     def at(self, trace_ns: int) -> int:
         """Stands for what a trace can see of the recorder's files: how many there are, and those that were last

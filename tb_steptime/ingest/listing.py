@@ -18,6 +18,7 @@ from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.names import TRACE_NAME
 from tb_steptime.ingest.summaries.layout import SUFFIX
 from tb_steptime.record.file.format import SUFFIX as RECORD_SUFFIX
+from tb_steptime.record.file.steps import SUFFIX as STEPS_SUFFIX
 
 
 class Entry(NamedTuple):
@@ -57,7 +58,7 @@ class Files(Protocol):
         """Whether the file's first bytes look like a trace; False where it cannot be read."""
 
 
-_ENDINGS = (SUFFIX, RECORD_SUFFIX)
+_ENDINGS = (SUFFIX, RECORD_SUFFIX, STEPS_SUFFIX)
 
 
 def matters(name: str) -> bool:

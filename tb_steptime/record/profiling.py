@@ -11,12 +11,20 @@ step     0 ....... skip_first | wait | warmup | active | wait | warmup | active 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from tb_steptime.record.file.clock import wall_ns
+from tb_steptime.record.file.steps import AFTER_SPAN, RECORDED, WARMING_UP
 from tb_steptime.record.recorder import LoaderRecorder
+from tb_steptime.record.recordings import describe_process
+from tb_steptime.record.steps.clock import StepClock, said
+from tb_steptime.record.steps.trigger import Trigger, What
 
 _Loader = TypeVar("_Loader")
 _log = logging.getLogger("tb_steptime.record")
@@ -29,6 +37,18 @@ TOO_FEW_STEPS = (
 #: Written into a trace's metadata where the loop ended inside a span: the number of the unfinished step. torch ends its
 #: mark with the recording, so that it looks like any other.
 UNFINISHED_STEP = "tb_steptime_unfinished_step"
+
+#: Without `watch`, so many steps after the last span are timed: with those between the spans they tell what profiling
+#: costs.
+STEPS_AFTER = 50
+#: Spans that slow steps begin, and steps between two of them: what recurs is in the first ones.
+MOST_BY_ITSELF, REST_STEPS = 4, 1_000
+#: A recorded step that takes so many times the usual, and so much longer, is said at once.
+HEAVY_TIMES, HEAVY_NS = 5, 200_000_000
+#: Recording stacks may cost a job so much; then it ends.
+STACKS_NS = 10_000_000_000
+#: A stop of the training that is said.
+LONG_STOP_SECONDS = 1.0
 
 
 class StepProfiler:
@@ -43,6 +63,10 @@ class StepProfiler:
     Records the CPU and each accelerator that torch's profiler knows. shapes, stack and memory cost time and megabytes,
     so they are off: shapes show which matrix products could use tensor cores, stacks the source lines of blocking
     calls, memory how near its limit it is. Not enabled (say, on all ranks but one), everything does nothing.
+
+    Steps are timed, in a file beside the traces: until shortly after the last span, which tells what profiling costs;
+    with watch to the end of the job, and steps that become slow begin another span. trigger: a signal's number, or a
+    file to be touched, that begins one in a running job.
     """
 
     #: The one that was started last.
@@ -60,18 +84,30 @@ class StepProfiler:
         shapes: bool = False,
         stack: bool = False,
         memory: bool = False,
+        watch: bool = False,
+        trigger: What | None = None,
         enabled: bool = True,
     ) -> None:
         self.directory = Path(directory)
         self.recorder = LoaderRecorder(directory, enabled=enabled)
         self.profiler: Any = None
-        self._schedule = {"skip_first": skip_first, "wait": wait, "warmup": warmup, "active": active, "repeat": repeat}
+        self.clock: StepClock | None = None
+        self._schedule = {"wait": wait, "warmup": warmup, "active": active}
+        self._skip_first = skip_first
         self._options = {"record_shapes": shapes, "with_stack": stack, "profile_memory": memory}
         self._first_end = skip_first + wait + warmup + active
-        self._repeat = repeat
+        self._left = repeat or None  # spans that the running profiler still writes; None: to the end
+        self._watch = watch
+        self._trigger = Trigger(trigger)
+        self._to_the_end = watch or trigger is not None
         self._enabled = enabled
         self._steps = 0
         self._written = 0
+        self._ended_at = 0  # the step at which the profiler was off
+        self._by_itself = 0  # spans that slow steps began
+        self._stacks_ns = 0  # what recording stacks has cost
+        self._just_wrote = False
+        self._asked = ""  # why a span is to begin with the next step
         self._of_parent: Any = None
 
     def watch(self, loader: _Loader) -> _Loader:
@@ -80,11 +116,18 @@ class StepProfiler:
 
     def step(self) -> None:
         """A training step has ended."""
+        clock = self.clock
+        if clock is not None:
+            self._time_step(clock)
         self._steps += 1
         if self.profiler is not None:
-            self.profiler.step()
-            if self._written >= self._repeat > 0:
-                self._leave()  # the steps that follow cost nothing
+            self._step_profiler(self.profiler)
+        elif clock is not None:
+            if self._to_the_end and not (clock.is_due or self._asked or self._trigger.asked):
+                return  # nearly always
+            self._look_around()
+        if clock is not None:
+            clock.begin_step()
 
     def start(self) -> StepProfiler:
         """As `with` does; for callbacks, which have two hooks instead of a block."""
@@ -92,11 +135,15 @@ class StepProfiler:
             earlier, StepProfiler._latest = StepProfiler._latest, self
             if earlier is not None:
                 earlier._stop_for_next()
-            self.profiler = self._make().__enter__()
+            self._begin(self._skip_first)
+            self._trigger.start()
+            self.clock = StepClock(self.directory, lambda: describe_process(wall_ns()))
         return self
 
     def stop(self) -> None:
-        self._leave()
+        self._leave(unfinished=True)
+        self._stop_clock()
+        self._trigger.stop()
         self.recorder.close()
         if self._enabled and not self._written:
             _log.warning(TOO_FEW_STEPS, self.directory, self._steps, self._first_end)
@@ -120,28 +167,153 @@ class StepProfiler:
         the child has not, for ever."""
         self._of_parent, self.profiler = self.profiler, None
         self._enabled = False
+        if self.clock is not None:
+            self.clock.abandon()
+            self.clock = None
 
-    def _leave(self) -> None:
+    def _time_step(self, clock: StepClock) -> None:
+        flags = _flags(self.profiler) | (AFTER_SPAN if self._just_wrote else 0)
+        self._just_wrote = False
+        duration_ns = clock.end_step(self._steps, flags)
+        if flags & RECORDED:
+            self._weigh(clock, duration_ns)
+        elif clock.is_slow and self._watch:
+            self._ask_by_itself(f"Step {self._steps:,} was slow")
+        if clock.is_due:
+            slower = clock.write()
+            if slower and self._watch:
+                before, now = map(said, slower)
+                self._ask_by_itself(f"Steps take {now} of late, and took {before} before")
+
+    def _weigh(self, clock: StepClock, duration_ns: int) -> None:
+        """What recording a step costs: too much with stacks ends the span, and stacks."""
+        usual_ns = clock.slowness.usual_ns
+        if not usual_ns or duration_ns < max(HEAVY_TIMES * usual_ns, usual_ns + HEAVY_NS):
+            return
+        stacks = self._options["with_stack"]
+        if not self._stacks_ns:
+            why = ", as stacks are recorded" if stacks else ""
+            _log.warning("A recorded step takes %s, %.0f times the usual %s%s.", said(duration_ns),
+                         duration_ns / usual_ns, said(usual_ns), why)  # fmt: skip
+        self._stacks_ns += round(duration_ns - usual_ns)
+        if stacks and self._stacks_ns >= STACKS_NS:
+            _log.warning(
+                "Recording stacks has cost %s: this span ends here, and later ones have none.", said(self._stacks_ns)
+            )
+            self._options["with_stack"] = False
+            self._leave()
+            if self._left != 0:
+                self._begin(skip_first=1)  # the step that has just ended
+
+    def _ask_by_itself(self, why: str) -> None:
+        rested = self._steps - self._ended_at >= REST_STEPS or not self._by_itself
+        if self.profiler is None and self._by_itself < MOST_BY_ITSELF and rested:
+            self._by_itself += 1
+            self._asked = why
+
+    def _look_around(self) -> None:
+        """Between two steps, without a profiler."""
+        self._trigger.look()
+        if self._trigger.asked:
+            self._trigger.asked, self._asked = False, "It was asked for"
+        if self._asked:
+            asked, self._asked = self._asked, ""
+            self._begin_span(asked)
+        elif not self._to_the_end and self._steps - self._ended_at >= STEPS_AFTER:
+            self._stop_clock()  # the steps that follow cost nothing
+
+    def _begin_span(self, why: str) -> None:
+        """One more, from the next step on."""
+        self._left = 1
+        try:
+            self._begin(0, wait=0)
+        except Exception as error:  # noqa: BLE001 - another profiler may run; the training goes on
+            self.profiler = None
+            _log.warning("No span begins: %s. Training continues.", error)
+            return
+        _log.warning("%s: a span of %d steps is recorded from step %s on.", why, self._schedule["active"],
+                     f"{self._steps + self._schedule['warmup']:,}")  # fmt: skip
+
+    def _step_profiler(self, profiler: Any) -> None:
+        with self._told_if_long():
+            profiler.step()
+            if self._left == 0:
+                self._leave()
+
+    @contextlib.contextmanager
+    def _told_if_long(self) -> Iterator[None]:
+        """One line where writing a span stops the training for long."""
+        before = time.perf_counter()
+        yield
+        took = time.perf_counter() - before
+        if self._just_wrote and took >= LONG_STOP_SECONDS:
+            _log.warning(
+                "Writing a span of %s events (%s a step) stopped the training for %.1f s. Fewer steps or flags make it "
+                "shorter.",
+                f"{self._events:,}", f"{self._events // self._schedule['active']:,}", took,
+            )  # fmt: skip
+
+    def _leave(self, *, unfinished: bool = False) -> None:
+        """unfinished: it may be inside a step."""
         profiler, self.profiler = self.profiler, None
+        self._ended_at = self._steps
         if profiler is not None:
-            _mark_unfinished(profiler)
+            if unfinished:
+                _mark_unfinished(profiler)
             profiler.__exit__(None, None, None)
 
-    def _make(self) -> Any:
+    def _stop_clock(self) -> None:
+        clock, self.clock = self.clock, None
+        if clock is not None:
+            clock.close()
+
+    def _begin(self, skip_first: int, wait: int | None = None) -> None:
+        """A profiler for the spans that are left, whose steps are counted as the job's are."""
         from torch import profiler
 
-        schedule = profiler.schedule(**self._schedule)
-        return profiler.profile(schedule=schedule, on_trace_ready=self._write, **self._options)
+        schedule = {**self._schedule, **({} if wait is None else {"wait": wait})}
+        plan = _shifted(profiler.schedule(skip_first=skip_first, repeat=self._left or 0, **schedule), self._steps)
+        made = profiler.profile(schedule=plan, on_trace_ready=self._write, **self._options)
+        made.step_num = self._steps
+        self.profiler = made.__enter__()
 
     def _write(self, profiler: Any) -> None:
         """A span that cannot be written (the disk is full) does not end the training."""
         from torch.profiler import tensorboard_trace_handler
 
+        if not self._options["with_stack"]:
+            profiler.add_metadata_json("with_stack", "0")  # torch keeps what an earlier span of the process said
         try:
             tensorboard_trace_handler(str(self.directory), use_gzip=True)(profiler)
         except (OSError, RuntimeError) as error:
             _log.warning("No trace was written to %s: %s. Training continues.", self.directory, error)
+        self._events = _events_of(profiler)
         self._written += 1
+        self._left = None if self._left is None else self._left - 1
+        self._just_wrote = True
+
+
+def _shifted(plan: Callable[[int], Any], first: int) -> Callable[[int], Any]:
+    """The plan of a profiler that begins with this step of the job."""
+    return lambda step: plan(max(0, step - first))
+
+
+def _flags(profiler: Any) -> int:
+    """Of the step that ends."""
+    if profiler is None:
+        return 0
+    from torch.profiler import ProfilerAction
+
+    action = profiler.current_action
+    if action == ProfilerAction.NONE:
+        return 0
+    return WARMING_UP if action == ProfilerAction.WARMUP else RECORDED
+
+
+def _events_of(profiler: Any) -> int:
+    """Counting takes a fortieth of writing. 0 where this torch keeps them elsewhere."""
+    results = getattr(getattr(profiler, "profiler", None), "kineto_results", None)
+    return len(results.events()) if results is not None else 0
 
 
 def _mark_unfinished(profiler: Any) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_steptime.record.file.clock import wall_ns
-from tb_steptime.record.file.format import NO_WORKER, SUFFIX, encode_header
+from tb_steptime.record.file.format import LOADER, NO_WORKER, SUFFIX
 from tb_steptime.record.file.journal import Journal
 from tb_steptime.record.loaders.iterators import IteratorState, follow_multi_process, follow_single_process
 from tb_steptime.record.loaders.workers import WorkerRecorder
@@ -69,7 +69,7 @@ class LoaderRecording:
         self._stem = directory / "{host}_{main_pid}.{recorder_start_ns}.l{loader}".format(**header)
         self._iterator: weakref.ref[Any] | None = None
         path = Path(f"{self._stem}.main{SUFFIX}")
-        self.journal = Journal(path, encode_header(header), NO_WORKER, on_failure)
+        self.journal = Journal(path, LOADER.encode_header(header), NO_WORKER, on_failure)
 
     def in_use(self, loader: Any) -> bool:
         """An iterator of the loader lives and has not come to its end. One that the loader itself keeps is about to be

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from tb_steptime.comparison.comparison import Comparison
 from tb_steptime.comparison.figures import FigureChange
-from tb_steptime.comparison.gates import Gate, GateResult
+from tb_steptime.comparison.gates import GATED, Gate, GateResult
 from tb_steptime.comparison.row_changes import RowChange, TableId
 from tb_steptime.comparison.tables import table_of
 from tb_steptime.comparison.waterfall import By, Contribution
@@ -52,7 +52,18 @@ def comparison_table(comparison: Comparison, width: int) -> str:
 def gate_line(gate: Gate, result: GateResult) -> str:
     """ "FAILED  step_time>+5%: +7.1 %" """
     word = {True: "passed", False: "FAILED", None: "UNKNOWN"}[result.passed]
-    return f"{word:<8}{result.run}: {gate.rule}: {_held(gate, result)}".replace(GAP, " ")
+    line = f"{word:<8}{result.run}: {gate.rule}: {_held(gate, result)}"
+    return "\n".join([line, *_noise(result)]).replace(GAP, " ")
+
+
+def _noise(result: GateResult) -> list[str]:
+    """A line, where the recordings say little of the limit."""
+    if not result.is_noisy or result.spread is None:
+        return []
+    return [
+        f"!       Spans of one run differ by {percent_exact(result.spread)}, more than the limit: "
+        "record several runs a side, by turns, or gate unprofiled_step."
+    ]
 
 
 def comparison_markdown(comparison: Comparison) -> str:
@@ -77,7 +88,8 @@ def gates_markdown(gates: Sequence[tuple[Gate, GateResult]]) -> str:
     rows = [("gate", "run", "measured", "")]
     words = {True: "passed", False: "**failed**", None: "not measurable"}
     rows += [(f"`{gate.rule}`", result.run, _held(gate, result), words[result.passed]) for gate, result in gates]
-    return _markdown(rows).replace(GAP, " ")
+    noisy = [line.removeprefix("!").strip() for _, result in gates for line in _noise(result)]
+    return "\n\n".join([_markdown(rows), *dict.fromkeys(noisy)]).replace(GAP, " ")
 
 
 def _held(gate: Gate, result: GateResult) -> str:
@@ -85,7 +97,7 @@ def _held(gate: Gate, result: GateResult) -> str:
         return "not measurable"
     if gate.of == "relative":
         return f"{100 * result.value:+.1f}{GAP}%"
-    text = quantity(Quantity(result.value, _METRICS[gate.metric].unit))
+    text = quantity(Quantity(result.value, GATED[gate.metric].unit))
     return f"+{text}" if gate.of == "change" and result.value > 0 else text
 
 

@@ -50,6 +50,42 @@ def compared_sides(
     ]
 
 
+def pooled_sides(
+    base: Sequence[AnyPath],
+    candidate: Sequence[AnyPath],
+    problems: list[Problem],
+    steps: StepChoice,
+    names_from: AnyPath | None = None,
+) -> list[tuple[WorkerOfRun, Side]]:
+    """Two sides of several recordings each: all runs under the paths. What cannot be read becomes problems.
+
+    Raises AskedWronglyError where a side has none.
+    """
+    paths, found = [*base, *candidate], []
+    for number, of_side in enumerate((base, candidate)):
+        if not of_side:
+            raise AskedWronglyError("Name paths before -- and behind it: compare BASE... -- CANDIDATE...")
+        runs = [run for path in of_side for run in _runs_under(path, paths, problems)]
+        sides = [side for run in runs
+                 if (side := _side(run.run, run, problems, (steps, names_from), is_base=number == 0))]  # fmt: skip
+        if problems:
+            return []
+        name = side_name(of_side, runs)
+        pooled = Side(name, tuple(span for side in sides for span in side.spans), tuple(len(s.spans) for s in sides))
+        spans = [span for run in runs for span in run.spans]
+        found.append((replace(runs[0], run=name, spans=spans), pooled))
+    return found
+
+
+def side_name(paths: Sequence[AnyPath], runs: Sequence[WorkerOfRun]) -> str:
+    """ "base, 3 runs": by the folder that holds all, else by the first run."""
+    folders = {path.absolute().parent.name for path in paths}
+    own = names_of(runs[:1])[0]
+    if len(runs) == 1:
+        return own
+    return f"{folders.pop() if len(folders) == 1 and len(paths) > 1 else own}, {len(runs)} runs"
+
+
 def _runs_under(path: AnyPath, paths: Sequence[AnyPath], problems: list[Problem]) -> list[WorkerOfRun]:
     """paths: all that are compared; one of them may name what the graphs of another run."""
     others = tuple(each for each in paths if each != path)

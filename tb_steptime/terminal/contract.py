@@ -263,6 +263,9 @@ class ExcessReport(msgspec.Struct, frozen=True):
 
 
 class SpanReport(msgspec.Struct, frozen=True):
+    """unprofiled_step_ns: the median step of the same job without the profiler, and profiled_times how many times as
+    long a profiled one takes; null where the recorder did not time them."""
+
     run: str
     worker: str
     span: int
@@ -282,6 +285,8 @@ class SpanReport(msgspec.Struct, frozen=True):
     not_recorded_ns: int
     steady_step_ns: int | None
     excess: list[ExcessReport]
+    unprofiled_step_ns: int | None
+    profiled_times: float | None
     devices: list[DeviceReport]
     phases: list[PhaseReport]
     blocking_calls: list[BlockingCallReport]

@@ -20,6 +20,7 @@ from tb_steptime.trace.device_tables import (
 )
 from tb_steptime.trace.loader_records import LoaderRecords
 from tb_steptime.trace.on_disk import ColumnsOnDisk
+from tb_steptime.trace.step_pace import StepPace
 from tb_steptime.trace.table import (
     CollectiveTable,
     EventTable,
@@ -122,6 +123,7 @@ class Trace:
     counters     what GPUs measured of themselves, named by counter_names; empty unless it was asked for
     memory       what the allocator said of each allocation and free; empty without `profile_memory=True`
     loader_records  what a recorder's files hold of the loaders; None without them
+    step_pace       what profiling costs a step, as the recorder has timed it; None where it has not
     kernel_labels   what the kernels of CUDA graphs do, from an eager recording of the job; None without one
     named_from      the recording that was asked for them; None where none was at hand
     whole_recording  the user wants it as one step, whatever marks or repeats
@@ -157,6 +159,7 @@ class Trace:
     counter_names: StringTable = field(default_factory=lambda: StringTable([]))
     memory: MemoryTable = field(default_factory=no_memory)
     loader_records: LoaderRecords | None = None
+    step_pace: StepPace | None = None
     kernel_labels: KernelLabels | None = None
     named_from: NamedFrom | None = None
     whole_recording: bool = False

@@ -343,12 +343,24 @@ def _profiled(folder: Path) -> Iterator[Watch]:
         yield prof.watch
 
 
+@contextlib.contextmanager
+def _watched(folder: Path) -> Iterator[Watch]:
+    """Every step is timed to the end of the job."""
+    from tb_steptime.record import profile_steps
+
+    options = {"skip_first": 0, "wait": 0, "warmup": 1, "active": 1, "repeat": 1, "watch": True}
+    with profile_steps(folder / "logs0", **options) as prof:
+        STEPS.append(prof.step)
+        yield prof.watch
+
+
 RECORDED: dict[str, Callable[[Path], contextlib.AbstractContextManager[Watch]]] = {
     "not": _not,
     "once": _once,
     "twice": _twice,
     "all": _all,
     "profiled": _profiled,
+    "watched": _watched,
 }
 
 

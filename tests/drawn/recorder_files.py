@@ -13,12 +13,12 @@ from tb_steptime.record.file.format import (
     CLOCK,
     ENDED,
     LINES,
+    LOADER,
     NAMED,
     NO_BATCH,
     PRODUCED,
     RECEIVED,
     STEPPED,
-    encode_header,
     encode_rows,
 )
 from tb_steptime.trace.model import Trace
@@ -102,7 +102,7 @@ class File:
         return self._row(CLOCK, STEPPED, NO_BATCH, (0, BEHIND, BEHIND), times=0)
 
     def write(self, cut: int = 0) -> File:
-        content = encode_header(self.header) + b"".join(self.rows)
+        content = LOADER.encode_header(self.header) + b"".join(self.rows)
         self.path.write_bytes(content[: len(content) - cut])
         return self
 

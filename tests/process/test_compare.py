@@ -136,3 +136,18 @@ def test_a_real_pair_of_recordings():
     assert {note["id"] for note in candidate["warnings"]} == {"steps_left_out"}
     assert candidate["parts"]["data_loader"]["change_ns"] < -37e6
     assert [each["insight"] for each in candidate["predictions"]] == ["no_workers"]
+
+
+def test_several_recordings_a_side_stand_apart_by_two_dashes():
+    done = compare(BASE, BASE, "--format", "json", "--fail-if", "step_time<-5%", "--", WORKERS, WORKERS)
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["errors"]) == (1, [])
+    (candidate,) = report["candidates"]
+    assert (report["base"]["run"], candidate["run"]) == ("demo_logs, 2 runs", "demo_logs, 2 runs")
+    once = json.loads(compare(BASE, WORKERS, "--format", "json").stdout)
+    assert report["base"]["steps"] == 2 * once["base"]["steps"]
+    assert candidate["step_ns"]["change"] == once["candidates"][0]["step_ns"]["change"]
+
+
+def test_a_side_without_paths_is_asked_wrongly():
+    assert "before -- and behind it" in asked_wrongly(BASE, "--")

@@ -17,7 +17,7 @@ from tests.drawn.recorded import rows
 pytestmark = pytest.mark.live
 
 #: With which workers, recorded how.
-CELLS = [(0, "once"), (2, "once"), (2, "twice"), (2, "all"), (2, "profiled")]
+CELLS = [(0, "once"), (2, "once"), (2, "twice"), (2, "all"), (2, "profiled"), (0, "watched")]
 
 #: Every fault in every cell takes minutes. Without this each is tried in the first two cells, and in a quarter of those
 #: of the others, drawn so that each fault and each cell has its turn.
@@ -64,7 +64,7 @@ def test_a_training_ends_as_without_a_recorder(ended, fault, workers, recorded):
     assert ended(fault, workers, recorded) == without
 
 
-@pytest.mark.parametrize(("workers", "recorded"), [cell for cell in CELLS if "profiled" not in cell])
+@pytest.mark.parametrize(("workers", "recorded"), [cell for cell in CELLS if not {"profiled", "watched"} & set(cell)])
 def test_a_forked_child_that_ends_as_a_program_ends_as_without_a_recorder(ended, workers, recorded):
     assert ended("fork", workers, recorded) == ended("fork", workers, "not")
 

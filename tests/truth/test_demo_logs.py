@@ -16,7 +16,7 @@ from tb_steptime.analyses import data_loading, host, memory, overview, tensor_co
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.record.file.format import decode_header
+from tb_steptime.record.file.format import LOADER
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
@@ -118,7 +118,7 @@ def test_the_graph_that_each_step_keeps_is_found_with_its_line():
 
 def test_a_recorder_names_no_machine_and_tells_of_every_batch():
     files = sorted(DEMO.glob(f"cpu_{WITH_RECORDER}/*.loader"))
-    headers = [decode_header(path.read_bytes()) for path in files]
+    headers = [LOADER.decode_header(path.read_bytes()) for path in files]
     assert [header["worker"] for header in headers] == [None, 0, 1, 2]
     assert {(header["host"], path.name.partition("_")[0]) for header, path in zip(headers, files, strict=True)} == {
         ("", "demo")

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.recorder_files.finding import content_of
 from tb_steptime.record.file import format as layout
+from tb_steptime.record.file.header import FormatError, UnfinishedError
 from tb_steptime.trace.loader_records import UNKNOWN_TIME
 from tb_steptime.trace.table import Int64
 
@@ -47,9 +48,9 @@ def read_all(folder: AnyPath, names: Sequence[str], origin_ns: int = 0) -> tuple
     for name in names:
         try:
             read.append(decode(content_of(folder / name), name, origin_ns))
-        except layout.UnfinishedError:
+        except UnfinishedError:
             continue
-        except (OSError, layout.FormatError):
+        except (OSError, FormatError):
             broken.append(name)
     return _numbered(read), broken
 
@@ -63,8 +64,8 @@ def _numbered(read: Sequence[RecorderFile]) -> list[RecorderFile]:
 
 def decode(content: bytes, name: str = "", origin_ns: int = 0) -> RecorderFile:
     """Raises FormatError where the header cannot be used."""
-    header = layout.decode_header(content)
-    rows_at = layout.rows_begin(content)
+    header = layout.LOADER.decode_header(content)
+    rows_at = layout.LOADER.rows_begin(content)
     rows = _valid_rows(content, rows_at)
     written = int(rows["sequence"][-1]) + 1 if len(rows) else 0
     return RecorderFile(

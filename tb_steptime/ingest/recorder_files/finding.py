@@ -2,6 +2,7 @@
 
     host_3113936.1790812801133511828.l0.main.loader      of the process that wrote the trace: its pid is in both
     host_3113936.1790812801133511828.l0.w3.loader
+    host_3113936.1790812801133511828.steps               all steps of that process
     host_4711.1690000000000000000.l0.main.loader         of another run or rank: left out
 
 A summary lists the files that it was made with, so that one that appears later, or grows during the trace's time, is
@@ -25,11 +26,13 @@ import msgspec
 from tb_steptime.files.paths import AnyPath, any_path, open_regular
 from tb_steptime.files.remote import RemotePath, RemoteStat
 from tb_steptime.record.file import format as layout
+from tb_steptime.record.file import steps
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind, distinct_in
 
 NAME = re.compile(
-    r"(?P<host>.+)_(?P<pid>\d+)\.(?P<start>\d+)\.l(?P<loader>\d+)\.(?:main|w\d+)" + re.escape(layout.SUFFIX)
+    r"(?P<host>.+)_(?P<pid>\d+)\.(?P<start>\d+)"
+    rf"(?:\.l(?P<loader>\d+)\.(?:main|w\d+){re.escape(layout.SUFFIX)}|{re.escape(steps.SUFFIX)})"
 )
 
 

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_steptime.files.paths import any_path
+from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.ingest.recorder_files import finding, missing
 from tb_steptime.ingest.recorder_files.columns import batches_between, begun_between, pace_of, read_line_samples
 from tb_steptime.ingest.recorder_files.decoding import RecorderFile, read_all
 from tb_steptime.ingest.recorder_files.finding import SeenRecords
 from tb_steptime.ingest.recorder_files.missing import recorder_note
+from tb_steptime.ingest.recorder_files.steps import is_enough, read_files, step_pace
 from tb_steptime.record.file import format as layout
 from tb_steptime.text import Note, count, text
 from tb_steptime.trace.loader_records import LoaderRecords, LoaderSettings
@@ -29,26 +30,38 @@ def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
     mine = finding.files_of(names, pids, host)[: finding.MAX_FILES]
     if not mine:
         return trace, SeenRecords(pids, [], host)
-    stamps = [finding.stamp_of(folder / name) for name in mine]
-    read, broken = read_all(folder, mine, trace.origin_ns)
+    steps = find_steps(trace).steps
+    low, high = min(each.host_start_ns for each in steps), max(each.host_start_ns + each.host_ns for each in steps)
+    of_loaders = [name for name in mine if name.endswith(layout.SUFFIX)]
+    of_steps = [name for name in mine if name not in of_loaders]
+    stamps = {name: finding.stamp_of(folder / name) for name in mine}
+    read, notes = _read_loaders(folder, of_loaders, trace.origin_ns)
+    timed = read_files(folder, of_steps)
+    beyond = {name: _reaches_beyond(read, name, high) for name in of_loaders}
+    beyond |= dict.fromkeys(of_steps, any(is_enough(each, trace.origin_ns + high) for each in timed))
+    seen = [
+        finding.seen_file(folder / name, stamp, complete=beyond[name])
+        for name, stamp in stamps.items()
+        if stamp is not None
+    ]
+    records = _records(trace, [each for each in read if len(each.rows)], (low, high), notes) if of_loaders else None
+    pace = next((found for each in timed if (found := step_pace(each))), None)
+    return replace(trace, loader_records=records, step_pace=pace), SeenRecords(pids, seen, host)
+
+
+def _read_loaders(folder: AnyPath, names: Sequence[str], origin_ns: int) -> tuple[list[RecorderFile], list[Note]]:
+    """The files that can be used, and what is to be said of the others."""
+    read, broken = read_all(folder, names, origin_ns)
     notes = []
     if broken:
         named = text(finding.without_host(broken[0]))
         notes.append(recorder_note("recorder_file_unreadable", file=named, files=count(len(broken))))
-    if unfinished := len(mine) - len(read) - len(broken):
+    if unfinished := len(names) - len(read) - len(broken):
         notes.append(recorder_note("recorder_file_unfinished", files=count(unfinished)))
     if len({each.header.get("host") for each in read}) > 1:
         notes.append(recorder_note("recorder_of_several_machines", files=count(len(read))))
         read = []
-    steps = find_steps(trace).steps
-    low, high = min(each.host_start_ns for each in steps), max(each.host_start_ns + each.host_ns for each in steps)
-    seen = [
-        finding.seen_file(folder / name, stamp, complete=_reaches_beyond(read, name, high))
-        for name, stamp in zip(mine, stamps, strict=True)
-        if stamp is not None
-    ]
-    records = _records(trace, [each for each in read if len(each.rows)], (low, high), notes)
-    return (replace(trace, loader_records=records) if records else trace), SeenRecords(pids, seen, host)
+    return read, notes
 
 
 def _reaches_beyond(read: Sequence[RecorderFile], name: str, high: int) -> bool:

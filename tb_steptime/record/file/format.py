@@ -20,21 +20,14 @@ Times in rows are of the monotonic clock (`time.perf_counter_ns`), which is neve
 
 from __future__ import annotations
 
-import json
 import struct
 import zlib
 from collections.abc import Iterable
 from typing import Any
 
+from tb_steptime.record.file.header import FileKind
+
 SUFFIX = ".loader"
-MAGIC = b"TBSTLOAD"
-VERSION = 2
-
-#: magic, version, bytes of a row, where the rows begin, checksum of the header.
-PREFIX = struct.Struct("<8sIIII")
-#: A longer header is not a recorder's.
-MAX_HEADER_BYTES = 1 << 16
-
 #: checksum of the rest, kind, flags, worker, sequence, pass, batch, pid, nine numbers.
 ROW = struct.Struct("<IBBhIIii9q")
 #: A row without its checksum, which is that of these bytes.
@@ -51,6 +44,8 @@ ROW_FIELDS: list[Any] = [
     ("pid", "<i4"),
     ("values", "<i8", (9,)),
 ]
+#: What the file is; see `FileKind` for the header.
+LOADER = FileKind("a recording of a loader", b"TBSTLOAD", 2, ROW.size)
 _AFTER_CHECKSUM = 4
 #: The sequence number alone: to check every checksum of a full file takes ten times as long as to read these.
 _SEQUENCE = struct.Struct(f"<8xI{ROW.size - 12}x")
@@ -119,55 +114,11 @@ VALUES: dict[int, tuple[str, ...]] = {
 TIMES: dict[int, int] = {PRODUCED: 4, RECEIVED: 6, BEGAN: 2, ENDED: 1, CLOCK: 0, LINES: 1, NAMED: 0}
 
 
-class FormatError(ValueError):
-    """The file is not a recording of a loader, or its header is damaged."""
-
-
-class UnfinishedError(FormatError):
-    """The file ends inside its header: its process is just creating it, or was killed then, or the disk was full."""
-
-
 def place(sequence: int) -> int:
     """Where the row with this number is, counted in rows."""
     if sequence < FIRST_ROWS:
         return sequence
     return FIRST_ROWS + (sequence - FIRST_ROWS) % LATEST_ROWS
-
-
-def encode_header(header: dict[str, Any]) -> bytes:
-    """Prefix and header; its length is a multiple of a row's."""
-    text = json.dumps(header, separators=(",", ":"), default=str).encode()
-    rows_at = -(-(PREFIX.size + len(text)) // ROW.size) * ROW.size
-    text = text.ljust(rows_at - PREFIX.size)
-    return PREFIX.pack(MAGIC, VERSION, ROW.size, rows_at, zlib.crc32(text)) + text
-
-
-def decode_header(content: bytes) -> dict[str, Any]:
-    """The header of a file that starts with these bytes."""
-    rows_at = rows_begin(content)
-    text = content[PREFIX.size : rows_at]
-    if len(content) < rows_at:
-        raise UnfinishedError("The file ends inside its header")
-    if zlib.crc32(text) != PREFIX.unpack_from(content)[-1]:
-        raise FormatError("The file's header is damaged")
-    header = json.loads(text)
-    if not isinstance(header, dict):
-        raise FormatError("The file's header is damaged")
-    return header
-
-
-def rows_begin(prefix: bytes) -> int:
-    """Where the rows of a file begin that starts with these bytes."""
-    if not prefix.startswith(MAGIC[: len(prefix)]):
-        raise FormatError("Not a recording of a loader")
-    if len(prefix) < PREFIX.size:
-        raise UnfinishedError("The file ends inside its header")
-    _, version, row_bytes, rows_at, _ = PREFIX.unpack_from(prefix)
-    if not PREFIX.size <= rows_at <= MAX_HEADER_BYTES:
-        raise FormatError("Not a recording of a loader")
-    if version != VERSION or row_bytes != ROW.size:
-        raise FormatError(f"Written in format {version} by another version; this one reads format {VERSION}")
-    return int(rows_at)
 
 
 def encode_rows(

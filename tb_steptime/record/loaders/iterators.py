@@ -14,6 +14,7 @@ Without workers it produces each batch when the loop asks for it, and the loop w
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any
 
 from tb_steptime.record.file.clock import now_ns
@@ -21,6 +22,7 @@ from tb_steptime.record.file.format import BEGAN, ENDED, EXHAUSTED, FAILED, NO_B
 from tb_steptime.record.file.journal import Journal
 from tb_steptime.record.loaders.hooks import swap_methods
 from tb_steptime.record.loaders.production import ProductionMeter, time_fetcher
+from tb_steptime.record.steps.facts import waited_ns
 
 #: arrived_ns, unpickled_ns, pinned_ns of a batch whose message was read before it was followed.
 _NOT_TIMED = (0, 0, 0)
@@ -138,6 +140,7 @@ def _timed_multi_process(cls: Any) -> dict[str, Any]:
             asked_ns = now_ns()
             batch = cls._next_data(self)
             returned_ns = now_ns()
+            waited_ns[get_ident()] += returned_ns - asked_ns
             number = self._rcvd_idx - 1 if arrivals.in_order else arrivals.latest
             times = arrivals.times.pop(number, _NOT_TIMED)
             state.journal.add(returned_ns, RECEIVED, 0, number, (0, asked_ns, *times, returned_ns))
@@ -167,8 +170,9 @@ def _timed_single_process(cls: Any) -> dict[str, Any]:
         except BaseException as error:
             state.end(error)
             raise
+        asked_ns, pinned_ns = meter.requested_ns, now_ns()
+        waited_ns[get_ident()] += pinned_ns - asked_ns
         if self._pin_memory:
-            asked_ns, pinned_ns = meter.requested_ns, now_ns()
             times = (0, asked_ns, meter.end_ns, meter.end_ns, pinned_ns, pinned_ns)
             state.journal.add(pinned_ns, RECEIVED, 0, meter.batch, times)
         return batch

@@ -1,4 +1,7 @@
-"""`tb-steptime compare BASE CANDIDATE…`: what changed between runs, for a person, a pull request or a CI job."""
+"""`tb-steptime compare BASE CANDIDATE…`: what changed between runs, for a person, a pull request or a CI job.
+
+`compare BASE… -- CANDIDATE…` has several recordings a side.
+"""
 
 from __future__ import annotations
 
@@ -59,12 +62,17 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from tb_steptime.comparison.gates import GateError, parse_gate
-    from tb_steptime.terminal.compared import AskedWronglyError, compared_sides
+    from tb_steptime.files.paths import any_path
+    from tb_steptime.terminal.compared import AskedWronglyError, compared_sides, pooled_sides
 
     problems: list[Problem] = []
     try:
         gates = [parse_gate(rule) for rule in options.fail_if]
-        sides = compared_sides(options.paths, problems, options.steps, options.names_from)
+        if options.others is not None:
+            others = [any_path(each) for each in options.others]
+            sides = pooled_sides(options.paths, others, problems, options.steps, options.names_from)
+        else:
+            sides = compared_sides(options.paths, problems, options.steps, options.names_from)
     except (GateError, AskedWronglyError) as error:
         sys.stderr.write(f"{error}\n")
         return NOT_COMPARED
@@ -137,8 +145,9 @@ def _print_texts(sides: Sides, scaled: Scalings, results: Results, format: str) 
 COMMAND = Command(
     "compare",
     "compare runs",
-    "Compare runs with a base: what changed in a step, by how much, whether it is more than noise, and why. Exit code: "
-    "0; 1 where a gate failed; 2 where something could not be read or was asked wrongly.",
+    "Compare runs with a base: what changed in a step, by how much, whether it is more than noise, and why. "
+    "BASE... -- CANDIDATE... has several recordings a side, and counts how much these differ. Exit code: 0; 1 "
+    "where a gate failed; 2 where something could not be read or was asked wrongly.",
     _add_arguments,
     _run,
 )

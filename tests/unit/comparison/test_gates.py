@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import msgspec
 import pytest
 
 from tb_steptime.comparison.gates import Gate, GateError, GateResult, judge_gate, parse_gate
+from tb_steptime.comparison.sides import Side
+from tb_steptime.trace.step_pace import StepPace
 from tests.drawn.timeline import timeline
 from tests.unit.comparison.sides import side_of
 
@@ -68,3 +73,43 @@ def test_what_cannot_be_measured_neither_passes_nor_fails():
     base = steps_of("a", 10, 10, 10)
     assert judge_gate(parse_gate("gpu_utilization<80%"), base, base).passed is None
     assert judge_gate(parse_gate("kernel_time>+5%"), base, base).passed is None, "5 % of nothing"
+
+
+def spans_of(name, *spans, runs=()):
+    """A side of several spans, the lengths of whose steps are given, us."""
+    return Side(name, tuple(steps_of("", *lengths).first for lengths in spans), runs)
+
+
+def test_spans_of_a_run_that_differ_by_more_than_the_limit_are_said_and_widen_the_interval():
+    base = spans_of("a", [10, 10, 10, 10], [16, 16, 16, 16])
+    other = spans_of("b", [20, 20, 20, 20], [20, 20, 20, 20])
+    found = judge_gate(parse_gate("step_time>+5%"), base, other)
+    assert (found.value, found.passed, found.is_noisy) == (pytest.approx(20 / 13 - 1), True, True)
+    assert found.spread == pytest.approx(6 / 13)
+    assert judge_gate(parse_gate("step_time>+5%"), other, base).passed is True
+
+
+def test_several_recordings_a_side_are_held_against_how_much_they_differ():
+    alike = spans_of("a", *[[10, 10, 10, 10]] * 2, [11, 10, 10, 10], runs=(1, 1, 1))
+    slower = spans_of("b", *[[12, 12, 12, 12]] * 2, [13, 12, 12, 12], runs=(1, 1, 1))
+    uneven = spans_of("c", [10, 10, 10, 10], [12, 12, 12, 12], [15, 15, 15, 15], runs=(1, 1, 1))
+    gate = parse_gate("step_time>+5%")
+    assert judge_gate(gate, alike, slower).passed is False
+    assert judge_gate(gate, alike, uneven).passed is True
+    assert judge_gate(gate, alike, uneven).spread is None, "a run has one span"
+
+
+def test_steps_without_the_profiler_have_a_gate_where_the_recorder_timed_them():
+    def timed(name, *paces):
+        spans = [steps_of("", 10, 10, 10).first for _ in paces]
+        overviews = [msgspec.structs.replace(span.overview, pace=StepPace(9_000, 10, ns, 50))
+                     for span, ns in zip(spans, paces, strict=True)]  # fmt: skip
+        told = [replace(span, results={**span.results, "overview": of})
+                for span, of in zip(spans, overviews, strict=True)]  # fmt: skip
+        return Side(name, tuple(told), (1,) * len(told))
+
+    gate = parse_gate("unprofiled_step>+5%")
+    base = timed("a", 7_000, 7_010, 6_990)
+    assert judge_gate(gate, base, timed("b", 7_700, 7_710, 7_690)).passed is False
+    assert judge_gate(gate, base, timed("c", 7_200, 7_210, 7_190)).passed is True
+    assert judge_gate(gate, steps_of("d", 10, 10, 10), base).passed is None

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_steptime.comparison import intervals
-from tb_steptime.comparison.intervals import Change, change_of_mean, student
+from tb_steptime.comparison.intervals import Change, change_between, change_of_mean, student
 
 SEEDS = range(100)
 
@@ -82,3 +82,28 @@ def test_exchanged_sides_have_the_opposite_change(base, candidate):
 def test_quantiles_of_student_as_tables_have_them():
     table = {1: 12.706, 2: 4.303, 3: 3.182, 5: 2.571, 10: 2.228, 30: 2.042}
     assert {freedom: student(freedom) for freedom in table} == pytest.approx(table, rel=0.02)
+
+
+def runs(seed: int, mean: float, number: int = 3) -> list[np.ndarray]:
+    """Recordings of ten steps: 1 % from step to step, 1 % from run to run."""
+    draws = np.random.default_rng(seed)
+    return [draws.normal(mean * (1 + 0.01 * draws.normal()), 0.01 * mean, 10) for _ in range(number)]
+
+
+def test_of_100_unchanged_pairs_at_most_one_is_5_percent_slower_by_its_whole_interval():
+    failed = sum(change_between(runs(seed, 100), runs(1000 + seed, 100)).low > 5 for seed in SEEDS)
+    assert failed <= 1
+
+
+def test_ten_percent_are_seen_in_90_of_100_with_three_recordings_a_side():
+    failed = sum(change_between(runs(seed, 100), runs(1000 + seed, 110)).low > 5 for seed in SEEDS)
+    assert failed >= 90
+
+
+def test_runs_that_differ_widen_what_their_steps_say():
+    """Steps without any spread, of runs that differ by 10 %: Student's t with two degrees of freedom."""
+    base, candidate = ([np.full(9, mean) for mean in means] for means in ((95.0, 105.0), (100.0, 100.0)))
+    found = change_between(base, candidate)
+    half = student(2) * np.sqrt(2 * 0.05**2 / 2 * (100**2 / 2 + 100**2 / 2))
+    assert (found.change, found.low, found.high) == pytest.approx((0, -half, half))
+    assert change_between(base[:1], candidate[:1]) == change_of_mean(base[0], candidate[0])

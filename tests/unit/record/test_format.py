@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from stat import S_IMODE
 
@@ -12,20 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_steptime.ingest.recorder_files.decoding import decode
-from tb_steptime.record.file import clock, format, journal
+from tb_steptime.record.file import clock, format, journal, rationed
 from tb_steptime.record.file.format import (
     BEGAN,
     CLOCK,
+    LOADER,
     NO_WORKER,
     PRODUCED,
     ROW,
     VALUES,
-    FormatError,
-    UnfinishedError,
-    encode_header,
     encode_rows,
     next_sequence,
 )
+from tb_steptime.record.file.header import FormatError, UnfinishedError
 from tb_steptime.record.file.journal import Journal
 from tb_steptime.trace.loader_records import UNKNOWN_TIME
 from tests.drawn.journals import HEADER, refuse
@@ -34,7 +34,7 @@ from tests.drawn.recorded import read_file, rows_of
 
 def written(path: Path, batches: int, worker: int = 3) -> Journal:
     """A journal with a row for each batch; batch n has the number n everywhere."""
-    own = Journal(path, encode_header(HEADER), worker, refuse)
+    own = Journal(path, LOADER.encode_header(HEADER), worker, refuse)
     for batch in range(batches):
         own.add(clock.now_ns(), PRODUCED, 0, batch, (clock.now_ns(), *[batch] * 8))
     return own
@@ -77,7 +77,7 @@ def test_a_file_cut_anywhere_is_read_up_to_its_last_whole_row(tmp_path):
     path = tmp_path / "x.loader"
     written(path, 3).close()
     content = path.read_bytes()
-    rows_at = len(encode_header(HEADER))
+    rows_at = len(LOADER.encode_header(HEADER))
     for length in range(rows_at, len(content) + 1):
         found = decode(content[:length])
         whole, rest = divmod(length - rows_at, ROW.size)
@@ -92,7 +92,7 @@ def test_a_damaged_row_is_left_out_and_its_neighbours_stay(tmp_path):
     path = tmp_path / "x.loader"
     written(path, 4).close()
     content = bytearray(path.read_bytes())
-    second = len(encode_header(HEADER)) + 2 * ROW.size
+    second = len(LOADER.encode_header(HEADER)) + 2 * ROW.size
     for position in range(second, second + ROW.size):
         damaged = content.copy()
         damaged[position] ^= 0x40
@@ -108,20 +108,17 @@ def test_other_files_are_refused(junk):
 
 
 def test_a_damaged_header_is_refused():
-    header = bytearray(encode_header(HEADER))
+    header = bytearray(LOADER.encode_header(HEADER))
     header[40] ^= 1
     with pytest.raises(FormatError, match="header is damaged"):
         decode(bytes(header))
 
 
-def test_files_of_a_later_version_say_so(monkeypatch):
-    monkeypatch.setattr(format, "VERSION", format.VERSION + 1)
-    later = encode_header(HEADER)
-    monkeypatch.undo()
-    with pytest.raises(
-        FormatError, match=f"format {format.VERSION + 1} by another version; this one reads format {format.VERSION}"
-    ):
-        decode(later)
+def test_files_of_a_later_version_say_so():
+    later = replace(LOADER, version=LOADER.version + 1)
+    says = f"format {later.version} by another version; this one reads format {LOADER.version}"
+    with pytest.raises(FormatError, match=says):
+        decode(later.encode_header(HEADER))
 
 
 @pytest.mark.parametrize("cut", [0, 30, 50, 95])
@@ -142,20 +139,20 @@ def small_file(monkeypatch):
     monkeypatch.setattr(format, "LATEST_ROWS", 16)
     monkeypatch.setattr(journal, "_ROWS_IN_FILE", 24)
     monkeypatch.setattr(journal, "CLOCK_ROWS", 10_000)
-    monkeypatch.setattr(journal, "MIN_REST_NS", 0)
+    monkeypatch.setattr(rationed, "MIN_REST_NS", 0)
 
 
 @pytest.mark.parametrize("count", [22, 23, 24, 40, 100])
 @pytest.mark.parametrize("rest", [0, 10**6])
 def test_a_full_file_keeps_the_first_rows_and_the_latest(tmp_path, small_file, monkeypatch, count, rest):
-    monkeypatch.setattr(journal, "REST", rest)
+    monkeypatch.setattr(rationed, "REST", rest)
     path = tmp_path / "x.loader"
     written(path, count).close()
     expected = list(range(count))
     if count > 23:
         expected = [*range(7), *range(count - 16, count)]
     assert batches(path) == expected
-    assert path.stat().st_size <= len(encode_header(HEADER)) + 24 * ROW.size
+    assert path.stat().st_size <= len(LOADER.encode_header(HEADER)) + 24 * ROW.size
     assert read_file(path).overwritten_rows == count - len(expected)
 
 
@@ -203,7 +200,7 @@ def test_the_next_row_comes_after_all_rows_of_a_cut_or_damaged_file(sizes, count
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(format, "FIRST_ROWS", sizes[0])
         patch.setattr(format, "LATEST_ROWS", sizes[1])
-        header = encode_header(HEADER)
+        header = LOADER.encode_header(HEADER)
         highest = max((row.sequence for row in rows_of(decode(bytes(header + content)))), default=-1)
         found = next_sequence(bytes(content))
     assert found == max(highest + 1, -(-len(content) // ROW.size))
@@ -223,7 +220,7 @@ def test_a_full_file_continues_behind_its_latest_valid_row():
 def test_a_file_that_ends_inside_its_header_is_begun_again(tmp_path, size):
     """A worker was killed, or the disk was full, when it had just made the file."""
     path = tmp_path / "x.loader"
-    path.write_bytes(encode_header({**HEADER, "pid": 1})[:size])
+    path.write_bytes(LOADER.encode_header({**HEADER, "pid": 1})[:size])
     written(path, 2).close()
     assert (batches(path), read_file(path).header) == ([0, 1], HEADER)
     assert read_file(path).lost_bytes == 0
@@ -233,9 +230,9 @@ def test_a_step_of_the_clock_tears_no_duration(tmp_path, monkeypatch):
     """Between two rows the clock is set back by an hour: later rows follow it, and each row's times stay together."""
     hour = 3600 * 10**9
     path = tmp_path / "x.loader"
-    monkeypatch.setattr(journal, "MIN_REST_NS", 0)
-    monkeypatch.setattr(journal, "REST", 0)
-    own = Journal(path, encode_header(HEADER), NO_WORKER, refuse)
+    monkeypatch.setattr(rationed, "MIN_REST_NS", 0)
+    monkeypatch.setattr(rationed, "REST", 0)
+    own = Journal(path, LOADER.encode_header(HEADER), NO_WORKER, refuse)
     real, began, set_back = clock.wall_ns, clock.now_ns(), 0
     monkeypatch.setattr(clock, "wall_ns", lambda: real() - set_back)
     own.add(clock.now_ns(), BEGAN, 0, -1, (began, began + 5))
@@ -258,10 +255,10 @@ def ahead_ns(path: Path) -> list[int]:
 
 
 def test_a_slewed_clock_is_followed_and_is_no_step(tmp_path, monkeypatch):
-    monkeypatch.setattr(journal, "MIN_REST_NS", 0)
-    monkeypatch.setattr(journal, "REST", 0)
+    monkeypatch.setattr(rationed, "MIN_REST_NS", 0)
+    monkeypatch.setattr(rationed, "REST", 0)
     path = tmp_path / "x.loader"
-    own = Journal(path, encode_header(HEADER), NO_WORKER, refuse)
+    own = Journal(path, LOADER.encode_header(HEADER), NO_WORKER, refuse)
     real = clock.wall_ns
     own.add(clock.now_ns(), BEGAN, 0, -1, (1, 2))
     monkeypatch.setattr(clock, "wall_ns", lambda: real() + 400_000)
@@ -273,12 +270,12 @@ def test_a_slewed_clock_is_followed_and_is_no_step(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("waiting", [0, 1])
-@pytest.mark.parametrize("end", [Journal.close, Journal.flush, lambda own: journal._close_all()])
+@pytest.mark.parametrize("end", [Journal.close, Journal.flush, lambda own: rationed._close_all()])
 def test_a_clock_that_is_set_after_the_last_write_that_was_due_is_sampled(tmp_path, monkeypatch, waiting, end):
     """Whether or not a row waits for a write that is not due for a quarter of a second. What was written before keeps
     the clock that it had."""
     path = tmp_path / "x.loader"
-    own, real = Journal(path, encode_header(HEADER), NO_WORKER, refuse), clock.wall_ns
+    own, real = Journal(path, LOADER.encode_header(HEADER), NO_WORKER, refuse), clock.wall_ns
     for number in range(1 + waiting):
         own.add(clock.now_ns(), BEGAN, 0, number, (1, 2))
     assert [row[0] for row in own.waiting] == [BEGAN] * waiting
@@ -293,7 +290,7 @@ def test_a_clock_that_is_set_after_the_last_write_that_was_due_is_sampled(tmp_pa
 def test_unknown_times_stay_unknown_on_every_clock():
     """0 means unknown, whatever the clock says."""
     clock_row = (CLOCK, 0, -1, (1, 500))
-    content = encode_header(HEADER) + encode_rows([clock_row, (BEGAN, 0, -1, (0, 7))], 0, 0, 0, 1)
+    content = LOADER.encode_header(HEADER) + encode_rows([clock_row, (BEGAN, 0, -1, (0, 7))], 0, 0, 0, 1)
     assert decode(content).rows["values"][1, :2].tolist() == [UNKNOWN_TIME, 507]
 
 
@@ -305,15 +302,16 @@ def test_slow_file_systems_are_written_to_rarely(tmp_path, monkeypatch):
     now = [10**9]
     calls = []
     monkeypatch.setattr(journal, "now_ns", lambda: now[0])
+    monkeypatch.setattr(rationed, "now_ns", lambda: now[0])
     monkeypatch.setattr(clock, "now_ns", lambda: now[0])
-    own = Journal(tmp_path / "x.loader", encode_header(HEADER), 0, refuse)
+    own = Journal(tmp_path / "x.loader", LOADER.encode_header(HEADER), 0, refuse)
 
     def write(file: int, content: bytes, offset: int) -> None:
         now[0] += 2 * 10**6
         calls.append(len(content) // ROW.size)
 
-    monkeypatch.setattr(journal, "_write_at", write)
-    monkeypatch.setattr(own, "_follow_clock", lambda at_ns: None)
+    monkeypatch.setattr(journal, "write_at", write)
+    monkeypatch.setattr(own, "_prepare", lambda at_ns: None)
     for batch in range(1000):
         now[0] += 10**6
         own.add(now[0], BEGAN, 0, batch, (1, 2))
@@ -327,7 +325,7 @@ def test_slow_file_systems_are_written_to_rarely(tmp_path, monkeypatch):
 def test_a_file_is_as_open_as_the_mask_says(tmp_path, mask, mode):
     before = os.umask(mask)
     try:
-        Journal(tmp_path / "x.loader", encode_header(HEADER), 0, refuse).close()
+        Journal(tmp_path / "x.loader", LOADER.encode_header(HEADER), 0, refuse).close()
     finally:
         os.umask(before)
     assert S_IMODE((tmp_path / "x.loader").stat().st_mode) == mode

@@ -126,6 +126,10 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "A step has [{count}] recorded (op, call or allocation|ops, calls and allocations); the cost of each was "
         "measured on CPU ops. Calls of the GPU's runtime come on top. Without the profiler the GPU is idle for less.",
     ),
+    "profiling_timed": NoteWords(
+        "Profiled steps take {times} x as long: {inside}, and {outside} without the profiler.",
+        "The recorder timed both: medians of [{count}] profiled (step|steps) and of {others} others of the same job.",
+    ),
     "profiling_measured": NoteWords(
         "From batch to batch it takes {inside} with the profiler, and {outside} without it.",
         "The recorder measured both: medians of [{count}] (batch|batches) in this recording and of {others} in the "

@@ -13,7 +13,7 @@ from tb_steptime.ingest.recorder_files.columns import read_line_samples
 from tb_steptime.ingest.recorder_files.decoding import read_all
 from tb_steptime.metrics.data_loading.recorded.lines import LEAST_BURSTS, recorded_lines
 from tb_steptime.record.file import clock
-from tb_steptime.record.file.format import LATE, LINES, NAMED_BYTES, NO_BATCH, encode_header
+from tb_steptime.record.file.format import LATE, LINES, LOADER, NAMED_BYTES, NO_BATCH
 from tb_steptime.record.file.journal import Journal
 from tb_steptime.record.frames import is_path_of_user, name_of
 from tb_steptime.record.loaders import line_samples
@@ -50,7 +50,7 @@ def bursts(*of_lines: dict[str, int], at_ns: int = 0, late: int = 0) -> LoaderRe
 @pytest.mark.parametrize("size", [1, NAMED_BYTES - 1, NAMED_BYTES, 3 * NAMED_BYTES + 5])
 def test_names_of_any_length_are_read_back(tmp_path, size):
     path = tmp_path / "a_1.1.l0.w0.loader"
-    journal = Journal(path, encode_header(HEADER | {"loader": 0}), 0, refuse)
+    journal = Journal(path, LOADER.encode_header(HEADER | {"loader": 0}), 0, refuse)
     known = line_samples.SourceLocations(journal)
     file = "/data/" + "ä" * (size // 2) + ".py"
     code = code_of(file, 7)
@@ -69,7 +69,7 @@ def test_names_of_any_length_are_read_back(tmp_path, size):
 def test_names_are_told_again_before_the_first_telling_is_overwritten(tmp_path, monkeypatch):
     monkeypatch.setattr(line_samples, "NAMED_AGAIN", 10)
     path = tmp_path / "a_1.1.l0.w0.loader"
-    journal = Journal(path, encode_header(HEADER), 0, refuse)
+    journal = Journal(path, LOADER.encode_header(HEADER), 0, refuse)
     known, code = line_samples.SourceLocations(journal), code_of("data.py")
     at = clock.now_ns()
     told = []
@@ -83,7 +83,7 @@ def test_names_are_told_again_before_the_first_telling_is_overwritten(tmp_path, 
 
 def test_a_name_of_which_a_part_is_lost_is_no_name(tmp_path):
     path = tmp_path / "a_1.1.l0.w0.loader"
-    journal = Journal(path, encode_header(HEADER), 0, refuse)
+    journal = Journal(path, LOADER.encode_header(HEADER), 0, refuse)
     at = clock.now_ns()
     line_samples.SourceLocations(journal).number((code_of("x" * 150 + ".py"), 1), at)
     journal.add(at, LINES, 0, 0, (at, 1, 20))
@@ -160,7 +160,7 @@ class Frame:
 
 def test_an_instruction_without_a_line_counts_for_its_function(monkeypatch, tmp_path):
     outer = code_of("around.py")
-    journal = Journal(tmp_path / "x.loader", encode_header(HEADER), 0, refuse)
+    journal = Journal(tmp_path / "x.loader", LOADER.encode_header(HEADER), 0, refuse)
     sampler = line_samples.LineSampler(journal, (outer,), ())
     code = code_of("data.py", 7)
     counts = Counter()
@@ -179,7 +179,7 @@ def test_late_samples_do_not_count(monkeypatch, tmp_path):
         now[0] += 2_000_000
         return now[0]
 
-    journal = Journal(tmp_path / "x.loader", encode_header(HEADER), 0, refuse)
+    journal = Journal(tmp_path / "x.loader", LOADER.encode_header(HEADER), 0, refuse)
     sampler = line_samples.LineSampler(journal, (code_of("a.py"),), ())
     monkeypatch.setattr(line_samples, "now_ns", later)
     monkeypatch.setattr(line_samples.time, "sleep", lambda seconds: None)

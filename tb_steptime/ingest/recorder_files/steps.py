@@ -1,0 +1,119 @@
+"""The recorder's file of a job's steps -> columns, oldest step first; and what profiling costs a step.
+
+ring       8192 8193 ... 12287            one row each
+groups     0-7 8-15 ... 8184-8191 ...     those before the ring
+"""
+
+from __future__ import annotations
+
+import contextlib
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from tb_steptime.files.paths import AnyPath
+from tb_steptime.ingest.recorder_files.finding import content_of
+from tb_steptime.record.file import steps as layout
+from tb_steptime.record.file.header import FormatError
+from tb_steptime.trace.step_pace import StepPace
+from tb_steptime.trace.table import Bool
+
+#: Of dtype `layout.ROW_FIELDS`.
+Rows = npt.NDArray[Any]
+_ROW = np.dtype(layout.ROW_FIELDS)
+#: Fewer steps say little of what is usual.
+LEAST_STEPS = 8
+#: After a trace: as many are timed in any case.
+ENOUGH_STEPS = 40
+#: The first steps of a job are slow by nature; after a span as many batches may lie ready.
+FIRST_STEPS = 5
+
+
+class TimedSteps(msgspec.Struct, frozen=True, eq=False):
+    """What a file of steps still holds. header: see `record.recordings.describe_process`. rows: every step in one row,
+    most recent ones alone, older ones in groups. lost_rows: were damaged or cut off."""
+
+    header: dict[str, Any]
+    rows: Rows
+    lost_rows: int
+
+    @property
+    def slow(self) -> Rows:
+        """Of steps that took three times the usual."""
+        slow: Rows = self.rows[(self.rows["flags"] & layout.SLOW) != 0]
+        return slow
+
+    @property
+    def plain(self) -> Rows:
+        """Of steps without the profiler."""
+        plain: Rows = self.rows[(self.rows["flags"] | layout.SLOW) == layout.SLOW]
+        return plain
+
+
+def read_steps(path: AnyPath) -> TimedSteps:
+    """Raises OSError, FormatError."""
+    return decode_steps(content_of(path))
+
+
+def decode_steps(content: bytes) -> TimedSteps:
+    """Raises FormatError where the header cannot be used."""
+    header, rows_at = layout.STEPS.decode_header(content), layout.STEPS.rows_begin(content)
+    body = content[rows_at:]
+    rows: Rows = np.frombuffer(body, _ROW, len(body) // _ROW.itemsize)
+    valid = _valid(body, rows)
+    place = np.arange(len(rows))
+    one = valid & (rows["kind"] == layout.ONE) & (place < layout.RING) & (rows["step"] % layout.RING == place)
+    ring, groups = rows[one], rows[valid & (rows["kind"] == layout.GROUP)]
+    first = int(ring["step"].min()) if len(ring) else 0
+    groups = groups[groups["step"] < first]
+    covered = int((groups["step"] + groups["steps"]).max()) if len(groups) else 0
+    kept = np.concatenate([groups, ring[ring["step"] >= covered]])
+    return TimedSteps(
+        header=header,
+        rows=kept[np.argsort(kept["step"], kind="stable")],
+        lost_rows=int((~valid & (rows["kind"] != 0)).sum()) + bool(len(body) % _ROW.itemsize),
+    )
+
+
+def _valid(body: bytes, rows: Rows) -> Bool:
+    size = _ROW.itemsize
+    checksums = [zlib.crc32(body[begin + 4 : begin + size]) for begin in range(0, len(rows) * size, size)]
+    valid: Bool = np.array(checksums, np.uint32) == rows["checksum"]
+    return valid
+
+
+def read_files(folder: AnyPath, names: Sequence[str]) -> list[TimedSteps]:
+    """Those that can be read; without them nothing but what they add is missing."""
+    found = []
+    for name in names:
+        with contextlib.suppress(OSError, FormatError):
+            found.append(read_steps(folder / name))
+    return found
+
+
+def is_enough(steps: TimedSteps, after_ns: int) -> bool:
+    """Whether as many steps were timed after this epoch time as tell what is usual: more of them change little."""
+    later = steps.plain[steps.plain["end_ns"] > after_ns]
+    return bool(later["steps"].sum() >= ENOUGH_STEPS)
+
+
+def step_pace(steps: TimedSteps) -> StepPace | None:
+    """None where too few steps of either kind were timed."""
+    recorded = steps.rows[(steps.rows["flags"] & layout.RECORDED) != 0]
+    plain = steps.plain[steps.plain["step"] >= FIRST_STEPS]
+    if recorded["steps"].sum() < LEAST_STEPS or plain["steps"].sum() < LEAST_STEPS:
+        return None
+    (recorded_ns, plain_ns) = (_median_ns(some) for some in (recorded, plain))
+    return StepPace(recorded_ns, int(recorded["steps"].sum()), plain_ns, int(plain["steps"].sum()))
+
+
+def _median_ns(rows: Rows) -> int:
+    """Of the steps; those of a group count with their mean."""
+    mean_ns = rows["duration_ns"] / rows["steps"]
+    order = np.argsort(mean_ns)
+    half = np.searchsorted(np.cumsum(rows["steps"][order]), rows["steps"].sum() / 2)
+    return int(mean_ns[order][half])

@@ -1,0 +1,152 @@
+"""A file of one process that is written to a few times a second at most, so that writing costs next to nothing. Never
+raises: the first error ends the recording, for good."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from tb_steptime.record.file.clock import now_ns
+from tb_steptime.record.file.header import FormatError
+
+#: A file system may be slow. After a write that took d, none is made for 200 d: at most 0.5 % of the time is spent so.
+#: d is the shorter of the last two: a single one may have been interrupted by other processes.
+REST = 200
+#: So long at least rows wait: a write for each of them would cost too much. A killed process loses these rows.
+MIN_REST_NS = 250_000_000
+
+#: Why a recording ends.
+CUT = "the file system wrote only a part, is the disk full?"
+GONE = "its files were deleted or moved"
+
+Row = TypeVar("Row")
+
+
+class RationedFile(ABC, Generic[Row]):
+    """on_failure is called with the reason when it cannot be written; after that nothing is. waiting: rows for the next
+    write. next_write_ns: when that is due.
+
+    rest_ns: so long at least rows wait, MIN_REST_NS unless a kind of file says otherwise.
+
+    A forked child inherits the object and its open file, and abandons them: its rows would pass for its parent's.
+    """
+
+    rest_ns: int | None = None
+
+    def __init__(self, path: Path, on_failure: Callable[[str], None]) -> None:
+        self.waiting: list[Row] = []
+        self.next_write_ns = 0
+        self._path = path
+        self._on_failure = on_failure
+        self._took_ns = 0
+        self._file: int | None = None
+        try:
+            self._file = _open_file(path)
+            self._begin(self._file)
+        except (OSError, FormatError) as error:
+            self._end(error)
+            return
+        _open.add(self)
+
+    @abstractmethod
+    def _begin(self, file: int) -> None:
+        """The file was opened: it gets a header, or is continued. Raises OSError, FormatError."""
+
+    @abstractmethod
+    def _prepare(self, at_ns: int) -> None:
+        """A write is due: what has to be noted before it, is added to `waiting`. at_ns: now."""
+
+    @abstractmethod
+    def _write(self, file: int) -> None:
+        """Write what waits. Raises OSError."""
+
+    @property
+    def alive(self) -> bool:
+        return self._file is not None
+
+    def flush(self) -> None:
+        """Write what waits."""
+        if self._file is not None:
+            self._prepare(now_ns())
+            if self.waiting:
+                self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        if self._file is None:
+            self.waiting.clear()
+            return
+        before = now_ns()
+        try:
+            self._write(self._file)
+        except OSError as error:
+            self._end(error)
+            return
+        after = now_ns()
+        self.next_write_ns = after + max(self.rest_ns or MIN_REST_NS, REST * min(after - before, self._took_ns))
+        self._took_ns = after - before
+
+    def check(self) -> None:
+        """A deleted file can still be written, and its rows are lost: that ends the recording."""
+        if self._file is None:
+            return
+        try:
+            self._path.stat()
+        except FileNotFoundError:
+            self._end(OSError(GONE))
+        except OSError:
+            return  # it may still exist
+
+    def close(self) -> None:
+        """Write what waits, and nothing later."""
+        self.flush()
+        self.check()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Write nothing more, not even what waits: in a forked child those are its parent's rows."""
+        file, self._file = self._file, None
+        self.next_write_ns = 0
+        self.waiting.clear()
+        if file is not None:
+            with contextlib.suppress(OSError):  # some file systems report a failed write only here
+                os.close(file)
+
+    def _end(self, error: Exception) -> None:
+        self.abandon()
+        self._on_failure(getattr(error, "strerror", None) or str(error))
+
+
+#: To be written when the process ends.
+_open: weakref.WeakSet[RationedFile[Any]] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for each in list(_open):
+        each.close()
+
+
+def _abandon_all() -> None:
+    for each in list(_open):
+        each.abandon()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon_all)
+
+
+def _open_file(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+
+
+def write_at(file: int, content: bytes, offset: int) -> None:
+    """Raises OSError."""
+    os.lseek(file, offset, os.SEEK_SET)
+    if os.write(file, content) != len(content):
+        raise OSError(CUT)

@@ -1,0 +1,149 @@
+"""The clock of a job's steps: times each, writes them, and says when they become slow."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tb_steptime.record.file.clock import now_ns
+from tb_steptime.record.file.steps import SLOW, SUFFIX, UNKNOWN, StepFile, TimedStep
+from tb_steptime.record.steps.facts import Collections, rss_bytes, waited_ns
+from tb_steptime.record.steps.slowness import Slowness
+
+_log = logging.getLogger("tb_steptime.record")
+
+#: No more rows wait.
+MAX_WAITING = 4096
+#: Lines about slow steps: so many in a job, and so long between two of them.
+MOST_LINES, LINE_REST_NS = 20, 60_000_000_000
+#: More slow steps than this are no exception, and a row for each would make the file large.
+MOST_SLOW = 1024
+#: What of a slow step is named: this share of what it took longer.
+NAMED_FRACTION = 0.1
+
+
+class StepClock:
+    """Times the steps of the thread that makes it. A failure to write ends it, with one warning."""
+
+    def __init__(self, directory: Path, describe: Callable[[], dict[str, Any]]) -> None:
+        """describe: see `recordings.describe_process`."""
+        self.slowness = Slowness()
+        self._directory = directory
+        self._collections = Collections()
+        self._thread = threading.get_ident()
+        self._slow = self._lines = 0
+        self._quiet_until_ns = 0
+        self.is_slow = False
+        self.is_due = False  # what waits is to be written, and a look around is due: a few times a second at most
+        self._file: StepFile | None = None
+        try:
+            header = describe()
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            self._fail(error.strerror or str(error))
+            self.begin_step()
+            return
+        path = directory.absolute() / "{host}_{main_pid}.{recorder_start_ns}{suffix}".format(**header, suffix=SUFFIX)
+        file = StepFile(path, header, rss_bytes, self._fail)
+        if file.alive:
+            self._file = file
+            self._collections.start()
+        self.begin_step()
+
+    @property
+    def alive(self) -> bool:
+        return self._file is not None and self._file.alive
+
+    def begin_step(self) -> None:
+        """Whatever was done since the last one ended, belongs to none. Not needed where next to nothing was."""
+        self._waited_ns = waited_ns.get(self._thread, UNKNOWN)
+        self._collected_ns = self._collections.total_ns
+        self._cpu_ns = time.thread_time_ns()
+        self._begin_ns = now_ns()
+
+    def end_step(self, step: int, flags: int) -> int:
+        """How long it was, ns. is_slow and is_due tell of this one until the next one ends."""
+        end_ns, cpu_ns = now_ns(), time.thread_time_ns()
+        waited, collected_ns = waited_ns.get(self._thread, UNKNOWN), self._collections.total_ns
+        duration_ns = end_ns - self._begin_ns
+        self.is_slow = not flags and self.slowness.add(duration_ns)
+        timed = TimedStep(
+            flags | (SLOW if self.is_slow and self._slow < MOST_SLOW else 0),
+            step,
+            end_ns,
+            duration_ns,
+            UNKNOWN if waited == UNKNOWN else waited - max(0, self._waited_ns),
+            collected_ns - self._collected_ns,
+            cpu_ns - self._cpu_ns,
+        )
+        self._begin_ns, self._cpu_ns, self._waited_ns, self._collected_ns = end_ns, cpu_ns, waited, collected_ns
+        file = self._file
+        if file is not None:
+            waiting = file.waiting
+            waiting.append(timed)
+            self.is_due = end_ns >= file.next_write_ns or len(waiting) >= MAX_WAITING
+            if self.is_slow:
+                self._slow += 1
+                self._tell(timed)
+        return duration_ns
+
+    def write(self) -> tuple[float, float] | None:
+        """Write what waits. Where steps have become slower: their median before and now."""
+        file = self._file
+        if file is not None:
+            file.flush()
+            file.check()
+        return self.slowness.follow()
+
+    def close(self) -> None:
+        self._collections.stop()
+        if self._file is not None:
+            self._file.close()
+
+    def abandon(self) -> None:
+        """In a forked child: its steps would pass for its parent's."""
+        self._collections.stop()
+        if self._file is not None:
+            self._file.abandon()
+
+    def _fail(self, reason: str) -> None:
+        self._collections.stop()
+        self._file = None
+        self.is_due = False
+        _log.warning("Steps are not timed in %s: %s. Training continues.", self._directory, reason)
+
+    def _tell(self, step: TimedStep) -> None:
+        """One line about a slow step, and few about many."""
+        if self._lines >= MOST_LINES or step.end_ns < self._quiet_until_ns:
+            return
+        self._lines += 1
+        self._quiet_until_ns = step.end_ns + LINE_REST_NS
+        usual_ns = self.slowness.usual_ns or 0.0
+        took = f"{said(step.duration_ns)} (usually {said(usual_ns)})"
+        _log.warning("%s.", ": ".join([f"step {step.step:,} took {took}", *filter(None, [_causes(step, usual_ns)])]))
+
+
+def _causes(step: TimedStep, usual_ns: float) -> str:
+    """Those that matter, largest first."""
+    wait_ns = max(0, step.wait_ns)
+    parts = [
+        ("GC", step.collecting_ns),
+        ("waiting for a batch", wait_ns),
+        ("otherwise off the CPU", max(0, step.duration_ns - step.cpu_ns - wait_ns)),
+    ]
+    least_ns = NAMED_FRACTION * (step.duration_ns - usual_ns)
+    named = [(what, ns) for what, ns in sorted(parts, key=lambda part: -part[1]) if ns >= least_ns]
+    return ", ".join(f"{what} {said(ns)}" for what, ns in named)
+
+
+def said(ns: float) -> str:
+    """>>> said(2_100_000_000), said(95_000_000), said(1_234_000)
+    ('2.1 s', '95 ms', '1.2 ms')
+    """
+    if ns >= 1e9:
+        return f"{ns / 1e9:.1f} s"
+    return f"{ns / 1e6:.0f} ms" if ns >= 1e7 else f"{ns / 1e6:.1f} ms"

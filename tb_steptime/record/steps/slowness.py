@@ -1,0 +1,61 @@
+"""When steps become slow: one step, or all from some step on.
+
+one step       | | |   |   | | |        three times the median of the steps before it
+a change       ........::::::::         medians of blocks of steps: the latest three are all above those before
+"""
+
+from __future__ import annotations
+
+from statistics import median
+
+#: A slow step takes so many times the usual ...
+SLOW_TIMES = 3
+#: ... and so much longer at least: what the system does to a step of a millisecond is no reason to record.
+LEAST_NS = 50_000_000
+#: Before so many steps nothing is usual; the first ones of a job are slow by nature.
+LEAST_STEPS, FIRST_STEPS = 20, 10
+#: Steps of a block; so many blocks say what is usual at the most and at the least; so many make a change.
+BLOCK, MOST_BLOCKS, LEAST_BLOCKS, NEW_BLOCKS = 16, 32, 5, 3
+#: As Trends has it: medians that differ by so many robust deviations. And by a fifth: less is no reason to record.
+DEVIATIONS, ROBUST, LEAST_CHANGE = 3, 1.4826, 0.2
+
+
+class Slowness:
+    """Is told the lengths of steps without a profiler, in order. usual_ns: their median lately, None at first."""
+
+    def __init__(self) -> None:
+        self.usual_ns: float | None = None
+        self._limit_ns = float("inf")
+        self._seen = 0
+        self._block: list[int] = []
+        self._medians: list[float] = []
+
+    def add(self, duration_ns: int) -> bool:
+        """Whether this step was a slow one. A slow step says nothing of what is usual."""
+        self._seen += 1
+        if self._seen <= FIRST_STEPS:
+            return False
+        if duration_ns > self._limit_ns:
+            return True
+        self._block.append(duration_ns)
+        return False
+
+    def follow(self) -> tuple[float, float] | None:
+        """Now and then: learns what is usual. Where steps have become slower: their median before and now, once."""
+        while len(self._block) >= BLOCK:
+            self._medians.append(median(self._block[:BLOCK]))
+            del self._block[:BLOCK]
+        lately = [*self._medians[-NEW_BLOCKS:], *self._block]
+        if self._seen >= LEAST_STEPS and lately:
+            self.usual_ns = median(lately)
+            self._limit_ns = max(SLOW_TIMES * self.usual_ns, self.usual_ns + LEAST_NS)
+        before, new = self._medians[:-NEW_BLOCKS], self._medians[-NEW_BLOCKS:]
+        if len(before) < LEAST_BLOCKS:
+            return None
+        self._medians = self._medians[-MOST_BLOCKS:]
+        level = median(before)
+        deviation = ROBUST * median(abs(each - level) for each in before)
+        if min(new) <= level + max(DEVIATIONS * deviation, LEAST_CHANGE * level):
+            return None
+        self._medians = new
+        return level, median(new)
