@@ -12,6 +12,7 @@ from __future__ import annotations
 import configparser
 
 import nox
+from packaging.requirements import Requirement  # which nox comes with
 
 nox.options.default_venv_backend = "venv"
 nox.options.error_on_missing_interpreters = False
@@ -105,8 +106,10 @@ def _oldest() -> list[str]:
     """`msgspec >= 0.21` -> `msgspec==0.21.*`, of all that the package needs."""
     settings = configparser.ConfigParser()
     settings.read("setup.cfg")
-    needed = settings["options"]["install_requires"].split("\n")
-    return [f"{each.replace(' ', '').replace('>=', '==')}.*" for each in needed if each]
+    lines = settings["options"]["install_requires"].strip().splitlines()
+    needed = [Requirement(line) for line in lines]
+    here = [each for each in needed if each.marker is None or each.marker.evaluate()]
+    return [f"{each.name}{str(each.specifier).replace('>=', '==')}.*" for each in here]
 
 
 def _test(session: nox.Session, *paths: str) -> None:
