@@ -21,7 +21,7 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/.bytecode
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-summaries test test-all fuzz torch check gen golden words traces bench docs screenshots gallery bundle
-.PHONY: chromium
+.PHONY: chromium wheels
 MAKEFLAGS += --no-print-directory
 
 help:  ## say what the other words do
@@ -81,6 +81,9 @@ golden: .venv/.dev  ## write the expected answers in tests/golden; read the diff
 
 bench: .venv/.dev  ## measure reading speed and memory against the peers (ARGS="--size 10GB" for more)
 	@$(BIN)/python -m benchmarks.bench $(ARGS)
+
+wheels: .venv/.python  ## build the files of a release into dist/ from the last commit, and try each (needs a network)
+	@$(BIN)/python -m tools.wheels dist $(ARGS)
 
 docs: .venv/.docs  ## build the documentation into docs/_build; a warning is an error, and so is a page that loads other hosts
 	@$(BIN)/python -m sphinx -q --fail-on-warning --keep-going --fresh-env -d docs/_build/cache docs docs/_build/html

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["compare", "open"]
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 
 def open(path: str | os.PathLike[str], *, names_from: str | os.PathLike[str] | None = None) -> Spans:

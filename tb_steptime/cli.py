@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from tb_steptime import __version__
 from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.terminal.commands import COMMANDS
+from tb_steptime.terminal.encoding import write_utf8
 
 #: New objects until Python looks for garbage: a command makes a hundred thousand that all stay, most of them modules',
 #: and with the usual 700 a twentieth of its time goes into looking.
@@ -28,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0, 1 when anything could not be read, 2 for a wrong call, 130 when interrupted."""
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     atexit.register(gc.freeze)  # or Python looks for garbage among all of them once more before it ends: 20 ms
+    write_utf8(sys.stdout)
     asked, others = _apart(sys.argv[1:] if arguments is None else arguments)
     options = _parser().parse_args(asked)
     options.others = others
@@ -64,12 +66,15 @@ def _parser() -> argparse.ArgumentParser:
 
 
 class _Version(argparse.Action):
-    """Prints both, and asks for the reader only then."""
+    """Prints both, and whether TensorBoard can start; looks for these only then."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from tb_steptime.terminal.tensorboard_start import why_it_cannot_start
         from tb_steptime.trace.kineto.native.choice import reader_name
 
         print(f"{parser.prog} {__version__} (traces are read by {reader_name()})")
+        if problem := why_it_cannot_start():
+            sys.stderr.write(f"{problem}\n")
         parser.exit()
 
 

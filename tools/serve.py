@@ -48,7 +48,7 @@ class TensorBoard:
         port = port or free_port()
         command = [sys.executable, "-m", module, "--logdir", str(logdir), "--port", str(port), *arguments]
         self.url = f"http://localhost:{port}{path_prefix(arguments)}/"
-        self.output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the server
+        self.output = tempfile.NamedTemporaryFile(delete=False)  # noqa: SIM115 - lives as long as the server
         # A session of its own, so that its worker processes can be ended with it.
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=self.output, stderr=self.output, start_new_session=True
@@ -82,17 +82,20 @@ class TensorBoard:
 
     def said(self) -> str:
         """What it printed."""
-        length = os.fstat(self.output.fileno()).st_size
-        return os.pread(self.output.fileno(), length, 0).decode(errors="replace")  # a seek would move its pen too
+        return Path(self.output.name).read_text(encoding="utf-8", errors="replace")
 
     def stop(self) -> None:
         """End it and every process that it started."""
         self.process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(END_SECONDS)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+        if os.name == "posix":
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+        self.output.close()
+        with contextlib.suppress(OSError):  # on Windows, while a process that is just ending has it open
+            os.unlink(self.output.name)
 
 
 def path_prefix(arguments: Sequence[str]) -> str:

@@ -55,7 +55,7 @@ def _indexes(tree: str) -> list[bytes]:
     file is added. Raises OSError, ValueError."""
     folder = Path(tree, ".git")
     if folder.is_file():  # of a linked working tree or a submodule
-        named = folder.read_text().partition("gitdir:")[2].strip()
+        named = os.fsdecode(folder.read_bytes()).partition("gitdir:")[2].strip()
         if not named:
             raise ValueError(f"{folder} names no folder")
         folder = folder.parent / named

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import msgspec
 
@@ -39,6 +39,8 @@ from tb_steptime.ingest.states import Problem
 SILENCE_SECONDS = 900.0
 #: A process that was asked to end may be writing its file, to a slow disk say.
 _ENDING_SECONDS = 5.0
+#: CREATE_NEW_PROCESS_GROUP, which `subprocess` has on Windows alone.
+_NEW_PROCESS_GROUP = 0x200
 #: So much of a failed process's last words go to the log.
 _LAST_WORDS_BYTES = 8_000
 
@@ -141,8 +143,8 @@ def _order(job: Job, folder: Path) -> Iterator[str]:
 
 def start(job: Job, folder: Path, words: IO[bytes]) -> subprocess.Popen[bytes]:
     """`-m` puts the working directory first on the path: the package's own folder, so that it is found and nothing of
-    the user's shadows the standard library. One BLAS thread, because more only reserve memory. A session of its own,
-    because an interrupt from the keyboard is for TensorBoard, whose end ends it."""
+    the user's shadows the standard library. One BLAS thread, because more only reserve memory. An interrupt from the
+    keyboard is for TensorBoard, whose end ends it."""
     command = [sys.executable, "-m", "tb_steptime.ingest.read_one", *_order(job, folder)]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     home = Path(tb_steptime.__file__).parent.parent
@@ -153,8 +155,16 @@ def start(job: Job, folder: Path, words: IO[bytes]) -> subprocess.Popen[bytes]:
         stderr=words,
         cwd=home,
         env=environment,
-        start_new_session=True,
+        **apart_from_keyboard(os.name),
     )
+
+
+def apart_from_keyboard(system: str) -> dict[str, Any]:
+    """What `subprocess.Popen` is told so that an interrupt from the keyboard does not reach the process.
+
+    system: as `os.name` has it; a process of Windows has no session, but a group that Ctrl-C is sent to.
+    """
+    return {"creationflags": _NEW_PROCESS_GROUP} if system == "nt" else {"start_new_session": True}
 
 
 def listen(job: Job, process: subprocess.Popen[bytes]) -> Done | Refused | None:

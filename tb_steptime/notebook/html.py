@@ -95,4 +95,4 @@ def _cell(value: Cell) -> str:
 
 
 def _page(*parts: str) -> str:
-    return f"<div class=tb-steptime><style>{_STYLE.read_text()}</style>{''.join(parts)}</div>"
+    return f"<div class=tb-steptime><style>{_STYLE.read_text('utf-8')}</style>{''.join(parts)}</div>"

@@ -118,7 +118,7 @@ def _interrupted(trace: Trace) -> _Stops:
     """What ops and calls of threads that train take beyond all like them. What comes between ops is no part of them:
     that is Python, which may have had something to do."""
     found = find_excess(trace).of(ExcessKind.INTERRUPTED).on(*training_threads(trace), *autograd_threads(trace))
-    kind = np.where(found.event >= 0, trace.events.kind[found.event], -1)
+    kind = np.where(found.event >= 0, trace.events.kind[found.event].astype(np.int64), -1)
     found = found.where((found.dur_ns >= INTERRUPTED_NS) & is_in(kind, (Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)))
     found = found.where(is_in(found.event, allocation_retries(trace).rows, invert=True))  # these have their own card
     return _Stops("interrupted", False, found.start_ns, found.end_ns, found.event.astype(np.int64))

@@ -96,7 +96,7 @@ def _causes(trace: Trace, found: Excess, row: Int64) -> Iterator[tuple[OneTimeCa
     yield "graph_capture", _within(capture_intervals(trace), found)
     yield "loading", is_in(found.event, np.concatenate((loading_calls(trace), _launches(trace))))
     yield "allocation", is_in(found.event, calls.row[calls.kind == Blocks.ALLOCATOR])
-    kind = np.where(found.event >= 0, events.kind[found.event], -1)
+    kind = np.where(found.event >= 0, events.kind[found.event].astype(np.int64), -1)
     yield "set_up", is_in(kind, (Kind.RUNTIME, Kind.DRIVER))
     yield "first_call", row >= 0
     yield "between_ops", row < 0

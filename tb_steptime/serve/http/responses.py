@@ -110,7 +110,6 @@ def _hash(content: bytes) -> str:
 
 def _packed(content: bytes) -> bytes:
     """Many times as fast as the standard library, and little larger: most browsers are on the same machine."""
-    from isal import igzip
+    from tb_steptime.files.packing import pack
 
-    packed: bytes = igzip.compress(content, 1, mtime=0)
-    return packed
+    return pack(content)

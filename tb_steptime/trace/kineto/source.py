@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from isal import isal_zlib
-
 from tb_steptime.errors import TraceError
+from tb_steptime.files.packing import BAD_GZIP, decompressor
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.files.reading import RemoteFile
@@ -26,9 +25,7 @@ PACKED_BYTES = 64 * 1024
 _UNPACKED = 10
 _GZIP_WINDOW = 16 + 15  # zlib's word for: gzip's header and trailer, the largest window
 
-_BAD_GZIP: Any = isal_zlib.IsalError  # an exception class, which its type hints do not say
-
-_Start = Callable[[int], Any]  # zlib.decompressobj, or isal's, which are three times as fast and otherwise the same
+_Start = Callable[[int], Any]  # `zlib.decompressobj`, or one like it
 
 
 class ReadProgress(NamedTuple):
@@ -95,8 +92,8 @@ class Source:
     def _unpacked(self, packed: bytes) -> Iterator[bytes]:
         """Every member of the gzip file; what follows the last and is not gzip is left out, as gzip does."""
         try:
-            yield from self._members(packed, isal_zlib.decompressobj, TEXT_BYTES)
-        except _BAD_GZIP:
+            yield from self._members(packed, decompressor, TEXT_BYTES)
+        except BAD_GZIP:
             self.corrupt = True
             yield from self._salvaged()
 

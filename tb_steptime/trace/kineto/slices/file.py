@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
+from tb_steptime.files.packing import packing
 from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.trace.kineto.categories import kind_of
 from tb_steptime.trace.kineto.document import Outline, walk
@@ -55,10 +56,7 @@ def _packing(file: IO[bytes], packed: bool) -> Iterator[IO[bytes]]:
     if not packed:
         yield file
         return
-    from isal import igzip  # slow to import, for a command that reads a trace
-
-    pack: Any = igzip.IGzipFile  # whose type hints say nothing
-    with pack("", "wb", fileobj=file, mtime=0) as text:
+    with packing(file) as text:
         yield text
 
 

@@ -1,0 +1,31 @@
+"""What a file or a pipe gets is UTF-8, also where the machine's code page is another."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from tb_steptime.terminal.encoding import write_utf8
+
+
+class Terminal(io.BytesIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("opened", "chosen", "written"), [
+    (io.BytesIO, None, "5 × µs █".encode()),
+    (io.BytesIO, "cp437", "5 ? æs █".encode("cp437")),
+    (Terminal, None, "5 ? æs █".encode("cp437")),
+])  # fmt: skip
+def test_signs_that_a_code_page_has_not(opened, chosen, written, monkeypatch):
+    monkeypatch.delenv("PYTHONIOENCODING", raising=False)
+    if chosen:
+        monkeypatch.setenv("PYTHONIOENCODING", chosen)
+    held = opened()
+    stream = io.TextIOWrapper(held, encoding="cp437", errors="replace")
+    write_utf8(stream)
+    stream.write("5 × µs █")
+    stream.flush()
+    assert held.getvalue() == written.replace("æ".encode("cp437"), "µ".encode("cp437"))
