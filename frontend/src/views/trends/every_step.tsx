@@ -73,9 +73,11 @@ function StepsOf({ timed, others }: { timed: TimedWorker; others: number }) {
 }
 
 /** "All 48,300 steps: the slowest took 2.1 s" */
-function titleOf({ steps, bins }: TimedWorker): string {
+function titleOf({ steps, bins, slow }: TimedWorker): string {
   const slowest = bins.reduce((a, b) => (b.longest_ns > a.longest_ns ? b : a));
-  const near = slowest.steps === 1 ? `step ${count(slowest.step)}` : `one of ${namesOf(slowest)}`;
+  const known = slow.find(({ duration_ns }) => duration_ns === slowest.longest_ns)?.step;
+  const alone = known ?? (slowest.steps === 1 ? slowest.step : null);
+  const near = alone === null ? `one of ${namesOf(slowest)}` : `step ${count(alone)}`;
   return `All ${counted(steps, "step")} of the job: the longest, ${near}, took ${ns(slowest.longest_ns)}.`;
 }
 
@@ -102,17 +104,16 @@ function segmentOf(bins: readonly StepBin[]) {
 }
 
 function lineOf({ worker, bins, slow }: TimedWorker): ChartLine {
-  const slowOnes = new Set(slow.map(({ step }) => step));
   return {
     key: worker,
     name: worker,
     focus: true,
-    points: bins.map(({ step, mean_ns, longest_ns }, stop) => ({
+    points: bins.map(({ step, steps, mean_ns, longest_ns }, stop) => ({
       stop,
       value: mean_ns,
       low: mean_ns,
       high: longest_ns,
-      slow: slowOnes.has(step),
+      slow: slow.some((each) => each.step >= step && each.step < step + steps),
     })),
   };
 }
