@@ -69,6 +69,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/ranks": self._ranks,
             "/rank_map": self._rank_map,
             "/scalars": self._scalars,
+            "/job_steps": self._job_steps,
             "/compare": self._compare,
             "/chain": self._chain,
             "/timeline": self._timeline,
@@ -142,6 +143,9 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         runs = [entry.name for entry in self.store.index(work=False).runs]
         scalars = JobScalars(getattr(self._context, "data_provider", None), request.environ)
         return Answer(scalars.of(request.args.get("run", ""), runs, request.args.get("tag")))
+
+    def _job_steps(self, request: Request) -> Answer:
+        return Answer(self.store.job_steps(request.args.get("run", "")))
 
     def _compare(self, request: Request) -> Answer:
         base, candidate = request.args.get("base", ""), request.args.get("candidate", "")

@@ -1267,6 +1267,7 @@ export interface HeldAnswers {
   jobs: RanksPage[];
   waits: RankMap[];
   scalars: Record<string, Scalars>;
+  job_steps: Record<string, JobSteps>;
   keeps_paths: boolean;
 }
 
@@ -1623,6 +1624,12 @@ export interface JobStep {
   fastest_ns: number;
   late: number | null;
   late_ns: number;
+}
+
+/** Of one run, by worker; empty where nothing was timed. more: workers that are left out. */
+export interface JobSteps {
+  workers: TimedWorker[];
+  more: number;
 }
 
 /**
@@ -3259,6 +3266,16 @@ export interface SlowBatch {
   wait_ns: number;
 }
 
+/** A step of three times the usual. off_cpu_ns: its thread did not run, and waited for no batch. */
+export interface SlowJobStep {
+  step: number;
+  end_ns: number;
+  duration_ns: number;
+  wait_ns: number | null;
+  collecting_ns: number;
+  off_cpu_ns: number;
+}
+
 /**
  * A slow step (`metrics.outliers`), and the part that grew most over the part's median.
  * longest_event: the longest event of that part that starts in the step, where to look in the trace; None where the
@@ -3364,6 +3381,22 @@ export interface SplitStep {
   split: Split;
 }
 
+/**
+ * Some steps in a row. step: number of the first; the times are means but for longest_ns. A wait and a size that
+ * are not known are None. recorded: the profiler recorded some of them.
+ */
+export interface StepBin {
+  step: number;
+  steps: number;
+  end_ns: number;
+  mean_ns: number;
+  longest_ns: number;
+  wait_ns: number | null;
+  collecting_ns: number;
+  rss_bytes: number | null;
+  recorded: boolean;
+}
+
 /** The mean step. low, high, distinguishable, enough_steps: see `Change`; *_steps: how many were compared. */
 export interface StepChange {
   base_ns: number;
@@ -3430,6 +3463,15 @@ export interface Term {
   words: string[];
   meaning: string;
   views: string[];
+}
+
+/** A process of the job. pace: what profiling costs; None where too few steps were timed. */
+export interface TimedWorker {
+  worker: string;
+  steps: number;
+  bins: StepBin[];
+  slow: SlowJobStep[];
+  pace: StepPace | null;
 }
 
 /**

@@ -45,6 +45,7 @@ const RECORDED: HeldAnswers = {
   waits: [],
   chain_runs: ["a", "b", "c"],
   keeps_paths: false,
+  job_steps: {},
   scalars: {
     a: {
       tags: ["loss", "speed"],

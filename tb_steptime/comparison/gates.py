@@ -108,13 +108,21 @@ def judge_gate(gate: Gate, base: Side, candidate: Side, *, strict: bool = False)
     if is_range(gate.metric, candidate) or (gate.of != "value" and is_range(gate.metric, base)):
         return _judged_range(gate, base, candidate, strict)
     if gate.metric == UNPROFILED.id:
-        return _judged(gate, base.unprofiled_ns(), candidate.unprofiled_ns(), candidate.name, 1, strict)
+        return _judged_unprofiled(gate, base, candidate, strict)
     before, after = base.per_unit(gate.metric), candidate.per_unit(gate.metric)
     found = _judged(gate, before, after, candidate.name, max(base.period, candidate.period), strict)
     if gate.of != "relative":
         return found
     spreads = [spread for side in (base, candidate) if (spread := side.spread(gate.metric)) is not None]
     return msgspec.structs.replace(found, spread=max(spreads, default=None))
+
+
+def _judged_unprofiled(gate: Gate, base: Side, candidate: Side, strict: bool) -> GateResult:
+    """Each run has one value, so only several runs a side tell how much they differ by chance."""
+    before, after = base.unprofiled_ns(), candidate.unprofiled_ns()
+    if not strict and min(len(before) if gate.of != "value" else len(after), len(after)) < 2:
+        return GateResult(candidate.name, gate.rule, None, gate.limit, None)
+    return _judged(gate, before, after, candidate.name, 1, strict)
 
 
 def _judged_range(gate: Gate, base: Side, candidate: Side, strict: bool) -> GateResult:

@@ -25,6 +25,7 @@ from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.serve.compare import chain_page, compare_page
 from tb_steptime.serve.compare_answers import ChainPage, ComparePage
 from tb_steptime.serve.directory import POLL_PATIENCE_SECONDS, LogDirectory
+from tb_steptime.serve.job_steps import JobSteps, job_steps
 from tb_steptime.serve.kept import Bounded, KeptResults
 from tb_steptime.serve.opening import Address, first_span, is_at_rest
 from tb_steptime.serve.pages import span_page
@@ -177,6 +178,10 @@ class Store:
         if metric not in {each.id for each in METRICS}:
             raise UnknownSpan(metric)
         return self._trends.series([span for span in self.directory.spans()[1] if named.hold(span.found)], metric)
+
+    def job_steps(self, run: str) -> JobSteps:
+        """Every step of a run, as far as the recorder timed them."""
+        return job_steps(span.found for span in self.directory.spans()[1] if span.found.run == run)
 
     def compare(self, base: str, candidate: str, *, work: bool) -> ComparePage | Waiting:
         """The worker of one span held against that of another, of each all spans that are read; two spans of one worker

@@ -17,6 +17,7 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
     ranks?span=ID                   200 RanksPage of the job that the span is of, as far as its ranks are read · 404
     rank_map?span=ID&metric=M       200 RankMap of a metric of the catalogue · 404 (unknown span, metric)
     scalars?run=R&tag=T             200 Scalars: the job's own, of event files. Without a tag no series.
+    job_steps?run=R                 200 JobSteps: every step of the run, as the recorder timed them; empty without.
     timeline?span=ID&from=NS&to=NS&detail=NS
                                     200 TimelinePage · 202 Waiting (the trace is being read again) · 404 Problem · 422
                                     Problem (failed, or the trace itself is gone and only its summary is left)
@@ -56,6 +57,7 @@ from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.insights.wording.title_ids import RANKS_TITLES, SPAN_TITLES, TRENDS_TITLES
 from tb_steptime.serve.catalogue import Catalogue
 from tb_steptime.serve.compare_answers import ChainPage, ComparePage
+from tb_steptime.serve.job_steps import JobSteps
 from tb_steptime.serve.rank_answers import RankMap, RanksPage
 from tb_steptime.serve.scalars import Scalars
 from tb_steptime.serve.typescript import doc_comment, interfaces, pattern_union, string_union
@@ -247,6 +249,7 @@ _ANSWERS: tuple[type[msgspec.Struct], ...] = (
     TrendsPage,
     TrendSeries,
     Scalars,
+    JobSteps,
     ComparePage,
     ChainPage,
     RanksPage,

@@ -42,7 +42,8 @@ export function App({ client, url, known }: AppProps) {
   };
   if (index === null || meanings === null) return <Outside trouble={troubleOf(watched, catalogue)} again={again} />;
   const { update, address } = url;
-  const asked = { events: client, scalars: client, series: client, ranks: client, written_ms: client.written_ms };
+  const sources = { events: client, scalars: client, series: client, ranks: client, job_steps: client };
+  const asked = { ...sources, written_ms: client.written_ms };
   const tab: Tab = { meanings, index, state, steps: 1, ...asked, update, address };
   return (
     <Terms.Provider value={meanings.terms}>

@@ -12,6 +12,7 @@ import type {
   FlamePage,
   HeldSteps,
   Index,
+  JobSteps,
   MemoryPage,
   Opening,
   PageOf,
@@ -69,6 +70,8 @@ export interface Client {
   series(runs: readonly string[], metric: string, signal: AbortSignal): Promise<Answer<TrendSeries>>;
   /** The job's own scalars, of its event files; without a tag only which there are. */
   scalars(run: string, tag: string | null, signal: AbortSignal): Promise<Answer<Scalars>>;
+  /** Every step of a run, as the recorder timed them. */
+  jobSteps(run: string, signal: AbortSignal): Promise<Answer<JobSteps>>;
   /**
    * Events that touch a range of a span, ns from its origin; those narrower than `detail` stand together. Folded:
    * without the Python frames that are not of the user's code.
@@ -144,6 +147,7 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
       ),
     series: (runs, metric, signal) => ask("series", [...runs.map((run) => ["run", run]), ["metric", metric]], signal),
     scalars: (run, tag, signal) => ask("scalars", tag === null ? { run } : { run, tag }, signal),
+    jobSteps: (run, signal) => ask("job_steps", { run }, signal),
     busy: (span, { from, to, bins }, signal) =>
       ask("busy", { span, from: String(from), to: String(to), bins: String(bins) }, signal),
     timeline: (span, { from, to, detail_ns, folded }, signal) =>

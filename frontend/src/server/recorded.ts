@@ -83,6 +83,7 @@ export function openRecorded(
     compare: async (base, candidate) => readyOr(pairs.find((pair) => isPair(pair, base, candidate))),
     chain: async (runs, order) => readyOr(order.length === 0 && sameRuns(runs, recorded) ? recorded.chain : undefined),
     scalars: async (run, tag) => ready(scalarsOf(recorded.scalars[run], tag)),
+    jobSteps: async (run) => ready(recorded.job_steps[run] ?? { workers: [], more: 0 }),
     held: (span) => eventsOf(span)?.held ?? null,
     timeline: (span, { folded }) => ofEvents(span, (events) => timelineOf(events, folded)),
     busy: (span, { from, to }) => ofEvents(span, (events) => busyOf(events, from, to)),

@@ -32,6 +32,8 @@ export type EventSource = Pick<
 
 export type ScalarSource = Pick<Client, "scalars">;
 
+export type StepSource = Pick<Client, "jobSteps">;
+
 type SeriesSource = Pick<Client, "series">;
 
 export type RankSource = Pick<Client, "rankMap">;
@@ -50,6 +52,8 @@ export interface Tab {
   events: EventSource;
   /** What the job itself logged. */
   scalars: ScalarSource;
+  /** Every step of a run. */
+  job_steps: StepSource;
   /** A metric of many spans. */
   series: SeriesSource;
   /** A metric of all ranks of a job. */

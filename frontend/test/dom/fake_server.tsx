@@ -9,6 +9,7 @@ import type {
   ComparePage,
   FlamePage,
   Index,
+  JobSteps,
   MemoryPage,
   PageOf,
   RankMap,
@@ -41,6 +42,7 @@ export interface Says {
   views: Partial<Record<ViewId, Answer<PageOf<ViewId>>>>;
   trends: Answer<TrendsPage>;
   scalars(tag: string | null): Answer<Scalars>;
+  jobSteps(): Answer<JobSteps>;
   series?(metric: string): Answer<TrendSeries>;
   memory?: Answer<MemoryPage>;
   flame?: Answer<FlamePage>;
@@ -77,6 +79,7 @@ export function says(): Says {
       host: ready(hostPage()),
     },
     scalars: () => ready({ tags: [], series: [] }),
+    jobSteps: () => ready({ workers: [], more: 0 }),
     compare: ready(COMPARED),
     chain: ready(CHAIN),
     trends: ready(trendsPage([trendSpan({ run: "a", number: 1, first: 5, ms: [100, 110] })])),
@@ -113,6 +116,7 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
     trends: (_runs, _focus, signal) => slowly("trends", server.trends, signal, server.slow_trends_ms),
     series: (_runs, metric) => answer(`series ${metric}`, server.series?.(metric) ?? GONE),
     scalars: (_run, tag) => answer(`scalars ${tag}`, server.scalars(tag)),
+    jobSteps: () => answer("job_steps", server.jobSteps()),
     timeline: () => answer("timeline", GONE),
     busy: () => answer("busy", GONE),
     memory: (_id, { device, at }) => answer(`memory ${device} ${at}`, server.memory ?? GONE),

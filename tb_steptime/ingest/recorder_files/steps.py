@@ -29,6 +29,8 @@ _ROW = np.dtype(layout.ROW_FIELDS)
 LEAST_STEPS = 8
 #: After a trace: as many are timed in any case.
 ENOUGH_STEPS = 40
+#: Steps around recorded ones that are compared with these.
+NEAR_STEPS = 200
 #: The first steps of a job are slow by nature; after a span as many batches may lie ready.
 FIRST_STEPS = 5
 
@@ -102,13 +104,25 @@ def is_enough(steps: TimedSteps, after_ns: int) -> bool:
 
 
 def step_pace(steps: TimedSteps) -> StepPace | None:
-    """None where too few steps of either kind were timed."""
+    """Of steps that were recorded and those around them: hours later the job may be another one. None where too few
+    steps of either kind were timed."""
     recorded = steps.rows[(steps.rows["flags"] & layout.RECORDED) != 0]
-    plain = steps.plain[steps.plain["step"] >= FIRST_STEPS]
+    plain = _near(steps.plain[steps.plain["step"] >= FIRST_STEPS], recorded)
     if recorded["steps"].sum() < LEAST_STEPS or plain["steps"].sum() < LEAST_STEPS:
         return None
     (recorded_ns, plain_ns) = (_median_ns(some) for some in (recorded, plain))
     return StepPace(recorded_ns, int(recorded["steps"].sum()), plain_ns, int(plain["steps"].sum()))
+
+
+def _near(rows: Rows, recorded: Rows) -> Rows:
+    """Of the rows those within NEAR_STEPS of a recorded step."""
+    if not len(recorded):
+        return rows
+    edges = np.concatenate([[-np.inf], recorded["step"], [np.inf]])
+    place = np.searchsorted(edges, rows["step"])
+    distance = np.minimum(rows["step"] - edges[place - 1], edges[place] - rows["step"])
+    near: Rows = rows[distance <= NEAR_STEPS]
+    return near
 
 
 def _median_ns(rows: Rows) -> int:

@@ -5,6 +5,7 @@ pages                            of each span that is read: every view that is o
 trends                           the rows of all spans, and what is said of all runs, and of each one
 pairs                            runs of one chain against each other, workers and spans against the one before
 scalars                          of each run that logged any
+job_steps                        of each run whose steps were timed
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ import msgspec
 from msgspec.structs import replace
 
 from tb_steptime.comparison.chain import MOST_IN_CHAIN
+from tb_steptime.ingest.names import passed_on_workers
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.insights.base import Headline
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.ranks.result import JobRanks
 from tb_steptime.serve.catalogue import Catalogue, catalogue
 from tb_steptime.serve.compare_answers import ChainPage, ComparePage
+from tb_steptime.serve.job_steps import JobSteps
 from tb_steptime.serve.rank_answers import RankMap, RanksPage
 from tb_steptime.serve.ranks.map import WAIT_METRICS
 from tb_steptime.serve.refusals import SpanFailed
@@ -85,6 +88,7 @@ class HeldAnswers(msgspec.Struct, frozen=True):
     jobs: list[RanksPage]
     waits: list[RankMap]
     scalars: dict[str, Scalars]
+    job_steps: dict[str, JobSteps]
     keeps_paths: bool
 
 
@@ -104,6 +108,7 @@ def recorded(store: Store, scalars: JobScalars | None = None) -> HeldAnswers:
         chain_runs=runs,
         jobs=jobs,
         waits=waits_of(store, jobs),
+        job_steps={run.name: steps for run in index.runs if (steps := _job_steps(store, run.name)).workers},
         scalars={} if scalars is None else logged(scalars, [run.name for run in index.runs]),
         keeps_paths=any(span.at_hand().keeps_paths for span in spans),
     )
@@ -176,6 +181,13 @@ def waits_of(store: Store, pages: Iterable[RanksPage]) -> list[RankMap]:
         if page.job is not None and page.caused_ns and len(page.spans) * len(page.job.steps) <= MOST_CELLS
         for metric in WAIT_METRICS
     ]
+
+
+def _job_steps(store: Store, run: str) -> JobSteps:
+    """Workers as they may be called elsewhere."""
+    found = store.job_steps(run)
+    names = passed_on_workers((run, each.worker) for each in found.workers)
+    return replace(found, workers=[replace(each, worker=names[each.worker]) for each in found.workers])
 
 
 def _page(store: Store, id: str) -> RanksPage | None:

@@ -113,3 +113,6 @@ def test_steps_without_the_profiler_have_a_gate_where_the_recorder_timed_them():
     assert judge_gate(gate, base, timed("b", 7_700, 7_710, 7_690)).passed is False
     assert judge_gate(gate, base, timed("c", 7_200, 7_210, 7_190)).passed is True
     assert judge_gate(gate, steps_of("d", 10, 10, 10), base).passed is None
+    once = timed("e", 7_700)
+    assert judge_gate(gate, timed("f", 7_000), once).passed is None, "one run says nothing of the next"
+    assert judge_gate(gate, timed("f", 7_000), once, strict=True).passed is False

@@ -17,6 +17,7 @@ import { SMALL } from "./asked";
 import { axisOver, isOver, type Over, type TrendAxis } from "./axis";
 import { type Cast, castOf } from "./cast";
 import { Controls, ScalarPicker } from "./controls";
+import { EveryStep } from "./every_step";
 import { OpenSpan, OTHERS, RunLegend } from "./focus";
 import { HeatmapPicture } from "./heatmap_picture";
 import { useTrendSelection } from "./hover";
@@ -170,6 +171,7 @@ function Pictures({ page, cast, compared, typed, search, over, metric, tab }: Pi
           />
         ))}
       </div>
+      <EveryStep run={focus.name.split("\n")[0]!} worker={focus.worker} tab={tab} />
       <HeatmapPicture title={titleOf(page, "time_bins")} runs={strips} chosen={chosen} tab={tab} />
       <Changes changes={shown} tab={tab} />
     </>

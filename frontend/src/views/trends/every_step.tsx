@@ -1,0 +1,164 @@
+/** Every step of the job, as its recorder timed them: what the recorded spans are a part of. */
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { JobSteps, StepBin, TimedWorker } from "../../api.gen";
+import { LineChart } from "../../charts/lines/line_chart";
+import type { ChartLine } from "../../charts/lines/line_layout";
+import type { TipContent } from "../../charts/pointer/tip";
+import type { TableData } from "../../components/data_table";
+import { Picture } from "../../components/picture";
+import { bytes, count, counted, ns, type Scale, scaleFor } from "../../format";
+import type { StepSource, Tab } from "../props";
+
+const NOTHING: JobSteps = { workers: [], more: 0 };
+
+/** Of a run; nothing until it comes, and where nothing was timed. */
+function useJobSteps(source: StepSource, run: string): JobSteps {
+  const [found, setFound] = useState<{ run: string; steps: JobSteps } | null>(null);
+  useEffect(() => {
+    const abandoned = new AbortController();
+    void source.jobSteps(run, abandoned.signal).then((answer) => {
+      if (!abandoned.signal.aborted) setFound({ run, steps: answer.kind === "ready" ? answer.value : NOTHING });
+    });
+    return () => abandoned.abort();
+  }, [source, run]);
+  return found?.run === run ? found.steps : NOTHING;
+}
+
+interface EveryStepProps {
+  run: string;
+  /** The worker that is chosen; its steps come first. */
+  worker: string | undefined;
+  tab: Tab;
+}
+
+/** Nothing where the recorder timed no steps. */
+export function EveryStep({ run, worker, tab }: EveryStepProps) {
+  const { workers } = useJobSteps(tab.job_steps, run);
+  const timed = workers.find((each) => each.worker === worker) ?? workers[0];
+  return timed ? <StepsOf timed={timed} others={workers.length - 1} /> : null;
+}
+
+const HEIGHT = 170;
+
+function StepsOf({ timed, others }: { timed: TimedWorker; others: number }) {
+  const [pointed, point] = useState<string | null>(null);
+  const { bins } = timed;
+  const scale = useMemo(() => scaleFor(Math.max(...bins.map(({ longest_ns }) => longest_ns)), "ns"), [bins]);
+  const stops = useMemo(() => bins.map(({ step }) => ({ key: String(step), segment: 0, at: step })), [bins]);
+  const segments = useMemo(() => [segmentOf(bins)], [bins]);
+  const lines = useMemo(() => [lineOf(timed)], [timed]);
+  const title = titleOf(timed);
+  return (
+    <Picture title={title} sub={subOf(timed, others)} below name="every step" table={() => tableOf(timed)}>
+      <LineChart
+        label={`${title} ${spoken(bins, scale)}`}
+        height={HEIGHT}
+        colour="ink"
+        segments={segments}
+        stops={stops}
+        pad={0}
+        lines={lines}
+        scale={scale}
+        named={false}
+        reference={timed.pace ? { value: timed.pace.plain_ns, name: "median" } : undefined}
+        hovered={pointed}
+        selected={null}
+        hover={point}
+        select={() => {}}
+        tip={(stop) => tipOf(bins[stop]!)}
+      />
+    </Picture>
+  );
+}
+
+/** "All 48,300 steps: the slowest took 2.1 s" */
+function titleOf({ steps, bins, slow }: TimedWorker): string {
+  const slowest = bins.reduce((a, b) => (b.longest_ns > a.longest_ns ? b : a));
+  const known = slow.find(({ duration_ns }) => duration_ns === slowest.longest_ns)?.step;
+  const alone = known ?? (slowest.steps === 1 ? slowest.step : null);
+  const near = alone === null ? `one of ${namesOf(slowest)}` : `step ${count(alone)}`;
+  return `All ${counted(steps, "step")} of the job: the longest, ${near}, took ${ns(slowest.longest_ns)}.`;
+}
+
+function subOf({ pace, slow, worker }: TimedWorker, others: number): string {
+  const profiled = pace ? `profiled steps take ${times(pace.recorded_ns / pace.plain_ns)} x as long` : "";
+  const slowly = slow.length > 0 ? `${counted(slow.length, "slow step")}, ringed` : "";
+  const whose = others > 0 ? worker : "";
+  return ["mean step, with a band up to the longest", slowly, profiled, whose].filter(Boolean).join("; ");
+}
+
+const times = (ratio: number): string => ratio.toFixed(2);
+
+/** "steps 8 to 15" */
+const namesOf = ({ step, steps }: StepBin): string => `steps ${count(step)} to ${count(step + steps - 1)}`;
+
+/** Numbers below the axis. */
+const MARKS = 5;
+
+function segmentOf(bins: readonly StepBin[]) {
+  const last = bins[bins.length - 1]!;
+  const [from, to] = [bins[0]!.step, Math.max(last.step, bins[0]!.step + 1)];
+  const marks = Array.from({ length: MARKS }, (_, at) => Math.round(from + ((to - from) * at) / (MARKS - 1)));
+  return { from, to, caption: "step", marks: [...new Set(marks)].map((at) => ({ at, text: count(at) })) };
+}
+
+function lineOf({ worker, bins, slow }: TimedWorker): ChartLine {
+  return {
+    key: worker,
+    name: worker,
+    focus: true,
+    points: bins.map(({ step, steps, mean_ns, longest_ns }, stop) => ({
+      stop,
+      value: mean_ns,
+      low: mean_ns,
+      high: longest_ns,
+      slow: slow.some((each) => each.step >= step && each.step < step + steps),
+    })),
+  };
+}
+
+function tipOf(bin: StepBin): TipContent {
+  const one = bin.steps === 1;
+  const rows = [
+    [one ? "Step time" : "Mean step time", ns(bin.mean_ns)],
+    ...(one ? [] : [["Longest", ns(bin.longest_ns)]]),
+    ...(bin.wait_ns === null ? [] : [["Waiting for a batch", ns(bin.wait_ns)]]),
+    ["Garbage collection", ns(bin.collecting_ns)],
+    ...(bin.rss_bytes === null ? [] : [["Memory of the process", bytes(bin.rss_bytes)]]),
+  ] as const;
+  const title = one ? `Step ${count(bin.step)}` : `S${namesOf(bin).slice(1)}`;
+  return {
+    title: bin.recorded ? `${title}, recorded by the profiler` : title,
+    rows: rows.map(([name, value]) => ({ name: name!, value: value! })),
+  };
+}
+
+const spoken = (bins: readonly StepBin[], scale: Scale): string =>
+  `Mean steps from ${scale.number(Math.min(...bins.map(({ mean_ns }) => mean_ns)))} to ` +
+  `${scale.text(Math.max(...bins.map(({ mean_ns }) => mean_ns)))}.`;
+
+function tableOf({ bins }: TimedWorker): TableData {
+  return {
+    columns: [
+      { label: "First step", unit: "count" },
+      { label: "Steps", unit: "count" },
+      { label: "Mean step time", unit: "ns" },
+      { label: "Longest", unit: "ns" },
+      { label: "Waiting for a batch", unit: "ns" },
+      { label: "Garbage collection", unit: "ns" },
+      { label: "Memory of the process", unit: "bytes" },
+      { label: "Recorded" },
+    ],
+    rows: bins.map((bin) => [
+      bin.step,
+      bin.steps,
+      bin.mean_ns,
+      bin.longest_ns,
+      bin.wait_ns,
+      bin.collecting_ns,
+      bin.rss_bytes,
+      bin.recorded ? "yes" : "",
+    ]),
+  };
+}
