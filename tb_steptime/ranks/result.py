@@ -239,6 +239,31 @@ class LateGroup(msgspec.Struct, frozen=True):
     causes: list[Cause] = []
 
 
+class PathRank(msgspec.Struct, frozen=True):
+    """Of the deciding path, ns a step by which this rank arrives at collectives after the median of the others. causes:
+    as of a `LateRank`; empty where late_ns is too little to look for them."""
+
+    rank: int
+    late_ns: int
+    causes: list[Cause] = []
+
+
+class DecidingPath(msgspec.Struct, frozen=True):
+    """What decides how long a step is, followed back from the end of its slowest rank through all matched collectives
+    to the rank that arrived last at each: mean of so many steps, ns.
+
+    work_ns + transfer_ns + late_ns of all ranks = step_ns. work_ns: a rank's own time that it is not late by: kernels,
+    idle time that all ranks have, and what is exchanged in other ways. ranks: most late first, one may be several
+    times on the path.
+    """
+
+    steps: int
+    step_ns: int
+    work_ns: int
+    transfer_ns: int
+    ranks: list[PathRank]
+
+
 class JobRanks(msgspec.Struct, frozen=True):
     """A job over the ranks that were recorded at the same time.
 
@@ -251,6 +276,7 @@ class JobRanks(msgspec.Struct, frozen=True):
     first. late_group: with balance "late_ranks" those that are late together, else None. exchange: None where
     unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 but of an imbalance.
     imbalance_causes: what takes the late rank of each step longer than the median of the others in it, most first.
+    path: None where unmatched, and where ranks send to each other, whose waits no collective shows.
     notes: what is missing, twice, cut off, or could not be matched, with counts. on_device: kernels ran on some rank.
     """
 
@@ -273,5 +299,6 @@ class JobRanks(msgspec.Struct, frozen=True):
     late_group: LateGroup | None = None
     imbalance_gain_ns: int = 0
     imbalance_causes: list[Cause] = []
+    path: DecidingPath | None = None
     notes: list[Note] = []
     on_device: bool = False
