@@ -96,9 +96,9 @@ def _columns(matched: Sequence[Matched], ranks: int) -> tuple[_Meetings, list[_M
                   start[rows, last] + transfer)  # fmt: skip
         for column, value in zip(of_meetings, values, strict=True):
             column.append(value)
-        for column, place in enumerate(found.members.tolist()):
-            waited = np.flatnonzero(exposed[:, column] > 0)
-            own = (start[waited, column], start[waited, column] + length[waited, column], waited + first)
+        for member, place in enumerate(found.members.tolist()):
+            waited = np.flatnonzero(exposed[:, member] > 0)
+            own = (start[waited, member], start[waited, member] + length[waited, member], waited + first)
             for kept, value in zip(of_ranks[place], own, strict=True):
                 kept.append(value)
         first += len(length)
