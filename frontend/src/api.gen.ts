@@ -400,10 +400,11 @@ export interface CategoryBytes {
  * Why a rank is late. own_ns, others_ns: what it takes a step in this, and the median of the other ranks; metric:
  * of the catalogue, None where it is about kernels. name: of the kernel or op that shows it most, None for none.
  * share: excess of own over others / what this rank makes another wait a step. factor: how many times longer the same
- * kernels take on it (slower_kernels), how much more work it has (more_work); else None.
+ * kernels take on it (slower_kernels), how much more work it has (more_work); else None. cpu_interrupted,
+ * gpu_interrupted: most of the excess is in calls or kernels that take far longer than others like them.
  */
 export interface Cause {
-  id: "allocator" | "blocking" | "copies" | "cpu_work" | "data_loading" | "host" | "more_work" | "python" | "slower_kernels" | "unknown";
+  id: "allocator" | "blocking" | "copies" | "cpu_interrupted" | "cpu_work" | "data_loading" | "gpu_interrupted" | "host" | "more_work" | "python" | "slower_kernels" | "unknown";
   own_ns: number;
   others_ns: number;
   share: number;
@@ -772,6 +773,21 @@ export interface DataLoadingResult {
   curve: WorkerCurve | null;
   recorded: Recorded | null;
   recorder_notes: Note[];
+}
+
+/**
+ * What decides how long a step is, followed back from the end of its slowest rank through all matched collectives
+ * to the rank that arrived last at each: mean of so many steps, ns.
+ * work_ns + transfer_ns + late_ns of all ranks = step_ns. work_ns: a rank's own time that it is not late by: kernels,
+ * idle time that all ranks have, and what is exchanged in other ways. ranks: most late first, one may be several
+ * times on the path.
+ */
+export interface DecidingPath {
+  steps: number;
+  step_ns: number;
+  work_ns: number;
+  transfer_ns: number;
+  ranks: PathRank[];
 }
 
 /** Queue depth in bins of the window: mean in thousandths, and peak. */
@@ -1583,6 +1599,7 @@ export interface JobKind {
  * first. late_group: with balance "late_ranks" those that are late together, else None. exchange: None where
  * unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 but of an imbalance.
  * imbalance_causes: what takes the late rank of each step longer than the median of the others in it, most first.
+ * path: None where unmatched, and where ranks send to each other, whose waits no collective shows.
  * notes: what is missing, twice, cut off, or could not be matched, with counts. on_device: kernels ran on some rank.
  */
 export interface JobRanks {
@@ -1605,6 +1622,7 @@ export interface JobRanks {
   late_group: LateGroup | null;
   imbalance_gain_ns: number;
   imbalance_causes: Cause[];
+  path: DecidingPath | null;
   notes: Note[];
   on_device: boolean;
 }
@@ -2565,6 +2583,16 @@ export interface Parts {
   runtime: number;
   cpu_exec: number;
   other: number;
+}
+
+/**
+ * Of the deciding path, ns a step by which this rank arrives at collectives after the median of the others. causes:
+ * as of a `LateRank`; empty where late_ns is too little to look for them.
+ */
+export interface PathRank {
+  rank: number;
+  late_ns: number;
+  causes: Cause[];
 }
 
 /**

@@ -12,6 +12,7 @@ import numpy as np
 from tb_steptime.ranks.arrivals import Arrivals, arrivals
 from tb_steptime.ranks.clocks import align
 from tb_steptime.ranks.collectives import collective_rows, group_rows
+from tb_steptime.ranks.deciding_path import deciding_path
 from tb_steptime.ranks.delays.causes import causes, excess_ns, on_device
 from tb_steptime.ranks.delays.late import balance_of, imbalance_gain_ns, is_straggler, late_ranks
 from tb_steptime.ranks.delays.together import late_group
@@ -24,7 +25,7 @@ from tb_steptime.ranks.matrices import matrix_values, measured_metrics, rank_mat
 from tb_steptime.ranks.members import Members, members
 from tb_steptime.ranks.messages import messages
 from tb_steptime.ranks.pairs import message_pairs
-from tb_steptime.ranks.result import Cause, Clocks, JobRanks, JobStep, LateGroup, LateRank, RankRow
+from tb_steptime.ranks.result import Cause, Clocks, DecidingPath, JobRanks, JobStep, LateGroup, LateRank, RankRow
 from tb_steptime.ranks.spans import RankSpan, step_names
 from tb_steptime.ranks.step_numbers import of_the_same_steps
 from tb_steptime.ranks.step_waits import StepWaits, step_waits
@@ -147,6 +148,7 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, links: Links) -> JobRanks:
         late_group=group if balance == "late_ranks" else None,
         imbalance_gain_ns=waits_ns if balance == "imbalance" else 0,
         imbalance_causes=_turns(found) if balance == "imbalance" else [],
+        path=None if job.messages else _path(found),
     )
 
 
@@ -179,6 +181,26 @@ def _late_group(found: _Exchanged) -> LateGroup | None:
     place = next(place for place, span in enumerate(spans) if span.rank == group.first)
     steps = [found.names[step] for step in found.steps.tolist()]
     return msgspec.structs.replace(group, causes=causes(spans, place, group.wait_ns, steps))
+
+
+#: A rank that is late by less of the path is not asked why.
+_WORTH_ASKING = 0.05
+
+
+def _path(found: _Exchanged) -> DecidingPath | None:
+    """With why the ranks are late that decide it."""
+    path = deciding_path(found.matching.matched, found.spans, found.names, found.steps)
+    if path is None:
+        return None
+    place = {span.rank: number for number, span in enumerate(found.spans)}
+    steps = [found.names[step] for step in found.steps.tolist()]
+    ranks = [
+        each
+        if each.late_ns < _WORTH_ASKING * path.step_ns
+        else msgspec.structs.replace(each, causes=causes(found.spans, place[each.rank], each.late_ns, steps))
+        for each in path.ranks
+    ]
+    return msgspec.structs.replace(path, ranks=ranks)
 
 
 def _turns(found: _Exchanged) -> list[Cause]:

@@ -27,7 +27,7 @@ Balance = Literal["straggler", "late_ranks", "imbalance", "balanced"]
 #: Why a rank is late: its own time is longer in this than that of the median of the other ranks.
 CauseId = Literal[
     "data_loading", "more_work", "slower_kernels", "host", "blocking", "allocator", "copies", "cpu_work",
-    "python",
+    "python", "cpu_interrupted", "gpu_interrupted",
     "unknown",
 ]  # fmt: skip
 
@@ -188,7 +188,8 @@ class Cause(msgspec.Struct, frozen=True):
     """Why a rank is late. own_ns, others_ns: what it takes a step in this, and the median of the other ranks; metric:
     of the catalogue, None where it is about kernels. name: of the kernel or op that shows it most, None for none.
     share: excess of own over others / what this rank makes another wait a step. factor: how many times longer the same
-    kernels take on it (slower_kernels), how much more work it has (more_work); else None."""
+    kernels take on it (slower_kernels), how much more work it has (more_work); else None. cpu_interrupted,
+    gpu_interrupted: most of the excess is in calls or kernels that take far longer than others like them."""
 
     id: CauseId
     own_ns: int
@@ -239,6 +240,31 @@ class LateGroup(msgspec.Struct, frozen=True):
     causes: list[Cause] = []
 
 
+class PathRank(msgspec.Struct, frozen=True):
+    """Of the deciding path, ns a step by which this rank arrives at collectives after the median of the others. causes:
+    as of a `LateRank`; empty where late_ns is too little to look for them."""
+
+    rank: int
+    late_ns: int
+    causes: list[Cause] = []
+
+
+class DecidingPath(msgspec.Struct, frozen=True):
+    """What decides how long a step is, followed back from the end of its slowest rank through all matched collectives
+    to the rank that arrived last at each: mean of so many steps, ns.
+
+    work_ns + transfer_ns + late_ns of all ranks = step_ns. work_ns: a rank's own time that it is not late by: kernels,
+    idle time that all ranks have, and what is exchanged in other ways. ranks: most late first, one may be several
+    times on the path.
+    """
+
+    steps: int
+    step_ns: int
+    work_ns: int
+    transfer_ns: int
+    ranks: list[PathRank]
+
+
 class JobRanks(msgspec.Struct, frozen=True):
     """A job over the ranks that were recorded at the same time.
 
@@ -251,6 +277,7 @@ class JobRanks(msgspec.Struct, frozen=True):
     first. late_group: with balance "late_ranks" those that are late together, else None. exchange: None where
     unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 but of an imbalance.
     imbalance_causes: what takes the late rank of each step longer than the median of the others in it, most first.
+    path: None where unmatched, and where ranks send to each other, whose waits no collective shows.
     notes: what is missing, twice, cut off, or could not be matched, with counts. on_device: kernels ran on some rank.
     """
 
@@ -273,5 +300,6 @@ class JobRanks(msgspec.Struct, frozen=True):
     late_group: LateGroup | None = None
     imbalance_gain_ns: int = 0
     imbalance_causes: list[Cause] = []
+    path: DecidingPath | None = None
     notes: list[Note] = []
     on_device: bool = False

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 
 from tb_steptime.insights.base import Headline, Titles
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.insights.wording.scaling import same_ranks_text, scaling_text
-from tb_steptime.ranks.result import Cause, CauseId, JobRanks, LateGroup, LateRank, Role
+from tb_steptime.ranks.result import Cause, CauseId, JobRanks, LateGroup, LateRank, PathRank, Role
 from tb_steptime.ranks.scaling import Scaling
-from tb_steptime.text import Phrase, Quantity, agreeing, code, count, fraction, joined, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, agreeing, code, count, filled, fraction, joined, ns, phrase, text
 
 #: What a process group exchanges for, as a table shows it.
 ROLE_LABELS: dict[Role, str] = {
@@ -35,6 +35,8 @@ CAUSE_WORDS: Mapping[CauseId, str] = {
     "copies": "its GPU copies memory {more} a step longer",
     "python": "its CPU is outside of ops {more} a step longer",
     "cpu_work": "its ops take {more} a step longer on the CPU",
+    "cpu_interrupted": "its CPU is {more} a step longer in calls that otherwise take far less, so it is interrupted",
+    "gpu_interrupted": "its GPU is {more} a step longer in kernels that otherwise take far less, so it is interrupted",
     "unknown": "its trace does not show why",
 }
 
@@ -42,6 +44,7 @@ CAUSE_WORDS: Mapping[CauseId, str] = {
 _NAMED: Mapping[CauseId, str] = {
     "more_work": ", most in {name}",
     "slower_kernels": ", most in {name}",
+    "gpu_interrupted": ", most in {name}",
 }
 
 
@@ -55,7 +58,8 @@ def ranks_headline(job: JobRanks) -> Headline:
     if job.late_group is not None:
         return Headline(_together(job, job.late_group), _gain(job, job.late_group.gain_ns))
     if job.balance == "imbalance":
-        return Headline(_taking_turns(job), _gain(job, job.imbalance_gain_ns))
+        gain_ns = late_ns(deciders(job)) or job.imbalance_gain_ns
+        return Headline(_taking_turns(job), _gain(job, gain_ns))
     return Headline(_balanced(job))
 
 
@@ -136,6 +140,8 @@ def _gain(job: JobRanks, gain_ns: int) -> Phrase | None:
 
 
 def _taking_turns(job: JobRanks) -> Phrase:
+    if deciding := deciders(job):
+        return joined(_deciding(job, deciding), why_late(deciding[0]))
     always = always_latest(job)
     if always is not None:
         who = phrase("[Ranks wait {wait} a step for each other] ({share} of it).", **_mean_wait(job))
@@ -144,6 +150,75 @@ def _taking_turns(job: JobRanks) -> Phrase:
         "[Ranks wait {wait} a step for each other] ({share} of it), and it is not always the same one that is late.",
         **_mean_wait(job),
     )
+
+
+#: A rank that is late by so much of the deciding path decides the step.
+DECIDES = 0.1
+
+
+def deciders(job: JobRanks) -> list[PathRank]:
+    """Ranks that together decide how long the step is, most late first: of those whose trace shows why."""
+    if job.path is None:
+        return []
+    return [each for each in job.path.ranks if each.causes and each.late_ns >= DECIDES * job.path.step_ns]
+
+
+def late_ns(ranks: Sequence[PathRank]) -> int:
+    return sum(each.late_ns for each in ranks)
+
+
+def _deciding(job: JobRanks, ranks: Sequence[PathRank]) -> Phrase:
+    late = late_ns(ranks)
+    return phrase(
+        agreeing("[(Rank {ranks} decides|Ranks {ranks} decide) how long a step is:] {late} of it ({share}) are late "
+                 "arrivals.", len(ranks)),
+        ranks=text(numbers_of([each.rank for each in ranks])),
+        late=ns(late),
+        share=fraction(late / max(1, job.path.step_ns if job.path else 1)),
+    )  # fmt: skip
+
+
+def why_late(rank: PathRank) -> Phrase:
+    """A sentence about the rank that is late most."""
+    return joined(phrase("Rank {rank}:", rank=rank_name(rank.rank)),
+                  joined(cause_words(rank.causes[0]), phrase("."), by=""))  # fmt: skip
+
+
+def numbers_of(ranks: Sequence[int]) -> str:
+    """Ascending.
+
+    >>> numbers_of([6, 0]), numbers_of([3])
+    ('0 and 6', '3')
+    """
+    *others, last = sorted(ranks)
+    return f"{', '.join(map(str, others))} and {last}" if others else str(last)
+
+
+#: Ranks that a sentence about the deciding path names.
+_ON_PATH = 3
+
+
+def path_text(job: JobRanks) -> Phrase | None:
+    """What the step that is decided by the slowest path consists of; None where that is not known."""
+    path = job.path
+    if path is None:
+        return None
+    named = [each for each in path.ranks if each.late_ns >= _SHOWN * path.step_ns][:_ON_PATH]
+    rest = late_ns(path.ranks) - late_ns(named)
+    values = {"step": ns(path.step_ns), "work": ns(path.work_ns), "transfer": ns(path.transfer_ns), "rest": ns(rest)}
+    late = []
+    for place, each in enumerate(named):
+        late.append(f"rank {{rank{place}}} {{late{place}}}")
+        values |= {f"rank{place}": rank_name(each.rank), f"late{place}": ns(each.late_ns)}
+    if not late:
+        return filled("A step of {step} is {work} of work, {transfer} of transfers and {rest} of late ranks.", values)
+    late += ["others {rest}"] if rest else []
+    said = "A step of {step} is {work} of work, {transfer} of transfers, and waits for late ranks: "
+    return filled(f"{said}{', '.join(late)}.", values)
+
+
+#: Of the path, what is less is of the others.
+_SHOWN = 0.02
 
 
 def always_latest(job: JobRanks) -> Phrase | None:

@@ -6,15 +6,18 @@
 
 Only what a rank does itself counts, not what it waits for others. Kernels that take longer are slower ones of the same
 work (a GPU at a lower clock), or more work (larger inputs, more launches): launches of one kernel for inputs of one
-size tell which.
+size tell which. Calls of the CPU, or a kernel, that now and then take far longer than others like them are
+interrupted: that is neither work nor a slow machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 
+from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.ranks.delays.kernel_times import KernelExcess, kernel_excess
 from tb_steptime.ranks.matrices import matrix_values
 from tb_steptime.ranks.result import Cause, CauseId
@@ -23,6 +26,8 @@ from tb_steptime.trace.table import Float64, Int64
 
 #: What explains less than this share of the delay, or is no longer than this, is not why.
 LEAST_SHARE, LEAST_NS = 0.2, 200_000
+#: Of what takes a rank longer, so much is interruptions: then these are why.
+MOSTLY_INTERRUPTED = 0.5
 #: With a GPU its idle time by reason; else what the host does.
 _ON_DEVICE: tuple[tuple[CauseId, tuple[str, ...]], ...] = (
     ("data_loading", ("data_loading_exposed",)),
@@ -46,14 +51,51 @@ def causes(spans: Sequence[RankSpan], place: int, delay_ns: int, steps: Sequence
         found.append(_of_kernels(spans, place, steps))
     worth = max(LEAST_NS, round(LEAST_SHARE * delay_ns))
     late = [cause for cause in found if cause is not None and cause.own_ns - cause.others_ns >= worth]
-    shared = [with_share(cause, delay_ns) for cause in late]
+    shared = [with_share(_interrupted(cause, spans, place), delay_ns) for cause in late]
     return sorted(shared, key=lambda cause: cause.others_ns - cause.own_ns)
+
+
+def _interrupted(cause: Cause, spans: Sequence[RankSpan], place: int) -> Cause:
+    """The same, or that the rank is interrupted where this is most of it: its CPU in any call, its GPU in the kernel
+    that shows the cause."""
+    own, others = _interrupted_ns(spans[place]), [_interrupted_ns(each) for each in _others(spans, place)]
+    if cause.id == "host":
+        more = sum(own.values()) - round(float(np.median([sum(each.values()) for each in others])))
+        id: CauseId = "cpu_interrupted"
+    elif cause.id in ("slower_kernels", "more_work") and cause.name is not None:
+        name = cause.name
+        more = own.get(name, 0) - round(float(np.median([each.get(name, 0) for each in others])))
+        id = "gpu_interrupted"
+    else:
+        return cause
+    if more < MOSTLY_INTERRUPTED * (cause.own_ns - cause.others_ns):
+        return cause
+    return msgspec.structs.replace(cause, id=id, factor=None)
+
+
+def _others(spans: Sequence[RankSpan], place: int) -> list[RankSpan]:
+    return [each for other, each in enumerate(spans) if other != place]
+
+
+def _interrupted_ns(span: RankSpan) -> dict[str | None, int]:
+    """By call or kernel, ns a step: those with most of it; under None what others have. Empty where it is not kept."""
+    result = span.results.get("overview")
+    if not isinstance(result, OverviewResult):
+        return {}
+    steps = max(1, len(result.steps))
+    found: dict[str | None, int] = {}
+    for row in result.excess:
+        if row.kind == "interrupted":
+            found.update({each.name: each.ns // steps for each in row.names})
+            found[None] = found.get(None, 0) + (row.total_ns - sum(each.ns for each in row.names)) // steps
+    return found
 
 
 def excess_ns(cause: Cause, spans: Sequence[RankSpan], place: int, steps: Int64) -> Int64 | None:
     """What takes the rank longer for this reason than the median of the others, of each of these of the job's steps;
     None where it is not known of one."""
-    metrics = dict(parts_of(spans[place])).get(cause.id, (_KERNELS,))
+    id: CauseId = "host" if cause.id == "cpu_interrupted" else cause.id
+    metrics = dict(parts_of(spans[place])).get(id, (_KERNELS,))
     values = np.sum([matrix_values(spans, metric)[:, steps] for metric in metrics], axis=0)
     if np.isnan(values).any():
         return None

@@ -116,8 +116,27 @@ def _print_runs(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:
 
 def _print_tables(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:
     from tb_steptime.terminal.output import print_texts
+    from tb_steptime.terminal.ranks.jobs import Jobs
 
-    print_texts(_span_table(found, measured) for found, measured in spans)
+    jobs = Jobs()
+    print_texts(chain(_span_tables(spans, jobs), _jobs_in_short(jobs)))
+
+
+def _span_tables(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], jobs: Jobs) -> Iterator[str]:
+    """Each span is also given to the jobs."""
+    for found, measured in spans:
+        jobs.add(found, measured)
+        yield _span_table(found, measured)
+
+
+def _jobs_in_short(jobs: Jobs) -> Iterator[str]:
+    """After its ranks, since only all of them tell what decides a job."""
+    found = jobs.found()
+    if found:
+        from tb_steptime.terminal.ranks.table import job_in_short
+
+        width = max(80, min(100, shutil.get_terminal_size().columns))
+        yield from (job_in_short(job, width) for job in found)
 
 
 def _span_table(found: FoundSpan, measured: MeasuredSpan) -> str:

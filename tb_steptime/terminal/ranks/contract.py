@@ -61,10 +61,30 @@ class LateGroupReport(msgspec.Struct, frozen=True):
     causes: list[LateCauseReport]
 
 
+class PathRankReport(msgspec.Struct, frozen=True):
+    """How much later than the median of the others a rank arrives on the deciding path, a step; causes: most first."""
+
+    rank: int
+    late_ns: int
+    causes: list[LateCauseReport]
+
+
+class PathReport(msgspec.Struct, frozen=True):
+    """What decides how long a step is, followed back from its end through all collectives to the rank that arrived last
+    at each: mean of so many steps. step_ns = work_ns + transfer_ns + late_ns of all ranks."""
+
+    steps: int
+    step_ns: int
+    work_ns: int
+    transfer_ns: int
+    ranks: list[PathRankReport]
+
+
 class JobReport(msgspec.Struct, frozen=True):
     """A job of several ranks that were recorded at the same time. missing: ranks without a recording. balance: null,
     and unmatched says why, where no collective could be matched. late_together: null where no ranks are late together.
     imbalance_causes: where ranks take turns, what takes the late one of each step longer; else empty.
+    path: what decides the step; null where unmatched, or where ranks send to each other.
     clock_residual_ns: how well clocks agree after they are aligned; null where they are not."""
 
     run: str
@@ -80,6 +100,7 @@ class JobReport(msgspec.Struct, frozen=True):
     late: list[LateRankReport]
     late_together: LateGroupReport | None
     imbalance_causes: list[LateCauseReport]
+    path: PathReport | None
     collectives: list[CollectiveReport]
     messages: list[MessagesReport]
     clock_residual_ns: int | None

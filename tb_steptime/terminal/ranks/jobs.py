@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tb_steptime.ranks.step_waits import StepWaits
 
 #: What of a rank its job needs; the rest is let go, so that many ranks can be held.
-NEEDED_VIEWS = ("trends", "ranks", "compare")
+NEEDED_VIEWS = ("trends", "ranks", "compare", "overview")
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.ranks import cause_text, ranks_headline
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.ranks.result import Cause, LateRank
+from tb_steptime.ranks.result import Cause, DecidingPath, LateRank
 from tb_steptime.tables.base import report_of
 from tb_steptime.tables.notes import note_report
 from tb_steptime.tables.ranks import collective_report, messages_report, rank_reports
@@ -18,6 +18,8 @@ from tb_steptime.terminal.ranks.contract import (
     LateCauseReport,
     LateGroupReport,
     LateRankReport,
+    PathRankReport,
+    PathReport,
 )
 from tb_steptime.terminal.ranks.jobs import FoundJob
 from tb_steptime.terminal.report import insight_report
@@ -40,6 +42,7 @@ def job_report(found: FoundJob) -> JobReport:
         late=[_late(each) for each in job.late],
         late_together=None if group is None else report_of(LateGroupReport, group, causes=_causes(group.causes)),
         imbalance_causes=_causes(job.imbalance_causes),
+        path=None if job.path is None else _path(job.path),
         collectives=[collective_report(each, job) for each in job.collectives],
         messages=[messages_report(each) for each in job.pairs],
         clock_residual_ns=job.clocks.residual_ns,
@@ -50,6 +53,11 @@ def job_report(found: FoundJob) -> JobReport:
 
 def _late(late: LateRank) -> LateRankReport:
     return report_of(LateRankReport, late, text=plain(cause_text(late)), causes=_causes(late.causes))
+
+
+def _path(path: DecidingPath) -> PathReport:
+    ranks = [report_of(PathRankReport, each, causes=_causes(each.causes)) for each in path.ranks]
+    return report_of(PathReport, path, ranks=ranks)
 
 
 def _causes(causes: Sequence[Cause]) -> list[LateCauseReport]:

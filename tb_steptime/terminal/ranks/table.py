@@ -9,7 +9,7 @@ from typing import TypeVar
 from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.card_text import card_head, lowered_words
 from tb_steptime.insights.wording.notes import worded
-from tb_steptime.insights.wording.ranks import ranks_headline
+from tb_steptime.insights.wording.ranks import path_text, ranks_headline
 from tb_steptime.tables.base import Surface, Table
 from tb_steptime.tables.ranks import (
     COLLECTIVES,
@@ -50,6 +50,12 @@ def job_table(found: FoundJob, width: int) -> str:
     return text.replace(GAP, " ")
 
 
+def job_in_short(found: FoundJob, width: int) -> str:
+    """What decides the job and what to do about it, without tables: for who looks at its ranks one by one."""
+    lines = [f"The job: {_top(found)}", *_headline(found, width), *_advice(found, width)]
+    return "\n".join(lines).replace(GAP, " ")
+
+
 def _top(found: FoundJob) -> str:
     run = found.run if found.run != "." else found.recorded[0].found.folder
     job = found.ranks
@@ -61,6 +67,8 @@ def _headline(found: FoundJob, width: int) -> Iterator[str]:
     yield from _wrap(render(headline.verdict), width)
     if headline.action:
         yield from _wrap(render(headline.action), width)
+    if path := path_text(found.ranks):
+        yield from _wrap(render(path), width)
 
 
 def _ranks(rows: Sequence[RankReport]) -> Iterator[str]:

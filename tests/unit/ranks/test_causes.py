@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 
+from tb_steptime.analyses import overview
 from tb_steptime.analyses.compare import ComparedStep, CompareResult
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
+from tb_steptime.metrics.steady.shown import ExcessName, ExcessRow
 from tb_steptime.ranks.delays.causes import causes
 from tb_steptime.ranks.result import Cause
 from tb_steptime.ranks.spans import RankSpan
 from tests.drawn.exchanging_ranks import rank
+from tests.drawn.timeline import timeline
 
 MS = 1_000_000
 NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
@@ -74,3 +78,31 @@ def test_slower_kernels_and_more_work_are_told_apart(
 def test_what_explains_little_of_the_delay_is_no_cause():
     usual = [span(number, {"kernel_time": 50, "memcpy_time": 1}) for number in (0, 1)]
     assert why(span(2, {"kernel_time": 50, "memcpy_time": 2}), *usual) == []
+
+
+TWO_STEPS = """
+step | 000000111111 |
+op   | aa.bbb.c.... |
+"""
+
+
+def stopped(of: RankSpan, *calls: tuple[str, int]) -> RankSpan:
+    """With interruptions in these calls, ms over both steps."""
+    names = [ExcessName(name=name, ns=ms * MS) for name, ms in calls]
+    row = ExcessRow("interrupted", sum(ms for _, ms in calls) * MS, len(calls), "1", 0, 1, names)
+    found = msgspec.structs.replace(overview.analyse(timeline(TWO_STEPS)), excess=[row])
+    return replace(of, results={**of.results, "overview": found})
+
+
+@pytest.mark.parametrize(("ms", "cause"), [(11, "cpu_interrupted"), (9, "host")])
+def test_calls_that_are_interrupted_are_why_where_they_are_most_of_it(ms: int, cause: str):
+    usual = [stopped(span(number, {"kernel_time": 50, "idle_cpu_work_time": 1}), ("mm", 1)) for number in (0, 1)]
+    late = stopped(span(2, {"kernel_time": 50, "idle_cpu_work_time": 11}), ("mm", ms), ("empty", 1))
+    assert [(each.id, each.own_ns) for each in why(late, *usual)] == [(cause, 11 * MS)]
+
+
+@pytest.mark.parametrize(("name", "cause"), [("gemm", "gpu_interrupted"), ("relu", "slower_kernels")])
+def test_one_interrupted_kernel_is_no_slow_gpu(name: str, cause: str):
+    usual = [span(number, {"kernel_time": 50}, ("gemm", "[512]", 20, 5)) for number in (0, 1)]
+    late = stopped(span(2, {"kernel_time": 60}, ("gemm", "[512]", 20, 6)), (name, 10))
+    assert [(each.id, each.name) for each in why(late, *usual)] == [(cause, "gemm")]

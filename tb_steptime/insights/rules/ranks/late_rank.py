@@ -8,12 +8,16 @@ from tb_steptime.insights.wording.ranks import (
     always_latest,
     cause_text,
     cause_words,
+    deciders,
     first_cause,
+    late_ns,
     mean_wait_ns,
+    numbers_of,
     rank_name,
     ranks_name,
+    why_late,
 )
-from tb_steptime.ranks.result import CauseId, JobRanks, LateGroup, LateRank
+from tb_steptime.ranks.result import CauseId, JobRanks, LateGroup, LateRank, PathRank
 from tb_steptime.text import Phrase, count, joined, ns, phrase, text
 
 _TITLES: dict[CauseId, str] = {
@@ -26,12 +30,16 @@ _TITLES: dict[CauseId, str] = {
     "blocking": "Remove the blocking calls of rank {rank}",
     "allocator": "Avoid allocating GPU memory on rank {rank}",
     "copies": "Copy less between CPU and GPU on rank {rank}",
+    "cpu_interrupted": "Give rank {rank} CPU cores of its own",
+    "gpu_interrupted": "Find what else uses the GPU of rank {rank}",
     "unknown": "Find what delays rank {rank}",
 }
 _ONE_RANK = """if rank == 0 and step % 100 == 0:
     log(loss.item())  # logging, evaluation, checkpoints: rarely, or in a thread"""
 _SAME_WORK = """sampler = DistributedSampler(dataset, drop_last=True)
 # sequences of different length: as many tokens, not as many samples, for each rank"""
+_OWN_CORES = """taskset -c $((8*LOCAL_RANK))-$((8*LOCAL_RANK+7)) python ...
+# as many cores for each rank as there are; is another process on them? gc.freeze() after the first steps"""
 _GPU = "nvidia-smi -q -d CLOCK,TEMPERATURE,POWER,PERFORMANCE  # on the machine of this rank; AMD: rocm-smi"
 _HOW: dict[CauseId, str] = {
     "data_loading": "DataLoader(..., num_workers=8)  # does this rank share its disk or its cores with another job?",
@@ -42,6 +50,8 @@ _HOW: dict[CauseId, str] = {
     "cpu_work": "taskset -cp $PID  # are its cores shared with another process? Is torch.get_num_threads() the same?",
     "blocking": _ONE_RANK,
     "allocator": "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # is its memory nearly full?",
+    "cpu_interrupted": _OWN_CORES,
+    "gpu_interrupted": "nvidia-smi  # on the machine of this rank: is another process on its GPU?",
 }
 
 _SAME_TIME = """gc.disable()  # and on all ranks at the same step: if step % 500 == 0: gc.collect()"""
@@ -59,6 +69,8 @@ _TITLES_OF_SEVERAL: dict[CauseId, str] = {
     "slower_kernels": "Check the GPUs of {ranks}",
     "blocking": "Remove blocking calls of {ranks}",
     "allocator": "Avoid GPU allocations on {ranks}",
+    "cpu_interrupted": "Give {ranks} CPU cores of their own",
+    "gpu_interrupted": "Find what else uses the GPUs of {ranks}",
 }
 
 _STRAGGLER_GAIN = phrase(
@@ -183,12 +195,16 @@ def imbalance(job: JobRanks) -> Insight | None:
     Jobs: training and inference in many ranks.
 
     Gain: what the median rank waits in the median step and no computation hides, if all arrived with the median rank.
+    Where one or several ranks decide the step by a tenth of it, and their traces show why: how late these are on the
+    path that decides it.
 
     Left out: why work differs: sequences of different length, garbage collection at different times, pauses of shared
     machines look alike from here; and stages of a pipeline, whose waits are its schedule's.
     """
     if job.balance != "imbalance" or not (job.on_device or _loads(job)):
         return None
+    if deciding := deciders(job):
+        return _of_deciders(job, deciding)
     return job_card(
         job,
         JobCard(
@@ -199,6 +215,35 @@ def imbalance(job: JobRanks) -> Insight | None:
             gain_ns=job.imbalance_gain_ns,
             formula=_IMBALANCE_GAIN,
             why_confidence=phrase("Waits are measured on all ranks; why the work differs is not."),
+            best=Confidence.MEDIUM,
+        ),
+    )
+
+
+_DECIDED = phrase("What these ranks arrive later than the median of the others, on the path that decides the step.")
+
+
+def _of_deciders(job: JobRanks, ranks: list[PathRank]) -> Insight | None:
+    cause, late = ranks[0].causes[0].id, late_ns(ranks)
+    several, named = len(ranks) > 1, numbers_of([each.rank for each in ranks])
+    title = _TITLES_OF_SEVERAL.get(cause, "Find what delays {ranks}") if several else _TITLES[cause]
+    return job_card(
+        job,
+        JobCard(
+            id="imbalance",
+            title=phrase(title, **{"ranks": text(f"ranks {named}")} if several else {"rank": text(named)}),
+            why=joined(
+                phrase(
+                    "{late} a step are waits for late arrivals of {ranks}.",
+                    late=ns(late),
+                    ranks=text(f"ranks {named}" if several else f"rank {named}"),
+                ),
+                why_late(ranks[0]),
+            ),
+            how=_HOW.get(cause),
+            gain_ns=late,
+            formula=_DECIDED,
+            why_confidence=_MEASURED,
             best=Confidence.MEDIUM,
         ),
     )

@@ -92,7 +92,10 @@ def _why(exposed_ns: int, leading: JobCollective, steps: int) -> Phrase:
     )
 
 
-def _how(job: JobRanks, leading: JobCollective, *, hides: bool) -> str:
+def _how(job: JobRanks, leading: JobCollective, *, hides: bool) -> str | None:
+    """What is written for gradients of DDP is no advice to others; None where it is not known what they exchange."""
+    if leading.kind == "all_reduce" and leading.role not in ("ddp", "tensor_parallel"):
+        return None
     if hides:
         return how_to_overlap(
             leading.kind, in_forward=leading.role == "tensor_parallel", sized=leading.bytes is not None

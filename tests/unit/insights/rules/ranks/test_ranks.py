@@ -9,8 +9,9 @@ import pytest
 
 from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.insights.job_rules import JOB_RULES, judge_job
+from tb_steptime.insights.wording.ranks import path_text, ranks_headline
 from tb_steptime.ranks.job import job_ranks
-from tb_steptime.ranks.result import Cause, CauseId, JobCollective, JobRanks
+from tb_steptime.ranks.result import Cause, CauseId, DecidingPath, JobCollective, JobRanks, PathRank, Role
 from tb_steptime.text.printer import plain
 from tests.drawn.exchanging_ranks import rank
 from tests.drawn.simulated_ranks import MS, job_of, job_on_hosts
@@ -159,3 +160,47 @@ def test_titles_have_ten_words_at_most():
     found |= cards(replace(HEALTHY, ranks=64, late=dict.fromkeys((1, 9, 25, 42, 63), 10 * MS)))
     assert len(JOB_RULES) == 5
     assert [card.id for card in found.values() if len(plain(card.title).split()) > 10] == []
+
+
+def deciding(*ranks: PathRank) -> JobRanks:
+    """A job whose ranks take turns, with what decides its step of 100 ms; 10 ms of it are transfers."""
+    job = job_of(run(Declared(8, steps=30, spread_ns=6 * MS)))
+    work = 90 * MS - sum(each.late_ns for each in ranks)
+    return msgspec.structs.replace(job, path=DecidingPath(30, 100 * MS, work, 10 * MS, list(ranks)))
+
+
+STOPS = [Cause("cpu_interrupted", 31 * MS, MS, 1.0)]
+
+
+def test_several_ranks_may_decide():
+    job = deciding(PathRank(0, 30 * MS, STOPS), PathRank(6, 20 * MS, STOPS), PathRank(2, MS))
+    card = next(each for each in judge_job(job) if each.id == "imbalance")
+    assert (plain(card.title), card.gain_ns) == ("Give ranks 0 and 6 CPU cores of their own", 50 * MS)
+    why = "Rank 0: its CPU is 30.0 ms a step longer in calls that otherwise take far less, so it is interrupted."
+    assert plain(card.why) == f"50.0 ms a step are waits for late arrivals of ranks 0 and 6. {why}"
+    verdict = "Ranks 0 and 6 decide how long a step is: 50.0 ms of it (50 %) are late arrivals."
+    assert plain(ranks_headline(job).verdict) == f"{verdict} {why}"
+    path = path_text(job)
+    assert path is not None
+    assert plain(path) == (
+        "A step of 100.0 ms is 39.0 ms of work, 10.0 ms of transfers, and waits for late ranks: rank 0 30.0 ms, "
+        "rank 6 20.0 ms, others 1.0 ms."
+    )
+
+
+@pytest.mark.parametrize("late", [PathRank(0, 9 * MS, STOPS), PathRank(0, 40 * MS)])
+def test_a_rank_decides_by_a_tenth_of_the_step_and_for_a_reason_that_shows(late: PathRank):
+    card = next(each for each in judge_job(deciding(late)) if each.id == "imbalance")
+    assert plain(card.title) == "Give all ranks equally much work in each step"
+
+
+@pytest.mark.parametrize(
+    ("role", "how"), [("ddp", "DistributedDataParallel"), ("tensor_parallel", "_micro_pipeline_tp"), ("unknown", None)]
+)
+def test_advice_for_ddp_is_for_ddp_alone(role: Role, how: str | None):
+    job = job_of(run(Declared(8, bus_rate=2e9)))
+    rows = [msgspec.structs.replace(row, role=role) for row in job.collectives]
+    card = next(card for card in judge_job(msgspec.structs.replace(job, collectives=rows))
+                if card.id == "exposed_transfers")  # fmt: skip
+    assert plain(card.title) == "Overlap transfers with computation"
+    assert card.how is None if how is None else how in (card.how or "")

@@ -1,0 +1,166 @@
+"""The path that decides how long a step of the job is, followed from its end back through all collectives.
+
+    rank 0   |late late late|==|work|           from the end of the slowest rank back: its own work, then the transfer
+    rank 1   |work|wait wait|==|work work work| of a collective, then the rank that arrived last at it, and so on
+
+Each collective is left together, so the path goes from one rank's clock to the other's at its end, and no clocks have
+to agree. As much is followed as the step is long: work + transfers + what each rank is late = step, in integers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tb_steptime.ranks.arrivals import meetings
+from tb_steptime.ranks.matching import Matched
+from tb_steptime.ranks.result import DecidingPath, PathRank
+from tb_steptime.ranks.spans import RankSpan
+from tb_steptime.trace.table import Int64
+
+
+@dataclass(frozen=True, eq=False)
+class _Met:
+    """The collectives of one rank that it waits for with nothing else to do, by their end (n,). meeting: its place in
+    `_Meetings`."""
+
+    start: Int64
+    end: Int64
+    meeting: Int64
+
+
+@dataclass(frozen=True, eq=False)
+class _Meetings:
+    """Of each meeting over all groups (m,): its last rank, ns of its transfer and of the median wait of the others; and
+    start and end on that rank."""
+
+    last: Int64
+    transfer: Int64
+    wait: Int64
+    start: Int64
+    end: Int64
+
+
+@dataclass
+class _Walk:
+    """ns. late: by place among the job's ranks."""
+
+    work: int = 0
+    transfer: int = 0
+    late: Counter[int] = field(default_factory=Counter)
+
+
+def deciding_path(
+    matched: Sequence[Matched], spans: Sequence[RankSpan], names: Sequence[str], steps: Int64
+) -> DecidingPath | None:
+    """Mean of these of the job's steps (names), each from the end of its slowest rank; None where no rank recorded
+    any."""
+    meets, met = _columns(matched, len(spans))
+    total, counted = _Walk(), 0
+    for step in steps.tolist():
+        ends = [_end(span, names[step]) for span in spans]
+        lengths = [length for _, length in ends]
+        if not max(lengths):
+            continue
+        place = int(np.argmax(lengths))
+        _follow(total, meets, met, place, *ends[place])
+        counted += 1
+    return _mean(total, spans, counted) if counted else None
+
+
+def _end(span: RankSpan, name: str) -> tuple[int, int]:
+    """Epoch time and length of a step; 0 where the rank did not record it."""
+    if name not in span.step_names:
+        return 0, 0
+    row = span.step_names.index(name)
+    length = int(span.step_ns[row])
+    return span.origin_ns + int(span.step_start_ns[row]) + length, length
+
+
+def _columns(matched: Sequence[Matched], ranks: int) -> tuple[_Meetings, list[_Met]]:
+    of_meetings: list[list[Int64]] = [[], [], [], [], []]
+    of_ranks: list[list[list[Int64]]] = [[[], [], []] for _ in range(ranks)]
+    first = 0
+    for found in matched:
+        meeting = meetings(found)
+        start, length, exposed = found.start[meeting], found.length[meeting], found.exposed[meeting]
+        if not len(length):
+            continue
+        rows, last = np.arange(len(length)), length.argmin(axis=1)
+        transfer = length[rows, last]
+        others = np.sort(length, axis=1)[:, 1:] - transfer[:, None]
+        values = (found.members[last], transfer, np.median(others, axis=1).astype(np.int64), start[rows, last],
+                  start[rows, last] + transfer)  # fmt: skip
+        for column, value in zip(of_meetings, values, strict=True):
+            column.append(value)
+        for member, place in enumerate(found.members.tolist()):
+            waited = np.flatnonzero(exposed[:, member] > 0)
+            own = (start[waited, member], start[waited, member] + length[waited, member], waited + first)
+            for kept, value in zip(of_ranks[place], own, strict=True):
+                kept.append(value)
+        first += len(length)
+    return _Meetings(*map(_joined, of_meetings)), [_by_end(*map(_joined, own)) for own in of_ranks]
+
+
+def _joined(parts: Sequence[Int64]) -> Int64:
+    return np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def _by_end(start: Int64, end: Int64, meeting: Int64) -> _Met:
+    order = np.argsort(end, kind="stable")
+    return _Met(start[order], end[order], meeting[order])
+
+
+def _follow(walk: _Walk, meets: _Meetings, met: Sequence[_Met], place: int, now: int, left: int) -> None:
+    """From a time on the rank at this place back by `left` ns. A meeting is passed once, whatever clocks say."""
+    passed: set[int] = set()
+    late = 0
+    while left > 0:
+        own = met[place]
+        row = _before(own, now, passed)
+        if row is None:
+            _add_own(walk, place, left, late)
+            return
+        end = min(now, int(own.end[row]))
+        worked = min(left, now - end)
+        _add_own(walk, place, worked, late)
+        left -= worked
+        each = int(own.meeting[row])
+        passed.add(each)
+        began = int(meets.start[each])
+        there = int(meets.end[each]) - (int(own.end[row]) - end)
+        transferred = min(left, max(0, there - began))
+        walk.transfer += transferred
+        left -= transferred
+        late = max(0, int(meets.wait[each]) - max(0, began - there))
+        place, now = int(meets.last[each]), min(there, began)
+
+
+def _before(own: _Met, now: int, passed: set[int]) -> int | None:
+    """The meeting that runs on this rank then, else the one that ended before."""
+    row = int(np.searchsorted(own.end, now, side="left"))
+    if row < len(own.end) and own.start[row] < now and int(own.meeting[row]) not in passed:
+        return row
+    row -= 1
+    while row >= 0 and int(own.meeting[row]) in passed:
+        row -= 1
+    return row if row >= 0 else None
+
+
+def _add_own(walk: _Walk, place: int, own_ns: int, late_ns: int) -> None:
+    late = min(own_ns, late_ns)
+    walk.late[place] += late
+    walk.work += own_ns - late
+
+
+def _mean(walk: _Walk, spans: Sequence[RankSpan], steps: int) -> DecidingPath:
+    """Rounded so that the parts sum to the step."""
+    late = [(place, ns) for place, ns in walk.late.most_common() if ns]
+    sums = np.cumsum([walk.work, walk.transfer, *(ns for _, ns in late)])
+    ends = (2 * sums + steps) // (2 * steps)
+    work, transfer, *parts = np.diff(ends, prepend=0).tolist()
+    ranks = [PathRank(spans[place].rank, ns) for (place, _), ns in zip(late, parts, strict=True)]
+    return DecidingPath(steps, int(ends[-1]), work, transfer, ranks)
