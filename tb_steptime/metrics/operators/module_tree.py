@@ -103,9 +103,10 @@ def paths_of_rows(rows: Sequence[ModuleRow]) -> list[list[str]]:
     return paths
 
 
-def each_ns(row: ModuleRow) -> int:
-    """Mean of a call of the forward pass: on the device, on the host where the row launches nothing."""
-    return (row.device_total_ns or row.host_total_ns) // max(1, row.occurrences)
+def each_ns(row: ModuleRow) -> int | None:
+    """Mean of a call of the forward pass: on the device, on the host where the row launches nothing. None where no call
+    is recorded."""
+    return (row.device_total_ns or row.host_total_ns) // row.occurrences if row.occurrences else None
 
 
 def _folded(names: Sequence[str], single: ModulePaths) -> tuple[ModulePaths, Int64]:
