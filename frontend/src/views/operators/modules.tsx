@@ -203,7 +203,7 @@ const ofLines = ({ rows, others, keyOf, ns, otherNs, ...more }: ComparedModules[
 
 const lineOf = (row: ModuleRow): ModuleLine => ({ row, key: 0, depth: 0, inside: 0, open: false });
 
-/** Whether graphs alone run its forward pass: then nothing of it is on the host. */
+/** Whether graphs alone run it: then nothing of it is on the host. */
 const runsInGraphs = (row: ModuleRow): boolean =>
   row.host_total_ns === 0 && Boolean(row.device_total_ns || row.backward_device_ns);
 
