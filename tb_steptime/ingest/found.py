@@ -65,9 +65,8 @@ class FoundSpan:
 
     @property
     def folder(self) -> str:
-        """The name of the folder that this file is in."""
-        there = file_of(self)
-        return there.absolute().parent.name if there else ""
+        """The name of the log directory; of a file that the user named that of the folder that it is in."""
+        return self.log_directory.absolute().name if self.log_directory else ""
 
     @property
     def stamp(self) -> tuple[bool, int, int, int]:

@@ -94,12 +94,12 @@ def _module_name(row: ModuleRow) -> str:
 
 def _module_cells(row: ModuleRow) -> list[str]:
     backward = (row.backward_host_ns or None, row.backward_device_ns or None)
-    in_graphs = not row.host_total_ns and bool(row.device_total_ns)
+    in_graphs = not row.host_total_ns and bool(row.device_total_ns or row.backward_device_ns)
     on_host = (None, None) if in_graphs else (row.host_total_ns, row.host_self_ns)
     times = (*on_host, row.device_total_ns, row.device_self_ns, *backward)
     slowest = duration(row.slowest_ns) if row.instances > 1 else UNKNOWN
     allocated = (row.allocated_bytes, row.backward_allocated_bytes or None)
-    return [count(row.occurrences), duration(each_ns(row)), slowest, *map(_time, times), *map(_bytes, allocated)]
+    return [count(row.occurrences), _time(each_ns(row)), slowest, *map(_time, times), *map(_bytes, allocated)]
 
 
 def _lines(names: Sequence[str], heads: list[str], cells: list[list[str]], width: int) -> Iterator[str]:

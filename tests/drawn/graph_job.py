@@ -27,9 +27,9 @@ def write_eager(path: Path, *, other_model: bool = False, op_us: int = 8) -> Pat
     return _write(path, [each for step in range(STEPS) for each in _eager(step, other_model, op_us)])
 
 
-def write_captured(path: Path, *, annotated: bool = False) -> Path:
-    """annotated: the kernels say their modules themselves, as PyTorch 2.15 can have them do."""
-    return _write(path, [each for step in range(STEPS) for each in _captured(step, annotated)])
+def write_captured(path: Path, *, annotated: bool = False, phase: str = "forward") -> Path:
+    """annotated: the kernels say their modules and phase themselves, as PyTorch 2.15 can have them do."""
+    return _write(path, [each for step in range(STEPS) for each in _captured(step, annotated, phase)])
 
 
 def _write(path: Path, events: list[dict[str, Any]]) -> Path:
@@ -71,12 +71,12 @@ def _eager(step: int, other_model: bool, op_us: int) -> list[dict[str, Any]]:
     return found
 
 
-def _captured(step: int, annotated: bool) -> list[dict[str, Any]]:
+def _captured(step: int, annotated: bool, phase: str) -> list[dict[str, Any]]:
     begin = step * _STEP_US
     launch = _event("cuda_runtime", "cudaGraphLaunch", begin + 10, 8, {"correlation": 1000 + step})
     found, starts = [_mark(step), launch], begin + 25.0
     for place, (_, module, kernel, length, grid) in enumerate(_WORK):
-        noted = {"module_fqn": f"net.{module}", "autograd_phase": "forward"} if annotated else {}
+        noted = {"module_fqn": f"net.{module}", "autograd_phase": phase} if annotated else {}
         node = {"correlation": 1000 + step, "graph id": 1, "graph node id": place}
         found.append(_kernel(kernel, starts, length, grid, **node, **noted))
         starts += length + 1

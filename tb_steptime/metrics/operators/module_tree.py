@@ -74,7 +74,8 @@ def module_rows(modules: Modules, folded: bool) -> tuple[list[ModuleRow], int]:
     each, sums = _Sums(calls, single, single.of_call), _Sums(calls, paths, at[single.of_call])
     instances = np.bincount(at[each.occurrences > 0], minlength=len(paths))
     slowest_ns = _largest(at, each.each_ns(), len(paths))
-    order = _depth_first(paths.parent, _kept(sums.occurrences, sums.total_ns()))
+    counted = (sums.occurrences > 0) | (sums.backward_ns() > 0)
+    order = _depth_first(paths.parent, _kept(counted, sums.total_ns()))
     place, named = {path: row for row, path in enumerate(order)}, module_class if folded else module_name
     rows = [
         msgspec.structs.replace(
@@ -86,7 +87,7 @@ def module_rows(modules: Modules, folded: bool) -> tuple[list[ModuleRow], int]:
         )
         for path in order
     ]
-    return rows, int((sums.occurrences > 0).sum()) - len(rows)
+    return rows, int(counted.sum()) - len(rows)
 
 
 def depths_of(rows: Sequence[ModuleRow]) -> list[int]:
@@ -102,9 +103,10 @@ def paths_of_rows(rows: Sequence[ModuleRow]) -> list[list[str]]:
     return paths
 
 
-def each_ns(row: ModuleRow) -> int:
-    """Mean of a call of the forward pass: on the device, on the host where the row launches nothing."""
-    return (row.device_total_ns or row.host_total_ns) // max(1, row.occurrences)
+def each_ns(row: ModuleRow) -> int | None:
+    """Mean of a call of the forward pass: on the device, on the host where the row launches nothing. None where no call
+    is recorded."""
+    return (row.device_total_ns or row.host_total_ns) // row.occurrences if row.occurrences else None
 
 
 def _folded(names: Sequence[str], single: ModulePaths) -> tuple[ModulePaths, Int64]:
@@ -135,6 +137,11 @@ class _Sums:
         device, backward, host = (self.total[cost] for cost in ("device", "backward_device", "host"))
         assert host is not None
         return host if device is None or backward is None else device + backward
+
+    def backward_ns(self) -> Int64:
+        """What only the backward pass runs, on the device: graphs run it of modules whose calls are not recorded."""
+        backward = self.total["backward_device"]
+        return np.zeros_like(self.occurrences) if backward is None else backward
 
     def each_ns(self) -> Int64:
         """Mean of a call of the forward pass: on the device, on the host where the module launches nothing."""
@@ -184,10 +191,10 @@ def _largest(at: Int64, values: Int64, size: int) -> Int64:
     return largest
 
 
-def _kept(occurrences: Int64, total_ns: Int64) -> Bool:
-    """Paths with most time, of those with a call. A path has at least the time of those inside it."""
+def _kept(counted: Bool, total_ns: Int64) -> Bool:
+    """Paths with most time, of those that count. A path has at least the time of those inside it."""
     order = np.lexsort((np.arange(len(total_ns)), -total_ns))
-    order = order[occurrences[order] > 0]
+    order = order[counted[order]]
     kept = np.zeros(len(total_ns), bool)
     kept[order[:MODULE_ROWS]] = True
     return kept

@@ -9,6 +9,7 @@ from tb_steptime.ingest import discovery, local_files
 from tb_steptime.ingest.discovery import Discovery
 from tb_steptime.ingest.found import spans_of_files
 from tb_steptime.ingest.places import Place, parse_places
+from tb_steptime.ingest.user_paths import find_spans
 from tb_steptime.trace.file_names import rank_in_name
 from tb_steptime.trace.reading import read_trace
 from tests.drawn.pftrace import backend_trace, converted_trace, message, packed, packet
@@ -58,6 +59,14 @@ def test_ranks_of_torchtitan_are_workers_and_its_iterations_spans(tmp_path):
     assert [span[:3] for span in look(tmp_path)[0]] == [
         ("job", worker, number) for worker in ("rank0", "rank2", "rank10") for number in (1, 2)
     ]
+
+
+def test_a_run_that_is_the_log_directory_is_called_as_that_is(tmp_path):
+    """Not as the folder of an iteration, which is a part of the run."""
+    for iteration in (20, 40):
+        touch(tmp_path / "traces" / f"iteration_{iteration}" / "rank3_trace.json.gz")
+    found = list(find_spans([tmp_path / "traces"], []))
+    assert [(span.run, span.number, span.folder) for span in found] == [(".", 1, "traces"), (".", 2, "traces")]
 
 
 @pytest.mark.parametrize(

@@ -203,11 +203,13 @@ const ofLines = ({ rows, others, keyOf, ns, otherNs, ...more }: ComparedModules[
 
 const lineOf = (row: ModuleRow): ModuleLine => ({ row, key: 0, depth: 0, inside: 0, open: false });
 
-/** Whether graphs alone run its forward pass: then nothing of it is on the host. */
-const runsInGraphs = (row: ModuleRow): boolean => row.host_total_ns === 0 && (row.device_total_ns ?? 0) > 0;
+/** Whether graphs alone run it: then nothing of it is on the host. */
+const runsInGraphs = (row: ModuleRow): boolean =>
+  row.host_total_ns === 0 && Boolean(row.device_total_ns || row.backward_device_ns);
 
-/** Mean of a call in the forward pass. */
-const eachOf = (row: ModuleRow): number => (row.device_total_ns || row.host_total_ns) / Math.max(1, row.occurrences);
+/** Mean of a call in the forward pass; null where none is recorded. */
+const eachOf = (row: ModuleRow): number | null =>
+  row.occurrences ? (row.device_total_ns || row.host_total_ns) / row.occurrences : null;
 
 function Name({ line: { row, depth, inside, open } }: { line: ModuleLine }) {
   return (

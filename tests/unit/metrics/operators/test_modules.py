@@ -12,9 +12,11 @@ from tb_steptime.metrics.operators.modules import find_modules
 from tb_steptime.metrics.operators.op_costs import outside_ops
 from tb_steptime.metrics.operators.outside_modules import OutsideModules, outside_modules
 from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tables
+from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tests.drawn.columns import with_hierarchies
+from tests.drawn.graph_job import STEP_KERNEL_NS, STEPS, write_captured
 from tests.drawn.memory import CPU, with_memory
 from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import timeline
@@ -132,6 +134,24 @@ def test_a_launch_outside_any_op_is_of_the_module_around_it():
     )
     (row,) = module_rows(find_modules(trace), folded=False)[0]
     assert (row.device_total_ns, row.launches) == (4_000, 1)
+
+
+@pytest.mark.parametrize("phase", ["forward", "backward"])
+def test_a_module_that_graphs_run_in_one_phase_alone_is_a_row(phase: str, tmp_path):
+    """As where the other phase is compiled, or recorded without stacks. Three kernels in each of four replays."""
+    trace = read_trace(write_captured(tmp_path / "captured.json", annotated=True, phase=phase))
+    rows, more = module_rows(find_modules(trace), folded=False)
+    column, other = "device_total_ns", "backward_device_ns"
+    if phase == "backward":
+        column, other = other, column
+    calls = STEPS if phase == "forward" else 0
+    assert cells(rows, "name", "occurrences", column, other) == [
+        ("net", calls, STEPS * STEP_KERNEL_NS, 0),
+        ("Linear_0", calls, STEPS * 40_000, 0),
+        ("ReLU_0", calls, STEPS * 10_000, 0),
+        ("Linear_1", calls, STEPS * 20_000, 0),
+    ]
+    assert more == 0
 
 
 def test_without_frames_there_are_no_modules():
