@@ -14,18 +14,20 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import pickle
 import select
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import fields
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from tb_steptime.errors import TraceError
+from tb_steptime.metrics.steady.excess import Excess
 from tb_steptime.trace.kineto.parts.children import Child, fork_child
 from tb_steptime.trace.shared import promised
 
@@ -124,7 +126,7 @@ def _analysed_by_two(trace: Trace, shares: _Shares) -> Found:
 
 
 class _Handed:
-    """A result that one process gives and the other one takes, through a file that has no name. Raises OSError."""
+    """Excess that one process gives and the other one takes, through a file that has no name. Raises OSError."""
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
@@ -138,19 +140,20 @@ class _Handed:
     def files(self) -> tuple[int, ...]:
         return self._file.fileno(), self._says
 
-    def give(self, result: object) -> None:
+    def give(self, excess: Excess) -> None:
         """Only the process that was forked may give."""
-        pickle.dump(result, self._file)
+        for column in fields(excess):
+            np.save(self._file, getattr(excess, column.name), allow_pickle=False)
         self._file.flush()
         os.write(self._says, b".")
 
-    def take(self) -> Any:
+    def take(self) -> Excess | None:
         """None where the other process ended before it gave anything. Only the process that forked may take."""
         self._close_says()
         if not os.read(self._is_there, 1):
             return None
         self._file.seek(0)
-        return pickle.load(self._file)  # written by a fork of this process into a file that no other one can open
+        return Excess(*(np.load(self._file, allow_pickle=False) for _ in fields(Excess)))
 
     def _close_says(self) -> None:
         if self._says >= 0:
