@@ -41,7 +41,7 @@ def sources() -> list[Path]:
 
 
 def sources_hash() -> str:
-    """By contents, whatever the line ends. `native/choice.py` names it: what was built of other sources is not used."""
+    """By contents, whatever the line ends. `trace/extension.py` names it: what was built of others is not used."""
     digest = hashlib.sha256()
     for path in sources():
         digest.update(path.read_bytes().replace(b"\r\n", b"\n"))

@@ -16,8 +16,9 @@ import logging
 import os
 import select
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import fields
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -25,12 +26,11 @@ import msgspec
 import numpy as np
 
 from tb_steptime.errors import TraceError
+from tb_steptime.metrics.steady.excess import Excess
 from tb_steptime.processes.children import Child, fork_child
 from tb_steptime.trace.shared import promised
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from tb_steptime.analyses.base import Analysis
     from tb_steptime.metrics.steady.excess import Excess
     from tb_steptime.trace.model import Trace
@@ -113,26 +113,20 @@ def _analysed_by_two(trace: Trace, shares: _Shares) -> Found:
         except OSError:
             return {}
         child = fork_child(
-            lambda: _say(trace, _taken(shares.either, places), lambda: excess.give(vars(find_excess(trace)))),
+            lambda: _say(trace, _taken(shares.either, places), lambda: excess.give(find_excess(trace))),
             (places, *excess.files),
         )
         if child is None:
             return {}
         after.callback(child.wait)
         after.callback(child.kill)
-        with promised(trace, find_excess, lambda: _excess_of(excess.take())):
+        with promised(trace, find_excess, excess.take):
             found = _analysed_here(trace, chain(shares.here, _taken(shares.either, places)))
         return found | _said(child, shares.either)
 
 
-def _excess_of(columns: dict[str, Any] | None) -> Excess | None:
-    from tb_steptime.metrics.steady.excess import Excess
-
-    return None if columns is None else Excess(**columns)
-
-
 class _Handed:
-    """Columns that one process gives and the other one takes, through a file that has no name. Raises OSError."""
+    """Excess that one process gives and the other one takes, through a file that has no name. Raises OSError."""
 
     def __init__(self) -> None:
         import tempfile  # slow to import, for what only large traces need
@@ -148,20 +142,20 @@ class _Handed:
     def files(self) -> tuple[int, ...]:
         return self._file.fileno(), self._says
 
-    def give(self, columns: Mapping[str, npt.NDArray[Any]]) -> None:
+    def give(self, excess: Excess) -> None:
         """Only the process that was forked may give."""
-        self._file.write(msgspec.msgpack.encode({name: (each.dtype.str, each.data) for name, each in columns.items()}))
+        for column in fields(excess):
+            np.save(self._file, getattr(excess, column.name), allow_pickle=False)
         self._file.flush()
         os.write(self._says, b".")
 
-    def take(self) -> dict[str, npt.NDArray[Any]] | None:
+    def take(self) -> Excess | None:
         """None where the other process ended before it gave anything. Only the process that forked may take."""
         self._close_says()
         if not os.read(self._is_there, 1):
             return None
         self._file.seek(0)
-        columns = msgspec.msgpack.decode(self._file.read(), type=dict[str, tuple[str, bytes]])
-        return {name: np.frombuffer(values, dtype) for name, (dtype, values) in columns.items()}
+        return Excess(*(np.load(self._file, allow_pickle=False) for _ in fields(Excess)))
 
     def _close_says(self) -> None:
         if self._says >= 0:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 
@@ -51,6 +52,11 @@ class Edges:
     def __len__(self) -> int:
         return len(self.before)
 
+    @cached_property
+    def in_bytes(self) -> tuple[bytes, bytes]:
+        """`before` and `lag_ns` as C takes them, for all durations that are tried with these edges."""
+        return self.before.astype(np.int64, copy=False).tobytes(), self.lag_ns.astype(np.int64, copy=False).tobytes()
+
     def where(self, kept: Bool | Int64 | slice) -> Edges:
         """These edges alone, by a mask, by number or by range, in their order."""
         return Edges(*(getattr(self, one.name)[kept] for one in fields(self)))
@@ -76,15 +82,20 @@ def starts(duration_ns: Int64, release_ns: Int64, edges: Edges) -> Int64:
 
 def repeated_starts(duration_ns: Int64, release_ns: Int64, edges: Edges, links: Edges, copies: int) -> Int64:
     """The same of copies in a row, one row for each. links: edges from a node to one of the next copy."""
+    if sweep := sweep_function():
+        own, release = (each.astype(np.int64, copy=False).tobytes() for each in (duration_ns, release_ns))
+        first, link_first = (_first_of_each(each, len(duration_ns)).tobytes() for each in (edges, links))
+        swept = sweep(own, release, first, *edges.in_bytes, link_first, *links.in_bytes, copies)
+        return np.frombuffer(swept, np.int64).reshape(copies, -1)
     columns = [duration_ns, release_ns]
     for each in (edges, links):
-        first = np.cumsum(np.append(0, np.bincount(each.after, minlength=len(duration_ns))))
-        columns += [first, each.before, each.lag_ns]
-    if sweep := sweep_function():
-        lasts, release, *others = (each.astype(np.int64, copy=False).tobytes() for each in columns)
-        found = np.frombuffer(sweep(lasts, release, *others, copies), np.int64)
-        return found.reshape(copies, -1)
+        columns += [_first_of_each(each, len(duration_ns)), each.before, each.lag_ns]
     return _swept(columns, copies)
+
+
+def _first_of_each(edges: Edges, nodes: int) -> Int64:
+    """Where the edges into each node begin, and after the last one where all end."""
+    return np.cumsum(np.append(0, np.bincount(edges.after, minlength=nodes)), dtype=np.int64)
 
 
 def _swept(columns: list[Int64], copies: int) -> Int64:

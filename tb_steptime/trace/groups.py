@@ -11,6 +11,7 @@ import math
 import msgspec
 import numpy as np
 
+from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64, UInt8
 
 #: Keys that leave this many numbers free for each that is used are cheaper to sort.
@@ -103,7 +104,14 @@ def numbered(keys: Int32 | Int64 | UInt8) -> Int64:
 
 
 def _ranked(keys: Int32 | Int64 | UInt8) -> Int64:
-    """As the inverse of np.unique, without numpy's masked arrays."""
+    """As the inverse of np.unique, without numpy's masked arrays. Mostly there are few different keys."""
+    if found := one_pass("number_keys", (np.int64, np.int64), keys.astype(np.int64, copy=False)):
+        place, different = found
+        return _ranked_by_sorting(different[: int(place.max(initial=-1)) + 1]).take(place)
+    return _ranked_by_sorting(keys)
+
+
+def _ranked_by_sorting(keys: Int32 | Int64 | UInt8) -> Int64:
     order, rank = np.argsort(keys), np.empty(len(keys), np.int64)
     ordered = keys[order]
     rank[order] = np.cumsum(np.append(False, ordered[1:] != ordered[:-1]))

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 import numpy as np
 
+from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.table import Float64, Int64
 
 
@@ -107,6 +108,8 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
 
     def overlap_ns(self, start: Int64, end: Int64) -> Int64:
         """Covered time within each window [start[i], end[i]); windows may overlap."""
+        if found := one_pass("overlaps", (np.int64,), start, end, self.start, self.end):
+            return found[0]
         covered = np.cumsum(self.end - self.start)
         return self._before(end, covered) - self._before(start, covered)
 

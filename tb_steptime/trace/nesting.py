@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.lanes import RowsOf, lane, lane_of
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
@@ -34,6 +35,8 @@ def parents(start_ns: Int64, end_ns: Int64) -> Int32:
 
 def nesting(start_ns: Int64, end_ns: Int64) -> Nesting:
     """How rows nest that are sorted by (start, longer first)."""
+    if found := one_pass("nest", (np.int32, np.int32), start_ns, end_ns):
+        return Nesting(*found)
     depth = _depth(start_ns, end_ns)
     parent = np.full(len(depth), -1, np.int32)
     deepest = int(depth.max(initial=0))

@@ -33,7 +33,8 @@ def sm_active(trace: Trace) -> Float64:
     """Share of the SMs that have a block, averaged over the waves of each kernel; NaN where it is not known."""
     found, sms = filling(trace), np.maximum(sm_counts(trace), 1)
     waves = np.where(found.waves > 0, found.waves, np.nan)
-    return (waves - 1 + np.minimum(found.tail, sms) / sms) / waves
+    active: Float64 = (waves - 1 + np.minimum(found.tail, sms) / sms) / waves
+    return active
 
 
 def _blocks_per_sm(trace: Trace) -> Float64:
@@ -44,11 +45,13 @@ def _blocks_per_sm(trace: Trace) -> Float64:
     return np.where((counted > 0) & (sms > 0), counted / np.maximum(sms, 1), blocks_per_sm(trace))
 
 
+@shared
 def slots(trace: Trace) -> Int64:
     """Blocks of each kernel's launch that the device holds at once; 0 where that is not known."""
     return np.where(filling(trace).resident > 0, filling(trace).resident * sm_counts(trace), 0)
 
 
+@shared
 def sm_counts(trace: Trace) -> Int64:
     """SMs of the device of each kernel; 0 where the trace does not say."""
     on = trace.events.device[trace.kernels.event]

@@ -105,21 +105,23 @@ def _of_ops(
     steady duration of its site is that of its longest stretches of which no other call of the op has any like."""
     excess, kind = found.excess_ns.copy(), found.kind.astype(np.int64)
     host = host_events(trace)
+    ops = np.flatnonzero((trace.events.kind[host.row] == Kind.CPU_OP) & host_code(trace).fixed)
     key = (stretches.thread.astype(np.int64) << _BITS) + stretches.start_ns
-    thread = trace.events.thread[host.row].astype(np.int64) << _BITS
-    first = np.searchsorted(key, thread + trace.events.start_ns[host.row])
-    past = np.searchsorted(key, thread + trace.events.ends(host.row))
-    ops = np.flatnonzero((trace.events.kind[host.row] == Kind.CPU_OP) & (past > first) & host_code(trace).fixed)
+    thread = trace.events.thread[host.row[ops]].astype(np.int64) << _BITS
+    first = np.searchsorted(key, thread + trace.events.start_ns[host.row[ops]])
+    past = np.searchsorted(key, thread + trace.events.ends(host.row[ops]))
+    some = past > first
+    ops, first, past = ops[some], first[some], past[some]
     if not len(ops):
         return excess, kind
     sites, like = op_sites(trace, ops)
     sums = np.concatenate(([0], np.cumsum(own)))
-    length, step = sums[past[ops]] - sums[first[ops]], step_at(trace, trace.events.start_ns[host.row[ops]])
+    length, step = sums[past] - sums[first], step_at(trace, trace.events.start_ns[host.row[ops]])
     judged = judge(length, step, sites, like, first_step)
     long = np.flatnonzero(judged.excess_ns)
     calls = np.bincount(site)
     for place in long[np.argsort(host.depth[ops[long]], kind="stable")].tolist():
-        here = np.arange(first[ops[place]], past[ops[place]])
+        here = np.arange(first[place], past[place])
         left = int(judged.excess_ns[place]) - int(excess[here].sum())
         inside = np.bincount(site[here], minlength=1)
         alone = here[(inside[site[here]] == calls[site[here]]) & (excess[here] == 0)]
@@ -178,7 +180,7 @@ def _tries_again(trace: Trace, host: HostEvents, stretches: Stretches) -> Bool:
 def firsts(values: Int64) -> Int64:
     """The place of the first of each distinct value."""
     place = np.full(int(values.max(initial=-1)) + 1, len(values), np.int64)
-    np.minimum.at(place, values, np.arange(len(values)))
+    place[values[::-1]] = np.arange(len(values))[::-1]  # the last write stays: that of the first one
     return place[place < len(values)]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.metrics.steady.likeness import Likeness
+from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.groups import numbered
 from tb_steptime.trace.table import Bool, Float64, Int64, UInt8, is_in
 
@@ -34,6 +35,11 @@ REGULAR, LEAST_PERIOD = 3, 3
 FIRST_CALLS = 3
 #: Later than any time and any step.
 _NEVER = np.iinfo(np.int64).max
+#: As C takes them.
+_LIMITS = np.array(
+    (TIMES_FIRST, LEAST_FIRST_NS, TIMES_LATER, LEAST_LATER_NS, FEWEST, LEAST_ALIKE_NS),
+    np.int64,
+)
 #: So many bits of a number tell most sites apart.
 _BITS = 16
 
@@ -72,6 +78,9 @@ def judge(length: Int64, step: Int64, sites: list[Int64], like: Likeness | None 
 def _may_be_long(length: Int64, turn: Int64, site: Int64, fixed: Bool) -> Bool:
     """Which calls are long enough for any excess: no steady duration is below the shortest call of the site, or below
     that of all sites where a call is alone in its own. They are few, and only they and their likes are looked at."""
+    if found := one_pass("may_be_long", (bool,), length, turn, site, fixed, _LIMITS):
+        may: Bool = found[0]
+        return may
     sites = int(site.max(initial=-1)) + 1
     least, first = np.full(sites, _NEVER), np.full(sites, _NEVER)
     np.minimum.at(least, site, length)
@@ -80,8 +89,8 @@ def _may_be_long(length: Int64, turn: Int64, site: Int64, fixed: Bool) -> Bool:
     may = (over >= LEAST_FIRST_NS) & (length >= TIMES_FIRST * least[site])
     may &= (turn == first[site]) | (over >= LEAST_LATER_NS) & (length >= TIMES_LATER * least[site])
     alone = fixed & (np.bincount(site, minlength=1)[site] < FEWEST)
-    found: Bool = may | alone & (length - int(length.min(initial=0)) >= LEAST_ALIKE_NS)
-    return found
+    may |= alone & (length - int(length.min(initial=0)) >= LEAST_ALIKE_NS)
+    return may
 
 
 def _compared(may: Bool, sites: list[Int64], fixed: Bool) -> Int64:

@@ -16,6 +16,7 @@ import numpy as np
 from tb_steptime.metrics.steady.likeness import Likeness, mixed
 from tb_steptime.metrics.steady.stretches import HostEvents, Stretches, host_events
 from tb_steptime.text.patterns import expression
+from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.groups import numbered
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -155,6 +156,8 @@ def _names(trace: Trace, host: HostEvents) -> Int64:
 
 def _paths(host: HostEvents, own: Int64) -> Int64:
     """A number of what each event is and of what encloses it, from the outermost inwards."""
+    if found := one_pass("paths", (np.int64,), own, host.parent):
+        return found[0]
     path = mixed(own)
     for depth in range(1, int(host.depth.max(initial=0)) + 1):
         here = np.flatnonzero(host.depth == depth)
@@ -163,5 +166,5 @@ def _paths(host: HostEvents, own: Int64) -> Int64:
 
 
 def _at(column: Int64, place: Int32) -> Int64:
-    """The value of each place; -1 of no place."""
-    return np.where(place >= 0, column[place], -1) if len(column) else np.full(len(place), -1, np.int64)
+    """The value of each place; -1 of no place, which is the last one of a column."""
+    return np.append(column, -1).take(place)

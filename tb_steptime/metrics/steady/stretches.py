@@ -13,11 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import nesting
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 
+#: Of the columns of `Stretches`.
+_TYPES = (np.int32, np.int64, np.int64, np.int32, np.int32, np.int32)
 #: What the host does under a name. Frames of Python are left out: there are ten of them for each op.
 _HOST_KINDS = (Kind.CPU_OP, Kind.USER, Kind.RUNTIME, Kind.DRIVER)
 
@@ -85,20 +88,21 @@ def host_events(trace: Trace) -> HostEvents:
 def find_stretches(trace: Trace) -> Stretches:
     """Share out the time of each thread."""
     host = host_events(trace)
-    thread = trace.events.thread[host.row]
+    thread, start = trace.events.thread[host.row].astype(np.int32), trace.events.start_ns[host.row]
+    if found := one_pass("stretches", _TYPES, start, trace.events.ends(host.row), thread, host.parent, for_each=2):
+        return Stretches(*found)
     edges = np.append(np.flatnonzero(np.diff(thread, prepend=-1)), len(thread))
-    start, end = trace.events.start_ns[host.row], _ends_inside(trace, host)
+    end = _ends_inside(trace, host)
     pieces = [_stretches_of(int(thread[first]), host, start, end, first, past) for first, past in _pairs(edges)]
-    return Stretches(*(_joined(pieces, field.name) for field in fields(Stretches)))
+    return Stretches(*(_joined(pieces, field.name, of) for field, of in zip(fields(Stretches), _TYPES, strict=True)))
 
 
 def _pairs(edges: Int64) -> list[tuple[int, int]]:
     return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
 
 
-def _joined(pieces: list[Stretches], name: str) -> Any:
-    columns = [getattr(piece, name) for piece in pieces]
-    return np.concatenate(columns) if columns else np.empty(0, np.int64)
+def _joined(pieces: list[Stretches], name: str, of: type) -> Any:
+    return np.concatenate([np.empty(0, of), *(getattr(piece, name) for piece in pieces)])
 
 
 def _ends_inside(trace: Trace, host: HostEvents) -> Int64:
@@ -114,9 +118,7 @@ def _stretches_of(thread: int, host: HostEvents, start: Int64, end: Int64, first
     """Those of the thread whose events are [first, past). At one instant inner events end first, and outer ones begin
     first, after all ends."""
     place = np.arange(first, past, dtype=np.int32)
-    ends = place[::-1][
-        np.argsort(end[first:past][::-1], kind="stable")
-    ]  # of those that end at once the last are inside
+    ends = place[::-1][np.argsort(end[first:past][::-1], kind="stable")]  # those that end at once: inner ones first
     at = np.concatenate((end[ends], start[place]))
     order = np.argsort(at, kind="stable")
     who, begins = np.concatenate((ends, place))[order], np.repeat([False, True], len(place))[order]

@@ -14,10 +14,11 @@ from build_backend.extension import sources_hash
 from tb_steptime import __version__
 from tb_steptime.cli import main
 from tb_steptime.errors import TraceError
+from tb_steptime.trace.extension import PURE, SOURCES
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.kineto.columns import Columns
 from tb_steptime.trace.kineto.native.blocks import ScannedBlocks
-from tb_steptime.trace.kineto.native.choice import PURE, SOURCES, MakeScanner, reader_name, scanner_type
+from tb_steptime.trace.kineto.native.choice import MakeScanner, reader_name, scanner_type
 from tb_steptime.trace.kineto.parts.taking import decoded_for
 from tb_steptime.trace.kineto.rows import RowDecoder
 from tb_steptime.trace.model import Trace
@@ -35,7 +36,7 @@ KERNEL = '{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":1.5,"dur":
 
 
 def test_the_sources_are_those_that_are_used_when_built() -> None:
-    assert sources_hash() == SOURCES, f'native/choice.py: SOURCES = "{sources_hash()}", and build it again'
+    assert sources_hash() == SOURCES, f'trace/extension.py: SOURCES = "{sources_hash()}", and build it again'
 
 
 def test_python_reads_where_that_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:

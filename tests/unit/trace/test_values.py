@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tb_steptime import cli
+from tb_steptime.trace.extension import PURE
 from tb_steptime.trace.kineto import read_trace
-from tb_steptime.trace.kineto.native.choice import PURE, scanner_type
+from tb_steptime.trace.kineto.native.choice import scanner_type
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
 from tb_steptime.trace.kineto.row_types import Args, MemoryArgs
 from tests.drawn.same_trace import differences

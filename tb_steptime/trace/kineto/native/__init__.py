@@ -36,6 +36,6 @@ CPU time on a 2-core machine), before there was any C and with it:
 - What rarely occurs is left to Python even in a block that C takes: names of threads, begins and ends, the
   allocator's events, what collectives say. C hands their text over.
 - Optional, and never stale. It is built where there is a compiler, for all Pythons from 3.10 at once (limited API).
-  `trace/kineto/native/choice.py` names the hash of the sources: what was built of others is not used. `tb-steptime
+  `trace/extension.py` names the hash of the sources: what was built of others is not used. `tb-steptime
   --version` says what reads; `TB_STEPTIME_PURE=1` has Python read.
 """

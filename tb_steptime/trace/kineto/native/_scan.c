@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include "events.h"
+#include "pass_functions.h"
 #include "sweep.h"
 
-/* A hash of these sources, set by the build: what was built of other ones is not used (choice.py). */
+/* A hash of these sources, set by the build: what was built of other ones is not used (trace/extension.py). */
 #ifndef BUILT_FROM
 #define BUILT_FROM ""
 #endif
@@ -307,6 +308,14 @@ static PyMethodDef module_methods[] = {
     {"sweep", module_sweep, METH_VARARGS,
      "sweep(lasts, release, first, before, lag, link_first, link_before, link_lag, copies): columns of int64 as bytes to "
      "the start of each node in each copy."},
+    {"mix", python_mix, METH_VARARGS, "columns -> number"},
+    {"nest", python_nest, METH_VARARGS, "start, end -> depth, parent"},
+    {"paths", python_paths, METH_VARARGS, "own, parent -> path"},
+    {"stretches", python_stretches, METH_VARARGS,
+     "start, end, thread, parent -> thread, start, end, inside, before, after; room for twice as many"},
+    {"may_be_long", python_may_be_long, METH_VARARGS, "length, turn, site, fixed, limits -> which may be"},
+    {"number_keys", python_number_keys, METH_VARARGS, "keys -> number of each, the different keys"},
+    {"overlaps", python_overlaps, METH_VARARGS, "low, high, start, end -> covered"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -328,7 +337,7 @@ static PyModuleDef_Slot module_slots[] = {
 static PyModuleDef module = {
     PyModuleDef_HEAD_INIT,
     .m_name = "_scan",
-    .m_doc = "The scanner of blocks of events, and the sweep of a graph of waits.",
+    .m_doc = "The scanner of blocks of events, the sweep of a graph of waits, and passes over columns.",
     .m_methods = module_methods,
     .m_slots = module_slots,
 };

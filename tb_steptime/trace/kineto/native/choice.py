@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-import os
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
-#: Set to anything but 0, events are read by Python alone.
-PURE = "TB_STEPTIME_PURE"
-#: The sources beside this module, as `build_backend/extension.py` hashes them: what was built of others is not used.
-SOURCES = "8a724066000afa76"
+from tb_steptime.trace.extension import extension
 
 
 class Scanner(Protocol):
@@ -38,24 +33,14 @@ Sweep = Callable[..., bytes]
 
 def scanner_type() -> MakeScanner | None:
     """C's scanner; None where it was not built, or TB_STEPTIME_PURE is set."""
-    built = _built()
+    built = extension()
     return cast(MakeScanner, built.Scanner) if built else None
 
 
 def sweep_function() -> Sweep | None:
     """C's sweep of a graph, likewise."""
-    built = _built()
+    built = extension()
     return cast(Sweep, built.sweep) if built else None
-
-
-def _built() -> Any:
-    if os.environ.get(PURE, "0") not in ("", "0"):
-        return None
-    try:
-        built = importlib.import_module("tb_steptime.trace.kineto.native._scan")
-    except ImportError:
-        return None
-    return built if built.BUILT_FROM == SOURCES else None
 
 
 def reader_name() -> str:

@@ -1,0 +1,147 @@
+"""What a pass in C gives is to the bit what Python gives; Python does what C declines, and what is small."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tb_steptime.metrics.steady import likeness, repeats, sites, stretches
+from tb_steptime.metrics.steady.find import find_excess
+from tb_steptime.trace import extension, groups, nesting
+from tb_steptime.trace.extension import PURE, one_pass
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import EventTable, Kind
+from tests.drawn.real_traces import on_real_traces, read_real
+from tests.drawn.timeline import timeline
+
+pytestmark = pytest.mark.skipif(
+    extension.extension() is None, reason="the extension is not built: python setup.py build_ext --inplace"
+)
+
+Number = st.one_of(st.integers(-5, 30), st.integers(-(2**62), 2**62))
+#: Events of host threads: kind, start, length, thread, and rows of the tables of names and of shapes.
+_Event = tuple[Kind, int, int, int, int, int]
+KINDS = st.sampled_from([Kind.CPU_OP, Kind.USER, Kind.RUNTIME, Kind.DRIVER])
+EVENTS = st.lists(
+    st.tuples(KINDS, st.integers(0, 40), st.integers(0, 15), *(st.integers(low, 2) for low in (0, 0, -1))), max_size=40
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _of_any_size() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(extension, "LEAST_ROWS", 0)
+        yield
+
+
+def both(measure: Callable[[], Any]) -> tuple[Any, Any]:
+    """What C gives, and what Python gives alone."""
+    in_c = measure()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(PURE, "1")
+        return in_c, measure()
+
+
+def columns_of(table: Any) -> list[Any]:
+    return [getattr(table, field.name) for field in fields(table)]
+
+
+def assert_alike(found: Any, alone: Any) -> None:
+    for one, other in zip(found, alone, strict=True):
+        assert one.dtype == other.dtype
+        assert one.tolist() == other.tolist()
+
+
+@given(st.lists(st.tuples(Number, Number, Number), max_size=40))
+def test_numbers_of_rows(rows: list[tuple[int, int, int]]) -> None:
+    columns = np.array(rows, np.int64).reshape(-1, 3).T
+    assert_alike(*both(lambda: [likeness.mixed(*columns), likeness.mixed(columns[0])]))
+
+
+@given(st.lists(Number, max_size=60))
+def test_ranks_of_keys(keys: list[int]) -> None:
+    assert_alike(*both(lambda: [groups._ranked(np.array(keys, np.int64))]))
+
+
+def test_ranks_of_more_keys_than_there_was_room_for() -> None:
+    keys = np.random.default_rng(1).integers(-(2**60), 2**60, 5_000).repeat(3)
+    assert_alike(*both(lambda: [groups._ranked(keys)]))
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 15)), max_size=60))
+def test_what_encloses_what(drawn: list[tuple[int, int]]) -> None:
+    """Also of rows that overlap, or are empty."""
+    rows = sorted((start, -length) for start, length in drawn)
+    start, length = np.array(rows, np.int64).reshape(-1, 2).T
+    assert_alike(*both(lambda: nesting.nesting(start, start + abs(length))))
+
+
+@given(st.lists(st.tuples(Number, Number), max_size=20), st.lists(st.tuples(Number, Number), max_size=40))
+def test_overlaps_with_windows(drawn: list[tuple[int, int]], windows: list[tuple[int, int]]) -> None:
+    start, end = np.array(drawn, np.int64).reshape(-1, 2).T // 4
+    intervals = Intervals.union(start, end)
+    low, high = np.array(windows, np.int64).reshape(-1, 2).T // 4
+    assert_alike(*both(lambda: [intervals.overlap_ns(low, high)]))
+
+
+@given(EVENTS)
+def test_code_and_stretches_of_host_threads(events: list[_Event]) -> None:
+    """Events that outlast what encloses them are declined, and shared out all the same."""
+
+    def measure() -> list[Any]:
+        trace = _trace(events)
+        return [
+            *columns_of(stretches.host_events(trace)),
+            *columns_of(stretches.find_stretches(trace)),
+            *columns_of(sites.host_code(trace)),
+        ]
+
+    assert_alike(*both(measure))
+
+
+def test_rows_that_do_not_nest_are_declined() -> None:
+    start, end, alone = np.array([0, 5, 12]), np.array([10, 15, 14]), np.zeros(3, np.int32)
+    given = start, end, alone, np.array([-1, 0, 0], np.int32)
+    assert one_pass("stretches", stretches._TYPES, *given, for_each=2) is None
+    shared = one_pass("stretches", stretches._TYPES, start, end, alone, np.array([-1, 0, -1], np.int32), for_each=2)
+    assert shared is not None
+    assert [column.tolist() for column in shared[1:4]] == [[0, 5, 10, 12], [5, 10, 12, 14], [0, 1, -1, 2]]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 3), st.integers(0, 5), st.booleans()), max_size=40),
+    st.integers(1, 200_000),
+)
+def test_calls_that_may_be_long(calls: list[tuple[int, int, int, bool]], tick: int) -> None:
+    length, turn, site, fixed = np.array(calls, np.int64).reshape(-1, 4).T
+    assert_alike(*both(lambda: [repeats._may_be_long(length * tick, turn, site, fixed.astype(bool))]))
+
+
+@on_real_traces
+def test_the_excess_of_real_traces(name: str) -> None:
+    assert_alike(*both(lambda: columns_of(find_excess(replace(read_real(name), memo={})))))
+
+
+def test_columns_of_other_lengths_are_an_error() -> None:
+    three, two = np.arange(3), np.arange(2)
+    for name, columns in (("nest", (three, two)), ("mix", (three, two)), ("nest", (three,))):
+        with pytest.raises(ValueError, match=r"columns of different lengths|another number of columns"):
+            one_pass(name, (np.int32, np.int32), *columns)
+
+
+def _trace(drawn: list[_Event]) -> Trace:
+    trace = timeline("op | a.b.c | \nuser step 1 | ...d. | \nuser step 2 | ...e. |")
+    events = sorted(drawn, key=lambda event: (event[1], -event[2]))
+    columns = (np.array([event[place] for event in events], np.int64) for place in range(6))
+    kind, start, dur, thread, name, shapes = columns
+    none = np.full(len(events), -1, np.int32)
+    narrow = (name.astype(np.int32), thread.astype(np.int16), none, none, none, none)
+    table = EventTable(start, dur, kind.astype(np.uint8), *narrow, None, shapes.astype(np.int32))
+    return replace(trace, events=table, memo={})
