@@ -47,7 +47,7 @@ torch: .venv/.torch  ## install what the recorder's tests need, which is large: 
 check: .venv/.dev  ## check format, types, layers and the front end, side by side; every complaint is printed
 	@$(MAKE) --jobs --keep-going --output-sync=target $(CHECKS)
 
-CHECKS := check-types check-frontend check-style check-layers check-api
+CHECKS := check-types check-frontend check-style check-layers check-api check-words
 .PHONY: $(CHECKS)
 
 check-style:
@@ -56,6 +56,9 @@ check-style:
 
 check-types:
 	@$(BIN)/mypy --strict tb_steptime
+
+check-words:
+	@$(BIN)/python -m tools.words --check || { echo "Rewrite these: subject first, in the words of the field."; exit 1; }
 
 check-layers:
 	@$(BIN)/lint-imports --no-logo

@@ -82,7 +82,8 @@ def environment(folder: Path, python: str, *packages: str) -> Path:
     """The Python of a new environment with these packages; what the shell says of modules does not reach it."""
     subprocess.run([python, "-m", "venv", str(folder)], check=True)
     made = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    run(made, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages)
+    # From a folder of its own: pip counts what lies in the working directory as installed.
+    run(made, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages, cwd=folder)
     return made
 
 

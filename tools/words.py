@@ -1,5 +1,7 @@
 """python -m tools.words: every sentence that a user can see, grouped by where it is shown.
 
+With --check only those in words that the field does not use, and those that do not begin with their subject.
+
 Meanings come from the catalogue; all other sentences are read out of the source, where `{...}` stands for a value. The
 tab's own words (buttons, axes) are in `frontend/src`.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -21,6 +24,7 @@ from tb_steptime.terminal.commands.base import Command
 
 PACKAGE = Path(tb_steptime.__file__).parent
 WIDTH = 110
+MEANINGS = "Labels and meanings"
 
 
 class Section(NamedTuple):
@@ -30,6 +34,18 @@ class Section(NamedTuple):
     modules: tuple[str, ...]
     calls: tuple[str, ...] = ()
 
+
+#: Words of the past, and of nobody's field.
+AVOIDED = re.compile(
+    r"\b(deeds?|anew|held up|holds? (the|a) \w+ up|told (of|by|from)|untold|looks?|looked|taking turns|take turns|"
+    r"in turns|rhythm|in store|the making|stretch(es)?|pieces of work|stands? still|waits left out|surer|riddles?|"
+    r"crowds?|by as much|no known use|hardly any more|to the bit|once more)\b",
+    re.IGNORECASE,
+)
+#: What opens a sentence that has no subject, or has it behind its object.
+FRAGMENT = re.compile(
+    r"(?:^|[.!?] )(Of (?!course\b)|As (far|predicted|much|many)\b|By the|So there|And |But )[^?]*?\.(?: |$)"
+)
 
 _PHRASES = ("phrase", "Phrase")
 _ERRORS = ("TraceError", "Problem", "FormatError", "UnbegunError", "OSError", "warning")
@@ -51,7 +67,15 @@ SECTIONS = (
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.words", description=__doc__)
     parser.add_argument("--find", default="", metavar="TEXT", help="print only sentences with this text in them")
-    wanted = parser.parse_args(arguments).find.lower()
+    parser.add_argument(
+        "--check", action="store_true", help="print only what is to be rewritten, and fail if it is any"
+    )
+    asked = parser.parse_args(arguments)
+    if asked.check:
+        odd = list(to_rewrite())
+        print("\n".join(f"{title}: {sentence}" for title, sentence in odd), end="\n" if odd else "")
+        return int(bool(odd))
+    wanted = asked.find.lower()
     for title, sentences in words():
         found = [each for each in sentences if wanted in each.lower()]
         if found:
@@ -61,13 +85,22 @@ def main(arguments: list[str]) -> int:
 
 def words() -> Iterator[tuple[str, list[str]]]:
     """Every section with its sentences, each once; a module that is read as a whole is of the first section only."""
-    yield "Labels and meanings", list(_meanings())
+    yield MEANINGS, list(_meanings())
     whole: set[Path] = set()
     for title, modules, calls in SECTIONS:
         paths = sorted({path for pattern in modules for path in PACKAGE.glob(pattern)} - (set() if calls else whole))
         whole |= set() if calls else set(paths)
         yield title, list(dict.fromkeys(each for path in paths for each in _sentences(path, calls)))
     yield "Help of the command line", [_help(command) for command in COMMANDS]
+
+
+def to_rewrite() -> Iterator[tuple[str, str]]:
+    """Section and sentence. A label and its meaning are one entry, so that fragments are not judged there."""
+    for title, sentences in words():
+        for sentence in sentences:
+            fragment = title != MEANINGS and FRAGMENT.search(sentence)
+            if AVOIDED.search(sentence) or fragment:
+                yield title, sentence
 
 
 def _meanings() -> Iterator[str]:

@@ -31,7 +31,7 @@ describe("the view of worker processes", () => {
     const page = view();
     const order = [
       "6 workers would leave a step of 20 ms",
-      "As far as disk or network allow.",
+      "Disk and network may allow less.",
       "Every third step waits 60 ms.",
       "One wait in 3 takes 60.0 ms, the others 1.0 ms at best. Waits 3 batches apart correlate by 0.9. " +
         "The number of workers is known from the period. If it is not 3, every third batch is slow instead.",
@@ -149,7 +149,7 @@ describe("the view of worker processes", () => {
 
   test("below the curve stands what each of its points holds", () => {
     expect(view({}, { curve_epochs: plain("In each step: 11 ms for epochs that begin.") })).toContain(
-      "|In each step: 11 ms for epochs that begin.|As far as disk or network allow.|",
+      "|In each step: 11 ms for epochs that begin.|Disk and network may allow less.|",
     );
   });
 

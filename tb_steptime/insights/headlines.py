@@ -201,9 +201,12 @@ _UNCLASSIFIED = {
 #: By whether only bounds are known, and likewise.
 _ON_TENSOR_CORES = {
     (True, True): "Between {low} and {high} of kernel time runs on {cores}, and another {eligible} could.",
-    (True, False): "Between {low} and {high} of kernel time runs on {cores}, and hardly any more could.",
+    (
+        True,
+        False,
+    ): "Between {low} and {high} of kernel time runs on {cores}, and almost everything that can already does.",
     (False, True): "{low} of kernel time runs on {cores}, and another {eligible} could.",
-    (False, False): "{low} of kernel time runs on {cores}, and hardly any more could.",
+    (False, False): "{low} of kernel time runs on {cores}, and almost everything that can already does.",
 }
 
 

@@ -161,7 +161,7 @@ def test_a_process_alone_has_nothing_to_be_held_against(tmp_path):
     page = made.ranks.page(spans_of(made, "alone")[0], work=False)
     made.close()
     assert page.headline.verdict.template.startswith("[One process was recorded here,]")
-    assert page.headline.action.template.startswith("Of a job of several ranks, record every rank")
+    assert page.headline.action.template.startswith("Record every rank of a job")
 
 
 def test_two_runs_are_compared_over_all_their_ranks(store, logs, capsys):

@@ -34,7 +34,7 @@ ROOTS = (PROJECT, PROJECT / "tb_steptime")
 #: The endings of the files that the project holds; other names with a slash are not its paths.
 PATH = re.compile(r"^(?:[\w.<>*-]+/)+[\w.<>*-]*$")
 #: Made by a command, or by the reader.
-MADE = ("docs/_build", "test-artifacts", "logs/", "rank_3/")
+MADE = ("dist/", "docs/_build", "test-artifacts", "logs/", "rank_3/")
 FENCED = re.compile(r"^(```|:::).*?^\1", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`\n]*`")
 

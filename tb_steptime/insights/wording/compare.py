@@ -145,7 +145,7 @@ def residual_text(prediction: Prediction) -> Phrase:
     values = {"what": text(what), "left": ns(abs(left_ns))}
     head = "{what} is {left} " + ("longer" if left_ns > 0 else "shorter") + " than predicted"
     if left_ns == 0:
-        return phrase("As predicted.")
+        return phrase("The gain is as predicted.")
     if prediction.of is not None:
         return Phrase(head + ".", values)
     if not prediction.residual:

@@ -120,10 +120,12 @@ def _shares(job: JobKind) -> list[Phrase]:
     if max(job.compiled_share or 0.0, job.graph_share or 0.0) < _WORTH_SAYING:
         return []
     if job.device == "cpu":
-        return [phrase("Of the time in ops, {compiled} is compiled code.", compiled=fraction(job.compiled_share))]
+        return [phrase("{compiled} of the time in ops is compiled code.", compiled=fraction(job.compiled_share))]
     compiled, graphs = fraction(job.compiled_share), fraction(job.graph_share)
     return [
-        phrase("Of kernel time, {compiled} is compiled code and {graphs} in graphs.", compiled=compiled, graphs=graphs)
+        phrase(
+            "{compiled} of kernel time is compiled code, and {graphs} runs in graphs.", compiled=compiled, graphs=graphs
+        )
     ]
 
 

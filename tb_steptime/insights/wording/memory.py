@@ -22,7 +22,7 @@ _KINDS: dict[CategoryId, str] = {
     "activations": "activations",
     "inputs": "inputs",
     "temporary": "temporary",
-    "unknown": "kept for no known use",
+    "unknown": "unclassified",
     "before_recording": "from before the recording",
 }
 

@@ -14,9 +14,9 @@ REASONS: dict[str, str] = {
     "clocks_not_aligned": "Clocks of the ranks agree only within {residual}: times of different ranks are not shown "
     "beside each other.",
     "collectives_overlap_kernels": "Every collective runs at the same time as a computing kernel.",
-    "curve_as_far_as_disk_allows": "As far as disk or network allow.",
-    "curve_cores_not_known": "As far as cores and disk allow: this trace does not say how many cores the machine has.",
-    "curve_if_other_loaders_keep_up": "As far as the other loaders keep up.",
+    "curve_as_far_as_disk_allows": "Disk and network may allow less.",
+    "curve_cores_not_known": "Cores and disk may allow less: this trace does not say how many cores the machine has.",
+    "curve_if_other_loaders_keep_up": "The other loaders have to keep up.",
     "curve_limited_by_cores": "The workers compute, and the machine has {cores} cores: more workers slow each other "
     "down.",
     "curve_lived_on_prefetched_batches": "These steps used batches that were prefetched while the profiler started: "

@@ -27,7 +27,7 @@ TERMS = (
     ),
     Term(
         ("exposed",),
-        "Not hidden behind other work: the step is longer by as much.",
+        "Not hidden behind other work, so that it adds directly to step time.",
         ("overview", "data_loading"),
     ),
     Term(

@@ -49,5 +49,5 @@ def cpu_outside(facts: Facts) -> Insight | None:
         view="host",
         colour="other",
         part="other",
-        instead=phrase("surer figures"),
+        instead=phrase("better data"),
     )

@@ -62,5 +62,5 @@ def unrecorded_work(facts: Facts) -> Insight | None:
         why_confidence=phrase("Launches, synchronizes and copies take far longer than an idle GPU lets them take."),
         view="host",
         colour="kernel",
-        instead=phrase("surer figures"),
+        instead=phrase("better data"),
     )

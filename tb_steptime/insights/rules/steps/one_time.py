@@ -58,7 +58,7 @@ def one_time(facts: Facts) -> Insight | None:
         view="host",
         colour="runtime",
         evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in costs][:EVIDENCE],
-        instead=phrase("surer figures"),
+        instead=phrase("better data"),
     )
 
 

@@ -52,5 +52,5 @@ def trace_quality(facts: Facts) -> Insight | None:
         why_confidence=phrase("It is a count of the work without a launch call."),
         view="host",
         colour="other",
-        instead=phrase("surer figures"),
+        instead=phrase("better data"),
     )

@@ -43,7 +43,7 @@ COMPARISON_NOTES: dict[str, NoteWords] = {
     ),
     "other_kernels": NoteWords(
         "The two have hardly a kernel in common: {share} of the kernel time.",
-        "One runs in captured graphs, so ops on the CPU say little. By their kernels the steps do other work.",
+        "One runs in captured graphs, so ops on the CPU say little. Their kernels show that the steps do other work.",
     ),
     "other_options": NoteWords(
         "Only one of the two was recorded with [{options}].",

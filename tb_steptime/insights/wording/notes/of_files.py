@@ -98,7 +98,7 @@ FILE_NOTES: dict[str, NoteWords] = {
         "kernel times are lower than in the JSON of the same recording.",
     ),
     "no-static-shared-memory": NoteWords(
-        "Of a kernel's shared memory a .pftrace file holds the dynamic part alone.",
+        "A .pftrace file holds only the dynamic part of a kernel's shared memory.",
         "Est. achieved occupancy may be too high where kernels declare static shared memory.",
     ),
     "devices-by-architecture": NoteWords(

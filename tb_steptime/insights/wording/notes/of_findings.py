@@ -30,7 +30,7 @@ FINDING_WORDS: dict[str, NoteWords] = {
     ),
     "end_missing": NoteWords(
         "The end is missing.",
-        "Of {all} launches {count} (has|have) no kernel. The recording counts up to the last that has one.",
+        "{count} of {all} launches (has|have) no kernel. The recording counts up to the last that has one.",
     ),
     "launches_lost": NoteWords(
         "[{count}] of {all} launches (has|have) no kernel.",
@@ -82,7 +82,7 @@ FINDING_WORDS: dict[str, NoteWords] = {
     ),
     "device_unnamed": NoteWords(
         "The GPU is not named.",
-        "By the names of its kernels it is of {generation} or later. Figures that need its peaks are not known.",
+        "Its kernel names show {generation} or later. Figures that need its peaks are not known.",
     ),
     "profiler_time": NoteWords(
         "The GPU is idle for {time} while the profiler itself works.",

@@ -46,7 +46,7 @@ RANK_NOTES: dict[str, NoteWords] = {
     ),
     "collectives_of_some_steps": NoteWords(
         "Collectives of [{count}] of {all} steps are matched over ranks.",
-        "Waits and transfers are of these. Of very many the first steps are kept, and steps in which ranks differ are "
-        "left out.",
+        "Waits and transfers are of these. Where there are very many, the first steps are kept, and steps in which "
+        "ranks differ are left out.",
     ),
 }

@@ -12,7 +12,7 @@ RECORDING_NOTES: dict[str, NoteWords] = {
     ),
     "cpu_job": NoteWords(
         "This job runs on the CPU.",
-        "So there are no GPU figures. The Host view shows what the CPU computes.",
+        "There are no GPU figures. The Host view shows what the CPU computes.",
     ),
     "cut_before_device": NoteWords(
         "The file is cut, and no GPU activity is left in it.",
@@ -81,7 +81,7 @@ RECORDING_NOTES: dict[str, NoteWords] = {
     ),
     "clocks_locked": NoteWords(
         "The GPU's clocks were locked while its counters were sampled.",
-        "Kernels take other times than in a normal run. Record once more without counters to see those.",
+        "Kernels take other times than in a normal run. Record again without counters to see those.",
     ),
     "sm_efficiency_measured": NoteWords(
         "SM efficiency: est. {estimated}, measured {measured}.",

@@ -202,7 +202,7 @@ def test_what_shows_the_kind_is_said_with_numbers():
     words = judge({each.id: each.analyse(trace) for each in ANALYSES}).job
     assert plain(words.line) == "partly compiled · drawn GPU"
     assert list(map(plain, words.shown_by)) == [
-        "Of kernel time, 64 % is compiled code and 14 % in graphs.",
+        "64 % of kernel time is compiled code, and 14 % runs in graphs.",
         "Graphs: 1 call of cudaGraphLaunch.",
         "Compiled: 1 range of compiled code, such as Torch-Compiled Region: 0/0.",
         "Compiled: 1 generated kernel, such as triton_poi_fused_add_0.",

@@ -68,7 +68,7 @@ def test_growth_names_its_maker():
 
 def test_memory_that_is_kept_for_no_known_use_is_told_by_what_made_it():
     titles = judged(with_memory(training(), every_step("kept +2000000 @+1.5"))).titles["memory"]
-    assert plain(titles["memory_parts.0"]) == "83 % of the peak is kept for no known use: aten::linear made it"
+    assert plain(titles["memory_parts.0"]) == "83 % of the peak is unclassified: aten::linear made it"
 
 
 def test_growth_of_several_places_names_the_first():

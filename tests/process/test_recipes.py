@@ -1,0 +1,52 @@
+"""The recipes of the documentation run word for word, in the order of the page."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import PROJECT
+
+pytest.importorskip("torch", reason="the recipes record trainings")
+pytestmark = pytest.mark.live
+
+PAGE = (PROJECT / "docs" / "recipes.md").read_text("utf-8")
+RECIPES = re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(python (?P<file>\S+)|sh(?: fails with (?P<code>\d+))?)\n(?P<text>.*?)^```", re.M | re.S)
+#: Ends with the user, not by itself.
+_SERVERS = ("tensorboard ",)
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory) -> Path:
+    """A folder with what the page calls, of this Python."""
+    folder = tmp_path_factory.mktemp("programs")
+    modules = {"python": "", "tb-steptime": "-m tb_steptime.cli", "torchrun": "-m torch.distributed.run"}
+    for name, module in modules.items():
+        (folder / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {module} "$@"\n')
+        (folder / name).chmod(0o755)
+    return folder
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the page's commands are those of a shell")
+@pytest.mark.parametrize("recipe", [text for _, text in RECIPES], ids=[title for title, _ in RECIPES])
+def test_a_recipe_runs_as_it_stands(recipe: str, programs: Path, tmp_path: Path) -> None:
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "PYTHONPATH": str(PROJECT), "OMP_NUM_THREADS": "1"}
+    ran = 0
+    for block in _BLOCK.finditer(recipe):
+        if block["file"]:
+            (tmp_path / block["file"]).write_text(block["text"])
+            continue
+        for line in block["text"].splitlines():
+            if not line.startswith(_SERVERS):
+                done = subprocess.run(line, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True)
+                assert done.returncode == int(block["code"] or 0), f"{line}\n{done.stdout}\n{done.stderr}"
+                assert "Traceback" not in done.stderr
+                ran += 1
+    assert ran >= 2
