@@ -90,6 +90,7 @@ function Inside({ tab, source, entitle }: InsideProps) {
         totals={hasTotals(view)}
         many={VIEWS[view].of === "spans"}
         tab={tab}
+        source={source}
         summary={() => summaryOf(selection, source, tab)}
         report={source.client.report}
       />

@@ -18,9 +18,11 @@ import { Menu } from "../components/popup";
 import { hint } from "../dom/hint";
 import { copy, saveBlob } from "../dom/save";
 import { bytesOf, count, counted } from "../format";
+import type { Source } from "../server/use_answer";
 import { focusRun, namedRuns } from "../views/choices";
 import type { Tab } from "../views/props";
 import { compareEntries, runEntries, spanEntries, steps, workerEntries } from "./entries";
+import { PaletteButton } from "./palette/palette";
 import { Picker, type PickerEntry } from "./picker";
 import { ShortcutsButton } from "./shortcuts";
 
@@ -34,10 +36,22 @@ interface BarProps extends Pick<ShareProps, "summary" | "report"> {
   totals: boolean;
   /** Whether the view shows many spans: then a run is brought into focus instead of a span chosen. */
   many: boolean;
-  tab: Pick<Tab, "state" | "update" | "address" | "written_ms">;
+  tab: Tab;
+  source: Source;
 }
 
-export function Bar({ index, selection, spansAtFirst, simulated, totals, many, tab, summary, report }: BarProps) {
+export function Bar({
+  index,
+  selection,
+  spansAtFirst,
+  simulated,
+  totals,
+  many,
+  tab,
+  source,
+  summary,
+  report,
+}: BarProps) {
   return (
     <header class="bar">
       <span class="name">Step Insights</span>
@@ -53,6 +67,7 @@ export function Bar({ index, selection, spansAtFirst, simulated, totals, many, t
         )}
       </div>
       <span class="state push">{tab.written_ms === undefined && readState(index, spansAtFirst)}</span>
+      {selection && <PaletteButton {...{ tab, selection, source }} />}
       <Share link={() => tab.address()} summary={summary} report={report} />
       <Hints />
       <ShortcutsButton />
