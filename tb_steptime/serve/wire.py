@@ -57,6 +57,7 @@ from tb_steptime.insights.wording.title_ids import RANKS_TITLES, SPAN_TITLES, TR
 from tb_steptime.serve.catalogue import Catalogue
 from tb_steptime.serve.compare_answers import ChainPage, ComparePage
 from tb_steptime.serve.rank_answers import RankMap, RanksPage
+from tb_steptime.serve.run_answers import RunsPage
 from tb_steptime.serve.scalars import Scalars
 from tb_steptime.serve.typescript import doc_comment, interfaces, pattern_union, string_union
 from tb_steptime.tables.derived import derived_schemas
@@ -249,6 +250,7 @@ _ANSWERS: tuple[type[msgspec.Struct], ...] = (
     Scalars,
     ComparePage,
     ChainPage,
+    RunsPage,
     RanksPage,
     RankMap,
     TimelinePage,

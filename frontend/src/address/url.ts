@@ -11,7 +11,7 @@ const PLUGIN = "tb_steptime";
 const PREFIX = `p.${PLUGIN}.`;
 
 /** Where the user is. To go elsewhere is a step that Back undoes; all other keys change in place. */
-const PLACES = ["view", "run", "worker", "span", "steps", "with", "opened"] as const;
+const PLACES = ["all", "view", "run", "worker", "span", "steps", "with", "opened"] as const;
 
 /** The plugin's keys in a hash. Keys of TensorBoard and of other plugins are not ours to see. */
 export function parse(hash: string): Address {

@@ -176,6 +176,7 @@ export function commandGoals(tab: Tab, compared: Selection | null, chosen: Selec
           command("Swap the two that are compared", { ...keysOf(compared), with: compareKey(chosen) }),
         ]
       : []),
+    ...(tab.index.runs.length > 1 ? [command("Show all runs", { all: "runs" })] : []),
     command("Copy the link to this page", copy),
     command("Figures per step", { totals: null }, set(totals === undefined)),
     command("Figures of all steps together", { totals: "recording" }, set(totals === "recording")),

@@ -62,7 +62,7 @@ function useViewKeys({ tab, selection, source }: PaletteProps): void {
     if (!isPlain(event) || document.querySelector("dialog[open]")) return false;
     if (/^[1-9]$/.test(event.key)) {
       const view = listedViews(tab).slice(0, KEYED_VIEWS)[Number(event.key) - 1];
-      if (view) tab.update({ view: view.id, mark: null });
+      if (view) tab.update({ view: view.id, mark: null, all: null });
       return view !== undefined;
     }
     if (handOver(event)) return true;
@@ -134,7 +134,7 @@ function Palette({ close, ...props }: PaletteProps & { close(): void }) {
     close();
     const target = (inTimeline && goal.timeline) || goal.go;
     if (typeof target === "function") target();
-    else props.tab.update(target);
+    else props.tab.update({ ...(goal.kind !== "Command" && { all: null }), ...target });
   };
   const press = (event: KeyboardEvent) => {
     const step = STEPS[event.key];
