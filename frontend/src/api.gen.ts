@@ -3123,8 +3123,8 @@ export interface RunLine {
 }
 
 /**
- * headline: of all lines; None where there are none. lines: in the order of the pickers. left: runs that are read and
- * whose lines are still to be made.
+ * headline: of all lines; None where there are none. lines: in the order of the pickers. left: runs that are read
+ * and whose lines are still to be made.
  */
 export interface RunsPage {
   headline: Phrase | null;
