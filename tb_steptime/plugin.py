@@ -72,6 +72,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/job_steps": self._job_steps,
             "/compare": self._compare,
             "/chain": self._chain,
+            "/runs": self._runs,
             "/timeline": self._timeline,
             "/busy": self._busy,
             "/memory": self._memory,
@@ -156,6 +157,9 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
         runs, order = (request.args.getlist(key) for key in ("run", "order"))
         return Answer(self.store.chain(SpanNames(runs), order, work=may_work(request)))
+
+    def _runs(self, request: Request) -> Answer:
+        return Answer(self.store.runs(work=may_work(request)))
 
     def _timeline(self, request: Request) -> Answer:
         between, detail = window(request), whole_number(request, "detail")

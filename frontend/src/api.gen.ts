@@ -3135,6 +3135,39 @@ export interface RunEntry {
   workers: WorkerEntry[];
 }
 
+/**
+ * A run, by the newest span that is read of its first worker.
+ * work: the number of its group: runs whose steps do the same on the same machine, as far as the recordings show
+ * (`comparison.fairness`); None where that cannot be told. trend_ns: mean step of each span that is read, of a single
+ * span each step. fix: title of the first card that saves time, with what it gains per step, at most; None: none does.
+ */
+export interface RunLine {
+  run: string;
+  worker: string;
+  number: number;
+  span: string;
+  work: number | null;
+  step_ns: number;
+  trend_ns: number[];
+  parts_ns: Parts;
+  bound: Bound;
+  fix: Phrase | null;
+  gain_ns: number;
+  gain_fraction: number;
+  job: Phrase;
+  machine: Phrase;
+}
+
+/**
+ * headline: of all lines; None where there are none. lines: in the order of the pickers. left: runs that are read
+ * and whose lines are still to be made.
+ */
+export interface RunsPage {
+  headline: Phrase | null;
+  lines: RunLine[];
+  left: number;
+}
+
 /** What the Trends view says: its headline, and titles by picture. */
 export interface SaidOfRuns {
   headline: Headline;

@@ -15,16 +15,16 @@ test("says the verdict, the mean step by part, the figures and what to do", () =
   expect(text).toContain("| Step time | 160.0 ms |");
   expect(text).not.toContain("GPU utilization"); // not known in this trace
   expect(text).toContain(
-    "1. **Load batches in worker processes** (up to 60.0 ms, 38 % of the step; major, confidence high)\n" +
+    "1. **Load batches in worker processes**: up to **60.0 ms** a step (38 %); major, confidence high.\n" +
       "   Two workers hide the wait.\n   ```python\n   num_workers=2\n   ```",
   );
-  expect(text).toContain("2. **Then use the tensor cores** (");
+  expect(text).toContain("2. **Then use the tensor cores**: major");
   expect(text).toMatch(/<sub>Step Insights .*<\/sub>$/);
 });
 
 test("a card that a low confidence lowers says from what", () => {
   const cards = [{ ...PAGE.insights[0]!, severity: "minor", confidence: "low", lowered_from: "major" } as const];
-  expect(said({ ...PAGE, insights: cards })).toContain("minor, lowered from major, confidence low)");
+  expect(said({ ...PAGE, insights: cards })).toContain("minor, lowered from major, confidence low.");
 });
 
 test("a name with marks of Markdown or HTML stays a name", () => {

@@ -33,6 +33,8 @@ from tb_steptime.serve.pickers import KeptIndex
 from tb_steptime.serve.ranks import Ranks
 from tb_steptime.serve.reading import Reader
 from tb_steptime.serve.refusals import SpanFailed, UnknownDevice, UnknownEvent, UnknownSpan
+from tb_steptime.serve.run_answers import RunsPage
+from tb_steptime.serve.run_lines import RunLines
 from tb_steptime.serve.served import ServedSpan, SpanNames, near
 from tb_steptime.serve.slices import StepSlice
 from tb_steptime.serve.trends import TrendsAsked, TrendsPages
@@ -73,6 +75,7 @@ class Store:
         self.ranks = Ranks(self.directory, self.reader)
         self._trends = TrendsPages(self.kept)
         self._index = KeptIndex()
+        self._runs = RunLines(self.kept)
         self._openings: Bounded[bytes] = Bounded(MAX_OPENING_BYTES)
         self._warmed = threading.Event()
 
@@ -212,6 +215,14 @@ class Store:
         if work:
             self.reader.want(spans)
         return chain_page(spans, order)
+
+    def runs(self, *, work: bool) -> RunsPage:
+        """Every run in a line."""
+        self.directory.refresh()
+        spans = self.directory.spans()[1]
+        if work:
+            self.reader.want(spans)
+        return self._runs.page(spans)
 
     def timeline(
         self, id: str, window: tuple[int, int], detail_ns: int, *, folded: bool = False, work: bool

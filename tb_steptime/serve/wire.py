@@ -59,6 +59,7 @@ from tb_steptime.serve.catalogue import Catalogue
 from tb_steptime.serve.compare_answers import ChainPage, ComparePage
 from tb_steptime.serve.job_steps import JobSteps
 from tb_steptime.serve.rank_answers import RankMap, RanksPage
+from tb_steptime.serve.run_answers import RunsPage
 from tb_steptime.serve.scalars import Scalars
 from tb_steptime.serve.typescript import doc_comment, interfaces, pattern_union, string_union
 from tb_steptime.tables.derived import derived_schemas
@@ -252,6 +253,7 @@ _ANSWERS: tuple[type[msgspec.Struct], ...] = (
     JobSteps,
     ComparePage,
     ChainPage,
+    RunsPage,
     RanksPage,
     RankMap,
     TimelinePage,

@@ -48,6 +48,7 @@ const sort: Codec<string> = text;
 /** Order of rows, by table. */
 const SORTS = {
   activity: sort,
+  all_runs: sort,
   allocating: sort,
   allocations: sort,
   blocking: sort,
@@ -87,6 +88,13 @@ const SORTS = {
 
 const KEYS = {
   view: text,
+  /** Every run in a line, in place of a view. */
+  all: oneOf("runs"),
+  /** Of these lines: words that they hold, what limits them, and on which machine they ran. */
+  having: text,
+  limit: text,
+  machine: text,
+  grouped: oneOf("no"),
   // which span, and the one that it is compared with
   run: text,
   worker: text,

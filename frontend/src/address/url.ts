@@ -11,7 +11,7 @@ const PLUGIN = "tb_steptime";
 const PREFIX = `p.${PLUGIN}.`;
 
 /** Where the user is. To go elsewhere is a step that Back undoes; all other keys change in place. */
-const PLACES = ["view", "run", "worker", "span", "steps", "with", "opened"] as const;
+const PLACES = ["all", "view", "run", "worker", "span", "steps", "with", "opened"] as const;
 
 /** The plugin's keys in a hash. Keys of TensorBoard and of other plugins are not ours to see. */
 export function parse(hash: string): Address {
@@ -46,7 +46,7 @@ export function openUrlStore(page: Window = outerPage()): UrlStore {
   const before = page.document.title;
   let title: string | null = null;
   const showTitle = () => {
-    page.document.title = title !== null && isHere(page.location.hash) ? title : before;
+    page.document.title = title !== null && isShown(page) ? title : before;
   };
   const notify = () => {
     showTitle();
@@ -78,11 +78,11 @@ export function openUrlStore(page: Window = outerPage()): UrlStore {
   };
 }
 
-/** Another plugin's name at the front: its tab is shown, and this frame is hidden. */
-const isHere = (hash: string): boolean => {
-  const [first] = fields(hash);
+/** With another plugin's name at the front of the hash, its tab is shown, and this frame is hidden. */
+export function isShown(page: Window): boolean {
+  const [first] = fields(page.location.hash);
   return first === undefined || first.includes("=") || first === PLUGIN;
-};
+}
 
 function isElsewhere(before: string, after: string): boolean {
   const [from, to] = [parse(before), parse(after)];

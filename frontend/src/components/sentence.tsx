@@ -88,19 +88,22 @@ interface Meant {
   meaning: string;
 }
 
-/** The terms that stand in heads of columns and rows of a view, where the first of them stands. */
+/** The terms that stand in heads of columns and rows of a view, where the first of them stands: one press away. */
 export function Words({ view }: { view: string }) {
   const terms = useContext(Terms).filter(({ views }) => views.includes(view));
   return terms.length > 0 ? (
-    <MeantList of={terms.map(({ words, meaning }) => ({ label: capital(words[0]!), meaning }))} />
+    <Definitions
+      title="What the words mean"
+      of={terms.map(({ words, meaning }) => ({ label: capital(words[0]!), meaning }))}
+    />
   ) : null;
 }
 
 /** The definitions of a picture's rows, which fill a page: one press away. */
-export function Definitions({ of }: { of: readonly Meant[] }) {
+export function Definitions({ of, title = "What the rows mean" }: { of: readonly Meant[]; title?: string }) {
   return (
     <details class="definitions">
-      <summary>What the rows mean</summary>
+      <summary>{title}</summary>
       <MeantList of={of} />
     </details>
   );

@@ -16,6 +16,7 @@ import { Empty, Failed, Opening } from "../states/states";
 import { hasTotals, isViewId, VIEWS } from "../views";
 import { summaryMarkdown } from "../views/markdown";
 import type { Tab } from "../views/props";
+import { AllRuns } from "./all_runs";
 import { Bar } from "./bar";
 import { Content } from "./content";
 import { useFirstPart } from "./lazy_views";
@@ -77,7 +78,10 @@ function Inside({ tab, source, entitle }: InsideProps) {
   const selection = useSelection(tab.index, tab.state);
   const spansAtFirst = useRef(tab.index.spans_total).current;
   const view = viewOf(tab.state);
-  const title = [tab.meanings.viewTitle(view), selection?.run.name, "Step Insights"].filter(Boolean).join(" · ");
+  const all = tab.state.all === "runs" && source.client.runs !== undefined;
+  const title = [...(all ? ["All runs"] : [tab.meanings.viewTitle(view), selection?.run.name]), "Step Insights"]
+    .filter(Boolean)
+    .join(" · ");
   useEffect(() => entitle(title), [title, entitle]);
   return (
     <div class="app">
@@ -86,16 +90,20 @@ function Inside({ tab, source, entitle }: InsideProps) {
       <Bar
         index={tab.index}
         selection={selection}
+        all={all}
         spansAtFirst={spansAtFirst}
         simulated={selection?.run.simulated ?? false}
         totals={hasTotals(view)}
         many={VIEWS[view].of === "spans"}
         tab={tab}
+        source={source}
         summary={() => summaryOf(selection, source, tab)}
         report={source.client.report}
       />
       <Finished index={tab.index} />
-      {selection ? (
+      {all ? (
+        <AllRuns tab={tab} source={source} />
+      ) : selection ? (
         <Content view={view} selection={selection} tab={tab} source={source} />
       ) : (
         <main id={CONTENT} class="wide" data-state="empty" tabIndex={-1}>

@@ -18,15 +18,19 @@ import { Menu } from "../components/popup";
 import { hint } from "../dom/hint";
 import { copy, saveBlob } from "../dom/save";
 import { bytesOf, count, counted } from "../format";
+import type { Source } from "../server/use_answer";
 import { focusRun, namedRuns } from "../views/choices";
 import type { Tab } from "../views/props";
 import { compareEntries, runEntries, spanEntries, steps, workerEntries } from "./entries";
+import { PaletteButton } from "./palette/palette";
 import { Picker, type PickerEntry } from "./picker";
 import { ShortcutsButton } from "./shortcuts";
 
 interface BarProps extends Pick<ShareProps, "summary" | "report"> {
   index: Index;
   selection: Selection | null;
+  /** Whether all runs are shown, in place of a view of one. */
+  all: boolean;
   /** Spans when the tab was opened. */
   spansAtFirst: number;
   simulated: boolean;
@@ -34,29 +38,60 @@ interface BarProps extends Pick<ShareProps, "summary" | "report"> {
   totals: boolean;
   /** Whether the view shows many spans: then a run is brought into focus instead of a span chosen. */
   many: boolean;
-  tab: Pick<Tab, "state" | "update" | "address" | "written_ms">;
+  tab: Tab;
+  source: Source;
 }
 
-export function Bar({ index, selection, spansAtFirst, simulated, totals, many, tab, summary, report }: BarProps) {
+export function Bar({
+  index,
+  selection,
+  all,
+  spansAtFirst,
+  simulated,
+  totals,
+  many,
+  tab,
+  source,
+  summary,
+  report,
+}: BarProps) {
+  const one = all ? null : selection;
   return (
     <header class="bar">
       <span class="name">Step Insights</span>
       <div class="chosen">
-        {selection && many && <FocusPicker index={index} selection={selection} tab={tab} />}
-        {selection && !many && <Pickers index={index} selection={selection} tab={tab} />}
-        {selection && index.spans_total > 1 && <ComparePicker index={index} selection={selection} tab={tab} />}
-        {selection && totals && hasSteps(selection.span) && <TotalsPicker tab={tab} />}
-        {simulated && (
+        {source.client.runs && index.runs.length > 1 && <AllRunsLink here={all} tab={tab} />}
+        {one && many && <FocusPicker index={index} selection={one} tab={tab} />}
+        {one && !many && <Pickers index={index} selection={one} tab={tab} />}
+        {one && index.spans_total > 1 && <ComparePicker index={index} selection={one} tab={tab} />}
+        {one && totals && hasSteps(one.span) && <TotalsPicker tab={tab} />}
+        {one && simulated && (
           <b class="stamp" {...hint("These figures come from a simulator, not from a recording.")}>
             Simulated
           </b>
         )}
       </div>
       <span class="state push">{tab.written_ms === undefined && readState(index, spansAtFirst)}</span>
+      {selection && <PaletteButton {...{ tab, selection, source }} />}
       <Share link={() => tab.address()} summary={summary} report={report} />
       <Hints />
       <ShortcutsButton />
     </header>
+  );
+}
+
+/** To every run of the log directory, and back to the one that was open. */
+function AllRunsLink({ here, tab: { address, update } }: { here: boolean; tab: Pick<Tab, "address" | "update"> }) {
+  const to = { all: here ? null : ("runs" as const) };
+  const follow = (event: MouseEvent) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return; // opens elsewhere, as any link
+    event.preventDefault();
+    update(to);
+  };
+  return (
+    <a class="all-link" href={address(to)} onClick={follow}>
+      {here ? "Back to the run" : "All runs"}
+    </a>
   );
 }
 

@@ -10,10 +10,12 @@ import type { Part } from "../views/lazy";
 type Content = NonNullable<unknown>;
 
 /** The view's component. It is asked for as a page is: again and again where the server is gone. */
-export function usePart(view: ViewId, cache: AnswerCache): Asked<Content> {
-  const part: Part<Content> = VIEWS[view].part;
+export const usePart = (view: ViewId, cache: AnswerCache): Asked<Content> =>
+  usePartOf<Content>(view, VIEWS[view].part, cache);
+
+export function usePartOf<T extends Content>(name: string, part: Part<T>, cache: AnswerCache): Asked<Content> {
   const loaded = part.now();
-  const asked = useAnswer(cache, loaded ? null : `part ${view}`, "", () => answerOf(part));
+  const asked = useAnswer<Content>(cache, loaded ? null : `part ${name}`, "", () => answerOf(part));
   return loaded ? { ...asked, answer: { kind: "ready", value: loaded }, trouble: null } : asked;
 }
 

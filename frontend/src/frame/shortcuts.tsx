@@ -3,11 +3,16 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useFocusBack } from "../dom/hooks";
 import { type Shortcut, TIMELINE_SHORTCUTS } from "../views/timeline/input/shortcuts";
+import { isPlain, usePageKeys } from "./page_keys";
 
 const SHEET: readonly { title: string; shortcuts: readonly Shortcut[] }[] = [
   {
     title: "Everywhere",
     shortcuts: [
+      { keys: ["Ctrl + K"], what: "Go to anything: a run, view, kernel, op, line, step or command" },
+      { keys: ["1", "…", "9"], what: "Open a view, in the order of the list" },
+      { keys: ["/"], what: "Search in this view" },
+      { keys: ["[", "]"], what: "Previous and next step" },
       { keys: ["?"], what: "Show this sheet" },
       { keys: ["Tab", "Shift + Tab"], what: "Go to the next or previous control" },
       { keys: ["Enter", "Space"], what: "Press the button; fold and unfold" },
@@ -52,15 +57,11 @@ const SHEET: readonly { title: string; shortcuts: readonly Shortcut[] }[] = [
 
 export function ShortcutsButton() {
   const [open, setOpen] = useState(false);
-  useEffect(() => {
-    const typed = (event: KeyboardEvent) => {
-      if (event.key !== "?" || event.ctrlKey || event.metaKey || event.altKey || isText(event.target)) return;
-      event.preventDefault();
-      setOpen(true);
-    };
-    document.addEventListener("keydown", typed);
-    return () => document.removeEventListener("keydown", typed);
-  }, []);
+  usePageKeys((event) => {
+    if (event.key !== "?" || !isPlain(event)) return false;
+    setOpen(true);
+    return true;
+  });
   return (
     <>
       <button
@@ -76,10 +77,6 @@ export function ShortcutsButton() {
     </>
   );
 }
-
-/** A question mark that is typed into a field belongs there. */
-const isText = (target: EventTarget | null): boolean =>
-  target instanceof Element && target.matches("input, textarea, select, [contenteditable]");
 
 /** The browser keeps the focus within a modal dialog and closes it on Esc. */
 function Sheet({ close }: { close(): void }) {

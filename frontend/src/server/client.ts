@@ -19,6 +19,7 @@ import type {
   Problem,
   RankMap,
   RanksPage,
+  RunsPage,
   Scalars,
   SearchPage,
   TimelinePage,
@@ -104,6 +105,8 @@ export interface Client {
   /** These runs (none named: all) in the order in which they were recorded. */
   /** order: runs that come first, in this order. */
   chain(runs: readonly string[], order: readonly string[], signal: AbortSignal): Promise<Answer<ChainPage>>;
+  /** Every run in a line. Absent: this is a report. */
+  runs?(signal: AbortSignal): Promise<Answer<RunsPage>>;
   /** Events of the whole span by name: hits from an instant on, or from a number in time order. */
   search(
     span: string,
@@ -169,6 +172,7 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
     event: (span, { event, folded }, signal) =>
       ask("event", { span, event: String(event), ...framesOf(folded) }, signal),
     stepFile: (span, step, signal) => requestFile(fetched, address("slice", { span, first: step, last: step }), signal),
+    runs: (signal) => ask("runs", {}, signal),
     ranks: (span, signal) => ask("ranks", { span }, signal),
     rankMap: (span, metric, signal) => ask("rank_map", { span, metric }, signal),
     compare: (base, candidate, signal) => ask("compare", { base, candidate }, signal),

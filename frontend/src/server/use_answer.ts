@@ -77,6 +77,20 @@ export function useAnswer<T>(
   };
 }
 
+/** An answer outside of a component's drawing: the cached one where it is there, else what is asked for; null: none. */
+export async function answerOnce<T>(
+  cache: AnswerCache,
+  name: string,
+  ask: (signal?: AbortSignal) => Promise<Answer<T>>,
+  signal?: AbortSignal,
+): Promise<T | null> {
+  const known = cache.get(name) as Answer<T> | undefined;
+  const answer = known?.kind === "ready" ? known : await ask(signal);
+  if (answer.kind !== "ready") return null;
+  if (answer !== known) stored(cache, name, answer);
+  return answer.value;
+}
+
 /** Whether the answer is another than the one before. */
 function stored(cache: AnswerCache, name: string, answer: Answer<unknown>): boolean {
   const before = cache.get(name);

@@ -50,9 +50,9 @@ function figures({ result }: PageOf<"overview">, meanings: Meanings): string {
 
 function card(insight: Insight, at: number): string {
   const { title, why, how, gain_ns, gain_fraction, severity, confidence, lowered_from: due } = insight;
-  const gain = gain_ns > 0 ? `up to ${ns(gain_ns)}, ${share(gain_fraction)} of the step; ` : "";
+  const gain = gain_ns > 0 ? `up to **${ns(gain_ns)}** a step (${share(gain_fraction)}); ` : "";
   const grave = due === null ? severity : `${severity}, lowered from ${due}`;
-  const said = `${at + 1}. **${safe(sentence(title))}** (${gain}${grave}, confidence ${confidence})`;
+  const said = `${at + 1}. **${safe(sentence(title))}**: ${gain}${grave}, confidence ${confidence}.`;
   return [said, rich(why), ...(how === null ? [] : [fenced(how)])].map((part, line) => indented(part, line)).join("\n");
 }
 

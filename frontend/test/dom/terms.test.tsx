@@ -19,14 +19,14 @@ test("a term is explained where it first stands, in any of its forms and as a wh
   expect(piecesOf("starved", TERMS).map(({ text }) => text)).toEqual(["", "starved", ""]);
 });
 
-test("a view says in a line what the heads of its columns mean, without a pointer", () => {
+test("what the heads of a view's columns mean is one press away, without a pointer", () => {
   const { container } = render(
     <Terms.Provider value={TERMS}>
       <Words view="host" />
     </Terms.Provider>,
   );
   expect(container.querySelectorAll("dl > div")).toHaveLength(1);
-  expect(container.textContent).toBe("StarvedLaunched too late.");
+  expect(container.textContent).toBe("What the words meanStarvedLaunched too late.");
   expect(
     render(
       <Terms.Provider value={TERMS}>

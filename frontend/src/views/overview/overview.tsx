@@ -40,7 +40,9 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
       />
       <Legend
         label="Parts of the mean step. A button shows or hides its part."
-        parts={shownParts(result, tab.meanings).map((meaning) => legendPart(meaning, result, tab.meanings))}
+        parts={shownParts(result, compared?.page.result, tab.meanings).map((meaning) =>
+          legendPart(meaning, result, tab.meanings),
+        )}
         scale={scale}
         off={off}
         choose={(next) => tab.update(keysOfHidden(next))}
@@ -84,9 +86,11 @@ function SteadyStep({ steady, lost }: { steady: number | null; lost: readonly Ph
 }
 
 const fileOf = ({ run, worker, number }: SpanHead): string => `${run} ${worker} span ${number}`;
-/** Without a GPU the parts that it would have are no choice. */
-const shownParts = ({ has_device: onDevice, absent }: OverviewResult, { parts }: Meanings) =>
-  onDevice ? parts : parts.filter(({ id }) => absent[id] === undefined);
+/** Parts of which some step has any, of either span: what is empty is no choice. */
+const shownParts = (own: OverviewResult, other: OverviewResult | undefined, { parts }: Meanings) =>
+  parts.filter((part) =>
+    [own, other].some((result) => result?.steps.some((step) => lengthOf(step.parts_ns, part) > 0)),
+  );
 
 /** Where nothing on a GPU is recorded, a row of dashes for its figures says no more than the headline. */
 const shownTiles = ({ has_device: onDevice, tiles }: OverviewResult) =>

@@ -63,6 +63,7 @@ export function Stage({ label, shown, whole, size, resize, scroller, actions }: 
         aria-roledescription="timeline"
         aria-label={label}
         tabIndex={0}
+        data-takes-keys
         data-boxes={layers.reduce((sum, { boxes }) => sum + boxes.from.length, 0)}
         onScroll={() => setScroll(scroller.current!.scrollTop)}
         onKeyDown={type}

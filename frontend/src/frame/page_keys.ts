@@ -1,0 +1,59 @@
+/**
+ * Keys that work wherever the focus is, without a click into the page first.
+ *
+ * TensorBoard shows the tab in a frame, and after a press on its own bar the keys go to the page around it: both pages
+ * are listened to. What a control, a table or a picture has taken for itself is left alone, and so is text.
+ */
+
+import { useLayoutEffect } from "preact/hooks";
+import { isShown, outerPage } from "../address/url";
+import { useLatest } from "../dom/hooks";
+
+/** Whether the key was taken: then nothing else happens. */
+export type Pressed = (event: KeyboardEvent) => boolean;
+
+export function usePageKeys(pressed: Pressed): void {
+  const latest = useLatest(pressed);
+  useLayoutEffect(() => {
+    const outer = outerPage();
+    const typed = (event: KeyboardEvent) => {
+      if (event.defaultPrevented || !isShown(outer)) return;
+      if (isText(event.target) && !event.ctrlKey && !event.metaKey) return;
+      if (latest.current(event)) event.preventDefault();
+    };
+    const pages = new Set([document, outer.document]);
+    for (const page of pages) page.addEventListener("keydown", typed);
+    const left = () => outer.document.removeEventListener("keydown", typed);
+    window.addEventListener("pagehide", left);
+    return () => {
+      for (const page of pages) page.removeEventListener("keydown", typed);
+      window.removeEventListener("pagehide", left);
+    };
+  }, [latest]);
+}
+
+/** By its name, not by its class: what is typed into belongs to another page's classes where the outer page has it. */
+const isText = (target: EventTarget | null): boolean =>
+  (target as Element | null)?.matches?.("input, textarea, select, [contenteditable]") ?? false;
+
+/** Whether a key came alone. */
+export const isPlain = ({ ctrlKey, metaKey, altKey }: KeyboardEvent): boolean => !ctrlKey && !metaKey && !altKey;
+
+/**
+ * The keys of a picture that takes the keys of its whole view reach it although the focus is elsewhere. Enter, Space
+ * and arrows stay with what has the focus.
+ */
+export function handOver(event: KeyboardEvent): boolean {
+  const picture = document.querySelector<HTMLElement>("[data-takes-keys]");
+  if (!picture || event.key.length !== 1 || event.key === " " || picture.contains(event.target as Node)) return false;
+  const { key, shiftKey } = event;
+  return !picture.dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey, bubbles: true, cancelable: true }));
+}
+
+/** The search of the page that is shown; false: it has none. */
+export function focusSearch(): boolean {
+  const field = document.querySelector<HTMLInputElement>("main input[type=search], main input.field");
+  field?.focus();
+  field?.select();
+  return field !== null;
+}

@@ -1,0 +1,193 @@
+/** What the palette can go to: each with its figure, in the order of its size. */
+
+import type { Changes } from "../../address/keys";
+import { compareKey, inRun, keysOf, type Selection } from "../../address/selection";
+import { stepInTimeline } from "../../address/timeline";
+import type { Index, PageOf } from "../../api.gen";
+import { counted, DASH, ns, percent } from "../../format";
+import { isViewId } from "../../views";
+import { markOf } from "../../views/choices";
+import type { Tab } from "../../views/props";
+
+export type GoalKind = "Run" | "View" | "Kernel" | "Op" | "Module" | "Line" | "Step" | "Command";
+
+export interface Goal {
+  kind: GoalKind;
+  name: string;
+  /** Found by the search beside the name. */
+  full?: string;
+  /** Before the figure: "3 calls a step". */
+  aside?: string;
+  figure: string;
+  /** What Enter writes into the address, or does. */
+  go: Changes | (() => void);
+  /** What Alt and Enter write: the same in the Timeline. */
+  timeline?: Changes;
+}
+
+/** The pages that name kernels, ops, lines and steps; null until they come. */
+export interface GoalPages {
+  overview: PageOf<"overview"> | null;
+  gpu: PageOf<"gpu"> | null;
+  operators: PageOf<"operators"> | null;
+}
+
+/** The keys 1 to 9 open the first nine views of the list. */
+export const KEYED_VIEWS = 9;
+
+export const listedViews = ({ meanings }: Pick<Tab, "meanings">) => meanings.views.filter((view) => isViewId(view.id));
+
+export function viewGoals(tab: Tab, pages: GoalPages): Goal[] {
+  const sidebar = pages.overview?.head.sidebar ?? {};
+  return listedViews(tab).map(({ id, title, share }, at) => {
+    const known = share === "" ? undefined : sidebar[id];
+    return {
+      kind: "View",
+      name: title,
+      ...(at < KEYED_VIEWS && { aside: `key ${at + 1}` }),
+      figure: known && known.share !== null ? `${percent(known.share)} of the step` : "",
+      go: { view: id, mark: null },
+    };
+  });
+}
+
+export function runGoals({ runs }: Index, like: Selection): Goal[] {
+  return runs.flatMap((run): Goal[] => {
+    const chosen = inRun(run, like);
+    if (!chosen) return [];
+    const spans = run.workers.reduce((sum, { spans }) => sum + spans.length, 0);
+    const { mean_step_ns: step, state } = chosen.span;
+    return [
+      {
+        kind: "Run",
+        name: run.name,
+        ...(spans > 1 && { aside: counted(spans, "span") }),
+        figure: step === null ? (state === "failed" ? "failed" : DASH) : `${ns(step)} a step`,
+        go: keysOf(chosen),
+      },
+    ];
+  });
+}
+
+export function kernelGoals({ head, result }: PageOf<"gpu">): Goal[] {
+  const steps = Math.max(1, head.step_count);
+  return result.devices.flatMap((device) => {
+    const table = device.tables.find(({ by }) => by === "name") ?? device.tables[0];
+    return (table?.rows ?? []).map(
+      (row): Goal => ({
+        kind: "Kernel",
+        name: row.short,
+        full: row.name,
+        aside: perStep(row.count / steps, "launch", "launches"),
+        figure: `${ns(row.total_ns / steps)} a step`,
+        go: {
+          view: "gpu",
+          by: null,
+          kernel: null,
+          device: result.devices.length > 1 ? device.device : null,
+          opened: row.name,
+          mark: markOf({ table: "kernels", key: row.name }),
+        },
+      }),
+    );
+  });
+}
+
+export function opGoals({ head, result }: PageOf<"operators">): Goal[] {
+  const steps = Math.max(1, head.step_count);
+  const ops = result.tables.find(({ by, where }) => by === "name" && where === "ran")?.rows ?? [];
+  const lines = result.tables.find(({ by, where }) => by === "line" && where === "ran")?.rows ?? [];
+  return [
+    ...ops.map(
+      (row): Goal => ({
+        kind: "Op",
+        name: row.name,
+        aside: perStep(row.calls / steps, "call"),
+        figure: `${ns(row.host_self_ns / steps)} on the CPU`,
+        go: {
+          view: "operators",
+          by: null,
+          ops: null,
+          op: row.name,
+          mark: markOf({ table: "operators", key: row.name }),
+        },
+      }),
+    ),
+    ...linesOf(lines, steps),
+    ...result.modules.map(
+      (row): Goal => ({
+        kind: "Module",
+        name: row.name,
+        figure: `${ns(row.host_total_ns / steps)} on the CPU`,
+        go: { view: "operators", mark: null },
+      }),
+    ),
+  ];
+}
+
+type OpRow = PageOf<"operators">["result"]["tables"][number]["rows"][number];
+
+/** Ops of one line together. What idles before its launches counts more than what the CPU does in it. */
+function linesOf(rows: readonly OpRow[], steps: number): Goal[] {
+  const lines = new Map<string, { idle_ns: number; host_ns: number }>();
+  for (const { key, idle_ns, host_self_ns } of rows) {
+    if (key === null) continue;
+    const line = lines.get(key) ?? { idle_ns: 0, host_ns: 0 };
+    lines.set(key, { idle_ns: line.idle_ns + (idle_ns ?? 0), host_ns: line.host_ns + host_self_ns });
+  }
+  return [...lines]
+    .sort(([, a], [, b]) => b.idle_ns - a.idle_ns || b.host_ns - a.host_ns)
+    .map(
+      ([name, { idle_ns, host_ns }]): Goal => ({
+        kind: "Line",
+        name,
+        figure: idle_ns > 0 ? `${ns(idle_ns / steps)} GPU idle` : `${ns(host_ns / steps)} on the CPU`,
+        go: { view: "operators", by: "line", ops: name, mark: null },
+      }),
+    );
+}
+
+export const stepGoals = ({ result }: PageOf<"overview">): Goal[] =>
+  result.steps.map(({ name, duration_ns, slow }) => ({
+    kind: "Step",
+    name: `Step ${name}`,
+    ...(slow && { aside: "slow" }),
+    figure: ns(duration_ns),
+    go: { step: name },
+    timeline: stepInTimeline(name),
+  }));
+
+const UNITS = [
+  ["auto", "in the unit that fits"],
+  ["us", "in µs"],
+  ["ms", "in ms"],
+  ["s", "in s"],
+] as const;
+
+/** What can be done and set from anywhere. `copy` puts the link on the clipboard. */
+export function commandGoals(tab: Tab, compared: Selection | null, chosen: Selection, copy: () => void): Goal[] {
+  const { totals, unit } = tab.state;
+  const command = (name: string, go: Goal["go"], figure = ""): Goal => ({ kind: "Command", name, figure, go });
+  const set = (on: boolean) => (on ? "set" : "");
+  return [
+    ...(compared
+      ? [
+          command("Drop the comparison", { with: null }),
+          command("Swap the two that are compared", { ...keysOf(compared), with: compareKey(chosen) }),
+        ]
+      : []),
+    ...(tab.index.runs.length > 1 ? [command("Show all runs", { all: "runs" })] : []),
+    command("Copy the link to this page", copy),
+    command("Figures per step", { totals: null }, set(totals === undefined)),
+    command("Figures of all steps together", { totals: "recording" }, set(totals === "recording")),
+    ...UNITS.map(([id, words]) =>
+      command(`Times ${words}`, { unit: id === "auto" ? null : id }, set((unit ?? "auto") === id)),
+    ),
+  ];
+}
+
+/** "3 calls a step"; fewer than one is of all steps. */
+function perStep(value: number, one: string, many?: string): string {
+  const shown = value >= 10 ? Math.round(value) : Math.round(10 * value) / 10;
+  return shown === 0 ? "" : `${counted(shown, one, many)} a step`;
+}

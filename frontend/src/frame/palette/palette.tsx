@@ -1,0 +1,226 @@
+/** "Go to anything": a press on the bar's field or Ctrl+K opens a search over all that the tab can show. */
+
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import { comparedWith, type Selection } from "../../address/selection";
+import { hint } from "../../dom/hint";
+import { useFocusBack } from "../../dom/hooks";
+import { copy } from "../../dom/save";
+import { counted, shortened } from "../../format";
+import { answerOnce, pageName, type Source } from "../../server/use_answer";
+import type { Tab } from "../../views/props";
+import { focusSearch, handOver, isPlain, usePageKeys } from "../page_keys";
+import {
+  commandGoals,
+  type Goal,
+  type GoalPages,
+  KEYED_VIEWS,
+  kernelGoals,
+  listedViews,
+  opGoals,
+  runGoals,
+  stepGoals,
+  viewGoals,
+} from "./goals";
+import { found, piecesOf, wantedOf } from "./search";
+
+interface PaletteProps {
+  tab: Tab;
+  selection: Selection;
+  source: Source;
+}
+
+export function PaletteButton(props: PaletteProps) {
+  const [open, setOpen] = useState(false);
+  usePageKeys((event) => {
+    if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey) return false;
+    setOpen(true);
+    return true;
+  });
+  useViewKeys(props);
+  return (
+    <>
+      <button class="button go-to" aria-label="Go to anything" aria-haspopup="dialog" onClick={() => setOpen(true)}>
+        <Glass />
+        <span>Go to anything</span>
+        <kbd>Ctrl K</kbd>
+      </button>
+      {open && <Palette {...props} close={() => setOpen(false)} />}
+    </>
+  );
+}
+
+/** Keys that change the view or the step, or search in it. */
+function useViewKeys({ tab, selection, source }: PaletteProps): void {
+  const stepBy = async (by: 1 | -1) => {
+    const page = await overviewOf(selection, source);
+    const names = page?.result.steps.map(({ name }) => name) ?? [];
+    const at = names.indexOf(tab.state.step ?? "");
+    const next = at < 0 ? (by > 0 ? 0 : names.length - 1) : at + by;
+    if (names[next] !== undefined) tab.update({ step: names[next], zoom: null, event: null });
+  };
+  usePageKeys((event) => {
+    if (!isPlain(event) || document.querySelector("dialog[open]")) return false;
+    if (/^[1-9]$/.test(event.key)) {
+      const view = listedViews(tab).slice(0, KEYED_VIEWS)[Number(event.key) - 1];
+      if (view) tab.update({ view: view.id, mark: null, all: null });
+      return view !== undefined;
+    }
+    if (handOver(event)) return true;
+    if (event.key === "/") return focusSearch();
+    if (event.key !== "[" && event.key !== "]") return false;
+    void stepBy(event.key === "]" ? 1 : -1);
+    return true;
+  });
+}
+
+const overviewOf = ({ span }: Selection, { client, cache }: Source) =>
+  answerOnce(cache, pageName("overview", span.id), (signal) => client.view(span.id, "overview", signal));
+
+const NO_PAGES: GoalPages = { overview: null, gpu: null, operators: null };
+
+/** Pages that the palette looks through come one by one, and each is found in once it is there. */
+function useGoalPages({ span }: Selection, { client, cache }: Source): GoalPages {
+  const [pages, setPages] = useState(NO_PAGES);
+  useEffect(() => {
+    const ended = new AbortController();
+    const bring = async <V extends "overview" | "gpu" | "operators">(view: V) => {
+      const page = await answerOnce(
+        cache,
+        pageName(view, span.id),
+        (signal) => client.view(span.id, view, signal),
+        ended.signal,
+      );
+      if (page && !ended.signal.aborted) setPages((before) => ({ ...before, [view]: page }));
+    };
+    if (span.state === "ready") for (const view of ["overview", "gpu", "operators"] as const) void bring(view);
+    return () => ended.abort();
+  }, [span, client, cache]);
+  return pages;
+}
+
+function useGoals({ tab, selection, source }: PaletteProps): readonly Goal[] {
+  const pages = useGoalPages(selection, source);
+  return useMemo(
+    () => [
+      ...viewGoals(tab, pages),
+      ...(pages.operators ? opGoals(pages.operators) : []),
+      ...(pages.gpu ? kernelGoals(pages.gpu) : []),
+      ...runGoals(tab.index, selection),
+      ...(pages.overview ? stepGoals(pages.overview) : []),
+      ...commandGoals(tab, comparedWith(tab.index, tab.state, selection), selection, () => void copy(tab.address())),
+    ],
+    [tab, selection, pages],
+  );
+}
+
+const STEPS: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1, PageDown: 7, PageUp: -7 };
+
+function Palette({ close, ...props }: PaletteProps & { close(): void }) {
+  const goals = useGoals(props);
+  const [typed, setTyped] = useState("");
+  const [at, setAt] = useState(0);
+  const shown = useMemo(() => found(goals, typed), [goals, typed]);
+  const { words } = wantedOf(typed);
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useFocusBack(dialog);
+  useEffect(() => {
+    if (!dialog.current!.open) dialog.current!.showModal();
+    dialog.current!.querySelector("input")!.focus();
+  }, []);
+  useEffect(() => dialog.current!.querySelector("[aria-selected=true]")?.scrollIntoView?.({ block: "nearest" }));
+  const go = (goal: Goal | undefined, inTimeline = false) => {
+    if (!goal) return;
+    close();
+    const target = (inTimeline && goal.timeline) || goal.go;
+    if (typeof target === "function") target();
+    else props.tab.update({ ...(goal.kind !== "Command" && { all: null }), ...target });
+  };
+  const press = (event: KeyboardEvent) => {
+    const step = STEPS[event.key];
+    if (step !== undefined) setAt(Math.min(shown.length - 1, Math.max(0, at + step)));
+    else if (event.key === "Enter") go(shown[at], event.altKey);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <dialog
+      class="palette"
+      ref={dialog}
+      aria-label="Go to anything"
+      onClose={close}
+      onClick={(event) => event.target === dialog.current && close()}
+      onKeyDown={press}
+    >
+      <div class="typed">
+        <Glass />
+        <input
+          value={typed}
+          aria-label="Words of what to go to"
+          placeholder="A run, view, kernel, op, line, step or command"
+          role="combobox"
+          aria-expanded="true"
+          aria-controls={id}
+          aria-activedescendant={shown.length > 0 ? `${id}-${at}` : undefined}
+          spellcheck={false}
+          autocomplete="off"
+          onInput={(event) => {
+            setTyped(event.currentTarget.value);
+            setAt(0);
+          }}
+        />
+        <kbd>Esc</kbd>
+      </div>
+      <ul role="listbox" id={id} aria-label="What is found">
+        {shown.map((goal, place) => (
+          <li
+            key={`${goal.kind} ${goal.full ?? goal.name} ${place}`}
+            id={`${id}-${place}`}
+            role="option"
+            aria-selected={place === at}
+            {...hint(goal.full ?? goal.name)}
+            onPointerMove={() => setAt(place)}
+            onClick={(event) => go(goal, event.altKey)}
+          >
+            <span class="kind">{goal.kind}</span>
+            <span class="clip">
+              {piecesOf(shortened(goal.name, MOST_SHOWN), words).map((piece, odd) =>
+                odd % 2 ? <mark key={odd}>{piece}</mark> : piece,
+              )}
+            </span>
+            <span class="aside">{goal.aside}</span>
+            <span class="figure">{goal.figure}</span>
+          </li>
+        ))}
+      </ul>
+      {shown.length === 0 && <p class="none">Nothing here holds all of these words.</p>}
+      <p class="visually-hidden" role="status">
+        {words.length > 0 && counted(shown.length, "result")}
+      </p>
+      <p class="ways">
+        <span>
+          <kbd>↑</kbd> <kbd>↓</kbd> move
+        </span>
+        <span>
+          <kbd>Enter</kbd> opens
+        </span>
+        <span>
+          <kbd>Alt Enter</kbd> in Timeline
+        </span>
+        <span class="push">
+          <kbd>:</kbd> line <kbd>#</kbd> step <kbd>&gt;</kbd> command
+        </span>
+      </p>
+    </dialog>
+  );
+}
+
+/** Signs of a name that a row of the palette has room for. */
+const MOST_SHOWN = 44;
+
+const Glass = () => (
+  <svg class="glass" viewBox="0 0 12 12" aria-hidden="true">
+    <circle cx="5" cy="5" r="3.5" />
+    <path d="M7.8 7.8L11 11" />
+  </svg>
+);

@@ -1,0 +1,309 @@
+/** Every run of the log directory in a line; those that compute the same stand together. */
+
+import { useMemo, useRef, useState } from "preact/hooks";
+import { compareKey, keysOf, type Selection, selections } from "../../address/selection";
+import type { Index, Parts, RunLine, RunsPage } from "../../api.gen";
+import { InlineBar } from "../../charts/bars/split_bar";
+import { Spark } from "../../charts/lines/spark";
+import { Sentence } from "../../components/sentence";
+import { hint } from "../../dom/hint";
+import { useRowWindow } from "../../dom/rows";
+import { bytesOf, count, counted, ns, percent } from "../../format";
+import type { Tab } from "../props";
+import {
+  bestText,
+  extremes,
+  type Group,
+  grouped,
+  machineOf,
+  type Run,
+  runsOf,
+  shownRuns,
+  sorted,
+  tally,
+} from "./lines";
+
+interface RunsProps {
+  page: RunsPage;
+  tab: Tab;
+}
+
+const ROW_PX = 28;
+
+export function Runs({ page, tab }: RunsProps) {
+  const { index, state, meanings, update } = tab;
+  const all = useMemo(() => runsOf(index, page.lines), [index, page]);
+  const wanted = { having: state.having ?? "", limit: state.limit, machine: state.machine };
+  const shown = sorted(shownRuns(all, wanted, meanings), state.all_runs ?? "-share");
+  const groups = state.grouped === "no" ? [{ work: null, title: "", runs: shown }] : grouped(shown);
+  const [marked, mark] = useState<readonly string[]>([]);
+  const lineOf = (name: string) => page.lines.find(({ run }) => run === name);
+  const compare = (one: RunLine | undefined, other: RunLine | undefined) => {
+    const [chosen, base] = [one, other].map((line) => line && placeOf(index, line));
+    if (chosen && base) update({ ...keysOf(chosen), with: compareKey(base), view: "compare", all: null });
+  };
+  const compareMarked = () => compare(lineOf(marked[1] ?? ""), lineOf(marked[0] ?? ""));
+  const toggle = (name: string) =>
+    mark(marked.includes(name) ? marked.filter((each) => each !== name) : [...marked.slice(-1), name]);
+  return (
+    <>
+      <Narrow all={all} tab={tab} />
+      <main id="content" class="all-runs" data-state="ready" tabIndex={-1}>
+        <h1>{page.headline ? <Sentence phrase={page.headline} /> : "No run is read yet."}</h1>
+        <div class="tools">
+          <input
+            class="field"
+            type="search"
+            aria-label="Find runs"
+            placeholder="Any words of a name, job, GPU or fix"
+            value={wanted.having}
+            onInput={(event) => update({ having: event.currentTarget.value || null })}
+          />
+          <span class="quiet">
+            Grouped by{" "}
+            <button class="link" onClick={() => update({ grouped: state.grouped === "no" ? null : "no" })}>
+              {state.grouped === "no" ? "nothing" : "what they compute"}
+            </button>
+          </span>
+          {marked.length === 2 && (
+            <button class="button" onClick={compareMarked}>
+              Compare the two that are marked
+            </button>
+          )}
+          <span class="quiet push" role="status">
+            {shown.length < all.length
+              ? `${count(shown.length)} of ${counted(all.length, "run")}`
+              : `${counted(all.length, "run")}, ${counted(index.spans_total, "recording")}`}
+            {page.left > 0 && `, ${count(page.left)} still to come`}
+          </span>
+        </div>
+        <Lines
+          {...{ groups, tab, marked, toggle }}
+          compareGroup={(group) => compare(...extremes(group.runs))}
+          compareMarked={compareMarked}
+        />
+        {shown.length === 0 && (
+          <p class="quiet">
+            No run is like that.{" "}
+            <button class="link" onClick={() => update({ having: null, limit: null, machine: null })}>
+              Show all
+            </button>
+          </p>
+        )}
+      </main>
+    </>
+  );
+}
+
+/** The span that a line speaks of. */
+const placeOf = (index: Index, line: RunLine): Selection | undefined =>
+  selections(index).find(({ span }) => span.id === line.span);
+
+interface NarrowProps {
+  all: readonly Run[];
+  tab: Tab;
+}
+
+/** What limits the runs and where they ran, with how many there are of each; a press shows these alone. */
+function Narrow({ all, tab: { state, meanings, update } }: NarrowProps) {
+  const read = all.filter(({ line }) => line !== null);
+  const entry = (key: "limit" | "machine", value: string, label: string, amount: number) => (
+    <li key={value}>
+      <button
+        aria-pressed={state[key] === value}
+        {...hint(label)}
+        onClick={() => update({ [key]: state[key] === value ? null : value })}
+      >
+        <span class="clip">{label}</span> <span>{count(amount)}</span>
+      </button>
+    </li>
+  );
+  return (
+    <nav class="views narrow" aria-label="Which runs">
+      <h2>What limits</h2>
+      <ul>
+        {tally(read.map(({ line }) => line!.bound)).map(([bound, amount]) =>
+          entry("limit", bound, meanings.bounds[bound] ?? bound, amount),
+        )}
+      </ul>
+      <h2>Machine</h2>
+      <ul>{tally(read.map(machineOf)).map(([machine, amount]) => entry("machine", machine, machine, amount))}</ul>
+    </nav>
+  );
+}
+
+interface LinesProps {
+  groups: readonly Group[];
+  tab: Tab;
+  marked: readonly string[];
+  toggle(name: string): void;
+  compareGroup(group: Group): void;
+  compareMarked(): void;
+}
+
+/** Heads of columns; those with an id sort, at first by the side that matters: the longest, the largest. */
+const HEADS = [
+  { label: "Run", id: "run" },
+  { label: "Step", id: "step", numeric: true },
+  { label: "Trend" },
+  { label: "Parts of the step" },
+  { label: "Limited by" },
+  { label: "First fix" },
+  { label: "Gain", id: "gain", numeric: true },
+  { label: "Share", id: "share", numeric: true },
+  { label: "Machine", numeric: true },
+];
+
+function Lines({ groups, tab, marked, toggle, compareGroup, compareMarked }: LinesProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const rows = groups.flatMap((group) => [
+    ...(group.title === "" ? [] : [{ group, run: null }]),
+    ...group.runs.map((run) => ({ group, run })),
+  ]);
+  const view = useRowWindow(box, rows.length, ROW_PX);
+  const by = tab.state.all_runs ?? "-share";
+  const typed = (event: KeyboardEvent, name: string) => {
+    if (event.key === " ") toggle(name);
+    else if (event.key === "c" && marked.length === 2) compareMarked();
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <div class="lines" role="table" aria-label="Runs" aria-rowcount={rows.length + 1}>
+      <div class="line heads" role="row">
+        {HEADS.map(({ label, id, numeric }) => (
+          <span
+            key={label}
+            role="columnheader"
+            class={numeric ? "num" : ""}
+            aria-sort={id && by.endsWith(id) ? (by.startsWith("-") ? "descending" : "ascending") : undefined}
+          >
+            {id ? (
+              <button onClick={() => tab.update({ all_runs: by === `-${id}` ? id : `-${id}` })}>
+                {label}
+                {by.endsWith(id) && (by.startsWith("-") ? " ↓" : " ↑")}
+              </button>
+            ) : (
+              label
+            )}
+          </span>
+        ))}
+      </div>
+      <div class="scroll" ref={box}>
+        <div style={{ height: `${view.above_px}px` }} />
+        {rows.slice(view.first, view.end).map(({ group, run }) =>
+          run === null ? (
+            <div key={`group ${group.title} ${group.work}`} class="line group" role="row">
+              <span role="cell">
+                <b>{group.title}</b>{" "}
+                <span class="quiet small">
+                  {group.work === null
+                    ? counted(group.runs.length, "run")
+                    : `${counted(group.runs.length, "run")} of the same work, ${bestText(group.runs)}`}
+                </span>
+              </span>
+              {group.work !== null && (
+                <button class="link push" onClick={() => compareGroup(group)}>
+                  Compare
+                </button>
+              )}
+            </div>
+          ) : (
+            <Line
+              key={run.name}
+              {...{ run, tab }}
+              marked={marked.includes(run.name)}
+              typed={(event) => typed(event, run.name)}
+            />
+          ),
+        )}
+        <div style={{ height: `${view.below_px}px` }} />
+      </div>
+    </div>
+  );
+}
+
+interface LineProps {
+  run: Run;
+  tab: Tab;
+  marked: boolean;
+  typed(event: KeyboardEvent): void;
+}
+
+function Line({ run, tab, marked, typed }: LineProps) {
+  const { line } = run;
+  const place = (line && placeOf(tab.index, line)) ?? selections({ ...tab.index, runs: [run.entry] })[0];
+  const to = { ...(place && keysOf(place)), all: null };
+  const open = (event: MouseEvent) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    tab.update(to);
+  };
+  return (
+    <div class={marked ? "line marked" : "line"} role="row" onClick={open} onKeyDown={typed}>
+      <span role="cell" class="clip">
+        <a href={tab.address(to)} {...hint(run.name)}>
+          {run.name}
+        </a>
+      </span>
+      {line ? <Read line={line} tab={tab} machine={machineOf(run)} /> : <Unread run={run} />}
+    </div>
+  );
+}
+
+function Read({ line, tab: { meanings }, machine }: { line: RunLine; tab: Tab; machine: string }) {
+  const { step_ns: step, parts_ns: parts, trend_ns: trend, gain_ns: gain } = line;
+  const segments = meanings.parts.map(({ id, colour, hatched }) => ({
+    share: step ? parts[id as keyof Parts] / step : 0,
+    colour,
+    hatched,
+  }));
+  return (
+    <>
+      <span role="cell" class="num">
+        {ns(step)}
+      </span>
+      <span role="cell">
+        <Spark runs={[{ values: trend, firm: true }]} colour="ink" height={18} />
+      </span>
+      <span role="cell">
+        <InlineBar segments={segments} />
+      </span>
+      <span role="cell" class="clip">
+        {meanings.bounds[line.bound] ?? line.bound}
+      </span>
+      <span role="cell" class="clip">
+        {line.fix ? <Sentence phrase={line.fix} /> : <span class="quiet">Nothing that saves time</span>}
+      </span>
+      <span role="cell" class="num">
+        {gain > 0 && (
+          <>
+            up to <b>{ns(gain)}</b>
+          </>
+        )}
+      </span>
+      <span role="cell" class="num">
+        {gain > 0 && percent(line.gain_fraction)}
+      </span>
+      <span role="cell" class="num clip quiet" {...hint(machine)}>
+        {machine}
+      </span>
+    </>
+  );
+}
+
+/** How far it is read, or why it cannot be. */
+function Unread({ run: { entry } }: { run: Run }) {
+  const spans = entry.workers.flatMap((worker) => worker.spans);
+  const failed = spans.find(({ error }) => error !== null)?.error;
+  const progress = spans.find(({ progress }) => progress !== null)?.progress;
+  return (
+    <span role="cell" class="unread clip quiet">
+      {failed
+        ? `${failed.problem}. ${failed.hint}`
+        : progress
+          ? `Reading ${bytesOf(progress.read_bytes, progress.total_bytes)}`
+          : "Waits to be read"}
+    </span>
+  );
+}

@@ -1,0 +1,141 @@
+import { fireEvent, screen, waitFor, within } from "@testing-library/preact";
+import { expect, test } from "vitest";
+import type { OperatorRow, OperatorsResult, PageOf } from "../../src/api.gen";
+import { type Goal, opGoals } from "../../src/frame/palette/goals";
+import { found, piecesOf } from "../../src/frame/palette/search";
+import { PAGE } from "../fixtures/pages";
+import { keys, openTab, says } from "./fake_server";
+
+const MS = 1_000_000;
+
+const op = (name: string, host_ms: number, key: string | null = null, idle_ms = 0): OperatorRow => ({
+  ...{ name, key, calls: 4, host_total_ns: host_ms * MS, host_self_ns: host_ms * MS, runtime_ns: 0 },
+  ...{ device_total_ns: null, device_self_ns: null, launches: null, idle_ns: idle_ms * MS, kernel_ns: null },
+  ...{ tensor_ns: null, unknown_ns: null, allocated_bytes: null, allocated_self_bytes: null },
+});
+
+const REST = { rows: 0, calls: 0, host_self_ns: 0, runtime_ns: 0, device_self_ns: null, allocated_self_bytes: null };
+
+const table = (by: "name" | "line", rows: OperatorRow[]) => ({ by, where: "ran" as const, rows, rest: REST });
+
+const PAGE_OF_OPS = {
+  ...PAGE,
+  result: {
+    tables: [
+      table("name", [op("aten::native_dropout", 6), op("aten::linear", 4)]),
+      table("line", [op("aten::linear", 4, "model.py:24", 8), op("aten::relu", 2, "model.py:24", 2)]),
+    ],
+    modules: [],
+  } as unknown as OperatorsResult,
+} as unknown as PageOf<"operators">;
+
+function server() {
+  const told = says();
+  told.views.operators = { kind: "ready", value: PAGE_OF_OPS };
+  return told;
+}
+
+const dialog = () => screen.queryByRole("dialog", { name: "Go to anything" });
+const rows = () =>
+  screen
+    .getAllByRole("option")
+    .map((row) => [...row.children].map((cell) => cell.textContent!.replaceAll("\u00a0", " ")));
+const type = (value: string) => fireEvent.input(screen.getByRole("combobox"), { target: { value } });
+const key = (name: string, more = {}) =>
+  fireEvent.keyDown(document.activeElement ?? document.body, { key: name, ...more });
+
+async function openPalette(address = "run=a&span=1") {
+  const asked = await openTab(address, server());
+  await screen.findByRole("button", { name: /Go to anything/ });
+  key("k", { ctrlKey: true });
+  await waitFor(() => expect(dialog()).not.toBeNull());
+  await waitFor(() => {
+    type("aten");
+    expect(rows()).toHaveLength(2);
+  });
+  return asked;
+}
+
+test("words find ops, lines, runs and commands, each with its figure; Enter goes there", async () => {
+  await openPalette();
+  expect(rows()).toEqual([
+    ["Op", "aten::native_dropout", "2 calls a step", "3.0 ms on the CPU"],
+    ["Op", "aten::linear", "2 calls a step", "2.0 ms on the CPU"],
+  ]);
+  type(":24");
+  expect(rows()).toEqual([["Line", "model.py:24", "", "5.0 ms GPU idle"]]);
+  type("#6");
+  expect(rows()).toEqual([["Step", "Step 6", "", "150.0 ms"]]);
+  type("ATEN drop");
+  expect(rows().map(([, name]) => name)).toEqual(["aten::native_dropout"]);
+  type("step 5");
+  key("Enter");
+  expect(dialog()).toBeNull();
+  expect(keys()).toMatchObject({ step: "5" });
+});
+
+test("an op leads to its row, and a line to the ops of that line", () => {
+  const goals = opGoals(PAGE_OF_OPS);
+  expect(goals.map(({ name, go }) => [name, go])).toEqual([
+    ["aten::native_dropout", opened("aten::native_dropout")],
+    ["aten::linear", opened("aten::linear")],
+    ["model.py:24", { view: "operators", by: "line", ops: "model.py:24", mark: null }],
+  ]);
+});
+
+const opened = (op: string) => ({ view: "operators", by: null, ops: null, op, mark: `operators:${op}` });
+
+test("arrows move, the focus returns, and a step opens in the Timeline with Alt", async () => {
+  await openPalette();
+  type("#");
+  key("ArrowDown");
+  expect(within(dialog()!).getByRole("option", { selected: true }).textContent).toContain("Step 6");
+  key("Enter", { altKey: true });
+  expect(keys()).toMatchObject({ view: "timeline", step: "6" });
+  screen.getByRole("button", { name: /Go to anything/ }).focus();
+  key("k", { metaKey: true });
+  fireEvent(dialog()!, new Event("close")); // as the browser does on Esc
+  expect(document.activeElement).toBe(screen.getByRole("button", { name: /Go to anything/ }));
+});
+
+test("commands drop a comparison only where there is one", async () => {
+  await openPalette("run=a&span=1&with=b%2Fworker0%2F3");
+  type(">drop");
+  expect(rows().map(([, name]) => name)).toEqual(["Drop the comparison"]);
+  key("Enter");
+  expect(keys().with).toBeUndefined();
+});
+
+test("digits open views, brackets go from step to step, and what is typed into a field stays there", async () => {
+  await openTab("run=a&span=1", server());
+  const views = (await screen.findByRole("navigation", { name: "Views" })).querySelectorAll("a > span:first-child");
+  key("]");
+  await waitFor(() => expect(keys().step).toBe("5"));
+  key("]");
+  await waitFor(() => expect(keys().step).toBe("6"));
+  key("[");
+  await waitFor(() => expect(keys().step).toBe("5"));
+  key("k", { ctrlKey: true });
+  key("2");
+  expect(keys().view).toBeUndefined();
+  fireEvent(dialog()!, new Event("close"));
+  fireEvent.keyDown(document.body, { key: "2" });
+  expect(document.title).toContain(views[1]!.textContent);
+});
+
+const goal = (name: string, kind: Goal["kind"] = "Op"): Goal => ({ kind, name, figure: "", go: {} });
+
+test("a word that a name begins with comes before one within a word, and a thousand runs are found at once", () => {
+  const goals = [goal("backdrop"), goal("aten::dropout"), goal("drop_run", "Run")];
+  expect(found(goals, "drop").map(({ name }) => name)).toEqual(["aten::dropout", "drop_run", "backdrop"]);
+  expect(found(goals, "run").map(({ name }) => name)).toEqual(["drop_run"]);
+  const many = Array.from({ length: 100_000 }, (_, at) => goal(`kernel_${at} of sweep ${at % 7}`, "Kernel"));
+  const begun = performance.now();
+  expect(found(many, "sweep 6 kernel_99")).toHaveLength(60);
+  expect(performance.now() - begun).toBeLessThan(400); // 100 times what a page holds, on any machine
+});
+
+test("a name is cut at the words that were found", () => {
+  expect(piecesOf("NativeDropoutBackward0", ["drop"])).toEqual(["Native", "Drop", "outBackward0"]);
+  expect(piecesOf("a.b (c)", ["(", "."])).toEqual(["a", ".", "b ", "(", "c)"]);
+});

@@ -1,0 +1,130 @@
+"""Every run in one line: how long its step is, what limits it, what to do first. Runs of the same work share a number.
+
+A line is made of a summary once, and again only where the run is read again. A log directory of a thousand runs has too
+many summaries for one answer: each answer makes some more of them and says how many are left.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Sequence
+
+from tb_steptime.analyses.overview import OverviewResult
+from tb_steptime.comparison.fairness import does_other_work
+from tb_steptime.comparison.sides import Side
+from tb_steptime.errors import TraceError
+from tb_steptime.ingest.compared import compared_side
+from tb_steptime.ingest.measured import MeasuredSpan
+from tb_steptime.ingest.summaries import DamagedSummary
+from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.serve.kept import KeptResults
+from tb_steptime.serve.run_answers import RunLine, RunsPage
+from tb_steptime.serve.served import ServedSpan
+from tb_steptime.text import Phrase, count, phrase
+
+#: What one answer spends on new lines: a picture that grows is better than one that comes late.
+BUDGET_SECONDS = 0.5
+#: Of the steps of a run with a single span, and of its spans: more than a small picture can show.
+MOST_IN_TREND = 40
+
+#: What cannot be read, or was written before it could be compared.
+_UNREADABLE = (OSError, DamagedSummary, KeyError, TraceError)
+
+
+class RunLines:
+    """The lines of a store. May be asked from any thread."""
+
+    def __init__(self, kept: KeptResults) -> None:
+        self._kept = kept
+        self._lines: dict[str, tuple[tuple[MeasuredSpan | None, ...], RunLine | None]] = {}
+        self._works: list[Side] = []
+        self._lock = threading.Lock()
+
+    def page(self, spans: Iterable[ServedSpan], budget_seconds: float = BUDGET_SECONDS) -> RunsPage:
+        """Of all runs of which a span is read; spans: of the log directory, in time order within a worker."""
+        with self._lock:
+            until, left = time.monotonic() + budget_seconds, 0
+            lines: list[RunLine] = []
+            for of_run in _first_workers(spans):
+                made_of, run = tuple(span.measured for span in of_run), of_run[0].found.run
+                kept = self._lines.get(run)
+                if kept is None or not _same(kept[0], made_of):
+                    if time.monotonic() > until:
+                        left += 1
+                        continue
+                    kept = self._lines[run] = made_of, self._line(of_run)
+                if kept[1] is not None:
+                    lines.append(kept[1])
+            return RunsPage(_headline(lines), lines, left)
+
+    def _line(self, spans: Sequence[ServedSpan]) -> RunLine | None:
+        """None where the summary lacks what this release needs."""
+        newest = spans[-1]
+        try:
+            judged = self._kept.judgement(newest)
+            overview = newest.at_hand().result("overview", OverviewResult)
+        except _UNREADABLE:
+            return None
+        first = next((card for card in judged.insights if card.gain_ns > 0), None)
+        return RunLine(
+            run=newest.found.run,
+            worker=newest.found.worker,
+            number=newest.found.number,
+            span=newest.found.id,
+            work=self._work(newest),
+            step_ns=overview.mean_duration_ns,
+            trend_ns=_trend(spans, overview),
+            parts_ns=overview.mean_parts_ns,
+            bound=judged.verdict.bound,
+            fix=first.title if first else None,
+            gain_ns=first.gain_ns if first else 0,
+            gain_fraction=first.gain_fraction if first else 0.0,
+            job=judged.job.line,
+            machine=judged.job.machine,
+        )
+
+    def _work(self, span: ServedSpan) -> int | None:
+        """The first group whose first run does the same work: a group is one step of comparison wide, no chain."""
+        try:
+            side = compared_side(span.found.run, [span.at_hand()], with_gains=False)
+            for number, known in enumerate(self._works):
+                if not does_other_work(known, side):
+                    return number
+        except _UNREADABLE:
+            return None
+        self._works.append(side)
+        return len(self._works) - 1
+
+
+def _headline(lines: Sequence[RunLine]) -> Phrase | None:
+    """How many runs the GPU does not limit, of those of which it is known what does."""
+    known = [line for line in lines if line.bound is not Bound.UNKNOWN]
+    others = sum(line.bound is not Bound.GPU for line in known)
+    if not known:
+        return None
+    if not others:
+        return phrase("The GPU sets the pace in all [{runs} runs].", runs=count(len(known)))
+    template = "In [{others} of {runs} runs] something other than the GPU sets the pace."
+    return phrase(template, others=count(others), runs=count(len(known)))
+
+
+def _first_workers(spans: Iterable[ServedSpan]) -> Iterable[list[ServedSpan]]:
+    """Of each run the spans that are read of the first worker with any."""
+    found: dict[str, list[ServedSpan]] = {}
+    for span in spans:
+        if span.measured:
+            of_run = found.setdefault(span.found.run, [])
+            if not of_run or span.is_of_worker(of_run[0].found):
+                of_run.append(span)
+    return found.values()
+
+
+def _same(before: tuple[MeasuredSpan | None, ...], now: tuple[MeasuredSpan | None, ...]) -> bool:
+    """The very same objects: what says the same and is another object costs one more line."""
+    return len(before) == len(now) and all(a is b for a, b in zip(before, now, strict=True))
+
+
+def _trend(spans: Sequence[ServedSpan], newest: OverviewResult) -> list[int]:
+    means = [mean for span in spans if (mean := span.at_hand().facts.mean_step_ns) is not None]
+    return (means if len(means) > 1 else [step.duration_ns for step in newest.steps])[-MOST_IN_TREND:]

@@ -1,0 +1,52 @@
+"""One line a run, and which runs do the same work."""
+
+import msgspec
+import pytest
+
+from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.measure import measure_file
+from tb_steptime.serve.kept import KeptResults
+from tb_steptime.serve.run_lines import RunLines
+from tb_steptime.serve.served import ServedSpan
+from tests.golden.compare import DEMO
+
+RUNS = ("cpu_baseline", "cpu_transforms", "cpu_resnet50_baseline")
+
+
+@pytest.fixture(scope="module")
+def spans():
+    found = []
+    for run in RUNS:
+        for number, trace in enumerate(sorted((DEMO / run).glob("*.pt.trace.json.gz")), 1):
+            place = FoundSpan(f"{run} {number}", run, "cpu", number, trace.name, trace, None, mtime_ns=number)
+            found.append(ServedSpan(place, measured=measure_file(trace)))
+    return found
+
+
+def test_runs_of_the_same_work_share_a_number(spans):
+    page = RunLines(KeptResults()).page(spans, budget_seconds=600)
+    works = {line.run: line.work for line in page.lines}
+    assert (page.left, list(works)) == (0, list(RUNS))
+    assert {name: each.value for name, each in page.headline.values.items()} == {"others": 3, "runs": 3}
+    assert works["cpu_baseline"] == works["cpu_transforms"] != works["cpu_resnet50_baseline"]
+
+
+def test_a_line_is_of_the_newest_span_and_its_trend_of_all(spans):
+    (line,) = RunLines(KeptResults()).page([s for s in spans if s.found.run == RUNS[0]], budget_seconds=600).lines
+    of_run = [span for span in spans if span.found.run == RUNS[0]]
+    assert (line.span, line.number) == (of_run[-1].found.id, of_run[-1].found.number)
+    assert line.trend_ns == [span.measured.facts.mean_step_ns for span in of_run]
+    assert line.step_ns == line.trend_ns[-1] == sum(msgspec.structs.astuple(line.parts_ns))
+
+
+def test_what_one_answer_has_no_time_for_comes_with_the_next(spans):
+    lines = RunLines(KeptResults())
+    assert (lines.page(spans, budget_seconds=-1).lines, lines.page(spans, budget_seconds=-1).left) == ([], len(RUNS))
+    made = lines.page(spans, budget_seconds=600)
+    assert lines.page(spans, budget_seconds=-1) == made  # kept: no time is needed
+
+
+def test_a_run_that_is_not_read_has_no_line():
+    found = FoundSpan("id", "run", "worker0", 1, "w.json", None, None, mtime_ns=77)
+    page = RunLines(KeptResults()).page([ServedSpan(found)])
+    assert (page.headline, page.lines, page.left) == (None, [], 0)
