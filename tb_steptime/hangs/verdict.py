@@ -1,8 +1,8 @@
-"""Which ranks hold the others up.
+"""Which ranks block the others.
 
-finished      A collective that one member has finished was joined by all. So a member that has not finished it is held
-              up by its own device: the call was launched, and its GPU stopped.
-begun         Where all have finished equally many, a member that has not begun what others have begun is held up by its
+finished      A collective that one member has finished was joined by all. So a member that has not finished it is
+              blocked by its own device: the call was launched, and its GPU stopped.
+begun         Where all have finished equally many, a member that has not begun what others have begun is blocked by its
               own program; unless it waits in another group, and then for the ranks that it waits for there.
 
 Counters of groups in which two ranks exchange something are numbers of the rank alone, and are not compared.
@@ -34,8 +34,8 @@ class Behind(msgspec.Struct, frozen=True):
 
 
 class Hang(msgspec.Struct, frozen=True):
-    """A job. ranks: of whom there are dumps; missing: members of groups without a dump; behind: the ranks that hold the
-    others up, each in the group that shows it best; waiting: ranks that wait, for them or for each other."""
+    """A job. ranks: of whom there are dumps; missing: members of groups without a dump; behind: the ranks that block
+    the others, each in the group that shows it best; waiting: ranks that wait, for them or for each other."""
 
     ranks: list[int]
     missing: list[int]

@@ -36,7 +36,7 @@ def _sentence(found: Hang) -> str:
     if not found.behind:
         return f"{_ranks(found.ranks)} have begun and finished the same: these dumps show no rank that is behind."
     names = _ranks([row.rank for row in found.behind])
-    said = f"{names} {'holds' if len(found.behind) == 1 else 'hold'} the job up"
+    said = f"{names} {'blocks' if len(found.behind) == 1 else 'block'} the job"
     if found.behind[0].why == FINISH:
         said += ": the GPU has not finished collectives that other members of the group have finished."
     else:

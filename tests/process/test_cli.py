@@ -110,6 +110,8 @@ def test_the_json_is_the_contract(tmp_path, capsys):
         "quality": [],
         "steps_by": "marks",
         "not_recorded_ns": 0,
+        "unprofiled_step_ns": None,
+        "profiled_times": None,
         "steady_step_ns": 100_000,
         "excess": [],
         "steps": [step("5", 0), step("6", 100_000, idle_ns=LAST_IDLE_NS)],

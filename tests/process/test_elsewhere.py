@@ -23,7 +23,7 @@ MACOS = """
 import os, pathlib
 for name in ("memfd_create", "sched_getaffinity"):
     delattr(os, name)
-from tb_steptime.trace.kineto.parts import children
+from tb_steptime.processes import children
 children._THREADS = children._OPEN_FILES = pathlib.Path("/none/of/these")
 """
 #: Of Windows, as far as it can be taken away while Python's own library runs on Linux: no forks, no locks, no readings

@@ -1,4 +1,4 @@
-"""Which ranks hold a job up: drawn dumps with a known culprit, and those of a job whose faulty ranks are known."""
+"""Which ranks block a job: drawn dumps with a known culprit, and those of a job whose faulty ranks are known."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_the_command_says_it_in_a_sentence_and_a_table(folder, capsys):
     assert cli.main(["hang", str(folder)]) == 0
     out, err = capsys.readouterr()
     first, _, head, row = out.splitlines()
-    assert (first.startswith("Rank 3 holds the job up"), first.endswith("Ranks 0 to 2 and 4 to 7 wait."), err) == (
+    assert (first.startswith("Rank 3 blocks the job"), first.endswith("Ranks 0 to 2 and 4 to 7 wait."), err) == (
         True,
         True,
         "",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 import subprocess
 import sys
 import sysconfig
@@ -21,100 +20,12 @@ import pytest
 
 from build_backend.extension import FOLDER, OLDEST
 from tests import PROJECT
-
-#: What a build reads, the front end aside.
-CARRIED = ("build_backend", "tb_steptime", "pyproject.toml", "setup.cfg", "setup.py")
-CARRIED += ("MANIFEST.in", "LICENSE", "README.md")
-
-BUILDS = """
-echo "npm $@" >> ../calls
-case "$1" in
-    ci) mkdir -p node_modules ;;
-    run)
-        mkdir -p ../tb_steptime/static/parts
-        cat src/index.ts > ../tb_steptime/static/index.js
-        cat src/index.ts > ../tb_steptime/static/parts/host-0123.js
-        cat src/index.ts > ../tb_steptime/static/report.js ;;
-esac"""
+from tests.drawn.project_copy import Copy
 
 UNREACHABLE = """
 echo "npm $@" >> ../calls
 echo "npm error code ENOTFOUND"
 exit 1"""
-
-
-#: What a hook returned, on one line: a file's name, or requirements.
-SAID = "said if isinstance(said, str) else ' '.join(said)"
-
-
-class Copy:
-    """A copy of the project to build in. On its PATH: a few shell tools, and node and npm where a test puts them."""
-
-    def __init__(self, folder: Path) -> None:
-        self.root = folder / "project"
-        self.programs = folder / "programs"
-        self.programs.mkdir()
-        for tool in ("sh", "cat", "mkdir"):
-            (self.programs / tool).symlink_to(str(shutil.which(tool)))
-        ignore = shutil.ignore_patterns("__pycache__", "static", "*.egg-info", "*.so")
-        for name in CARRIED:
-            source = PROJECT / name
-            if source.is_dir():
-                shutil.copytree(source, self.root / name, ignore=ignore)
-            else:
-                shutil.copy(source, self.root / name)
-        self.write("frontend/package-lock.json", "{}")
-        self.write("frontend/src/index.ts", "export function render() {}\n")
-
-    def write(self, name: str, text: str) -> None:
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-    def has_node(self, version: str = "v22.12.0", npm: str = BUILDS) -> None:
-        for name, script in {"node": f"echo {version}", "npm": npm}.items():
-            program = self.programs / name
-            program.write_text(f"#!/bin/sh\n{script}\n")
-            program.chmod(program.stat().st_mode | stat.S_IXUSR)
-
-    def has_no_node(self) -> None:
-        for name in ("node", "npm"):
-            (self.programs / name).unlink(missing_ok=True)
-
-    def npm_calls(self) -> list[str]:
-        """What npm was told since the last question, without the options."""
-        calls = self.root / "calls"
-        said = calls.read_text().splitlines() if calls.exists() else []
-        calls.unlink(missing_ok=True)
-        return [" ".join(word for word in call.split() if not word.startswith("--")) for call in said]
-
-    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """Run this Python in the copy, with the copy's PATH and without any package index."""
-        environment = {**os.environ, "PATH": str(self.programs), "PIP_NO_INDEX": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-        environment.pop("PYTHONPATH", None)
-        return subprocess.run(
-            [sys.executable, *command], cwd=self.root, env=environment, capture_output=True, text=True
-        )
-
-    def hook(self, call: str) -> str:
-        """Call a hook of the backend as pip does; what it returned, or SystemExit with what it said."""
-        return self.said(f"hooks.{call}")
-
-    def said(self, expression: str) -> str:
-        """The value of an expression in `hooks`, as `hook` returns it."""
-        done = self.run("-c", f"from build_backend import hooks; said = {expression}; print(); print({SAID})")
-        if done.returncode != 0:
-            raise SystemExit(done.stderr.strip())
-        return done.stdout.splitlines()[-1]
-
-    def build(self) -> None:
-        done = self.run("-m", "build_backend.bundle")
-        if done.returncode != 0:
-            raise SystemExit(done.stderr.strip())
-
-    @property
-    def bundle(self) -> str:
-        return (self.root / "tb_steptime/static/index.js").read_text()
 
 
 @pytest.fixture

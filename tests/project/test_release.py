@@ -16,9 +16,9 @@ import pytest
 import yaml
 
 from build_backend.description import description, repository, version
-from tb_steptime.cli import _parser
+from tb_steptime.cli import _apart, _parser
 from tests import PROJECT
-from tests.project.test_packaging import BUILDS, Copy
+from tests.drawn.project_copy import BUILDS, Copy
 from tools.release import problems, section
 
 WORKFLOWS = sorted((PROJECT / ".github" / "workflows").glob("*.yml"))
@@ -186,7 +186,7 @@ def test_commands_of_a_page_are_understood(page: Path) -> None:
     for call in calls:
         words = [word for word in shlex.split(call.partition(" ||")[0].partition(" >")[0]) if word != "…"][1:]
         if words != ["--version"]:
-            _parser().parse_args(words)
+            _parser().parse_args(_apart(words)[0])
 
 
 def test_the_skill_says_what_it_is_for() -> None:

@@ -141,7 +141,8 @@ def _causes(step: TimedStep, usual_ns: float) -> str:
 
 
 def said(ns: float) -> str:
-    """>>> said(2_100_000_000), said(95_000_000), said(1_234_000)
+    """
+    >>> said(2_100_000_000), said(95_000_000), said(1_234_000)
     ('2.1 s', '95 ms', '1.2 ms')
     """
     if ns >= 1e9:

@@ -1,4 +1,4 @@
-"""`tb-steptime hang PATH…`: which ranks hold a job up, by dumps of the flight recorder, as text or JSON."""
+"""`tb-steptime hang PATH…`: which ranks block a job, by dumps of the flight recorder, as text or JSON."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def _read(paths: list[AnyPath], problems: list[Problem]) -> list[Dump]:
 
 COMMAND = Command(
     "hang",
-    "print which ranks hold a job up, of dumps of NCCL's flight recorder",
-    "Print which ranks hold the others up when a job hangs, by the dumps that NCCL's flight recorder wrote: a rank "
+    "print which ranks block a job, of dumps of NCCL's flight recorder",
+    "Print which ranks block the others when a job hangs, by the dumps that NCCL's flight recorder wrote: a rank "
     "whose GPU has not finished what others have finished, or whose program has not begun what others have begun.",
     _add_arguments,
     _run,

@@ -146,7 +146,7 @@ const HEADS = [
   { label: "Run", id: "run" },
   { label: "Step", id: "step", numeric: true },
   { label: "Trend" },
-  { label: "Parts of the step" },
+  { label: "Parts" },
   { label: "Limited by" },
   { label: "First fix" },
   { label: "Gain", id: "gain", numeric: true },
