@@ -38,7 +38,7 @@ const rows = () =>
     .slice(1)
     .map((row) => row.querySelector("a, b")!.textContent);
 
-test("runs of the same work stand together, the largest share first; those alone and those not read come last", async () => {
+test("runs of the same work stand together, the largest share first; those alone and unread come last", async () => {
   await openRuns();
   expect(screen.getByRole("heading", { level: 1 }).textContent).toContain("In 2 of 4 runs");
   expect(rows()).toEqual([
