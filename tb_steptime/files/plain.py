@@ -71,8 +71,10 @@ _CONTAINERS = (list, dict, tuple)
 
 def _height(value: Any, most: int) -> int:
     """How deep containers lie in it, itself counted; `most` + 1 where that is more."""
-    if not isinstance(value, _CONTAINERS) or most < 0:
-        return 0 if not isinstance(value, _CONTAINERS) else 1
+    if not isinstance(value, _CONTAINERS):
+        return 0
+    if most < 0:
+        return 1
     within = value.values() if isinstance(value, dict) else value
     return 1 + max((_height(each, most - 1) for each in within), default=0)
 

@@ -21,14 +21,12 @@ _HINT = "Name the dumps of the ranks, or the folder that holds them."
 
 @dataclass(frozen=True)
 class Call:
-    """A collective or exchange that a rank had begun. sequence: its number in its group, the same on all members; of
-    exchanges between two ranks it is no such number. line: where it was called; None where that is not recorded."""
+    """A collective that a rank had begun, or an exchange between two ranks. line: where it was called; None where that
+    is not recorded."""
 
     group: str
     name: str
-    sequence: int
     is_exchange: bool
-    state: str
     line: str | None
 
 
@@ -104,15 +102,12 @@ def _progress(status: dict[Any, Any], groups: dict[str, str]) -> Iterator[tuple[
 
 
 def _call(entry: dict[Any, Any]) -> Call:
-    sequence = entry.get("collective_seq_id")
     frames = [each for each in _list(entry.get("frames")) if isinstance(each, dict)]
     own = next((each for each in frames if "/torch/" not in str(each.get("filename"))), None)
     line = f"{str(own.get('filename')).rsplit('/', 1)[-1]}:{own.get('line')}" if own else None
     return Call(
         _group(entry),
         str(entry.get("profiling_name", "")),
-        sequence if isinstance(sequence, int) else -1,
         entry.get("is_p2p") is True,
-        str(entry.get("state", "")),
         line,
     )

@@ -32,7 +32,6 @@ from tb_steptime.trace.shared import promised
 
 if TYPE_CHECKING:
     from tb_steptime.analyses.base import Analysis
-    from tb_steptime.metrics.steady.excess import Excess
     from tb_steptime.trace.model import Trace
 
 logger = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from tb_steptime.insights.wording.compare import (
     warning_texts,
 )
 from tb_steptime.serve.compare_answers import ChainPage, ComparedSpans, ComparePage, LinkOfChain
-from tb_steptime.serve.served import ServedSpan
+from tb_steptime.serve.served import ServedSpan, first_workers
 
 #: What cannot be read, or was written before it could be compared.
 _UNREADABLE = (OSError, DamagedSummary, KeyError, TraceError)
@@ -55,14 +55,8 @@ def chain_page(spans: Iterable[ServedSpan], order: Sequence[str] = ()) -> ChainP
 
 def _runs(spans: Iterable[ServedSpan], order: Sequence[str]) -> Iterator[list[ServedSpan]]:
     place = {run: number for number, run in enumerate(order)}
-    found: dict[str, list[ServedSpan]] = {}
-    for span in spans:
-        if span.measured:
-            of_run = found.setdefault(span.found.run, [])
-            if not of_run or span.is_of_worker(of_run[0].found):
-                of_run.append(span)
     yield from sorted(
-        found.values(),
+        first_workers(spans),
         key=lambda of_run: (place.get(of_run[0].found.run, len(place)), of_run[0].at_hand().facts.origin_ns),
     )
 

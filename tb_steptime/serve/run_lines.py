@@ -20,7 +20,7 @@ from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.serve.kept import KeptResults
 from tb_steptime.serve.run_answers import RunLine, RunsPage
-from tb_steptime.serve.served import ServedSpan
+from tb_steptime.serve.served import ServedSpan, first_workers
 from tb_steptime.text import Phrase, count, phrase
 
 #: What one answer spends on new lines: a picture that grows is better than one that comes late.
@@ -46,7 +46,7 @@ class RunLines:
         with self._lock:
             until, left = time.monotonic() + budget_seconds, 0
             lines: list[RunLine] = []
-            for of_run in _first_workers(spans):
+            for of_run in first_workers(spans):
                 made_of, run = tuple(span.measured for span in of_run), of_run[0].found.run
                 kept = self._lines.get(run)
                 if kept is None or not _same(kept[0], made_of):
@@ -107,17 +107,6 @@ def _headline(lines: Sequence[RunLine]) -> Phrase | None:
         return phrase("The GPU sets the pace in all [{runs} runs].", runs=count(len(known)))
     template = "In [{others} of {runs} runs] something other than the GPU sets the pace."
     return phrase(template, others=count(others), runs=count(len(known)))
-
-
-def _first_workers(spans: Iterable[ServedSpan]) -> Iterable[list[ServedSpan]]:
-    """Of each run the spans that are read of the first worker with any."""
-    found: dict[str, list[ServedSpan]] = {}
-    for span in spans:
-        if span.measured:
-            of_run = found.setdefault(span.found.run, [])
-            if not of_run or span.is_of_worker(of_run[0].found):
-                of_run.append(span)
-    return found.values()
 
 
 def _same(before: tuple[MeasuredSpan | None, ...], now: tuple[MeasuredSpan | None, ...]) -> bool:

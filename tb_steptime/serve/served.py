@@ -124,3 +124,14 @@ class SpanNames:
     def hold(self, span: FoundSpan) -> bool:
         named = ((self.runs, span.run), (self.workers, span.worker), (self.ids, span.id))
         return all(not names or name in names for names, name in named)
+
+
+def first_workers(spans: Iterable[ServedSpan]) -> Iterable[list[ServedSpan]]:
+    """Of each run the spans that are read of the first worker with any."""
+    found: dict[str, list[ServedSpan]] = {}
+    for span in spans:
+        if span.measured:
+            of_run = found.setdefault(span.found.run, [])
+            if not of_run or span.is_of_worker(of_run[0].found):
+                of_run.append(span)
+    return found.values()

@@ -104,15 +104,6 @@ class Blocks:
         return len(self.segment)
 
 
-class Annotation(NamedTuple):
-    """A range of the job, such as `ProfilerStep#3`. end_us: None where it did not end."""
-
-    name: str
-    device: int
-    start_us: int
-    end_us: int | None
-
-
 @dataclass(frozen=True, eq=False)
 class Snapshot:
     """A file.
@@ -129,7 +120,6 @@ class Snapshot:
     blocks: Blocks
     stacks: list[tuple[int, ...]]
     frames: list[Frame]
-    annotations: list[Annotation]
     expandable: bool | None
     lost: dict[str, int]
 

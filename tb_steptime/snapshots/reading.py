@@ -17,7 +17,6 @@ from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.files.plain import Pickled, Record, References, read_plain
 from tb_steptime.snapshots.model import (
     Action,
-    Annotation,
     Blocks,
     Entries,
     Frame,
@@ -204,7 +203,6 @@ class _Taken:
             blocks=blocks,
             stacks=list(self.stacks),
             frames=list(self.frames),
-            annotations=_annotations(top.get("external_annotations")),
             expandable=expandable if isinstance(expandable, bool) else None,
             lost={kind: number for kind, number in self.lost.items() if number},
         )
@@ -257,20 +255,3 @@ def _rows(values: Any, row: _Row) -> list[_Row]:
 def _columns(**types: str) -> dict[str, array[int]]:
     """Empty ones, by name. types: as `array` spells them."""
     return {name: array(type) for name, type in types.items()}
-
-
-def _annotations(written: Any) -> list[Annotation]:
-    """Ranges from their two marks. One that lacks its beginning is left out."""
-    open_at: dict[tuple[str, int], list[int]] = {}
-    found = list[Annotation]()
-    for each in written if isinstance(written, list) else ():
-        if not isinstance(each, dict) or not isinstance(each.get("time_us"), int):
-            continue
-        name, device, time_us = str(each.get("name", "")), each.get("device", 0), each["time_us"]
-        key = name, device if isinstance(device, int) else 0
-        if each.get("stage") == "START":
-            open_at.setdefault(key, []).append(time_us)
-        elif open_at.get(key):
-            found.append(Annotation(*key, open_at[key].pop(), time_us))
-    found += [Annotation(*key, start, None) for key, starts in open_at.items() for start in starts]
-    return sorted(found, key=lambda each: each.start_us)

@@ -19,6 +19,8 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import short_frame
 from tb_steptime.trace.table import Int64
 
+#: Expandable segments give memory back in whole pages.
+PAGE = 2 << 20
 #: Rows of each table.
 MOST_LINES, MOST_SEGMENTS, MOST_POINTS = 20, 10, 400
 
@@ -53,8 +55,8 @@ class OutOfMemory(msgspec.Struct, frozen=True):
     """An allocation that failed.
 
     free_bytes, pieces, largest_bytes: free memory within segments, and of what it consists; None where the allocator
-    did more after it, so that the snapshot does not show it. expandable_helps: whether the memory would have been
-    enough in one piece, and segments may not grow; None where that is not known.
+    did more after it, so that the snapshot does not show it. expandable_helps: whether the pages that hold no block
+    in use would have been enough, and segments may not grow, an estimate; None where that is not known.
     """
 
     time_us: int | None
@@ -257,7 +259,8 @@ def _out_of_memory(snapshot: Snapshot, of: Usage, free: _Free, lines: _Lines) ->
         shown = not len(changes) or int(changes[-1]) < row
         asked, device_free, time = int(entries.size[row]), int(entries.address[row]), int(entries.time_us[row])
         free_bytes = free.releasable + int(free.kept.sum())
-        fits = asked <= free_bytes + device_free
+        in_pages = free.releasable + int((free.kept // PAGE).sum()) * PAGE
+        fits = asked <= in_pages + device_free
         found.append(
             OutOfMemory(
                 time_us=time if time >= 0 else None,

@@ -108,5 +108,5 @@ def out_of_memory_text(found: OutOfMemory) -> Phrase:
         said += " in {pieces} pieces, the largest {largest}" if found.pieces else ""
     said += "."
     if found.expandable_helps:
-        said += " With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True it would have fitted."
+        said += " With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True it would have fitted (est.)."
     return Phrase(said, {name: value for name, value in values.items() if f"{{{name}}}" in said})

@@ -6,6 +6,7 @@ import json
 import pickle
 
 from tb_steptime import cli
+from tb_steptime.snapshots.summary import PAGE
 from tests.drawn.snapshots import Allocator
 
 
@@ -16,11 +17,11 @@ def snapshot(capsys, *arguments):
 
 
 def written(folder, name="rank0_step_7.pickle"):
-    made = Allocator(segment=4096)
-    blocks = [made.alloc(1024, "/home/user/train.py", line) for line in (3, 3, 4, 4)]
+    made = Allocator(segment=4 * PAGE)
+    blocks = [made.alloc(PAGE, "/home/user/train.py", line) for line in (3, 3, 4, 4)]
     made.free(blocks[0])
     made.free(blocks[2])
-    made.out_of_memory(2048, 0, "/home/user/train.py", 8)
+    made.out_of_memory(2 * PAGE, 0, "/home/user/train.py", 8)
     path = folder / name
     path.write_bytes(pickle.dumps(made.state()))
     return path
@@ -31,10 +32,10 @@ def test_a_table_says_why_memory_ran_out_and_names_lines(tmp_path, capsys):
     assert (code, err) == (0, "")
     lines = out.replace("\u00a0", " ").splitlines()
     assert lines[3].startswith(
-        "Out of memory: 2 kB asked at train.py:8, 0 B free on the GPU, 2 kB free in segments in 2"
+        "Out of memory: 4.2 MB asked at train.py:8, 0 B free on the GPU, 4.2 MB free in segments"
     )
     assert "expandable_segments:True" in lines[3]
-    assert ["train.py:3", "step", "2", "kB", "2"] in map(str.split, lines)
+    assert ["train.py:3", "step", "4.2", "MB", "2"] in map(str.split, lines)
 
 
 def test_json_of_a_folder_leaves_out_other_pickles(tmp_path, capsys):
@@ -46,7 +47,11 @@ def test_json_of_a_folder_leaves_out_other_pickles(tmp_path, capsys):
     (found,), errors = report.values()
     (device,) = found["devices"]
     assert (code, err, errors, found["lost"]) == (0, "", [], {})
-    assert (device["peak_in_use_bytes"], device["in_use_bytes"], device["reserved_bytes"]) == (4096, 2048, 4096)
+    assert (device["peak_in_use_bytes"], device["in_use_bytes"], device["reserved_bytes"]) == (
+        4 * PAGE,
+        2 * PAGE,
+        4 * PAGE,
+    )
     assert len(device["curve"]["time_us"]) == len(device["curve"]["in_use_bytes"])
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tb_steptime.errors import TraceError
 from tb_steptime.snapshots.reading import read_snapshot
-from tb_steptime.snapshots.summary import LineRow, summarize_snapshot
+from tb_steptime.snapshots.summary import PAGE, LineRow, summarize_snapshot
 from tb_steptime.snapshots.usage import allocations, usage
 from tests.drawn.real_traces import on_real_snapshots, real_path
 from tests.drawn.snapshots import Allocator
@@ -92,15 +92,27 @@ def test_memory_that_blocks_keep_is_told_from_what_can_be_given_back(tmp_path):
     ("expandable", "device_free", "helps"), [(False, 0, True), (True, 0, False), (False, 10, True)]
 )
 def test_why_memory_ran_out(tmp_path, expandable, device_free, helps):
-    made = Allocator(segment=4096)
-    blocks = [made.alloc(1024) for _ in range(4)]
+    made = Allocator(segment=4 * PAGE)
+    blocks = [made.alloc(PAGE) for _ in range(4)]
     made.free(blocks[0])
     made.free(blocks[2])
-    made.out_of_memory(2048, device_free)
+    made.out_of_memory(2 * PAGE, device_free)
     (device,) = summarize_snapshot(written(tmp_path, made.state(expandable=expandable))).devices
     (found,) = device.out_of_memory
-    assert (found.asked_bytes, found.device_free_bytes, found.in_use_bytes) == (2048, device_free, 2048)
-    assert (found.free_bytes, found.pieces, found.largest_bytes, found.expandable_helps) == (2048, 2, 1024, helps)
+    assert (found.asked_bytes, found.device_free_bytes, found.in_use_bytes) == (2 * PAGE, device_free, 2 * PAGE)
+    assert (found.free_bytes, found.pieces, found.largest_bytes) == (2 * PAGE, 2, PAGE)
+    assert found.expandable_helps is helps
+
+
+def test_pieces_smaller_than_a_page_are_no_memory_that_segments_could_give_back(tmp_path):
+    made = Allocator(segment=2 * PAGE)
+    blocks = [made.alloc(PAGE // 2) for _ in range(4)]
+    made.free(blocks[0])
+    made.free(blocks[2])
+    made.out_of_memory(PAGE, 0)
+    (device,) = summarize_snapshot(written(tmp_path, made.state())).devices
+    (found,) = device.out_of_memory
+    assert (found.free_bytes, found.expandable_helps) == (PAGE, False)
 
 
 def test_memory_that_ran_out_long_before_the_end_says_nothing_of_pieces(tmp_path):
