@@ -2924,7 +2924,8 @@ export interface Recaptures {
  * of this loader. batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns);
  * steps that begin in it, and when each of them does. overhead_ns: to receive a batch that is ready, see
  * `_receiving_ns`; sampler_ns: of that, to draw the indices of a later one. files: how many were used. lines: None for
- * a loader without workers, of which call stacks in the trace show more.
+ * a loader without workers, of which call stacks in the trace show more. held_ns: how long a produced batch waits
+ * in its worker, because Python code of the dataset holds the interpreter; None where it does not.
  */
 export interface Recorded {
   files: number;
@@ -2959,6 +2960,7 @@ export interface Recorded {
   slowest: SlowBatch[];
   lines: RecordedLines | null;
   sampler_ns: number | null;
+  held_ns: number | null;
 }
 
 /**
@@ -3478,12 +3480,16 @@ export interface StepMark {
   left_out_ns: number;
 }
 
-/** Medians of the steps of a job, ns. recorded, plain: of how many. */
+/**
+ * Medians of the steps of a job, ns. recorded, plain: of how many. differ: their 95 % intervals do not overlap, so
+ * that one of them is longer by more than steps differ from each other.
+ */
 export interface StepPace {
   recorded_ns: number;
   recorded: number;
   plain_ns: number;
   plain: number;
+  differ: boolean;
 }
 
 /**

@@ -13,9 +13,15 @@ from tb_steptime.insights.rules.data_loading.loader_waits import (
     loader_card,
     shares,
 )
-from tb_steptime.insights.wording.data_loading import beyond_usual_cores, pace, slow_batch_instead, workers_setting
+from tb_steptime.insights.wording.data_loading import (
+    beyond_usual_cores,
+    pace,
+    slow_batch_instead,
+    with_held,
+    workers_setting,
+)
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
-from tb_steptime.text import Phrase, agreeing, count, fraction, joined, ns, phrase
+from tb_steptime.text import Phrase, agreeing, count, filled, fraction, joined, ns, phrase
 
 #: A line of a smaller share of the batch is not where to begin.
 WORTH_LINE = 0.3
@@ -32,6 +38,7 @@ _BY_CURVE = phrase(
     "so many workers."
 )
 _RECORDED = phrase("The workers' own times are recorded, batch by batch.")
+_CPU_UNKNOWN = phrase("Too few batches show whether the workers compute: then more of them than cores are of no use.")
 _INFERRED = phrase("How long a batch takes is inferred from the period of the waits.")
 _ITSELF = "The main process produces each batch itself, in {batch}; worker processes do so while it computes."
 _SHORT = phrase("Batches are short: it may take as long to receive them from a worker.")
@@ -89,26 +96,28 @@ def more_workers(facts: Facts) -> Insight | None:
 
     Gain: the mean step less the predicted step with the recommended number of workers.
 
-    Left out: cores, memory and disk that more workers share: the curve assumes that a batch costs each of them the
-    same.
+    Left out: memory and disk that more workers share: the curve assumes that a batch costs each of them the same. Cores
+    are left out where no recorder measures the workers' CPU time: then no more than a medium confidence.
     """
     result, curve = facts.data_loading, facts.data_loading.curve
     if curve is None or not curve.measured_workers or curve.recommended <= curve.measured_workers:
         return None
     number, check = curve.recommended, slow_batch_instead(result)
     respawned = result.causes is not None and result.causes.starts is not None and result.causes.starts.respawned
-    sure = _RECORDED if result.recorded else _INFERRED
+    recorded = result.recorded
+    computing_known = recorded is not None and (recorded.cpu_share is not None or number <= (recorded.cores or number))
+    sure = (_RECORDED if computing_known else _CPU_UNKNOWN) if recorded else _INFERRED
     title = "Use {workers} (worker|workers)"
     if beyond_usual_cores(curve):
         title = "Use more workers, up to {workers} if there are cores for them"
     card = HostCard(
         id="more_workers",
         title=phrase(agreeing(title, number), workers=count(number)),
-        why=pace(result, curve),
+        why=with_held(pace(result, curve), recorded),
         how=f"DataLoader(..., {workers_setting(curve)})",
         gain_ns=curve.gain_ns,
         formula=_BY_CURVE,
-        best=Confidence.HIGH if result.recorded and not respawned else Confidence.MEDIUM,
+        best=Confidence.HIGH if computing_known and not respawned else Confidence.MEDIUM,
         why_confidence=joined(_INFERRED, check) if check else sure,
     )
     if check and curve.measured_workers > LIKELY_WORKERS:
@@ -147,6 +156,8 @@ def _remedy(facts: Facts, late_ns: int) -> HostCard:
         return _short_of_cores(card, recorded)
     if curve is None or not curve.measured_workers:
         return card if recorded else card._replace(how=_RECORD)
+    if recorded is not None and curve.needed > curve.measured_workers:
+        return _short_of_cores(card, recorded)
     return card._replace(title=SLOWEST_FASTER, why=_ENOUGH, how=DEEPER)
 
 
@@ -159,13 +170,22 @@ def _confidence(facts: Facts) -> tuple[Confidence, Phrase]:
 
 def _short_of_cores(card: HostCard, recorded: Recorded) -> HostCard:
     """With the line to begin with, where one is long enough."""
-    why = phrase(
-        "The workers compute, and for {waits} of their time they wait for a core ({sampled} sampled batches).",
-        waits=fraction(recorded.core_wait_share),
-        sampled=count(recorded.sampled),
-    )
+    if recorded.kind == "cores":
+        words = "The workers compute, and for {waits} of their time they wait for a core ({sampled} sampled batches)."
+    else:
+        words = (
+            "The workers compute for {computes} of their time ({sampled} sampled batches), and there (is|are) {cores} "
+        )
+        words += "(core|cores) for them."
+    values = {
+        "waits": fraction(recorded.core_wait_share),
+        "computes": fraction(recorded.cpu_share),
+        "sampled": count(recorded.sampled),
+        "cores": count(recorded.cores),
+    }
+    why = filled(agreeing(words, recorded.cores or 1), values)
     longest, how = next(iter(recorded.lines.lines), None) if recorded.lines else None, None
     if longest is not None and longest.share >= WORTH_LINE:
         place = longest.line.partition(": ")[0].rpartition("/")[2]
         how = f"# {place}: {longest.share:.0%} of a batch, est."
-    return card._replace(title=phrase("Make the dataset cheaper"), why=why, how=how)
+    return card._replace(title=phrase("Make the dataset cheaper"), why=with_held(why, recorded), how=how)
