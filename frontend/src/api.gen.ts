@@ -1350,8 +1350,8 @@ export interface Hits {
  * of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
  * before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute;
  * between_ops_ns: of the mean step, with a named range and no op; python_function: which takes the time in which no op
- * runs; all where nothing ran on a GPU. recaptures: graphs that are captured again and again. whatif: a steady step
- * replayed, as it is and after changes; None where none can be.
+ * runs; python_work: functions that compute no ops; all where nothing ran on a GPU. recaptures: graphs that are
+ * captured again and again. whatif: a steady step replayed, as it is and after changes; None where none can be.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -1387,6 +1387,7 @@ export interface HostResult {
   bucket_late_ns: number;
   cpu: CpuWork | null;
   python_function: PythonFunction | null;
+  python_work: PythonWork[];
   whatif: WhatIf | null;
   recaptures: Recaptures | null;
   between_ops_ns: number;
@@ -2762,6 +2763,22 @@ export interface PythonFunction {
   in_ns: number;
   busiest: string | null;
   busiest_ns: number;
+}
+
+/**
+ * The calls of one function on the thread that trains. ns: outside ops, calls and waits, mean over the steps that
+ * are judged; steps: those with a call, empty where nearly all have one; start_ns, end_ns: of the longest call.
+ * caller: the user's function that calls one of torch's, else None.
+ */
+export interface PythonWork {
+  name: string;
+  caller: string | null;
+  calls: number;
+  ns: number;
+  longest_ns: number;
+  start_ns: number;
+  end_ns: number;
+  steps: string[];
 }
 
 /** One value with its unit, or None where it is not measurable. */

@@ -44,6 +44,7 @@ from tb_steptime.insights.rules.host.launch_graphs import between_graphs, launch
 from tb_steptime.insights.rules.host.long_waits import compiled_waits, long_stretches
 from tb_steptime.insights.rules.host.optimizer_launches import fused_optimizer, tiny_optimizer_kernels
 from tb_steptime.insights.rules.host.pageable_copies import pageable_batch_copies, pageable_copies
+from tb_steptime.insights.rules.host.python_loop import python_loop
 from tb_steptime.insights.rules.host.serial_devices import serial_devices
 from tb_steptime.insights.rules.host.sync_bubble import sync_bubble
 from tb_steptime.insights.rules.host.synchronous_exchange import synchronous_exchange
@@ -112,6 +113,7 @@ RULES: dict[Rule, Gain] = {
     cpu_optimizer: Gain.OVERLAPS,
     cpu_ops: Gain.OVERLAPS,
     cpu_outside: Gain.OVERLAPS,
+    python_loop: Gain.OVERLAPS,
     memory_grows: Gain.OVERLAPS,
     peak_of_activations: Gain.OVERLAPS,
     gradients_kept: Gain.OVERLAPS,
