@@ -12,7 +12,7 @@ from tb_steptime.insights.rules.communication.compute_stream import collectives_
 from tb_steptime.insights.rules.communication.ddp_options import gradient_copies, unused_parameters
 from tb_steptime.insights.rules.communication.exposed_communication import exposed_communication
 from tb_steptime.insights.rules.communication.many_small_collectives import many_small_collectives
-from tb_steptime.insights.rules.data_loading.late_batches import input_bound, more_workers, no_workers
+from tb_steptime.insights.rules.data_loading.late_batches import input_bound, more_workers, no_workers, slow_worker
 from tb_steptime.insights.rules.data_loading.other_waits import (
     epoch_starts,
     loader_jitter,
@@ -70,6 +70,7 @@ RULES: dict[Rule, Gain] = {
     input_bound: Gain.DISJOINT,
     no_workers: Gain.DISJOINT,
     more_workers: Gain.DISJOINT,
+    slow_worker: Gain.DISJOINT,
     epoch_starts: Gain.DISJOINT,
     loader_jitter: Gain.DISJOINT,
     loader_overhead: Gain.DISJOINT,

@@ -21,10 +21,15 @@ from tb_steptime.insights.wording.data_loading import (
     workers_setting,
 )
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
+from tb_steptime.metrics.data_loading.scaling.throughput import HANDOVER_NS
+from tb_steptime.metrics.outliers import median
 from tb_steptime.text import Phrase, agreeing, count, filled, fraction, joined, ns, phrase
 
 #: A line of a smaller share of the batch is not where to begin.
 WORTH_LINE = 0.3
+
+#: A worker that takes so many times as long for a batch as the others is slow, if each has made a few.
+SLOW_TIMES, LEAST_BATCHES = 3, 3
 
 #: Scripts and examples set up to eight workers; a longer period of the waits is as often that of a slow batch.
 LIKELY_WORKERS = 8
@@ -41,6 +46,14 @@ _RECORDED = phrase("The workers' own times are recorded, batch by batch.")
 _CPU_UNKNOWN = phrase("Too few batches show whether the workers compute: then more of them than cores are of no use.")
 _INFERRED = phrase("How long a batch takes is inferred from the period of the waits.")
 _ITSELF = "The main process produces each batch itself, in {batch}; worker processes do so while it computes."
+_ITSELF_SHORT = (
+    "The main process produces each batch itself, in {batch}. To take it from a worker would cost about as much."
+)
+_UNKNOWN_COST = phrase("How long a batch takes is measured; how much of that can be saved is not.")
+_WHOLE_BATCHES = (
+    "DataLoader(dataset, sampler=BatchSampler(RandomSampler(dataset), batch_size, drop_last=False), batch_size=None)"
+    "  # where dataset[indices] gives a batch"
+)
 _SHORT = phrase("Batches are short: it may take as long to receive them from a worker.")
 _UNKNOWN = phrase("Ambiguous in this trace: too few workers, a slow sampler, or slow transfers. Record the workers.")
 _RECORD = "LoaderRecorder(log_dir).watch(loader)  # from tb_steptime.record"
@@ -61,15 +74,15 @@ def no_workers(facts: Facts) -> Insight | None:
     Jobs: all that read a DataLoader in their steps, training and inference, on a GPU or not.
 
     Gain: the mean step less the predicted step with the recommended number of workers; without a prediction, the
-    exposed wait for late batches.
+    exposed wait for late batches. Est. 0.7 ms to take a batch from a worker is part of both.
 
-    Left out: starting the workers, and sending each batch from a worker to the main process.
+    Left out: starting the workers.
     """
     result, curve = facts.data_loading, facts.data_loading.curve
     if result.multiprocess is not False or result.mean is None:
         return None
     title, why = phrase("Load batches in worker processes"), phrase(_ITSELF, batch=ns(result.batch_ns))
-    gain_ns = curve.gain_ns if curve else shares(facts).late_ns
+    gain_ns = curve.gain_ns if curve else shares(facts).late_ns - HANDOVER_NS
     how = f"DataLoader(..., num_workers={curve.recommended if curve else 'N'})"
     return loader_card(facts, HostCard("no_workers", title, why, gain_ns, EXPOSED, *_sure(result.batch_ns), how=how))
 
@@ -102,6 +115,8 @@ def more_workers(facts: Facts) -> Insight | None:
     result, curve = facts.data_loading, facts.data_loading.curve
     if curve is None or not curve.measured_workers or curve.recommended <= curve.measured_workers:
         return None
+    if slow_worker(facts) is not None:
+        return None
     number, check = curve.recommended, slow_batch_instead(result)
     respawned = result.causes is not None and result.causes.starts is not None and result.causes.starts.respawned
     recorded = result.recorded
@@ -125,6 +140,52 @@ def more_workers(facts: Facts) -> Insight | None:
     return loader_card(facts, card)
 
 
+def slow_worker(facts: Facts) -> Insight | None:
+    """Fires when one worker of an iterable dataset takes several times as long for a batch as the others, which would
+    keep up without it.
+
+    Similar pattern: slow batches: of a dataset with an index any worker may get them, so that no one of them is slow
+    but by chance; a few batches tell nothing, and each worker has to have several.
+
+    Needs: the recorder's files. Where nothing of the job's GPU is recorded, its work may hide the waits: a minor card.
+
+    Jobs: all that read an iterable dataset with several workers, training and inference, on a GPU or not.
+
+    Gain: the exposed wait for late batches, mean over the steps.
+
+    Left out: what the worker's own data may need.
+    """
+    recorded = facts.data_loading.recorded
+    found = _slowest(recorded) if recorded is not None and recorded.main_loader.iterable else None
+    if found is None or not recorded or not recorded.consumer_ns:
+        return None
+    worker, slow_ns, others_ns = found
+    if slow_ns < SLOW_TIMES * others_ns or others_ns > recorded.main_loader.workers * recorded.consumer_ns:
+        return None
+    words = "Worker {worker} needs {slow} per batch, the others {usual}, and the loop takes them by turns."
+    late_ns = shares(facts).late_ns
+    card = HostCard(
+        id="slow_worker",
+        title=phrase("Make worker {worker} as fast as the others", worker=count(worker)),
+        why=phrase(words, worker=count(worker), slow=ns(slow_ns), usual=ns(others_ns)),
+        gain_ns=late_ns,
+        formula=EXPOSED,
+        best=Confidence.HIGH,
+        why_confidence=_RECORDED,
+    )
+    return loader_card(facts, card, late_ns)
+
+
+def _slowest(recorded: Recorded) -> tuple[int, int, int] | None:
+    """Its number, its time for a batch, and the median of the others; None where too few batches of any are known."""
+    mine = [each for each in recorded.workers if each.loader == recorded.main and each.worker >= 0]
+    if len(mine) < 2 or min(each.batches for each in mine) < LEAST_BATCHES:
+        return None
+    times = {each.worker: each.dataset_ns + each.collate_ns for each in mine}
+    slowest = max(times, key=lambda worker: times[worker])
+    return slowest, times[slowest], round(median([ns for worker, ns in times.items() if worker != slowest]))
+
+
 def input_bound(facts: Facts) -> Insight | None:
     """Fires when late batches are worth a card and no other number of workers is; on a CPU every wait is exposed, and
     worker processes hide it too.
@@ -143,9 +204,17 @@ def input_bound(facts: Facts) -> Insight | None:
     single late batches, which have cards of their own.
     """
     result, late_ns = facts.data_loading, shares(facts).late_ns
-    if result.mean is None or result.multiprocess is False or more_workers(facts) is not None:
+    if result.mean is None or any(rule(facts) is not None for rule in (no_workers, slow_worker, more_workers)):
         return None
-    return loader_card(facts, _remedy(facts, late_ns), late_ns)
+    card = _remedy(facts, late_ns) if result.multiprocess is not False else _of_short_batches(facts, late_ns)
+    return loader_card(facts, card, late_ns)
+
+
+def _of_short_batches(facts: Facts, late_ns: int) -> HostCard:
+    """Of a loader without workers, which would cost more than they bring."""
+    why = phrase(_ITSELF_SHORT, batch=ns(facts.data_loading.batch_ns))
+    title = phrase("Produce batches faster in the training process")
+    return HostCard("input_bound", title, why, late_ns, EXPOSED, Confidence.LOW, _UNKNOWN_COST, how=_WHOLE_BATCHES)
 
 
 def _remedy(facts: Facts, late_ns: int) -> HostCard:

@@ -40,6 +40,8 @@ READY_FRACTION = 0.25
 HELD_NS = 4_000_000
 #: ... in most cases; one of few is another pause.
 HELD_FRACTION = 0.5
+#: The training process needs a core for most of its time.
+LEFT_CORES = 0.5
 #: Copying a batch into shared memory or through a pipe is no such wait; bytes per ns, as slow machines do it.
 COPIED = 1.0
 
@@ -191,8 +193,8 @@ def _main_loader(trace: Trace, ways: Ways) -> int:
 class _OfMain(msgspec.Struct, frozen=True, eq=False):
     """The loader that is waited for most: its batches whose production is known, and when each could be sent.
 
-    held_ns: see `Recorded`. computes: its workers do, while they have a core; short_of_cores: and there are no more
-    cores than workers.
+    held_ns: see `Recorded`. computes: its workers do, while they have a core; short_of_cores: and they leave none for
+    the training process.
     """
 
     loader: int
@@ -220,8 +222,15 @@ def _of_main(records: LoaderRecords, ways: Ways, main: int) -> _OfMain:
         held_ns=round(median(held[is_held])) if often else None,
         computes=computes,
         has_workers=workers > 0,
-        short_of_cores=computes and records.cores is not None and workers >= records.cores,
+        short_of_cores=computes and records.cores is not None and _busy(known) > records.cores - LEFT_CORES,
     )
+
+
+def _busy(known: Ways) -> float:
+    """How many workers produce these batches at the same time, on average."""
+    if not len(known):
+        return 0.0
+    return int((known.dataset_ns + known.collate_ns).sum()) / max(1, int(known.returned_ns[-1] - known.asked_ns[0]))
 
 
 def _held_ns(known: Ways, end_ns: Int64, nbytes: Int64) -> Int64:
