@@ -42,7 +42,7 @@ KNOWN_CHANGES = (
         "workers",
         changed_loading.more_workers,
         ("no_workers", "more_workers", "slow_worker", "input_bound", "loader_jitter"),
-    ),  # fmt: skip
+    ),
     KnownChange("smaller_batches", changed_loading.smaller_batches, ("no_workers", "input_bound")),
     KnownChange("pinned_memory", changed_calls.pinned, ("pageable_copies", "pageable_batch_copies")),
     KnownChange("non_blocking", changed_calls.non_blocking, ("sync_bubble",)),
