@@ -2873,7 +2873,8 @@ export interface RankRow {
  * of its ranks, what each of the others waits for it and no computation hides, a step, as a mean; empty where nothing
  * is matched. spans: ids of the spans that the page is of, in the order of the ranks; read, found: how many of its
  * ranks are read, of how many. causes: why each of job.late is late, in words; turns: each of job.imbalance_causes,
- * which are of the late rank of each step. simulated: what a simulator says of its figures.
+ * which are of the late rank of each step. path: what the step consists of, None where that is not known. simulated:
+ * what a simulator says of its figures.
  */
 export interface RanksPage {
   headline: Headline;
@@ -2885,6 +2886,7 @@ export interface RanksPage {
   titles: Partial<Record<RanksTitleId, Phrase>>;
   causes: Phrase[];
   turns: Phrase[];
+  path: Phrase | null;
   notes: NoteText[];
   insights: Insight[];
   simulated: string | null;
@@ -3766,10 +3768,10 @@ export interface WhatIf {
 /**
  * Step time against number of workers.
  * measured_workers: 0 for a loader in the main process; measured_step_ns: the mean step of this span. recommended:
- * the number to set; floor_ns: the step that it leaves; gain_ns: measured less floor, 0 where no more workers are
- * needed; needed: without regard to cores. epochs_ns: in each point and in the measured step, for epochs that begin.
- * batches: that a step takes. cores: of the recording machine, where a recorder says it; limits: what may keep the
- * curve from coming true.
+ * the number to set, 0 where workers would cost more than they bring; floor_ns: the step that it leaves; gain_ns:
+ * measured less floor, 0 where no more workers are needed; needed: without regard to cores. epochs_ns: in each point
+ * and in the measured step, for epochs that begin. batches: that a step takes. cores: of the recording machine, where
+ * a recorder says it; limits: what may keep the curve from coming true.
  */
 export interface WorkerCurve {
   points: CurvePoint[];

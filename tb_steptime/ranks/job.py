@@ -132,6 +132,7 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, links: Links) -> JobRanks:
     step_ns = float(np.median([step.slowest_ns for step in job.steps]))
     waits_ns = imbalance_gain_ns(found.arrivals, found.steps)
     first, ranks = late[0] if late else None, len(found.spans)
+    path = None if job.messages else _path(found)
     balance = balance_of(first, group, waits_ns, step_ns, ranks, straggles=_straggles(found, late))
     return msgspec.structs.replace(
         job,
@@ -146,10 +147,15 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, links: Links) -> JobRanks:
         balance=balance,
         late=late,
         late_group=group if balance == "late_ranks" else None,
-        imbalance_gain_ns=waits_ns if balance == "imbalance" else 0,
+        imbalance_gain_ns=_at_most(waits_ns, path) if balance == "imbalance" else 0,
         imbalance_causes=_turns(found) if balance == "imbalance" else [],
-        path=None if job.messages else _path(found),
+        path=path,
     )
+
+
+def _at_most(waits_ns: int, path: DecidingPath | None) -> int:
+    """Waits off the path that decides the step cost nothing."""
+    return waits_ns if path is None else min(waits_ns, sum(each.late_ns for each in path.ranks))
 
 
 def _late(found: _Exchanged) -> list[LateRank]:

@@ -21,7 +21,8 @@ class RanksPage(msgspec.Struct, frozen=True):
     of its ranks, what each of the others waits for it and no computation hides, a step, as a mean; empty where nothing
     is matched. spans: ids of the spans that the page is of, in the order of the ranks; read, found: how many of its
     ranks are read, of how many. causes: why each of job.late is late, in words; turns: each of job.imbalance_causes,
-    which are of the late rank of each step. simulated: what a simulator says of its figures.
+    which are of the late rank of each step. path: what the step consists of, None where that is not known. simulated:
+    what a simulator says of its figures.
     """
 
     headline: Headline
@@ -33,6 +34,7 @@ class RanksPage(msgspec.Struct, frozen=True):
     titles: dict[RanksTitleId, Phrase]
     causes: list[Phrase]
     turns: list[Phrase]
+    path: Phrase | None
     notes: list[NoteText]
     insights: list[Insight]
     simulated: str | None

@@ -42,7 +42,8 @@ export function Content({ view, selection: chosen, tab, source }: ContentProps) 
     ),
   );
   const pair = usePair(of === "pair", chosen, tab, source);
-  const job = useJob(of === "job", chosen, tab.index, source);
+  const withJob = view === "overview" && chosen.run.workers.length > 1;
+  const job = useJob(of === "job" || withJob, chosen, tab.index, source);
   const part = usePart(view, source.cache);
   const answers = { span: page, spans: trends, job, pair: pair.other ? pair.asked : pair.chain };
   const asked = withPart<unknown>(answers[of], part);
@@ -70,7 +71,12 @@ export function Content({ view, selection: chosen, tab, source }: ContentProps) 
         )}
         <Boundary name={`${view} ${id}`} about={aboutOf(selection, tab)}>
           {of === "span" && (
-            <SpanContent view={view} asked={withPart(page, part)} {...{ comparison, selection, tab: own, again }} />
+            <SpanContent
+              view={view}
+              asked={withPart(page, part)}
+              job={withJob && job.answer?.kind === "ready" ? job.answer.value : null}
+              {...{ comparison, selection, tab: own, again }}
+            />
           )}
           {of === "spans" && (
             <TrendsContent view={view} asked={withPart(trends, part)} {...{ selection, tab, again }} />
@@ -111,10 +117,11 @@ function SpanContent({
   view,
   asked,
   comparison,
+  job,
   selection,
   tab,
   again,
-}: AnsweredProps<PageOf<ViewId>> & { comparison: Comparison | null }) {
+}: AnsweredProps<PageOf<ViewId>> & { comparison: Comparison | null; job: RanksPage | null }) {
   const { answer } = asked;
   if (answer?.kind !== "ready")
     return <NotReady view={view} asked={asked} selection={selection} tab={tab} again={again} />;
@@ -133,7 +140,12 @@ function SpanContent({
       {comparison && <ComparisonBar {...{ comparison, view, page, tab }} />}
       <AboutContext.Provider value={aboutSpan(view, page.head, tab)}>
         {page.gap || (
-          <View page={page} tab={{ ...tab, steps: page.head.step_count }} compared={comparison?.compared ?? null} />
+          <View
+            page={page}
+            tab={{ ...tab, steps: page.head.step_count }}
+            compared={comparison?.compared ?? null}
+            job={job}
+          />
         )}
         <PrintedFoot />
       </AboutContext.Provider>

@@ -92,6 +92,8 @@ export interface SpanViewProps<V extends ViewId> {
   tab: Tab;
   /** Null where nothing is compared, or the other span's page is not there yet. */
   compared: Compared<V> | null;
+  /** The job of several ranks that the span is of; null where it is alone, not asked for, or not there yet. */
+  job?: RanksPage | null;
 }
 
 export interface TrendsViewProps {

@@ -13,6 +13,7 @@ from tb_steptime.insights.wording.ranks import (
     cause_words,
     held_text,
     one_rank_headline,
+    path_text,
     ranks_headline,
     ranks_titles,
 )
@@ -105,7 +106,7 @@ def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
     found = known.ranks if known else None
     if known is None or found is None or len(found.ranks) < 2:
         headline = one_rank_headline(found.world_size if found else None, len(job.recorded), job.unread, job.workers)
-        return RanksPage(headline, None, [], spans, read, read + job.unread, {}, [], [], [], [], simulated)
+        return RanksPage(headline, None, [], spans, read, read + job.unread, {}, [], [], None, [], [], simulated)
     return RanksPage(
         headline=ranks_headline(found),
         job=found,
@@ -116,6 +117,7 @@ def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
         titles=dict(ranks_titles(found)),
         causes=[cause_text(late) for late in found.late],
         turns=[cause_words(cause) for cause in found.imbalance_causes],
+        path=path_text(found),
         notes=[worded(note) for note in found.notes],
         insights=judge_job(found),
         simulated=simulated,

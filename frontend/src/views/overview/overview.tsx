@@ -20,9 +20,10 @@ import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf } from "
 import { SeriesTiles } from "../tiles";
 import { ToDo } from "../to_do";
 import { Collectives } from "./collectives";
+import { OfJob } from "./job";
 import { LargestPieces } from "./largest";
 
-export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
+export function Overview({ page, tab, compared, job = null }: SpanViewProps<"overview">) {
   const { result } = page;
   const off = hiddenParts(tab.state);
   const scale = scaleFor(result.mean_duration_ns, "ns");
@@ -30,6 +31,7 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
   const largest = page.largest && <LargestPieces found={page.largest} tab={tab} />;
   return (
     <div class="view" data-view="overview">
+      {job && <OfJob page={job} span={page.head.id} tab={tab} />}
       <MeanStepBar
         label={() => spokenOf(result, page.could_be, page.head.job.machine, compared)}
         step={meanStep(result, compared?.own ?? "Mean step", tab.meanings)}

@@ -8,6 +8,7 @@ import { Code } from "../../components/copy";
 import { Sentence } from "../../components/sentence";
 import { counted } from "../../format";
 import type { Meanings } from "../../meanings";
+import { JobPath } from "../job_path";
 import { type RanksViewProps, titleOf } from "../props";
 import { ToDo } from "../to_do";
 import { JobCollectives } from "./collectives";
@@ -46,6 +47,12 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
   const name = chosen.run.name;
   return (
     <>
+      {job.path && <JobPath path={job.path} />}
+      {page.path && (
+        <p class="quiet">
+          <Sentence phrase={page.path} />
+        </p>
+      )}
       <MapPicture
         title={titleOf(page, TITLES[metric.id] ?? "map")}
         rows={rows}

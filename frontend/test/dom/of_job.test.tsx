@@ -1,0 +1,51 @@
+/** The job on each rank's Overview. */
+import { screen, within } from "@testing-library/preact";
+import { expect, test } from "vitest";
+import { index, plain, run, span } from "../fixtures/pages";
+import { JOB, ranksPage } from "../fixtures/ranks";
+import { openTab, press, says } from "./fake_server";
+
+const workers = [0, 1, 2].map((rank) => ({
+  name: `rank${rank}`,
+  rank,
+  spans: [span(1, "ready", { id: `id-${rank + 1}` })],
+}));
+
+const PATH = {
+  steps: 3,
+  step_ns: 100_000_000,
+  work_ns: 50_000_000,
+  transfer_ns: 10_000_000,
+  ranks: [{ rank: 1, late_ns: 40_000_000, causes: [] }],
+};
+
+const server = (of = workers) => ({
+  ...says(),
+  index: { kind: "ready" as const, value: index([{ ...run("a", []), workers: of }]) },
+  ranks: {
+    kind: "ready" as const,
+    value: ranksPage({ job: { ...JOB, path: PATH }, path: plain("A step is decided by rank 1.") }),
+  },
+});
+
+test("a rank shows what decides the job's step, and its own part in it", async () => {
+  await openTab("view=overview&run=a&worker=rank1", server());
+  const block = await screen.findByRole("region", { name: "The job" });
+  expect(within(block).getByRole("heading").textContent!.replace(/\s/g, " ")).toContain(
+    "3 ranks: Rank 1 makes the others wait.",
+  );
+  const bar = within(block).getByRole("figure");
+  expect(bar.getAttribute("aria-label")!.replace(/\s/g, " ")).toBe(
+    "A step of the job takes 100.0 ms: Work 50.0 ms, Transfers 10.0 ms, Rank 1 is late 40.0 ms.",
+  );
+  expect(block.textContent).toContain("This is rank 1.");
+  await press("Open Ranks");
+  await screen.findByRole("heading", { level: 1, name: "Rank 1 makes the others wait." });
+});
+
+test("a run of one worker is no job", async () => {
+  const asked = await openTab("view=overview&run=a&worker=rank0", server(workers.slice(0, 1)));
+  await screen.findByRole("main");
+  expect(screen.queryByRole("region", { name: "The job" })).toBeNull();
+  expect(asked.log.filter((each) => each.startsWith("ranks"))).toEqual([]);
+});
