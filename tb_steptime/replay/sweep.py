@@ -27,6 +27,7 @@ class EdgeKind(enum.IntEnum):
     RETURN = 5  # a blocking call returns after the work that it waits for; inferred
     BATCH = 6  # a worker makes the next batch
     QUEUE = 7  # a launch finds room when work before it has begun; inferred
+    RANKS = 8  # other ranks arrive at a collective; estimated
 
 
 #: Edges that times show and that no record says.
