@@ -18,12 +18,12 @@ from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.replay.host import Role, host_lanes
 from tb_steptime.replay.sensitivity import exchanges, free, without_batches
 from tb_steptime.replay.steady import SteadyStep, overlap_ns
-from tb_steptime.replay.sweep import EdgeKind, edges_of, joined
+from tb_steptime.replay.sweep import HOLDS, EdgeKind, edges_of, joined
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
-from tb_steptime.trace.table import Bool, Kind, distinct
+from tb_steptime.trace.table import Bool, Kind, distinct, is_in
 
 #: Workers that `more_workers` stands for where the training thread makes its batches itself.
 WORKERS = 4
@@ -73,8 +73,8 @@ def launch_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
 def without_calls(step: SteadyStep, calls: Bool) -> SteadyStep:
     """The step in which these calls, a mask of its nodes, wait for no device."""
     edges, links = step.graph.edges, step.links
-    graph = replace(step.graph, edges=edges.where((edges.kind != EdgeKind.RETURN) | ~calls[edges.after]))
-    return replace(step, graph=graph, links=links.where((links.kind != EdgeKind.RETURN) | ~calls[links.after]))
+    graph = replace(step.graph, edges=edges.where(~is_in(edges.kind, HOLDS) | ~calls[edges.after]))
+    return replace(step, graph=graph, links=links.where(~is_in(links.kind, HOLDS) | ~calls[links.after]))
 
 
 def hands_out(trace: Trace, step: SteadyStep) -> Bool:
@@ -84,7 +84,7 @@ def hands_out(trace: Trace, step: SteadyStep) -> Bool:
     found = np.zeros(len(graph), bool)
     if job_kind(trace).purpose == "training":
         return found
-    returns = graph.edges.where((graph.edges.kind == EdgeKind.RETURN) & graph.waits[graph.edges.after])
+    returns = graph.edges.where(is_in(graph.edges.kind, HOLDS) & graph.waits[graph.edges.after])
     row = graph.event[returns.before]
     fetches = named_in(trace, row, lambda name: way(name).direction == "DtoH")
     fetched = returns.after[fetches[trace.events.name[row]]]
