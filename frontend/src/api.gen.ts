@@ -3711,8 +3711,8 @@ export interface Waterfall {
 /**
  * The steady step of a recording and what changes would make of it, those that help most first.
  * median_step_ns    what is called the steady step everywhere else: the median of what steps take without excess
- * steady_step_ns    the recorded step of middle length without its excess, replayed: it follows itself again and again,
- * so it is longer than the median where a few steps wait for the batches of all
+ * steady_step_ns    the recorded step of middle length without its excess, replayed: as it follows itself again and
+ * again, it is longer than the median where a few steps wait for the batches of all
  * replayed_step_ns  the same step as it was recorded, with its excess, replayed
  * recorded_step_ns  that step from its start to the next one's; the mean where a loader sets the pace
  * device_ns         the work of the device with most of it in the steady step, without exchanges
