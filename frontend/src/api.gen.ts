@@ -1350,8 +1350,8 @@ export interface Hits {
  * of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
  * before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute;
  * between_ops_ns: of the mean step, with a named range and no op; python_function: which takes the time in which no op
- * runs; all where nothing ran on a GPU. recaptures: graphs that are captured again and again. whatif: a steady step
- * replayed, as it is and after changes; None where none can be.
+ * runs; python_work: functions that compute no ops; all where nothing ran on a GPU. recaptures: graphs that are
+ * captured again and again. whatif: a steady step replayed, as it is and after changes; None where none can be.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -1387,6 +1387,7 @@ export interface HostResult {
   bucket_late_ns: number;
   cpu: CpuWork | null;
   python_function: PythonFunction | null;
+  python_work: PythonWork[];
   whatif: WhatIf | null;
   recaptures: Recaptures | null;
   between_ops_ns: number;
@@ -2764,6 +2765,22 @@ export interface PythonFunction {
   busiest_ns: number;
 }
 
+/**
+ * The calls of one function on the thread that trains. ns: outside ops, calls and waits, mean over the steps that
+ * are judged; steps: those with a call, empty where nearly all have one; start_ns, end_ns: of the longest call.
+ * caller: the user's function that calls one of torch's, else None.
+ */
+export interface PythonWork {
+  name: string;
+  caller: string | null;
+  calls: number;
+  ns: number;
+  longest_ns: number;
+  start_ns: number;
+  end_ns: number;
+  steps: string[];
+}
+
 /** One value with its unit, or None where it is not measurable. */
 export interface Quantity {
   value: number | string | null;
@@ -2924,7 +2941,8 @@ export interface Recaptures {
  * of this loader. batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns);
  * steps that begin in it, and when each of them does. overhead_ns: to receive a batch that is ready, see
  * `_receiving_ns`; sampler_ns: of that, to draw the indices of a later one. files: how many were used. lines: None for
- * a loader without workers, of which call stacks in the trace show more.
+ * a loader without workers, of which call stacks in the trace show more. held_ns: how long a produced batch waits
+ * in its worker, because Python code of the dataset holds the interpreter; None where it does not.
  */
 export interface Recorded {
   files: number;
@@ -2959,6 +2977,7 @@ export interface Recorded {
   slowest: SlowBatch[];
   lines: RecordedLines | null;
   sampler_ns: number | null;
+  held_ns: number | null;
 }
 
 /**
@@ -3478,12 +3497,16 @@ export interface StepMark {
   left_out_ns: number;
 }
 
-/** Medians of the steps of a job, ns. recorded, plain: of how many. */
+/**
+ * Medians of the steps of a job, ns. recorded, plain: of how many. differ: their 95 % intervals do not overlap, so
+ * that one of them is longer by more than steps differ from each other.
+ */
 export interface StepPace {
   recorded_ns: number;
   recorded: number;
   plain_ns: number;
   plain: number;
+  differ: boolean;
 }
 
 /**
@@ -3749,10 +3772,10 @@ export interface WhatIf {
 /**
  * Step time against number of workers.
  * measured_workers: 0 for a loader in the main process; measured_step_ns: the mean step of this span. recommended:
- * the number to set; floor_ns: the step that it leaves; gain_ns: measured less floor, 0 where no more workers are
- * needed; needed: without regard to cores. epochs_ns: in each point and in the measured step, for epochs that begin.
- * batches: that a step takes. cores: of the recording machine, where a recorder says it; limits: what may keep the
- * curve from coming true.
+ * the number to set, 0 where workers would cost more than they bring; floor_ns: the step that it leaves; gain_ns:
+ * measured less floor, 0 where no more workers are needed; needed: without regard to cores. epochs_ns: in each point
+ * and in the measured step, for epochs that begin. batches: that a step takes. cores: of the recording machine, where
+ * a recorder says it; limits: what may keep the curve from coming true.
  */
 export interface WorkerCurve {
   points: CurvePoint[];

@@ -12,6 +12,7 @@ from tb_steptime.metrics.communication.waited_for import waited_collectives
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
 from tb_steptime.metrics.host.cpu_ops import CpuWork, cpu_work
+from tb_steptime.metrics.host.python_work import PythonWork, python_work
 from tb_steptime.metrics.idle.bottleneck import Bound, CpuPace, Pace, judge, judge_cpu
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
 from tb_steptime.metrics.idle.bucket_copies import bucket_copies
@@ -79,8 +80,8 @@ class HostResult(msgspec.Struct, frozen=True):
     of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
     before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute;
     between_ops_ns: of the mean step, with a named range and no op; python_function: which takes the time in which no op
-    runs; all where nothing ran on a GPU. recaptures: graphs that are captured again and again. whatif: a steady step
-    replayed, as it is and after changes; None where none can be.
+    runs; python_work: functions that compute no ops; all where nothing ran on a GPU. recaptures: graphs that are
+    captured again and again. whatif: a steady step replayed, as it is and after changes; None where none can be.
     """
 
     unknown: Reason | None
@@ -116,6 +117,7 @@ class HostResult(msgspec.Struct, frozen=True):
     bucket_late_ns: int = 0
     cpu: CpuWork | None = None
     python_function: PythonFunction | None = None
+    python_work: list[PythonWork] = []
     whatif: WhatIf | None = None
     recaptures: Recaptures | None = None
     between_ops_ns: int = 0
@@ -194,6 +196,7 @@ def _of_host_alone(trace: Trace) -> HostResult:
         grown=slow_steps_of_host(find_steps(trace).steps, judged_ns(trace, None), step_breakdown(trace)),
         cpu=cpu_work(trace, set_aside(trace, None).total),
         python_function=python_function(trace),
+        python_work=python_work(trace),
         between_ops_ns=between_ops_ns(trace),
     )
 

@@ -123,7 +123,7 @@ def _profiling_slows(trace: Trace) -> list[Note]:
     """Where the step waits for the host, the cost of recording it is in the figures; how much that is, a recorder has
     measured, or the number of recorded events tells at the least."""
     if trace.step_pace is not None:
-        return [Note("profiling_timed", _timed(trace.step_pace), ("overview", "host"))]
+        return [_timed(trace.step_pace)]
     pace = trace.loader_records.pace if trace.loader_records else None
     if pace is not None:
         values = {
@@ -142,11 +142,14 @@ def _profiling_slows(trace: Trace) -> list[Note]:
     return [Note("profiling_estimated", values, qualifies=("host",))]
 
 
-def _timed(pace: StepPace) -> dict[str, Quantity]:
-    return {
-        "times": Quantity(pace.times, Unit.NUMBER), "inside": ns(pace.recorded_ns), "outside": ns(pace.plain_ns),
+def _timed(pace: StepPace) -> Note:
+    values = {
+        "inside": ns(pace.recorded_ns), "outside": ns(pace.plain_ns),
         "count": count(pace.recorded), "others": count(pace.plain),
     }  # fmt: skip
+    if not pace.differ:
+        return Note("profiling_unseen", values, ("overview", "host"))
+    return Note("profiling_timed", values | {"times": Quantity(pace.times, Unit.NUMBER)}, ("overview", "host"))
 
 
 def _several_devices(trace: Trace) -> list[Note]:

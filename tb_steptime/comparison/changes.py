@@ -39,7 +39,9 @@ _PRODUCTS = ("tensor_cores_unused", "alignment")
 
 KNOWN_CHANGES = (
     KnownChange(
-        "workers", changed_loading.more_workers, ("no_workers", "more_workers", "input_bound", "loader_jitter")
+        "workers",
+        changed_loading.more_workers,
+        ("no_workers", "more_workers", "slow_worker", "input_bound", "loader_jitter"),
     ),
     KnownChange("smaller_batches", changed_loading.smaller_batches, ("no_workers", "input_bound")),
     KnownChange("pinned_memory", changed_calls.pinned, ("pageable_copies", "pageable_batch_copies")),

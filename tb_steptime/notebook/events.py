@@ -12,7 +12,7 @@ from tb_steptime.notebook.tables import Table
 from tb_steptime.tables.kinds import Kind
 from tb_steptime.trace import table as trace_table
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import Int32, Int64, UInt8
+from tb_steptime.trace.table import Int32, Int64, UInt8, distinct
 
 _COLUMNS: dict[str, Kind] = {
     "start_ns": "int", "dur_ns": "int", "kind": "text", "name": "text", "thread": "text", "device": "int",
@@ -114,4 +114,4 @@ class Events:
         return f"Events({len(self)}: {', '.join(f'{len(self.of_kind(kind))} {kind}' for kind in self._seen())})"
 
     def _seen(self) -> list[str]:
-        return [self.kinds[number] for number in np.unique(self.kind).tolist()]
+        return [self.kinds[number] for number in distinct(self.kind).tolist()]

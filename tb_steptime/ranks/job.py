@@ -30,7 +30,7 @@ from tb_steptime.ranks.spans import RankSpan, step_names
 from tb_steptime.ranks.step_numbers import of_the_same_steps
 from tb_steptime.ranks.step_waits import StepWaits, step_waits
 from tb_steptime.text import Note, Reason, count
-from tb_steptime.trace.table import Float64, Int64
+from tb_steptime.trace.table import Float64, Int64, distinct
 
 
 def job_ranks(spans: Sequence[RankSpan], links: Links | None = None) -> JobRanks:
@@ -113,7 +113,7 @@ class _Exchanged:
     @cached_property
     def steps(self) -> Int64:
         """Places of the steps in which something is matched."""
-        return np.unique(np.concatenate([np.empty(0, np.int64), *(each.step for each in self.matching.matched)]))
+        return distinct(np.concatenate([np.empty(0, np.int64), *(each.step for each in self.matching.matched)]))
 
     @cached_property
     def arrivals(self) -> Arrivals:

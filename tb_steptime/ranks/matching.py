@@ -32,7 +32,7 @@ import numpy as np
 from tb_steptime.metrics.communication.exchanges import ExchangeClass
 from tb_steptime.ranks.instances import GroupKey, Instances
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.table import Bool, Int64
+from tb_steptime.trace.table import Bool, Int64, distinct
 
 #: Between two ranks, and not of a group as a whole; or not known to be of one.
 NOT_MATCHED = ("send_receive", "unknown")
@@ -81,7 +81,7 @@ def match(ranks: Sequence[Instances], steps: int, world_size: int | None = None)
     members: dict[GroupKey, list[tuple[int, Int64]]] = defaultdict(list)
     for place, each in enumerate(ranks):
         exchanged = np.array([one.kind not in NOT_MATCHED for one in each.classes], bool)
-        for group in np.unique(each.group).tolist():
+        for group in distinct(each.group).tolist():
             rows = np.flatnonzero((each.group == group) & exchanged[each.of]) if len(exchanged) else np.empty(0, int)
             if len(rows):
                 members[each.groups[group]].append((place, rows))
@@ -176,7 +176,7 @@ def _in_order(rows: Int64, place: Int64, equal: Bool) -> Int64:
 def _numbered(each: Instances, rows: Int64, classes: dict[ExchangeClass, int]) -> Int64:
     """The class of each row, by its place among those of all ranks; new ones are added."""
     bare = [msgspec.structs.replace(one, group=None) for one in each.classes]
-    used = {number: classes.setdefault(bare[number], len(classes)) for number in np.unique(each.of[rows]).tolist()}
+    used = {number: classes.setdefault(bare[number], len(classes)) for number in distinct(each.of[rows]).tolist()}
     place = np.array([used.get(number, -1) for number in range(len(bare))], np.int64)
     return place[each.of[rows]]
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from tb_steptime.ranks.instances import GroupKey, Instances
 from tb_steptime.ranks.result import MessagePair
-from tb_steptime.trace.table import Bool, Int64
+from tb_steptime.trace.table import Bool, Int64, distinct
 
 #: One side: of a rank, the rows of its sends to another, or of its receives from it.
 _Side = tuple[Instances, Int64]
@@ -85,7 +85,7 @@ def _pairs(group: GroupKey, ends: tuple[int, int], sides: tuple[_Side, _Side]) -
     """One for each size."""
     size, step = _bytes(*sides[0]), sides[0][0].step[sides[0][1]]
     length, exposed = ([column(each)[rows] for each, rows in sides] for column in (_length, _exposed))
-    steps = len(np.unique(step))
+    steps = len(distinct(step))
     transfer = np.minimum(*length)
     return [
         MessagePair(
@@ -100,7 +100,7 @@ def _pairs(group: GroupKey, ends: tuple[int, int], sides: tuple[_Side, _Side]) -
             receiver_wait_ns=int((length[1] - transfer)[size == one].sum()),
             exposed_ns=sum(int(each[size == one].sum()) for each in exposed),
         )
-        for one in np.unique(size).tolist()
+        for one in distinct(size).tolist()
     ]
 
 

@@ -264,7 +264,8 @@ class ExcessReport(msgspec.Struct, frozen=True):
 
 class SpanReport(msgspec.Struct, frozen=True):
     """unprofiled_step_ns: the median step of the same job without the profiler, and profiled_times how many times as
-    long a profiled one takes; null where the recorder did not time them."""
+    long a profiled one takes; null where the recorder did not time them, or they do not differ by more than steps do.
+    """
 
     run: str
     worker: str

@@ -78,7 +78,7 @@ def span_report(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) 
             for row in overview.excess
         ],
         unprofiled_step_ns=overview.pace.plain_ns if overview.pace else None,
-        profiled_times=round(overview.pace.times, 3) if overview.pace else None,
+        profiled_times=round(overview.pace.times, 3) if overview.pace and overview.pace.differ else None,
         devices=_devices(overview, measured.result("tensor_cores", TensorCoresResult)),
         phases=[_phase(row) for row in host.phases],
         blocking_calls=[_blocking_call(row) for row in host.blocking],

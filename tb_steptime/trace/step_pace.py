@@ -6,12 +6,14 @@ import msgspec
 
 
 class StepPace(msgspec.Struct, frozen=True):
-    """Medians of the steps of a job, ns. recorded, plain: of how many."""
+    """Medians of the steps of a job, ns. recorded, plain: of how many. differ: their 95 % intervals do not overlap, so
+    that one of them is longer by more than steps differ from each other."""
 
     recorded_ns: int
     recorded: int
     plain_ns: int
     plain: int
+    differ: bool = True
 
     @property
     def times(self) -> float:

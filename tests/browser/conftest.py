@@ -30,6 +30,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
+            if "real_pair" in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.real)
 
 
 @pytest.fixture(scope="session")

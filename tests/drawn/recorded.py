@@ -112,11 +112,11 @@ def assert_rows_are_true(folder: Path, passes: list[list[Any]], slack_ms: float 
 
 
 def assert_measurements_are_whole(produced: list[Row]) -> None:
-    """The first batch at least is measured, and a batch that is measured has all parts."""
+    """The first batch at least is measured, and what is measured has all parts; CPU time is measured more often."""
     measured = [row.named()["dataset_cpu_ns"] >= 0 for row in produced]
     assert any(measured)
     assert [row.named()["collate_cpu_ns"] >= 0 for row in produced] == measured
-    assert [row.named()["bytes"] >= 0 for row in produced] == measured
+    assert all(row.named()["dataset_cpu_ns"] >= 0 for row in produced if row.named()["bytes"] >= 0)
 
 
 def _received_when_produced(row: Row) -> Row:

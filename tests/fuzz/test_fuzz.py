@@ -30,7 +30,7 @@ def test_what_was_found_once_stays_mended(name):
 
 @pytest.mark.live
 def test_many_mutations_give_figures_or_a_clear_refusal():
-    assert wrong(range(1_000, 3_000)) == {}
+    assert wrong(range(1_000, 1_600)) == {}
 
 
 def test_some_damaged_pftraces_give_figures_or_a_clear_refusal():
@@ -39,7 +39,7 @@ def test_some_damaged_pftraces_give_figures_or_a_clear_refusal():
 
 @pytest.mark.live
 def test_many_damaged_pftraces_give_figures_or_a_clear_refusal():
-    assert {case: cause for case in range(1_000, 3_000) if (cause := pftraces.outcome(case))} == {}
+    assert {case: cause for case in range(1_000, 1_300) if (cause := pftraces.outcome(case))} == {}
 
 
 def wrong(cases: range) -> dict[int, str]:

@@ -66,6 +66,18 @@ def test_steps_are_timed_by_what_the_profiler_does(tmp_path):
     assert (rows["wait_ns"] == UNKNOWN).all()
 
 
+def test_waits_of_an_earlier_recording_say_nothing_about_a_later_one(tmp_path):
+    with profile_steps(tmp_path / "first", **SHORT) as prof:
+        for _ in prof.watch(torch.utils.data.DataLoader(Stamped(SPAN + 1, 3.0))):
+            prof.step()
+    with profile_steps(tmp_path / "second", **SHORT) as prof:
+        for _ in range(SPAN + 1):
+            work()
+            prof.step()
+    assert timed(tmp_path / "first").rows["wait_ns"].min() >= 3_000_000
+    assert (timed(tmp_path / "second").rows["wait_ns"] == UNKNOWN).all()
+
+
 def test_a_watched_job_is_timed_to_its_end_with_its_waits(tmp_path):
     steps = SPAN + profiling.STEPS_AFTER + 20
     with profile_steps(tmp_path, **SHORT, watch=True) as prof:

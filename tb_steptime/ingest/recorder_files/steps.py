@@ -7,9 +7,10 @@ groups     0-7 8-15 ... 8184-8191 ...     those before the ring
 from __future__ import annotations
 
 import contextlib
+import math
 import zlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -33,6 +34,8 @@ ENOUGH_STEPS = 40
 NEAR_STEPS = 200
 #: The first steps of a job are slow by nature; after a span as many batches may lie ready.
 FIRST_STEPS = 5
+#: Of the normal distribution that the number of shorter steps has: 95 % of it are within so many standard deviations.
+_DEVIATIONS = 1.96
 
 
 class TimedSteps(msgspec.Struct, frozen=True, eq=False):
@@ -110,8 +113,9 @@ def step_pace(steps: TimedSteps) -> StepPace | None:
     plain = _near(steps.plain[steps.plain["step"] >= FIRST_STEPS], recorded)
     if recorded["steps"].sum() < LEAST_STEPS or plain["steps"].sum() < LEAST_STEPS:
         return None
-    (recorded_ns, plain_ns) = (_median_ns(some) for some in (recorded, plain))
-    return StepPace(recorded_ns, int(recorded["steps"].sum()), plain_ns, int(plain["steps"].sum()))
+    inside, outside = _Median.of(recorded), _Median.of(plain)
+    differ = inside.high_ns < outside.low_ns or outside.high_ns < inside.low_ns
+    return StepPace(inside.ns, inside.steps, outside.ns, outside.steps, differ)
 
 
 def _near(rows: Rows, recorded: Rows) -> Rows:
@@ -125,9 +129,22 @@ def _near(rows: Rows, recorded: Rows) -> Rows:
     return near
 
 
-def _median_ns(rows: Rows) -> int:
-    """Of the steps; those of a group count with their mean."""
-    mean_ns = rows["duration_ns"] / rows["steps"]
-    order = np.argsort(mean_ns)
-    half = np.searchsorted(np.cumsum(rows["steps"][order]), rows["steps"].sum() / 2)
-    return int(mean_ns[order][half])
+class _Median(NamedTuple):
+    """Of so many steps, with its 95 % interval; those of a group count with their mean."""
+
+    ns: int
+    low_ns: int
+    high_ns: int
+    steps: int
+
+    @staticmethod
+    def of(rows: Rows) -> _Median:
+        """The interval is between two order statistics: so many steps are shorter than the median by chance."""
+        mean_ns = rows["duration_ns"] / rows["steps"]
+        order = np.argsort(mean_ns)
+        upto, steps = np.cumsum(rows["steps"][order]), int(rows["steps"].sum())
+        ranks = steps / 2 + np.array([0.0, -1.0, 1.0]) * _DEVIATIONS * math.sqrt(steps) / 2
+        middle, low, high = (
+            mean_ns[order][np.minimum(np.searchsorted(upto, ranks), len(order) - 1)].astype(int).tolist()
+        )
+        return _Median(middle, low, high, steps)

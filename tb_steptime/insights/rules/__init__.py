@@ -12,7 +12,7 @@ from tb_steptime.insights.rules.communication.compute_stream import collectives_
 from tb_steptime.insights.rules.communication.ddp_options import gradient_copies, unused_parameters
 from tb_steptime.insights.rules.communication.exposed_communication import exposed_communication
 from tb_steptime.insights.rules.communication.many_small_collectives import many_small_collectives
-from tb_steptime.insights.rules.data_loading.late_batches import input_bound, more_workers, no_workers
+from tb_steptime.insights.rules.data_loading.late_batches import input_bound, more_workers, no_workers, slow_worker
 from tb_steptime.insights.rules.data_loading.other_waits import (
     epoch_starts,
     loader_jitter,
@@ -44,6 +44,7 @@ from tb_steptime.insights.rules.host.launch_graphs import between_graphs, launch
 from tb_steptime.insights.rules.host.long_waits import compiled_waits, long_stretches
 from tb_steptime.insights.rules.host.optimizer_launches import fused_optimizer, tiny_optimizer_kernels
 from tb_steptime.insights.rules.host.pageable_copies import pageable_batch_copies, pageable_copies
+from tb_steptime.insights.rules.host.python_loop import python_loop
 from tb_steptime.insights.rules.host.serial_devices import serial_devices
 from tb_steptime.insights.rules.host.sync_bubble import sync_bubble
 from tb_steptime.insights.rules.host.synchronous_exchange import synchronous_exchange
@@ -69,6 +70,7 @@ RULES: dict[Rule, Gain] = {
     input_bound: Gain.DISJOINT,
     no_workers: Gain.DISJOINT,
     more_workers: Gain.DISJOINT,
+    slow_worker: Gain.DISJOINT,
     epoch_starts: Gain.DISJOINT,
     loader_jitter: Gain.DISJOINT,
     loader_overhead: Gain.DISJOINT,
@@ -112,6 +114,7 @@ RULES: dict[Rule, Gain] = {
     cpu_optimizer: Gain.OVERLAPS,
     cpu_ops: Gain.OVERLAPS,
     cpu_outside: Gain.OVERLAPS,
+    python_loop: Gain.OVERLAPS,
     memory_grows: Gain.OVERLAPS,
     peak_of_activations: Gain.OVERLAPS,
     gradients_kept: Gain.OVERLAPS,

@@ -134,6 +134,14 @@ def slow_batch_instead(result: DataLoadingResult) -> Phrase | None:
     return phrase(words, option=code("num_workers"), workers=count(burst.workers))
 
 
+def with_held(why: Phrase, recorded: Recorded | None) -> Phrase:
+    """The reason of a card, and that computing in Python delays what is produced, too."""
+    if recorded is None or recorded.held_ns is None:
+        return why
+    words = "Python code of the dataset holds the interpreter, so that a batch is sent {held} after it is produced."
+    return joined(why, phrase(words, held=ns(recorded.held_ns)))
+
+
 def beyond_usual_cores(curve: WorkerCurve) -> bool:
     """Whether more workers are recommended than most machines have cores, and nothing says how many this one has."""
     return curve.cores is None and curve.recommended > USUAL_CORES

@@ -109,8 +109,9 @@ def find_overhead(trace: Trace, burst: Burst | None, recorded: Recorded | None) 
     mine = batches.of(main.loader)
     found: dict[Literal["recorder", "ready", "short"], int | None] = {
         "recorder": recorded.overhead_ns if recorded else None,
-        "ready": burst.short_wait_ns if burst else None,
-        "short": short_wait_ns(trace, batches, main.loader),
+        # what the recorder cannot tell, the shape of the waits tells even less
+        "ready": burst.short_wait_ns if burst and not recorded else None,
+        "short": short_wait_ns(trace, batches, main.loader) if not recorded else None,
     }
     source = next((source for source, each_ns in found.items() if each_ns is not None), None)
     if source is None or (each_ns := found[source]) is None:

@@ -18,7 +18,10 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in, is_in
 
 #: Calls that return only when the device has done something. EventQuery and StreamWaitEvent do not block the host.
-SYNC_CALL = expression(r"(cuda|cu|hip)(Device|Ctx|Stream|Event)Synchronize")
+SYNC_CALL = expression(
+    r"(cuda|cu|hip)(Device|Ctx|Stream|Event)Synchronize"
+    r"|ur(QueueFinish|EventWait)$|ze(CommandQueue|CommandListHost|EventHost|FenceHost)Synchronize"  # XPU
+)
 COPY_CALL = expression(
     r"(cuda|hip)Memcpy(2D|3D|ToSymbol|FromSymbol)?$|(cu|hip)Memcpy(DtoH|HtoD|DtoD)(_v2)?$|hipMemcpyWithStream"
 )

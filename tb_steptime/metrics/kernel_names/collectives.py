@@ -8,9 +8,10 @@ from tb_steptime.text.patterns import expression
 
 #: Libraries begin all their kernels with their own name: NCCL, RCCL, MSCCL and MSCCL++, oneCCL, HCCL, NVSHMEM. The
 #: others exchange through peer memory: PyTorch's symmetric memory, custom all-reduces of vLLM, SGLang, TensorRT-LLM
-#: (also "lamport", after the clocks by which its ranks agree), FlashInfer and AITER, and the exchanges between experts
-#: of DeepEP (in DeepSeek's own builds dpsk::ep), pplx-kernels and TensorRT-LLM. What DeepEP computes before it
-#: exchanges (get_dispatch_layout), and what fills a buffer (lamport_initialize), is none.
+#: (also "lamport", after the clocks by which its ranks agree), FlashInfer and AITER, the exchanges between experts of
+#: DeepEP (in DeepSeek's own builds dpsk::ep), pplx-kernels and TensorRT-LLM, and Transformer Engine's user buffers,
+#: whose exchanges overlap with products. What DeepEP computes before it exchanges (get_dispatch_layout), and what fills
+#: a buffer (lamport_initialize), is none.
 COLLECTIVE_KERNEL = expression(
     r"^(?:void )?(?:nccl|rccl|msccl|oneccl|hccl|nvshmem)"
     r"|\bmultimem_(?:one_shot_)?all_(?:reduce|gather)"
@@ -22,7 +23,7 @@ COLLECTIVE_KERNEL = expression(
     r"|\blamport\w*_(?:all_?reduce|reduce|gather)|\b\w+_lamport\b"
     r"|\b(?:deep_ep|dpsk::ep)::(?:\w+::)*(?:cached_)?(?:notify|dispatch|combine|barrier)"
     r"|\bpplx::(?:\w+::)*\w*(?:[Dd]ispatch|[Cc]ombine)|\bmoe(?:AllToAll|A2A)\w*Kernel|\bmoe_comm::moe\w*Kernel"
-    r"|\ball_?[tT]o_?[aA]ll_?[vV]\w*"
+    r"|\ball_?[tT]o_?[aA]ll_?[vV]\w*|\bk?userbuffers_\w+"
 )
 
 #: A backend marks its work "nccl:all_reduce"; PyTorch's own ops and its bookkeeping mark stand around it.

@@ -18,7 +18,7 @@ from tb_steptime.trace.ops import kernel_op_names
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.sources import Words
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Float64, Int32, Int64
+from tb_steptime.trace.table import Float64, Int32, Int64, distinct
 
 #: Bars of a distribution: enough to separate two peaks, few enough to be read.
 LENGTH_BINS = 24
@@ -141,7 +141,7 @@ def _sites(trace: Trace, rows: Int64) -> list[LaunchSite]:
 def lengths(dur_ns: Int64) -> LaunchLengths:
     """The distribution of some lengths, at least one."""
     low, high = int(dur_ns.min()), int(dur_ns.max())
-    edges = np.unique(np.rint(np.geomspace(max(low, 1), max(high, 1), LENGTH_BINS + 1)).astype(np.int64))
+    edges = distinct(np.rint(np.geomspace(max(low, 1), max(high, 1), LENGTH_BINS + 1)).astype(np.int64))
     edges[0], edges[-1] = low, high  # rounding must lose no launch
     if len(edges) < 2 or low == high:
         return LaunchLengths([low, high], [len(dur_ns)])

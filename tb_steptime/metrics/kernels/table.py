@@ -21,7 +21,7 @@ from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import NO_OP_WORDS, NoOp
-from tb_steptime.trace.table import Float64, is_in
+from tb_steptime.trace.table import Float64, distinct, is_in
 
 ANSWERS: tuple[TensorCore, ...] = ("yes", "no", "unknown")
 
@@ -144,7 +144,7 @@ def _times(parts: KernelAggregates, groups: Groups) -> dict[str, Sequence[Any]]:
         parts.device[groups.first],
     )
     shortest, longest = groups.extremes(parts.shortest_ns, parts.longest_ns)
-    whole = {each: int(total[device == each].sum()) for each in np.unique(device).tolist()}
+    whole = {each: int(total[device == each].sum()) for each in distinct(device).tolist()}
     return {
         "device": device.tolist(),
         "count": count.tolist(),

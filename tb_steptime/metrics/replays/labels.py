@@ -33,6 +33,7 @@ from tb_steptime.trace.table import (
     Int64,
     KernelLabels,
     StringTable,
+    distinct,
     distinct_in,
 )
 
@@ -95,7 +96,7 @@ def _units(trace: Trace) -> list[Int64]:
         return _by_step(trace)
     call = kernel_origins(trace).call
     rows = _in_order(trace, np.flatnonzero(graph_kernels(trace)))
-    return [rows[call[rows] == each] for each in np.unique(call[rows]).tolist()]
+    return [rows[call[rows] == each] for each in distinct(call[rows]).tolist()]
 
 
 def _by_step(trace: Trace) -> list[Int64]:

@@ -39,7 +39,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, is_in
+from tb_steptime.trace.table import Bool, Int64, distinct, is_in
 
 Bound = Literal["memory", "compute", "launch", "grid"]
 
@@ -173,7 +173,7 @@ def _launch_ns(trace: Trace, rows: Int64) -> Int64:
     """How long the call that launches each kernel takes on the host; -1: not known, or it launches several."""
     call = kernel_origins(trace).call
     mine, ordered = call[rows], np.sort(call)
-    several = is_in(mine, np.unique(ordered[1:][ordered[1:] == ordered[:-1]]))
+    several = is_in(mine, distinct(ordered[1:][ordered[1:] == ordered[:-1]]))
     return np.where((mine >= 0) & ~several, trace.events.dur_ns[mine], -1)
 
 

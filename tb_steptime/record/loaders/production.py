@@ -4,9 +4,9 @@ training process of a loader without workers.
 fetch     |---- dataset ----|-- collate --|
           start_ns          collate_ns    end_ns
 
-The wall clock costs next to nothing and is read for every batch. CPU time, the wait for a core and the bytes cost some
-microseconds and are measured as often as a small share of the time allows: at ten batches a second that is every batch
-where a measurement takes 25 us, at thousands one of many.
+The wall clock costs next to nothing and is read for every batch. All else is measured as often as a small share of the
+time allows. Reading CPU time takes a few microseconds: at fifty batches a second that is every batch, so that a short
+recording, too, shows whether workers compute. The wait for a core, bytes and lines take ten times as long.
 """
 
 from __future__ import annotations
@@ -25,11 +25,14 @@ from tb_steptime.record.loaders.line_samples import LineSampler
 
 thread_cpu_ns = time.thread_time_ns
 
-#: After a measurement that took d, none is made for 2000 d: less than a tenth of a percent of the time is spent so. d
-#: is the shorter of the last two: a single one may have been interrupted.
+#: After a measurement that took d, none of its kind is made for 2000 d: less than a tenth of a percent of the time is
+#: spent so. d is the shorter of the last two: a single one may have been interrupted.
 REST = 2000
-#: The readings at the start and between the parts, in readings of those at the end.
+#: CPU time is read at the start and between the parts, too, when the caches are warmer.
 _READINGS = 2
+#: Where batches take longer than this, CPU time is measured of each, and where they take longer than that, all is: a
+#: machine whose cores are all in use takes 10 us for one of the former and 100 us for the latter.
+CPU_OF_EACH_NS, ALL_OF_EACH_NS = 20_000_000, 100_000_000
 
 UNKNOWN = -1
 #: To count the bytes of a batch of more parts would take longer than a step may lose.
@@ -39,6 +42,20 @@ _WITHOUT_BYTES = (int, float, complex, bool, str, type(None))
 #: CPU time of the dataset and of collate_fn, wait for a core, bytes.
 Costs = tuple[int, int, int, int]
 NOT_MEASURED: Costs = (UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN)
+
+
+class _Allowance:
+    """When the next measurement of a kind is allowed: one that begins at due_ns or later."""
+
+    def __init__(self, readings: int) -> None:
+        self.due_ns = 0
+        self._readings = readings
+        self._took_ns = 0
+
+    def spend(self, began_ns: int, ended_ns: int) -> None:
+        took_ns = ended_ns - began_ns
+        self.due_ns = ended_ns + REST * self._readings * min(took_ns, self._took_ns)
+        self._took_ns = took_ns
 
 
 class ProductionMeter:
@@ -58,36 +75,47 @@ class ProductionMeter:
         self.batch = NO_BATCH
         self.requested_ns = 0
         self.end_ns = 0
-        self.next_due_ns = 0  # a batch that begins later is measured
+        self._cpu, self._rest = _Allowance(_READINGS), _Allowance(1)
         self._lines = lines
         self._core_wait_ns = core_wait_ns
-        self._took_ns = 0
+        self._cpu_is_due = self._rest_is_due = False
+        self._start_ns = self._length_ns = 0  # of the latest batch
         self._cpu_ns = [0, 0]  # of the thread, when fetching and when collating began
         self._waited_ns = UNKNOWN
 
-    def start(self) -> None:
-        self._waited_ns = self._core_wait_ns()
-        self._cpu_ns[0] = thread_cpu_ns()
+    def begin(self, start_ns: int) -> None:
+        self._start_ns = start_ns
+        self._rest_is_due = start_ns >= self._rest.due_ns or self._length_ns >= ALL_OF_EACH_NS
+        self._cpu_is_due = self._rest_is_due or start_ns >= self._cpu.due_ns or self._length_ns >= CPU_OF_EACH_NS
+        if self._rest_is_due:
+            self._waited_ns = self._core_wait_ns()
+        if self._cpu_is_due:
+            self._cpu_ns[0] = thread_cpu_ns()
 
     def collate(self) -> None:
-        self._cpu_ns[1] = thread_cpu_ns()
+        if self._cpu_is_due:
+            self._cpu_ns[1] = thread_cpu_ns()
 
     def end(self, batch: Any, end_ns: int) -> Costs:
-        cpu_ns = thread_cpu_ns()
-        waited_ns = self._core_wait_ns()
-        start, collate = self._cpu_ns
-        known = waited_ns != UNKNOWN and self._waited_ns != UNKNOWN
-        try:
-            size = bytes_of(batch)
-        except Exception:  # noqa: BLE001 - a batch of the user's own type may do anything when it is inspected
-            size = UNKNOWN
-        if self._lines is not None:
-            self._lines.write()
-        after_ns = now_ns()
-        took_ns = after_ns - end_ns
-        self.next_due_ns = after_ns + REST * _READINGS * min(took_ns, self._took_ns)
-        self._took_ns = took_ns
-        return collate - start, cpu_ns - collate, waited_ns - self._waited_ns if known else UNKNOWN, size
+        self._length_ns = end_ns - self._start_ns
+        dataset_ns = collate_ns = waited_ns = size = UNKNOWN
+        ended_ns = end_ns
+        if self._cpu_is_due:
+            start, collate = self._cpu_ns
+            dataset_ns, collate_ns = collate - start, thread_cpu_ns() - collate
+            ended_ns = now_ns()
+            self._cpu.spend(end_ns, ended_ns)
+        if self._rest_is_due:
+            before_ns, after_ns = self._waited_ns, self._core_wait_ns()
+            waited_ns = UNKNOWN if UNKNOWN in (before_ns, after_ns) else after_ns - before_ns
+            try:
+                size = bytes_of(batch)
+            except Exception:  # noqa: BLE001 - a batch of the user's own type may do anything when it is inspected
+                size = UNKNOWN
+            if self._lines is not None:
+                self._lines.write()
+            self._rest.spend(ended_ns, now_ns())
+        return dataset_ns, collate_ns, waited_ns, size
 
 
 def time_fetcher(fetcher: Any, meter: ProductionMeter) -> None:
@@ -103,8 +131,8 @@ def _timed(cls: Any) -> dict[str, Any]:
         meter: ProductionMeter = self._tb_steptime
         collate: TimedCollate = self._tb_steptime_collate
         start_ns = now_ns()
-        due = start_ns >= meter.next_due_ns
-        collate.begin(meter if due else None)
+        meter.begin(start_ns)
+        collate.begin(meter)
         flags, batch = 0, None
         try:
             batch = cls.fetch(self, index)
@@ -113,7 +141,7 @@ def _timed(cls: Any) -> dict[str, Any]:
             raise
         finally:
             end_ns = meter.end_ns = now_ns()
-            costs = meter.end(batch, end_ns) if due and not flags else NOT_MEASURED
+            costs = NOT_MEASURED if flags else meter.end(batch, end_ns)
             values = (meter.requested_ns, start_ns, collate.began_ns or end_ns, end_ns, *costs, collate.samples)
             meter.journal.add(end_ns, PRODUCED, flags, meter.batch, values)
         return batch
@@ -133,12 +161,10 @@ class TimedCollate:
         self.begin(None)
 
     def begin(self, meter: ProductionMeter | None) -> None:
-        """Of a batch. meter: it is measured."""
+        """Of a batch. meter: told when collating begins."""
         self.began_ns = 0
         self.samples = UNKNOWN
         self._meter = meter
-        if meter is not None:
-            meter.start()
 
     def __call__(self, samples: Any) -> Any:
         if self._batched and isinstance(samples, (list, tuple)):

@@ -35,6 +35,7 @@ class StepClock:
         self._directory = directory
         self._collections = Collections()
         self._thread = threading.get_ident()
+        self._waited_before_ns = waited_ns.get(self._thread, 0)
         self._slow = self._lines = 0
         self._quiet_until_ns = 0
         self.is_slow = False
@@ -60,7 +61,7 @@ class StepClock:
 
     def begin_step(self) -> None:
         """Whatever was done since the last one ended, belongs to none. Not needed where next to nothing was."""
-        self._waited_ns = waited_ns.get(self._thread, UNKNOWN)
+        self._waited_ns = waited_ns.get(self._thread, 0)
         self._collected_ns = self._collections.total_ns
         self._cpu_ns = time.thread_time_ns()
         self._begin_ns = now_ns()
@@ -68,7 +69,7 @@ class StepClock:
     def end_step(self, step: int, flags: int) -> int:
         """How long it was, ns. is_slow and is_due tell of this one until the next one ends."""
         end_ns, cpu_ns = now_ns(), time.thread_time_ns()
-        waited, collected_ns = waited_ns.get(self._thread, UNKNOWN), self._collections.total_ns
+        waited, collected_ns = waited_ns.get(self._thread, 0), self._collections.total_ns
         duration_ns = end_ns - self._begin_ns
         self.is_slow = not flags and self.slowness.add(duration_ns)
         timed = TimedStep(
@@ -76,7 +77,7 @@ class StepClock:
             step,
             end_ns,
             duration_ns,
-            UNKNOWN if waited == UNKNOWN else waited - max(0, self._waited_ns),
+            UNKNOWN if waited == self._waited_before_ns else waited - self._waited_ns,
             collected_ns - self._collected_ns,
             cpu_ns - self._cpu_ns,
         )

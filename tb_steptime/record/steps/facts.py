@@ -10,7 +10,8 @@ from typing import Any
 from tb_steptime.record.file.clock import now_ns
 from tb_steptime.record.file.steps import UNKNOWN
 
-#: By thread: how long it has waited for batches of recorded loaders. A thread that asked for none is not here.
+#: By thread: how long it has waited for batches of recorded loaders since the process began. A thread that asked for
+#: none is not here.
 waited_ns: defaultdict[int, int] = defaultdict(int)
 
 _SIZE_FILE = "/proc/self/statm"

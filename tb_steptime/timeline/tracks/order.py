@@ -30,7 +30,7 @@ from tb_steptime.timeline.tracks.folding import foreign_frames
 from tb_steptime.trace.loader_marks import loader_rows
 from tb_steptime.trace.model import Thread, Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int32, Int64, Kind, UInt8
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int32, Int64, Kind, UInt8, distinct
 
 _CALLS = (Kind.RUNTIME, Kind.DRIVER)
 #: What is shown on a device's streams: its work, and marks of graphs.
@@ -202,7 +202,7 @@ def _together(
 
 def _devices(trace: Trace, table: Table) -> Iterator[TrackEvents]:
     """All GPUs' tracks. Pinned are the streams with most work of all GPUs, in turn."""
-    devices = np.unique(trace.events.device[trace.events.rows(*_ON_STREAM, Kind.GPU_USER)]).tolist()
+    devices = distinct(trace.events.device[trace.events.rows(*_ON_STREAM, Kind.GPU_USER)]).tolist()
     each = max(1, PINNED_STREAMS // max(1, len(devices)))
     free = _first_of_excess(trace) + len(longest_excess(trace))
     for number, device in enumerate(devices):

@@ -187,7 +187,8 @@ class Whole:
         if not source.text_bytes:
             return "The compressed file is damaged at its beginning", _RECORD_AGAIN
         if not outline.is_json:
-            return "The file is not JSON", _EXPORT
+            is_named_so = ".pftrace" in source.path.name
+            return "The file is no Perfetto trace" if is_named_so else "The file is not JSON", _EXPORT
         if len(self.taken.columns) or not self.every_event:
             return None
         if not outline.has_events and outline.whole:

@@ -199,7 +199,7 @@ class RowDecoder:
         """None where they have to be decoded once more, in another way from now on."""
         of = _rows(self.exact, self.full)
         timed, kinds = [row for row in rows if row.__class__ is of.complete], set(map(type, rows))
-        if not self.full and _have_instants(timed):
+        if not self.full and (_have_instants(timed) or _have_begun(rows, kinds)):
             self.full = True
             return None
         block = _block(rows, timed, kinds, self.exact, self.full)
@@ -213,6 +213,12 @@ class RowDecoder:
 
 def _have_instants(timed: list[Any]) -> bool:
     return _INSTANT in {row.cat for row in timed}
+
+
+def _have_begun(rows: list[Any], kinds: set[type]) -> bool:
+    """Whether events whose end is an event of its own say anything: `Columns.may_say_more` does not look at them."""
+    begun = tuple(kind for kind in kinds if issubclass(kind, Begin))
+    return bool(begun) and any(isinstance(row, begun) and row.args is not None for row in rows)
 
 
 def _block(rows: list[Any], timed: list[Any], kinds: set[type], exact: bool, full: bool) -> EventBlock | None:

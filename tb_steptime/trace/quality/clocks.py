@@ -33,7 +33,7 @@ from tb_steptime.trace.device_tables import DependencyTable
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.table import DEVICE_KINDS, Bool, EventTable, Int64, Kind, distinct_in, is_in, median
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, EventTable, Int64, Kind, distinct, distinct_in, is_in, median
 
 #: Both clocks are read in microseconds or better: one tick of each is no disagreement. None of 50 real traces has any.
 TICK_NS = 2_000
@@ -200,7 +200,7 @@ def _after_gaps(trace: Trace) -> Int64:
     """When work begins before which its device does nothing for a while."""
     events, rows = trace.events, trace.events.rows(*DEVICE_KINDS)
     found = []
-    for device in np.unique(events.device[rows]).tolist():
+    for device in distinct(events.device[rows]).tolist():
         mine = rows[events.device[rows] == device]
         start, reach = events.start_ns[mine], np.maximum.accumulate(events.ends(mine))
         found.append(start[1:][start[1:] - reach[:-1] >= GAP_NS])

@@ -106,6 +106,20 @@ def test_what_profiling_costs(tmp_path):
     assert pace.times == pytest.approx(1.3)
 
 
+def test_profiling_costs_nothing_that_shows_where_steps_differ_by_more(tmp_path):
+    """Every second batch is waited for, profiled or not: by chance five of eight profiled steps wait, and 20 of 40
+    others."""
+    path = tmp_path / "x.steps"
+    file = StepFile(path, HEADER, lambda: 7, refuse)
+    for step in range(58):
+        recorded = 20 <= step < 28
+        waits = step % 2 == 0 or step == 21
+        file.waiting.append(timed(step, RECORDED if recorded else 0, (30 if waits else 10) * MS))
+    file.close()
+    pace = step_pace(decode_steps(path.read_bytes()))
+    assert (pace.recorded, pace.plain, pace.differ) == (8, 45, False)
+
+
 def fed(*lengths_ms: float) -> tuple[Slowness, list[int], list[tuple[float, float]]]:
     """After these steps, looking around after each block: the slow ones, and changes."""
     own, slow, changes = Slowness(), [], []

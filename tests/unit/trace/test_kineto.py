@@ -570,6 +570,14 @@ def test_what_is_no_trace_is_refused_with_a_way_out(name: str, problem: str) -> 
     assert refusal.value.hint.endswith(".")
 
 
+def test_a_perfetto_trace_that_is_none_is_called_so(tmp_path: Path) -> None:
+    path = tmp_path / "rank0.pftrace"
+    path.write_bytes((TRACES / "binary.json").read_bytes())
+    with pytest.raises(TraceError) as refusal:
+        read_trace(path)
+    assert (refusal.value.problem, refusal.value.path) == ("The file is no Perfetto trace", str(path))
+
+
 def _denied(*_: object, **__: object) -> Any:
     raise PermissionError(13, "Permission denied")
 

@@ -271,6 +271,14 @@ def test_what_the_allocator_says_is_read_alike_or_declined(events: list[Any], ex
 
 
 @built
+@pytest.mark.parametrize("before", ["", '{"ph": "X", "ts": 0, "cat": "cpu_instant_event"}, '])
+@pytest.mark.parametrize("annotation", ['"a"', "[1, 2, 3]"])
+def test_what_is_noted_on_a_kernel_with_an_end_of_its_own_is_read_alike(before: str, annotation: str) -> None:
+    begun = f'{{"ph": "B", "ts": 0, "cat": "kernel", "args": {{"annotation": {annotation}}}}}'
+    assert taken(f'{{"ph": "X", "ts": 0}}, {before}{begun}')
+
+
+@built
 @given(st.lists(_event, min_size=1, max_size=6), st.sampled_from([None, 1]), st.booleans())
 def test_any_events_are_read_alike_or_declined(events: list[Any], indent: int | None, exact: bool) -> None:
     taken(json.dumps(events, indent=indent, ensure_ascii=False)[1:-1], exact)

@@ -82,7 +82,7 @@ function titleOf({ steps, bins, slow }: TimedWorker): string {
 }
 
 function subOf({ pace, slow, worker }: TimedWorker, others: number): string {
-  const profiled = pace ? `profiled steps take ${times(pace.recorded_ns / pace.plain_ns)} x as long` : "";
+  const profiled = pace?.differ ? `profiled steps take ${times(pace.recorded_ns / pace.plain_ns)} x as long` : "";
   const slowly = slow.length > 0 ? `${counted(slow.length, "slow step")}, ringed` : "";
   const whose = others > 0 ? worker : "";
   return ["mean step, with a band up to the longest", slowly, profiled, whose].filter(Boolean).join("; ");

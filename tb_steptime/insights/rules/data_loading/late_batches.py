@@ -13,12 +13,23 @@ from tb_steptime.insights.rules.data_loading.loader_waits import (
     loader_card,
     shares,
 )
-from tb_steptime.insights.wording.data_loading import beyond_usual_cores, pace, slow_batch_instead, workers_setting
+from tb_steptime.insights.wording.data_loading import (
+    beyond_usual_cores,
+    pace,
+    slow_batch_instead,
+    with_held,
+    workers_setting,
+)
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
-from tb_steptime.text import Phrase, agreeing, count, fraction, joined, ns, phrase
+from tb_steptime.metrics.data_loading.scaling.throughput import HANDOVER_NS
+from tb_steptime.metrics.outliers import median
+from tb_steptime.text import Phrase, agreeing, count, filled, fraction, joined, ns, phrase
 
 #: A line of a smaller share of the batch is not where to begin.
 WORTH_LINE = 0.3
+
+#: A worker that takes so many times as long for a batch as the others is slow, if each has made a few.
+SLOW_TIMES, LEAST_BATCHES = 3, 3
 
 #: Scripts and examples set up to eight workers; a longer period of the waits is as often that of a slow batch.
 LIKELY_WORKERS = 8
@@ -32,8 +43,17 @@ _BY_CURVE = phrase(
     "so many workers."
 )
 _RECORDED = phrase("The workers' own times are recorded, batch by batch.")
+_CPU_UNKNOWN = phrase("Too few batches show whether the workers compute: then more of them than cores are of no use.")
 _INFERRED = phrase("How long a batch takes is inferred from the period of the waits.")
 _ITSELF = "The main process produces each batch itself, in {batch}; worker processes do so while it computes."
+_ITSELF_SHORT = (
+    "The main process produces each batch itself, in {batch}. To take it from a worker would cost about as much."
+)
+_UNKNOWN_COST = phrase("How long a batch takes is measured; how much of that can be saved is not.")
+_WHOLE_BATCHES = (
+    "DataLoader(dataset, sampler=BatchSampler(RandomSampler(dataset), batch_size, drop_last=False), batch_size=None)"
+    "  # where dataset[indices] gives a batch"
+)
 _SHORT = phrase("Batches are short: it may take as long to receive them from a worker.")
 _UNKNOWN = phrase("Ambiguous in this trace: too few workers, a slow sampler, or slow transfers. Record the workers.")
 _RECORD = "LoaderRecorder(log_dir).watch(loader)  # from tb_steptime.record"
@@ -54,15 +74,15 @@ def no_workers(facts: Facts) -> Insight | None:
     Jobs: all that read a DataLoader in their steps, training and inference, on a GPU or not.
 
     Gain: the mean step less the predicted step with the recommended number of workers; without a prediction, the
-    exposed wait for late batches.
+    exposed wait for late batches. Est. 0.7 ms to take a batch from a worker is part of both.
 
-    Left out: starting the workers, and sending each batch from a worker to the main process.
+    Left out: starting the workers.
     """
     result, curve = facts.data_loading, facts.data_loading.curve
     if result.multiprocess is not False or result.mean is None:
         return None
     title, why = phrase("Load batches in worker processes"), phrase(_ITSELF, batch=ns(result.batch_ns))
-    gain_ns = curve.gain_ns if curve else shares(facts).late_ns
+    gain_ns = curve.gain_ns if curve else shares(facts).late_ns - HANDOVER_NS
     how = f"DataLoader(..., num_workers={curve.recommended if curve else 'N'})"
     return loader_card(facts, HostCard("no_workers", title, why, gain_ns, EXPOSED, *_sure(result.batch_ns), how=how))
 
@@ -89,31 +109,81 @@ def more_workers(facts: Facts) -> Insight | None:
 
     Gain: the mean step less the predicted step with the recommended number of workers.
 
-    Left out: cores, memory and disk that more workers share: the curve assumes that a batch costs each of them the
-    same.
+    Left out: memory and disk that more workers share: the curve assumes that a batch costs each of them the same. Cores
+    are left out where no recorder measures the workers' CPU time: then no more than a medium confidence.
     """
     result, curve = facts.data_loading, facts.data_loading.curve
     if curve is None or not curve.measured_workers or curve.recommended <= curve.measured_workers:
         return None
+    if slow_worker(facts) is not None:
+        return None
     number, check = curve.recommended, slow_batch_instead(result)
     respawned = result.causes is not None and result.causes.starts is not None and result.causes.starts.respawned
-    sure = _RECORDED if result.recorded else _INFERRED
+    recorded = result.recorded
+    computing_known = recorded is not None and (recorded.cpu_share is not None or number <= (recorded.cores or number))
+    sure = (_RECORDED if computing_known else _CPU_UNKNOWN) if recorded else _INFERRED
     title = "Use {workers} (worker|workers)"
     if beyond_usual_cores(curve):
         title = "Use more workers, up to {workers} if there are cores for them"
     card = HostCard(
         id="more_workers",
         title=phrase(agreeing(title, number), workers=count(number)),
-        why=pace(result, curve),
+        why=with_held(pace(result, curve), recorded),
         how=f"DataLoader(..., {workers_setting(curve)})",
         gain_ns=curve.gain_ns,
         formula=_BY_CURVE,
-        best=Confidence.HIGH if result.recorded and not respawned else Confidence.MEDIUM,
+        best=Confidence.HIGH if computing_known and not respawned else Confidence.MEDIUM,
         why_confidence=joined(_INFERRED, check) if check else sure,
     )
     if check and curve.measured_workers > LIKELY_WORKERS:
         card = card._replace(title=_RECORD_FIRST, why=check, how=_RECORD, best=Confidence.LOW)
     return loader_card(facts, card)
+
+
+def slow_worker(facts: Facts) -> Insight | None:
+    """Fires when one worker of an iterable dataset takes several times as long for a batch as the others, which would
+    keep up without it.
+
+    Similar pattern: slow batches: of a dataset with an index any worker may get them, so that no one of them is slow
+    but by chance; a few batches tell nothing, and each worker has to have several.
+
+    Needs: the recorder's files. Where nothing of the job's GPU is recorded, its work may hide the waits: a minor card.
+
+    Jobs: all that read an iterable dataset with several workers, training and inference, on a GPU or not.
+
+    Gain: the exposed wait for late batches, mean over the steps.
+
+    Left out: what the worker's own data may need.
+    """
+    recorded = facts.data_loading.recorded
+    found = _slowest(recorded) if recorded is not None and recorded.main_loader.iterable else None
+    if found is None or not recorded or not recorded.consumer_ns:
+        return None
+    worker, slow_ns, others_ns = found
+    if slow_ns < SLOW_TIMES * others_ns or others_ns > recorded.main_loader.workers * recorded.consumer_ns:
+        return None
+    words = "Worker {worker} needs {slow} per batch, the others {usual}, and the loop takes them by turns."
+    late_ns = shares(facts).late_ns
+    card = HostCard(
+        id="slow_worker",
+        title=phrase("Make worker {worker} as fast as the others", worker=count(worker)),
+        why=phrase(words, worker=count(worker), slow=ns(slow_ns), usual=ns(others_ns)),
+        gain_ns=late_ns,
+        formula=EXPOSED,
+        best=Confidence.HIGH,
+        why_confidence=_RECORDED,
+    )
+    return loader_card(facts, card, late_ns)
+
+
+def _slowest(recorded: Recorded) -> tuple[int, int, int] | None:
+    """Its number, its time for a batch, and the median of the others; None where too few batches of any are known."""
+    mine = [each for each in recorded.workers if each.loader == recorded.main and each.worker >= 0]
+    if len(mine) < 2 or min(each.batches for each in mine) < LEAST_BATCHES:
+        return None
+    times = {each.worker: each.dataset_ns + each.collate_ns for each in mine}
+    slowest = max(times, key=lambda worker: times[worker])
+    return slowest, times[slowest], round(median([ns for worker, ns in times.items() if worker != slowest]))
 
 
 def input_bound(facts: Facts) -> Insight | None:
@@ -134,9 +204,17 @@ def input_bound(facts: Facts) -> Insight | None:
     single late batches, which have cards of their own.
     """
     result, late_ns = facts.data_loading, shares(facts).late_ns
-    if result.mean is None or result.multiprocess is False or more_workers(facts) is not None:
+    if result.mean is None or any(rule(facts) is not None for rule in (no_workers, slow_worker, more_workers)):
         return None
-    return loader_card(facts, _remedy(facts, late_ns), late_ns)
+    card = _remedy(facts, late_ns) if result.multiprocess is not False else _of_short_batches(facts, late_ns)
+    return loader_card(facts, card, late_ns)
+
+
+def _of_short_batches(facts: Facts, late_ns: int) -> HostCard:
+    """Of a loader without workers, which would cost more than they bring."""
+    why = phrase(_ITSELF_SHORT, batch=ns(facts.data_loading.batch_ns))
+    title = phrase("Produce batches faster in the training process")
+    return HostCard("input_bound", title, why, late_ns, EXPOSED, Confidence.LOW, _UNKNOWN_COST, how=_WHOLE_BATCHES)
 
 
 def _remedy(facts: Facts, late_ns: int) -> HostCard:
@@ -147,6 +225,8 @@ def _remedy(facts: Facts, late_ns: int) -> HostCard:
         return _short_of_cores(card, recorded)
     if curve is None or not curve.measured_workers:
         return card if recorded else card._replace(how=_RECORD)
+    if recorded is not None and curve.needed > curve.measured_workers:
+        return _short_of_cores(card, recorded)
     return card._replace(title=SLOWEST_FASTER, why=_ENOUGH, how=DEEPER)
 
 
@@ -159,13 +239,22 @@ def _confidence(facts: Facts) -> tuple[Confidence, Phrase]:
 
 def _short_of_cores(card: HostCard, recorded: Recorded) -> HostCard:
     """With the line to begin with, where one is long enough."""
-    why = phrase(
-        "The workers compute, and for {waits} of their time they wait for a core ({sampled} sampled batches).",
-        waits=fraction(recorded.core_wait_share),
-        sampled=count(recorded.sampled),
-    )
+    if recorded.kind == "cores":
+        words = "The workers compute, and for {waits} of their time they wait for a core ({sampled} sampled batches)."
+    else:
+        words = (
+            "The workers compute for {computes} of their time ({sampled} sampled batches), and there (is|are) {cores} "
+        )
+        words += "(core|cores) for them."
+    values = {
+        "waits": fraction(recorded.core_wait_share),
+        "computes": fraction(recorded.cpu_share),
+        "sampled": count(recorded.sampled),
+        "cores": count(recorded.cores),
+    }
+    why = filled(agreeing(words, recorded.cores or 1), values)
     longest, how = next(iter(recorded.lines.lines), None) if recorded.lines else None, None
     if longest is not None and longest.share >= WORTH_LINE:
         place = longest.line.partition(": ")[0].rpartition("/")[2]
         how = f"# {place}: {longest.share:.0%} of a batch, est."
-    return card._replace(title=phrase("Make the dataset cheaper"), why=why, how=how)
+    return card._replace(title=phrase("Make the dataset cheaper"), why=with_held(why, recorded), how=how)

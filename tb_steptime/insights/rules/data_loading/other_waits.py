@@ -15,6 +15,8 @@ from tb_steptime.insights.rules.data_loading.loader_waits import (
     shares,
 )
 from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts
+from tb_steptime.metrics.data_loading.loaders import RECEIVING_NS
+from tb_steptime.metrics.data_loading.recorded.loading import Recorded
 from tb_steptime.metrics.data_loading.wait_shares import Overhead
 from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase
 
@@ -150,8 +152,12 @@ def loader_overhead(facts: Facts) -> Insight | None:
     overhead = result.causes.overhead if result.causes else None
     if overhead is None or overhead.ns is None:
         return None
+    recorded, gain_ns = facts.data_loading.recorded, overhead.gain_ns
+    alone_ns = _gain_alone(overhead, recorded)
     if overhead.sampler_ns is not None and overhead.sampler_ns >= SAMPLER_FRACTION * overhead.ns:
         title, why, how = _of_sampler(overhead)
+    elif recorded is not None and alone_ns > 0 and overhead.ns < RECEIVING_NS:
+        title, why, how, gain_ns = *_of_production(overhead, recorded), alone_ns
     else:
         title, why, how = _of_receiving(facts, overhead)
     return loader_card(
@@ -161,12 +167,27 @@ def loader_overhead(facts: Facts) -> Insight | None:
             title=title,
             why=why,
             how=how,
-            gain_ns=overhead.gain_ns,
+            gain_ns=gain_ns,
             formula=_OF_RECEIVING,
             best=Confidence.HIGH if overhead.source == "recorder" else Confidence.MEDIUM,
             why_confidence=phrase("From when each batch was produced, or from the short waits between long ones."),
         ),
     )
+
+
+def _gain_alone(overhead: Overhead, recorded: Recorded | None) -> int:
+    """What is gained where the training process makes its batches itself, instead of taking them from workers."""
+    if recorded is None or recorded.production_ns is None or overhead.exposed_ns is None:
+        return 0
+    own = 1 - (recorded.core_wait_share or 0.0)  # without workers there is one process less for a core to wait for
+    return overhead.exposed_ns - round(recorded.production_ns * own * recorded.batches_per_step)
+
+
+def _of_production(overhead: Overhead, recorded: Recorded) -> tuple[Phrase, Phrase, str]:
+    """Title, why and how."""
+    words = "To receive a batch from a worker takes {time}, and to produce it {production}."
+    why = phrase(words, time=ns(overhead.ns), production=ns(recorded.production_ns))
+    return phrase("Load batches in the training process"), why, "DataLoader(..., num_workers=0)"
 
 
 def _of_sampler(overhead: Overhead) -> tuple[Phrase, Phrase, str]:

@@ -22,7 +22,8 @@ from tb_steptime.text import Phrase, agreeing, count, label, ns, phrase, text
 OWN_FRACTION = 0.5
 
 #: Cards that name what makes single steps slow, and how much of the gain they have then.
-_NAMING, NEARLY_ALL = ("garbage_collection", "host_stops", "compiled_waits", "cpu_compiles"), 0.8
+_NAMING = ("garbage_collection", "host_stops", "compiled_waits", "cpu_compiles", "python_loop")
+NEARLY_ALL = 0.8
 
 #: So many slow steps at equal distances are no chance.
 REGULAR = 3

@@ -130,6 +130,11 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "Profiled steps take {times} x as long: {inside}, and {outside} without the profiler.",
         "The recorder timed both: medians of [{count}] profiled (step|steps) and of {others} others of the same job.",
     ),
+    "profiling_unseen": NoteWords(
+        "Profiled steps take no longer than others: {inside}, and {outside} without the profiler.",
+        "The recorder timed both: medians of [{count}] profiled (step|steps) and of {others} others of the same job. "
+        "They differ by no more than the steps themselves do.",
+    ),
     "profiling_measured": NoteWords(
         "From batch to batch it takes {inside} with the profiler, and {outside} without it.",
         "The recorder measured both: medians of [{count}] (batch|batches) in this recording and of {others} in the "

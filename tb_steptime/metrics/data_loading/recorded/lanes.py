@@ -12,7 +12,7 @@ import numpy as np
 from tb_steptime.metrics.data_loading.recorded.batches import producers, ready_at
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Int64, distinct
 
 DATASET, COLLATE, TRANSFER, WAIT = range(4)
 #: Segments of all lanes together; more than pixels help nobody.
@@ -78,7 +78,7 @@ def _lane(
         closed = Intervals.union(np.clip(start, *window)[inside], np.clip(end, *window)[inside] + least)
         columns = (closed.start, closed.end - least, np.full(len(closed), DATASET), np.full(len(closed), -1))
     else:
-        keep = keep[: MOST_SEGMENTS // max(1, len(np.unique(made.worker)))]
+        keep = keep[: MOST_SEGMENTS // max(1, len(distinct(made.worker)))]
         columns = (begin[keep], past[keep], part[keep], batch[keep])
     return ProductionLane(loader, worker, *(column.tolist() for column in columns))
 

@@ -35,6 +35,15 @@ from tb_steptime.trace.table import Bool, Int64, median
 
 #: Batches that are ready in a quarter of the cases show what receiving them costs; a few are chance.
 READY_FRACTION = 0.25
+#: Python gives the interpreter to another thread of a process after 5 ms (sys.getswitchinterval), or when its own
+#: thread lets go of it: a worker whose dataset computes in Python hands over what it has produced so much later, ...
+HELD_NS = 4_000_000
+#: ... in most cases; one of few is another pause.
+HELD_FRACTION = 0.5
+#: The training process needs a core for most of its time.
+LEFT_CORES = 0.5
+#: Copying a batch into shared memory or through a pipe is no such wait; bytes per ns, as slow machines do it.
+COPIED = 1.0
 
 
 class RecordedLoader(LoaderSettings, frozen=True):
@@ -60,7 +69,8 @@ class Recorded(msgspec.Struct, frozen=True):
     of this loader. batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns);
     steps that begin in it, and when each of them does. overhead_ns: to receive a batch that is ready, see
     `_receiving_ns`; sampler_ns: of that, to draw the indices of a later one. files: how many were used. lines: None for
-    a loader without workers, of which call stacks in the trace show more.
+    a loader without workers, of which call stacks in the trace show more. held_ns: how long a produced batch waits
+    in its worker, because Python code of the dataset holds the interpreter; None where it does not.
     """
 
     files: int
@@ -95,6 +105,7 @@ class Recorded(msgspec.Struct, frozen=True):
     slowest: list[SlowBatch]
     lines: RecordedLines | None
     sampler_ns: int | None = None
+    held_ns: int | None = None
 
     @property
     def main_loader(self) -> RecordedLoader:
@@ -150,6 +161,7 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
         slowest=slowest_batches(trace, records, ways),
         lines=recorded_lines(records, main, production, window) if of.has_workers else None,
         sampler_ns=sampler_ns(of.ways) if of.has_workers else None,
+        held_ns=of.held_ns if of.has_workers else None,
     )
 
 
@@ -179,19 +191,55 @@ def _main_loader(trace: Trace, ways: Ways) -> int:
 
 
 class _OfMain(msgspec.Struct, frozen=True, eq=False):
-    """The loader that is waited for most: its batches whose production is known, and when that ended."""
+    """The loader that is waited for most: its batches whose production is known, and when each could be sent.
+
+    held_ns: see `Recorded`. computes: its workers do, while they have a core; short_of_cores: and they leave none for
+    the training process.
+    """
 
     loader: int
     ways: Ways
     end_ns: Int64
-    cpu_share: float | None
+    held_ns: int | None
+    computes: bool
     has_workers: bool
+    short_of_cores: bool
 
 
 def _of_main(records: LoaderRecords, ways: Ways, main: int) -> _OfMain:
     known = ways.of((ways.loader == main) & (ways.produced >= 0))
-    cpu_share = sampled_shares(records.produced, known.produced).cpu
-    return _OfMain(main, known, records.produced.end_ns[known.produced], cpu_share, _workers(records, main) > 0)
+    own = sampled_shares(records.produced, known.produced).own_cpu
+    computes = own is not None and own >= COMPUTES_FRACTION
+    end_ns = records.produced.end_ns[known.produced]
+    held = _held_ns(known, end_ns, records.produced.bytes[known.produced])
+    is_held = (held >= HELD_NS) & computes
+    workers = _workers(records, main)
+    often = len(known) > 0 and is_held.sum() >= HELD_FRACTION * len(known)
+    return _OfMain(
+        loader=main,
+        ways=known,
+        end_ns=end_ns + np.where(is_held, held, 0),
+        held_ns=round(median(held[is_held])) if often else None,
+        computes=computes,
+        has_workers=workers > 0,
+        short_of_cores=computes and records.cores is not None and _busy(known) > records.cores - LEFT_CORES,
+    )
+
+
+def _busy(known: Ways) -> float:
+    """How many workers produce these batches at the same time, on average."""
+    if not len(known):
+        return 0.0
+    return int((known.dataset_ns + known.collate_ns).sum()) / max(1, int(known.returned_ns[-1] - known.asked_ns[0]))
+
+
+def _held_ns(known: Ways, end_ns: Int64, nbytes: Int64) -> Int64:
+    """How long each batch that the loop waited for was kept back by its worker after it was produced: 0 where its
+    message came before the loop asked, or it is not known when. nbytes: of each, -1 where not known."""
+    counted = nbytes[nbytes >= 0]
+    copied_ns = round(median(counted) / COPIED) if len(counted) else 0
+    came_late = known.arrived_ns > np.maximum(end_ns, known.asked_ns)
+    return np.where(came_late, known.arrived_ns - end_ns - copied_ns, 0)
 
 
 def _workers(records: LoaderRecords, loader: int) -> int:
@@ -210,12 +258,12 @@ def _receiving_ns(of: _OfMain) -> int | None:
     """From when a batch can be received until the loop has it: the median, which no pause of the host makes longer.
 
     Of those that were ready, if they are many: a worker that computes its next batch gives the memory of this one away
-    late, as Python runs one of its threads at a time. None where workers compute and batches come late, and for a
-    loader without workers.
+    late, as Python runs one of its threads at a time. None where workers compute and batches come late; where they
+    leave no core for the training process, which waits for one then; and for a loader without workers.
     """
     ready, there = _ready(of)
     many = ready.sum() >= READY_FRACTION * max(1, len(ready))
-    if not of.has_workers or (not many and of.cpu_share is not None and of.cpu_share >= COMPUTES_FRACTION):
+    if not of.has_workers or of.short_of_cores or (not many and of.computes):
         return None
     each = (of.ways.returned_ns - there)[ready if many else slice(None)]
     return round(median(each)) if len(each) else None

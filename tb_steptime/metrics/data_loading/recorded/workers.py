@@ -27,6 +27,9 @@ LEAST_SAMPLED = 5
 #: ... but where at least half of them were sampled, the others cannot turn I/O-bound into CPU-bound: with less than
 #: READS_FRACTION of that half they computed for less than COMPUTES_FRACTION of the whole, and the other way round.
 MOST_FRACTION = 0.5
+#: The wait for a core is sampled more rarely than CPU time. Even two batches stand for the others if they computed for
+#: as large a share of their time.
+LEAST_WAITED, ALIKE_FRACTION = 2, 0.1
 #: Rows of the table of the slowest batches.
 MOST_SLOW = 10
 #: What limits a worker: it computes, waits for files or the network, does both, or would compute if it had a core.
@@ -108,31 +111,59 @@ def _worker(records: LoaderRecords, rows: Int64, busy_ns: int, window_ns: int) -
 
 
 class SampledShares(msgspec.Struct, frozen=True):
-    """Of the production time of sampled batches; batches: how many."""
+    """Of the production time of sampled batches; batches: how many. waited: of so many core_wait is known;
+    waited_cpu: cpu of these. A system may not tell core_wait of any."""
 
     batches: int
     cpu: float | None
     core_wait: float | None
+    waited: int
+    waited_cpu: float | None
+
+    @property
+    def own_cpu(self) -> float | None:
+        """Of the time in which the thread had a core."""
+        if self.cpu is None:
+            return None
+        had_a_core = 1 - (self.core_wait or 0.0)
+        return min(1.0, self.cpu / had_a_core) if had_a_core > 0 else 1.0
 
     def kind_of(self, batches: int) -> Kind | None:
         """What limits who produced so many batches; None where those that were sampled may be alike by chance."""
-        if self.cpu is None or self.batches < min(LEAST_SAMPLED, MOST_FRACTION * batches):
+        if self.cpu is None or not _are_enough(self.batches, batches):
             return None
         if self.cpu >= COMPUTES_FRACTION:
             return "cpu"
+        if self.waited_cpu is not None and not self._waits_are_typical(batches):
+            return None
         would = self.cpu + (self.core_wait or 0)
         if would >= COMPUTES_FRACTION:
             return "cores"
         return "io" if would <= READS_FRACTION else "mixed"
+
+    def _waits_are_typical(self, batches: int) -> bool:
+        if _are_enough(self.waited, batches):
+            return True
+        unlike = abs((self.waited_cpu or 0.0) - (self.cpu or 0.0))
+        return self.waited >= LEAST_WAITED and unlike <= ALIKE_FRACTION
+
+
+def _are_enough(sampled: int, batches: int) -> bool:
+    return sampled >= min(LEAST_SAMPLED, MOST_FRACTION * batches)
 
 
 def sampled_shares(made: Produced, rows: Int64) -> SampledShares:
     """rows: of `made`, of which the recorder sampled some."""
     sampled = rows[made.dataset_cpu_ns[rows] >= 0]
     waited = sampled[made.core_wait_ns[sampled] >= 0]
-    cpu = made.dataset_cpu_ns[sampled] + made.collate_cpu_ns[sampled]
-    length = made.end_ns - made.start_ns
-    return SampledShares(len(sampled), _share(cpu, length[sampled]), _share(made.core_wait_ns[waited], length[waited]))
+    cpu, length = made.dataset_cpu_ns + made.collate_cpu_ns, made.end_ns - made.start_ns
+    return SampledShares(
+        batches=len(sampled),
+        cpu=_share(cpu[sampled], length[sampled]),
+        core_wait=_share(made.core_wait_ns[waited], length[waited]),
+        waited=len(waited),
+        waited_cpu=_share(cpu[waited], length[waited]),
+    )
 
 
 def _share(parts: Int64, whole: Int64) -> float | None:

@@ -9,11 +9,14 @@ needed       the fewest workers whose pace, production / workers, is no slower t
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from tb_steptime.metrics.data_loading.loaders import WaitedFor, find_batches, waited_for
 from tb_steptime.metrics.data_loading.recorded.batches import find_ways
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded, settled_batches, what_is_recorded
+from tb_steptime.metrics.data_loading.recorded.workers import COMPUTES_FRACTION
 from tb_steptime.metrics.data_loading.scaling.bursts import AMBIGUOUS, find_burst, rest_ns
 from tb_steptime.metrics.data_loading.scaling.in_order_delivery import (
     BLOCKED_FRACTION,
@@ -31,14 +34,18 @@ TOO_FEW_STEPS = Reason("record_more_steps")
 ENOUGH = 16
 #: More workers than one machine feeds.
 MOST_WORKERS = 64
+#: No further worker for so small a part of its work.
+ROUNDING = 0.1
+#: Est.: what it costs a loop to take a batch from a worker, 0.3 to 1.3 ms as measured with one small tensor.
+HANDOVER_NS = 700_000
 
 
 class LoaderThroughput(msgspec.Struct, frozen=True):
     """What a curve over the number of workers is drawn from. workers: 0 for a loader in the main process.
 
-    production: of one worker, with the CPU time alone where workers compete for cores. consumer_ns: per batch; batches:
-    that a step takes; needed: workers that keep up. cores: of the recording machine, None where nothing says; busy: the
-    workers compute, so that more of them than cores do not help.
+    production: of one worker, without its waits for a core. consumer_ns: per batch; batches: that a step takes; needed:
+    workers that keep up. cores: of the recording machine, cpu_ns: CPU time of a batch in its worker; None where nothing
+    says.
     """
 
     workers: int
@@ -47,16 +54,25 @@ class LoaderThroughput(msgspec.Struct, frozen=True):
     needed: int
     batches: float = 1.0
     cores: int | None = None
-    busy: bool = False
+    cpu_ns: int | None = None
+    handover_ns: int = 0
 
-    def useful(self, workers: int) -> int:
-        """How many of so many workers work at the same time."""
-        return min(workers, self.cores) if self.busy and self.cores else workers
+    @property
+    def busy(self) -> bool:
+        """The workers mostly compute."""
+        return self.cpu_ns is not None and self.cpu_ns >= COMPUTES_FRACTION * self.production.mean_ns
+
+    def useful(self, workers: int) -> float:
+        """How many of so many workers work at the same time: all cores together compute no batch faster than in
+        cpu_ns / cores."""
+        if not self.cores or not self.cpu_ns:
+            return workers
+        return min(workers, max(1.0, self.cores * self.production.mean_ns / self.cpu_ns))
 
     @property
     def most(self) -> int:
         """More workers are of no use."""
-        return self.useful(min(self.needed, MOST_WORKERS))
+        return math.ceil(self.useful(min(self.needed, MOST_WORKERS)) - ROUNDING)
 
     def loader_ns(self, workers: int) -> int:
         """A step's batches, at the workers' mean pace."""
@@ -65,7 +81,7 @@ class LoaderThroughput(msgspec.Struct, frozen=True):
     def blocked_ns(self, workers: int, step_rest_ns: int) -> int:
         """Of a step whose rest takes step_rest_ns: how much longer it is as slow batches block those behind them."""
         consumer_ns = step_rest_ns / max(self.batches, 1e-9)
-        return round(self.batches * self.production.blocked_ns(self.useful(workers), consumer_ns))
+        return round(self.batches * self.production.blocked_ns(max(1, round(self.useful(workers))), consumer_ns))
 
 
 @shared
@@ -78,7 +94,9 @@ def find_throughput(trace: Trace) -> LoaderThroughput | None:
     if main.multiprocess is not False:
         return known or _of_burst(trace, main)
     alone = known or _in_training_process(trace, main)
-    return msgspec.structs.replace(alone, workers=0, needed=max(FEWEST, alone.needed)) if alone else None
+    if alone is None:
+        return None
+    return msgspec.structs.replace(alone, workers=0, needed=max(FEWEST, alone.needed), handover_ns=HANDOVER_NS)
 
 
 def production_ns(trace: Trace) -> int | None:
@@ -139,13 +157,13 @@ def _as_recorded(trace: Trace, recorded: Recorded) -> LoaderThroughput | None:
         needed=needed,
         batches=recorded.batches_per_step,
         cores=recorded.cores,
-        busy=recorded.kind in ("cpu", "cores"),
+        cpu_ns=None if recorded.cpu_share is None else round(recorded.production_ns * recorded.cpu_share),
     )
 
 
 def _own_share(recorded: Recorded) -> float:
     """Of the time that a batch takes, what it would take if the worker had a core at any time."""
-    return 1 - (recorded.core_wait_share or 0.0) if recorded.kind == "cores" else 1.0
+    return 1 - (recorded.core_wait_share or 0.0)
 
 
 def _recorded_sequence(trace: Trace, recorded: Recorded) -> tuple[float, ...]:

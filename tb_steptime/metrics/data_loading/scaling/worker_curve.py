@@ -37,10 +37,10 @@ class WorkerCurve(msgspec.Struct, frozen=True):
     """Step time against number of workers.
 
     measured_workers: 0 for a loader in the main process; measured_step_ns: the mean step of this span. recommended:
-    the number to set; floor_ns: the step that it leaves; gain_ns: measured less floor, 0 where no more workers are
-    needed; needed: without regard to cores. epochs_ns: in each point and in the measured step, for epochs that begin.
-    batches: that a step takes. cores: of the recording machine, where a recorder says it; limits: what may keep the
-    curve from coming true.
+    the number to set, 0 where workers would cost more than they bring; floor_ns: the step that it leaves; gain_ns:
+    measured less floor, 0 where no more workers are needed; needed: without regard to cores. epochs_ns: in each point
+    and in the measured step, for epochs that begin. batches: that a step takes. cores: of the recording machine, where
+    a recorder says it; limits: what may keep the curve from coming true.
     """
 
     points: list[CurvePoint]
@@ -80,6 +80,8 @@ def worker_curve(loader: LoaderThroughput, mean: MeanStep, other_loaders: bool =
     most = min(max(recommended + 2, workers + 2, _WIDTH), MOST_WORKERS + 2)
     points = [CurvePoint(each, _step_ns(loader, mean, each), loader.loader_ns(each)) for each in range(1, most + 1)]
     floor = points[recommended - 1].step_ns
+    if not workers and floor >= mean.duration_ns:
+        recommended, floor = 0, mean.duration_ns  # to take batches from workers costs as much as to make them
     return WorkerCurve(
         points=points,
         measured_workers=workers,
@@ -109,7 +111,7 @@ def _step_ns(loader: LoaderThroughput, mean: MeanStep, workers: int) -> int:
     late = short + blocked + left
     if loader.workers and workers >= loader.workers:
         late = min(late, max(mean.late_ns, _short_ns(loader, mean, loader.workers)))
-    return mean.epochs_ns + mean.rest_ns + late
+    return mean.epochs_ns + mean.rest_ns + late + round(loader.batches * loader.handover_ns)
 
 
 def _unexplained_ns(loader: LoaderThroughput, mean: MeanStep) -> int:

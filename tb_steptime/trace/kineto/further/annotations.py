@@ -40,10 +40,10 @@ def annotated(args: Sequence[Args]) -> list[int]:
     return [
         place
         for place, each in enumerate(args)
-        if each.module is not None
-        or each.annotation is not None
-        or each.scope is not None
-        or each.autograd is not None
+        if isinstance(each.module, str)
+        or isinstance(each.annotation, str)
+        or isinstance(each.scope, str)
+        or isinstance(each.autograd, str)
         or each.original_stream is not None
         or each.annotated_stream is not None
     ]

@@ -16,7 +16,7 @@ import numpy as np
 from tb_steptime.trace.device_tables import DependencyTable, no_dependencies
 from tb_steptime.trace.kineto.row_types import FIRST_DEPENDENCY, PlacedEnd, PlacedStart
 from tb_steptime.trace.kineto.times import time_ns
-from tb_steptime.trace.table import DEVICE_KINDS, Bool, EventTable, Int32, Int64, Kind
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, EventTable, Int32, Int64, Kind, distinct
 
 _LAST_ID = 2**62
 #: Times of events are rounded by themselves, and those of arrows too.
@@ -71,7 +71,7 @@ def _at(events: EventTable, rows: Int64, instants: Int64, thread: Int32, ts: Int
     """The row of a thread's event that is at each time, give or take the rounding; -1 for none."""
     found = np.full(len(ts), -1, np.int64)
     threads = events.thread[rows]
-    for each in np.unique(thread).tolist():
+    for each in distinct(thread).tolist():
         mine, asked = rows[threads == each], np.flatnonzero(thread == each)
         if not len(mine):
             continue

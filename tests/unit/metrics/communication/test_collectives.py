@@ -55,6 +55,8 @@ def told(found: Collectives) -> list[tuple[str, int, int, int]]:
         ("void tensorrt_llm::kernels::lamport_style_one_shot_all_reduce_norm_kernel<half>(P)", "all_reduce"),
         ("void flashinfer::trtllm_mnnvl_allreduce::twoshot_allreduce_kernel<8>(P)", "all_reduce"),
         ("void tensorrt_llm::kernels::moeAllToAllKernel<8>(P)", "all_to_all"),
+        ("void userbuffers_fp16_sum_inplace_gpu_mc_ag<8>(int, int)", "unknown"),
+        ("kuserbuffers_pushrecv(int, int)", "unknown"),
         ("ncclDevKernel_Generic_2(ncclDevKernelArgsStorage<4096ul>)", "unknown"),
         ("ncclSymDevKernel_AllGather_ST(ncclSymDevArgs)", "all_gather"),
         ("mscclKernel_Sum_half_LL(ncclDevComm*, mscclAlgo*)", "unknown"),

@@ -14,6 +14,8 @@ from tb_steptime.analyses.data_loading import analyse
 from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Confidence, Severity
+from tb_steptime.insights.rules.data_loading import other_waits
+from tb_steptime.metrics.data_loading.scaling import throughput
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import card, judged, said, sure
@@ -23,7 +25,7 @@ from tests.drawn.recorder_files import ORIGIN, File, drawn, write_two_workers
 from tests.drawn.timeline import timeline
 
 LOADER_CARDS = (
-    "no_workers", "more_workers", "input_bound", "epoch_starts", "loader_jitter", "loader_overhead",
+    "no_workers", "more_workers", "slow_worker", "input_bound", "epoch_starts", "loader_jitter", "loader_overhead",
 )  # fmt: skip
 
 
@@ -44,6 +46,60 @@ def test_no_workers_is_worth_all_of_the_exposed_wait():
     )
     assert insight.how == "DataLoader(..., num_workers=2)"
     assert cards(trace) == {"no_workers"}
+
+
+@pytest.mark.parametrize(
+    ("wait", "id", "gain_ns", "severity"),
+    [(4, "input_bound", 400_000, Severity.MINOR), (30, "no_workers", 2_300_000, Severity.MAJOR)],
+    ids=["0.4 ms", "3 ms"],
+)
+def test_workers_cost_what_it_takes_to_receive_a_batch(monkeypatch, wait, id, gain_ns, severity):
+    """Drawn in tenths of a millisecond. Batches of a dataset in memory are made sooner than received."""
+    monkeypatch.setattr(throughput, "HANDOVER_NS", 700_000)
+    trace = steps_that_wait([wait] * 6, work=40, loader="loader single", cell_ns=100_000)
+    assert cards(trace) == {id}
+    insight = card(trace, id)
+    assert insight is not None
+    assert (insight.gain_ns, insight.severity) == (gain_ns, severity)
+
+
+def test_workers_that_take_longer_to_hand_over_a_batch_than_to_make_it_are_not_needed(tmp_path, monkeypatch):
+    """Each batch is made in 2 us, long before the loop asks for it, which takes 6 us to receive it."""
+    monkeypatch.setattr(other_waits, "RECEIVING_NS", 10_000)
+    main, worker = File(tmp_path, "main", num_workers=1), File(tmp_path, "w0", num_workers=1)
+    for batch in range(12):
+        asked = 8 * batch
+        worker.produced(batch, asked - 9, asked - 8, asked - 7)
+        main.unpickled(batch, asked, asked, asked + 5, asked + 6)
+    main.write()
+    worker.write()
+    trace = replace(steps_that_wait([6] * 12, work=2), path=drawn(tmp_path).path, origin_ns=ORIGIN)
+    insight = sure(with_records(trace)[0], "loader_overhead")
+    received_ns, produced_ns = 11 * 6_000 // 12, 2_000  # the first batch of an epoch is another matter
+    assert (insight.gain_ns, insight.how) == (received_ns - produced_ns, "DataLoader(..., num_workers=0)")
+
+
+@pytest.mark.parametrize(("iterable", "expected"), [(True, "slow_worker"), (False, "more_workers")])
+def test_a_worker_that_is_slower_than_the_others_is_named(tmp_path, iterable, expected):
+    """Workers of an iterable dataset have data of their own; others take any batch, and chance makes one slower."""
+    settings = {"num_workers": 2, "iterable": iterable}
+    main = File(tmp_path, "main", **settings)
+    files = [File(tmp_path, f"w{worker}", **settings) for worker in (0, 1)]
+    for batch in range(12):
+        asked, takes = 8 * batch, (2, 12)[batch % 2]
+        files[batch % 2].produced(batch, asked + 5 - takes, asked + 4, asked + 5)
+        main.received(batch, asked, asked + 5, asked + 6)
+    for file in (main, *files):
+        file.write()
+    trace = replace(steps_that_wait([6] * 12, work=2), path=drawn(tmp_path).path, origin_ns=ORIGIN)
+    found = with_records(trace)[0]
+    assert cards(found) & {"slow_worker", "more_workers", "input_bound"} == {expected}
+    if iterable:
+        insight = sure(found, "slow_worker")
+        assert plain(insight.title) == "Make worker 1 as fast as the others"
+        assert said(insight).endswith(
+            "Worker 1 needs 12 µs per batch, the others 2 µs, and the loop takes them by turns."
+        )
 
 
 def test_where_nothing_of_the_gpu_is_recorded_its_work_may_hide_the_waits():

@@ -36,6 +36,15 @@ def test_the_verdict_names_the_op_that_takes_most():
     assert plain(verdict.why_confidence) == "Its ops are those of CPU libraries."
 
 
+def test_python_that_computes_no_ops_is_named_with_its_line():
+    frames = {"p": "metrics.py(9): count"}
+    steps = "".join(str(number) * 10 for number in range(4))
+    drawn = f"step | {steps} |\npython | {'.......pp.' * 4} |\nop | {'ccccbbm...' * 4} |"
+    found = judged(timeline(drawn, names=NAMES | frames, job=Job(with_stack=True)))
+    (card,) = [insight for insight in found.insights if insight.id == "python_loop"]
+    assert (card.gain_ns, card.how, card.steps) == (2_000, "# metrics.py:9", [])
+
+
 def test_ops_of_one_kind_are_where_to_begin():
     card = cards(of_ops("ccbbbbmmm.", inputs={"b": ("[[1]]", '["float"]')}))["cpu_ops"]
     assert (plain(card.title), card.gain_ns, card.about_ns) == ("Speed up `aten::convolution_backward` first", 0, 6_000)

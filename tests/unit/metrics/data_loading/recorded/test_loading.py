@@ -15,6 +15,7 @@ from tb_steptime.ingest.discovery import RECORDS_PATIENCE_NS, Discovery, Place
 from tb_steptime.ingest.recorder_files import SeenRecords, are_current, with_records
 from tb_steptime.ingest.recorder_files.finding import digest_of
 from tb_steptime.metrics.data_loading.epoch_starts import between_epochs_ns
+from tb_steptime.metrics.data_loading.recorded import loading
 from tb_steptime.metrics.data_loading.recorded.lanes import COLLATE, DATASET, TRANSFER, WAIT
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded, what_is_recorded
 from tb_steptime.metrics.data_loading.scaling.throughput import find_throughput
@@ -316,7 +317,8 @@ def test_workers_that_compute_and_wait_for_cores_are_limited_by_them(tmp_path):
     assert {row.kind for row in result.workers} == {"cores"}
     assert throughput is not None
     assert (throughput.production.mean_ns, throughput.busy, throughput.cores) == (18_000, True, 4)
-    assert throughput.loader_ns(8) == throughput.loader_ns(4)
+    assert throughput.loader_ns(4) == 18_000 / 4
+    assert throughput.loader_ns(8) == 14_000 / 4, "four cores compute a batch in that time, with any number of workers"
 
 
 @pytest.mark.parametrize(
@@ -341,6 +343,47 @@ def test_what_holds_a_worker_up_is_told_by_its_cpu_time_and_its_wait_for_a_core(
     (row,) = result.workers
     assert (row.kind, result.kind) == (kind, kind)
     assert (row.cpu_share, row.core_wait_share) == (pytest.approx(shares[0]), pytest.approx(shares[1]))
+
+
+@pytest.mark.parametrize(
+    ("cpu", "arrived", "held"),
+    [(11, 2, 3_000), (11, 0, None), (2, 2, None)],
+    ids=["holds the interpreter", "was sent at once", "waits for files"],
+)
+def test_a_worker_that_computes_in_python_sends_what_it_produced_late(tmp_path, monkeypatch, cpu, arrived, held):
+    """Each batch is there 1 us before the loop asks for it, which has it 3 us after asking; drawn in us, not in ms."""
+    monkeypatch.setattr(loading, "HELD_NS", 2_000)
+    monkeypatch.setattr(loading, "COPIED", 1e9)
+    main = File(tmp_path, "main", num_workers=2, pin_memory=False)
+    for batch in range(4):
+        main.unpickled(batch, 7 * batch, arrived=7 * batch + arrived, there=7 * batch + 3, returned=7 * batch + 3)
+    main.write()
+    for worker in (0, 1):
+        file = File(tmp_path, f"w{worker}", num_workers=2, pin_memory=False)
+        for batch in range(worker, 4, 2):
+            file.produced(batch, 7 * batch - 13, 7 * batch - 2, 7 * batch - 1, cpu=cpu, core_wait=0)
+        file.write()
+    result, throughput = recorded(drawn(tmp_path)), find_throughput(with_records(drawn(tmp_path))[0])
+    assert result.held_ns == held
+    assert throughput is not None
+    if held:
+        assert result.late_ns == 3_000, "the loader's, and no time that the step takes"
+        assert throughput.consumer_ns == 4_000
+
+
+@pytest.mark.parametrize(("cores", "receiving"), [(4, 3_000), (2, None)])
+def test_where_workers_leave_no_core_it_is_not_known_what_receiving_takes(tmp_path, cores, receiving):
+    main = File(tmp_path, "main", num_workers=2)
+    main.header["usable_cores"] = cores
+    for batch in range(4):
+        main.received(batch, asked=7 * batch, there=7 * batch, returned=7 * batch + 3)
+    main.write()
+    for worker in (0, 1):
+        file = File(tmp_path, f"w{worker}", num_workers=2)
+        for batch in range(worker, 4, 2):
+            file.produced(batch, 7 * batch - 13, 7 * batch - 2, 7 * batch - 1, cpu=11)
+        file.write()
+    assert recorded(drawn(tmp_path)).overhead_ns == receiving
 
 
 @pytest.mark.parametrize("pins", [False, True])

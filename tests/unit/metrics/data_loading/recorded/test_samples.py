@@ -46,7 +46,17 @@ def main_of(folder: Path, batches: int, workers: int) -> File:
     [(1, 3, None), (2, 4, "cpu"), (4, 9, None), (5, 1000, "cpu"), (0, 1, None), (0, 0, None), (1, 1, "cpu")],
 )
 def test_less_than_five_and_less_than_half_show_no_limit(sampled: int, batches: int, kind: str | None):
-    assert SampledShares(sampled, 1.0 if sampled else None, None).kind_of(batches) == kind
+    assert SampledShares(sampled, 1.0 if sampled else None, None, 0, None).kind_of(batches) == kind
+
+
+@pytest.mark.parametrize(
+    ("waited", "waited_cpu", "kind"),
+    [(2, 0.45, "cores"), (1, 0.45, None), (2, 0.9, None), (5, 0.9, "cores"), (0, None, "mixed")],
+    ids=["as the others", "one", "unlike the others", "enough", "the system does not tell"],
+)
+def test_few_waits_for_a_core_are_believed_where_they_are_of_batches_like_the_others(waited, waited_cpu, kind):
+    shares = SampledShares(12, 0.5, 0.4 if waited else None, waited, waited_cpu)
+    assert shares.kind_of(12) == kind
 
 
 def test_half_of_the_batches_cannot_be_turned_around_by_the_others():

@@ -195,11 +195,19 @@ def test_the_curve_falls_until_the_rest_of_the_step_is_the_limit():
 
 
 def test_workers_that_compute_are_limited_by_cores():
-    loader = LoaderThroughput(8, BatchProduction(40_000), 4_000, needed=10, cores=4, busy=True)
+    loader = LoaderThroughput(8, BatchProduction(40_000), 4_000, needed=10, cores=4, cpu_ns=40_000)
     curve = worker_curve(loader, MeanStep(10_000, late_ns=6_000))
     assert [point.step_ns for point in curve.points][2:6] == [13_333, 10_000, 10_000, 10_000]
     assert (curve.recommended, curve.gain_ns) == (4, 0)
     assert [each.code for each in curve.limits] == ["curve_limited_by_cores"]
+
+
+def test_cores_compute_no_faster_than_batches_need_them():
+    """Half of a batch is computed: eight workers keep four cores busy, more of them compute no faster."""
+    loader = LoaderThroughput(4, BatchProduction(40_000), 2_000, needed=20, cores=4, cpu_ns=20_000)
+    curve = worker_curve(loader, MeanStep(10_000, late_ns=8_000))
+    assert [point.loader_ns for point in curve.points][6:] == [5_714, 5_000, 5_000, 5_000]
+    assert (curve.recommended, curve.floor_ns, curve.gain_ns) == (8, 5_000, 5_000)
 
 
 def test_a_step_of_several_batches_takes_their_times_together():

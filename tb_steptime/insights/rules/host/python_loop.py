@@ -1,0 +1,102 @@
+"""Python functions of the loop that compute no ops: metrics, logging, checkpoints, in each step or every few."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.base import Confidence, Evidence, Insight
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.host_gains import EVIDENCE, HostCard, host_card
+from tb_steptime.metrics.host.python_work import PythonWork
+from tb_steptime.text import Phrase, agreeing, code, count, ns, phrase, text
+
+#: Steps that are named; of more, only how many they are.
+_MOST_NAMED = 4
+_FORMULA = phrase(
+    "Time of its calls outside ops, calls of a runtime and waits, mean over the steps. Est.: call stacks slow Python."
+)
+_MAY_BE_NEEDED = phrase("How long it takes is measured; whether the loop needs it, you know.")
+
+
+def python_loop(facts: Facts) -> Insight | None:
+    """Fires when one Python function of the training loop, which computes hardly anything in ops, takes a share of the
+    step that is worth a card.
+
+    Similar pattern: a loop whose functions launch ops, and whose Python between them is the cost of recording it: a
+    function counts where at most a quarter of its calls are ops. A dataset in the training process: waits for batches
+    have cards of their own. A server that waits for requests: built-in functions that wait do not count. The first
+    call, which imports or compiles: what comes once is left out.
+
+    Needs: call stacks. Without them `cpu_outside` asks for them.
+
+    Jobs: training and inference on the CPU. With a GPU only idle time would count, and its cards name the function.
+
+    Gain: what its calls take outside ops, mean over the steps.
+
+    Left out: that call stacks slow Python: without them the function takes less, and so does the step.
+    """
+    if facts.job.device != "cpu" or facts.host.device is not None or not facts.host.python_work:
+        return None
+    work = facts.host.python_work[0]
+    name = code(_function(work.name))
+    words = (
+        "Run {function} less often, or outside the loop" if work.steps else "Speed up {function}, or run it less often"
+    )
+    return host_card(
+        facts,
+        HostCard(
+            id="python_loop",
+            title=phrase(words, function=name),
+            why=_why(facts, work),
+            gain_ns=work.ns,
+            formula=_FORMULA,
+            best=Confidence.MEDIUM,
+            why_confidence=_MAY_BE_NEEDED,
+            colour="other",
+            part="other",
+            evidence=_evidence(facts, work),
+            steps=work.steps,
+            how=f"# {_place(work.name)}" if work.caller is None else f"# called in {_file(work.caller)}",
+        ),
+    )
+
+
+def _why(facts: Facts, work: PythonWork) -> Phrase:
+    each_ns = ns(work.ns * len(facts.host.steps) // max(1, work.calls))
+    if not work.steps:
+        return phrase("It takes {time} of each step in Python, with hardly an op in it.", time=ns(work.ns))
+    if len(work.steps) <= _MOST_NAMED:
+        words = agreeing("It runs in (step|steps) {steps} only, and takes {each} each time.", len(work.steps))
+        return phrase(words, steps=text(", ".join(work.steps)), each=each_ns)
+    words = "It runs in {number} of {all} steps, and takes {each} each time."
+    return phrase(words, number=count(len(work.steps)), all=count(len(facts.host.steps)), each=each_ns)
+
+
+def _evidence(facts: Facts, work: PythonWork) -> list[Evidence]:
+    named = [step for step in facts.host.steps if step.name in work.steps]
+    longest = [step for step in facts.host.steps if step.start_ns <= work.start_ns < step.end_ns]
+    return [Evidence(step.name, step.start_ns, step.end_ns) for step in (named or longest)[:EVIDENCE]]
+
+
+def _function(frame: str) -> str:
+    """
+    >>> _function("train.py(12): python_metrics")
+    'python_metrics'
+    """
+    return frame.rpartition(": ")[2]
+
+
+def _file(frame: str) -> str:
+    """
+    >>> _file("train.py(1): <module>"), _file("train.py(30): main")
+    ('train.py', 'train.py, main')
+    """
+    function = _function(frame)
+    return frame.rpartition("(")[0] + ("" if function == "<module>" else f", {function}")
+
+
+def _place(frame: str) -> str:
+    """
+    >>> _place("train.py(12): python_metrics")
+    'train.py:12'
+    """
+    file, _, line = frame.rpartition(": ")[0].rpartition("(")
+    return f"{file}:{line.removesuffix(')')}"
