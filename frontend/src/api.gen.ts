@@ -3735,7 +3735,9 @@ export interface Waterfall {
 
 /**
  * The steady step of a recording and what changes would make of it, those that help most first.
- * steady_step_ns    the recorded step of middle length, less its excess on the critical resource, as it is replayed
+ * median_step_ns    what is called the steady step everywhere else: the median of what steps take without excess
+ * steady_step_ns    the recorded step of middle length without its excess, replayed: as it follows itself again and
+ * again, it is longer than the median where a few steps wait for the batches of all
  * replayed_step_ns  the same step as it was recorded, with its excess, replayed
  * recorded_step_ns  that step from its start to the next one's; the mean where a loader sets the pace
  * device_ns         the work of the device with most of it in the steady step, without exchanges
@@ -3747,6 +3749,8 @@ export interface Waterfall {
  * trusted           whether the replay gives back the recorded step, is of most of the mean step, and says what sets
  * its pace
  * holds_unprofiled  whether the pace is the same if profiling has doubled the time of the host
+ * for_ranks_ns      what its collectives wait for other ranks. The sensitivity is that of all ranks alike; a change is
+ * one of this rank, so it takes none of this away
  */
 export interface WhatIf {
   recorded_step_ns: number;
@@ -3763,6 +3767,8 @@ export interface WhatIf {
   combined: Combined[];
   device_ns: number;
   device_curve: number[];
+  for_ranks_ns: number;
+  median_step_ns: number;
 }
 
 /**

@@ -1,6 +1,6 @@
 """Changes to a step that can be replayed: each is a function from a step to the step as it would be.
 
-launch_graphs(trace, step)      several compose: without_waits(launch_graphs(trace, step))
+launch_graphs(trace, step)      several compose: overlapped(trace, launch_graphs(trace, step))
 """
 
 from __future__ import annotations
@@ -12,15 +12,18 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators
+from tb_steptime.metrics.gpu.copy_directions import way
+from tb_steptime.metrics.job.kind import job_kind
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.replay.host import Role, host_lanes
-from tb_steptime.replay.sensitivity import exchanges, free, without_batches, without_waits
+from tb_steptime.replay.sensitivity import exchanges, free, without_batches
 from tb_steptime.replay.steady import SteadyStep, overlap_ns
-from tb_steptime.replay.sweep import EdgeKind, edges_of, joined
+from tb_steptime.replay.sweep import HOLDS, EdgeKind, edges_of, joined
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import named_in
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
-from tb_steptime.trace.table import Bool, Kind, distinct
+from tb_steptime.trace.table import Bool, Kind, distinct, is_in
 
 #: Workers that `more_workers` stands for where the training thread makes its batches itself.
 WORKERS = 4
@@ -40,7 +43,7 @@ def changes(trace: Trace) -> list[Named]:
     return [
         Named("launch_graphs", lambda step: launch_graphs(trace, step)),
         Named("between_graphs", between_graphs),
-        Named("sync_bubble", without_waits),
+        Named("sync_bubble", lambda step: without_calls(step, step.graph.waits & ~hands_out(trace, step))),
         Named("input_bound", lambda step: without_batches(free(step, step.graph.role == Role.LOADER))),
         Named("more_workers", lambda step: more_workers(trace, step)),
         Named("tensor_cores_unused", lambda step: on_tensor_cores(trace, step)),
@@ -65,6 +68,28 @@ def launch_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
         captured = Intervals.union(events.start_ns[mine], events.ends(mine)) - kept
         own[here] -= np.minimum(overlap_ns(captured, graph, here), own[here])
     return replace(step, graph=replace(graph, own_ns=own))
+
+
+def without_calls(step: SteadyStep, calls: Bool) -> SteadyStep:
+    """The step in which these calls, a mask of its nodes, wait for no device."""
+    edges, links = step.graph.edges, step.links
+    graph = replace(step.graph, edges=edges.where(~is_in(edges.kind, HOLDS) | ~calls[edges.after]))
+    return replace(step, graph=graph, links=links.where(~is_in(links.kind, HOLDS) | ~calls[links.after]))
+
+
+def hands_out(trace: Trace, step: SteadyStep) -> Bool:
+    """Which nodes wait for what a step is there for. A training needs nothing of a step on the host. Anything else
+    fetches its results, and what it decodes goes on with the one before: the last wait for a copy to the host stays."""
+    graph = step.graph
+    found = np.zeros(len(graph), bool)
+    if job_kind(trace).purpose == "training":
+        return found
+    returns = graph.edges.where(is_in(graph.edges.kind, HOLDS) & graph.waits[graph.edges.after])
+    row = graph.event[returns.before]
+    fetches = named_in(trace, row, lambda name: way(name).direction == "DtoH")
+    fetched = returns.after[fetches[trace.events.name[row]]]
+    found[fetched[-1:]] = True
+    return found
 
 
 def between_graphs(step: SteadyStep) -> SteadyStep:

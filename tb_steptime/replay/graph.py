@@ -107,7 +107,7 @@ def build_graph(trace: Trace) -> Graph:
     unexplained[2 * count :] = begun.unexplained_ns
     lanes = host_edges(host)
     lanes.lag_ns[lanes.after >= count] += unexplained[lanes.after[lanes.after >= count]]
-    edges = joined([lanes, begun.edges, held, batches, _room(host, work)])
+    edges = joined([lanes, begun.edges, held, batches, _room(host, work), _would_wait(host, work, waits)])
     role = np.concatenate((np.full(count, Role.STRETCH), host.role, np.full(size, Role.ACTIVITY))).astype(np.uint8)
     contended = np.append(np.zeros(2 * count, np.int64), begun.contended_ns)
     event = np.concatenate((np.full(count, -1), host.row, work.row))
@@ -136,6 +136,20 @@ def _returns(host: Host, work: Activities) -> tuple[Bool, Edges]:
         EdgeKind.RETURN, by[holds] + base, calls[holds] + len(host), np.full(int(holds.sum()), lag, np.int64), sure
     )
     return waits, edges
+
+
+def _would_wait(host: Host, work: Activities, waits: Bool) -> Edges:
+    """From the last work that a thread launched to a call of it that waits for a device and found that work done: it
+    would wait if the work ended later, or if the call came earlier."""
+    known = np.flatnonzero(work.item >= 0)
+    in_turn = known[np.lexsort((work.end_ns[known], work.item[known]))]
+    calls = np.flatnonzero((host.role == Role.WAIT) & ~waits)
+    place = np.searchsorted(work.item[in_turn], calls, side="right") - 1
+    calls, by = calls[place >= 0], in_turn[place[place >= 0]]
+    done = (host.lane[work.item[by]] == host.lane[calls]) & (work.end_ns[by] <= host.start_ns[calls])
+    calls, by = calls[done], by[done]
+    base = 2 * len(host)
+    return edges_of(EdgeKind.DONE, by + base, calls + len(host), np.zeros(len(calls), np.int64))
 
 
 def _room(host: Host, work: Activities) -> Edges:

@@ -12,9 +12,9 @@ from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.replay.graph import Graph
 from tb_steptime.replay.host import Role
 from tb_steptime.replay.steady import SteadyStep, step_length
-from tb_steptime.replay.sweep import EdgeKind
+from tb_steptime.replay.sweep import HOLDS, EdgeKind
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import Bool
+from tb_steptime.trace.table import Bool, is_in
 
 #: A part limits a step from this share of it on; below that several hold each other.
 LIMITS = 0.1
@@ -81,16 +81,16 @@ def scaled(step: SteadyStep, nodes: Bool, by: float) -> SteadyStep:
     return replace(step, graph=replace(step.graph, own_ns=own, edges=edges))
 
 
-def without(step: SteadyStep, kind: EdgeKind) -> SteadyStep:
-    """The step without edges of one kind."""
+def without(step: SteadyStep, *kinds: EdgeKind) -> SteadyStep:
+    """The step without edges of these kinds."""
     edges, links = step.graph.edges, step.links
-    graph = replace(step.graph, edges=edges.where(edges.kind != kind))
-    return replace(step, graph=graph, links=links.where(links.kind != kind))
+    graph = replace(step.graph, edges=edges.where(~is_in(edges.kind, kinds)))
+    return replace(step, graph=graph, links=links.where(~is_in(links.kind, kinds)))
 
 
 def without_waits(step: SteadyStep) -> SteadyStep:
     """The step whose calls wait for no device."""
-    return without(step, EdgeKind.RETURN)
+    return without(step, *HOLDS)
 
 
 def without_batches(step: SteadyStep) -> SteadyStep:

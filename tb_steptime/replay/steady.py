@@ -13,7 +13,7 @@ import numpy as np
 from tb_steptime.metrics.steady.excess import Excess
 from tb_steptime.replay.graph import Graph
 from tb_steptime.replay.host import Role
-from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined, repeated_starts
+from tb_steptime.replay.sweep import HOLDS, EdgeKind, Edges, edges_of, joined, repeated_starts
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -126,7 +126,7 @@ def _cut(graph: Graph, mine: Bool) -> tuple[Graph, Edges]:
     parts[0].kind[stream] = EdgeKind.STREAM
     # edges from the step before: the same place of that step is its last node on the same track
     entering = arrives & ~leaves
-    outside = near.where(entering & is_in(near.kind, (EdgeKind.CROSSING, EdgeKind.RETURN, EdgeKind.QUEUE)))
+    outside = near.where(entering & is_in(near.kind, (EdgeKind.CROSSING, *HOLDS, EdgeKind.QUEUE)))
     track = graph.track[outside.before]
     there = is_in(track, tracks)
     outside, track = outside.where(there), track[there]

@@ -27,10 +27,14 @@ class EdgeKind(enum.IntEnum):
     RETURN = 5  # a blocking call returns after the work that it waits for; inferred
     BATCH = 6  # a worker makes the next batch
     QUEUE = 7  # a launch finds room when work before it has begun; inferred
+    RANKS = 8  # other ranks arrive at a collective; estimated
+    DONE = 9  # a blocking call whose work had ended before: it holds nothing as recorded
 
 
 #: Edges that times show and that no record says.
 INFERRED = (EdgeKind.CROSSING, EdgeKind.RETURN)
+#: Edges into calls that wait for a device.
+HOLDS = (EdgeKind.RETURN, EdgeKind.DONE)
 
 
 @dataclass(frozen=True, eq=False)

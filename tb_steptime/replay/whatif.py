@@ -11,10 +11,12 @@ from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.set_aside.ranges import judged_ns
 from tb_steptime.metrics.steady.find import find_excess
+from tb_steptime.metrics.steady.shown import steady_step_ns
 from tb_steptime.replay.changes import Named, changes
 from tb_steptime.replay.gates import recorded_length, unlinked, wait_error
 from tb_steptime.replay.graph import build_graph
 from tb_steptime.replay.host import Role
+from tb_steptime.replay.ranks import held_by_ranks
 from tb_steptime.replay.sensitivity import Sensitivity, exchanges, scaled, sensitivity, verdict, without
 from tb_steptime.replay.steady import SteadyStep, less_excess, steady_step, step_length
 from tb_steptime.replay.sweep import INFERRED, EdgeKind
@@ -59,7 +61,9 @@ class Combined(msgspec.Struct, frozen=True):
 class WhatIf(msgspec.Struct, frozen=True):
     """The steady step of a recording and what changes would make of it, those that help most first.
 
-    steady_step_ns    the recorded step of middle length, less its excess on the critical resource, as it is replayed
+    median_step_ns    what is called the steady step everywhere else: the median of what steps take without excess
+    steady_step_ns    the recorded step of middle length without its excess, replayed: as it follows itself again and
+                      again, it is longer than the median where a few steps wait for the batches of all
     replayed_step_ns  the same step as it was recorded, with its excess, replayed
     recorded_step_ns  that step from its start to the next one's; the mean where a loader sets the pace
     device_ns         the work of the device with most of it in the steady step, without exchanges
@@ -71,6 +75,8 @@ class WhatIf(msgspec.Struct, frozen=True):
     trusted           whether the replay gives back the recorded step, is of most of the mean step, and says what sets
                       its pace
     holds_unprofiled  whether the pace is the same if profiling has doubled the time of the host
+    for_ranks_ns      what its collectives wait for other ranks. The sensitivity is that of all ranks alike; a change is
+                      one of this rank, so it takes none of this away
     """
 
     recorded_step_ns: int
@@ -87,6 +93,13 @@ class WhatIf(msgspec.Struct, frozen=True):
     combined: list[Combined]
     device_ns: int = 0
     device_curve: list[int] = []
+    for_ranks_ns: int = 0
+    median_step_ns: int = 0
+
+    @property
+    def wrong_by(self) -> float:
+        """The share by which the replayed step differs from the recorded one."""
+        return abs(self.replayed_step_ns - self.recorded_step_ns) / max(self.recorded_step_ns, 1)
 
 
 def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
@@ -105,10 +118,11 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     said, unseen = sensitivity(trace, step), unlinked(graph)
     pace = verdict(length, said, step)
     compute = step.graph.on_device & ~exchanges(trace, step.graph)
+    held = held_by_ranks(trace, step)
     error = abs(replayed - recorded) / recorded
     shown = max(unexplained, unseen) <= NO_GAIN and pace is not Bound.UNKNOWN
     chosen = [known[each] for each in dict.fromkeys(ids)] if ids else list(known.values())
-    gains, combined = _gains(step, length, unexplained, error, chosen, keep_all=bool(ids))
+    gains, combined = _gains(held, length, unexplained, error, chosen, keep_all=bool(ids))
     return WhatIf(
         recorded_step_ns=recorded,
         steady_step_ns=length,
@@ -119,11 +133,13 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         unexplained=unexplained,
         unlinked=unseen,
         device_ns=_of_busiest_ns(trace, step, compute),
-        device_curve=[length, *(step_length(scaled(step, compute, part)) for part in PARTS_LEFT), said.device],
+        device_curve=[length, *(step_length(scaled(held, compute, part)) for part in (*PARTS_LEFT, 0.0))],
         trusted=shown and error <= MOST_ERROR and length >= MOSTLY * max(recorded, _judged_ns(trace)),
         holds_unprofiled=pace is Bound.GPU or _with_half_of_the_host(trace, step) is pace,
         changes=gains,
         combined=combined,
+        for_ranks_ns=int((step.graph.own_ns - held.graph.own_ns).sum()),
+        median_step_ns=steady_step_ns(trace, main_device(trace)),
     )
 
 

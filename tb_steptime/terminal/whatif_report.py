@@ -5,16 +5,20 @@ The JSON is a contract with other programs: fields may be added, never renamed.
 
 from __future__ import annotations
 
+import textwrap
+
 import msgspec
 
 from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.replay.sensitivity import Sensitivity
-from tb_steptime.replay.whatif import WhatIf
+from tb_steptime.replay.whatif import MOST_ERROR, NO_GAIN, WhatIf
 from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.terminal.output import aligned
 from tb_steptime.text.printer import UNKNOWN, duration, percent_exact, printable
 
+_WIDTH = 100
 _PARTS = {
     "host": "Without the host's own time",
     "device": "With an instant GPU",
@@ -52,13 +56,14 @@ def what_if_text(span: SpanWhatIf) -> str:
     run = span.run if span.run != "." else any_path(span.trace).absolute().parent.name
     step = span.steady_step_ns
     lines = [printable(f"{run} · {span.worker} · span {span.span}"), ""]
-    parts = [("Steady step, replayed", step), *_parts(span.sensitivity)]
-    lines += aligned([(name, duration(value), percent_exact(value / max(step, 1))) for name, value in parts])
-    lines += ["", *aligned(_how_good(span)), ""]
+    parts = [("One step, repeated", step), *_parts(span.sensitivity)]
+    rows = [(name, duration(value), percent_exact(value / max(step, 1))) for name, value in parts]
+    lines += aligned([("Steady step, the median", duration(span.median_step_ns), ""), *rows])
+    lines += ["", *aligned(_how_good(span)), "", *_remarks(span)]
     if not span.changes:
         return "\n".join([*lines, "No change that can be replayed makes the step shorter."])
-    rows: list[tuple[str, ...]] = [("Change", "est. gain", "low", "high", "after those above", "rests on")]
-    rows += [
+    table: list[tuple[str, ...]] = [("Change", "est. gain", "low", "high", "after those above", "rests on")]
+    table += [
         (
             gain.id,
             *(_or_unknown(value) for value in (gain.gain_ns, gain.low_ns, gain.high_ns, gain.gain_after_ns)),
@@ -66,10 +71,7 @@ def what_if_text(span: SpanWhatIf) -> str:
         )
         for gain in span.changes
     ]
-    lines += aligned(rows)
-    if any(gain.gain_ns is None for gain in span.changes):
-        lines += ["", f"{percent_exact(span.unexplained)} of the step is unexplained: too much for a gain."]
-    return "\n".join(lines)
+    return "\n".join([*lines, *aligned(table)])
 
 
 def _parts(said: Sensitivity) -> list[tuple[str, int]]:
@@ -83,6 +85,32 @@ def _how_good(span: SpanWhatIf) -> list[tuple[str, ...]]:
         ("Share of the step that nothing explains", percent_exact(span.unexplained)),
         ("Error of replayed blocking calls", waits),
     ]
+
+
+def _remarks(span: SpanWhatIf) -> list[str]:
+    """A paragraph each."""
+    remarks = [] if span.trusted else [f"Do not rely on this replay: {_why_not(span)}"]
+    if span.for_ranks_ns:
+        remarks.append(
+            f"For {duration(span.for_ranks_ns)} of the step its collectives wait for other ranks. The rows above take "
+            "all ranks to be alike; a change below is one of this rank alone, which takes none of that away."
+        )
+    return [line for remark in remarks for line in (*textwrap.wrap(remark, _WIDTH), "")]
+
+
+def _why_not(span: SpanWhatIf) -> str:
+    if span.unexplained > NO_GAIN:
+        return f"nothing recorded explains {percent_exact(span.unexplained)} of the step, too much for a gain."
+    if span.unlinked > NO_GAIN:
+        return f"{percent_exact(span.unlinked)} of the GPU's work has no launch in the recording."
+    if span.wrong_by > MOST_ERROR:
+        return (
+            f"a step takes {duration(span.replayed_step_ns)} when it is replayed, and took "
+            f"{duration(span.recorded_step_ns)} when it was recorded."
+        )
+    if span.pace == Bound.UNKNOWN.value:
+        return "nothing that can be replayed sets the pace of the step."
+    return "most of the recorded steps does not repeat."
 
 
 def _or_unknown(value: int | None) -> str:

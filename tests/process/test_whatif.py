@@ -2,13 +2,19 @@
 
 import json
 
+import msgspec
 import pytest
 
 from tb_steptime import cli
+from tb_steptime.replay.whatif import what_if
+from tb_steptime.terminal.whatif_report import SpanWhatIf, what_if_text
 from tests.drawn.replayed import MS, section, training
 from tests.truth.simulate.causes import Loader
 from tests.truth.simulate.chrome import write
 from tests.truth.simulate.demo import simulate
+from tests.truth.simulate.judging import as_read
+from tests.truth.simulate.rank_jobs import Declared, run
+from tests.truth.simulate.rank_jobs import write as write_ranks
 
 
 @pytest.fixture
@@ -54,6 +60,39 @@ def test_as_text(capsys, trace):
         "Without exchanges between ranks", "Without waits of calls for the GPU", "Without host time and GPU work",
     ]  # fmt: skip
     assert any(line.startswith("input_bound") for line in lines)
+
+
+def test_what_other_ranks_hold_is_said(capsys, tmp_path):
+    write_ranks(run(Declared(2, late={1: 6 * MS}, spread_ns=3 * MS, seed=1, waits=True)), tmp_path / "run")
+    path = tmp_path / "run" / "rank0_trace.json.gz"
+    _, out, _ = whatif(capsys, path, "--format", "json")
+    (span,) = json.loads(out)["spans"]
+    assert span["for_ranks_ns"] > 2 * MS
+    _, out, _ = whatif(capsys, path)
+    assert "its collectives wait for other ranks." in " ".join(out.split())
+
+
+def test_why_a_replay_is_not_to_be_relied_on(capsys, tmp_path):
+    declared = training(section(20, 40_000), loader=Loader(5 * MS))
+    (span,) = simulate(declared)
+    found = msgspec.structs.replace(what_if(as_read(declared, span)), trusted=False)
+    said = {
+        "nothing recorded explains 30.0 % of the step": {"unexplained": 0.3},
+        "30.0 % of the GPU's work has no launch": {"unlinked": 0.3},
+        "when it is replayed": {"replayed_step_ns": 2 * found.recorded_step_ns},
+        "nothing that can be replayed sets the pace": {"pace": "unknown"},
+        "most of the recorded steps does not repeat": {},
+    }
+    for words, change in said.items():
+        shown = what_if_text(of_span(msgspec.structs.replace(found, **change)))
+        assert "Do not rely on this replay: " in shown and words in " ".join(shown.split())
+    assert "Do not rely" not in what_if_text(of_span(msgspec.structs.replace(found, trusted=True)))
+
+
+def of_span(said):
+    return SpanWhatIf(
+        run="run", worker="host_1", span=1, trace="run/host_1.pt.trace.json", **msgspec.structs.asdict(said)
+    )
 
 
 def test_an_unknown_change_is_refused(capsys, trace):

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tb_steptime.replay.graph import build_graph
+from tb_steptime.replay.host import Role
+from tb_steptime.replay.sensitivity import free
+from tb_steptime.replay.steady import steady_step, step_length
 from tb_steptime.replay.whatif import WhatIf, what_if
 from tb_steptime.trace.kineto import read_trace
 from tests.drawn.replayed import MS, section, training
@@ -30,11 +34,15 @@ WITHOUT_WAIT = (
 )
 
 
-def replayed(folder: Path, declared: Training) -> WhatIf:
+def recorded(folder: Path, declared: Training) -> Path:
     (span,) = simulate(declared)
     path = folder / "simulated.pt.trace.json.gz"
     write(path, declared, span)
-    found = what_if(read_trace(path))
+    return path
+
+
+def replayed(folder: Path, declared: Training) -> WhatIf:
+    found = what_if(read_trace(recorded(folder, declared)))
     assert found is not None
     return found
 
@@ -73,3 +81,18 @@ def test_the_replay_gives_the_recorded_step_and_its_pace(tmp_path, declared, pac
     found = replayed(tmp_path, declared)
     assert found.replayed_step_ns == pytest.approx(found.recorded_step_ns, rel=0.02)
     assert (found.pace, found.unexplained) == (pace, 0)
+
+
+def test_a_call_that_found_its_work_done_waits_once_the_host_is_quicker(tmp_path):
+    """Python between the kernel and the call hides the kernel; without that Python it takes turns with the batch."""
+    ends = Op((), (Call("cudaDeviceSynchronize", blocks=True),), 0)
+    slow, quick = (
+        training(section(1, 3 * MS), Section((ends,), python_ns=python_ns), loader=Loader(2 * MS))
+        for python_ns in (4 * MS, 0)
+    )
+    trace = read_trace(recorded(tmp_path, slow))
+    step = steady_step(trace, build_graph(trace))
+    assert step is not None
+    between = (step.graph.role == Role.STRETCH) & (step.graph.own_ns > 3 * MS)
+    assert between.sum() == 1
+    assert step_length(free(step, between)) == pytest.approx(replayed(tmp_path, quick).recorded_step_ns, rel=0.02)

@@ -34,11 +34,18 @@ def est_wait_ns(trace: Trace) -> Int64:
     found = find_collectives(trace)
     if not has_device_activity(trace):
         return np.zeros(len(found), np.int64)
+    return np.minimum(longer_than_best_ns(trace), exposure(trace).exposed_ns)
+
+
+def longer_than_best_ns(trace: Trace) -> Int64:
+    """Of each of `find_collectives` what it takes longer than the best one like it, where that is too much for a
+    network that varies; else 0."""
+    found = find_collectives(trace)
     length = found.end - found.start
     best = np.where((found.bytes >= 0) & (found.bytes <= FEW_BYTES), FEW_BYTES_NS, length)
     best = np.minimum(best, _best_alike(found, length))
     waits = (length >= LONGER_THAN_BEST * best) & (length - best >= LEAST_WAIT_NS)
-    return np.where(waits, np.minimum(length - best, exposure(trace).exposed_ns), 0)
+    return np.where(waits, length - best, 0)
 
 
 def _best_alike(found: Collectives, length: Int64) -> Int64:

@@ -31,7 +31,7 @@ class Declared:
     """late: rank -> ns that it computes longer in each step. spread_ns: standard deviation of what each rank computes
     in each step. bus_rate: bytes a second of each link. clocks_ns: standard deviation of the clocks of ranks. numbered:
     collectives say their number, as those of current PyTorch. lost: rank -> numbers of those that its recording has
-    not."""
+    not. waits: the host waits for the device at the end of each step, as one does that reads the loss."""
 
     ranks: int
     steps: int = 8
@@ -45,6 +45,7 @@ class Declared:
     seed: int = 0
     numbered: bool = False
     lost: dict[int, set[int]] = field(default_factory=dict)
+    waits: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +110,7 @@ def _trace(ran: Ran, rank: int) -> dict[str, object]:
     world = ran.declared.ranks
     group = {"pg_name": "0", "pg_desc": "default_pg", "pg_size": world, "ranks": list(range(world))}
     info = {"backend": "nccl", "rank": rank, "world_size": world, "pg_count": 1, "pg_config": [group]}
-    events = [*_steps(ran), *_computing(ran, rank), *_reduces(ran, rank)]
+    events = [*_steps(ran), *_computing(ran, rank), *_reduces(ran, rank), *_waits(ran)]
     return {
         "schemaVersion": 1,
         "tb_steptime_simulated": SIMULATED,
@@ -159,3 +160,12 @@ def _reduces(ran: Ran, rank: int) -> list[dict[str, object]]:
         begin = int(meeting.start[rank])
         events.append(_event(_NCCL, "kernel", begin, meeting.end, 9, correlation=id, device=0, stream=9, **facts))
     return events
+
+
+def _waits(ran: Ran) -> list[dict[str, object]]:
+    """From when all is launched until the device has done it."""
+    if not ran.declared.waits:
+        return []
+    begins = [begin + 5_000 * len(ran.declared.bucket_bytes) for begin in (0, *ran.step_end[:-1])]
+    pairs = zip(begins, ran.step_end, strict=True)
+    return [_event("cudaDeviceSynchronize", "cuda_runtime", *pair, 1) for pair in pairs]
