@@ -11,13 +11,19 @@ from tb_steptime.text import Phrase, count, ns, phrase, text
 #: One collective that takes so many times as long as the others on average is an outlier.
 TIMES_LONGER = 5
 
+#: From this share of the time on it is waiting, which no faster exchange ends.
+MOSTLY_WAITS = 0.5
+
 _FEWER_RANKS = "# fewer tensor-parallel ranks, or all-reduce fused with the norm that follows"
+_EVERY_RANK = "# record every rank at the same time: the Ranks view shows who is late, and why"
 
 
 def between_layers(facts: Facts) -> Insight | None:
     """Fires when inference spends a twentieth of the step in collectives and computes nothing meanwhile.
 
-    Similar pattern: training, where the exchange can be hidden: `exposed_communication`.
+    Similar pattern: training, where the exchange can be hidden: `exposed_communication`. Waits for a rank that comes
+    late, which a single recording shows by collectives that take far longer than others like them: where that is most
+    of the time, the card asks who is late instead.
 
     Needs: kernels of collectives.
 
@@ -30,13 +36,18 @@ def between_layers(facts: Facts) -> Insight | None:
     found = facts.overview.communication
     if found is None or facts.job.purpose != "inference" or facts.share(found.exposed_ns) < WARNING_FRACTION:
         return None
-    leading = found.rows[0]
+    leading, steps = found.rows[0], len(facts.overview.steps)
+    wait_ns = found.wait_ns // steps
+    title, why, how = "Shorten the collectives between layers", _why(found.exposed_ns, leading, steps), _FEWER_RANKS
+    if wait_ns >= MOSTLY_WAITS * found.exposed_ns:
+        title, how = "Find the rank that the others wait for", _EVERY_RANK
+        why = phrase(_WAITS, exposed=ns(found.exposed_ns), wait=ns(wait_ns))
     return Insight(
         id="between_layers",
         severity=Severity.MINOR,
-        title=phrase("Shorten the collectives between layers"),
-        why=_why(found.exposed_ns, leading, len(facts.overview.steps)),
-        how=_FEWER_RANKS,
+        title=phrase(title),
+        why=why,
+        how=how,
         gain_ns=0,
         gain_fraction=0.0,
         later_ns=None,
@@ -63,6 +74,7 @@ def _why(exposed_ns: int, leading: CollectiveRow, steps: int) -> Phrase:
     return Phrase(_OUTLIER, values | {"longest": ns(leading.longest_ns), "each": ns(max(others_ns, 0) / others)})
 
 
+_WAITS = "For {exposed} a step only collectives run. Est. {wait} of it are waits: others like them take far less."
 _ALIKE = "For {exposed} a step only collectives run, most of it {kind}: {count} a step, {each} for each."
 _OUTLIER = (
     "For {exposed} a step only collectives run, most of it {kind}: {count} a step, one of {longest}, {each} for each "

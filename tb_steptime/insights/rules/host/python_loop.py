@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, HostCard, host_card
-from tb_steptime.metrics.host.python_work import PythonWork
+from tb_steptime.metrics.idle.python_work import PythonWork
 from tb_steptime.text import Phrase, agreeing, code, count, ns, phrase, text
 
 #: Steps that are named; of more, only how many they are.

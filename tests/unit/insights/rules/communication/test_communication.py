@@ -252,6 +252,25 @@ def test_one_collective_that_is_far_longer_is_no_part_of_the_mean():
     )
 
 
+def test_where_other_ranks_are_waited_for_no_faster_exchange_is_advised():
+    """One of ten equal exchanges takes 30 ms, and each of the others 2: another rank came late."""
+    layers = timeline(
+        f"""
+        step     | {"5" * 100} |
+        op       | {"m." * 10 + "." * 80} |
+        runtime  | {"k" + "y" * 99} |
+        kernel 7 | {"." + ("kkk...." * 10) + "." * 29} |
+        nccl 7   | {"." + ("...cc.." * 9) + "...c" + "c" * 29 + "..."} |""",
+        names={"m": "aten::addmm", "k": "gemm"},
+        calls={"y": "cudaStreamSynchronize"},
+        exchanges={"c": ("allreduce", "Float", 1_000_000, "0", 8)},
+        cell_ns=MS,
+    )
+    insight = sure(layers, "between_layers")
+    assert plain(insight.title) == "Find the rank that the others wait for"
+    assert "Est. 28.0 ms of it are waits" in said(insight)
+
+
 def test_without_a_gpu_gloo_is_exposed_where_no_op_runs():
     trace = timeline(
         """

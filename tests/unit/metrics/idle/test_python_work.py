@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.host.python_work import PythonWork, python_work
+from tb_steptime.metrics.idle.python_work import PythonWork, python_work
 from tests.drawn.timeline import timeline
 
 NAMES = {
