@@ -14,7 +14,6 @@ import numpy as np
 
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, any_path
-from tb_steptime.files.plain import Pickled, Record, References, read_plain
 from tb_steptime.snapshots.model import (
     Action,
     Blocks,
@@ -24,6 +23,7 @@ from tb_steptime.snapshots.model import (
     Snapshot,
     State,
 )
+from tb_steptime.trace.plain import Pickled, Record, References, read_plain
 
 _NO_SNAPSHOT = "The file is a pickle, but no memory snapshot"
 _HINT = "Only snapshots that torch.cuda.memory._dump_snapshot wrote can be read."
