@@ -74,12 +74,22 @@ class Lines:
         return None if frame is None else (line_of(frame), frame.function)
 
 
+def native_path(frames: list[Frame]) -> list[Frame]:
+    """Of frames of C++ those that say something to a reader, in their order: nodes of the backward pass and ops, once
+    each. Without any, the outermost frame."""
+    named = dict.fromkeys(
+        Frame("", 0, name.format(found[1]))
+        for frame in frames
+        for pattern, name in ((_NODE, "{}"), (_OP, "aten::{}"))
+        if (found := pattern.search(frame.function))
+    )
+    return list(named) or frames[-1:]
+
+
 def _of_native(frames: list[Frame]) -> Frame | None:
-    for pattern, name in ((_NODE, "{}"), (_OP, "aten::{}")):
-        for frame in frames:
-            if found := pattern.search(frame.function):
-                return Frame("", 0, name.format(found[1]))
-    return frames[-1] if frames else None
+    """A node of the backward pass, else the innermost op."""
+    path = native_path(frames)
+    return next((each for each in path if not each.function.startswith("aten::")), next(iter(path), None))
 
 
 def line_of(frame: Frame) -> str:

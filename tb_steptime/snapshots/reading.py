@@ -35,6 +35,8 @@ _STATES = {
     "inactive": State.FREE,
     "active_awaiting_free": State.PENDING,
 }
+#: A pickle's protocol and the first key of a snapshot are within these.
+_HEAD_BYTES = 64
 _MOST, _HIGHEST = (1 << 63) - 1, (1 << 64) - 1
 
 
@@ -58,6 +60,16 @@ def read_snapshot(path: str | AnyPath) -> Snapshot:
         if type(top) is not Record or not {"segments", "device_traces"} <= top.keys():
             raise TraceError(_NO_SNAPSHOT, path, _HINT)
         return taken.snapshot(top, path, len(data))
+
+
+def looks_like_snapshot(path: AnyPath) -> bool:
+    """By its first bytes; False where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError:
+        return False
+    return head.startswith(b"\x80") and (b"segments" in head or b"device_traces" in head)
 
 
 @contextlib.contextmanager

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
     from tb_steptime.snapshots.summary import SnapshotSummary
 
-#: How torch, its tutorials and torchtitan name such files.
-_ENDINGS = (".pickle", ".pkl")
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -46,6 +43,7 @@ def _run(options: argparse.Namespace) -> int:
 def _read(paths: list[AnyPath], since: AnyPath | None, problems: list[Problem]) -> Iterator[SnapshotSummary]:
     """Each that was named, and of a folder those of its pickles that are snapshots. since: an earlier one."""
     from tb_steptime.errors import TraceError
+    from tb_steptime.ingest.names import SNAPSHOT_ENDINGS
     from tb_steptime.ingest.states import Problem
     from tb_steptime.snapshots.reading import read_snapshot
     from tb_steptime.snapshots.summary import summarize_snapshot
@@ -59,7 +57,7 @@ def _read(paths: list[AnyPath], since: AnyPath | None, problems: list[Problem]) 
         files: list[AnyPath] = [named]
         if isinstance(named, Path) and named.is_dir():
             files = list[AnyPath](
-                sorted(each for each in named.rglob("*") if each.name.endswith(_ENDINGS) and each.is_file())
+                sorted(each for each in named.rglob("*") if each.name.endswith(SNAPSHOT_ENDINGS) and each.is_file())
             )
         for file in files:
             try:
