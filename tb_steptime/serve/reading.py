@@ -43,7 +43,7 @@ class Reader:
         self.queue = ReadingQueue(self._on_end, processes)
         directory.is_being_read = lambda id: id in self.queue.running
         self.events = EventFiles()
-        self.slices, self.snapshots = Made("slices"), Made("snapshots")
+        self.slices, self.snapshots = Made("slices"), Made("columns")
 
     def close(self) -> None:
         self.queue.close()
