@@ -57,6 +57,7 @@ const COLUMNS: readonly Column<LineGrowth>[] = [
   },
   {
     id: "more",
+    numeric: true,
     label: "Change",
     width: "88px",
     order: (row) => row.after_bytes - row.before_bytes,
