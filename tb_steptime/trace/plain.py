@@ -212,6 +212,7 @@ class _Walk:
         assert self._in_c is not None
         while True:
             if position + _OPCODE_BYTES > self._block_start + len(self._block):
+                self._let_go(self._block_start, position)
                 self._block, self._block_start = self._data[position : position + BLOCK_BYTES], position
                 if len(self._block) < _OPCODE_BYTES:
                     return position, stack
@@ -222,6 +223,13 @@ class _Walk:
             position = self._block_start + at
             if position + _OPCODE_BYTES <= self._block_start + len(self._block):
                 return position, stack
+
+    def _let_go(self, start: int, end: int) -> None:
+        """What was read of a mapped file leaves the memory, where the system can."""
+        if isinstance(self._data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            page = start // mmap.PAGESIZE * mmap.PAGESIZE
+            if end > page:
+                self._data.madvise(mmap.MADV_DONTNEED, page, end - page)
 
     def _shared(self, number: int, marks: list[list[Any]]) -> Any:
         """What the memo holds: no more than a list of dicts of values, so that nothing can be walked without end. From
