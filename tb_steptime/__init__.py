@@ -9,10 +9,11 @@ if TYPE_CHECKING:
     import os
 
     from tb_steptime.notebook.comparing import RunComparison
+    from tb_steptime.notebook.snapshot import SnapshotSummary
     from tb_steptime.notebook.span import Span
     from tb_steptime.notebook.spans import Spans
 
-__all__ = ["compare", "open"]
+__all__ = ["compare", "open", "snapshot"]
 
 __version__ = "0.3.0"
 
@@ -39,3 +40,14 @@ def compare(
     from tb_steptime.notebook.comparing import compare
 
     return compare(base, candidate)
+
+
+def snapshot(path: str | os.PathLike[str], *, since: str | os.PathLike[str] | None = None) -> SnapshotSummary:
+    """What a memory snapshot of PyTorch's CUDA allocator says, as `tb-steptime snapshot` prints it: bytes, times in us.
+
+    since: an earlier one of the same job, for what has grown. A snapshot is never unpickled. Raises TraceError where a
+    file is none, or cannot be read.
+    """
+    from tb_steptime.notebook.snapshot import snapshot_of
+
+    return snapshot_of(path, since)

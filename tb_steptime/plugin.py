@@ -76,6 +76,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/timeline": self._timeline,
             "/busy": self._busy,
             "/memory": self._memory,
+            "/snapshot": self._snapshot,
             "/flame": self._flame,
             "/event": self._event,
             "/search": self._search,
@@ -176,6 +177,17 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         device, bins = (whole_number(request, key) for key in ("device", "bins"))
         asked = MemoryAsked(device, window(request), bins, number_if_named(request, "at"))
         return _now_or_later(self.store.memory(request.args.get("span", ""), asked, work=may_work(request)))
+
+    def _snapshot(self, request: Request) -> Answer:
+        from tb_steptime.serve.snapshots import SnapshotAsked
+
+        device, bins = (whole_number(request, key) for key in ("device", "bins"))
+        if device < 0:
+            raise BadRequest("device", "must not be less than 0")
+        between = window(request) if "from" in request.args else None
+        at, since = number_if_named(request, "at"), request.args.get("since", "")
+        asked = SnapshotAsked(request.args.get("id", ""), device, between, bins, at, since)
+        return _now_or_later(self.store.snapshot(asked, work=may_work(request)))
 
     def _flame(self, request: Request) -> Answer:
         span, by, where = (request.args.get(key, "") for key in ("span", "by", "where"))

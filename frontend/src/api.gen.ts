@@ -734,6 +734,16 @@ export interface CpuWork {
 }
 
 /**
+ * Columns of equal length: the most in use, and the most reserved, of each of equal groups of entries. time_us: of
+ * the first of each group, from that of the oldest entry.
+ */
+export interface Curve {
+  time_us: number[];
+  in_use_bytes: number[];
+  reserved_bytes: number[];
+}
+
+/**
  * Predicted for so many workers: step_ns, a mean step of the same span; loader_ns: a step's batches,
  * production / workers each.
  */
@@ -829,6 +839,17 @@ export interface DeviceGpu {
   roofline: Roofline | null;
 }
 
+/**
+ * more_bytes, more_reserved_bytes: in use and reserved at the end, against the earlier snapshot. lines: those that
+ * hold another amount, the largest changes first.
+ */
+export interface DeviceGrowth {
+  device: number;
+  more_bytes: number;
+  more_reserved_bytes: number;
+  lines: LineGrowth[];
+}
+
 /** One device. steps: its idle time by reason, per step; mean: mean over the steps; busy_ns per step. */
 export interface DeviceIdle {
   device: number;
@@ -877,6 +898,34 @@ export interface DeviceMemory {
   by_op: OpMemory[];
   curve: MemoryBins;
   total_bytes: number | null;
+}
+
+/**
+ * One device. Bytes in use are as they were asked for; reserved ones are those of segments.
+ * entries, first_us, last_us: what the snapshot remembers, in us since 1970; None where times are not recorded.
+ * releasable_bytes: of segments without a block in use; kept_bytes: other free memory, in so many pieces;
+ * rounding_bytes: what blocks in use are larger than what was asked for. In use, releasable, kept and rounding sum to
+ * reserved.
+ */
+export interface DeviceSnapshot {
+  device: number;
+  entries: number;
+  first_us: number | null;
+  last_us: number | null;
+  peak_in_use_bytes: number;
+  peak_reserved_bytes: number;
+  peak_us: number | null;
+  in_use_bytes: number;
+  reserved_bytes: number;
+  releasable_bytes: number;
+  kept_bytes: number;
+  kept_pieces: number;
+  kept_largest_bytes: number;
+  rounding_bytes: number;
+  peak_by_line: LineRow[];
+  fragmented: SegmentRow[];
+  out_of_memory: OutOfMemory[];
+  curve: Curve;
 }
 
 /**
@@ -1476,6 +1525,7 @@ export interface Index {
   folders: number;
   scanned_at_ms: number;
   problems: Problem[];
+  snapshots: SnapshotEntry[];
 }
 
 /**
@@ -1974,6 +2024,32 @@ export interface LaunchWaste {
   fused: boolean;
   double: Waste | null;
   double_others: Waste | null;
+}
+
+/** What a line holds at the end of both snapshots; None as in `LineRow`. */
+export interface LineGrowth {
+  line: string | null;
+  function: string | null;
+  before_bytes: number;
+  after_bytes: number;
+  before_count: number;
+  after_count: number;
+}
+
+/**
+ * Allocations of one line of code. line: "train.py:23"; None: where they were made is not recorded.
+ * bytes, count: in use at the peak; end_bytes: in use at the end; made_bytes, made_count: allocated since the oldest
+ * entry; lifetime_us: the mean of those that were also freed since then, None where there are none, or no times.
+ */
+export interface LineRow {
+  line: string | null;
+  function: string | null;
+  bytes: number;
+  count: number;
+  end_bytes: number;
+  made_bytes: number;
+  made_count: number;
+  lifetime_us: number | null;
 }
 
 export interface LinkOfChain {
@@ -2487,6 +2563,25 @@ export interface OpsRecorded {
   stacks: boolean;
   modules: boolean;
   backward: boolean;
+}
+
+/**
+ * An allocation that failed.
+ * free_bytes, pieces, largest_bytes: free memory within segments, and of what it consists; None where the allocator
+ * did more after it, so that the snapshot does not show it. expandable_helps: whether the pages that hold no block
+ * in use would have been enough, and segments may not grow, an estimate; None where that is not known.
+ */
+export interface OutOfMemory {
+  time_us: number | null;
+  asked_bytes: number;
+  device_free_bytes: number;
+  in_use_bytes: number;
+  reserved_bytes: number;
+  free_bytes: number | null;
+  pieces: number | null;
+  largest_bytes: number | null;
+  expandable_helps: boolean | null;
+  line: string | null;
 }
 
 /**
@@ -3248,6 +3343,20 @@ export interface Segment {
 }
 
 /**
+ * A segment with free memory that blocks in use keep. pieces: of free memory; kept_by: the line of the largest
+ * block in use.
+ */
+export interface SegmentRow {
+  address: string;
+  bytes: number;
+  free_bytes: number;
+  pieces: number;
+  largest_bytes: number;
+  blocks_in_use: number;
+  kept_by: string | null;
+}
+
+/**
  * A step in ns with one part taking no time: the host's own time; the work of devices without exchanges; waits for
  * batches; exchanges between ranks; waits of calls for devices; the first two together.
  */
@@ -3371,6 +3480,53 @@ export interface SlowStep {
   grew_ns: number;
   longest_event: string | null;
   longest_event_ns: number | null;
+}
+
+/** A memory snapshot in the pickers. rank, step: as its name has them. written_ns: epoch time. */
+export interface SnapshotEntry {
+  id: string;
+  run: string;
+  name: string;
+  rank: number | null;
+  step: number | null;
+  file: string;
+  file_bytes: number;
+  written_ns: number;
+}
+
+/**
+ * One device of a snapshot. device: its place in `summary.devices`. Times are ns from its oldest entry, and all are
+ * before `end_ns`; timed: False where entries have no times, and each lasts a microsecond.
+ * curve: None where no history was recorded. peak_ns: when most is in use. at_ns: the moment of which the stacks are,
+ * the peak where none was asked for; at_bytes, at_count: of all allocations in use then. strips: segments with their
+ * blocks at the end; more_strips: how many others there are. growth: since another snapshot, if that was asked for.
+ */
+export interface SnapshotPage {
+  headline: Headline;
+  out_of_memory: Phrase[];
+  summary: SnapshotSummary;
+  device: number;
+  timed: boolean;
+  end_ns: number;
+  peak_ns: number;
+  curve: MemoryBins | null;
+  at_ns: number;
+  at_bytes: number;
+  at_count: number;
+  stacks: FlamePage | null;
+  strips: Strip[];
+  more_strips: number;
+  growth: DeviceGrowth | null;
+}
+
+/** A file. lost: what could not be read, by kind. growth: since an earlier snapshot, where one was named. */
+export interface SnapshotSummary {
+  path: string;
+  bytes: number;
+  expandable_segments: boolean | null;
+  devices: DeviceSnapshot[];
+  lost: Record<string, number>;
+  growth: DeviceGrowth[];
 }
 
 /**
@@ -3532,6 +3688,24 @@ export interface StepRow {
   profiler_ns: number;
   steady_ns: number;
   excess_ns: ExcessNs;
+}
+
+/**
+ * A segment. free_bytes: free while blocks of it are in use, 0 where none is. offset, size: columns, of each block,
+ * bytes; used: whether it is in use, or other streams may still use it; line: place in `lines` of what allocated it,
+ * -1 where that is not recorded. more_blocks: at the end, left out.
+ */
+export interface Strip {
+  address: string;
+  bytes: number;
+  free_bytes: number;
+  in_use_bytes: number;
+  offset: number[];
+  size: number[];
+  used: boolean[];
+  line: number[];
+  lines: string[];
+  more_blocks: number;
 }
 
 /** unknown says why there is nothing to split (no kernels, a GPU without tensor cores). */

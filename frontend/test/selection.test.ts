@@ -61,6 +61,7 @@ test("what is written into the address opens it again, and drops the step of ano
     mark: null,
     folds: null,
     pins: null,
+    snapshot: null,
   });
 });
 

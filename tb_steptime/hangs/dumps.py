@@ -12,7 +12,7 @@ from typing import Any
 
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath
-from tb_steptime.files.plain import Record, read_plain
+from tb_steptime.trace.plain import Record, read_plain
 
 _RANK = re.compile(r"(\d+)(?:\.\w+)?$")
 _NUMBERS = re.compile(r"\d+")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -12,10 +12,10 @@ import msgspec
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.files.remote import RemotePath
-from tb_steptime.ingest.found import FoundSpan, numbered, span_id
+from tb_steptime.ingest.found import FoundSnapshot, FoundSpan, numbered, span_id
 from tb_steptime.ingest.listing import Entry, Files, Listing
 from tb_steptime.ingest.local_files import LocalFiles
-from tb_steptime.ingest.names import TRACE_NAME, trace_name
+from tb_steptime.ingest.names import SNAPSHOT_ENDINGS, TRACE_NAME, snapshot_name, trace_name
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.remote_files import RemoteFiles
 from tb_steptime.ingest.states import Problem
@@ -36,20 +36,22 @@ MAX_PROBLEMS = 20
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What one scan of all places found; spans in the order of the pickers. A scan that finds the same again answers
-    with the same object."""
+    """What one scan of all places found; spans and snapshots in the order of the pickers. A scan that finds the same
+    again answers with the same object."""
 
     spans: tuple[FoundSpan, ...]
     folders: int
     problems: tuple[Problem, ...]
+    snapshots: tuple[FoundSnapshot, ...] = ()
 
 
 class _Folder(msgspec.Struct, frozen=True, eq=False):
     """A folder as it was listed, and what was made of it. opened: its files that were opened to see whether they are
-    traces; sure: all of them were."""
+    traces or snapshots; sure: all of them were."""
 
     listing: Listing
     spans: tuple[FoundSpan, ...]
+    snapshots: tuple[FoundSnapshot, ...]
     opened: dict[Entry, bool]
     sure: bool
 
@@ -74,7 +76,9 @@ class Discovery:
         if self._found and self._found.problems == problems and list(before.items()) == list(scan.found.items()):
             return self._found
         spans = itertools.chain.from_iterable(folder.spans for folder in scan.found.values())
-        self._found = Found(tuple(numbered(spans)), scan.folders, problems)
+        snapshots = itertools.chain.from_iterable(folder.snapshots for folder in scan.found.values())
+        ordered = tuple(sorted(snapshots, key=lambda each: each.order))
+        self._found = Found(tuple(numbered(spans)), scan.folders, problems, ordered)
         return self._found
 
 
@@ -131,7 +135,22 @@ class _Scan:
             return known
         looked = _Looked(known.opened if known else {})
         spans = tuple(self._spans(listing.files, where, looked))
-        return _Folder(listing, spans, looked.opened, looked.sure)
+        snapshots = tuple(self._snapshots(listing.files, where, looked))
+        return _Folder(listing, spans, snapshots, looked.opened, looked.sure)
+
+    def _snapshots(self, files: Sequence[Entry], where: _Where, looked: _Looked) -> Iterator[FoundSnapshot]:
+        for entry in files:
+            if not entry.name.endswith(SNAPSHOT_ENDINGS) or not self._is(where.files.is_snapshot, entry, where, looked):
+                continue
+            file = where.relative + entry.name
+            yield FoundSnapshot(
+                id=span_id(where.place, file),
+                named=snapshot_name(where.place, where.relative, entry.name),
+                file=file,
+                path=where.files.path(where.relative, entry),
+                bytes=entry.bytes,
+                mtime_ns=entry.mtime_ns,
+            )
 
     def _spans(self, files: Sequence[Entry], where: _Where, looked: _Looked) -> Iterator[FoundSpan]:
         traces = {file.name: file for file in files if TRACE_NAME.fullmatch(file.name)}
@@ -140,7 +159,7 @@ class _Scan:
         for name in sorted(traces.keys() | summaries.keys()):
             trace, summary = traces.get(name), summaries.get(name)
             named = trace_name(where.place, where.relative, name)
-            if trace and not summary and not named.sure and not self._is_trace(trace, where, looked):
+            if trace and not summary and not named.sure and not self._is(where.files.is_trace, trace, where, looked):
                 continue
             entry = trace or summary
             assert entry is not None
@@ -161,15 +180,16 @@ class _Scan:
                 log_directory=where.place.root,
             )
 
-    def _is_trace(self, entry: Entry, where: _Where, looked: _Looked) -> bool:
+    def _is(self, sort: Callable[[str], bool], entry: Entry, where: _Where, looked: _Looked) -> bool:
+        """Whether it is of this sort, by its first bytes."""
         if entry not in looked.before:
             self.newly_opened += 1
             if self.newly_opened > MAX_OPENED:
-                self.left_out = f"More than {MAX_OPENED} JSON files whose names do not say that they are traces"
+                self.left_out = f"More than {MAX_OPENED} files whose names do not say whether they are traces"
                 looked.sure = False
                 return False
         known = looked.before.get(entry)
-        looked.opened[entry] = where.files.is_trace(where.relative + entry.name) if known is None else known
+        looked.opened[entry] = sort(where.relative + entry.name) if known is None else known
         return looked.opened[entry]
 
     def report(self, problem: str, file: str, hint: str) -> None:

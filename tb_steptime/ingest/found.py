@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tb_steptime.files.paths import AnyPath
-from tb_steptime.ingest.names import TraceName, natural_order, trace_name
+from tb_steptime.ingest.names import SnapshotName, TraceName, natural_order, trace_name
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.summaries.layout import SUFFIX
 
@@ -72,6 +72,24 @@ class FoundSpan:
     def stamp(self) -> tuple[bool, int, int, int]:
         """Changes whenever the file does, or what is read with it."""
         return self.trace is not None, self.bytes, self.mtime_ns, self.records
+
+
+@dataclass(frozen=True)
+class FoundSnapshot:
+    """A memory snapshot under a place. id as a span's; file is relative to the place's root."""
+
+    id: str
+    named: SnapshotName
+    file: str
+    path: AnyPath
+    bytes: int
+    mtime_ns: int
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """Runs as in the pickers, then steps, ranks and names."""
+        numbers = (-1 if each is None else each for each in (self.named.step, self.named.rank))
+        return natural_order(self.named.run), *numbers, natural_order(self.named.name)
 
 
 def file_of(span: FoundSpan) -> AnyPath | None:

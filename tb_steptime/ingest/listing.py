@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from tb_steptime.files.paths import AnyPath
-from tb_steptime.ingest.names import TRACE_NAME
+from tb_steptime.ingest.names import SNAPSHOT_ENDINGS, TRACE_NAME
 from tb_steptime.ingest.summaries.layout import SUFFIX
 from tb_steptime.record.file.format import SUFFIX as RECORD_SUFFIX
 from tb_steptime.record.file.steps import SUFFIX as STEPS_SUFFIX
@@ -57,10 +57,13 @@ class Files(Protocol):
     def is_trace(self, file: str) -> bool:
         """Whether the file's first bytes look like a trace; False where it cannot be read."""
 
+    def is_snapshot(self, file: str) -> bool:
+        """Likewise a memory snapshot."""
 
-_ENDINGS = (SUFFIX, RECORD_SUFFIX, STEPS_SUFFIX)
+
+_ENDINGS = (SUFFIX, RECORD_SUFFIX, STEPS_SUFFIX, *SNAPSHOT_ENDINGS)
 
 
 def matters(name: str) -> bool:
-    """Whether a file of this name may be a trace, a summary or a recorder's file."""
+    """Whether a file of this name may be a trace, a summary, a memory snapshot or a recorder's file."""
     return name.endswith(_ENDINGS) or TRACE_NAME.fullmatch(name) is not None

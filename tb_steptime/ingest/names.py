@@ -40,6 +40,12 @@ _OF_NO_MACHINE = expression(
 )
 
 
+#: Of what may be a memory snapshot: torch's documentation, torchtitan and vLLM name them so.
+SNAPSHOT_ENDINGS = (".pickle", ".pkl")
+_SNAPSHOT_OF_RANK = expression(r"(\d{6})_step_(\d+)")
+_SNAPSHOT_STEP = expression(r"step[-_]?(\d+)", re.IGNORECASE)
+
+
 class TraceName(msgspec.Struct, frozen=True):
     """time orders a worker's spans, -1 where the name has none. sure: the name says that the file is a trace;
     otherwise the file's first bytes have to."""
@@ -88,6 +94,30 @@ def _of_nsys(place: Place, folder: str, worker: str, time: int) -> TraceName:
 
 def _run(place: Place, folder: str) -> str:
     return "/".join(part for part in (place.name, folder) if part) or "."
+
+
+class SnapshotName(msgspec.Struct, frozen=True):
+    """Of a memory snapshot. rank, step: None where the name does not say."""
+
+    run: str
+    name: str
+    rank: int | None
+    step: int | None
+
+
+def snapshot_name(place: Place, relative: str, name: str) -> SnapshotName:
+    """Of a file in the folder `relative` of a place.
+
+    torchtitan writes `000003_step_10.pickle`, and wrote `iteration_10/rank3_memory_snapshot.pickle`.
+    """
+    stem, folder = name.rpartition(".")[0], relative.rstrip("/")
+    if match := _SNAPSHOT_OF_RANK.fullmatch(stem):
+        return SnapshotName(_run(place, folder), stem, int(match[1]), int(match[2]))
+    parent, _, last = folder.rpartition("/")
+    rank, step = rank_in_name(stem), _SNAPSHOT_STEP.search(stem)
+    if (iteration := _ITERATION_FOLDER.fullmatch(last)) and rank is not None:
+        return SnapshotName(_run(place, parent), stem, rank, int(iteration["time"]))
+    return SnapshotName(_run(place, folder), stem, rank, int(step[1]) if step else None)
 
 
 def passed_on_workers(workers: Iterable[tuple[str, str]]) -> Mapping[str, str]:

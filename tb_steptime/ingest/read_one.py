@@ -1,7 +1,8 @@
 """The process that reads one trace: `python -m tb_steptime.ingest.read_one TRACE WHAT FOLDER [OPTION…]`.
 
 WHAT is made: "summary", which goes into the folder if neither the trace's own folder nor the user's cache takes it;
-"events", the event file of the timeline, or "slice", some steps as a trace of their own, both in the folder.
+"events", the event file of the timeline, "slice", some steps as a trace of their own, or "snapshot", the columns of a
+memory snapshot in place of a trace, all in the folder.
 Options: with "recording" the whole recording is one step, and its summary goes into the folder only: next to the trace
 is that of its steps. With "keep-paths" a summary has the whole paths of files. With "asked" the user asked for it by a
 command, and it goes next to the trace even where that is under version control. "steps=3-4" are those of a slice.
@@ -206,6 +207,18 @@ def _slice(
     return place
 
 
+def _snapshot(
+    path: AnyPath, folder: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
+) -> Path:
+    from tb_steptime.snapshots.kept import keep_snapshot
+    from tb_steptime.snapshots.reading import read_snapshot
+
+    snapshot = read_snapshot(path)
+    with _keeping(path):
+        keep_snapshot(snapshot, folder)
+    return folder
+
+
 @contextlib.contextmanager
 def _keeping(trace: AnyPath) -> Iterator[None]:
     """What goes wrong with writing is not the trace's fault, and is reported as another problem."""
@@ -219,7 +232,7 @@ def _keeping(trace: AnyPath) -> Iterator[None]:
 
 
 _Maker = Callable[[AnyPath, Path, "Callable[[ReadProgress], None]", Set[str]], AnyPath]
-_MAKERS: dict[str, _Maker] = {"summary": _summary, "events": _events, "slice": _slice}
+_MAKERS: dict[str, _Maker] = {"summary": _summary, "events": _events, "slice": _slice, "snapshot": _snapshot}
 
 
 def _take_stdout() -> Callable[[Message], None]:

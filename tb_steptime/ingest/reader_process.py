@@ -63,6 +63,7 @@ class Job:
     file: str
     events: Path | None = None
     steps: tuple[int, int] | None = None
+    snapshot: bool = False
     whole_recording: bool = False
     keep_paths: bool = False
     asked: bool = False
@@ -128,7 +129,7 @@ class ReaderProcess:
 
 def _order(job: Job, folder: Path) -> Iterator[str]:
     yield address(job.trace.absolute())
-    yield "slice" if job.steps else "events" if job.events else "summary"
+    yield "slice" if job.steps else "snapshot" if job.snapshot else "events" if job.events else "summary"
     yield str(folder)
     asked = {RECORDING: job.whole_recording, KEEP_PATHS: job.keep_paths, ASKED: job.asked, MORE: True}
     yield from (option for option, wanted in asked.items() if wanted)

@@ -26,6 +26,7 @@ from tb_steptime.files.systems import limit, system_of
 from tb_steptime.ingest.listing import Entry, Listing, matters
 from tb_steptime.ingest.summaries.fetching import fetch_all
 from tb_steptime.ingest.summaries.layout import SUFFIX
+from tb_steptime.snapshots.reading import looks_like_snapshot
 from tb_steptime.trace.reading import looks_like_trace
 
 logger = logging.getLogger(__name__)
@@ -72,6 +73,9 @@ class RemoteFiles:
 
     def is_trace(self, file: str) -> bool:
         return looks_like_trace(self.root / file)
+
+    def is_snapshot(self, file: str) -> bool:
+        return looks_like_snapshot(self.root / file)
 
     def _list(self) -> None:
         began = time.monotonic()

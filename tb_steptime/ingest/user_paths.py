@@ -8,7 +8,7 @@ from dataclasses import replace
 from tb_steptime.files.paths import AnyPath, is_folder
 from tb_steptime.files.remote import RemotePath
 from tb_steptime.ingest.discovery import Discovery
-from tb_steptime.ingest.found import FoundSpan, spans_of_files
+from tb_steptime.ingest.found import FoundSnapshot, FoundSpan, spans_of_files
 from tb_steptime.ingest.places import NamePlaces, Place
 from tb_steptime.ingest.states import Problem
 
@@ -40,3 +40,8 @@ def _others(paths: Sequence[AnyPath], own: AnyPath | None) -> tuple[AnyPath, ...
 def name_places(span: FoundSpan) -> NamePlaces:
     """Where an eager recording is looked for that names what its graphs run."""
     return NamePlaces((span.names_from,) if span.names_from else (), span.beside, span.log_directory)
+
+
+def find_snapshots(folder: AnyPath) -> tuple[FoundSnapshot, ...]:
+    """The memory snapshots in a log directory."""
+    return Discovery([Place("", folder, str(folder))]).scan().snapshots

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, TypeVar
 
 from tb_steptime.record.file.clock import wall_ns
 from tb_steptime.record.file.steps import AFTER_SPAN, RECORDED, WARMING_UP
+from tb_steptime.record.memory import TIMES, MemorySnapshots, When
 from tb_steptime.record.recorder import LoaderRecorder
 from tb_steptime.record.recordings import describe_process
 from tb_steptime.record.steps.clock import StepClock, said
@@ -67,6 +68,8 @@ class StepProfiler:
     Steps are timed, in a file beside the traces: until shortly after the last span, which tells what profiling costs;
     with watch to the end of the job, and steps that become slow begin another span. trigger: a signal's number, or a
     file to be touched, that begins one in a running job.
+
+    snapshot: also write what fills the GPU's memory, "on_oom" where memory runs out, "at_span" with each span.
     """
 
     #: The one that was started last.
@@ -86,6 +89,7 @@ class StepProfiler:
         memory: bool = False,
         watch: bool = False,
         trigger: What | None = None,
+        snapshot: When | None = None,
         enabled: bool = True,
     ) -> None:
         self.directory = Path(directory)
@@ -100,6 +104,9 @@ class StepProfiler:
         self._watch = watch
         self._trigger = Trigger(trigger)
         self._to_the_end = watch or trigger is not None
+        if snapshot not in (None, *TIMES):
+            raise ValueError(f"snapshot is one of {', '.join(TIMES)}, and not {snapshot!r}")
+        self._snapshots = snapshot and MemorySnapshots(self.directory, snapshot, lambda: self._steps)
         self._enabled = enabled
         self._steps = 0
         self._written = 0
@@ -137,6 +144,8 @@ class StepProfiler:
                 earlier._stop_for_next()
             self._begin(self._skip_first)
             self._trigger.start()
+            if self._snapshots:
+                self._snapshots.start()
             self.clock = StepClock(self.directory, lambda: describe_process(wall_ns()))
         return self
 
@@ -144,6 +153,8 @@ class StepProfiler:
         self._leave(unfinished=True)
         self._stop_clock()
         self._trigger.stop()
+        if self._snapshots:
+            self._snapshots.stop()
         self.recorder.close()
         if self._enabled and not self._written:
             _log.warning(TOO_FEW_STEPS, self.directory, self._steps, self._first_end)
@@ -167,6 +178,8 @@ class StepProfiler:
         the child has not, for ever."""
         self._of_parent, self.profiler = self.profiler, None
         self._enabled = False
+        if self._snapshots:
+            self._snapshots.abandon()
         if self.clock is not None:
             self.clock.abandon()
             self.clock = None
@@ -287,6 +300,8 @@ class StepProfiler:
             tensorboard_trace_handler(str(self.directory), use_gzip=True)(profiler)
         except (OSError, RuntimeError) as error:
             _log.warning("No trace was written to %s: %s. Training continues.", self.directory, error)
+        if self._snapshots:
+            self._snapshots.span_ended()
         self._events = _events_of(profiler)
         self._written += 1
         self._left = None if self._left is None else self._left - 1

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from tb_steptime.files.at_once import answers
 from tb_steptime.ingest.discovery import Discovery, Found
-from tb_steptime.ingest.found import FoundSpan, file_of
+from tb_steptime.ingest.found import FoundSnapshot, FoundSpan, file_of
 from tb_steptime.ingest.places import Place
 from tb_steptime.serve.served import ServedSpan, open_span
 
@@ -64,7 +64,7 @@ class LogDirectory:
         """Whether there is anything to show, as far as is known; waits for the first scan only."""
         self.scan_soon()
         self._first_scan.wait(patience_seconds)
-        return bool(self.found.spans)
+        return bool(self.found.spans or self.found.snapshots)
 
     @property
     def is_scanned(self) -> bool:
@@ -110,6 +110,13 @@ class LogDirectory:
                 known = ServedSpan(replace(span.found, id=id, whole_recording=True))
                 self._as_one_step[id] = known
             return known
+
+    def find_snapshot(self, id: str) -> FoundSnapshot | None:
+        """As `find`."""
+        self.scan_soon()
+        if not any(each.id == id for each in self.found.snapshots):
+            self.refresh()
+        return next((each for each in self.found.snapshots if each.id == id), None)
 
     def family(self, span: ServedSpan) -> list[ServedSpan]:
         """All spans of its worker."""

@@ -15,6 +15,7 @@ from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.pool import QueuePlace
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.serve.served import ServedSpan
+from tb_steptime.serve.snapshots import snapshot_entry
 from tb_steptime.serve.wire import Index, RunEntry, SpanEntry, WorkerEntry, encode
 
 #: Of the spans that wait or are being read, by id.
@@ -65,6 +66,7 @@ def _index(logs: Sequence[Place], found: Found, spans: Sequence[ServedSpan], pla
         folders=found.folders,
         scanned_at_ms=0,
         problems=list(found.problems),
+        snapshots=[snapshot_entry(each) for each in found.snapshots],
     )
     return msgspec.structs.replace(index, version=hashlib.blake2b(encode(index), digest_size=8).hexdigest())
 

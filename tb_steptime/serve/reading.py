@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from tb_steptime.files.paths import AnyPath
-from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.found import FoundSnapshot, FoundSpan
 from tb_steptime.ingest.pool import QueuePlace, ReadingQueue
 from tb_steptime.ingest.reader_process import REPORT, Job
 from tb_steptime.ingest.states import Problem, SpanState
@@ -18,7 +18,8 @@ from tb_steptime.ingest.summaries import summary_of
 from tb_steptime.serve.directory import LogDirectory
 from tb_steptime.serve.refusals import SpanFailed
 from tb_steptime.serve.served import ServedSpan
-from tb_steptime.serve.slices import Slices, StepSlice, slice_job, slice_name, whole_file
+from tb_steptime.serve.slices import Made, StepSlice, slice_job, slice_name, whole_file
+from tb_steptime.serve.snapshots import snapshot_job
 from tb_steptime.serve.wire import Waiting
 from tb_steptime.timeline.event_cache import EventFiles
 from tb_steptime.timeline.event_file import EventFile
@@ -42,12 +43,13 @@ class Reader:
         self.queue = ReadingQueue(self._on_end, processes)
         directory.is_being_read = lambda id: id in self.queue.running
         self.events = EventFiles()
-        self.slices = Slices()
+        self.slices, self.snapshots = Made("slices"), Made("columns")
 
     def close(self) -> None:
         self.queue.close()
         self.events.close()
         self.slices.close()
+        self.snapshots.close()
 
     def places(self) -> Mapping[str, QueuePlace]:
         """In the queue, by span id."""
@@ -89,10 +91,13 @@ class Reader:
 
     def waiting(self, span: ServedSpan, job: str = "") -> Waiting:
         """job: the id of what is waited for, where that is not its summary or its events."""
-        place = self.queue.places().get(job or span.found.id)
+        return self._place(job or span.found.id, span.found.file)
+
+    def _place(self, id: str, file: str) -> Waiting:
+        place = self.queue.places().get(id)
         if place is None:
-            return Waiting(SpanState.UNREAD, span.found.file, 1, 1, None)
-        return Waiting(place.state, span.found.file, place.file_number, place.file_count, place.progress)
+            return Waiting(SpanState.UNREAD, file, 1, 1, None)
+        return Waiting(place.state, file, place.file_number, place.file_count, place.progress)
 
     def event_file(self, span: ServedSpan, *, work: bool) -> EventFile | Waiting:
         """The event file of a span; it is made when it is first asked for, after the summary. Raises SpanFailed."""
@@ -122,6 +127,16 @@ class Reader:
             self._want_folder(job, self.slices.new_folder)
         return self.waiting(span, job.id)
 
+    def snapshot(self, found: FoundSnapshot, *, work: bool) -> Path | Waiting:
+        """The folder of a memory snapshot's columns; they are read when they are first asked for. Raises SpanFailed."""
+        job = snapshot_job(found)
+        folder = self.snapshots.path(job.id)
+        if folder is not None:
+            return folder
+        if work:
+            self._want_folder(job, self.snapshots.new_folder)
+        return self._place(job.id, found.file)
+
     def _want(self, span: ServedSpan, *, urgent: bool) -> None:
         found = span.found
         if span.measured or span.problem or found.trace is None or _is_unsettled(found):
@@ -147,6 +162,8 @@ class Reader:
         span = self.directory.get(job.id)
         if job.steps:
             self.slices.ended(job, outcome)
+        elif job.snapshot:
+            self.snapshots.ended(job, outcome)
         elif job.events:
             self._on_events(job, job.events, span, outcome)
         elif span and isinstance(outcome, Problem):

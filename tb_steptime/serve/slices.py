@@ -1,4 +1,5 @@
-"""Steps cut out of traces, as files to download: made by another process, kept for a while, gone with this one."""
+"""What another process made: steps cut out of traces, to be downloaded, and the columns of memory snapshots. It is kept
+for a while, and gone with this process."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from tb_steptime.ingest.states import Problem
 from tb_steptime.serve.refusals import SpanFailed
 
 #: One step is downloaded, then opened in Perfetto; more are seldom asked for twice.
-MAX_SLICES = 4
+MOST_MADE = 4
 #: More are a large file, for which the command does not need a browser's memory.
 MAX_STEPS = 20
 #: A browser holds what it hands to Perfetto in memory, and Perfetto many times of that.
@@ -38,9 +39,11 @@ class StepSlice:
 
 
 @dataclass(eq=False)
-class Slices:
-    """Slices by the id of the job that makes them, the latest last. All methods may be called from any thread."""
+class Made:
+    """By the id of the job that makes it, the latest last. All methods may be called from any thread. name: what the
+    folder of all is named for."""
 
+    name: str
     folder: OwnFolder | None = None
     made: OrderedDict[str, Path] = field(default_factory=OrderedDict)
     problems: dict[str, Problem] = field(default_factory=dict)
@@ -50,19 +53,28 @@ class Slices:
         """None where it is not made, or was removed for others. What is open can be read to its end, removed or not.
         Raises SpanFailed, once, where it could not be made."""
         with self.lock:
-            if id in self.problems:
-                raise SpanFailed(self.problems.pop(id))
-            return self.made[id].open("rb") if id in self.made else None
+            path = self._path(id)
+            return path.open("rb") if path else None
+
+    def path(self, id: str) -> Path | None:
+        """As `open`, of what is opened later."""
+        with self.lock:
+            return self._path(id)
+
+    def _path(self, id: str) -> Path | None:
+        if id in self.problems:
+            raise SpanFailed(self.problems.pop(id))
+        return self.made.get(id)
 
     def new_folder(self) -> Path:
         """Raises OSError."""
         with self.lock:
             if self.folder is None:
-                self.folder = OwnFolder("slices")
+                self.folder = OwnFolder(self.name)
             return Path(tempfile.mkdtemp(dir=self.folder.path))
 
     def ended(self, job: Job, outcome: AnyPath | Problem) -> None:
-        """What became of a slice; others are removed where there are too many."""
+        """What became of one; others are removed where there are too many."""
         assert job.events is not None
         with self.lock:
             if isinstance(outcome, Problem):
@@ -71,9 +83,9 @@ class Slices:
                 return
             assert isinstance(outcome, Path)
             self.made[job.id] = outcome
-            while len(self.made) > MAX_SLICES:
+            while len(self.made) > MOST_MADE:
                 _, oldest = self.made.popitem(last=False)
-                shutil.rmtree(oldest.parent, ignore_errors=True)
+                shutil.rmtree(oldest if oldest.is_dir() else oldest.parent, ignore_errors=True)
 
     def close(self) -> None:
         with self.lock:

@@ -37,6 +37,8 @@ from tb_steptime.serve.run_answers import RunsPage
 from tb_steptime.serve.run_lines import RunLines
 from tb_steptime.serve.served import ServedSpan, SpanNames, near
 from tb_steptime.serve.slices import StepSlice
+from tb_steptime.serve.snapshot_answers import SnapshotPage
+from tb_steptime.serve.snapshots import SnapshotAsked, snapshot_page
 from tb_steptime.serve.trends import TrendsAsked, TrendsPages
 from tb_steptime.serve.wire import (
     Index,
@@ -245,6 +247,22 @@ class Store:
         if page is None:
             raise UnknownDevice(asked.device)
         return page
+
+    def snapshot(self, asked: SnapshotAsked, *, work: bool) -> SnapshotPage | Waiting:
+        """A memory snapshot. Raises UnknownSpan, UnknownDevice, SpanFailed."""
+        folders = []
+        for id in filter(None, (asked.id, asked.since)):
+            found = self.directory.find_snapshot(id)
+            if found is None:
+                raise UnknownSpan(id)
+            folder = self.reader.snapshot(found, work=work)
+            if isinstance(folder, Waiting):
+                return folder
+            folders.append(folder)
+        try:
+            return snapshot_page(folders[0], asked, *folders[1:])
+        except IndexError:
+            raise UnknownDevice(asked.device) from None
 
     def flame(self, id: str, by: str, where: str, *, work: bool) -> FlamePage | Waiting:
         """The call paths of a span. Raises UnknownSpan, UnknownEvent (no such tree), SpanFailed."""

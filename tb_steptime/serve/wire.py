@@ -26,6 +26,9 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
     memory?span=ID&device=N&from=NS&to=NS&bins=N
                                     200 MemoryPage of the Nth device of the view · 202, 400, 404, 422 likewise
           &at=NS                    Optional: what is alive at this instant, too.
+    snapshot?id=ID&device=N&bins=N  200 SnapshotPage of its Nth device · 202, 400, 404, 422 likewise
+          &from=NS&to=NS&at=NS&since=ID
+                                    Each optional: the window, the moment of the stacks, an earlier snapshot.
     flame?span=ID&by=stack|module|op&where=ran|made
                                     200 FlamePage, call paths over the steps · 202, 422 likewise · 404 (not recorded)
     event?span=ID&event=N           200 EventDetail · 202, 404, 422 likewise. Both: 400 Problem (no whole number)
@@ -61,6 +64,7 @@ from tb_steptime.serve.job_steps import JobSteps
 from tb_steptime.serve.rank_answers import RankMap, RanksPage
 from tb_steptime.serve.run_answers import RunsPage
 from tb_steptime.serve.scalars import Scalars
+from tb_steptime.serve.snapshot_answers import SnapshotEntry, SnapshotPage
 from tb_steptime.serve.typescript import doc_comment, interfaces, pattern_union, string_union
 from tb_steptime.tables.derived import derived_schemas
 from tb_steptime.tables.heads import TABLES
@@ -122,6 +126,7 @@ class Index(msgspec.Struct, frozen=True):
     folders: int
     scanned_at_ms: int
     problems: list[Problem]
+    snapshots: list[SnapshotEntry] = []
 
 
 class SpanHead(msgspec.Struct, frozen=True):
@@ -259,6 +264,7 @@ _ANSWERS: tuple[type[msgspec.Struct], ...] = (
     TimelinePage,
     BusyBins,
     MemoryPage,
+    SnapshotPage,
     FlamePage,
     EventDetail,
     SearchPage,

@@ -3,7 +3,12 @@
 model      the columns of a snapshot: trace entries, segments, blocks, stacks
 reading    a file -> its columns
 usage      columns -> bytes in use and reserved over time, and which allocations are alive when
+lines      allocations by line of code: at the peak, at the end, and how long they live
+growth     what each line holds more than in an earlier snapshot
 summary    what a snapshot says: peaks by line, free memory by what keeps it, why memory ran out
+strips     the blocks inside segments
+stacks     the stacks of what is in use as a tree, by bytes
+kept       columns as files, which the tab opens again
 
 Decisions and their reasons:
 

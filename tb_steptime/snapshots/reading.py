@@ -14,7 +14,6 @@ import numpy as np
 
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, any_path
-from tb_steptime.files.plain import Pickled, Record, References, read_plain
 from tb_steptime.snapshots.model import (
     Action,
     Blocks,
@@ -24,6 +23,7 @@ from tb_steptime.snapshots.model import (
     Snapshot,
     State,
 )
+from tb_steptime.trace.plain import Pickled, Record, References, read_plain
 
 _NO_SNAPSHOT = "The file is a pickle, but no memory snapshot"
 _HINT = "Only snapshots that torch.cuda.memory._dump_snapshot wrote can be read."
@@ -35,6 +35,8 @@ _STATES = {
     "inactive": State.FREE,
     "active_awaiting_free": State.PENDING,
 }
+#: A pickle's protocol and the first key of a snapshot are within these.
+_HEAD_BYTES = 64
 _MOST, _HIGHEST = (1 << 63) - 1, (1 << 64) - 1
 
 
@@ -58,6 +60,16 @@ def read_snapshot(path: str | AnyPath) -> Snapshot:
         if type(top) is not Record or not {"segments", "device_traces"} <= top.keys():
             raise TraceError(_NO_SNAPSHOT, path, _HINT)
         return taken.snapshot(top, path, len(data))
+
+
+def looks_like_snapshot(path: AnyPath) -> bool:
+    """By its first bytes; False where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError:
+        return False
+    return head.startswith(b"\x80") and (b"segments" in head or b"device_traces" in head)
 
 
 @contextlib.contextmanager

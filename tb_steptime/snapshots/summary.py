@@ -6,36 +6,19 @@ free             kept          releasable
 
 from __future__ import annotations
 
-from collections import defaultdict
-from pathlib import PurePosixPath
-
 import msgspec
 import numpy as np
 
-from tb_steptime.record.frames import is_of_user
-from tb_steptime.snapshots.model import Action, Frame, Snapshot, State
-from tb_steptime.snapshots.usage import Allocations, Usage, allocations, usage
-from tb_steptime.text.patterns import expression
-from tb_steptime.trace.frames import short_frame
+from tb_steptime.snapshots.growth import DeviceGrowth, growth
+from tb_steptime.snapshots.lines import LineRow, Lines, by_line
+from tb_steptime.snapshots.model import Action, Snapshot, State
+from tb_steptime.snapshots.usage import Usage, allocations, usage
 from tb_steptime.trace.table import Int64
 
 #: Expandable segments give memory back in whole pages.
 PAGE = 2 << 20
 #: Rows of each table.
-MOST_LINES, MOST_SEGMENTS, MOST_POINTS = 20, 10, 400
-
-
-#: How C++ spells a node of the backward pass, and an op.
-_NODE, _OP = expression(r"torch::autograd::generated::(\w+)::apply"), expression(r"at::_ops::(\w+?)(?:_\w+)?::")
-
-
-class LineRow(msgspec.Struct, frozen=True):
-    """Allocations of one line of code. line: "train.py:23"; None: where they were made is not recorded."""
-
-    line: str | None
-    function: str | None
-    bytes: int
-    count: int
+MOST_SEGMENTS, MOST_POINTS = 10, 400
 
 
 class SegmentRow(msgspec.Struct, frozen=True):
@@ -110,60 +93,25 @@ class DeviceSnapshot(msgspec.Struct, frozen=True):
 
 
 class SnapshotSummary(msgspec.Struct, frozen=True):
-    """A file. lost: what could not be read, by kind."""
+    """A file. lost: what could not be read, by kind. growth: since an earlier snapshot, where one was named."""
 
     path: str
     bytes: int
     expandable_segments: bool | None
     devices: list[DeviceSnapshot]
     lost: dict[str, int]
+    growth: list[DeviceGrowth] = []
 
 
-def summarize_snapshot(snapshot: Snapshot) -> SnapshotSummary:
-    lines = _Lines(snapshot)
+def summarize_snapshot(snapshot: Snapshot, since: Snapshot | None = None) -> SnapshotSummary:
+    """since: an earlier one of the same job."""
+    lines = Lines(snapshot)
     devices = [_device(snapshot, device, lines) for device in snapshot.devices]
-    return SnapshotSummary(snapshot.path, snapshot.file_bytes, snapshot.expandable, devices, snapshot.lost)
+    grown = growth(since, snapshot) if since else []
+    return SnapshotSummary(snapshot.path, snapshot.file_bytes, snapshot.expandable, devices, snapshot.lost, grown)
 
 
-class _Lines:
-    """Where stacks are from: the innermost line that the user may have written, else the innermost of Python; of the
-    autograd engine, which has no Python, the node of the backward pass, else the innermost op."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-        self._known: dict[int, Frame | None] = {-1: None}
-
-    def frame(self, stack: int) -> Frame | None:
-        if stack not in self._known:
-            frames = [self._snapshot.frames[each] for each in self._snapshot.stacks[stack]]
-            python = [each for each in frames if each.file.endswith(".py")]
-            own = (each for each in python if is_of_user(short_frame(each.file)))
-            self._known[stack] = next(own, next(iter(python), None)) or _of_native(frames)
-        return self._known[stack]
-
-    def line(self, stack: int) -> str | None:
-        frame = self.frame(stack)
-        return None if frame is None else line_of(frame)
-
-
-def _of_native(frames: list[Frame]) -> Frame | None:
-    for pattern, name in ((_NODE, "{}"), (_OP, "aten::{}")):
-        for frame in frames:
-            if found := pattern.search(frame.function):
-                return Frame("", 0, name.format(found[1]))
-    return frames[-1] if frames else None
-
-
-def line_of(frame: Frame) -> str:
-    """Without the path, which names users and machines. What is not of Python has its name alone.
-
-    >>> line_of(Frame("/home/me/train.py", 23, "step")), line_of(Frame("??", 0, "at::empty"))
-    ('train.py:23', 'at::empty')
-    """
-    return f"{PurePosixPath(frame.file).name}:{frame.line}" if frame.file.endswith(".py") else frame.function
-
-
-def _device(snapshot: Snapshot, device: int, lines: _Lines) -> DeviceSnapshot:
+def _device(snapshot: Snapshot, device: int, lines: Lines) -> DeviceSnapshot:
     of = usage(snapshot, device)
     made, free = allocations(snapshot, of, device), _free(snapshot, device)
     times = of.entries.time_us
@@ -183,7 +131,7 @@ def _device(snapshot: Snapshot, device: int, lines: _Lines) -> DeviceSnapshot:
         kept_pieces=len(free.kept),
         kept_largest_bytes=int(free.kept.max(initial=0)),
         rounding_bytes=free.rounding,
-        peak_by_line=_by_line(made, of.peak, lines),
+        peak_by_line=by_line(made, of, lines),
         fragmented=_fragmented(snapshot, device, lines),
         out_of_memory=_out_of_memory(snapshot, of, free, lines),
         curve=_curve(of),
@@ -212,20 +160,7 @@ def _free(snapshot: Snapshot, device: int) -> _Free:
     return _Free(int(segments.size[here & ~in_use].sum()), kept, rounding)
 
 
-def _by_line(made: Allocations, after: int, lines: _Lines) -> list[LineRow]:
-    alive = np.flatnonzero(made.alive_after(after))
-    sums: dict[tuple[str, str] | None, list[int]] = defaultdict(lambda: [0, 0])
-    for stack in np.unique(made.stack[alive]).tolist():
-        mine = alive[made.stack[alive] == stack]
-        frame = lines.frame(stack)
-        row = sums[None if frame is None else (line_of(frame), frame.function)]
-        row[0] += int(made.size[mine].sum())
-        row[1] += len(mine)
-    rows = [LineRow(*(key or (None, None)), *total) for key, total in sums.items()]
-    return sorted(rows, key=lambda row: -row.bytes)[:MOST_LINES]
-
-
-def _fragmented(snapshot: Snapshot, device: int, lines: _Lines) -> list[SegmentRow]:
+def _fragmented(snapshot: Snapshot, device: int, lines: Lines) -> list[SegmentRow]:
     """Those with most free memory that blocks in use keep."""
     blocks, segments = snapshot.blocks, snapshot.segments
     used = blocks.state != State.FREE
@@ -251,7 +186,7 @@ def _fragmented(snapshot: Snapshot, device: int, lines: _Lines) -> list[SegmentR
     return rows
 
 
-def _out_of_memory(snapshot: Snapshot, of: Usage, free: _Free, lines: _Lines) -> list[OutOfMemory]:
+def _out_of_memory(snapshot: Snapshot, of: Usage, free: _Free, lines: Lines) -> list[OutOfMemory]:
     entries = of.entries
     changes = np.flatnonzero(entries.action < Action.SNAPSHOT)
     found = []

@@ -84,6 +84,10 @@ class Allocations:
         alive: Bool = (self.begin < entries) & (self.end >= entries)
         return alive
 
+    def where(self, kept: Bool) -> Allocations:
+        """These alone."""
+        return Allocations(self.begin[kept], self.end[kept], self.size[kept], self.stack[kept])
+
 
 def allocations(snapshot: Snapshot, of: Usage, device: int) -> Allocations:
     """Pairs of an allocation and the end of its block, which has the same address; those that lack one of the two began

@@ -10,11 +10,13 @@ from collections.abc import Iterator
 import msgspec
 
 from tb_steptime.files.paths import any_path
-from tb_steptime.snapshots.summary import DeviceSnapshot, LineRow, OutOfMemory, SnapshotSummary
+from tb_steptime.insights.wording.snapshots import out_of_memory_text
+from tb_steptime.snapshots.growth import DeviceGrowth, LineGrowth
+from tb_steptime.snapshots.lines import LineRow
+from tb_steptime.snapshots.summary import DeviceSnapshot, SnapshotSummary
 from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.terminal.output import aligned
-from tb_steptime.text import Phrase, count, nbytes, text
-from tb_steptime.text.printer import UNKNOWN, plain, printable
+from tb_steptime.text.printer import UNKNOWN, duration, plain, printable
 from tb_steptime.text.printer import nbytes as in_bytes
 
 #: Rows of a table for people; JSON has more.
@@ -31,6 +33,8 @@ def snapshot_text(found: SnapshotSummary) -> str:
     lines = [printable(any_path(found.path).name)]
     for device in found.devices:
         lines += ["", *_device(device)]
+    for grown in found.growth:
+        lines += ["", *_growth(grown)]
     if not found.devices:
         lines += ["", "No memory of a GPU was reserved, and nothing was allocated."]
     lost = [f"{number:,} {kind}" for kind, number in found.lost.items()]
@@ -56,14 +60,17 @@ def _device(found: DeviceSnapshot) -> Iterator[str]:
     yield ""
     yield from aligned(
         [
-            ("In use at the peak", "bytes", "allocations"),
+            ("In use at the peak", "bytes", "allocations", "at the end", "mean lifetime"),
             *(
                 (
                     _where(each),
                     in_bytes(each.bytes),
                     f"{each.count:,}",
+                    in_bytes(each.end_bytes),
+                    UNKNOWN if each.lifetime_us is None else duration(1_000 * each.lifetime_us),
                 )
                 for each in found.peak_by_line[:_ROWS]
+                if each.bytes or each.end_bytes
             ),
         ]
     )
@@ -86,27 +93,31 @@ def _device(found: DeviceSnapshot) -> Iterator[str]:
         )
 
 
-def _where(row: LineRow) -> str:
+def _growth(found: DeviceGrowth) -> Iterator[str]:
+    yield f"GPU {found.device}: {_change(found.more_bytes)} in use, {_change(found.more_reserved_bytes)} reserved"
+    if found.lines:
+        yield from aligned(
+            [
+                ("In use at the end", "before", "now", "change", "allocations"),
+                *(
+                    (
+                        _where(each),
+                        in_bytes(each.before_bytes),
+                        in_bytes(each.after_bytes),
+                        _change(each.after_bytes - each.before_bytes),
+                        f"{each.after_count - each.before_count:+,}",
+                    )
+                    for each in found.lines[:_ROWS]
+                ),
+            ]
+        )
+
+
+def _change(value: int) -> str:
+    return f"{'+' if value >= 0 else '-'}{in_bytes(abs(value))}"
+
+
+def _where(row: LineRow | LineGrowth) -> str:
     if row.line is None:
         return "not recorded"
     return row.line if row.function in (None, row.line) else f"{row.line} {row.function}"
-
-
-def out_of_memory_text(found: OutOfMemory) -> Phrase:
-    """One sentence, or two where another setting would have helped."""
-    values = {
-        "asked": nbytes(found.asked_bytes),
-        "device": nbytes(found.device_free_bytes),
-        "line": text(found.line or ""),
-        "free": nbytes(found.free_bytes),
-        "pieces": count(found.pieces),
-        "largest": nbytes(found.largest_bytes),
-    }
-    said = "Out of memory: {asked} asked" + (" at {line}" if found.line else "") + ", {device} free on the GPU"
-    if found.free_bytes is not None:
-        said += ", {free} free in segments"
-        said += " in {pieces} pieces, the largest {largest}" if found.pieces else ""
-    said += "."
-    if found.expandable_helps:
-        said += " With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True it would have fitted (est.)."
-    return Phrase(said, {name: value for name, value in values.items() if f"{{{name}}}" in said})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,6 +17,7 @@ from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.memory.devices import NOT_RECORDED
 from tb_steptime.text.printer import plain
 from tests.drawn.small_trace import write_trace
+from tests.drawn.snapshots import Allocator
 
 
 def test_without_the_sdk_a_line_says_how_to_install_it(tmp_path, monkeypatch, capsys):
@@ -48,6 +50,8 @@ QUESTIONS = (
     ("definitions", {"metrics": ["speed"]}),
     ("definitions", {"metrics": ["steptime"]}),
     ("kernels", {"run": "A"}),
+    ("memory_snapshot", {"since": "a/one.pickle", "file": "b/two.pickle"}),
+    ("memory_snapshot", {}),
 )
 
 
@@ -56,6 +60,10 @@ def logs(tmp_path_factory):
     logs = tmp_path_factory.mktemp("logs")
     write_trace(logs / "a" / "w.pt.trace.json")
     write_trace(logs / "b" / "w.pt.trace.json", op_us=12)
+    made = Allocator()
+    for folder, name in (("a", "one"), ("b", "two")):
+        made.alloc(3_000_000, "/home/user/train.py", 7)
+        (logs / folder / f"{name}.pickle").write_bytes(pickle.dumps(made.state()))
     return logs
 
 
@@ -96,7 +104,7 @@ def test_the_command_answers_over_stdio(mcp, logs, answers):
 
 
 def test_each_tool_answers_in_few_words_with_units(answers):
-    assert [error for error, _ in answers] == [False] * 11 + [True] * 6
+    assert [error for error, _ in answers] == [False] * 11 + [True] * 6 + [False, True]
     assert max(len(text) for _, text in answers) < 6_000
     runs, summary, kernels, ops, modules, blocking, memory, step, window, comparison, definitions = (
         json.loads(text) for _, text in answers[:11]
@@ -141,6 +149,15 @@ def test_each_tool_answers_in_few_words_with_units(answers):
     assert comparison["step"]["change_ms"] == 0.0
     assert comparison["headline"].startswith("b is not distinguishable from a with 3 steps: ")
     assert definitions["definitions"][0]["unit"] == "ms"
+
+
+def test_a_memory_snapshot_says_what_each_line_holds_and_what_has_grown(answers):
+    (device,) = json.loads(answers[17][1])["devices"]
+    assert device["said"] == "At most 6.0 MB is in use and 6.0 MB reserved: train.py:7 holds 6.0 MB at the peak."
+    assert device["lines"] == [{"line": "train.py:7", "peak_mb": 6.0, "end_mb": 6.0, "more_mb": 3.0}]
+    parts = ("in_use_mb", "rounding_mb", "kept_mb", "releasable_mb")
+    assert sum(device[part] for part in parts) == pytest.approx(device["reserved_mb"], rel=1e-3)
+    assert answers[18][1].endswith("Name a snapshot. The snapshots are: a/one.pickle, b/two.pickle.")
 
 
 def test_a_wrong_question_is_an_error_that_says_what_to_ask(answers):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 
+import tb_steptime
 from tb_steptime import cli
 from tb_steptime.snapshots.summary import PAGE
 from tests.drawn.snapshots import Allocator
@@ -35,7 +36,7 @@ def test_a_table_says_why_memory_ran_out_and_names_lines(tmp_path, capsys):
         "Out of memory: 4.2 MB asked at train.py:8, 0 B free on the GPU, 4.2 MB free in segments"
     )
     assert "expandable_segments:True" in lines[3]
-    assert ["train.py:3", "step", "4.2", "MB", "2"] in map(str.split, lines)
+    assert ["train.py:3", "step", "4.2", "MB", "2", "2.1", "MB", "5", "µs"] in map(str.split, lines)
 
 
 def test_json_of_a_folder_leaves_out_other_pickles(tmp_path, capsys):
@@ -53,6 +54,20 @@ def test_json_of_a_folder_leaves_out_other_pickles(tmp_path, capsys):
         4 * PAGE,
     )
     assert len(device["curve"]["time_us"]) == len(device["curve"]["in_use_bytes"])
+
+
+def test_what_each_line_holds_more_than_in_an_earlier_snapshot(tmp_path, capsys):
+    before, path = Allocator(), written(tmp_path)
+    before.alloc(PAGE, "/home/user/train.py", 3)
+    earlier = tmp_path / "earlier.pickle"
+    earlier.write_bytes(pickle.dumps(before.state()))
+    code, out, err = snapshot(capsys, path, "--since", earlier)
+    lines = out.replace("\u00a0", " ").splitlines()
+    assert (code, err) == (0, "")
+    assert "GPU 0: +2.1 MB in use, +6.3 MB reserved" in lines
+    assert ["train.py:4", "step", "0", "B", "2.1", "MB", "+2.1", "MB", "+1"] in map(str.split, lines)
+    assert tb_steptime.snapshot(path, since=earlier).growth[0].more_bytes == PAGE
+    assert snapshot(capsys, path, "--since", tmp_path / "none.pickle")[0] == 1
 
 
 def test_a_pickle_that_would_run_code_is_one_line(tmp_path, capsys):

@@ -10,7 +10,7 @@ import pytest
 
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.serve.refusals import SpanFailed
-from tb_steptime.serve.slices import MAX_SLICES, StepSlice, slice_name
+from tb_steptime.serve.slices import MOST_MADE, StepSlice, slice_name
 from tests.drawn.pftrace import backend_trace, packed
 from tests.drawn.small_trace import small_trace, write_trace
 from tests.drawn.stores import all_read, entries, until
@@ -34,7 +34,7 @@ def test_few_are_kept_and_none_outlives_the_server(logs, opened):
     for one in cuts:
         assert faults(json.loads(gzip.decompress(one.file.read()))["traceEvents"]) == [], "removed or not"
         one.file.close()
-    assert [os.path.exists(one.file.name) for one in cuts] == [False] + [True] * MAX_SLICES
+    assert [os.path.exists(one.file.name) for one in cuts] == [False] + [True] * MOST_MADE
     opened.close()
     assert [os.path.exists(one.file.name) for one in cuts] == [False] * 5
 

@@ -80,6 +80,8 @@ const SORTS = {
   rates: sort,
   sites: sort,
   slow: sort,
+  snapshot_growth: sort,
+  snapshot_lines: sort,
   slowest: sort,
   sort,
   worker_lines: sort,
@@ -118,6 +120,9 @@ const KEYS = {
   device: wholeNumber,
   /** Of the devices whose memory was recorded, by place. */
   memory: wholeNumber,
+  /** A memory snapshot, by its id, and another one that it is compared with. */
+  snapshot: text,
+  since: text,
   /** At which what is alive is shown, ns from where the curve begins. */
   instant: wholeNumber,
   /** The kernel whose launches are shown. */

@@ -20,6 +20,7 @@ const WITHIN_SPAN = {
   mark: null,
   folds: null,
   pins: null,
+  snapshot: null,
 } as const;
 
 /** What the address says for a recording as one step, and what the span's id ends in then. */

@@ -20,6 +20,7 @@ import { AllRuns } from "./all_runs";
 import { Bar } from "./bar";
 import { Content } from "./content";
 import { useFirstPart } from "./lazy_views";
+import { SnapshotContent, shownSnapshot } from "./snapshot";
 import { CONTENT, SkipLink } from "./top";
 
 interface AppProps {
@@ -79,6 +80,7 @@ function Inside({ tab, source, entitle }: InsideProps) {
   const spansAtFirst = useRef(tab.index.spans_total).current;
   const view = viewOf(tab.state);
   const all = tab.state.all === "runs" && source.client.runs !== undefined;
+  const snapshot = shownSnapshot(tab.index, tab.state, source.client);
   const title = [...(all ? ["All runs"] : [tab.meanings.viewTitle(view), selection?.run.name]), "Step Insights"]
     .filter(Boolean)
     .join(" · ");
@@ -103,6 +105,8 @@ function Inside({ tab, source, entitle }: InsideProps) {
       <Finished index={tab.index} />
       {all ? (
         <AllRuns tab={tab} source={source} />
+      ) : snapshot ? (
+        <SnapshotContent key={snapshot.id} entry={snapshot} tab={tab} source={source} />
       ) : selection ? (
         <Content view={view} selection={selection} tab={tab} source={source} />
       ) : (

@@ -31,8 +31,8 @@ export function ViewList({ current, meanings, head, tab }: ViewListProps) {
       current={view.id === current}
       sidebarShare={shareOf(view)}
       meanings={meanings}
-      address={tab.address({ view: view.id })}
-      open={() => tab.update({ view: view.id, mark: null })}
+      address={tab.address({ view: view.id, snapshot: null })}
+      open={() => tab.update({ view: view.id, mark: null, snapshot: null })}
     />
   );
   return (

@@ -22,6 +22,7 @@ import type {
   RunsPage,
   Scalars,
   SearchPage,
+  SnapshotPage,
   TimelinePage,
   TrendSeries,
   TrendsPage,
@@ -90,6 +91,8 @@ export interface Client {
     asked: { device: number; from: number; to: number; bins: number; at: number | null },
     signal: AbortSignal,
   ): Promise<Answer<MemoryPage>>;
+  /** A memory snapshot. Absent: this is a report. */
+  snapshot?(id: string, asked: Record<string, string>, signal: AbortSignal): Promise<Answer<SnapshotPage>>;
   /** Call paths over the steps, grouped, with work of the backward pass where it ran or was made. */
   flame(span: string, asked: Pick<FlamePage, "by" | "where">, signal: AbortSignal): Promise<Answer<FlamePage>>;
   /** All about one event, its rows as the picture has them. */
@@ -168,6 +171,7 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
         ],
         signal,
       ),
+    snapshot: (id, asked, signal) => ask("snapshot", { id, ...asked }, signal),
     flame: (span, { by, where }, signal) => ask("flame", { span, by, where }, signal),
     event: (span, { event, folded }, signal) =>
       ask("event", { span, event: String(event), ...framesOf(folded) }, signal),

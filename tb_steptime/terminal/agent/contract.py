@@ -154,6 +154,40 @@ class Memory(msgspec.Struct, frozen=True, omit_defaults=True):
     why_none: str | None = None
 
 
+class LineMemory(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line of code; null: where it allocated is not recorded. more_mb: at the end, against the other snapshot."""
+
+    line: str | None
+    peak_mb: float
+    end_mb: float
+    more_mb: float | None = None
+
+
+class DeviceSnapshotLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A GPU; MB are 1e6 bytes. in_use, rounding, kept and releasable sum to reserved, all at the end. kept_mb: free
+    memory in segments that blocks in use keep; releasable_mb: in free segments."""
+
+    device: int
+    said: str
+    peak_mb: float
+    peak_reserved_mb: float
+    in_use_mb: float
+    rounding_mb: float
+    kept_mb: float
+    releasable_mb: float
+    reserved_mb: float
+    lines: list[LineMemory]
+    out_of_memory: list[str] = []
+
+
+class MemorySnapshot(msgspec.Struct, frozen=True, omit_defaults=True):
+    """lost: what could not be read, by kind."""
+
+    file: str
+    devices: list[DeviceSnapshotLine]
+    lost: dict[str, int] = {}
+
+
 class BlockingCalls(msgspec.Struct, frozen=True, omit_defaults=True):
     """Rows of `tables.blocking`. more: those that are not listed."""
 

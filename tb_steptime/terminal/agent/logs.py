@@ -11,11 +11,11 @@ from typing import TypeVar
 
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath
-from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.found import FoundSnapshot, FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
 from tb_steptime.ingest.summaries import fresh_summary, read_summary
-from tb_steptime.ingest.user_paths import find_spans
+from tb_steptime.ingest.user_paths import find_snapshots, find_spans
 from tb_steptime.terminal.spans import measured_span, trace_of
 from tb_steptime.text import did_you_mean
 from tb_steptime.trace.model import Trace
@@ -26,6 +26,9 @@ T = TypeVar("T")
 _MEASURED_KEPT, _TRACES_KEPT = 8, 1
 #: Names in a refusal; more do not help.
 _NAMED = 20
+
+
+_SNAPSHOT_HINT = "torch.cuda.memory._dump_snapshot(file) writes one."
 
 
 class RefusalError(Exception):
@@ -73,6 +76,14 @@ class Logs:
     def trace(self, span: FoundSpan) -> Trace:
         """Raises RefusalError."""
         return _kept(self._traces, (span.id, span.stamp), _TRACES_KEPT, partial(trace_of, span, _silent))
+
+    def snapshot(self, file: str | None) -> FoundSnapshot:
+        """As its path in the log directory names it. Raises RefusalError."""
+        found = find_snapshots(self.folder)
+        if not found:
+            raise RefusalError(f"{self.folder} holds no memory snapshot. {_SNAPSHOT_HINT}")
+        name = _chosen("snapshot", file, [each.file for each in found])
+        return next(each for each in found if each.file == name)
 
 
 def at_hand(span: FoundSpan) -> MeasuredSpan | None:

@@ -18,7 +18,7 @@ from pydantic import Field
 from tb_steptime import __version__
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.metrics.operators.keys import By
-from tb_steptime.terminal.agent import answers, contract, events, tables
+from tb_steptime.terminal.agent import answers, contract, events, snapshots, tables
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which
 
 P = ParamSpec("P")
@@ -101,6 +101,20 @@ def _of_tables(logs: Logs) -> list[Callable[..., str]]:
         return tables.memory(logs, Which(run, worker, span), limit)
 
     @_answering
+    def memory_snapshot(
+        file: Annotated[
+            str | None, Field(description="A snapshot's path in the log directory; default: the one.")
+        ] = None,
+        since: Annotated[
+            str | None, Field(description="Another snapshot: what each line holds more than there.")
+        ] = None,
+        limit: Limit = 10,
+    ) -> contract.MemorySnapshot:
+        """A memory snapshot of PyTorch's CUDA allocator: which lines hold the GPU's memory at the peak and at the end,
+        free memory, and why memory ran out."""
+        return snapshots.memory_snapshot(logs, file, since, limit)
+
+    @_answering
     def timeline(
         run: Run = None,
         worker: Worker = None,
@@ -113,7 +127,7 @@ def _of_tables(logs: Logs) -> list[Callable[..., str]]:
         """The events that cover most of a step, or of a window of time. Reads the trace, which may take seconds."""
         return events.window(logs, Which(run, worker, span), step, (start_ms, end_ms), limit)
 
-    return [kernels, operators, blocking_calls, memory, timeline]
+    return [kernels, operators, blocking_calls, memory, memory_snapshot, timeline]
 
 
 def _definitions() -> Callable[..., str]:

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
     from tb_steptime.snapshots.summary import SnapshotSummary
 
-#: How torch, its tutorials and torchtitan name such files.
-_ENDINGS = (".pickle", ".pkl")
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths", nargs="+", metavar="PATH", type=any_path, help="a snapshot, or a folder: all snapshots in it"
+    )
+    parser.add_argument(
+        "--since", metavar="PATH", type=any_path, help="an earlier snapshot: what each line holds more than there"
     )
     add_format(parser, "table", "json")
 
@@ -31,7 +31,7 @@ def _run(options: argparse.Namespace) -> int:
     from tb_steptime.terminal.snapshot_report import SnapshotReport, snapshot_text
 
     problems: list[Problem] = []
-    found = _read(options.paths, problems)
+    found = _read(options.paths, options.since, problems)
     if options.format == "json":
         snapshots = list(found)  # first: reading them finds the problems
         print_json(SnapshotReport(snapshots, [error_report(problem) for problem in problems]))
@@ -40,22 +40,28 @@ def _run(options: argparse.Namespace) -> int:
     return exit_code(problems)
 
 
-def _read(paths: list[AnyPath], problems: list[Problem]) -> Iterator[SnapshotSummary]:
-    """Each that was named, and of a folder those of its pickles that are snapshots."""
+def _read(paths: list[AnyPath], since: AnyPath | None, problems: list[Problem]) -> Iterator[SnapshotSummary]:
+    """Each that was named, and of a folder those of its pickles that are snapshots. since: an earlier one."""
     from tb_steptime.errors import TraceError
+    from tb_steptime.ingest.names import SNAPSHOT_ENDINGS
     from tb_steptime.ingest.states import Problem
     from tb_steptime.snapshots.reading import read_snapshot
     from tb_steptime.snapshots.summary import summarize_snapshot
 
+    try:
+        before = read_snapshot(since) if since else None
+    except TraceError as error:
+        problems.append(Problem(error.problem, str(since), error.hint))
+        return
     for named in paths:
         files: list[AnyPath] = [named]
         if isinstance(named, Path) and named.is_dir():
             files = list[AnyPath](
-                sorted(each for each in named.rglob("*") if each.name.endswith(_ENDINGS) and each.is_file())
+                sorted(each for each in named.rglob("*") if each.name.endswith(SNAPSHOT_ENDINGS) and each.is_file())
             )
         for file in files:
             try:
-                yield summarize_snapshot(read_snapshot(file))
+                yield summarize_snapshot(read_snapshot(file), before)
             except TraceError as error:
                 if file is named:
                     problems.append(Problem(error.problem, str(file), error.hint))

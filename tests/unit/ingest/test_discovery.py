@@ -285,7 +285,7 @@ def test_a_data_set_of_json_files_is_not_opened_file_by_file(tmp_path, monkeypat
     _, found = look(tmp_path)
     assert len(opened) == 3
     assert [problem.problem for problem in found.problems] == [
-        "More than 3 JSON files whose names do not say that they are traces"
+        "More than 3 files whose names do not say whether they are traces"
     ]
 
 

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_steptime.errors import TraceError
+from tb_steptime.snapshots.growth import DeviceGrowth, LineGrowth
+from tb_steptime.snapshots.lines import LineRow
 from tb_steptime.snapshots.reading import read_snapshot
-from tb_steptime.snapshots.summary import PAGE, LineRow, summarize_snapshot
+from tb_steptime.snapshots.summary import PAGE, summarize_snapshot
 from tb_steptime.snapshots.usage import allocations, usage
 from tests.drawn.real_traces import on_real_snapshots, real_path
 from tests.drawn.snapshots import Allocator
@@ -72,7 +74,22 @@ def test_the_peak_is_shown_by_line(tmp_path):
     made.free(kept)
     (device,) = summarize_snapshot(written(tmp_path, made.state())).devices
     assert (device.peak_in_use_bytes, device.in_use_bytes) == (8000, 10)
-    assert device.peak_by_line == [LineRow("functional.py:9", "step", 5000, 1), LineRow("train.py:7", "step", 3000, 1)]
+    assert device.peak_by_line == [
+        LineRow("functional.py:9", "step", 5000, 1, 0, 5000, 1, 2),
+        LineRow("train.py:7", "step", 3000, 1, 10, 3010, 2, 7),
+    ]
+
+
+def test_what_each_line_holds_more_than_in_an_earlier_snapshot(tmp_path):
+    made = Allocator()
+    first = made.alloc(3000, "/home/user/train.py", 7)
+    made.alloc(70, "/home/user/train.py", 8)
+    before = written(tmp_path, made.state())
+    made.free(first)
+    made.alloc(5000, "/home/user/loss.py", 3)
+    (grown,) = summarize_snapshot(written(tmp_path, made.state()), before).growth
+    lines = [LineGrowth("loss.py:3", "step", 0, 5000, 0, 1), LineGrowth("train.py:7", "step", 3000, 0, 1, 0)]
+    assert grown == DeviceGrowth(0, 2000, made.reserved[-1] - 4096, lines)
 
 
 def test_memory_that_blocks_keep_is_told_from_what_can_be_given_back(tmp_path):

@@ -1,4 +1,4 @@
-import type { DeviceMemory, MemoryBins, MemoryResult } from "../../api.gen";
+import type { DeviceMemory, MemoryBins } from "../../api.gen";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
@@ -30,7 +30,7 @@ export function MemoryCurve({ result, device, place, titles, tab, name, zoom, in
         </>
       }
       name={`memory ${name}`}
-      table={() => tableOf(result, exact ?? device.curve)}
+      table={() => curveTable(result.start_ns, exact ?? device.curve)}
     >
       <MemoryChart
         label={spoken(device, sentence(title))}
@@ -50,7 +50,11 @@ export function MemoryCurve({ result, device, place, titles, tab, name, zoom, in
         choose={(at) => tab.update({ instant: Math.round(at) - result.start_ns })}
         scale={scaleFor(lengthOf(whole), "ns")}
       />
-      <CurveLegend device={device} calls={device.device === null ? 0 : result.calls.length + result.more_calls} />
+      <CurveKeys
+        used="allocated"
+        cached={device.curve.reserved_most.length > 0}
+        calls={device.device === null ? 0 : result.calls.length + result.more_calls}
+      />
     </Picture>
   );
 }
@@ -58,14 +62,20 @@ export function MemoryCurve({ result, device, place, titles, tab, name, zoom, in
 const coarse = ({ problem, waiting }: MemoryAnswer): string =>
   problem ? "coarse: only the summary is here" : waiting ? "reading the trace" : "coarse";
 
-function CurveLegend({ device, calls }: { device: DeviceMemory; calls: number }) {
-  const cached = device.curve.reserved_most.length > 0;
+interface CurveKeysProps {
+  /** What the area is called. */
+  used: string;
+  cached: boolean;
+  calls?: number;
+}
+
+export function CurveKeys({ used, cached, calls = 0 }: CurveKeysProps) {
   return (
     <p class="memory-legend quiet">
-      <Swatch colour="cpu" /> allocated
+      <Swatch colour="cpu" /> {used}
       {cached && (
         <>
-          <Swatch colour="other" hatched /> reserved and not allocated: cached by the allocator
+          <Swatch colour="other" hatched /> reserved and not {used}: cached by the allocator
         </>
       )}
       {calls > 0 && <span>ticks: {counted(calls, "call")} to the driver for memory</span>}
@@ -73,7 +83,7 @@ function CurveLegend({ device, calls }: { device: DeviceMemory; calls: number })
   );
 }
 
-const curveOf = (bins: MemoryBins): Curve => ({
+export const curveOf = (bins: MemoryBins): Curve => ({
   from: bins.start_ns,
   to: bins.end_ns,
   least: bins.least,
@@ -89,7 +99,8 @@ function spoken({ peak, start_bytes, end_bytes }: DeviceMemory, title: string): 
   );
 }
 
-function tableOf({ start_ns }: MemoryResult, bins: MemoryBins): TableData {
+/** start_ns: from which times count. */
+export function curveTable(start_ns: number, bins: MemoryBins): TableData {
   const edge = (at: number) =>
     bins.start_ns + Math.floor((at * lengthOf({ from: bins.start_ns, to: bins.end_ns })) / bins.most.length);
   const size = ["Allocated, least", "Allocated, most", "Reserved, most"];

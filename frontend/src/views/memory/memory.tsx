@@ -11,6 +11,7 @@ import { ToDo } from "../to_do";
 import { Alive } from "./alive";
 import { MemoryCurve } from "./curve";
 import { type MemoryPart, useMemoryPage } from "./data";
+import { SnapshotChoice } from "./snapshot/choice";
 import { ByOp, Churn, GrowthTable } from "./tables";
 
 export function Memory(props: SpanViewProps<"memory">) {
@@ -19,6 +20,7 @@ export function Memory(props: SpanViewProps<"memory">) {
   const device = result.devices[place];
   return (
     <div class="view" data-view="memory">
+      <SnapshotChoice run={props.page.head.run} chosen={null} tab={props.tab} />
       {device ? (
         <OfDevice {...props} device={device} place={place} />
       ) : (

@@ -33,6 +33,8 @@ CPU time on a 2-core machine), before there was any C and with it:
   (`tests/unit/trace/test_native.py`: real traces, demo, odd files, drawn and damaged events). A time with up to three
   decimals is a whole number of nanoseconds without a float in between; one with more goes through the same float64 as
   Python's, where digits and power of ten are exact, and is declined elsewhere.
+- Beside them lie the frequent opcodes of memory snapshots (`trace/plain.py`), which C leaves to Python likewise where
+  they are odd. 383 MB with 2.0 million entries and their stacks are read in 9 to 12 s of CPU and 349 MB.
 - What rarely occurs is left to Python even in a block that C takes: names of threads, begins and ends, the
   allocator's events, what collectives say. C hands their text over.
 - Optional, and never stale. It is built where there is a compiler, for all Pythons from 3.10 at once (limited API).

@@ -7,6 +7,7 @@
 
 #include "events.h"
 #include "pass_functions.h"
+#include "plain.h"
 #include "sweep.h"
 
 /* A hash of these sources, set by the build: what was built of other ones is not used (trace/extension.py). */
@@ -316,6 +317,8 @@ static PyMethodDef module_methods[] = {
     {"may_be_long", python_may_be_long, METH_VARARGS, "length, turn, site, fixed, limits -> which may be"},
     {"number_keys", python_number_keys, METH_VARARGS, "keys -> number of each, the different keys"},
     {"overlaps", python_overlaps, METH_VARARGS, "low, high, start, end -> covered"},
+    {"plain_opcodes", plain_opcodes, METH_VARARGS,
+     "text, at, stack, marks, memo, runs, record, references, take, deepest -> at, stack, after the opcodes that it knows"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -337,7 +340,7 @@ static PyModuleDef_Slot module_slots[] = {
 static PyModuleDef module = {
     PyModuleDef_HEAD_INIT,
     .m_name = "_scan",
-    .m_doc = "The scanner of blocks of events, the sweep of a graph of waits, and passes over columns.",
+    .m_doc = "The scanner of blocks of events, the sweep of a graph of waits, passes over columns, and the frequent opcodes of pickles.",
     .m_methods = module_methods,
     .m_slots = module_slots,
 };

@@ -108,7 +108,7 @@ function Drawn({ answer, part: { result, tab }, up, name, tools }: DrawnProps) {
       title={TITLES[measure]}
       sub={tree ? summed(text(whole), result.steps.length) : problem ? "" : "reading the trace"}
       name={name}
-      table={() => tableOf(tree, measure)}
+      table={() => flameTable(tree, measure)}
       entries={recorded ? savings(recorded, measure, stem) : []}
       tools={
         <div class="flame-tools">
@@ -208,7 +208,7 @@ const savings = (tree: Tree, measure: Measure, name: string) => [
   },
 ];
 
-function tableOf(tree: Tree | null, measure: Measure): TableData {
+export function flameTable(tree: Tree | null, measure: Measure): TableData {
   const unit = measure === "bytes" ? ("bytes" as const) : ("ns" as const);
   return {
     columns: [{ label: "Frame" }, { label: "Kind" }, { label: "Self", unit }, { label: "Total", unit }],

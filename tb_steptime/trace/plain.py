@@ -3,6 +3,9 @@
 Protocols 2 to 5, as Python and PyTorch's C++ write them. Everything that would import, call or build something is
 refused, and so is what no snapshot has: lists and dicts that lie deeper than `DEEPEST`, a reference to containers of
 more than `SHARED_HEIGHT` levels, numbers of more than `LONGEST_NUMBER` bytes.
+
+C does the frequent opcodes (`trace/kineto/native/plain.c`) and leaves whatever is rare, odd or refused to the walk
+here, which knows all of them, and is all there is where the extension was not built.
 """
 
 from __future__ import annotations
@@ -15,11 +18,14 @@ from collections.abc import Callable
 from typing import Any
 
 from tb_steptime.errors import TraceError
+from tb_steptime.trace.extension import extension
 
 DEEPEST = 64
 #: A list of dicts of values, such as a stack of frames, may be referred to several times.
 SHARED_HEIGHT = 2
 LONGEST_NUMBER = 64
+#: So much is given to C at once; where less than the longest of its opcodes is left of that, it is given the next.
+BLOCK_BYTES, _OPCODE_BYTES = 1 << 20, 10
 
 #: What a snapshot is read from.
 Pickled = bytes | mmap.mmap
@@ -84,6 +90,9 @@ class _Walk:
         self._data, self._path, self._take = data, path, take
         self._memo: list[Any] = []
         self._runs: dict[bytes, References] = {}
+        built = extension()
+        self._in_c = built.plain_opcodes if built else None
+        self._block, self._block_start = b"", 0
 
     def value(self) -> Any:
         """Walk the opcodes, the frequent ones first."""
@@ -91,6 +100,8 @@ class _Walk:
         position, run_of = 0, _RUN.match
         u16, i32, u32, f64 = (struct.Struct(each).unpack_from for each in ("<H", "<i", "<I", ">d"))
         while True:
+            if self._in_c:
+                position, stack = self._frequent(position, stack, marks)
             code = data[position]
             position += 1
             if code == 0x68:  # BINGET
@@ -195,6 +206,30 @@ class _Walk:
                 return stack[0]
             else:
                 raise self._refused(code)
+
+    def _frequent(self, position: int, stack: list[Any], marks: list[list[Any]]) -> tuple[int, list[Any]]:
+        """Where the first opcode is that C leaves, and the stack there."""
+        assert self._in_c is not None
+        while True:
+            if position + _OPCODE_BYTES > self._block_start + len(self._block):
+                self._let_go(self._block_start, position)
+                self._block, self._block_start = self._data[position : position + BLOCK_BYTES], position
+                if len(self._block) < _OPCODE_BYTES:
+                    return position, stack
+            at, stack = self._in_c(
+                self._block, position - self._block_start, stack, marks, self._memo, self._runs, Record, References,
+                self._take, DEEPEST,
+            )  # fmt: skip
+            position = self._block_start + at
+            if position + _OPCODE_BYTES <= self._block_start + len(self._block):
+                return position, stack
+
+    def _let_go(self, start: int, end: int) -> None:
+        """What was read of a mapped file leaves the memory, where the system can."""
+        if isinstance(self._data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            page = start // mmap.PAGESIZE * mmap.PAGESIZE
+            if end > page:
+                self._data.madvise(mmap.MADV_DONTNEED, page, end - page)
 
     def _shared(self, number: int, marks: list[list[Any]]) -> Any:
         """What the memo holds: no more than a list of dicts of values, so that nothing can be walked without end. From

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_steptime.errors import TraceError
-from tb_steptime.files.plain import DEEPEST, References, read_plain
+from tb_steptime.trace.extension import PURE
+from tb_steptime.trace.plain import DEEPEST, References, read_plain
 from tests.drawn.real_traces import on_real_snapshots, real_path
 from tests.drawn.snapshots import Allocator
 
@@ -107,6 +108,7 @@ def test_containers_that_hold_each_other_or_lie_too_deep_are_refused():
     for value in (loop, longer, deep, shared):
         with pytest.raises(TraceError, match=r"deeper|holds others|damaged"):
             read_plain(pickle.dumps(value, 4), "drawn")
+        assert answer(pickle.dumps(value, 4), pure=False) == answer(pickle.dumps(value, 4), pure=True)
 
 
 def test_a_number_without_bounds_is_refused():
@@ -122,11 +124,51 @@ def test_no_pickle_is_one_error(written):
         read_plain(written, "drawn")
 
 
-def test_of_a_snapshot_that_is_cut_or_changed_anywhere_there_is_one_error_or_a_value():
+def drawn_snapshot():
     drawn = Allocator()
     for size in (100, 5000, 30):
         drawn.free(drawn.alloc(size))
-    written = pickle.dumps(drawn.state(), 4)
+    return drawn.state()
+
+
+def answer(written, pure):
+    """The value and what was taken, or what is wrong; as text, since that tells True from 1 and a tuple from a run."""
+    taken = []
+
+    def take(record):
+        taken.append(repr(record))
+        return len(taken) if "filename" in record else record
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(PURE, str(int(pure)))
+        try:
+            return repr(read_plain(written, "drawn", take)), taken
+        except TraceError as error:
+            return error.problem, taken
+
+
+def as_mutated(data, written):
+    """Bytes of it stand in the place of others, or frequent opcodes do."""
+    changed = bytearray(written)
+    for _ in range(data.draw(st.integers(0, 4))):
+        at, length = data.draw(st.integers(0, len(changed) - 1)), data.draw(st.integers(0, 9))
+        other = data.draw(st.integers(0, len(changed) - 1))
+        by = data.draw(
+            st.sampled_from((changed[other : other + length], b"u", b"(", b"]", b"}", b"h\0", b"\x94", b"\x86"))
+        )
+        changed[at : at + length] = by
+        changed = changed or bytearray(b".")
+    return bytes(changed)
+
+
+@given(st.data(), plain_values | st.just(drawn_snapshot()), st.sampled_from(PROTOCOLS))
+def test_with_c_and_without_the_same_is_read_and_the_same_is_wrong(data, value, protocol):
+    written = as_mutated(data, pickle.dumps(value, protocol))
+    assert answer(written, pure=False) == answer(written, pure=True)
+
+
+def test_of_a_snapshot_that_is_cut_or_changed_anywhere_there_is_one_error_or_a_value():
+    written = pickle.dumps(drawn_snapshot(), 4)
     for length in range(len(written)):
         with pytest.raises(TraceError):
             read_plain(written[:length], "drawn")

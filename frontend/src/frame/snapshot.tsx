@@ -1,0 +1,99 @@
+/** In place of the Memory view of a recording: a memory snapshot. */
+
+import { useRef } from "preact/hooks";
+import type { Address } from "../address/keys";
+import type { Index, SnapshotEntry, SnapshotPage } from "../api.gen";
+import { AboutContext } from "../components/about";
+import { Late } from "../components/waiting";
+import { bytes } from "../format";
+import type { Client } from "../server/client";
+import { type Asked, type Source, useAnswer } from "../server/use_answer";
+import { Boundary, Failed, Opening } from "../states/states";
+import { later } from "../views/lazy";
+import { nameOf } from "../views/memory/snapshot/choice";
+import type { Tab } from "../views/props";
+import { usePartOf, withPart } from "./lazy_views";
+import { CONTENT, PrintedFoot, Top } from "./top";
+import { ViewList } from "./views";
+
+const PART = later(async () => (await import("../views/memory/snapshot/snapshot")).Snapshot);
+
+/** As many bins as a wide picture has pixels. */
+const BINS = 1_600;
+
+/** What the address asks for; without recordings the last snapshot. */
+export function shownSnapshot(index: Index, state: Address, client: Client): SnapshotEntry | null {
+  if (!client.snapshot) return null;
+  const named = index.snapshots.find(({ id }) => id === state.snapshot);
+  if (index.spans_total === 0) return named ?? index.snapshots.at(-1) ?? null;
+  return state.view === "memory" ? (named ?? null) : null;
+}
+
+export function SnapshotContent({ entry, tab, source }: { entry: SnapshotEntry; tab: Tab; source: Source }) {
+  const asked = withPart<SnapshotPage>(useSnapshot(entry, tab, source), usePartOf("snapshot", PART, source.cache));
+  const { answer, trouble, again } = asked;
+  const View = PART.now();
+  const listed = tab.index.spans_total > 0;
+  const name = nameOf(entry);
+  const failed = trouble ?? (answer?.kind === "problem" ? { problem: answer.value, retry_ms: null } : null);
+  const ready = answer?.kind === "ready" && View !== null;
+  return (
+    <>
+      {listed && <ViewList current="memory" meanings={tab.meanings} head={null} tab={tab} />}
+      <main
+        id={CONTENT}
+        class={listed ? undefined : "wide"}
+        data-state={ready ? "ready" : failed ? "failed" : "reading"}
+        tabIndex={-1}
+      >
+        {ready ? (
+          <Boundary name={entry.id} about={entry.file}>
+            <AboutContext.Provider value={about(entry, tab)}>
+              <p class="job">Memory snapshot · {entry.file}</p>
+              <Top job={null} headline={answer.value.headline} simulated={null} notes={[]} tab={tab} />
+              <View page={answer.value} entry={entry} tab={tab} />
+              <PrintedFoot />
+            </AboutContext.Provider>
+          </Boundary>
+        ) : failed ? (
+          <Failed title={`The snapshot ${name} cannot be shown.`} {...failed} about={entry.file} again={again} />
+        ) : (
+          <Late meanwhile={<h1 class="visually-hidden">Opening.</h1>}>
+            <Opening title={`Opening ${name}`} reads={`Reading a memory snapshot of ${bytes(entry.file_bytes)}.`} />
+          </Late>
+        )}
+      </main>
+    </>
+  );
+}
+
+/** The answer of before stands until that to another window or moment is there. */
+function useSnapshot(
+  { id, written_ns }: SnapshotEntry,
+  { state }: Tab,
+  { client, cache }: Source,
+): Asked<SnapshotPage> {
+  const { zoom, instant, since, memory = 0 } = state;
+  const query = {
+    device: String(memory),
+    bins: String(BINS),
+    ...(zoom && { from: String(Math.round(zoom.from)), to: String(Math.round(zoom.to)) }),
+    ...(instant !== undefined && { at: String(instant) }),
+    ...(since !== undefined && { since }),
+  };
+  const asked = useAnswer(cache, ["snapshot", id, ...Object.values(query)].join(" "), String(written_ns), (signal) =>
+    client.snapshot!(id, query, signal),
+  );
+  const last = useRef<{ of: string; answer: Asked<SnapshotPage>["answer"] } | null>(null);
+  const of = `${id} ${memory}`;
+  if (asked.answer?.kind === "ready") last.current = { of, answer: asked.answer };
+  return { ...asked, answer: asked.answer ?? (last.current?.of === of ? last.current.answer : null) };
+}
+
+const about = ({ run, name, file }: SnapshotEntry, { meanings: { version }, address }: Tab) => ({
+  view: "memory",
+  version,
+  link: () => address(),
+  recording: `${run} ${name}`,
+  words: [file],
+});

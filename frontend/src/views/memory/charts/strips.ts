@@ -1,0 +1,55 @@
+/**
+ * The blocks of a segment as marks, those too narrow to be told apart as one.
+ *
+ *     blocks   aaaaaaaa.a.b........bbbb      a: 8, then single bytes
+ *     marks    |  used |mix|  free |used|
+ */
+
+/** A segment: of each block its offset, size and use, and which of the lines allocated it, -1: not recorded. */
+export interface StripBlocks {
+  address: string;
+  bytes: number;
+  free_bytes: number;
+  offset: readonly number[];
+  size: readonly number[];
+  used: readonly boolean[];
+  line: readonly number[];
+  lines: readonly string[];
+}
+
+/** "mixed": narrow blocks of both kinds. */
+type Use = "used" | "free" | "mixed";
+
+export interface BlockMark {
+  x: number;
+  width: number;
+  use: Use;
+  /** Bytes, and blocks that it stands for. */
+  bytes: number;
+  blocks: number;
+  /** Of the code that allocated it; null where it is free, not recorded, or several. */
+  line: string | null;
+}
+
+/** Narrower blocks stand together. */
+const LEAST_PX = 2;
+
+/** px: of a byte. */
+export function marksOf(strip: StripBlocks, px: number): BlockMark[] {
+  const marks: BlockMark[] = [];
+  strip.offset.forEach((offset, at) => {
+    const [bytes, use] = [strip.size[at]!, strip.used[at] ? "used" : "free"] as const;
+    const last = marks.at(-1);
+    if (last && last.width < LEAST_PX) {
+      last.width += bytes * px;
+      last.bytes += bytes;
+      last.blocks += 1;
+      last.use = last.use === use ? use : "mixed";
+      last.line = null;
+    } else {
+      const line = strip.line[at]! < 0 ? null : strip.lines[strip.line[at]!]!;
+      marks.push({ x: offset * px, width: bytes * px, use, bytes, blocks: 1, line });
+    }
+  });
+  return marks;
+}

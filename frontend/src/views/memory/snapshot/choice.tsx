@@ -1,0 +1,52 @@
+/** Which memory snapshot is shown, or the recording of the profiler. */
+
+import type { ComponentChildren } from "preact";
+import type { Changes } from "../../../address/keys";
+import type { SnapshotEntry } from "../../../api.gen";
+import { Chips } from "../../../components/chips";
+import { bytes } from "../../../format";
+import type { Tab } from "../../props";
+
+const RECORDING = "recording";
+
+/** Keys of the address that mean something only within what is shown. */
+const ANEW: Changes = { zoom: null, instant: null, frame: null, memory: null, since: null };
+
+export const nameOf = ({ name, rank, step }: SnapshotEntry): string =>
+  [step === null ? [] : `step ${step}`, rank === null ? [] : `rank ${rank}`].flat().join(", ") || name;
+
+interface SnapshotChoiceProps {
+  /** Null: of all runs. */
+  run: string | null;
+  /** Null: the recording. */
+  chosen: string | null;
+  tab: Tab;
+  /** What is chosen besides. */
+  children?: ComponentChildren;
+}
+
+/** Nothing in a report, or where there are no snapshots. */
+export function SnapshotChoice({ run, chosen, tab, children }: SnapshotChoiceProps) {
+  const snapshots = tab.index.snapshots.filter((each) => run === null || each.run === run);
+  if (snapshots.length === 0 || tab.written_ms !== undefined) return null;
+  const recording = { id: RECORDING, label: "Recording", meaning: "What the profiler recorded." };
+  return (
+    <div class="controls">
+      <Chips
+        label="Recording or memory snapshot"
+        name="Snapshot"
+        chosen={chosen ?? RECORDING}
+        choose={(id) => tab.update({ ...ANEW, snapshot: id === RECORDING ? null : id })}
+        options={[
+          ...(tab.index.spans_total > 0 ? [recording] : []),
+          ...snapshots.map((each) => ({
+            id: each.id,
+            label: run === null && each.run !== "." ? `${each.run}: ${nameOf(each)}` : nameOf(each),
+            meaning: `${each.file}, ${bytes(each.file_bytes)}`,
+          })),
+        ]}
+      />
+      {children}
+    </div>
+  );
+}

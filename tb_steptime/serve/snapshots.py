@@ -1,0 +1,190 @@
+"""Memory snapshots in the tab: another process reads each, and pages are made of the columns that it leaves."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from tb_steptime.files.paths import any_path
+from tb_steptime.ingest.found import FoundSnapshot
+from tb_steptime.ingest.reader_process import Job
+from tb_steptime.insights.wording.snapshots import out_of_memory_text, snapshot_headline
+from tb_steptime.metrics.flame.labels import FrameKind
+from tb_steptime.metrics.memory.bins import MemoryBins, memory_bins
+from tb_steptime.metrics.memory.devices import Curve
+from tb_steptime.serve.snapshot_answers import SnapshotEntry, SnapshotPage
+from tb_steptime.snapshots.growth import growth
+from tb_steptime.snapshots.kept import kept_snapshot
+from tb_steptime.snapshots.model import Snapshot
+from tb_steptime.snapshots.stacks import SMALLEST, UNKNOWN, Node, stack_tree
+from tb_steptime.snapshots.strips import Strip, strips
+from tb_steptime.snapshots.summary import SnapshotSummary, summarize_snapshot
+from tb_steptime.snapshots.usage import Allocations, Usage, allocations, usage
+from tb_steptime.timeline.bins import MAX_BINS
+from tb_steptime.timeline.flame import FlamePage, column_text
+from tb_steptime.trace.table import Int64
+
+#: Opened snapshots: two are compared.
+_OPEN = 4
+
+
+@dataclass(frozen=True)
+class SnapshotAsked:
+    """device: place among those of the snapshot. window: ns, None for all of it; at_ns: None for the peak. since: the
+    id of another snapshot, empty for none."""
+
+    id: str
+    device: int = 0
+    window: tuple[int, int] | None = None
+    bins: int = 800
+    at_ns: int | None = None
+    since: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class _Opened:
+    snapshot: Snapshot
+    summary: SnapshotSummary
+
+
+@dataclass(frozen=True, eq=False)
+class _Device:
+    """times_ns: of each entry, from the oldest one on."""
+
+    of: Usage
+    made: Allocations
+    times_ns: Int64
+    timed: bool
+
+    @property
+    def end_ns(self) -> int:
+        return int(self.times_ns[-1]) + 1 if len(self.times_ns) else 1
+
+    def after(self, at_ns: int) -> int:
+        """How many entries have passed at an instant."""
+        return int(np.searchsorted(self.times_ns, at_ns, side="right"))
+
+    @property
+    def peak_ns(self) -> int:
+        return int(self.times_ns[self.of.peak - 1]) if self.of.peak > 0 else 0
+
+
+def snapshot_job(found: FoundSnapshot) -> Job:
+    """Its id changes with the file."""
+    return Job(f"{found.id} {found.bytes} {found.mtime_ns} snapshot", found.path, found.file, snapshot=True)
+
+
+def snapshot_entry(found: FoundSnapshot) -> SnapshotEntry:
+    named = found.named
+    return SnapshotEntry(
+        found.id, named.run, named.name, named.rank, named.step, found.file, found.bytes, found.mtime_ns
+    )
+
+
+def snapshot_page(folder: Path, asked: SnapshotAsked, since: Path | None = None) -> SnapshotPage:
+    """folder: what the process left, since: likewise of an earlier snapshot. Raises OSError, IndexError where there is
+    no such device."""
+    opened = _opened(folder)
+    if not opened.summary.devices:
+        return _without_device(opened.summary)
+    told = opened.summary.devices[asked.device]
+    device = _device(folder, told.device)
+    after = device.of.peak if asked.at_ns is None else device.after(asked.at_ns)
+    alive = device.made.where(device.made.alive_after(after))
+    shown, more = _strips(folder, told.device)
+    grown = growth(_opened(since).snapshot, opened.snapshot) if since else []
+    return SnapshotPage(
+        headline=snapshot_headline(told),
+        out_of_memory=[out_of_memory_text(each) for each in told.out_of_memory],
+        summary=opened.summary,
+        device=asked.device,
+        timed=device.timed,
+        end_ns=device.end_ns,
+        peak_ns=device.peak_ns,
+        curve=_curve(device, asked),
+        at_ns=device.peak_ns if asked.at_ns is None else asked.at_ns,
+        at_bytes=int(alive.size.sum()),
+        at_count=len(alive.size),
+        stacks=_flame(stack_tree(opened.snapshot, alive)) if len(alive.size) else None,
+        strips=shown,
+        more_strips=more,
+        growth=next((each for each in grown if each.device == told.device), None),
+    )
+
+
+def _without_device(summary: SnapshotSummary) -> SnapshotPage:
+    return SnapshotPage(snapshot_headline(None), [], summary, 0, True, 1, 0, None, 0, 0, 0, None, [], 0, None)
+
+
+@functools.lru_cache(_OPEN)
+def _opened(folder: Path) -> _Opened:
+    """Its path is the name of the file alone: folders name users and machines."""
+    snapshot = kept_snapshot(folder)
+    summary = summarize_snapshot(snapshot)
+    return _Opened(snapshot, msgspec.structs.replace(summary, path=any_path(summary.path).name))
+
+
+@functools.lru_cache(_OPEN)
+def _device(folder: Path, device: int) -> _Device:
+    snapshot = _opened(folder).snapshot
+    of = usage(snapshot, device)
+    times = of.entries.time_us
+    timed = bool(len(times)) and int(times[0]) >= 0
+    since_first = times - times[0] if timed else np.arange(len(times), dtype=np.int64)
+    return _Device(of, allocations(snapshot, of, device), 1_000 * since_first, timed)
+
+
+@functools.lru_cache(_OPEN)
+def _strips(folder: Path, device: int) -> tuple[list[Strip], int]:
+    return strips(_opened(folder).snapshot, device)
+
+
+def _curve(device: _Device, asked: SnapshotAsked) -> MemoryBins | None:
+    """None of a single entry."""
+    of, times = device.of, device.times_ns
+    if len(times) < 2:
+        return None
+    first = int(of.in_use[1] - of.in_use[0])
+    curve = Curve(np.arange(len(times)), times, of.in_use[1:], of.reserved[1:], True, first)
+    return memory_bins(curve, *(asked.window or (0, device.end_ns)), max(1, min(asked.bins, MAX_BINS)))
+
+
+def _flame(whole: Node) -> FlamePage:
+    rows: list[tuple[int, int, int, int, int]] = []
+    labels: dict[tuple[FrameKind, str], int] = {}
+    waiting = [(whole, -1)]
+    while waiting:
+        node, above = waiting.pop()
+        waiting += [(each, len(rows)) for each in node.under.values()]
+        label = labels.setdefault((_kind(node, above), node.name), len(labels))
+        rows.append((above, label, node.merged, node.count, node.bytes))
+    parent, label_of, merged, count, size = (column_text(each) for each in np.array(rows, np.int64).T)
+    return FlamePage(
+        by="stack",
+        where="ran",
+        smallest=SMALLEST,
+        kinds=[kind for kind, _ in labels],
+        names=[name for _, name in labels],
+        parent=parent,
+        label=label_of,
+        merged=merged,
+        calls=count,
+        host_ns="",
+        device_ns=None,
+        idle_ns=None,
+        allocated_bytes=size,
+    )
+
+
+def _kind(node: Node, above: int) -> FrameKind:
+    if above < 0:
+        return "all"
+    if node.merged:
+        return "smaller"
+    if node.name == UNKNOWN:
+        return "outside"
+    return "python" if node.python else "op"

@@ -1,0 +1,130 @@
+"""Allocations by line of code: what each holds at the peak and at the end, and how long what it makes lives."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+import msgspec
+import numpy as np
+
+from tb_steptime.record.frames import is_of_user
+from tb_steptime.snapshots.model import Frame, Snapshot
+from tb_steptime.snapshots.usage import Allocations, Usage
+from tb_steptime.text.patterns import expression
+from tb_steptime.trace.frames import short_frame
+from tb_steptime.trace.table import Int64
+
+MOST_LINES = 20
+
+#: How C++ spells a node of the backward pass, and an op.
+_NODE, _OP = expression(r"torch::autograd::generated::(\w+)::apply"), expression(r"at::_ops::(\w+?)(?:_\w+)?::")
+
+#: A line and its function; None where an allocation was made is not recorded.
+LineKey = tuple[str, str] | None
+
+
+class LineRow(msgspec.Struct, frozen=True):
+    """Allocations of one line of code. line: "train.py:23"; None: where they were made is not recorded.
+
+    bytes, count: in use at the peak; end_bytes: in use at the end; made_bytes, made_count: allocated since the oldest
+    entry; lifetime_us: the mean of those that were also freed since then, None where there are none, or no times.
+    """
+
+    line: str | None
+    function: str | None
+    bytes: int
+    count: int
+    end_bytes: int = 0
+    made_bytes: int = 0
+    made_count: int = 0
+    lifetime_us: int | None = None
+
+
+class Lines:
+    """Where stacks are from: the innermost line that the user may have written, else the innermost of Python; of the
+    autograd engine, which has no Python, the node of the backward pass, else the innermost op."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._known: dict[int, Frame | None] = {-1: None}
+
+    def frame(self, stack: int) -> Frame | None:
+        if stack not in self._known:
+            frames = [self._snapshot.frames[each] for each in self._snapshot.stacks[stack]]
+            python = [each for each in frames if is_python(each)]
+            own = (each for each in python if is_of_user(short_frame(each.file)))
+            self._known[stack] = next(own, next(iter(python), None)) or _of_native(frames)
+        return self._known[stack]
+
+    def line(self, stack: int) -> str | None:
+        frame = self.frame(stack)
+        return None if frame is None else line_of(frame)
+
+    def groups(self, made: Allocations) -> dict[LineKey, Int64]:
+        """The numbers of the allocations of each line."""
+        stacks, which = np.unique(made.stack, return_inverse=True)
+        keys = [self._key(stack) for stack in stacks.tolist()]
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+        line = np.array([numbers[key] for key in keys], np.int64)[which]
+        order = np.argsort(line, kind="stable")
+        return dict(zip(numbers, np.split(order, np.cumsum(np.bincount(line))[:-1]), strict=True)) if keys else {}
+
+    def _key(self, stack: int) -> LineKey:
+        frame = self.frame(stack)
+        return None if frame is None else (line_of(frame), frame.function)
+
+
+def native_path(frames: list[Frame]) -> list[Frame]:
+    """Of frames of C++ those that say something to a reader, in their order: nodes of the backward pass and ops, once
+    each. Without any, the outermost frame."""
+    named = dict.fromkeys(
+        Frame("", 0, name.format(found[1]))
+        for frame in frames
+        for pattern, name in ((_NODE, "{}"), (_OP, "aten::{}"))
+        if (found := pattern.search(frame.function))
+    )
+    return list(named) or frames[-1:]
+
+
+def _of_native(frames: list[Frame]) -> Frame | None:
+    """A node of the backward pass, else the innermost op."""
+    path = native_path(frames)
+    return next((each for each in path if not each.function.startswith("aten::")), next(iter(path), None))
+
+
+def line_of(frame: Frame) -> str:
+    """Without the path, which names users and machines. What is not of Python has its name alone.
+
+    >>> line_of(Frame("/home/me/train.py", 23, "step")), line_of(Frame("??", 0, "at::empty"))
+    ('train.py:23', 'at::empty')
+    """
+    return f"{PurePosixPath(frame.file).name}:{frame.line}" if is_python(frame) else frame.function
+
+
+def is_python(frame: Frame) -> bool:
+    return frame.file.endswith(".py")
+
+
+def by_line(made: Allocations, of: Usage, lines: Lines) -> list[LineRow]:
+    """Those that hold most at the peak, then at the end, first."""
+    rows = []
+    peak, end = made.alive_after(of.peak), made.alive_after(len(of.entries))
+    own, freed = made.begin >= 0, (made.begin >= 0) & (made.end < len(of.entries))
+    for key, mine in lines.groups(made).items():
+        lived = mine[freed[mine]]
+        born, gone = of.entries.time_us[made.begin[lived]], of.entries.time_us[made.end[lived]]
+        timed = len(lived) > 0 and bool((born >= 0).all())
+        line, function = key or (None, None)
+        rows.append(
+            LineRow(
+                line,
+                function,
+                bytes=int(made.size[mine[peak[mine]]].sum()),
+                count=int(np.count_nonzero(peak[mine])),
+                end_bytes=int(made.size[mine[end[mine]]].sum()),
+                made_bytes=int(made.size[mine[own[mine]]].sum()),
+                made_count=int(np.count_nonzero(own[mine])),
+                lifetime_us=round(float((gone - born).mean())) if timed else None,
+            )
+        )
+    return sorted(rows, key=lambda row: (-row.bytes, -row.end_bytes, -row.made_bytes))[:MOST_LINES]

@@ -1,0 +1,72 @@
+"""The blocks inside segments: which of them keep memory that is free otherwise.
+
+segment    |aaaaaaa|.......|bb|.................|      offset, bytes and state of each block, in the order of addresses
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_steptime.snapshots.lines import Lines
+from tb_steptime.snapshots.model import Snapshot, State
+
+#: More are narrower than a pixel, or lower than a name.
+MOST_STRIPS, MOST_BLOCKS = 24, 1_000
+
+
+class Strip(msgspec.Struct, frozen=True):
+    """A segment. free_bytes: free while blocks of it are in use, 0 where none is. offset, size: columns, of each block,
+    bytes; used: whether it is in use, or other streams may still use it; line: place in `lines` of what allocated it,
+    -1 where that is not recorded. more_blocks: at the end, left out."""
+
+    address: str
+    bytes: int
+    free_bytes: int
+    in_use_bytes: int
+    offset: list[int]
+    size: list[int]
+    used: list[bool]
+    line: list[int]
+    lines: list[str]
+    more_blocks: int
+
+
+def strips(snapshot: Snapshot, device: int) -> tuple[list[Strip], int]:
+    """Segments of a device, those with most free memory that blocks keep first, then the largest; and how many others
+    there are."""
+    blocks, segments = snapshot.blocks, snapshot.segments
+    used = blocks.state != State.FREE
+    in_use = np.bincount(blocks.segment[used], blocks.size[used], minlength=len(segments)).astype(np.int64)
+    free = np.bincount(blocks.segment[~used], blocks.size[~used], minlength=len(segments)).astype(np.int64)
+    kept = np.where(in_use > 0, free, 0)
+    mine = np.flatnonzero(segments.device == device)
+    mine = mine[np.lexsort((-segments.size[mine], -kept[mine]))]
+    lines = Lines(snapshot)
+    first = mine[:MOST_STRIPS].tolist()
+    shown = [_strip(snapshot, each, int(kept[each]), int(in_use[each]), lines) for each in first]
+    return shown, len(mine) - len(shown)
+
+
+def _strip(snapshot: Snapshot, segment: int, free: int, in_use: int, lines: Lines) -> Strip:
+    blocks = snapshot.blocks
+    rows = np.flatnonzero(blocks.segment == segment)
+    rows = rows[np.argsort(blocks.address[rows], kind="stable")]
+    shown = rows[:MOST_BLOCKS]
+    used = (blocks.state[shown] != State.FREE).tolist()
+    stacks = zip(blocks.stack[shown].tolist(), used, strict=True)
+    names = [lines.line(stack) if busy else None for stack, busy in stacks]
+    places = {name: place for place, name in enumerate(dict.fromkeys(name for name in names if name is not None))}
+    start = int(snapshot.segments.address[segment])
+    return Strip(
+        address=f"{start:x}",
+        bytes=int(snapshot.segments.size[segment]),
+        free_bytes=free,
+        in_use_bytes=in_use,
+        offset=[address - start for address in blocks.address[shown].tolist()],
+        size=blocks.size[shown].tolist(),
+        used=used,
+        line=[-1 if name is None else places[name] for name in names],
+        lines=list(places),
+        more_blocks=len(rows) - len(shown),
+    )
