@@ -87,6 +87,18 @@ def once(name: str, tmp_path_factory: pytest.TempPathFactory, make: Callable[[Pa
 
 
 @pytest.fixture
+def drawn_in_microseconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is drawn in letters of a microsecond each has no room for costs of a millisecond: to take a batch from a
+    worker costs nothing. A test of that cost sets it."""
+    from tb_steptime.insights.rules.data_loading import late_batches, other_waits
+    from tb_steptime.metrics.data_loading.scaling import throughput
+
+    monkeypatch.setattr(throughput, "HANDOVER_NS", 0)
+    monkeypatch.setattr(late_batches, "HANDOVER_NS", 0)
+    monkeypatch.setattr(other_waits, "RECEIVING_NS", 0)
+
+
+@pytest.fixture
 def at_once(tmp_path, monkeypatch):
     """No cache of the user, no waiting for files to settle, no scan older than a moment."""
     from tb_steptime.serve import directory, reading, store

@@ -34,6 +34,8 @@ IDLE_NS = {
 LAST_IDLE_NS = IDLE_NS | {"nothing_recorded": 5_000, "tail": 10_000}
 MEAN_IDLE_NS = IDLE_NS | {"nothing_recorded": 10_000, "tail": 5_000}
 
+pytestmark = pytest.mark.usefixtures("drawn_in_microseconds")
+
 
 def phase(name, host_ns, device_ns, idle_ns, run_ahead_ns, starved, bound):
     return {

@@ -8,6 +8,8 @@ from tb_steptime import cli
 from tb_steptime.insights.questions import QUESTIONS
 from tests.drawn.small_trace import write_trace
 
+pytestmark = pytest.mark.usefixtures("drawn_in_microseconds")
+
 
 @pytest.fixture
 def trace(tmp_path):

@@ -9,7 +9,7 @@ const NONE: ReadonlySet<string> = new Set();
 export function JobPath({ path }: { path: DecidingPath }) {
   const works = path.work_ns + path.transfer_ns;
   const parts = [
-    { id: "work", label: "Work", colour: "kernel", hatched: false, ns: path.work_ns, text: "Work" },
+    { id: "work", label: "Work", colour: "kernel", hatched: false, ns: path.work_ns },
     { id: "transfer", label: "Transfers", colour: "comm", hatched: false, ns: path.transfer_ns, text: "Transfers" },
     ...path.ranks.map(({ rank, late_ns }) => ({
       id: `rank${rank}`,

@@ -51,8 +51,8 @@ _ITSELF_SHORT = (
 )
 _UNKNOWN_COST = phrase("How long a batch takes is measured; how much of that can be saved is not.")
 _WHOLE_BATCHES = (
-    "DataLoader(dataset, sampler=BatchSampler(RandomSampler(dataset), batch_size, drop_last=False), batch_size=None)"
-    "  # where dataset[indices] gives a batch"
+    "sampler = BatchSampler(RandomSampler(dataset), batch_size, drop_last=False)\n"
+    "DataLoader(dataset, sampler=sampler, batch_size=None)  # dataset[indices] gives a batch"
 )
 _SHORT = phrase("Batches are short: it may take as long to receive them from a worker.")
 _UNKNOWN = phrase("Ambiguous in this trace: too few workers, a slow sampler, or slow transfers. Record the workers.")
