@@ -2,6 +2,7 @@
 
 all-reduce from the hooks of the backward pass                       DistributedDataParallel's buckets
 all-gather and reduce-scatter of one group, or within FSDP's ranges  FSDP's or ZeRO's parameters and gradients
+the same, where the forward pass reduces and scatters, too           tensor-parallel layers that split the sequence
 all-reduce in the forward and as many in the backward pass           tensor-parallel layers
 sends and receives                                                   stages of a pipeline
 a group that is named for its purpose ("mesh_tp", "EXPERT_PARALLEL") what its name says
@@ -57,7 +58,9 @@ def role_of_class(each: ExchangeClass, counts: Counts) -> Role:
     if each.wrapper == "fsdp":
         return "fsdp"
     if each.kind in ("all_gather", "reduce_scatter") and {"all_gather", "reduce_scatter"} <= kinds:
-        return "fsdp"
+        # gradients are reduced and scattered in the backward pass alone
+        activations = any((one.kind, one.site) == ("reduce_scatter", "forward.model") for one in counts)
+        return "tensor_parallel" if activations else "fsdp"
     if each.kind == "broadcast" and each.site == "forward.buffer_broadcast":
         return "buffers"
     return _role_of_reduce(each, counts) if each.kind == "all_reduce" else "unknown"

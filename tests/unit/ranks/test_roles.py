@@ -38,6 +38,12 @@ HOOKS, FORWARD, BACKWARD = "backward.hooks", "forward.model", "backward.nodes"
         ({exchanged("all_reduce", HOOKS): 5, exchanged("broadcast", "forward.buffer_broadcast"): 9}, "ddp"),
         ({exchanged("all_gather", FORWARD): 8, exchanged("reduce_scatter", HOOKS): 4}, "fsdp"),
         ({exchanged("all_reduce", FORWARD): 24, exchanged("all_reduce", BACKWARD): 24}, "tensor_parallel"),
+        # layers that split the sequence: inference, and training
+        ({exchanged("all_gather", FORWARD): 10, exchanged("reduce_scatter", FORWARD): 9}, "tensor_parallel"),
+        (
+            {exchanged(kind, site): 8 for kind in ("all_gather", "reduce_scatter") for site in (FORWARD, BACKWARD)},
+            "tensor_parallel",
+        ),
         ({exchanged("all_reduce", FORWARD): 24}, "unknown"),  # inference, or statistics of a batch norm
         ({exchanged("all_to_all", FORWARD): 3, exchanged("all_reduce", HOOKS): 2}, "ddp"),  # tables of a recommender
         ({exchanged("all_to_all", FORWARD): 3}, "unknown"),

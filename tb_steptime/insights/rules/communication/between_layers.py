@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
 from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.rules.communication.exchange_advice import FEWER_RANKS
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.communication.summary import CollectiveRow
 from tb_steptime.text import Phrase, count, ns, phrase, text
@@ -14,7 +15,6 @@ TIMES_LONGER = 5
 #: From this share of the time on it is waiting, which no faster exchange ends.
 MOSTLY_WAITS = 0.5
 
-_FEWER_RANKS = "# fewer tensor-parallel ranks, or all-reduce fused with the norm that follows"
 _EVERY_RANK = "# record every rank at the same time: the Ranks view shows who is late, and why"
 
 
@@ -38,7 +38,7 @@ def between_layers(facts: Facts) -> Insight | None:
         return None
     leading, steps = found.rows[0], len(facts.overview.steps)
     wait_ns = found.wait_ns // steps
-    title, why, how = "Shorten the collectives between layers", _why(found.exposed_ns, leading, steps), _FEWER_RANKS
+    title, why, how = "Shorten the collectives between layers", _why(found.exposed_ns, leading, steps), FEWER_RANKS
     if wait_ns >= MOSTLY_WAITS * found.exposed_ns:
         title, how = "Find the rank that the others wait for", _EVERY_RANK
         why = phrase(_WAITS, exposed=ns(found.exposed_ns), wait=ns(wait_ns))

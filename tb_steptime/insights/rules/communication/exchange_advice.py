@@ -76,6 +76,10 @@ def overlapped(row: CollectiveRow) -> Advice:
     return Advice(_OVERLAP, _OVERLAP_LATER, how)
 
 
+#: Of layers that are split over ranks: each needs what all have computed.
+FEWER_RANKS = "# fewer tensor-parallel ranks, or all-reduce fused with the norm that follows"
+
+
 def how_to_overlap(kind: str, *, in_forward: bool, sized: bool) -> str:
     """in_forward: layers that are split over ranks exchange it; sized: its bytes are recorded."""
     if kind == "all_reduce" and in_forward:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 
 from tb_steptime.insights.base import Confidence, Insight
-from tb_steptime.insights.rules.communication.exchange_advice import how_to_overlap, how_to_send_less
+from tb_steptime.insights.rules.communication.exchange_advice import FEWER_RANKS, how_to_overlap, how_to_send_less
 from tb_steptime.insights.rules.ranks.job_cards import JobCard, job_card
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.ranks import rank_name, step_ns
@@ -96,6 +96,10 @@ def _how(job: JobRanks, leading: JobCollective, *, hides: bool) -> str | None:
     """What is written for gradients of DDP is no advice to others; None where it is not known what they exchange."""
     if leading.kind == "all_reduce" and leading.role not in ("ddp", "tensor_parallel"):
         return None
+    if leading.kind in ("all_gather", "reduce_scatter") and leading.role not in ("fsdp", "tensor_parallel"):
+        return None
+    if leading.role == "tensor_parallel" and not hides:
+        return FEWER_RANKS
     if hides:
         return how_to_overlap(
             leading.kind, in_forward=leading.role == "tensor_parallel", sized=leading.bytes is not None
