@@ -1400,7 +1400,8 @@ export interface Hits {
  * before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute;
  * between_ops_ns: of the mean step, with a named range and no op; python_function: which takes the time in which no op
  * runs; python_work: functions that compute no ops; all where nothing ran on a GPU. recaptures: graphs that are
- * captured again and again. whatif: a steady step replayed, as it is and after changes; None where none can be.
+ * captured again and again. recurring: steps at equal distances that do more. whatif: a steady step replayed, as it is
+ * and after changes; None where none can be.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -1439,6 +1440,7 @@ export interface HostResult {
   python_work: PythonWork[];
   whatif: WhatIf | null;
   recaptures: Recaptures | null;
+  recurring: RecurringWork | null;
   between_ops_ns: number;
 }
 
@@ -3139,6 +3141,18 @@ export interface RecordedWorker {
   busy_share: number;
   kind: "cores" | "cpu" | "io" | "mixed" | null;
   ended: boolean | null;
+}
+
+/**
+ * every: from one such step to the next. steps: their names. excess_ns: their mean length above the median of the
+ * others. name: the op that takes most of what they call more often, more: how many more calls of it each has.
+ */
+export interface RecurringWork {
+  every: number;
+  steps: string[];
+  excess_ns: number;
+  name: string;
+  more: number;
 }
 
 /**

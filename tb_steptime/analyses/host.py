@@ -34,6 +34,7 @@ from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
 from tb_steptime.metrics.steps.host_figures import host_figures
 from tb_steptime.metrics.steps.mean_step import StepAggregates, mean_host_ns, step_aggregates
 from tb_steptime.metrics.steps.parts import between_ops_ns, mean_duration_ns, mean_parts, step_breakdown
+from tb_steptime.metrics.steps.recurring import RecurringWork, recurring_work
 from tb_steptime.metrics.steps.segments import Grown, Segment, segments, slow_steps, slow_steps_of_host
 from tb_steptime.metrics.steps.sites import PhaseRow, SiteRow, host_phase_rows, phase_rows, site_rows
 from tb_steptime.replay.whatif import WhatIf, what_if
@@ -81,7 +82,8 @@ class HostResult(msgspec.Struct, frozen=True):
     before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute;
     between_ops_ns: of the mean step, with a named range and no op; python_function: which takes the time in which no op
     runs; python_work: functions that compute no ops; all where nothing ran on a GPU. recaptures: graphs that are
-    captured again and again. whatif: a steady step replayed, as it is and after changes; None where none can be.
+    captured again and again. recurring: steps at equal distances that do more. whatif: a steady step replayed, as it is
+    and after changes; None where none can be.
     """
 
     unknown: Reason | None
@@ -120,6 +122,7 @@ class HostResult(msgspec.Struct, frozen=True):
     python_work: list[PythonWork] = []
     whatif: WhatIf | None = None
     recaptures: Recaptures | None = None
+    recurring: RecurringWork | None = None
     between_ops_ns: int = 0
 
 
@@ -175,6 +178,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         bucket_late_ns=copies.late_ns,
         whatif=replayed,
         recaptures=recaptures(trace),
+        recurring=recurring_work(trace, device),
     )
 
 
@@ -197,6 +201,7 @@ def _of_host_alone(trace: Trace) -> HostResult:
         cpu=cpu_work(trace, set_aside(trace, None).total),
         python_function=python_function(trace),
         python_work=python_work(trace),
+        recurring=recurring_work(trace, None),
         between_ops_ns=between_ops_ns(trace),
     )
 

@@ -53,6 +53,7 @@ from tb_steptime.insights.rules.memory.growing import memory_grows
 from tb_steptime.insights.rules.memory.nearly_full import fragmented, gradients_kept, peak_of_activations
 from tb_steptime.insights.rules.memory.room import larger_batch
 from tb_steptime.insights.rules.steps.one_time import one_time
+from tb_steptime.insights.rules.steps.recurring_steps import recurring_steps
 from tb_steptime.insights.rules.steps.slow_steps import slow_steps
 from tb_steptime.insights.rules.steps.trace_quality import trace_quality
 
@@ -100,6 +101,7 @@ RULES: dict[Rule, Gain] = {
     gradient_copies: Gain.OVERLAPS,
     serial_devices: Gain.OVERLAPS,
     slow_steps: Gain.OVERLAPS,
+    recurring_steps: Gain.OVERLAPS,
     pageable_batch_copies: Gain.OVERLAPS,
     tensor_cores_unused: Gain.OVERLAPS,
     alignment: Gain.OVERLAPS,

@@ -1,0 +1,94 @@
+"""Steps at equal distances that are longer because they do more, such as an evaluation every fifth step.
+
+step     1    2    3        4    5    6        7    8    9
+length   ==== ==== ======== ==== ==== ======== ==== ==== ========      every third step is longer
+ops      a b  a b  a b c c  a b  a b  a b c c  a b  a b  a b c c       and calls c, as no other does
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.outliers import SLOW_FRACTION
+from tb_steptime.metrics.phases.marks import training_threads
+from tb_steptime.metrics.set_aside.ranges import judged_ns
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.nesting import self_times
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
+from tb_steptime.trace.table import Bool, Int64, Kind, is_in, median
+
+#: So many such steps at equal distances are no chance.
+REGULAR = 3
+#: Steps that call so many times as many ops as the median one do more.
+MORE = 1.1
+
+
+class RecurringWork(msgspec.Struct, frozen=True):
+    """every: from one such step to the next. steps: their names. excess_ns: their mean length above the median of the
+    others. name: the op that takes most of what they call more often, more: how many more calls of it each has."""
+
+    every: int
+    steps: list[str]
+    excess_ns: int
+    name: str
+    more: int
+
+
+def recurring_work(trace: Trace, device: int | None) -> RecurringWork | None:
+    """None where no steps are longer so, or they do no more than the others. An optimizer's step after several passes
+    is no work beside the training."""
+    lengths, (rows, step) = judged_ns(trace, device), _ops(trace)
+    calls = np.bincount(step, minlength=len(lengths))
+    found = (calls >= MORE * median(calls)) & (lengths >= (1 + SLOW_FRACTION) * median(lengths))
+    found[:1] = False  # it does what comes once
+    every = _every(np.flatnonzero(found), len(found))
+    if every is None or _are_updates(trace, found):
+        return None
+    of_found = found[step]
+    names, sign = trace.events.name[rows], np.where(of_found, 1 / found.sum(), -1 / (~found).sum())
+    more, longer = np.bincount(names, sign), np.bincount(names, sign * self_times(trace, rows))
+    most = int(np.where(np.rint(more) >= 1, longer, 0).argmax())
+    steps = find_steps(trace).steps
+    return RecurringWork(
+        every=every,
+        steps=[steps[each].name for each in np.flatnonzero(found).tolist()],
+        excess_ns=round(float(lengths[found].mean() - median(lengths[~found]))),
+        name=trace.strings[most],
+        more=round(float(more[most])),
+    )
+
+
+def _every(places: Int64, steps: int) -> int | None:
+    """The distance of these steps, if it is the same for all, and none before or after them is missing."""
+    distances = {later - place for place, later in itertools.pairwise(places.tolist())}
+    if len(places) < REGULAR or len(distances) != 1:
+        return None
+    (every,) = distances
+    return every if every > 1 and places[0] <= every and steps - places[-1] <= every else None
+
+
+def _are_updates(trace: Trace, found: Bool) -> bool:
+    """Whether an optimizer steps in these steps alone."""
+    marks = rows_named(trace, (Kind.USER,), lambda name: OPTIMIZER_STEP.match(name) is not None)
+    step = _step_of(trace, marks)
+    return len(marks) > 0 and bool(found[step[step >= 0]].all())
+
+
+def _ops(trace: Trace) -> tuple[Int64, Int64]:
+    """Those that the training thread calls in a step, and the place of that."""
+    rows = trace.events.rows(Kind.CPU_OP)
+    rows = rows[is_in(trace.events.thread[rows], training_threads(trace))]
+    step = _step_of(trace, rows)
+    return rows[step >= 0], step[step >= 0]
+
+
+def _step_of(trace: Trace, rows: Int64) -> Int64:
+    """-1 before the first one."""
+    begins = np.array([step.host_start_ns for step in find_steps(trace).steps])
+    place: Int64 = np.searchsorted(begins, trace.events.start_ns[rows], side="right") - 1
+    return place

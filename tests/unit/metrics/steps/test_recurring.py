@@ -1,0 +1,44 @@
+"""Steps at equal distances that do more than the others, of drawn traces."""
+
+from __future__ import annotations
+
+from tb_steptime.metrics.steps.recurring import RecurringWork, recurring_work
+from tests.drawn.timeline import timeline
+
+NAMES = {"e": "aten::addmm", "o": "aten::mm"}
+USUAL, MORE = "oooooooo..", "oooooooo.ee.ee.ee..."
+
+
+def drawn(steps: str, updates: str = "") -> RecurringWork | None:
+    """u: a usual step of 10 us; m: one of 20 that calls three more ops; s: as long, and calls none; updates: in which
+    steps an optimizer steps."""
+    cells = {"u": USUAL, "m": MORE, "s": "oooooooo............"}
+    ops = "".join(cells[each] for each in steps)
+    marks = "".join(str(place % 10) * len(cells[each]) for place, each in enumerate(steps))
+    done = "".join(
+        (".u" if str(place) in updates else "..") + "." * (len(cells[each]) - 2) for place, each in enumerate(steps)
+    )
+    user = f"user Optimizer.step#SGD.step | {done} |" if updates else ""
+    return recurring_work(timeline(f"step | {marks} |\nop | {ops} |\n{user}", names=NAMES), None)
+
+
+def test_every_third_step_does_more():
+    assert drawn("uumuumuumu") == RecurringWork(3, ["2", "5", "8"], 10_000, "aten::addmm", 3)
+
+
+def test_two_of_them_and_unequal_distances_are_chance():
+    assert drawn("uumuuumuuu") is None
+    assert drawn("uumuumuuum") is None
+
+
+def test_one_that_is_missing_makes_no_rule():
+    assert drawn("uuuuumuumuum".replace("uuuuum", "uuuuuum")) is None
+
+
+def test_longer_steps_that_do_no_more_are_another_matter():
+    assert drawn("uusuusuusu") is None
+
+
+def test_an_optimizer_that_steps_in_them_alone_is_part_of_the_training():
+    assert drawn("uumuumuumu", updates="258") is None
+    assert drawn("uumuumuumu", updates="0123456789") is not None
