@@ -82,6 +82,8 @@ CASES = [
          {"tensors": 1}),
     Case("workers share two cores", Training(4, 40, 10, burn=True, cores=2, steps=60), ("more_workers", "input_bound"),
          {"batch_ms": 25.0}, "the two cores are the limit: no trace shows them, the recorder does"),
+    Case("batches made sooner than received", Training(2, 0, 0.2, steps=300), ("loader_overhead",),
+         why_less="workers and the training share two cores"),
     Case("Adam on many small tensors", Training(0, 0, 0, layers=60, adam=True, steps=100), ("cpu_optimizer",),
          why_less="each op takes longer while it is profiled"),
 ]  # fmt: skip

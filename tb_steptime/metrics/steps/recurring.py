@@ -43,6 +43,8 @@ def recurring_work(trace: Trace, device: int | None) -> RecurringWork | None:
     """None where no steps are longer so, or they do no more than the others. An optimizer's step after several passes
     is no work beside the training."""
     lengths, (rows, step) = judged_ns(trace, device), _ops(trace)
+    if not len(rows):
+        return None
     calls = np.bincount(step, minlength=len(lengths))
     found = (calls >= MORE * median(calls)) & (lengths >= (1 + SLOW_FRACTION) * median(lengths))
     found[:1] = False  # it does what comes once

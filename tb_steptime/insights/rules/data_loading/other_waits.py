@@ -40,6 +40,10 @@ _OF_RECEIVING = phrase(
     "Mean over the steps of the exposed wait for batches that are produced, each at most the median, less what a batch "
     "of one small tensor takes."
 )
+_ALONE = phrase(
+    "Mean over the steps of the exposed wait for batches that are produced, less the CPU time of producing them in the "
+    "training process."
+)
 #: From so much of the main process's time on it is the sampler's.
 SAMPLER_FRACTION = 0.5
 _INDICES = "DataLoader(..., batch_sampler=...)  # draws its indices once, before the epoch"
@@ -143,7 +147,7 @@ def loader_overhead(facts: Facts) -> Insight | None:
     Jobs: all that read a DataLoader with workers, training and inference, on a GPU or not.
 
     Gain: the exposed wait for batches that are produced, each at most the median, less what any batch takes, mean over
-    the steps.
+    the steps; where workers take longer to hand a batch over than to make it, the wait less the CPU time of making it.
 
     Left out: waking up, and unpickling and mapping a single tensor, which no setting saves; on a thread, the time that
     it takes from the main process.
@@ -152,12 +156,14 @@ def loader_overhead(facts: Facts) -> Insight | None:
     overhead = result.causes.overhead if result.causes else None
     if overhead is None or overhead.ns is None:
         return None
-    recorded, gain_ns = facts.data_loading.recorded, overhead.gain_ns
+    recorded, gain_ns, formula = facts.data_loading.recorded, overhead.gain_ns, _OF_RECEIVING
     alone_ns = _gain_alone(overhead, recorded)
     if overhead.sampler_ns is not None and overhead.sampler_ns >= SAMPLER_FRACTION * overhead.ns:
         title, why, how = _of_sampler(overhead)
-    elif recorded is not None and alone_ns > 0 and overhead.ns < RECEIVING_NS:
-        title, why, how, gain_ns = *_of_production(overhead, recorded), alone_ns
+    elif recorded is not None and overhead.ns < RECEIVING_NS:
+        if alone_ns <= 0:
+            return None  # any batch takes as long to receive
+        (title, why, how), gain_ns, formula = _of_production(overhead, recorded), alone_ns, _ALONE
     else:
         title, why, how = _of_receiving(facts, overhead)
     return loader_card(
@@ -168,7 +174,7 @@ def loader_overhead(facts: Facts) -> Insight | None:
             why=why,
             how=how,
             gain_ns=gain_ns,
-            formula=_OF_RECEIVING,
+            formula=formula,
             best=Confidence.HIGH if overhead.source == "recorder" else Confidence.MEDIUM,
             why_confidence=phrase("From when each batch was produced, or from the short waits between long ones."),
         ),
@@ -179,8 +185,8 @@ def _gain_alone(overhead: Overhead, recorded: Recorded | None) -> int:
     """What is gained where the training process makes its batches itself, instead of taking them from workers."""
     if recorded is None or recorded.production_ns is None or overhead.exposed_ns is None:
         return 0
-    own = 1 - (recorded.core_wait_share or 0.0)  # without workers there is one process less for a core to wait for
-    return overhead.exposed_ns - round(recorded.production_ns * own * recorded.batches_per_step)
+    computes = 1.0 if recorded.cpu_share is None else recorded.cpu_share  # a single process waits for no other's core
+    return overhead.exposed_ns - round(recorded.production_ns * computes * recorded.batches_per_step)
 
 
 def _of_production(overhead: Overhead, recorded: Recorded) -> tuple[Phrase, Phrase, str]:

@@ -39,6 +39,12 @@ def test_longer_steps_that_do_no_more_are_another_matter():
     assert drawn("uusuusuusu") is None
 
 
+def test_without_ops_nothing_is_known():
+    lengths = [10, 10, 20, 10, 10, 20, 10, 10, 20, 10]
+    steps = "".join(str(place) * length for place, length in enumerate(lengths))
+    assert recurring_work(timeline(f"step | {steps} |"), None) is None
+
+
 def test_an_optimizer_that_steps_in_them_alone_is_part_of_the_training():
     assert drawn("uumuumuumu", updates="258") is None
     assert drawn("uumuumuumu", updates="0123456789") is not None

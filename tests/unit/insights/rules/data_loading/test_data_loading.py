@@ -69,7 +69,7 @@ def test_workers_that_take_longer_to_hand_over_a_batch_than_to_make_it_are_not_n
     main, worker = File(tmp_path, "main", num_workers=1), File(tmp_path, "w0", num_workers=1)
     for batch in range(12):
         asked = 8 * batch
-        worker.produced(batch, asked - 9, asked - 8, asked - 7)
+        worker.produced(batch, asked - 9, asked - 8, asked - 7, cpu=2)
         main.unpickled(batch, asked, asked, asked + 5, asked + 6)
     main.write()
     worker.write()
