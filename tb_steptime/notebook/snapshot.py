@@ -13,6 +13,5 @@ __all__ = ["SnapshotSummary", "snapshot_of"]
 
 def snapshot_of(path: str | os.PathLike[str], since: str | os.PathLike[str] | None = None) -> SnapshotSummary:
     """Raises TraceError."""
-    earlier, later = (each if each is None else read_snapshot(any_path(os.fspath(each))) for each in (since, path))
-    assert later is not None
-    return summarize_snapshot(later, earlier)
+    earlier = None if since is None else read_snapshot(any_path(os.fspath(since)))
+    return summarize_snapshot(read_snapshot(any_path(os.fspath(path))), earlier)

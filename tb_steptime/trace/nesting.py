@@ -202,6 +202,15 @@ def _near(start: Int64, end: Int64, instants: Int64) -> Int64:
     return np.flatnonzero(np.searchsorted(instants, start) < np.searchsorted(instants, end))
 
 
+def top_level(trace: Trace, rows: Int64) -> Int64:
+    """Those of these rows of the event table, ascending, that begin within no other of them, on whatever thread."""
+    if not len(rows):
+        return rows
+    ends = np.maximum.accumulate(trace.events.ends(rows))
+    top: Int64 = rows[~np.append(False, trace.events.start_ns[rows[1:]] < ends[:-1])]
+    return top
+
+
 def outermost(trace: Trace, around: Around, rows: Int64) -> Int64:
     """For each of `rows`, which are among `around`, the row of `around` that encloses it and is in no other."""
     events = trace.events

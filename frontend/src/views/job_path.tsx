@@ -27,7 +27,7 @@ export function JobPath({ path }: { path: DecidingPath }) {
       step={{ name: "Job's step", ns: path.step_ns, parts }}
       other={null}
       braces={[
-        { words: "Work", ns: works },
+        { words: "Work and transfers", ns: works },
         { words: "All wait for late ranks", ns: path.step_ns - works },
       ]}
       off={NONE}

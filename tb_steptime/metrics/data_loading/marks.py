@@ -14,6 +14,7 @@ import numpy as np
 from tb_steptime.trace.loader_marks import loader_names, loader_rows
 from tb_steptime.trace.loader_records import LoaderRecords
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, is_in
 
@@ -76,11 +77,7 @@ def find_marks(trace: Trace) -> Marks:
 
 def outermost_marks(trace: Trace) -> Int64:
     """Waits that are inside no other one: a DataPipe asks the one that it is built on, and each marks its wait."""
-    rows = loader_rows(trace)
-    reach = np.maximum.accumulate(trace.events.ends(rows)) if len(rows) else rows
-    inside = np.append(False, trace.events.start_ns[rows[1:]] < reach[:-1]) if len(rows) else np.empty(0, bool)
-    outermost: Int64 = rows[~inside]
-    return outermost
+    return top_level(trace, loader_rows(trace))
 
 
 def in_steps(trace: Trace, at_ns: Int64) -> tuple[Int64, Int64]:

@@ -22,11 +22,12 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
+from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.steps import Step, find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
 #: What the profiler records of the host besides Python.
-_RECORDED = (Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
+RECORDED = (Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
 
 
 class PythonFunction(msgspec.Struct, frozen=True):
@@ -79,7 +80,7 @@ def _median_step(trace: Trace) -> Step:
 def _recorded(trace: Trace, rows: Int64) -> Intervals:
     """When one of these is an op, a call, or of the loader."""
     events = trace.events
-    mine = rows[is_in(events.kind[rows], _RECORDED) | loader_names(trace)[events.name[rows]]]
+    mine = rows[is_in(events.kind[rows], RECORDED) | loader_names(trace)[events.name[rows]]]
     return Intervals.union(events.start_ns[mine], events.ends(mine))
 
 
@@ -104,7 +105,7 @@ def _calls(trace: Trace, frames: Int64, outside: Intervals) -> Int64:
         return alone[-1:]
     names = trace.events.name[frames]
     for name in distinct_in(names).tolist():
-        calls = _outer(trace, frames[names == name])
+        calls = top_level(trace, frames[names == name])
         if _within(trace, calls, outside).sum() >= max(least_ns, 1):
             return calls
     return frames[:0]
@@ -116,14 +117,6 @@ def _frames(trace: Trace, rows: Int64, step: Step, wanted: Callable[[str], bool]
     mine = rows[(events.kind[rows] == Kind.PYTHON) & (events.ends(rows) <= step.end_ns)]
     frames: Int64 = mine[named_in(trace, mine, wanted)[events.name[mine]]]
     return frames
-
-
-def _outer(trace: Trace, calls: Int64) -> Int64:
-    """Without those that are inside another one."""
-    ends = np.maximum.accumulate(trace.events.ends(calls))
-    inside = np.append(False, trace.events.start_ns[calls[1:]] < ends[:-1])
-    outer: Int64 = calls[~inside]
-    return outer
 
 
 def _within(trace: Trace, rows: Int64, outside: Intervals) -> Int64:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.idle.python_function import RECORDED
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.text.patterns import expression
@@ -21,7 +22,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.nesting import innermost
+from tb_steptime.trace.nesting import innermost, top_level
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int64, Kind, distinct_in
 
@@ -31,8 +32,6 @@ MOST_OTHER = 0.25
 MOST_FUNCTIONS = 5
 #: A function that is called in fewer steps than this share of them has steps of its own.
 IN_EVERY = 0.9
-#: What the profiler records of the host besides Python.
-_RECORDED = (Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
 #: Built-in functions that wait.
 _WAITS = expression(
     r"<built-in (?:method|function) (?:sleep|acquire|select|poll|epoll|recv\w*|accept|wait\w*|read\w*)\b"
@@ -62,9 +61,11 @@ def python_work(trace: Trace) -> list[PythonWork]:
     threads = training_threads(trace)
     if not threads or not len(trace.events.rows(Kind.PYTHON)):
         return []
-    frames = _outermost(trace, _python_alone(trace, threads[0]))
+    recorded, steps = _recorded(trace, threads[0]), find_steps(trace)
+    frames = top_level(trace, _python_alone(trace, threads[0], recorded))
     names, events = trace.events.name[frames], trace.events
-    within = _outside(trace, threads[0]).overlap_ns(events.start_ns[frames], events.ends(frames))
+    judged = Intervals.union(steps.start_ns, steps.end_ns) - set_aside(trace, None).total
+    within = (judged - recorded).overlap_ns(events.start_ns[frames], events.ends(frames))
     found = [_function(trace, frames[names == name], within[names == name]) for name in distinct_in(names).tolist()]
     return sorted((each for each in found if each.ns), key=lambda each: -each.ns)[:MOST_FUNCTIONS]
 
@@ -88,13 +89,13 @@ def _function(trace: Trace, calls: Int64, within: Int64) -> PythonWork:
     )
 
 
-def _python_alone(trace: Trace, thread: int) -> Int64:
+def _python_alone(trace: Trace, thread: int, recorded: Intervals) -> Int64:
     """Calls on this thread that are hardly anything but Python."""
     events = trace.events
     rows = rows_named(trace, (Kind.PYTHON,), _is_chosen)
     rows = rows[events.thread[rows] == thread]
     start, end = events.start_ns[rows], events.ends(rows)
-    other: Float64 = _recorded(trace, thread).overlap_ns(start, end) / np.maximum(end - start, 1)
+    other: Float64 = recorded.overlap_ns(start, end) / np.maximum(end - start, 1)
     alone: Int64 = rows[other <= MOST_OTHER]
     return alone
 
@@ -104,26 +105,10 @@ def _is_chosen(frame: str) -> bool:
     return chosen and _MODULE_LEVEL.search(frame) is None
 
 
-def _outermost(trace: Trace, calls: Int64) -> Int64:
-    """Without those that are inside another one."""
-    if not len(calls):
-        return calls
-    ends = np.maximum.accumulate(trace.events.ends(calls))
-    outer: Int64 = calls[~np.append(False, trace.events.start_ns[calls[1:]] < ends[:-1])]
-    return outer
-
-
-def _outside(trace: Trace, thread: int) -> Intervals:
-    """What of the steps is judged, and neither recorded as something else nor a wait."""
-    steps = find_steps(trace)
-    judged = Intervals.union(steps.start_ns, steps.end_ns) - set_aside(trace, None).total
-    return judged - _recorded(trace, thread)
-
-
 def _recorded(trace: Trace, thread: int) -> Intervals:
     """When this thread runs an op or a call, or waits for a batch or in a built-in function."""
     events = trace.events
     waits = rows_named(trace, (Kind.PYTHON,), lambda name: _WAITS.match(name) is not None)
-    rows = np.concatenate((events.rows(*_RECORDED), waits))
+    rows = np.concatenate((events.rows(*RECORDED), waits))
     rows = np.sort(rows[events.thread[rows] == thread])
     return Intervals.union(events.start_ns[rows], events.ends(rows)) | loader_intervals(trace)

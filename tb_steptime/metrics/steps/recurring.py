@@ -22,7 +22,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import Bool, Int64, Kind, is_in, median
 
-#: So many such steps at equal distances are no chance.
+#: So many steps at equal distances are no chance.
 REGULAR = 3
 #: Steps that call so many times as many ops as the median one do more.
 MORE = 1.1

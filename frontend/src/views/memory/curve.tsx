@@ -4,10 +4,25 @@ import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { bytes, counted, fine, ns, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
-import { lengthOf } from "../../time_range";
-import { titleOf } from "../props";
+import { lengthOf, type TimeRange } from "../../time_range";
+import { type Tab, titleOf } from "../props";
 import { type Curve, MemoryChart } from "./charts/memory_chart";
 import type { MemoryAnswer, MemoryPart } from "./data";
+
+/** "1.2 ms of 40 ms" */
+export const Shown = ({ zoom, whole }: { zoom: TimeRange | null; whole: TimeRange }) => (
+  <>
+    {zoom ? `${fine(lengthOf(zoom))} of ` : ""}
+    {ns(lengthOf(whole))}
+  </>
+);
+
+export const ShowAll = ({ zoom, tab }: { zoom: TimeRange | null; tab: Tab }) =>
+  zoom && (
+    <button class="link" onClick={() => tab.update({ zoom: null })}>
+      Show all
+    </button>
+  );
 
 /** Allocated and reserved over time. */
 export function MemoryCurve({ result, device, place, titles, tab, name, zoom, instant, answer }: MemoryPart) {
@@ -19,14 +34,8 @@ export function MemoryCurve({ result, device, place, titles, tab, name, zoom, in
       title={title}
       sub={
         <>
-          {zoom ? `${fine(lengthOf(zoom))} of ` : ""}
-          {ns(lengthOf(whole))}
-          {zoom && !exact ? `, ${coarse(answer)}` : ""}{" "}
-          {zoom && (
-            <button class="link" onClick={() => tab.update({ zoom: null })}>
-              Show all
-            </button>
-          )}
+          <Shown zoom={zoom} whole={whole} />
+          {zoom && !exact ? `, ${coarse(answer)}` : ""} <ShowAll zoom={zoom} tab={tab} />
         </>
       }
       name={`memory ${name}`}

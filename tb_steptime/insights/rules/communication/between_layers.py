@@ -74,7 +74,7 @@ def _why(exposed_ns: int, leading: CollectiveRow, steps: int) -> Phrase:
     return Phrase(_OUTLIER, values | {"longest": ns(leading.longest_ns), "each": ns(max(others_ns, 0) / others)})
 
 
-_WAITS = "For {exposed} a step only collectives run. Est. {wait} of it are waits: others like them take far less."
+_WAITS = "For {exposed} a step only collectives run. Est. {wait} of it is waiting for other ranks."
 _ALIKE = "For {exposed} a step only collectives run, most of it {kind}: {count} a step, {each} for each."
 _OUTLIER = (
     "For {exposed} a step only collectives run, most of it {kind}: {count} a step, one of {longest}, {each} for each "

@@ -43,7 +43,9 @@ _BY_CURVE = phrase(
     "so many workers."
 )
 _RECORDED = phrase("The workers' own times are recorded, batch by batch.")
-_CPU_UNKNOWN = phrase("Too few batches show whether the workers compute: then more of them than cores are of no use.")
+_CPU_UNKNOWN = phrase(
+    "Too few batches were sampled to tell whether the workers compute. If they do, more of them than cores do not help."
+)
 _INFERRED = phrase("How long a batch takes is inferred from the period of the waits.")
 _ITSELF = "The main process produces each batch itself, in {batch}; worker processes do so while it computes."
 _ITSELF_SHORT = (

@@ -191,7 +191,7 @@ def _gain_alone(overhead: Overhead, recorded: Recorded | None) -> int:
 
 def _of_production(overhead: Overhead, recorded: Recorded) -> tuple[Phrase, Phrase, str]:
     """Title, why and how."""
-    words = "To receive a batch from a worker takes {time}, and to produce it {production}."
+    words = "Receiving a batch from a worker takes {time}; producing it takes {production}."
     why = phrase(words, time=ns(overhead.ns), production=ns(recorded.production_ns))
     return phrase("Load batches in the training process"), why, "DataLoader(..., num_workers=0)"
 

@@ -62,7 +62,7 @@ def python_loop(facts: Facts) -> Insight | None:
 def _why(facts: Facts, work: PythonWork) -> Phrase:
     each_ns = ns(work.ns * len(facts.host.steps) // max(1, work.calls))
     if not work.steps:
-        return phrase("It takes {time} of each step in Python, with hardly an op in it.", time=ns(work.ns))
+        return phrase("It spends {time} of each step in Python and calls hardly any ops.", time=ns(work.ns))
     if len(work.steps) <= _MOST_NAMED:
         words = agreeing("It runs in (step|steps) {steps} only, and takes {each} each time.", len(work.steps))
         return phrase(words, steps=text(", ".join(work.steps)), each=each_ns)

@@ -15,6 +15,7 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, HostCard, host_card, unlinked_share
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.outliers import SLOW_FRACTION, median
+from tb_steptime.metrics.steps.recurring import REGULAR
 from tb_steptime.metrics.steps.segments import Grown
 from tb_steptime.text import Phrase, agreeing, count, label, ns, phrase, text
 
@@ -25,8 +26,6 @@ OWN_FRACTION = 0.5
 _NAMING = ("garbage_collection", "host_stops", "compiled_waits", "cpu_compiles", "python_loop")
 NEARLY_ALL = 0.8
 
-#: So many slow steps at equal distances are no chance.
-REGULAR = 3
 #: The segment of what no record explains: Python.
 _OUTSIDE = "nothing_recorded"
 

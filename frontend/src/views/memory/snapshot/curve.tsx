@@ -1,9 +1,9 @@
 import type { DeviceSnapshot, MemoryBins } from "../../../api.gen";
 import { Picture } from "../../../components/picture";
-import { bytes, count, fine, ns, scaleFor } from "../../../format";
-import { lengthOf, type TimeRange } from "../../../time_range";
+import { bytes, count, scaleFor } from "../../../format";
+import type { TimeRange } from "../../../time_range";
 import { MemoryChart } from "../charts/memory_chart";
-import { CurveKeys, curveOf, curveTable } from "../curve";
+import { CurveKeys, curveOf, curveTable, ShowAll, Shown } from "../curve";
 import type { SnapshotPart } from "./part";
 
 const TITLE = "How much is in use, and how much reserved?";
@@ -17,13 +17,7 @@ export function SnapshotCurve(part: SnapshotPart & { curve: MemoryBins; zoom: Ti
       title={TITLE}
       sub={
         <>
-          {zoom ? `${fine(lengthOf(zoom))} of ` : ""}
-          {ns(page.end_ns)}, {count(device.entries)} entries{" "}
-          {zoom && (
-            <button class="link" onClick={() => tab.update({ zoom: null })}>
-              Show all
-            </button>
-          )}
+          <Shown zoom={zoom} whole={whole} />, {count(device.entries)} entries <ShowAll zoom={zoom} tab={tab} />
         </>
       }
       name={`memory ${name}`}

@@ -234,8 +234,9 @@ def test_in_inference_the_next_layer_needs_the_result():
     )
 
 
-def test_one_collective_that_is_far_longer_is_no_part_of_the_mean():
-    layers = timeline(
+def one_long_exchange(**drawn: Any) -> Trace:
+    """Ten layers of an inference. One exchange takes 30 ms, and each of the others 2."""
+    return timeline(
         f"""
         step     | {"5" * 100} |
         op       | {"m." * 10 + "." * 80} |
@@ -245,7 +246,12 @@ def test_one_collective_that_is_far_longer_is_no_part_of_the_mean():
         names={"m": "aten::addmm", "k": "gemm"},
         calls={"y": "cudaStreamSynchronize"},
         cell_ns=MS,
+        **drawn,
     )
+
+
+def test_one_collective_that_is_far_longer_is_no_part_of_the_mean():
+    layers = one_long_exchange()
     assert said(sure(layers, "between_layers")) == (
         "For 48.0 ms a step only collectives run, most of it all-reduce: 10 a step, one of 30.0 ms, 2.0 ms for each of "
         "the others."
@@ -253,22 +259,11 @@ def test_one_collective_that_is_far_longer_is_no_part_of_the_mean():
 
 
 def test_where_other_ranks_are_waited_for_no_faster_exchange_is_advised():
-    """One of ten equal exchanges takes 30 ms, and each of the others 2: another rank came late."""
-    layers = timeline(
-        f"""
-        step     | {"5" * 100} |
-        op       | {"m." * 10 + "." * 80} |
-        runtime  | {"k" + "y" * 99} |
-        kernel 7 | {"." + ("kkk...." * 10) + "." * 29} |
-        nccl 7   | {"." + ("...cc.." * 9) + "...c" + "c" * 29 + "..."} |""",
-        names={"m": "aten::addmm", "k": "gemm"},
-        calls={"y": "cudaStreamSynchronize"},
-        exchanges={"c": ("allreduce", "Float", 1_000_000, "0", 8)},
-        cell_ns=MS,
-    )
+    """The exchanges are of one size: another rank came late to the long one."""
+    layers = one_long_exchange(exchanges={"c": ("allreduce", "Float", 1_000_000, "0", 8)})
     insight = sure(layers, "between_layers")
     assert plain(insight.title) == "Find the rank that the others wait for"
-    assert "Est. 28.0 ms of it are waits" in said(insight)
+    assert "Est. 28.0 ms of it is waiting" in said(insight)
 
 
 def test_without_a_gpu_gloo_is_exposed_where_no_op_runs():
