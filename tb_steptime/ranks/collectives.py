@@ -25,6 +25,8 @@ from tb_steptime.trace.table import Int64
 MANY_SIZES = 12
 _SIZES_PER_DOUBLING = 4
 _NANOSECONDS = 1e9
+#: A call stalls that takes so many times the median of so many calls at least, and so much longer.
+STALL_TIMES, _FEWEST_CALLS, STALL_NS = 10, 5, 5_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +102,7 @@ def _row(each: _Row, spans: Sequence[RankSpan], links: Links) -> JobCollective:
     bus, rate = bus_factor(first.kind, found.group.size or len(found.group.ranks) or ranks), _rate(size, transfer)
     running = int(length.sum())
     peak = links.peak([spans[place].host for place in found.members.tolist()])
+    beyond = _stalled_ns(transfer)
     return JobCollective(
         kind=first.kind,
         label=KIND_LABELS[first.kind],
@@ -120,7 +123,23 @@ def _row(each: _Row, spans: Sequence[RankSpan], links: Links) -> JobCollective:
         bus_rate=None if rate is None or bus is None else rate * bus,
         of_peak=None if rate is None or bus is None or peak is None else rate * bus / peak,
         prefetched=1 - exposed / running if each.role == "fsdp" and first.kind == "all_gather" and running else None,
+        stalled=int(np.count_nonzero(beyond)),
+        stalled_ns=int(beyond.sum()) * ranks,
+        stalled_exposed_ns=int(np.minimum(found.exposed[each.rows], beyond[:, None]).sum()),
     )
+
+
+def _stalled_ns(transfer: Int64) -> Int64:
+    """What each transfer takes beyond the median, where that is far more than the others take: it waits for what no
+    rank recorded, and fewer bytes do not shorten it.
+
+    >>> _stalled_ns(np.array([3_000, 441_000, 4_000, 3_500, 5_000]) * 1_000).tolist()
+    [0, 437000000, 0, 0, 0]
+    """
+    usual = np.median(transfer).astype(np.int64)
+    far = (len(transfer) >= _FEWEST_CALLS) & (transfer >= STALL_TIMES * usual) & (transfer - usual >= STALL_NS)
+    stalled: Int64 = np.where(far, transfer - usual, 0)
+    return stalled
 
 
 def _rate(size: Int64, transfer: Int64) -> float | None:

@@ -23,6 +23,7 @@ def exchange_time(
     hidden_ns = sum(row.hidden_ns for row in rows) // cells
     return ExchangeTime(
         exposed_transfer_ns=(exposed - waits) // cells,
+        exposed_stall_ns=sum(row.stalled_exposed_ns for row in rows) // cells,
         exposed_wait_ns=waits // cells,
         hidden_ns=hidden_ns,
         free_compute_ns=max(0, _computing_ns(spans) - hidden_ns),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -25,11 +26,21 @@ from tb_steptime.ranks.matrices import matrix_values, measured_metrics, rank_mat
 from tb_steptime.ranks.members import Members, members
 from tb_steptime.ranks.messages import messages
 from tb_steptime.ranks.pairs import message_pairs
-from tb_steptime.ranks.result import Cause, Clocks, DecidingPath, JobRanks, JobStep, LateGroup, LateRank, RankRow
+from tb_steptime.ranks.result import (
+    Cause,
+    Clocks,
+    DecidingPath,
+    JobCollective,
+    JobRanks,
+    JobStep,
+    LateGroup,
+    LateRank,
+    RankRow,
+)
 from tb_steptime.ranks.spans import RankSpan, step_names
 from tb_steptime.ranks.step_numbers import of_the_same_steps
 from tb_steptime.ranks.step_waits import StepWaits, step_waits
-from tb_steptime.text import Note, Reason, count
+from tb_steptime.text import Note, Reason, count, ns, text
 from tb_steptime.trace.table import Float64, Int64, distinct
 
 
@@ -145,17 +156,35 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, links: Links) -> JobRanks:
         collectives=collectives,
         exchange=exchange_time(found.spans, found.arrivals, collectives, len(found.steps)),
         balance=balance,
-        late=late,
-        late_group=group if balance == "late_ranks" else None,
+        late=[_within(each, path) for each in late],
+        late_group=_within(group, path) if group is not None and balance == "late_ranks" else None,
         imbalance_gain_ns=_at_most(waits_ns, path) if balance == "imbalance" else 0,
         imbalance_causes=_turns(found) if balance == "imbalance" else [],
         path=path,
+        notes=[*job.notes, *_stalls(collectives)],
     )
+
+
+def _stalls(rows: Sequence[JobCollective]) -> list[Note]:
+    """Of the rows whose calls stall most."""
+    row = max(rows, key=lambda each: each.stalled_ns, default=None)
+    if row is None or not row.stalled:
+        return []
+    beyond = row.stalled_ns // row.ranks // row.stalled
+    values = {"count": count(row.stalled), "kind": text(row.label), "beyond": ns(beyond)}
+    return [Note("collectives_stalled", values | {"usual": ns(row.transfer_p50_ns)})]
 
 
 def _at_most(waits_ns: int, path: DecidingPath | None) -> int:
     """Waits off the path that decides the step cost nothing."""
     return waits_ns if path is None else min(waits_ns, sum(each.late_ns for each in path.ranks))
+
+
+L = TypeVar("L", LateRank, LateGroup)
+
+
+def _within(late: L, path: DecidingPath | None) -> L:
+    return msgspec.structs.replace(late, gain_ns=_at_most(late.gain_ns, path))
 
 
 def _late(found: _Exchanged) -> list[LateRank]:

@@ -107,7 +107,9 @@ class JobCollective(msgspec.Struct, frozen=True):
     running_ns = exposed_ns + hidden_ns. transfer_p50_ns: median length on the rank that arrived last.
     algorithm_rate, bus_rate: bytes a second of the median, as nccl-tests define them: bytes / transfer, and that
     times what each link carries of it, 2 (n-1)/n for an all-reduce. of_peak: bus_rate / the link's peak that the user
-    told, else None. prefetched: for all-gathers of FSDP the share that computation hides, else None.
+    told, else None. prefetched: for all-gathers of FSDP the share that computation hides, else None. stalled: calls
+    that take far longer than the others, on all ranks; stalled_ns: what they take beyond the median, of transfer_ns;
+    stalled_exposed_ns: and of exposed_ns.
     """
 
     kind: str
@@ -129,14 +131,19 @@ class JobCollective(msgspec.Struct, frozen=True):
     bus_rate: float | None = None
     of_peak: float | None = None
     prefetched: float | None = None
+    stalled: int = 0
+    stalled_ns: int = 0
+    stalled_exposed_ns: int = 0
 
 
 class ExchangeTime(msgspec.Struct, frozen=True):
     """What the matched collectives take a step, ns, as a mean over ranks and matched steps. exposed_transfer_ns,
     exposed_wait_ns: time of transfers, and of waits for the last rank, that no computation hides; hidden_ns: beside
-    computation. free_compute_ns: computing time of the median rank less hidden_ns, which could hide more."""
+    computation. exposed_stall_ns: of exposed_transfer_ns, what calls take beyond the usual length, and nothing recorded
+    says why. free_compute_ns: computing time of the median rank less hidden_ns, which could hide more."""
 
     exposed_transfer_ns: int
+    exposed_stall_ns: int
     exposed_wait_ns: int
     hidden_ns: int
     free_compute_ns: int

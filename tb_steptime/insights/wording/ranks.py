@@ -85,7 +85,7 @@ def _together(job: JobRanks, group: LateGroup) -> Phrase:
 
 def first_cause(group: LateGroup) -> Phrase:
     """Why the first of them is late, as a sentence."""
-    why = cause_words(group.causes[0]) if group.causes else phrase(CAUSE_WORDS["unknown"])
+    why = _why(group.causes, group.wait_ns) if group.causes else phrase(CAUSE_WORDS["unknown"])
     return joined(phrase("Rank {rank}, most of all:", rank=rank_name(group.first)), joined(why, phrase("."), by=""))
 
 
@@ -114,9 +114,21 @@ def rank_name(rank: int) -> Quantity:
     return text(str(rank))
 
 
+#: Causes that explain less of what a rank is late are not all of it, which is said.
+EXPLAINED = 0.5
+
+
 def cause_text(late: LateRank) -> Phrase:
     """Why this rank is late, without a full stop."""
-    return cause_words(late.causes[0]) if late.causes else phrase(CAUSE_WORDS["unknown"])
+    return _why(late.causes, late.wait_ns) if late.causes else phrase(CAUSE_WORDS["unknown"])
+
+
+def _why(causes: Sequence[Cause], late_ns: int) -> Phrase:
+    """The first of the causes, and how much of it none of them explains. late_ns: what the rank is late."""
+    first, rest = cause_words(causes[0]), late_ns - sum(cause.own_ns - cause.others_ns for cause in causes)
+    if rest <= (1 - EXPLAINED) * late_ns:
+        return first
+    return joined(first, phrase("; for the other {rest} its trace does not show why", rest=ns(rest)), by="")
 
 
 def cause_words(cause: Cause) -> Phrase:
@@ -181,7 +193,7 @@ def _deciding(job: JobRanks, ranks: Sequence[PathRank]) -> Phrase:
 def why_late(rank: PathRank) -> Phrase:
     """A sentence about the rank that is late most."""
     return joined(phrase("Rank {rank}:", rank=rank_name(rank.rank)),
-                  joined(cause_words(rank.causes[0]), phrase("."), by=""))  # fmt: skip
+                  joined(_why(rank.causes, rank.late_ns), phrase("."), by=""))  # fmt: skip
 
 
 def numbers_of(ranks: Sequence[int]) -> str:
@@ -228,10 +240,11 @@ def always_latest(job: JobRanks) -> Phrase | None:
     if late is None or late.late_steps < late.steps:
         return None
     return phrase(
-        "Rank {rank} is the latest in all {steps} steps, which may be chance",
+        agreeing("Rank {rank} is the latest in (the one step that is matched|all {steps} steps), which may be chance",
+                 late.steps),
         rank=rank_name(late.rank),
         steps=count(late.steps),
-    )
+    )  # fmt: skip
 
 
 def _balanced(job: JobRanks) -> Phrase:
@@ -286,7 +299,7 @@ def _waits_title(job: JobRanks) -> Phrase:
     late = job.late[0]
     if job.late_group is not None:
         return phrase(
-            "The other ranks wait for {ranks} in {late} of {steps} steps",
+            agreeing("The other ranks wait for {ranks} in {late} of {steps} (step|steps)", job.late_group.steps),
             ranks=text(ranks_name(job.late_group)),
             late=count(job.late_group.late_steps),
             steps=count(job.late_group.steps),

@@ -18,7 +18,7 @@ from tb_steptime.insights.wording.ranks import (
     why_late,
 )
 from tb_steptime.ranks.result import CauseId, JobRanks, LateGroup, LateRank, PathRank
-from tb_steptime.text import Phrase, count, joined, ns, phrase, text
+from tb_steptime.text import Phrase, agreeing, count, joined, ns, phrase, text
 
 _TITLES: dict[CauseId, str] = {
     "data_loading": "Load batches faster on rank {rank}",
@@ -128,12 +128,13 @@ def straggler(job: JobRanks) -> Insight | None:
 
 def _why(late: LateRank) -> Phrase:
     who = phrase(
-        "Each other rank waits {wait} a step for rank {rank}, the latest in {late} of {steps} steps:",
+        agreeing("Each other rank waits {wait} a step for rank {rank}, the latest in (the one step that is matched|"
+                 "{late} of {steps} steps):", late.steps),
         wait=ns(late.wait_ns),
         rank=rank_name(late.rank),
         late=count(late.late_steps),
         steps=count(late.steps),
-    )
+    )  # fmt: skip
     return joined(who, joined(cause_text(late), phrase("."), by=""))
 
 
@@ -176,7 +177,7 @@ def late_ranks(job: JobRanks) -> Insight | None:
 
 def _why_together(group: LateGroup) -> Phrase:
     return phrase(
-        "Each other rank waits {wait} a step for {ranks}, in {late} of {steps} steps.",
+        agreeing("Each other rank waits {wait} a step for {ranks}, in {late} of {steps} (step|steps).", group.steps),
         wait=ns(group.wait_ns),
         ranks=text(ranks_name(group)),
         late=count(group.late_steps),

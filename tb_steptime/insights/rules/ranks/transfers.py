@@ -35,7 +35,9 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
     out.
 
     Similar pattern: waits for a late rank, which look the same on one rank's recording: `straggler` and `imbalance`.
-    `exposed_communication` estimates from one rank what is measured here on all of them, and advises the same.
+    `exposed_communication` estimates from one rank what is measured here on all of them, and advises the same. A call
+    that takes ten times as long as the others of its kind and size on all ranks waits for what none of them recorded:
+    what it takes beyond them is left out.
 
     Needs: recordings of the same steps on two or more ranks, with collectives of whole groups.
 
@@ -48,22 +50,20 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
     Left out: the last bucket of gradients, which nothing is left to hide; the host floor, which may limit it.
     """
     found, leading = job.exchange, _leading(job)
-    if (
-        not job.on_device
-        or found is None
-        or leading is None
-        or found.exposed_transfer_ns < WARNING_FRACTION * step_ns(job)
-    ):
+    if not job.on_device or found is None or leading is None:
         return None
-    hides = found.free_compute_ns >= found.exposed_transfer_ns / 2
+    exposed_ns = found.exposed_transfer_ns - found.exposed_stall_ns
+    if exposed_ns < WARNING_FRACTION * step_ns(job):
+        return None
+    hides = found.free_compute_ns >= exposed_ns / 2
     return job_card(
         job,
         JobCard(
             id="exposed_transfers",
             title=phrase("Overlap transfers with computation") if hides else phrase("Send fewer bytes between ranks"),
-            why=_why(found.exposed_transfer_ns, leading, job.matched_steps),
+            why=_why(exposed_ns, leading, job.matched_steps),
             how=_how(job, leading, hides=hides),
-            gain_ns=min(found.exposed_transfer_ns, found.free_compute_ns) if hides else found.exposed_transfer_ns // 2,
+            gain_ns=min(exposed_ns, found.free_compute_ns) if hides else exposed_ns // 2,
             formula=_HIDE if hides else _HALVE,
             why_confidence=phrase("Measured on all ranks; which kernels need the result at once is not recorded."),
             best=Confidence.MEDIUM,
@@ -74,7 +74,11 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
 def _leading(job: JobRanks) -> JobCollective | None:
     """The row with most exposed transfer."""
     rows = [row for row in job.collectives if row.running_ns]
-    return max(rows, key=lambda row: row.exposed_ns * (row.transfer_ns / row.running_ns), default=None)
+
+    def exposed_ns(row: JobCollective) -> float:
+        return row.exposed_ns * (row.transfer_ns / row.running_ns) - row.stalled_exposed_ns
+
+    return max(rows, key=exposed_ns, default=None)
 
 
 def _why(exposed_ns: int, leading: JobCollective, steps: int) -> Phrase:

@@ -40,6 +40,11 @@ RANK_NOTES: dict[str, NoteWords] = {
         "[{count}] (collective is|collectives are) of groups with one recorded rank, or whose name others may have.",
         "What (it waits|they wait) for is not known.",
     ),
+    "collectives_stalled": NoteWords(
+        "[{count}] {kind} (call takes|calls take) {beyond} longer on all ranks than the others, which take {usual}.",
+        "No rank is late for (it|them), and nothing that is recorded says what (it waits|they wait) for. Fewer bytes "
+        "may not shorten (it|them), so no card promises that.",
+    ),
     "links_not_read": NoteWords(
         "The peak rates of links in TB_STEPTIME_LINKS cannot be read.",
         "Bandwidths are held against none. Write `machine=450 network=50`, in GB/s of each GPU in one direction.",

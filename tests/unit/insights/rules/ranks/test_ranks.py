@@ -204,3 +204,33 @@ def test_advice_for_ddp_is_for_ddp_alone(role: Role, how: str | None):
                 if card.id == "exposed_transfers")  # fmt: skip
     assert plain(card.title) == "Overlap transfers with computation"
     assert card.how is None if how is None else how in (card.how or "")
+
+
+def test_a_rank_promises_no_more_than_it_is_late_on_the_path_that_decides():
+    job = job_of(run(replace(HEALTHY, late={3: 10 * MS})))
+    assert job.path is not None
+    late_ns = sum(each.late_ns for each in job.path.ranks)
+    assert 9 * MS <= job.late[0].gain_ns <= late_ns <= job.late[0].wait_ns
+
+
+@pytest.mark.parametrize(
+    ("wait_ns", "rest"),
+    [(60 * MS, ""), (90 * MS, "; for the other 60.0 ms its trace does not show why")],
+    ids=["half is explained", "a third is explained"],
+)
+def test_what_a_cause_does_not_explain_is_said(wait_ns: int, rest: str):
+    job = job_of(run(replace(HEALTHY, late={3: 10 * MS})))
+    late = msgspec.structs.replace(job.late[0], wait_ns=wait_ns, causes=STOPS)
+    (card, *_) = judge_job(msgspec.structs.replace(job, late=[late, *job.late[1:]]))
+    assert plain(card.why).endswith(f"so it is interrupted{rest}.")
+
+
+@pytest.mark.parametrize("stalled", [0.0, 0.5, 1.0])
+def test_calls_that_stall_on_all_ranks_promise_nothing(stalled: float):
+    """stalled: the share of the exposed transfers that is beyond the usual length of a call."""
+    job = job_of(run(Declared(2, bus_rate=1e9)))
+    assert job.exchange is not None
+    exposed_ns = job.exchange.exposed_transfer_ns
+    exchange = msgspec.structs.replace(job.exchange, exposed_stall_ns=round(stalled * exposed_ns), free_compute_ns=0)
+    gains = [card.gain_ns for card in judge_job(msgspec.structs.replace(job, exchange=exchange))]
+    assert gains == ([] if stalled == 1 else [pytest.approx((1 - stalled) * exposed_ns / 2, abs=1)])
