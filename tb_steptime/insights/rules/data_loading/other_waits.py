@@ -41,9 +41,11 @@ _OF_RECEIVING = phrase(
     "of one small tensor takes."
 )
 _ALONE = phrase(
-    "Mean over the steps of the exposed wait for batches that are produced, less the CPU time of producing them in the "
+    "Mean over the steps of the exposed wait for batches that are produced, less the time of producing them in the "
     "training process."
 )
+#: Workers that need half as long to make a batch as the main process to receive it cost more than any tensor.
+SOONER_TIMES = 2
 #: From so much of the main process's time on it is the sampler's.
 SAMPLER_FRACTION = 0.5
 _INDICES = "DataLoader(..., batch_sampler=...)  # draws its indices once, before the epoch"
@@ -147,7 +149,7 @@ def loader_overhead(facts: Facts) -> Insight | None:
     Jobs: all that read a DataLoader with workers, training and inference, on a GPU or not.
 
     Gain: the exposed wait for batches that are produced, each at most the median, less what any batch takes, mean over
-    the steps; where workers take longer to hand a batch over than to make it, the wait less the CPU time of making it.
+    the steps; where workers take longer to hand a batch over than to make it, the wait less the time of making it.
 
     Left out: waking up, and unpickling and mapping a single tensor, which no setting saves; on a thread, the time that
     it takes from the main process.
@@ -157,10 +159,10 @@ def loader_overhead(facts: Facts) -> Insight | None:
     if overhead is None or overhead.ns is None:
         return None
     recorded, gain_ns, formula = facts.data_loading.recorded, overhead.gain_ns, _OF_RECEIVING
-    alone_ns = _gain_alone(overhead, recorded)
+    alone_ns, alone_each_ns = _gain_alone(overhead, recorded)
     if overhead.sampler_ns is not None and overhead.sampler_ns >= SAMPLER_FRACTION * overhead.ns:
         title, why, how = _of_sampler(overhead)
-    elif recorded is not None and overhead.ns < RECEIVING_NS:
+    elif recorded is not None and (overhead.ns < RECEIVING_NS or 0 < SOONER_TIMES * alone_each_ns <= overhead.ns):
         if alone_ns <= 0:
             return None  # any batch takes as long to receive
         (title, why, how), gain_ns, formula = _of_production(overhead, recorded), alone_ns, _ALONE
@@ -181,12 +183,14 @@ def loader_overhead(facts: Facts) -> Insight | None:
     )
 
 
-def _gain_alone(overhead: Overhead, recorded: Recorded | None) -> int:
-    """What is gained where the training process makes its batches itself, instead of taking them from workers."""
+def _gain_alone(overhead: Overhead, recorded: Recorded | None) -> tuple[int, int]:
+    """What is gained where the training process makes its batches itself, instead of taking them from workers, and what
+    a batch takes then: its indices are drawn in either case."""
     if recorded is None or recorded.production_ns is None or overhead.exposed_ns is None:
-        return 0
-    computes = 1.0 if recorded.cpu_share is None else recorded.cpu_share  # a single process waits for no other's core
-    return overhead.exposed_ns - round(recorded.production_ns * computes * recorded.batches_per_step)
+        return 0, 0
+    own = 1 - (recorded.core_wait_share or 0.0)  # a single process waits for no other's core
+    each_ns = round(recorded.production_ns * own) + (overhead.sampler_ns or 0)
+    return overhead.exposed_ns - round(each_ns * recorded.batches_per_step), each_ns
 
 
 def _of_production(overhead: Overhead, recorded: Recorded) -> tuple[Phrase, Phrase, str]:

@@ -40,6 +40,8 @@ READY_FRACTION = 0.25
 HELD_NS = 4_000_000
 #: ... in most cases; one of few is another pause.
 HELD_FRACTION = 0.5
+#: A message that was there when the loop asked is read so soon after that.
+READ_NS = 500_000
 #: The training process needs a core for most of its time.
 LEFT_CORES = 0.5
 #: Copying a batch into shared memory or through a pipe is no such wait; bytes per ns, as slow machines do it.
@@ -238,7 +240,7 @@ def _held_ns(known: Ways, end_ns: Int64, nbytes: Int64) -> Int64:
     message came before the loop asked, or it is not known when. nbytes: of each, -1 where not known."""
     counted = nbytes[nbytes >= 0]
     copied_ns = round(median(counted) / COPIED) if len(counted) else 0
-    came_late = known.arrived_ns > np.maximum(end_ns, known.asked_ns)
+    came_late = known.arrived_ns > np.maximum(end_ns, known.asked_ns + READ_NS)
     return np.where(came_late, known.arrived_ns - end_ns - copied_ns, 0)
 
 

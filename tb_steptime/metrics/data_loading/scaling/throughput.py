@@ -24,6 +24,7 @@ from tb_steptime.metrics.data_loading.scaling.in_order_delivery import (
     USUAL_PREFETCH,
     BatchProduction,
 )
+from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
@@ -45,7 +46,8 @@ class LoaderThroughput(msgspec.Struct, frozen=True):
 
     production: of one worker, without its waits for a core. consumer_ns: per batch; batches: that a step takes; needed:
     workers that keep up. cores: of the recording machine, cpu_ns: CPU time of a batch in its worker; None where nothing
-    says.
+    says. handover_ns: to take a batch from a worker, where none is taken from one yet. on_cpu: the rest of the step
+    computes on the cores, too.
     """
 
     workers: int
@@ -56,6 +58,7 @@ class LoaderThroughput(msgspec.Struct, frozen=True):
     cores: int | None = None
     cpu_ns: int | None = None
     handover_ns: int = 0
+    on_cpu: bool = False
 
     @property
     def busy(self) -> bool:
@@ -78,6 +81,14 @@ class LoaderThroughput(msgspec.Struct, frozen=True):
         """A step's batches, at the workers' mean pace."""
         return round(self.batches * self.production.mean_ns / self.useful(workers))
 
+    def of_cores_ns(self, rest_ns: int) -> int:
+        """Of a step whose rest takes rest_ns: no number of workers makes it shorter than all cores compute it and its
+        batches, which a worker sends and the loop receives. 0 where the rest computes on no core, or they are not
+        known."""
+        if not self.cores or self.cpu_ns is None or not self.on_cpu:
+            return 0
+        return round((rest_ns + self.batches * (self.cpu_ns + 2 * self.handover_ns)) / self.cores)
+
     def blocked_ns(self, workers: int, step_rest_ns: int) -> int:
         """Of a step whose rest takes step_rest_ns: how much longer it is as slow batches block those behind them."""
         consumer_ns = step_rest_ns / max(self.batches, 1e-9)
@@ -91,6 +102,8 @@ def find_throughput(trace: Trace) -> LoaderThroughput | None:
     if main is None:
         return None
     known = _as_recorded(trace, recorded) if recorded else None
+    if known is not None:
+        known = msgspec.structs.replace(known, on_cpu=not devices_with_activity(trace))
     if main.multiprocess is not False:
         return known or _of_burst(trace, main)
     alone = known or _in_training_process(trace, main)

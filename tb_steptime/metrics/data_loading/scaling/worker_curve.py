@@ -80,8 +80,8 @@ def worker_curve(loader: LoaderThroughput, mean: MeanStep, other_loaders: bool =
     most = min(max(recommended + 2, workers + 2, _WIDTH), MOST_WORKERS + 2)
     points = [CurvePoint(each, _step_ns(loader, mean, each), loader.loader_ns(each)) for each in range(1, most + 1)]
     floor = points[recommended - 1].step_ns
-    if not workers and floor >= mean.duration_ns:
-        recommended, floor = 0, mean.duration_ns  # to take batches from workers costs as much as to make them
+    if not workers and floor + loader.batches * loader.handover_ns >= mean.duration_ns:
+        recommended, floor = 0, mean.duration_ns  # to take batches from workers may cost as much as to make them
     return WorkerCurve(
         points=points,
         measured_workers=workers,
@@ -111,7 +111,10 @@ def _step_ns(loader: LoaderThroughput, mean: MeanStep, workers: int) -> int:
     late = short + blocked + left
     if loader.workers and workers >= loader.workers:
         late = min(late, max(mean.late_ns, _short_ns(loader, mean, loader.workers)))
-    return mean.epochs_ns + mean.rest_ns + late + round(loader.batches * loader.handover_ns)
+    step_ns = mean.rest_ns + late + round(loader.batches * loader.handover_ns)
+    if workers > loader.workers:
+        step_ns = max(step_ns, min(loader.of_cores_ns(mean.rest_ns), mean.duration_ns - mean.epochs_ns))
+    return mean.epochs_ns + step_ns
 
 
 def _unexplained_ns(loader: LoaderThroughput, mean: MeanStep) -> int:

@@ -202,6 +202,26 @@ def test_workers_that_compute_are_limited_by_cores():
     assert [each.code for each in curve.limits] == ["curve_limited_by_cores"]
 
 
+@pytest.mark.parametrize(
+    ("on_cpu", "floor_ns", "recommended"), [(False, 7_000, 2), (True, 8_500, 2)], ids=["on a GPU", "on the same cores"]
+)
+def test_workers_share_the_cores_with_a_training_that_computes_on_them(on_cpu: bool, floor_ns: int, recommended: int):
+    """Two cores compute a batch of 9 us, sending and receiving it, 1 us each, and 6 us of the rest of the step: in 8.5
+    us at best, and not in 7."""
+    loader = LoaderThroughput(
+        0, BatchProduction(9_000), 6_000, needed=2, cores=2, cpu_ns=9_000, handover_ns=1_000, on_cpu=on_cpu
+    )
+    curve = worker_curve(loader, MeanStep(15_000, late_ns=9_000))
+    assert (curve.recommended, curve.floor_ns, curve.gain_ns) == (recommended, floor_ns, 15_000 - floor_ns)
+
+
+def test_workers_that_may_cost_what_they_bring_are_not_recommended():
+    """A batch of 19 us is taken from a worker in est. 10 us, and may cost twice that."""
+    for production_ns, recommended in ((19_000, 0), (30_000, 2)):
+        loader = LoaderThroughput(0, BatchProduction(production_ns), 40_000, needed=2, handover_ns=10_000)
+        assert worker_curve(loader, MeanStep(40_000 + production_ns, late_ns=production_ns)).recommended == recommended
+
+
 def test_cores_compute_no_faster_than_batches_need_them():
     """Half of a batch is computed: eight workers keep four cores busy, more of them compute no faster."""
     loader = LoaderThroughput(4, BatchProduction(40_000), 2_000, needed=20, cores=4, cpu_ns=20_000)
