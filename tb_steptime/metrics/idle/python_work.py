@@ -6,6 +6,9 @@ frame     |-------------- train.py: main ------------...    most of it is ops
 frame       |--- model.py: forward ---| |-- metrics.py: count --|
 op             |mm|  |add|  |mm|          |argmax|
 counted                                           =============     outside ops, calls and the loader
+
+A call in which a step begins is the loop itself, and of no step. Another call that takes most of a call is what that
+does (`gc.collect`), and one that waits is counted apart (`time.sleep`).
 """
 
 from __future__ import annotations
@@ -17,12 +20,12 @@ from tb_steptime.metrics.idle.python_function import RECORDED
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.frames import is_source, short_frame, source_frames
+from tb_steptime.trace.frames import is_file, is_source, short_frame
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.nesting import innermost, top_level
+from tb_steptime.trace.names import named_in, rows_named
+from tb_steptime.trace.nesting import innermost, parent_places, top_level
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int64, Kind, distinct_in
 
@@ -30,6 +33,8 @@ from tb_steptime.trace.table import Float64, Int64, Kind, distinct_in
 MOST_OTHER = 0.25
 #: Functions that are returned.
 MOST_FUNCTIONS = 5
+#: A call inside another one that takes more than this share of it is what that does.
+MOST_INSIDE = 0.5
 #: A function that is called in fewer steps than this share of them has steps of its own.
 IN_EVERY = 0.9
 #: Built-in functions that wait.
@@ -39,12 +44,16 @@ _WAITS = expression(
 #: torch's own functions that no op explains, and that a training loop calls by its own choice.
 _OF_TORCH = expression(r"(?:.*/)?torch/serialization\.py\(\d+\): (?:save|load)$")
 _MODULE_LEVEL = expression(r": <module>$")
+_BUILT_IN = expression(r"<built-in ")
+#: Comprehensions and the like have no name of their own.
+_UNNAMED = expression(r".*: <(?!module)\w+>$")
 
 
 class PythonWork(msgspec.Struct, frozen=True):
     """The calls of one function on the thread that trains. ns: outside ops, calls and waits, mean over the steps that
     are judged; steps: those with a call, empty where nearly all have one; start_ns, end_ns: of the longest call.
-    caller: the user's function that calls one of torch's, else None."""
+    caller: the user's function that calls it, where it is one of torch's, a built-in one or has no name, else None.
+    waits: it waits for something else than a batch."""
 
     name: str
     caller: str | None
@@ -54,6 +63,7 @@ class PythonWork(msgspec.Struct, frozen=True):
     start_ns: int
     end_ns: int
     steps: list[str]
+    waits: bool = False
 
 
 def python_work(trace: Trace) -> list[PythonWork]:
@@ -61,22 +71,27 @@ def python_work(trace: Trace) -> list[PythonWork]:
     threads = training_threads(trace)
     if not threads or not len(trace.events.rows(Kind.PYTHON)):
         return []
-    recorded, steps = _recorded(trace, threads[0]), find_steps(trace)
-    frames = top_level(trace, _python_alone(trace, threads[0], recorded))
-    names, events = trace.events.name[frames], trace.events
-    judged = Intervals.union(steps.start_ns, steps.end_ns) - set_aside(trace, None).total
-    within = (judged - recorded).overlap_ns(events.start_ns[frames], events.ends(frames))
-    found = [_function(trace, frames[names == name], within[names == name]) for name in distinct_in(names).tolist()]
+    events, steps, calls, waits = trace.events, find_steps(trace), _calls(trace, threads[0]), _waits(trace, threads[0])
+    waited = Intervals.union(events.start_ns[waits], events.ends(waits))
+    judged = Intervals.union(steps.start_ns, steps.end_ns) - set_aside(trace, None).total - calls
+    chosen = _chosen(trace, threads[0])
+    alone = _what_they_do(trace, top_level(trace, _python_alone(trace, chosen, calls | waited)), chosen)
+    found = []
+    for rows, when, are_waits in ((alone, judged - waited, False), (waits, judged, True)):
+        names, within = events.name[rows], when.overlap_ns(events.start_ns[rows], events.ends(rows))
+        for name in distinct_in(names).tolist():
+            found.append(_function(trace, rows[names == name], within[names == name], waits=are_waits))
     return sorted((each for each in found if each.ns), key=lambda each: -each.ns)[:MOST_FUNCTIONS]
 
 
-def _function(trace: Trace, calls: Int64, within: Int64) -> PythonWork:
+def _function(trace: Trace, calls: Int64, within: Int64, *, waits: bool) -> PythonWork:
     steps, longest = find_steps(trace).steps, int(calls[within.argmax()])
     place = np.searchsorted([step.host_start_ns for step in steps], trace.events.start_ns[calls], side="right") - 1
     of_steps = distinct_in(place[(place >= 0) & (within > 0)])
     name = trace.strings[int(trace.events.name[longest])]
-    (caller,) = innermost(trace, source_frames(trace), np.array([longest])).tolist()
-    by = short_frame(trace.strings[int(trace.events.name[caller])]) if caller >= 0 and not is_source(name) else None
+    named = rows_named(trace, (Kind.PYTHON,), _is_named)
+    (caller,) = innermost(trace, named, np.array([longest])).tolist()
+    by = None if caller < 0 or _is_named(name) else short_frame(trace.strings[int(trace.events.name[caller])])
     return PythonWork(
         name=short_frame(name),
         caller=by,
@@ -86,29 +101,72 @@ def _function(trace: Trace, calls: Int64, within: Int64) -> PythonWork:
         start_ns=int(trace.events.start_ns[longest]),
         end_ns=int(trace.events.start_ns[longest] + trace.events.dur_ns[longest]),
         steps=[steps[each].name for each in of_steps.tolist()] if len(of_steps) < IN_EVERY * len(steps) else [],
+        waits=waits,
     )
 
 
-def _python_alone(trace: Trace, thread: int, recorded: Intervals) -> Int64:
-    """Calls on this thread that are hardly anything but Python."""
-    events = trace.events
-    rows = rows_named(trace, (Kind.PYTHON,), _is_chosen)
+def _chosen(trace: Trace, thread: int) -> Int64:
+    """Calls on this thread of what the user wrote or calls: the user's functions, and those of Python and its library
+    that one of these calls and that call none of them, as `next` does."""
+    events, rows = trace.events, trace.events.rows(Kind.PYTHON)
     rows = rows[events.thread[rows] == thread]
-    start, end = events.start_ns[rows], events.ends(rows)
+    parent = parent_places(trace, rows)
+    names = events.name[rows]
+    own, any_call, waits = (named_in(trace, rows, wanted)[names] for wanted in (is_source, _is_library, _is_wait))
+    calls_own = np.zeros(len(rows), bool)
+    calls_own[parent[own & (parent >= 0)]] = True
+    by_own = (parent >= 0) & own[parent]
+    script = named_in(trace, rows, lambda name: _MODULE_LEVEL.search(name) is not None)[names]
+    chosen: Int64 = rows[(own & ~script) | (any_call & by_own & ~calls_own & ~waits)]
+    return chosen
+
+
+def _is_library(frame: str) -> bool:
+    """Of Python and its library, or one of torch's functions that a loop calls by its own choice."""
+    if _BUILT_IN.match(frame) is not None or _OF_TORCH.match(frame) is not None:
+        return True
+    return is_file(frame) and not short_frame(frame).startswith("torch/")
+
+
+def _is_wait(frame: str) -> bool:
+    return _WAITS.match(frame) is not None
+
+
+def _python_alone(trace: Trace, rows: Int64, recorded: Intervals) -> Int64:
+    """Those of these calls that are hardly anything but Python, without the loop itself."""
+    start, end = trace.events.start_ns[rows], trace.events.ends(rows)
+    begun = np.array([step.host_start_ns for step in find_steps(trace).steps])
+    of_a_step = np.searchsorted(begun, start, side="right") == np.searchsorted(begun, end, side="left")
     other: Float64 = recorded.overlap_ns(start, end) / np.maximum(end - start, 1)
-    alone: Int64 = rows[other <= MOST_OTHER]
+    alone: Int64 = rows[of_a_step & (other <= MOST_OTHER)]
     return alone
 
 
-def _is_chosen(frame: str) -> bool:
-    chosen = is_source(frame) or _OF_TORCH.match(frame) is not None
-    return chosen and _MODULE_LEVEL.search(frame) is None
-
-
-def _recorded(trace: Trace, thread: int) -> Intervals:
-    """When this thread runs an op or a call, or waits for a batch or in a built-in function."""
+def _what_they_do(trace: Trace, frames: Int64, chosen: Int64) -> Int64:
+    """Of each of these calls the innermost one in it that takes most of it."""
     events = trace.events
-    waits = rows_named(trace, (Kind.PYTHON,), lambda name: _WAITS.match(name) is not None)
-    rows = np.concatenate((events.rows(*RECORDED), waits))
-    rows = np.sort(rows[events.thread[rows] == thread])
+    place = np.searchsorted(events.start_ns[frames], events.start_ns[chosen], side="right") - 1
+    inner, place = chosen[place >= 0], place[place >= 0]
+    most = (events.dur_ns[inner] > MOST_INSIDE * events.dur_ns[frames][place]) & (
+        events.ends(inner) <= events.ends(frames)[place]
+    )
+    deepest: Int64 = frames.copy()
+    deepest[place[most]] = inner[most]  # the last write stays: rows are in the order in which they begin
+    return deepest
+
+
+def _is_named(frame: str) -> bool:
+    return is_source(frame) and _UNNAMED.match(frame) is None
+
+
+def _calls(trace: Trace, thread: int) -> Intervals:
+    """When this thread runs an op or a call of a runtime, or waits for a batch."""
+    events, rows = trace.events, trace.events.rows(*RECORDED)
+    rows = rows[events.thread[rows] == thread]
     return Intervals.union(events.start_ns[rows], events.ends(rows)) | loader_intervals(trace)
+
+
+def _waits(trace: Trace, thread: int) -> Int64:
+    """Calls on this thread of built-in functions that wait."""
+    rows = rows_named(trace, (Kind.PYTHON,), lambda name: _WAITS.match(name) is not None)
+    return top_level(trace, rows[trace.events.thread[rows] == thread])

@@ -6,12 +6,14 @@ from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, HostCard, host_card
 from tb_steptime.metrics.idle.python_work import PythonWork
-from tb_steptime.text import Phrase, agreeing, code, count, ns, phrase, text
+from tb_steptime.text import Phrase, agreeing, code, count, filled, ns, phrase, text
+from tb_steptime.text.patterns import expression
 
 #: Steps that are named; of more, only how many they are.
 _MOST_NAMED = 4
 _FORMULA = phrase(
-    "Time of its calls outside ops, calls of a runtime and waits, mean over the steps. Est.: call stacks slow Python."
+    "Time of its calls outside ops, calls of a runtime and waits, mean over the steps, as a share of steps without the "
+    "profiler where these are timed. Est.: call stacks slow Python."
 )
 _MAY_BE_NEEDED = phrase("How long it takes is measured; whether the loop needs it, you know.")
 
@@ -22,31 +24,31 @@ def python_loop(facts: Facts) -> Insight | None:
 
     Similar pattern: a loop whose functions launch ops, and whose Python between them is the cost of recording it: a
     function counts where at most a quarter of its calls are ops. A dataset in the training process: waits for batches
-    have cards of their own. A server that waits for requests: built-in functions that wait do not count. The first
-    call, which imports or compiles: what comes once is left out.
+    have cards of their own. A server that waits for requests: built-in functions that wait count where the job trains.
+    The first call, which imports or compiles: what comes once is left out.
 
     Needs: call stacks. Without them `cpu_outside` asks for them.
 
     Jobs: training and inference on the CPU. With a GPU only idle time would count, and its cards name the function.
 
-    Gain: what its calls take outside ops, mean over the steps.
+    Gain: what its calls take outside ops, mean over the steps; where the recorder timed steps without the profiler, the
+    same share of such a step.
 
-    Left out: that call stacks slow Python: without them the function takes less, and so does the step.
+    Left out: that call stacks slow Python more than the rest of the step: without them the function takes less.
     """
-    if facts.job.device != "cpu" or facts.host.device is not None or not facts.host.python_work:
+    if facts.job.device != "cpu" or facts.host.device is not None:
         return None
-    work = facts.host.python_work[0]
-    name = code(_function(work.name))
-    words = (
-        "Run {function} less often, or outside the loop" if work.steps else "Speed up {function}, or run it less often"
-    )
+    trains = facts.job.purpose == "training"
+    work = next((each for each in facts.host.python_work if trains or not each.waits), None)
+    if work is None:
+        return None
     return host_card(
         facts,
         HostCard(
             id="python_loop",
-            title=phrase(words, function=name),
+            title=_title(work),
             why=_why(facts, work),
-            gain_ns=work.ns,
+            gain_ns=round(work.ns / _slowed(facts)),
             formula=_FORMULA,
             best=Confidence.MEDIUM,
             why_confidence=_MAY_BE_NEEDED,
@@ -54,13 +56,33 @@ def python_loop(facts: Facts) -> Insight | None:
             part="other",
             evidence=_evidence(facts, work),
             steps=work.steps,
-            how=f"# {_place(work.name)}" if work.caller is None else f"# called in {_file(work.caller)}",
+            how=_how(work),
         ),
     )
 
 
+def _title(work: PythonWork) -> Phrase:
+    name, values = function_name(work.name), {}
+    if work.caller is not None and name.startswith("<"):
+        values["caller"] = code(function_name(work.caller))
+    function = "{function} in {caller}" if values else "{function}"
+    values["function"] = code(name)
+    if work.waits:
+        return filled("Wait less in {function}", values)
+    words = f"Run {function} less often, or outside the loop" if work.steps else f"Speed up {function}, or run it less"
+    return filled(words, values)
+
+
+def _slowed(facts: Facts) -> float:
+    """So many times as long takes a step with the profiler as without it, where the recorder has timed both."""
+    pace = facts.overview.pace
+    return max(1.0, pace.times) if pace is not None and pace.differ else 1.0
+
+
 def _why(facts: Facts, work: PythonWork) -> Phrase:
     each_ns = ns(work.ns * len(facts.host.steps) // max(1, work.calls))
+    if work.waits:
+        return phrase("The loop waits in it for {time} of each step, and for no batch.", time=ns(work.ns))
     if not work.steps:
         return phrase("It spends {time} of each step in Python and calls hardly any ops.", time=ns(work.ns))
     if len(work.steps) <= _MOST_NAMED:
@@ -76,12 +98,16 @@ def _evidence(facts: Facts, work: PythonWork) -> list[Evidence]:
     return [Evidence(step.name, step.start_ns, step.end_ns) for step in (named or longest)[:EVIDENCE]]
 
 
-def _function(frame: str) -> str:
+_BUILT_IN = expression(r"<built-in (?:method|function) (\w+)")
+
+
+def function_name(frame: str) -> str:
     """
-    >>> _function("train.py(12): python_metrics")
-    'python_metrics'
+    >>> function_name("train.py(12): python_metrics"), function_name("<built-in function collect>")
+    ('python_metrics', 'collect')
     """
-    return frame.rpartition(": ")[2]
+    built_in = _BUILT_IN.match(frame)
+    return built_in[1] if built_in else frame.rpartition(": ")[2]
 
 
 def _file(frame: str) -> str:
@@ -89,8 +115,14 @@ def _file(frame: str) -> str:
     >>> _file("train.py(1): <module>"), _file("train.py(30): main")
     ('train.py', 'train.py, main')
     """
-    function = _function(frame)
+    function = function_name(frame)
     return frame.rpartition("(")[0] + ("" if function == "<module>" else f", {function}")
+
+
+def _how(work: PythonWork) -> str:
+    """Where its code is; of what is not the user's, where it is called."""
+    is_own = work.caller is None or function_name(work.name).startswith("<")
+    return f"# {_place(work.name)}" if is_own else f"# called in {_file(work.caller or '')}"
 
 
 def _place(frame: str) -> str:

@@ -10,8 +10,10 @@ from tests.drawn.timeline import timeline
 NAMES = {
     "m": "train.py(1): <module>", "f": "model.py(3): forward", "c": "metrics.py(9): count", "l": "metrics.py(2): log",
     "s": "torch/serialization.py(944): save", "t": "torch/optim/sgd.py(70): step", "w": "pool.py(5): ask",
-    "z": "<built-in function sleep>", "o": "aten::mm",
+    "z": "<built-in function sleep>", "g": "<built-in function collect>", "o": "aten::mm",
 }  # fmt: skip
+WAIT = PythonWork(NAMES["z"], NAMES["w"], 4, 4_000, 4_000, 4_000, 8_000, [], waits=True)
+COLLECT = PythonWork(NAMES["g"], NAMES["w"], 4, 3_000, 3_000, 5_000, 8_000, [])
 COUNT = PythonWork(NAMES["c"], None, 4, 3_000, 3_000, 4_000, 8_000, [])
 
 
@@ -22,9 +24,11 @@ COUNT = PythonWork(NAMES["c"], None, 4, 3_000, 3_000, 4_000, 8_000, [])
         ("python | ffffcccc.. |\npython | .....ll... |\nop     | oooo...o.. |", [COUNT]),
         # more than a quarter of it is ops
         ("python | ffffcccc.. |\nop     | oooo..oo.. |", []),
-        # the script itself, and torch, call ops by way of Python; built-in functions that wait are no work
+        # the script itself, and torch, call ops by way of Python; built-in functions that wait are apart
         ("python | ....tttt.. |\nop     | oooo...... |", []),
-        ("python | ....wwww.. |\npython | ....zzzz.. |\nop     | oooo...... |", []),
+        ("python | ....wwww.. |\npython | ....zzzz.. |\nop     | oooo...... |", [WAIT]),
+        # a built-in function that takes most of a call is what the call does
+        ("python | ....wwww.. |\npython | .....ggg.. |\nop     | oooo...... |", [COLLECT]),
         ("op     | oooo...... |", []),
     ],
 )  # fmt: skip
@@ -46,3 +50,13 @@ def test_a_checkpoint_in_every_second_step_is_of_its_caller():
     assert python_work(trace) == [
         PythonWork(NAMES["s"], NAMES["m"], 2, 2_000, 4_000, 4_000, 8_000, ["0", "2"]),
     ]  # fmt: skip
+
+
+def test_the_loop_itself_is_no_function_of_a_step():
+    """It calls ops as seldom as one of a step; a function that it calls in each step is that."""
+    names = NAMES | {"d": "train.py(5): main"}
+    steps, calls = "".join(str(step) * 10 for step in range(4)), "....cccc.." * 4
+    ops = "oo........" * 4
+    trace = timeline(f"step | {steps} |\npython | {'d' * 40} |\npython | {calls} |\nop | {ops} |", names=names)
+    (work,) = python_work(trace)
+    assert (work.name, work.ns, work.calls) == (NAMES["c"], 4_000, 4)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tb_steptime.analyses import ANALYSES
@@ -9,6 +11,7 @@ from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight, Judgement, Severity
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Job, Trace
+from tb_steptime.trace.step_pace import StepPace
 from tests.drawn.timeline import timeline
 
 NAMES = {"c": "aten::mkldnn_convolution", "b": "aten::convolution_backward", "m": "aten::addmm", "e": "aten::mul"}
@@ -19,7 +22,8 @@ def judged(trace: Trace) -> Judgement:
 
 
 def cards(judgement: Judgement) -> dict[str, Insight]:
-    return {insight.id: insight for insight in judgement.insights if insight.id.startswith("cpu_")}
+    ours = ("cpu_", "python_")
+    return {insight.id: insight for insight in judgement.insights if insight.id.startswith(ours)}
 
 
 def of_ops(ops: str, **drawn: object) -> Judgement:
@@ -43,6 +47,31 @@ def test_python_that_computes_no_ops_is_named_with_its_line():
     found = judged(timeline(drawn, names=NAMES | frames, job=Job(with_stack=True)))
     (card,) = [insight for insight in found.insights if insight.id == "python_loop"]
     assert (card.gain_ns, card.how, card.steps) == (2_000, "# metrics.py:9", [])
+
+
+@pytest.mark.parametrize(
+    ("frame", "title", "how"),
+    [
+        ("metrics.py(9): <listcomp>", "Speed up `<listcomp>` in `report`, or run it less", "# metrics.py:9"),
+        ("<built-in function collect>", "Speed up `collect`, or run it less", "# called in train.py, report"),
+    ],
+)
+def test_what_has_no_place_or_name_of_its_own_is_told_by_its_caller(frame: str, title: str, how: str):
+    steps = "".join(str(number) * 10 for number in range(4))
+    python = f"python | {'rrrrrrrrr.' * 4} |\npython | {'.......pp.' * 4} |"
+    names = NAMES | {"r": "train.py(3): report", "p": frame}
+    trace = timeline(f"step | {steps} |\n{python}\nop | {'ccccbbm...' * 4} |", names=names, job=Job(with_stack=True))
+    card = cards(judged(trace))["python_loop"]
+    assert (plain(card.title), card.how) == (title, how)
+
+
+def test_a_share_of_steps_without_the_profiler_is_promised_where_these_are_timed():
+    frames = {"p": "metrics.py(9): count"}
+    steps = "".join(str(number) * 10 for number in range(4))
+    drawn = f"step | {steps} |\npython | {'.......pp.' * 4} |\nop | {'ccccbbm...' * 4} |"
+    trace = timeline(drawn, names=NAMES | frames, job=Job(with_stack=True))
+    slowed = replace(trace, step_pace=StepPace(10_000, 20, 4_000, 20))
+    assert cards(judged(slowed))["python_loop"].gain_ns == 800, "of 2,000 in 10,000, the same of 4,000"
 
 
 def test_ops_of_one_kind_are_where_to_begin():
