@@ -20,10 +20,11 @@ from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import self_times
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
-from tb_steptime.trace.table import Bool, Int64, Kind, is_in, median
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct, is_in, median
 
-#: So many steps at equal distances are no chance.
-REGULAR = 3
+#: So many steps at equal distances are no chance; of fewer, two that call as many ops as each other, while all others
+#: call as many as each other, are none either.
+REGULAR, FEWEST = 3, 2
 #: Steps that call so many times as many ops as the median one do more.
 MORE = 1.1
 
@@ -47,8 +48,9 @@ def recurring_work(trace: Trace, device: int | None) -> RecurringWork | None:
         return None
     calls = np.bincount(step, minlength=len(lengths))
     found = (calls >= MORE * median(calls)) & (lengths >= (1 + SLOW_FRACTION) * median(lengths))
-    found[:1] = False  # it does what comes once
-    every = _every(np.flatnonzero(found), len(found))
+    found[:1] &= (calls[1:][found[1:]] == calls[0]).all()  # else it does what comes once
+    alike = len(distinct(calls[found])) == len(distinct(calls[1:][~found[1:]])) == 1
+    every = _every(np.flatnonzero(found), len(found), FEWEST if alike else REGULAR)
     if every is None or _are_updates(trace, found):
         return None
     of_found = found[step]
@@ -65,10 +67,11 @@ def recurring_work(trace: Trace, device: int | None) -> RecurringWork | None:
     )
 
 
-def _every(places: Int64, steps: int) -> int | None:
-    """The distance of these steps, if it is the same for all, and none before or after them is missing."""
+def _every(places: Int64, steps: int, fewest: int) -> int | None:
+    """The distance of these steps, if they are so many, it is the same for all, and none before or after them is
+    missing."""
     distances = {later - place for place, later in itertools.pairwise(places.tolist())}
-    if len(places) < REGULAR or len(distances) != 1:
+    if len(places) < fewest or len(distances) != 1:
         return None
     (every,) = distances
     return every if every > 1 and places[0] <= every and steps - places[-1] <= every else None

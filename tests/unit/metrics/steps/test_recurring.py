@@ -10,9 +10,9 @@ USUAL, MORE = "oooooooo..", "oooooooo.ee.ee.ee..."
 
 
 def drawn(steps: str, updates: str = "") -> RecurringWork | None:
-    """u: a usual step of 10 us; m: one of 20 that calls three more ops; s: as long, and calls none; updates: in which
-    steps an optimizer steps."""
-    cells = {"u": USUAL, "m": MORE, "s": "oooooooo............"}
+    """u: a usual step of 10 us; m: one of 20 that calls three more ops; n: as long, and calls two; s: as long, and
+    calls none; updates: in which steps an optimizer steps."""
+    cells = {"u": USUAL, "m": MORE, "n": "oooooooo.ee.eeeee...", "s": "oooooooo............"}
     ops = "".join(cells[each] for each in steps)
     marks = "".join(str(place % 10) * len(cells[each]) for place, each in enumerate(steps))
     done = "".join(
@@ -26,8 +26,16 @@ def test_every_third_step_does_more():
     assert drawn("uumuumuumu") == RecurringWork(3, ["2", "5", "8"], 10_000, "aten::addmm", 3)
 
 
-def test_two_of_them_and_unequal_distances_are_chance():
-    assert drawn("uumuuumuuu") is None
+def test_two_count_where_they_do_the_same_and_all_others_do():
+    """The first step of a recording may be one of them: it does what comes once where it differs from the other."""
+    assert drawn("uumuuumuuu") == RecurringWork(4, ["2", "6"], 10_000, "aten::addmm", 3)
+    assert drawn("muuuumuuuu") == RecurringWork(5, ["0", "5"], 10_000, "aten::addmm", 3)
+
+
+def test_two_that_differ_one_and_unequal_distances_are_chance():
+    assert drawn("uumuuunuuu") is None
+    assert drawn("nuuuumuuuu") is None
+    assert drawn("uuuumuuuu") is None
     assert drawn("uumuumuuum") is None
 
 
