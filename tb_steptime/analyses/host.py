@@ -12,6 +12,7 @@ from tb_steptime.metrics.communication.waited_for import waited_collectives
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
 from tb_steptime.metrics.host.cpu_ops import CpuWork, cpu_work
+from tb_steptime.metrics.idle.anomaly_checks import AnomalyChecks, anomaly_checks
 from tb_steptime.metrics.idle.bottleneck import Bound, CpuPace, Pace, judge, judge_cpu
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
 from tb_steptime.metrics.idle.bucket_copies import bucket_copies
@@ -82,8 +83,9 @@ class HostResult(msgspec.Struct, frozen=True):
     before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute;
     between_ops_ns: of the mean step, with a named range and no op; python_function: which takes the time in which no op
     runs; python_work: functions that compute no ops; all where nothing ran on a GPU. recaptures: graphs that are
-    captured again and again. recurring: steps at equal distances that do more. whatif: a steady step replayed, as it is
-    and after changes; None where none can be.
+    captured again and again. recurring: steps at equal distances that do more. anomaly: what autograd's anomaly
+    detection costs; None where it is off. whatif: a steady step replayed, as it is and after changes; None where none
+    can be.
     """
 
     unknown: Reason | None
@@ -123,6 +125,7 @@ class HostResult(msgspec.Struct, frozen=True):
     whatif: WhatIf | None = None
     recaptures: Recaptures | None = None
     recurring: RecurringWork | None = None
+    anomaly: AnomalyChecks | None = None
     between_ops_ns: int = 0
 
 
@@ -179,6 +182,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         whatif=replayed,
         recaptures=recaptures(trace),
         recurring=recurring_work(trace, device),
+        anomaly=anomaly_checks(trace),
     )
 
 
@@ -202,6 +206,7 @@ def _of_host_alone(trace: Trace) -> HostResult:
         python_function=python_function(trace),
         python_work=python_work(trace),
         recurring=recurring_work(trace, None),
+        anomaly=anomaly_checks(trace),
         between_ops_ns=between_ops_ns(trace),
     )
 

@@ -45,7 +45,16 @@ _RESTS_ON_VIEW: dict[str, frozenset[Affected]] = {
 #: Cards that rest on something else than the others of their view.
 _RESTS_ON: dict[str, frozenset[Affected]] = {
     **dict.fromkeys(
-        ("cpu_ops", "cpu_optimizer", "cpu_outside", "cpu_compiles", "python_loop", "recurring_steps"), _ON_HOST
+        (
+            "cpu_ops",
+            "cpu_optimizer",
+            "cpu_outside",
+            "cpu_compiles",
+            "python_loop",
+            "recurring_steps",
+            "anomaly_detection",
+        ),
+        _ON_HOST,
     ),
     "one_time": frozenset({"host_time", "recurrence"}),
     "trace_quality": frozenset(),

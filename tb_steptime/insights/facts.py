@@ -129,6 +129,12 @@ class Facts:
         return sum(step.duration_ns - step.judged_ns for step in self.overview.steps)
 
     @property
+    def slowed(self) -> float:
+        """So many times as long takes a step with the profiler as without it; 1 where no recorder has timed both."""
+        pace = self.overview.pace
+        return max(1.0, pace.times) if pace is not None and pace.differ else 1.0
+
+    @property
     def idle(self) -> IdleNs | None:
         """Of the span's main device, the mean step's idle time by reason, as far as it is judged; None without one."""
         return next((each.mean.judged for each in self.host.devices if each.device == self.host.device), None)

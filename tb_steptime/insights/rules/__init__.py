@@ -28,6 +28,7 @@ from tb_steptime.insights.rules.gpu.slow_products import slow_products
 from tb_steptime.insights.rules.gpu.small_grids import small_grids
 from tb_steptime.insights.rules.gpu.tensor_cores_unused import tensor_cores_unused
 from tb_steptime.insights.rules.host.allocator_steady import allocator_steady
+from tb_steptime.insights.rules.host.anomaly_detection import anomaly_detection
 from tb_steptime.insights.rules.host.back_pressure import back_pressure
 from tb_steptime.insights.rules.host.cpu_compiling import cpu_compiles
 from tb_steptime.insights.rules.host.cpu_ops import cpu_ops, cpu_optimizer
@@ -102,6 +103,7 @@ RULES: dict[Rule, Gain] = {
     serial_devices: Gain.OVERLAPS,
     slow_steps: Gain.OVERLAPS,
     recurring_steps: Gain.OVERLAPS,
+    anomaly_detection: Gain.OVERLAPS,
     pageable_batch_copies: Gain.OVERLAPS,
     tensor_cores_unused: Gain.OVERLAPS,
     alignment: Gain.OVERLAPS,

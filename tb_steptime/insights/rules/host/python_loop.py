@@ -48,7 +48,7 @@ def python_loop(facts: Facts) -> Insight | None:
             id="python_loop",
             title=_title(work),
             why=_why(facts, work),
-            gain_ns=round(work.ns / _slowed(facts)),
+            gain_ns=round(work.ns / facts.slowed),
             formula=_FORMULA,
             best=Confidence.MEDIUM,
             why_confidence=_MAY_BE_NEEDED,
@@ -71,12 +71,6 @@ def _title(work: PythonWork) -> Phrase:
         return filled("Wait less in {function}", values)
     words = f"Run {function} less often, or outside the loop" if work.steps else f"Speed up {function}, or run it less"
     return filled(words, values)
-
-
-def _slowed(facts: Facts) -> float:
-    """So many times as long takes a step with the profiler as without it, where the recorder has timed both."""
-    pace = facts.overview.pace
-    return max(1.0, pace.times) if pace is not None and pace.differ else 1.0
 
 
 def _why(facts: Facts, work: PythonWork) -> Phrase:

@@ -256,3 +256,14 @@ def test_python_between_ops_is_no_computing_also_within_a_named_range(around: st
     judgement = judged(timeline(f"step | {marks} |\nop | {'mmmm......' * 4} |{around}", names=NAMES))
     assert plain(judgement.verdict.text).startswith("A step takes 10 µs, and for 60 % of it no op is recorded")
     assert "cpu_outside" in cards(judgement)
+
+
+def test_anomaly_detection_is_to_be_turned_off():
+    names = {"e": "autograd::engine::evaluate_function: AddmmBackward0", "n": "aten::isnan", "t": "aten::_is_any_true"}
+    steps = "".join(str(number) * 10 for number in range(4))
+    drawn = f"step | {steps} |\nop | {'mmmeeeee..' * 4} |\nop | {'....bnnt..' * 4} |"
+    (card, *_) = judged(timeline(drawn, names=NAMES | names)).insights
+    assert (card.id, card.gain_ns, card.severity) == ("anomaly_detection", 3_000, Severity.MAJOR)
+    assert plain(card.why) == (
+        "Autograd checks one gradient of a step for NaN, in 3 µs, and keeps the stack of each op."
+    )

@@ -1,0 +1,62 @@
+"""What autograd's anomaly detection costs: it looks for NaN in each gradient, and keeps the stack of each forward op.
+
+op       [evaluate_function: AddmmBackward0                           ]
+op         [AddmmBackward0   ] [isnan] [_is_any_true] [item]    a check of each gradient that the node returns
+op       [aten::addmm              ]
+python       [traceback.py: format_stack]                       kept for the message of an error; with call stacks only
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_steptime.text.patterns import expression
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import named_in, rows_named
+from tb_steptime.trace.nesting import parent_places
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Kind
+
+#: The engine calls this op nowhere else; a hook of the user's that looks for NaN calls `any`.
+_CHECK = "aten::_is_any_true"
+_OF_CHECK = (_CHECK, "aten::isnan", "aten::item")
+_NODE = expression(r"autograd::engine::evaluate_function: (?!torch::autograd::AccumulateGrad)")
+_KEPT_STACK = expression(r"(?:.*/)?traceback\.py\(\d+\): format_stack$")
+#: Anomaly detection checks each node that returns a gradient.
+MOST_NODES = 0.5
+
+
+class AnomalyChecks(msgspec.Struct, frozen=True):
+    """Of the mean step. checks: gradients that are looked at; ns: in these checks and in keeping stacks, as far as it
+    is recorded; on a GPU the checks wait for it."""
+
+    checks: int
+    ns: int
+
+
+def anomaly_checks(trace: Trace) -> AnomalyChecks | None:
+    """None where gradients are not checked so."""
+    events = trace.events
+    if not len(rows_named(trace, (Kind.CPU_OP,), lambda name: name == _CHECK)):
+        return None
+    ops = events.rows(Kind.CPU_OP)
+    names, parent = events.name[ops], parent_places(trace, ops)
+    node, of_check, check = (
+        named_in(trace, ops, wanted)[names]
+        for wanted in (lambda name: _NODE.match(name) is not None, _OF_CHECK.__contains__, _CHECK.__eq__)
+    )
+    of_node = (parent >= 0) & node[parent]
+    checked = np.zeros(len(ops), bool)
+    checked[parent[check & of_node]] = True
+    if not checked.any() or checked.sum() < MOST_NODES * node.sum():
+        return None
+    stacks = rows_named(trace, (Kind.PYTHON,), lambda name: _KEPT_STACK.match(name) is not None)
+    rows = np.sort(np.concatenate((ops[of_check & of_node], stacks)))
+    steps, taken = find_steps(trace), Intervals.union(events.start_ns[rows], events.ends(rows))
+    number = len(steps.steps)
+    return AnomalyChecks(
+        checks=round(int((check & of_node).sum()) / number),
+        ns=int(taken.overlap_ns(steps.start_ns, steps.end_ns).sum()) // number,
+    )

@@ -1,0 +1,35 @@
+"""Checks of gradients by autograd's anomaly detection, of drawn traces."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_steptime.metrics.idle.anomaly_checks import AnomalyChecks, anomaly_checks
+from tests.drawn.timeline import timeline
+
+NAMES = {
+    "e": "autograd::engine::evaluate_function: AddmmBackward0", "b": "AddmmBackward0", "n": "aten::isnan",
+    "t": "aten::_is_any_true", "i": "aten::item", "a": "aten::any", "f": "aten::addmm",
+    "u": "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad",
+    "p": "traceback.py(200): format_stack",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("nodes", "inside", "python", "expected"),
+    [
+        ("fffeeeeee.", "...bb.nti.", "..........", AnomalyChecks(1, 3_000)),
+        ("fffeeeeee.", "...bb.nti.", ".pp.......", AnomalyChecks(1, 5_000)),
+        # where gradients are accumulated none are returned, so that none are checked
+        ("fffeeeeeeu", "...bb.nti.", "..........", AnomalyChecks(1, 3_000)),
+        # a hook of the user's; no check; a check that is the user's own; one node of three is checked
+        ("fffeeeeee.", "...bb.nai.", "..........", None),
+        ("fffeeeeee.", "...bb.....", "..........", None),
+        ("fffbbbbbb.", "......nti.", "..........", None),
+        ("eeeeeee.e.e", "...bnti.b.b", "...........", None),
+    ],
+)  # fmt: skip
+def test_gradients_are_checked_by_the_engine(nodes: str, inside: str, python: str, expected: AnomalyChecks | None):
+    steps = "".join(str(step) * len(nodes) for step in range(4))
+    drawn = f"step | {steps} |\nop | {nodes * 4} |\nop | {inside * 4} |\npython | {python * 4} |"
+    assert anomaly_checks(timeline(drawn, names=NAMES)) == expected
