@@ -41,9 +41,9 @@ NOT_TRIED = Tried([], [], [], _NO_REPLAY)
 def could_be(facts: Facts, insights: Sequence[Insight]) -> CouldBe | None:
     """The mean step less the largest gain; None where no card shortens a part of it by enough for a warning."""
     first = most_gain(insights)
-    return (
-        None if first is None or first.part is None else _shortened(facts, [(first, min(first.gain_ns, facts.step_ns))])
-    )
+    if first is None or first.part is None:
+        return None
+    return _shortened(facts, [(first, min(first.gain_ns, facts.step_ns))])
 
 
 def tried(facts: Facts, insights: Sequence[Insight]) -> Tried:
@@ -51,19 +51,30 @@ def tried(facts: Facts, insights: Sequence[Insight]) -> Tried:
     found = facts.replayed
     if found is None:
         return NOT_TRIED
-    replayed_ns, mean_ns = found.steady_step_ns, facts.step_ns
-    if abs(replayed_ns - mean_ns) > DIFFERS * mean_ns:
-        return msgspec.structs.replace(NOT_TRIED, why_not=filled(_ELSE, {"step": ns(replayed_ns), "mean": ns(mean_ns)}))
-    replayable = [each for each in insights if _replayable(found, each)]
-    cards = [each for each in replayable if _confirmed(found, each, replayable)][:MOST_TRIED]
+    if _differs(facts, found):
+        steps = {"step": ns(found.steady_step_ns), "mean": ns(facts.step_ns)}
+        return msgspec.structs.replace(NOT_TRIED, why_not=filled(_ELSE, steps))
+    cards, first = tickable(facts, insights), most_gain(insights)
     sets = [[card for bit, card in enumerate(cards) if place >> bit & 1] for place in range(2 ** len(cards))]
-    first = most_gain(insights)
     return Tried(
         ids=[card.id for card in cards],
         steps=[_shortened(facts, _shares(found, each)) for each in sets] if cards else [],
         ticked=[first.id] if first in cards else [],
         why_not=_NO_CHANGE,
     )
+
+
+def tickable(facts: Facts, insights: Sequence[Insight]) -> list[Insight]:
+    """The first cards whose change can be replayed, in their order."""
+    found = facts.replayed
+    if found is None or _differs(facts, found):
+        return []
+    cards = [each for each in insights if _replayable(found, each)]
+    return [each for each in cards if _confirmed(found, each, cards)][:MOST_TRIED]
+
+
+def _differs(facts: Facts, found: WhatIf) -> bool:
+    return abs(found.steady_step_ns - facts.step_ns) > DIFFERS * facts.step_ns
 
 
 def _replayable(found: WhatIf, card: Insight) -> bool:
