@@ -470,6 +470,12 @@ export interface ChangeTable {
   more: number;
 }
 
+/** The steady step after a set of changes. device_curve: as that of `WhatIf`, with fewer points. */
+export interface ChangedStep {
+  ids: string[];
+  device_curve: number[];
+}
+
 /** An op; None: outside of ops. Means per step; largest_bytes: of one allocation. */
 export interface ChurnRow {
   op: string | null;
@@ -680,7 +686,7 @@ export interface CopyRow {
   op: string | null;
 }
 
-/** The step after the first insight: parts_ns sums to duration_ns. */
+/** The step after some cards: parts_ns sums to duration_ns. */
 export interface CouldBe {
   duration_ns: number;
   parts_ns: Parts;
@@ -1553,7 +1559,8 @@ export interface Index {
  * shortens. about_ns: the time that it is about where no gain is computed, for its place among small gains. evidence:
  * where to look in the timeline, the longest range first. row: where to look in the view. instead: what it gives where
  * no time is saved, in two words; None: nothing now. lowered_from: the severity of its gain, where the card has a
- * lower one because its confidence is low; None: it has that one.
+ * lower one because its confidence is low; None: it has that one. less_work_ns: what it takes of the kernels' time a
+ * step, whether the step waits for them or not.
  */
 export interface Insight {
   id: string;
@@ -1576,6 +1583,7 @@ export interface Insight {
   row: EvidenceRow | null;
   instead: Phrase | null;
   lowered_from: Severity | null;
+  less_work_ns: number;
 }
 
 /**
@@ -3614,7 +3622,7 @@ export interface SpanHead {
 
 /**
  * One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
- * could_be, largest and excess, a sentence for each kind of excess, only in the overview. titles: see
+ * could_be, tried, largest and excess, a sentence for each kind of excess, only in the overview. titles: see
  * `insights.wording.title_ids`. notes: on the result itself; those on the recording are in head.
  * neighbours: the same view's series in the other spans of the worker, for spark lines. shown_step: the step with
  * which the timeline opens, since the headline speaks of what it shows; None: any. gap: the view's analysis failed on
@@ -3629,6 +3637,7 @@ export interface SpanPage {
   insights: Insight[];
   insights_remark: Phrase | null;
   could_be: CouldBe | null;
+  tried: Tried | null;
   largest: Largest | null;
   excess: Phrase[];
   neighbours: Neighbour[];
@@ -3869,6 +3878,19 @@ export interface TrendsResult {
   slow_steps: SlowStep[];
 }
 
+/**
+ * The mean step after any set of cards, by a replay.
+ * ids: cards whose change can be replayed, in their order. steps: by set, bit n of a step's place says whether ids[n]
+ * is in it; steps[0] is the mean step itself. ticked: the set that is shown first. why_not: why other cards, or all,
+ * are not among them.
+ */
+export interface Tried {
+  ids: string[];
+  steps: CouldBe[];
+  ticked: string[];
+  why_not: Phrase;
+}
+
 /** What a quantity is measured in. Fractions are 0-1. */
 export type Unit = "bytes" | "bytes_per_second" | "code" | "count" | "fraction" | "ns" | "number" | "text";
 
@@ -3959,6 +3981,8 @@ export interface Waterfall {
  * holds_unprofiled  whether the pace is the same if profiling has doubled the time of the host
  * for_ranks_ns      what its collectives wait for other ranks. The sensitivity is that of all ranks alike; a change is
  * one of this rank, so it takes none of this away
+ * sets              every set of the changes that help most, those among them that help only after the others; none
+ * of a replay that is not to be trusted
  */
 export interface WhatIf {
   recorded_step_ns: number;
@@ -3977,6 +4001,7 @@ export interface WhatIf {
   device_curve: number[];
   for_ranks_ns: number;
   median_step_ns: number;
+  sets: ChangedStep[];
 }
 
 /**

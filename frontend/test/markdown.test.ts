@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { summaryMarkdown } from "../src/views/markdown";
 import { PAGE, TAB } from "./fixtures/pages";
 
-const said = (page = PAGE) => summaryMarkdown(page, TAB.meanings);
+const said = (page = PAGE) => summaryMarkdown(page, TAB);
 
 test("says the verdict, the mean step by part, the figures and what to do", () => {
   const text = said();

@@ -111,6 +111,7 @@ const page: PageOf<"operators"> = {
   insights_remark: null,
   notes: [],
   excess: [],
+  tried: null,
   could_be: null,
   largest: null,
   neighbours: [],

@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 
 from tb_steptime.insights.added_gains import sum_of_gains
-from tb_steptime.insights.base import CouldBe, Headline, Insight, Judgement, NoteText
+from tb_steptime.insights.base import Headline, Insight, Judgement, NoteText
 from tb_steptime.insights.basis import basis_of
 from tb_steptime.insights.data_quality import quality_lines, weighed
 from tb_steptime.insights.excess import excess_sentences
@@ -22,6 +22,7 @@ from tb_steptime.insights.rules.gpu.kernel_gains import with_nothing_before
 from tb_steptime.insights.rules.steps.slow_steps import without_named
 from tb_steptime.insights.severity import in_order, lowered, most_gain
 from tb_steptime.insights.sidebar import UNKNOWN_SHARE, shares
+from tb_steptime.insights.tried import NOT_TRIED, could_be, tried
 from tb_steptime.insights.wording import TITLES, result_notes
 from tb_steptime.insights.wording.gaps import (
     UNKNOWN_HEADLINE,
@@ -32,7 +33,6 @@ from tb_steptime.insights.wording.gaps import (
 )
 from tb_steptime.insights.wording.job import job_text
 from tb_steptime.insights.wording.trends import judge_trends
-from tb_steptime.metrics.steps.parts import Parts
 
 __all__ = ["judge", "judge_trends"]
 
@@ -54,7 +54,8 @@ def judge(results: Mapping[str, msgspec.Struct], gaps: Mapping[str, str] | None 
         insights=insights,
         addable=addable,
         insights_remark=sum_of_gains(insights, addable),
-        could_be=made("the step after the first fix", lambda: _could_be(facts, insights), None),
+        could_be=made("the step after the first fix", lambda: could_be(facts, insights), None),
+        tried=made("the step after several cards", lambda: tried(facts, insights), NOT_TRIED),
         largest=made("the largest pieces", lambda: largest_pieces(facts, insights), None),
         sidebar={
             view: made(f"the bar of {view}", partial(of, facts), UNKNOWN_SHARE) for view, of in shares(facts).items()
@@ -117,19 +118,3 @@ def _headlines(facts: Facts, insights: list[Insight], guarded: Guarded) -> dict[
         for view, headline in made.items()
     }
     return said | {view: gap_headline(error) for view, error in facts.gaps.items()}
-
-
-def _could_be(facts: Facts, insights: list[Insight]) -> CouldBe | None:
-    """The mean step less the largest gain, taken from the part that it shortens; the rest of
-    a larger gain from the other waits, so that the parts still sum."""
-    first = most_gain(insights)
-    if first is None or first.part is None:
-        return None
-    left = msgspec.structs.asdict(facts.overview.mean_parts_ns)
-    gain = min(first.gain_ns, facts.step_ns)
-    for part in dict.fromkeys((first.part, "cpu_exec", "other", "runtime", "data_loader", "kernel")):
-        taken = min(gain, left[part])
-        left[part] -= taken
-        gain -= taken
-    parts = Parts(**left)
-    return CouldBe(parts.total_ns, parts)

@@ -53,7 +53,8 @@ class Insight(msgspec.Struct, frozen=True):
     shortens. about_ns: the time that it is about where no gain is computed, for its place among small gains. evidence:
     where to look in the timeline, the longest range first. row: where to look in the view. instead: what it gives where
     no time is saved, in two words; None: nothing now. lowered_from: the severity of its gain, where the card has a
-    lower one because its confidence is low; None: it has that one.
+    lower one because its confidence is low; None: it has that one. less_work_ns: what it takes of the kernels' time a
+    step, whether the step waits for them or not.
     """
 
     id: str
@@ -76,6 +77,7 @@ class Insight(msgspec.Struct, frozen=True):
     row: EvidenceRow | None = None
     instead: Phrase | None = None
     lowered_from: Severity | None = None
+    less_work_ns: int = 0
 
 
 class Headline(msgspec.Struct, frozen=True):
@@ -92,10 +94,24 @@ class Headline(msgspec.Struct, frozen=True):
 
 
 class CouldBe(msgspec.Struct, frozen=True):
-    """The step after the first insight: parts_ns sums to duration_ns."""
+    """The step after some cards: parts_ns sums to duration_ns."""
 
     duration_ns: int
     parts_ns: Parts
+
+
+class Tried(msgspec.Struct, frozen=True):
+    """The mean step after any set of cards, by a replay.
+
+    ids: cards whose change can be replayed, in their order. steps: by set, bit n of a step's place says whether ids[n]
+    is in it; steps[0] is the mean step itself. ticked: the set that is shown first. why_not: why other cards, or all,
+    are not among them.
+    """
+
+    ids: list[str]
+    steps: list[CouldBe]
+    ticked: list[str]
+    why_not: Phrase
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -188,6 +204,7 @@ class Judgement(msgspec.Struct, frozen=True):
     addable: set[str]
     insights_remark: Phrase | None
     could_be: CouldBe | None
+    tried: Tried
     largest: Largest | None
     sidebar: dict[str, SidebarShare]
     titles: dict[str, Titles]

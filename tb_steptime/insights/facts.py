@@ -165,11 +165,7 @@ class Facts:
         found = self.replayed
         if found is None or not found.device_ns:
             return None
-        last, less = len(found.device_curve) - 1, min(gain_ns / found.device_ns, 1.0)
-        place = min(int(less**0.5 * last), last - 1)
-        above, below = (place / last) ** 2, ((place + 1) / last) ** 2
-        before, after = found.device_curve[place : place + 2]
-        left = before + (after - before) * (less - above) / (below - above)
+        left = found.with_less_work_ns(found.device_curve, min(gain_ns / found.device_ns, 1.0))
         return max(0, min(gain_ns, round(found.steady_step_ns - left)))
 
     def share(self, ns: float) -> float:

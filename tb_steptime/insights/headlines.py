@@ -11,6 +11,7 @@ from tb_steptime.insights.host_verdict import judge_span
 from tb_steptime.insights.little_verdict import RECORD_LATER
 from tb_steptime.insights.rules.data_loading.loader_waits import shares
 from tb_steptime.insights.severity import WARNING_FRACTION, most_gain
+from tb_steptime.insights.tried import tickable
 from tb_steptime.insights.wording.data_loading import main_label, workers_setting
 from tb_steptime.insights.wording.memory import memory_headline
 from tb_steptime.insights.wording.reasons import explain
@@ -31,7 +32,9 @@ def overview(facts: Facts, insights: list[Insight]) -> Headline:
     first = most_gain(insights)
     if first is None:
         return Headline(judge_span(facts).text, _record(facts))
-    return Headline(judge_span(facts).text, _action(facts, first), first.view if first.view != "overview" else None)
+    return Headline(
+        judge_span(facts).text, _action(facts, insights, first), first.view if first.view != "overview" else None
+    )
 
 
 def _record(facts: Facts) -> Phrase | None:
@@ -68,9 +71,11 @@ _RECORD_WHOLE_STEPS = phrase(
 )
 
 
-def _action(facts: Facts, first: Insight) -> Phrase:
-    """What would be left is said where it is what the bar of the mean step shows, too."""
-    words = "[up to {gain} a step ({share})]." if leaves_out(facts) else _GAIN_AND_REST
+def _action(facts: Facts, insights: list[Insight], first: Insight) -> Phrase:
+    """What would be left is said where it is what the bar of the mean step shows, too: not where that leaves something
+    out, and not where the bar shows a replay of the cards that are ticked."""
+    without_rest = leaves_out(facts) or first in tickable(facts, insights)
+    words = "[up to {gain} a step ({share})]." if without_rest else _GAIN_AND_REST
     values = {
         "gain": ns(first.gain_ns),
         "share": fraction(first.gain_fraction),
@@ -97,7 +102,9 @@ def data_loading(facts: Facts, insights: list[Insight]) -> Headline:
     first = most_gain([insight for insight in insights if insight.view == "data_loading"])
     if first is None:
         return Headline(_kept_up(facts, result.mean))
-    return Headline(_loader_verdict(facts, result.mean, first), _action(facts, first), None, _loader_code(facts, first))
+    return Headline(
+        _loader_verdict(facts, result.mean, first), _action(facts, insights, first), None, _loader_code(facts, first)
+    )
 
 
 _RECORD = phrase("Two lines in the script record how fast its batches are produced.")
@@ -168,7 +175,7 @@ def tensor_cores(facts: Facts, insights: list[Insight]) -> Headline:
     if first is None:
         return Headline(verdict)
     if first.gain_ns:
-        return Headline(verdict, _action(facts, first))
+        return Headline(verdict, _action(facts, insights, first))
     is_second = any(insight.gain_ns for insight in insights)
     return Headline(verdict, phrase(_LATER if is_second else _WHEN_BUSY, later=ns(first.later_ns)), "overview")
 
@@ -217,7 +224,7 @@ def gpu(facts: Facts, insights: list[Insight]) -> Headline:
     first = most_gain(insights)
     if first is None or not facts.gpu.devices:
         return headline
-    return Headline(headline.verdict, _action(facts, first), first.view if first.view != "gpu" else None)
+    return Headline(headline.verdict, _action(facts, insights, first), first.view if first.view != "gpu" else None)
 
 
 def host(facts: Facts, insights: list[Insight]) -> Headline:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from itertools import combinations
 
 import msgspec
 import numpy as np
@@ -28,7 +30,9 @@ NO_GAIN, WIDER = 0.2, 0.05
 #: A step that is replayed with a larger error is another one; one that is mostly excess shows little of later steps.
 MOST_ERROR, MOSTLY = 0.1, 0.5
 #: Points of the curve over less work of devices; they are denser where little of it is gone.
-PARTS_LEFT = tuple(1 - (n / 8) ** 2 for n in range(1, 8))
+PARTS_LEFT = tuple(1 - (n / 8) ** 2 for n in range(1, 9))
+#: Of so many changes every set is replayed, fifteen of them, with every other point of the curve.
+MOST_IN_SETS = 4
 #: An inferred kind of edge that moves a gain by this share of the step is one that the gain rests on.
 RESTS = 0.05
 
@@ -58,6 +62,13 @@ class Combined(msgspec.Struct, frozen=True):
     step_ns: int | None
 
 
+class ChangedStep(msgspec.Struct, frozen=True):
+    """The steady step after a set of changes. device_curve: as that of `WhatIf`, with fewer points."""
+
+    ids: list[str]
+    device_curve: list[int]
+
+
 class WhatIf(msgspec.Struct, frozen=True):
     """The steady step of a recording and what changes would make of it, those that help most first.
 
@@ -77,6 +88,8 @@ class WhatIf(msgspec.Struct, frozen=True):
     holds_unprofiled  whether the pace is the same if profiling has doubled the time of the host
     for_ranks_ns      what its collectives wait for other ranks. The sensitivity is that of all ranks alike; a change is
                       one of this rank, so it takes none of this away
+    sets              every set of the changes that help most, those among them that help only after the others; none
+                      of a replay that is not to be trusted
     """
 
     recorded_step_ns: int
@@ -95,11 +108,20 @@ class WhatIf(msgspec.Struct, frozen=True):
     device_curve: list[int] = []
     for_ranks_ns: int = 0
     median_step_ns: int = 0
+    sets: list[ChangedStep] = []
 
     @property
     def wrong_by(self) -> float:
         """The share by which the replayed step differs from the recorded one."""
         return abs(self.replayed_step_ns - self.recorded_step_ns) / max(self.recorded_step_ns, 1)
+
+    def with_less_work_ns(self, device_curve: Sequence[int], less: float) -> float:
+        """The step that one of its curves gives for this share less of the device's work, 0 to 1."""
+        last = len(device_curve) - 1
+        place = min(int(less**0.5 * last), last - 1)
+        above, below = (place / last) ** 2, ((place + 1) / last) ** 2
+        before, after = device_curve[place : place + 2]
+        return before + (after - before) * (less - above) / (below - above)
 
 
 def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
@@ -121,6 +143,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     held = held_by_ranks(trace, step)
     error = abs(replayed - recorded) / recorded
     shown = max(unexplained, unseen) <= NO_GAIN and pace is not Bound.UNKNOWN
+    trusted = shown and error <= MOST_ERROR and length >= MOSTLY * max(recorded, _judged_ns(trace))
     chosen = [known[each] for each in dict.fromkeys(ids)] if ids else list(known.values())
     gains, combined = _gains(held, length, unexplained, error, chosen, keep_all=bool(ids))
     return WhatIf(
@@ -133,13 +156,14 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         unexplained=unexplained,
         unlinked=unseen,
         device_ns=_of_busiest_ns(trace, step, compute),
-        device_curve=[length, *(step_length(scaled(held, compute, part)) for part in (*PARTS_LEFT, 0.0))],
-        trusted=shown and error <= MOST_ERROR and length >= MOSTLY * max(recorded, _judged_ns(trace)),
+        device_curve=_device_curve(held, compute, PARTS_LEFT),
+        trusted=trusted,
         holds_unprofiled=pace is Bound.GPU or _with_half_of_the_host(trace, step) is pace,
         changes=gains,
         combined=combined,
         for_ranks_ns=int((step.graph.own_ns - held.graph.own_ns).sum()),
         median_step_ns=steady_step_ns(trace, main_device(trace)),
+        sets=list(_sets(held, compute, chosen, combined)) if trusted else [],
     )
 
 
@@ -152,6 +176,29 @@ def _with_half_of_the_host(trace: Trace, step: SteadyStep) -> Bound:
     graph = step.graph
     quick = scaled(step, ~graph.on_device & (graph.role != Role.LOADER), 0.5)
     return verdict(step_length(quick), sensitivity(trace, quick), quick)
+
+
+def _device_curve(step: SteadyStep, compute: Bool, parts: Sequence[float]) -> list[int]:
+    return [step_length(step), *(step_length(scaled(step, compute, part)) for part in parts)]
+
+
+def _sets(
+    step: SteadyStep, compute: Bool, chosen: Sequence[Named], combined: Sequence[Combined]
+) -> Iterator[ChangedStep]:
+    """Of the changes that help most, and then of those that help once these are made."""
+    known = {each.id: each for each in chosen}
+    helpful = [known[each] for each in combined[-1].ids] if combined else []
+    after = _changed(step, helpful)
+    later = [each for each in chosen if each not in helpful and step_length(each.apply(after)) < step_length(after)]
+    kept = [*helpful, *later][:MOST_IN_SETS]
+    for number in range(1, len(kept) + 1):
+        for changes_made in combinations(kept, number):
+            curve = _device_curve(_changed(step, changes_made), compute, PARTS_LEFT[1::2])
+            yield ChangedStep([each.id for each in changes_made], curve)
+
+
+def _changed(step: SteadyStep, made: Iterable[Named]) -> SteadyStep:
+    return reduce(lambda now, change: change.apply(now), made, step)
 
 
 def _of_busiest_ns(trace: Trace, step: SteadyStep, nodes: Bool) -> int:

@@ -60,6 +60,7 @@ def span_page(
         insights=insights,
         insights_remark=judged.insights_remark if first else remark_of_view(insights, judged),
         could_be=judged.could_be if first else None,
+        tried=judged.tried if first else None,
         excess=list(judged.excess.values()) if first else [],
         largest=judged.largest if first else None,
         neighbours=[

@@ -55,7 +55,17 @@ import msgspec
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.ingest.states import Problem, Progress, SpanState
-from tb_steptime.insights.base import CouldBe, FindingText, Headline, Insight, JobText, Largest, NoteText, SidebarShare
+from tb_steptime.insights.base import (
+    CouldBe,
+    FindingText,
+    Headline,
+    Insight,
+    JobText,
+    Largest,
+    NoteText,
+    SidebarShare,
+    Tried,
+)
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.insights.wording.title_ids import RANKS_TITLES, SPAN_TITLES, TRENDS_TITLES
 from tb_steptime.serve.catalogue import Catalogue
@@ -159,7 +169,7 @@ class SpanHead(msgspec.Struct, frozen=True):
 
 class SpanPage(msgspec.Struct, frozen=True):
     """One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
-    could_be, largest and excess, a sentence for each kind of excess, only in the overview. titles: see
+    could_be, tried, largest and excess, a sentence for each kind of excess, only in the overview. titles: see
     `insights.wording.title_ids`. notes: on the result itself; those on the recording are in head.
 
     neighbours: the same view's series in the other spans of the worker, for spark lines. shown_step: the step with
@@ -175,6 +185,7 @@ class SpanPage(msgspec.Struct, frozen=True):
     insights: list[Insight]
     insights_remark: Phrase | None
     could_be: CouldBe | None
+    tried: Tried | None
     largest: Largest | None
     excess: list[Phrase]
     neighbours: list[Neighbour]

@@ -20,7 +20,11 @@ from tb_steptime.serve.scalars import ScalarSeries
 from tb_steptime.timeline.flame import numbers_of
 from tests.drawn.demo import measure_all
 from tests.drawn.packed import in_rows
+from tests.drawn.replayed import MS, section, training
 from tests.drawn.small_trace import write_trace
+from tests.truth.simulate.causes import Loader
+from tests.truth.simulate.chrome import write as write_simulated
+from tests.truth.simulate.demo import simulate
 
 PROGRAM = b"// the program\n"
 
@@ -287,3 +291,32 @@ def test_without_the_front_end_it_says_what_to_do(measured, logs, capsys, tmp_pa
 )
 def test_what_is_packed_is_what_is_read(content):
     assert in_rows(json.loads(json.dumps(pack(content)))) == content
+
+
+@pytest.fixture
+def behind_a_loader(logs):
+    """A run whose batches come late, with launches behind them."""
+    declared = training(section(120, 5_000), loader=Loader(9 * MS, workers=1))
+    (span,) = simulate(declared)
+    path = logs / "a" / "gpu.1.pt.trace.json.gz"
+    path.parent.mkdir(parents=True)
+    write_simulated(path, declared, span)
+    measure_all(logs)
+    return logs
+
+
+def ticked_in(page):
+    (pages,) = answers_in(page.read_bytes().decode())["pages"].values()
+    return pages["overview"]["tried"]["ticked"]
+
+
+def test_the_first_cards_are_ticked_or_those_that_are_asked_for(behind_a_loader, tmp_path, capsys):
+    page = tmp_path / "report.html"
+    assert report(capsys, behind_a_loader, "-o", page)[0] == 0
+    assert ticked_in(page) == ["input_bound", "launch_graphs"]
+    assert report(capsys, behind_a_loader, "-o", page, "--try", "launch_graphs")[0] == 0
+    assert ticked_in(page) == ["launch_graphs"]
+    code, _, said = report(capsys, behind_a_loader, "-o", tmp_path / "none.html", "--try", "more_gpus")
+    assert (code, (tmp_path / "none.html").exists()) == (2, False)
+    these = "input_bound, launch_graphs, tensor_cores_unused"
+    assert said == [f"{behind_a_loader}: No card more_gpus can be ticked. These can: {these}."]

@@ -104,6 +104,8 @@ const KEYS = {
   with: text,
   // what is chosen within the span
   step: text,
+  /** Cards that are ticked on the Overview; without the key those that the server ticks. */
+  try: ids,
   /** "recording": the whole of it as one step. */
   steps: text,
   zoom: timeRange,

@@ -13,6 +13,7 @@ export interface Selection {
 /** Keys of the address that mean something only within one span. */
 const WITHIN_SPAN = {
   step: null,
+  try: null,
   steps: null,
   zoom: null,
   range: null,

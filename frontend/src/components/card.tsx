@@ -1,10 +1,19 @@
-import type { CardMeaning, Evidence, Insight } from "../api.gen";
+import type { CardMeaning, Evidence, Insight, Phrase } from "../api.gen";
 import { fillClass } from "../colour";
 import { hint } from "../dom/hint";
 import { ns, share } from "../format";
 import { sentence } from "../phrase";
 import { Code } from "./copy";
 import { Sentence } from "./sentence";
+
+/** Of a card whose change can be tried on the step. */
+export interface Tick {
+  ticked: boolean;
+  /** What it takes off the step, after the other cards that are ticked. */
+  saves_ns: number;
+  after_others: boolean;
+  toggle(): void;
+}
 
 interface CardProps {
   insight: Insight;
@@ -15,13 +24,16 @@ interface CardProps {
   timeline?: { name: string; open(): void } | undefined;
   meaning: CardMeaning | undefined;
   openRange(range: Evidence): void;
+  tick?: Tick | null | undefined;
+  /** Why it has no tick box, where others have. */
+  why_not?: Phrase | undefined;
 }
 
 /** One thing to do: what it gains, why, and how. */
-export function Card({ insight, evidence, open, timeline, meaning, openRange }: CardProps) {
+export function Card({ insight, evidence, open, timeline, meaning, openRange, tick, why_not }: CardProps) {
   return (
     <li data-insight={insight.id}>
-      <Gain insight={insight} />
+      <Gain {...{ insight, tick, why_not }} />
       <div>
         <div class="top">
           <h3>
@@ -59,9 +71,12 @@ export function Card({ insight, evidence, open, timeline, meaning, openRange }: 
   );
 }
 
-function Gain({ insight }: { insight: Insight }) {
+function Gain({ insight, tick, why_not }: Pick<CardProps, "insight" | "tick" | "why_not">) {
   const { gain_ns: gain, gain_fraction: part, later_ns: later, instead } = insight;
   const now = gain > 0;
+  const formula = [insight.gain_formula, ...(why_not && !tick ? [why_not] : [])]
+    .map((each) => sentence(each))
+    .join(" ");
   if (!now && later === null)
     return (
       <div class="gain" {...hint(sentence(insight.gain_formula))}>
@@ -69,16 +84,29 @@ function Gain({ insight }: { insight: Insight }) {
       </div>
     );
   return (
-    <div class="gain" {...hint(sentence(insight.gain_formula))}>
+    <div class="gain" {...hint(formula)}>
       {now && "up to "}
       <b>{now ? ns(gain) : `${ns(0)} now`}</b>
       <span class="share-bar">
         {now && <i class={fillClass(insight.colour)} style={{ width: `${100 * Math.min(1, part)}%` }} />}
       </span>
       {now ? `${share(part)} of the step` : `up to ${ns(later!)} later`}
+      {tick && <TickBox title={sentence(insight.title)} tick={tick} />}
     </div>
   );
 }
+
+/** "then est. 0.3 ms": what it takes off the step, after the others that are ticked. */
+function TickBox({ title, tick: { ticked, saves_ns, after_others, toggle } }: { title: string; tick: Tick }) {
+  return (
+    <label class="tick" {...hint(TICK_MEANING)}>
+      <input type="checkbox" checked={ticked} onChange={toggle} aria-label={`Try: ${title}`} />
+      {after_others && "then "}est. {ns(saves_ns)}
+    </label>
+  );
+}
+
+const TICK_MEANING = "What it takes off the step by a replay, after the other cards that are ticked.";
 
 interface BasisProps {
   insight: Insight;

@@ -119,11 +119,12 @@ function Inside({ tab, source, entitle }: InsideProps) {
 }
 
 /** The overview of the chosen span, whichever view is shown. */
-async function summaryOf(selection: Selection | null, { client }: Source, { meanings }: Tab): Promise<string | null> {
+async function summaryOf(selection: Selection | null, { client }: Source, tab: Tab): Promise<string | null> {
   const answer = selection && (await client.view(selection.span.id, "overview"));
   if (answer?.kind !== "ready") return null;
   const { vendor, accelerator } = answer.value.head.job;
-  return summaryMarkdown(answer.value, meanings.of({ vendor, accelerator: accelerator ?? "GPU" }));
+  const meanings = tab.meanings.of({ vendor, accelerator: accelerator ?? "GPU" });
+  return summaryMarkdown(answer.value, { ...tab, meanings });
 }
 
 const viewOf = ({ view }: Address): ViewId => (isViewId(view) ? view : "overview");

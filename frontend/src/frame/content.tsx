@@ -13,6 +13,7 @@ import { VIEWS } from "../views";
 import { focusRun, namedRuns } from "../views/choices";
 import type { RanksViewProps, SpanViewProps, Tab, TrendsViewProps } from "../views/props";
 import { trendsPart, withShortNames } from "../views/trends/asked";
+import { TriedLine } from "../views/tried";
 import { type Comparison, ComparisonBar } from "./comparison";
 import { useOtherParts, usePart, withPart } from "./lazy_views";
 import { type AnsweredProps, aboutOf, NotReady } from "./not_ready";
@@ -135,6 +136,7 @@ function SpanContent({
         simulated={page.head.simulated}
         notes={page.head.notes}
         quality={page.head.quality}
+        second={view === "overview" && <TriedLine page={page as PageOf<"overview">} tab={tab} />}
         tab={tab}
       />
       {comparison && <ComparisonBar {...{ comparison, view, page, tab }} />}

@@ -1,5 +1,6 @@
 /** The top of every view: what is true, what to do about it, how far to trust it. */
 
+import type { ComponentChildren } from "preact";
 import { useContext } from "preact/hooks";
 import { WHOLE_RECORDING } from "../address/selection";
 import { shortNames } from "../address/short_names";
@@ -23,16 +24,19 @@ interface TopProps {
   notes: readonly NoteText[];
   /** What is wrong with the recording. */
   quality?: readonly FindingText[];
+  /** Under the headline. */
+  second?: ComponentChildren;
   tab: Tab;
 }
 
-export function Top({ job, headline, simulated, notes, quality = [], tab }: TopProps) {
+export function Top({ job, headline, simulated, notes, quality = [], second, tab }: TopProps) {
   const simulatedNoted = notes.some((note) => note.id === SIMULATED);
   const above = Number(headline.basis !== null) + Number(simulated !== null && !simulatedNoted);
   return (
     <>
       {job !== null && <Job job={job} />}
       <Verdict headline={headline} tab={tab} />
+      {second}
       <Quality findings={quality} show={(range) => tab.update(rangeInTimeline(range))} />
       {simulated !== null && !simulatedNoted && <Note cause="Simulated, not recorded.">{simulated}</Note>}
       <Notes notes={simulatedFirst(notes)} actions={stepActions(tab)} above={above} />

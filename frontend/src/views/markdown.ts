@@ -4,8 +4,11 @@ import type { Insight, PageOf, PartMeaning, Parts, Phrase, SpanHead } from "../a
 import { counted, ns, percent, rangeText, share, text } from "../format";
 import type { Meanings } from "../meanings";
 import { segmentsOf, sentence } from "../phrase";
+import type { Tab } from "./props";
+import { triedWords, triesOf } from "./tried";
 
-export function summaryMarkdown(page: PageOf<"overview">, meanings: Meanings): string {
+export function summaryMarkdown(page: PageOf<"overview">, tab: Tab): string {
+  const { meanings } = tab;
   const { head, headline, insights } = page;
   return [
     `**${safe(sentence(headline.verdict))}**`,
@@ -13,6 +16,7 @@ export function summaryMarkdown(page: PageOf<"overview">, meanings: Meanings): s
     originOf(head),
     ...(head.simulated === null ? [] : [`**Simulated, not recorded.** ${safe(head.simulated)}`]),
     meanStep(page, meanings.parts),
+    triedLine(page, tab),
     figures(page, meanings),
     ...(insights.length === 0 ? [] : ["**What to do, most important first**", insights.map(card).join("\n\n")]),
     `<sub>Step Insights ${safe(meanings.version)}</sub>`,
@@ -36,6 +40,16 @@ function meanStep({ result }: PageOf<"overview">, parts: readonly PartMeaning[])
     .filter(([, length]) => length > 0)
     .map(([part, length]) => [safe(part.label), ns(length), percent(whole ? length / whole : null)]);
   return table(["Part", "Mean step", "Share"], [...rows, ["**Step**", `**${ns(whole)}**`, ""]]);
+}
+
+/** What the cards that are ticked make of the step, by their titles. */
+function triedLine(page: PageOf<"overview">, tab: Tab): string {
+  const tries = triesOf(page, tab);
+  if (!tries?.ticked) return "";
+  const titles = page.insights.filter(({ id }) => tries.of(id)?.ticked);
+  const { before, after } = triedWords(tries);
+  const cards = titles.map(({ title }) => `“${safe(sentence(title))}”`).join(", ");
+  return `With ${cards}: from ${before} to **${after}** a step (est.).`;
 }
 
 /** Of those that are known. */

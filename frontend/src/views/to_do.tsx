@@ -6,15 +6,18 @@ import { Card } from "../components/card";
 import { Sentence } from "../components/sentence";
 import { evidenceKeys } from "./choices";
 import type { Tab } from "./props";
+import type { Tries } from "./tried";
 
 interface ToDoProps {
   page: Pick<PageOf<ViewId>, "insights" | "insights_remark"> & Partial<Pick<PageOf<ViewId>, "headline">>;
   /** The view that the cards stand in: it is no link. */
   here: ViewId;
   tab: Tab;
+  /** Where cards can be ticked. */
+  tries?: Tries | null;
 }
 
-export function ToDo({ page: { headline, insights, insights_remark: remark }, here, tab }: ToDoProps) {
+export function ToDo({ page: { headline, insights, insights_remark: remark }, here, tab, tries = null }: ToDoProps) {
   return (
     <section>
       <div class="head">
@@ -23,6 +26,11 @@ export function ToDo({ page: { headline, insights, insights_remark: remark }, he
           <span class="sub">
             <Sentence phrase={remark} />
           </span>
+        )}
+        {tries && tries.ticked > 0 && (
+          <button class="link" onClick={tries.none}>
+            Untick all
+          </button>
         )}
       </div>
       {insights.length === 0 && (
@@ -42,7 +50,7 @@ export function ToDo({ page: { headline, insights, insights_remark: remark }, he
       )}
       <ol class="cards">
         {insights.map((insight) => (
-          <Evident key={insight.id} insight={insight} here={here} tab={tab} />
+          <Evident key={insight.id} insight={insight} here={here} tab={tab} tries={tries} />
         ))}
       </ol>
     </section>
@@ -70,8 +78,15 @@ const TIMELINE = "timeline";
 const leadsTo = ({ view, row }: Insight, here: ViewId, { meanings }: Tab): string =>
   row ? (view === here ? "Its row" : `Its row in ${meanings.viewTitle(view)}`) : `Open ${meanings.viewTitle(view)}`;
 
+interface EvidentProps {
+  insight: Insight;
+  here: ViewId;
+  tab: Tab;
+  tries: Tries | null;
+}
+
 /** A card with its links: the view with the evidence, and the timeline where the insight says when. */
-function Evident({ insight, here, tab }: { insight: Insight; here: ViewId; tab: Tab }) {
+function Evident({ insight, here, tab, tries }: EvidentProps) {
   const [first] = insight.evidence;
   const shown = (insight.view === here && insight.row === null) || (insight.view === TIMELINE && first !== undefined);
   return (
@@ -86,6 +101,8 @@ function Evident({ insight, here, tab }: { insight: Insight; here: ViewId; tab: 
         }
       }
       meaning={tab.meanings.card(insight.id)}
+      tick={tries?.of(insight.id)}
+      why_not={tries?.why_not}
       openRange={(range) => tab.update(rangeInTimeline(range))}
     />
   );

@@ -23,6 +23,7 @@ export const PAGE: PageOf<"timeline"> = {
   insights_remark: null,
   notes: [],
   excess: [],
+  tried: null,
   could_be: null,
   largest: null,
   neighbours: [],

@@ -2,13 +2,15 @@
 
 from tb_steptime.serve.report.page import DOCTYPE, NoProgramError, report_file, report_page
 from tb_steptime.serve.report.read_again import Besides, Held, held_besides
-from tb_steptime.serve.report.recorded import recorded
+from tb_steptime.serve.report.recorded import HeldAnswers, can_be_tried, recorded
 
 __all__ = [
     "DOCTYPE",
     "Besides",
     "Held",
+    "HeldAnswers",
     "NoProgramError",
+    "can_be_tried",
     "held_besides",
     "recorded",
     "report_file",

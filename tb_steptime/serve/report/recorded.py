@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import pairwise, permutations
+from itertools import pairwise, permutations, takewhile
 from typing import Annotated
 
 import msgspec
@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from tb_steptime.comparison.chain import MOST_IN_CHAIN
 from tb_steptime.ingest.names import passed_on_workers
 from tb_steptime.ingest.states import Problem, SpanState
-from tb_steptime.insights.base import Headline
+from tb_steptime.insights.base import Headline, Insight, Tried
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.ranks.result import JobRanks
 from tb_steptime.serve.catalogue import Catalogue, catalogue
@@ -92,8 +92,9 @@ class HeldAnswers(msgspec.Struct, frozen=True):
     keeps_paths: bool
 
 
-def recorded(store: Store, scalars: JobScalars | None = None) -> HeldAnswers:
-    """Of all that is read by now; what is not says so. scalars: where the job's own are read from."""
+def recorded(store: Store, scalars: JobScalars | None = None, tried: Collection[str] = ()) -> HeldAnswers:
+    """Of all that is read by now; what is not says so. scalars: where the job's own are read from. tried: cards that
+    are ticked; none: of each span the first ones, as far as they can be."""
     index = _written(store.index(work=False))
     spans = [span for span in store.directory.spans()[1] if span.measured]
     runs, jobs = chain_names(spans), jobs_of(store, spans)
@@ -101,7 +102,7 @@ def recorded(store: Store, scalars: JobScalars | None = None) -> HeldAnswers:
         written_ms=round(1000 * time.time()),
         index=index,
         catalogue=catalogue(),
-        pages={span.found.id: dict(_pages(store, span)) for span in spans},
+        pages={span.found.id: dict(_pages(store, span, tried)) for span in spans},
         trends=_trends(store, [run.name for run in index.runs]),
         pairs=[page for base, other in pairs_of(spans) if (page := _pair(store, base, other)) is not None],
         chain=store.chain(SpanNames(runs), work=False),
@@ -130,11 +131,22 @@ def _settled(span: SpanEntry) -> SpanEntry:
     return replace(span, state=SpanState.FAILED, progress=None, error=Problem(_NOT_READ, span.file, _OPEN_IT))
 
 
-def _pages(store: Store, span: ServedSpan) -> Iterator[tuple[str, SpanPage]]:
+def _pages(store: Store, span: ServedSpan, tried: Collection[str]) -> Iterator[tuple[str, SpanPage]]:
     for view in RESULTS:
         page = store.page(span.found.id, view, work=False) if view not in OF_MANY else None
         if isinstance(page, SpanPage):
-            yield view, page
+            yield view, page if page.tried is None else replace(page, tried=_ticked(page.tried, page.insights, tried))
+
+
+def _ticked(found: Tried, insights: Iterable[Insight], asked: Collection[str]) -> Tried:
+    first = [card.id for card in takewhile(lambda card: card.id in found.ids and card.gain_ns > 0, insights)]
+    return replace(found, ticked=[id for id in found.ids if id in asked] if asked else first)
+
+
+def can_be_tried(answers: HeldAnswers) -> list[str]:
+    """Cards of any span."""
+    tried = (page.tried for pages in answers.pages.values() for page in pages.values())
+    return sorted({id for found in tried if found is not None for id in found.ids})
 
 
 def _trends(store: Store, runs: Sequence[str]) -> HeldTrends:

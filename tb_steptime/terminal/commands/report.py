@@ -11,8 +11,10 @@ from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.terminal.commands.base import Command, exit_code, step_numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tb_steptime.ingest.states import Problem
-    from tb_steptime.serve.report import Held
+    from tb_steptime.serve.report import Held, HeldAnswers
     from tb_steptime.serve.store import Store
 
 #: The directory or the place for the page cannot be read or written; the command was asked for what cannot be.
@@ -37,6 +39,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--flame", action="store_true", help="with flame graphs, for which each trace is read once more"
+    )
+    parser.add_argument(
+        "--try",
+        dest="tried",
+        nargs="+",
+        default=(),
+        metavar="ID",
+        help="tick these cards in each Overview, for the step that they make together; default: the first ones of each",
     )
     parser.add_argument("--force", action="store_true", help="write over any file that is there")
 
@@ -89,7 +99,9 @@ def _report(options: argparse.Namespace) -> int:
     folder, output = options.path, options.output
     problems: list[Problem] = []
     with opened_store(folder, problems) as store:
-        answers = recorded(store, scalars_of(folder))
+        answers = recorded(store, scalars_of(folder), options.tried)
+        if refusal := _unknown_card(answers, options.tried):
+            return _say(f"{folder}: {refusal}", ASKED_WRONGLY)
         held = _besides(store, options, problems) if options.timeline or options.flame else Held()
     if not answers.pages:
         return exit_code(problems)
@@ -101,6 +113,16 @@ def _report(options: argparse.Namespace) -> int:
     runs, spans = counted(len(answers.index.runs), "run"), counted(len(answers.pages), "span")
     print(f"{output}: {runs}, {spans}{_said(held)}, {nbytes(output.stat().st_size)}")
     return exit_code(problems)
+
+
+def _unknown_card(answers: HeldAnswers, tried: Sequence[str]) -> str | None:
+    from tb_steptime.serve.report import can_be_tried
+
+    known = can_be_tried(answers)
+    missing = next((id for id in tried if id not in known), None)
+    if missing is None:
+        return None
+    return f"No card {missing} can be ticked. " + (f"These can: {', '.join(known)}." if known else "None can.")
 
 
 def _said(held: Held) -> str:

@@ -2,7 +2,16 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { stepInTimeline } from "../../address/timeline";
-import type { CouldBe, DeviceFigures, OverviewResult, PartMeaning, Parts, Phrase, SpanHead } from "../../api.gen";
+import type {
+  CouldBe,
+  DeviceFigures,
+  OverviewResult,
+  PageOf,
+  PartMeaning,
+  Parts,
+  Phrase,
+  SpanHead,
+} from "../../api.gen";
 import { StackedBars } from "../../charts/bars/stacked_bars";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
@@ -19,6 +28,7 @@ import { type MeanStep, MeanStepBar } from "../mean_step_bar";
 import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf } from "../props";
 import { SeriesTiles } from "../tiles";
 import { ToDo } from "../to_do";
+import { type Tries, triesOf } from "../tried";
 import { Collectives } from "./collectives";
 import { OfJob } from "./job";
 import { LargestPieces } from "./largest";
@@ -28,15 +38,17 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
   const off = hiddenParts(tab.state);
   const scale = scaleFor(result.mean_duration_ns, "ns");
   const quiet = page.insights.every(({ severity }) => severity === "minor");
+  const tries = triesOf(page, tab);
+  const couldBe = ghostOf(page, tries, tab.meanings);
   const largest = page.largest && <LargestPieces found={page.largest} tab={tab} />;
   return (
     <div class="view" data-view="overview">
       {job && <OfJob page={job} span={page.head.id} tab={tab} />}
       <MeanStepBar
-        label={() => spokenOf(result, page.could_be, page.head.job.machine, compared)}
+        label={() => spokenOf(result, couldBe?.ns ?? null, page.head.job.machine, compared)}
         step={meanStep(result, compared?.own ?? "Mean step", tab.meanings)}
         other={compared && meanStep(compared.page.result, compared.name, tab.meanings)}
-        couldBe={page.could_be && couldBeStep(page.could_be, tab.meanings)}
+        couldBe={couldBe}
         braces={bracesOf(result, tab.meanings, page.head.job.machine)}
         off={off}
       />
@@ -66,7 +78,7 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
         )}
         <div class="column">
           {quiet && largest}
-          <ToDo page={page} here="overview" tab={tab} />
+          <ToDo page={page} here="overview" tab={tab} tries={tries} />
           {!quiet && largest}
         </div>
       </div>
@@ -117,10 +129,16 @@ const meanStep = (result: OverviewResult, name: string, meanings: Meanings): Mea
   missing_ns: result.not_recorded_ns,
 });
 
-const couldBeStep = ({ duration_ns, parts_ns }: CouldBe, meanings: Meanings) => ({
+/** The step with what is ticked; with the first card where that has no tick box. */
+function ghostOf({ could_be: couldBe, tried }: PageOf<"overview">, tries: Tries | null, meanings: Meanings) {
+  if (tries?.ticked) return ghost("Ticked: est.", tries.after, meanings);
+  return couldBe && !tried?.ticked.length ? ghost("Could be", couldBe, meanings) : null;
+}
+
+const ghost = (name: string, { duration_ns, parts_ns }: CouldBe, meanings: Meanings) => ({
   name: (
     <>
-      Could be <b>{rough(duration_ns)}</b>
+      {name} <b>{rough(duration_ns)}</b>
     </>
   ),
   ns: duration_ns,
@@ -147,7 +165,7 @@ function bracesOf(result: OverviewResult, meanings: Meanings, machine: Phrase) {
 
 function spokenOf(
   result: OverviewResult,
-  couldBe: CouldBe | null,
+  couldBe: number | null,
   machine: Phrase,
   compared: Compared<"overview"> | null,
 ): string {
@@ -156,8 +174,8 @@ function spokenOf(
   const split = onDevice ? `: ${working} ${ns(works)} and ${waiting} ${ns(waits)}` : `: ${sentence(machine)}`;
   const then = compared
     ? ` ${compared.name}: ${ns(compared.page.result.mean_duration_ns)}.`
-    : couldBe
-      ? ` It could be about ${rough(couldBe.duration_ns)}.`
+    : couldBe !== null
+      ? ` It could be about ${rough(couldBe)}.`
       : "";
   return `Mean step of ${ns(whole)}${split}.${then}`;
 }

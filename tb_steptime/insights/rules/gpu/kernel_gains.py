@@ -85,6 +85,7 @@ def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
         part="kernel",
         evidence=_evidence(card.site),
         row=card.row or (_row_of_kernel(facts, card.site, card.view) if card.site else None),
+        less_work_ns=gain_ns,
     )
 
 

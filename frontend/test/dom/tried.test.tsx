@@ -1,0 +1,106 @@
+import { cleanup, fireEvent, render, screen, within } from "@testing-library/preact";
+import { useState } from "preact/hooks";
+import { afterEach, expect, test } from "vitest";
+import { parse, write } from "../../src/address/url";
+import type { PageOf, Tried } from "../../src/api.gen";
+import { summaryMarkdown } from "../../src/views/markdown";
+import { Overview } from "../../src/views/overview/overview";
+import { TriedLine } from "../../src/views/tried";
+import { PAGE, parts, plain, TAB } from "../fixtures/pages";
+
+afterEach(cleanup);
+
+const MS = 1_000_000;
+
+const after = (ms: number) => ({ duration_ns: ms * MS, parts_ns: parts({ kernel: ms * MS }) });
+
+/** Alone the second card gains nothing; after the first it does. */
+const TRIED: Tried = {
+  ids: ["input_bound", "tensor"],
+  steps: [after(160), after(100), after(160), after(42)],
+  ticked: ["input_bound"],
+  why_not: plain("No replay of its change."),
+};
+
+const UNTRIED = { ...PAGE.insights[1]!, id: "other", title: plain("Fuse the optimizer"), gain_ns: 5 * MS };
+
+const OURS: PageOf<"overview"> = { ...PAGE, insights: [...PAGE.insights, UNTRIED], tried: TRIED };
+
+let hash = "";
+
+function Page({ page = OURS }: { page?: PageOf<"overview"> }) {
+  const [, again] = useState(0);
+  const tab = {
+    ...TAB,
+    state: parse(hash),
+    update: (changes: object) => {
+      hash = write(hash, changes);
+      again((count) => count + 1);
+    },
+  };
+  return (
+    <>
+      <TriedLine page={page} tab={tab} />
+      <Overview page={page} tab={tab} compared={null} />
+    </>
+  );
+}
+
+const box = (title: string) => screen.getByRole("checkbox", { name: `Try: ${title}` }) as HTMLInputElement;
+const words = (selector: string) => document.querySelector(selector)?.textContent?.replaceAll("\u00a0", " ");
+const said = () => words(".tried");
+const ghost = () => words(".step-bar .row-name.thin");
+const LOAD = "Load batches in worker processes";
+const CORES = "Then use the tensor cores";
+
+test("the first card is ticked, and each tick moves headline, bar, cards and address", () => {
+  hash = "#tb_steptime";
+  render(<Page />);
+  expect([box(LOAD).checked, box(CORES).checked]).toEqual([true, false]);
+  expect([said(), ghost()]).toEqual(["With 1 card ticked: 160.0100.0 ms (est.)", "Ticked: est. 100 ms"]);
+  expect(box(CORES).closest("label")?.textContent).toBe("then est. 58.0\u00a0ms");
+  fireEvent.click(box(CORES));
+  expect([said(), ghost()]).toEqual(["With 2 cards ticked: 160.042.0 ms (est.)", "Ticked: est. 42.0 ms"]);
+  expect(parse(hash).try).toEqual(new Set(["input_bound", "tensor"]));
+  fireEvent.click(box(LOAD));
+  expect(said()).toBe("With 1 card ticked: 160.0160.0 ms (est.)");
+  expect(parse(hash).try).toEqual(new Set(["tensor"]));
+});
+
+test("nothing ticked: no second line and no ghost, also after a reload", () => {
+  hash = "#tb_steptime";
+  render(<Page />);
+  fireEvent.click(screen.getByRole("button", { name: "Untick all" }));
+  expect([said(), ghost()]).toEqual([undefined, undefined]);
+  cleanup();
+  render(<Page />);
+  expect([box(LOAD).checked, box(CORES).checked, said()]).toEqual([false, false, undefined]);
+  expect(screen.queryByRole("button", { name: "Untick all" })).toBeNull();
+});
+
+test("a card of the address that is gone is ignored", () => {
+  hash = "#tb_steptime&p.tb_steptime.try=gone%2Ctensor%2Cinput_bound";
+  render(<Page />);
+  expect(said()).toContain("With 2 cards ticked");
+});
+
+test("a card that cannot be replayed has no box, and says why on hover", () => {
+  hash = "#tb_steptime";
+  render(<Page />);
+  const card = document.querySelector<HTMLElement>('[data-insight="other"]')!;
+  expect(within(card).queryByRole("checkbox")).toBeNull();
+  expect(card.querySelector(".gain")?.getAttribute("data-hint")).toContain("No replay of its change.");
+});
+
+test("where no card can be ticked, the bar shows the step after the first one", () => {
+  hash = "#tb_steptime&p.tb_steptime.try=input_bound";
+  render(<Page page={{ ...OURS, tried: { ...TRIED, ids: [], steps: [], ticked: [] } }} />);
+  expect(screen.queryAllByRole("checkbox")).toEqual([]);
+  expect([said(), ghost()]).toEqual([undefined, "Could be 118 ms"]);
+});
+
+test("Markdown names the cards that are ticked", () => {
+  const text = summaryMarkdown(OURS, { ...TAB, state: { try: new Set(["input_bound", "tensor"]) } });
+  expect(text).toContain(`With “${LOAD}”, “${CORES}”: from 160.0 to **42.0 ms** a step (est.).`);
+  expect(summaryMarkdown(OURS, { ...TAB, state: { try: new Set() } })).not.toContain("(est.)");
+});

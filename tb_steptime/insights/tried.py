@@ -1,0 +1,127 @@
+"""The mean step after some cards: what the first one gains, and what any set of them does by a replay.
+
+cards      a 3.0   b 2.0   c 1.5                 the gain that each promises alone
+replay     {a} 2.6   {a, b} 3.1   {b, c} 3.5     overlaps are resolved: less than the sum
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from math import prod
+
+import msgspec
+
+from tb_steptime.insights.base import CouldBe, Insight, Tried
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.severity import most_gain
+from tb_steptime.metrics.steps.parts import Parts
+from tb_steptime.replay.whatif import WhatIf
+from tb_steptime.text import filled, ns, phrase
+
+#: Each more doubles the number of sets.
+MOST_TRIED = 6
+#: A replayed step that differs more from the mean step shows no gain of the mean step.
+DIFFERS = 0.1
+#: A card whose gain a replay of its change does not confirm by this share is left out.
+CONFIRMED = 0.5
+
+#: What is replayed for a card that advises a part of a change: its gain bounds what counts of it.
+_CHANGES = {"no_workers": "input_bound", "more_workers": "input_bound", "slow_worker": "input_bound"}
+
+_NO_CHANGE = phrase(
+    "What it gains together with other cards is not computed: no replay of its change confirms the gain."
+)
+_NO_REPLAY = phrase("What several cards gain together is not computed: the replay of a step is not reliable here.")
+_ELSE = "What several cards gain together is not computed: the replayed step takes {step}, and the mean step {mean}."
+
+NOT_TRIED = Tried([], [], [], _NO_REPLAY)
+
+
+def could_be(facts: Facts, insights: Sequence[Insight]) -> CouldBe | None:
+    """The mean step less the largest gain; None where no card shortens a part of it by enough for a warning."""
+    first = most_gain(insights)
+    if first is None or first.part is None:
+        return None
+    return _shortened(facts, [(first, min(first.gain_ns, facts.step_ns))])
+
+
+def tried(facts: Facts, insights: Sequence[Insight]) -> Tried:
+    """Every set of the first cards whose change can be replayed. The first card is ticked where it is one of them."""
+    found = facts.replayed
+    if found is None:
+        return NOT_TRIED
+    if _differs(facts, found):
+        steps = {"step": ns(found.steady_step_ns), "mean": ns(facts.step_ns)}
+        return msgspec.structs.replace(NOT_TRIED, why_not=filled(_ELSE, steps))
+    cards, first = tickable(facts, insights), most_gain(insights)
+    sets = [[card for bit, card in enumerate(cards) if place >> bit & 1] for place in range(2 ** len(cards))]
+    return Tried(
+        ids=[card.id for card in cards],
+        steps=[_shortened(facts, _shares(found, each)) for each in sets] if cards else [],
+        ticked=[first.id] if first in cards else [],
+        why_not=_NO_CHANGE,
+    )
+
+
+def tickable(facts: Facts, insights: Sequence[Insight]) -> list[Insight]:
+    """The first cards whose change can be replayed, in their order."""
+    found = facts.replayed
+    if found is None or _differs(facts, found):
+        return []
+    cards = [each for each in insights if _replayable(found, each)]
+    return [each for each in cards if _confirmed(found, each, cards)][:MOST_TRIED]
+
+
+def _differs(facts: Facts, found: WhatIf) -> bool:
+    return abs(found.steady_step_ns - facts.step_ns) > DIFFERS * facts.step_ns
+
+
+def _replayable(found: WhatIf, card: Insight) -> bool:
+    """Whether it gains something, now or later, by a change that is replayed."""
+    gains = bool(card.gain_ns or card.later_ns)
+    return gains and (_change(found, card) is not None or bool(card.less_work_ns and found.device_ns))
+
+
+def _confirmed(found: WhatIf, card: Insight, cards: Sequence[Insight]) -> bool:
+    """Whether the replay gains what the card says: alone, or after all the others, such as behind a loader."""
+    others = [each for each in cards if each is not card]
+    after_ns = _saved_ns(found, [*others, card]) - _saved_ns(found, others)
+    return max(_saved_ns(found, [card]), after_ns) >= CONFIRMED * card.gain_ns
+
+
+def _change(found: WhatIf, card: Insight) -> str | None:
+    """Its change; None where that is replayed by the share of work that it takes off the device, or not at all."""
+    change = _CHANGES.get(card.id, card.id)
+    return change if any(change in each.ids for each in found.sets) else None
+
+
+def _shares(found: WhatIf, cards: Sequence[Insight]) -> list[tuple[Insight, int]]:
+    """What each card adds to those before it, ns."""
+    saved = [_saved_ns(found, cards[:number]) for number in range(len(cards) + 1)]
+    return [(card, max(after - before, 0)) for card, (before, after) in zip(cards, pairwise(saved), strict=True)]
+
+
+def _saved_ns(found: WhatIf, cards: Sequence[Insight]) -> int:
+    """By the replay of all of them, and at most what they promise: now if it is one, later too if there are several."""
+    changes = {change for card in cards if (change := _change(found, card)) is not None}
+    curve = next((each.device_curve for each in found.sets if set(each.ids) == changes), found.device_curve)
+    work = [card.less_work_ns for card in cards if _change(found, card) is None]
+    left = prod(1 - min(each / found.device_ns, 1.0) for each in work)
+    alone = len(cards) == 1
+    promised = sum(card.gain_ns if alone else max(card.gain_ns, card.later_ns or 0) for card in cards)
+    return max(0, min(round(found.steady_step_ns - found.with_less_work_ns(curve, 1 - left)), promised))
+
+
+def _shortened(facts: Facts, gains: Iterable[tuple[Insight, int]]) -> CouldBe:
+    """The mean step less these gains, each taken from the part that its card shortens; the rest of a larger gain from
+    the waits."""
+    parts = msgspec.structs.asdict(facts.overview.mean_parts_ns)
+    for card, gain_ns in gains:
+        left_ns = gain_ns
+        for part in dict.fromkeys((card.part or "cpu_exec", "cpu_exec", "other", "runtime", "data_loader", "kernel")):
+            taken = min(left_ns, parts[part])
+            parts[part] -= taken
+            left_ns -= taken
+    left = Parts(**parts)
+    return CouldBe(left.total_ns, left)
