@@ -55,6 +55,7 @@ test("what is written into the address opens it again, and drops the step of ano
     span: 2,
     step: null,
     steps: null,
+    try: null,
     zoom: null,
     event: null,
     range: null,

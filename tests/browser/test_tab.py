@@ -182,3 +182,22 @@ def test_inferred_steps_give_way_to_the_whole_recording_and_come_back(
     one.go_to("Overview")
     one.frame.get_by_role("button", name="Show steps").click()
     expect(one.frame.get_by_text("3 inferred steps")).to_be_visible(timeout=DRAWN_MS)
+
+
+def test_a_ticked_card_moves_the_bar_and_stays_ticked(
+    tensorboard: StartTensorBoard, recording: Path, tab: OpenTab
+) -> None:
+    """By keyboard; it is there after a reload, and on the way back from another view."""
+    one = tab(tensorboard(recording), state(view="overview"))
+    overview = one.view("overview")
+    before = overview.locator(".row-name.thin").inner_text()
+    overview.locator(".tick input").nth(1).focus()
+    one.page.keyboard.press("Space")
+    expect(overview.locator(".row-name.thin")).not_to_have_text(before)
+    ticked = overview.locator(".row-name.thin").inner_text()
+    one.page.reload()
+    expect(one.view("overview").locator(".row-name.thin")).to_have_text(ticked)
+    one.go_to("Host")
+    one.view("host")
+    one.page.go_back()
+    expect(one.view("overview").locator(".row-name.thin")).to_have_text(ticked)

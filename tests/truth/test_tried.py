@@ -13,6 +13,9 @@ from tb_steptime.insights.base import Judgement, Tried
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.tried import tried
 from tb_steptime.replay.whatif import what_if
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.reading import read_trace
+from tests.drawn.real_traces import real_path
 from tests.drawn.replayed import MS, section, training
 from tests.truth.simulate.causes import Loader, Training
 from tests.truth.simulate.demo import simulate
@@ -24,7 +27,10 @@ BEHIND_A_LOADER = training(section(120, 5_000), loader=Loader(9 * MS, workers=1)
 
 def results_of(declared: Training):
     (span,) = simulate(declared)
-    trace = as_read(declared, span)
+    return measured(as_read(declared, span))
+
+
+def measured(trace: Trace):
     return {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}
 
 
@@ -101,3 +107,14 @@ def test_a_card_whose_gain_the_replay_does_not_confirm_cannot_be_ticked(results,
     first = judged.tried.ids[0]
     boast = [replace(card, gain_ns=10 * card.gain_ns) if card.id == first else card for card in judged.insights]
     assert first not in tried(Facts(results, {}), boast).ids
+
+
+def test_a_real_training_in_graphs_takes_the_step_that_its_eager_run_foresees():
+    """Forward and backward pass became graphs between the two; measured steps differ from such a promise by a tenth."""
+    eager, graphed = (
+        measured(read_trace(real_path(f"traces_world/rtx5080_train_{how}.json.gz")))
+        for how in ("eager", "graphed_callables")
+    )
+    found = judge(eager).tried
+    assert found.ticked == ["launch_graphs"]
+    assert step_ns(found, "launch_graphs") == pytest.approx(graphed["overview"].mean_duration_ns, rel=0.1)

@@ -96,17 +96,18 @@ function Gain({ insight, tick, why_not }: Pick<CardProps, "insight" | "tick" | "
   );
 }
 
-/** "then est. 0.3 ms": what it takes off the step, after the others that are ticked. */
+/** "then est. 0.3 ms": what the card would take off the step, after those that are ticked. */
 function TickBox({ title, tick: { ticked, saves_ns, after_others, toggle } }: { title: string; tick: Tick }) {
   return (
     <label class="tick" {...hint(TICK_MEANING)}>
       <input type="checkbox" checked={ticked} onChange={toggle} aria-label={`Try: ${title}`} />
-      {after_others && "then "}est. {ns(saves_ns)}
+      {ticked ? "ticked" : `${after_others ? "then " : ""}est. ${ns(saves_ns)}`}
     </label>
   );
 }
 
-const TICK_MEANING = "What it takes off the step by a replay, after the other cards that are ticked.";
+const TICK_MEANING =
+  "Ticked cards are replayed together. The figure is what this one takes off the step after the others.";
 
 interface BasisProps {
   insight: Insight;

@@ -59,6 +59,7 @@ test("the first card is ticked, and each tick moves headline, bar, cards and add
   expect([box(LOAD).checked, box(CORES).checked]).toEqual([true, false]);
   expect([said(), ghost()]).toEqual(["With 1 card ticked: 160.0100.0 ms (est.)", "Ticked: est. 100 ms"]);
   expect(box(CORES).closest("label")?.textContent).toBe("then est. 58.0\u00a0ms");
+  expect(box(LOAD).closest("label")?.textContent).toBe("ticked");
   fireEvent.click(box(CORES));
   expect([said(), ghost()]).toEqual(["With 2 cards ticked: 160.042.0 ms (est.)", "Ticked: est. 42.0 ms"]);
   expect(parse(hash).try).toEqual(new Set(["input_bound", "tensor"]));
