@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
+from tb_steptime.trace.kineto.categories import INSTANT, LEFT_OUT, kind_of
 from tb_steptime.trace.kineto.further.annotations import (
     ADDRESSES,
     BARE,
@@ -169,6 +169,7 @@ class Columns:
                 self._begin(row)
             elif isinstance(row, End):
                 self._end(row)
+        self._labelled = None
 
     def add_spelled(self, of: dict[str, bytes]) -> None:
         """Take rows that are columns already, those of `__init__` by name and `external_2021` beside `external`; those
@@ -199,12 +200,13 @@ class Columns:
         """Of a block with `PlainArgs`: may any of its events have what these leave out?
 
         Annotations are noted on nodes of graphs and on what was moved to a lane, queues in the place of streams, kinds
-        of copies where their names say none.
+        of copies where their names say none. Instants that have a duration say what was allocated.
         """
         if not block.timed:
             return False
         label, labels = self._labels_of(block.timed), self.labels
-        if True in labels.bare and np.frombuffer(labels.bare, np.bool_)[label].any():
+        has_bare = True in labels.bare and np.frombuffer(labels.bare, np.bool_)[label].any()
+        if has_bare or INSTANT in labels.categories:
             return True
         work = np.flatnonzero(_IS_WORK[np.frombuffer(labels.kinds, np.uint8)[label]]).tolist()
         none: Any = NO_PLAIN_ARGS
@@ -223,7 +225,6 @@ class Columns:
 
     def _add_timed(self, rows: list[Any], start_ns: Int64, full: bool) -> None:
         labels, label = self.labels, self._labels_of(rows)
-        self._labelled = None
         if full and True in labels.bare:
             for place in np.flatnonzero(np.frombuffer(labels.bare, np.bool_)[label]).tolist():
                 row = rows[place]
