@@ -21,12 +21,18 @@ from tb_steptime.analyses.memory import MemoryResult
 from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.trends import TrendsResult
+from tb_steptime.ingest.places import Place
+from tb_steptime.insights.wording.card_text import as_one
 from tb_steptime.notebook.span import Span
+from tb_steptime.serve.store import Store
+from tb_steptime.serve.wire import SpanPage
 from tb_steptime.terminal.agent import answers, tables
 from tb_steptime.terminal.agent.logs import Logs, Which
 from tb_steptime.terminal.agent.numbers import mb, ms
+from tb_steptime.text.printer import plain
 from tests.drawn.real_traces import is_real_trace_there, real_trace
 from tests.drawn.small_trace import small_trace, with_allocations
+from tests.drawn.stores import all_read
 
 #: Small ones: of an AMD GPU with copies, with blocking calls, with modules and allocations.
 REAL = {
@@ -188,3 +194,31 @@ def test_the_peak_of_memory(recording: Recording):
     for device in memory.devices:
         if device.categories is not None:
             assert sum(part.bytes for part in device.categories) == device.peak.allocated_bytes
+
+
+def test_what_is_wrong_with_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """A kernel in the second of four steps is written as one of 1.6 s."""
+    document = small_trace(4)
+    kernels = [event for event in document["traceEvents"] if event.get("cat") == "kernel"]
+    kernels[1]["dur"] = 1_600_000
+    recording = tmp_path / "job" / "worker.1.pt.trace.json"
+    recording.parent.mkdir()
+    recording.write_text(json.dumps(document))
+    assert cli.main(["summarize", str(recording.parent), "--format", "json"]) == 0
+    (finding,) = json.loads(capsys.readouterr().out)["spans"][0]["quality"]
+    assert (finding["id"], finding["count"], finding["repaired"]) == ("rows_overrun", 1, True)
+    assert finding["affects"] == ["gpu_time", "launches", "steps"]
+    lines = tb_steptime.open(recording.parent)[0].quality
+    assert lines[0] == f"Repaired: {finding['text']}"
+    store = Store([Place("job", recording.parent, "job")])
+    try:
+        (entry,) = all_read(store).values()
+        page = store.page(entry.id, "overview", work=True)
+    finally:
+        store.close()
+    assert isinstance(page, SpanPage)
+    assert [plain(as_one(line)) for line in page.head.quality] == lines
+    assert answers.summary(Logs(recording.parent), Which()).quality == lines
+    assert cli.main(["summarize", str(recording.parent)]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert all(line in printed for line in lines)

@@ -8,8 +8,11 @@ from collections.abc import Iterable
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.table import Kind
 
-#: Of the profiler itself, one per file, as long as the recording: not an event of the program.
+#: No event of the program that lasts: the span of the profiler itself, one per file, and instants.
 LEFT_OUT = 255
+
+#: What is called so is an instant, though the exporter in Python of PyTorch 2.13 and 2.14 writes it with a duration.
+INSTANT = "cpu_instant_event"
 
 #: In lower case: 2021 wrote "Kernel", 2022 "kernel".
 _KINDS = {
@@ -31,6 +34,7 @@ _KINDS = {
     "graph_event_node": Kind.MARK,
     "graph_host_node": Kind.MARK,
     "trace": LEFT_OUT,
+    INSTANT: LEFT_OUT,
 }
 #: What device makers put their own word before: cuda_, hip_, gpu_, mtia_, xpu_, hpu_, privateuse1_.
 _KINDS_BY_ENDING = {

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
+from tb_steptime.trace.kineto.categories import INSTANT, LEFT_OUT, kind_of
 from tb_steptime.trace.kineto.further.annotations import (
     ADDRESSES,
     BARE,
@@ -46,8 +46,6 @@ IS_A_CALL = is_in(np.arange(256), (Kind.RUNTIME, Kind.DRIVER))
 _OF_A_LAUNCH = is_in(np.arange(256), (*DEVICE_KINDS, Kind.RUNTIME, Kind.DRIVER))
 #: By its name, "memory._ts": what gives a column.
 _column = functools.cache(attrgetter)
-#: What Kineto writes for a kernel that no graph launched.
-_NO_NODE = (UNKNOWN, 0)
 _EXCHANGE_WORDS = ("exchange", "exchanged", "group", "members", "purpose")
 
 
@@ -169,6 +167,7 @@ class Columns:
                 self._begin(row)
             elif isinstance(row, End):
                 self._end(row)
+        self._labelled = None
 
     def add_spelled(self, of: dict[str, bytes]) -> None:
         """Take rows that are columns already, those of `__init__` by name and `external_2021` beside `external`; those
@@ -199,19 +198,20 @@ class Columns:
         """Of a block with `PlainArgs`: may any of its events have what these leave out?
 
         Annotations are noted on nodes of graphs and on what was moved to a lane, queues in the place of streams, kinds
-        of copies where their names say none.
+        of copies where their names say none. Instants that have a duration say what was allocated.
         """
         if not block.timed:
             return False
         label, labels = self._labels_of(block.timed), self.labels
-        if True in labels.bare and np.frombuffer(labels.bare, np.bool_)[label].any():
+        has_bare = True in labels.bare and np.frombuffer(labels.bare, np.bool_)[label].any()
+        if has_bare or INSTANT in labels.categories:
             return True
         work = np.flatnonzero(_IS_WORK[np.frombuffer(labels.kinds, np.uint8)[label]]).tolist()
         none: Any = NO_PLAIN_ARGS
         some = [block.timed[place].args or none for place in work]
-        return any(
-            each.graph_node not in _NO_NODE or each.stream is None or each.original_stream is not None for each in some
-        )
+        if None in [each.stream for each in some] or _are_of_graphs([each.graph_node for each in some]):
+            return True
+        return [each.original_stream for each in some].count(None) < len(some)
 
     def _labels_of(self, rows: list[Any]) -> array[int]:
         """Numbers of what the rows share. Those of one block are asked for twice."""
@@ -223,7 +223,6 @@ class Columns:
 
     def _add_timed(self, rows: list[Any], start_ns: Int64, full: bool) -> None:
         labels, label = self.labels, self._labels_of(rows)
-        self._labelled = None
         if full and True in labels.bare:
             for place in np.flatnonzero(np.frombuffer(labels.bare, np.bool_)[label]).tolist():
                 row = rows[place]
@@ -242,7 +241,7 @@ class Columns:
             self.on_device.frombytes((on_device + first).tobytes())
             places = on_device.tolist()
             of_device = [args[place] for place in places]
-            self._add_device([rows[place] for place in places], of_device)
+            self._add_device([rows[place] for place in places], of_device, full)
             if full:
                 self._add_graphs(on_device + first, of_device)
                 self._add_annotations(on_device + first, [rows[place] for place in places], of_device)
@@ -287,24 +286,19 @@ class Columns:
         else:
             self.external += external
 
-    def _add_device(self, rows: list[Any], args: list[Args]) -> None:
+    def _add_device(self, rows: list[Any], args: list[Args], full: bool) -> None:
         self.device += small_integers(
             [r.pid if a.device is None else a.device for r, a in zip(rows, args, strict=True)]
         )
-        self.stream += small_integers(
-            [
-                a.stream
-                if a.stream.__class__ is int and a.stream < ADDRESSES and a.original_stream is None
-                else _stream(r, a)
-                for r, a in zip(rows, args, strict=True)
-            ]
-        )
+        streams = [arg.stream for arg in args]
+        if full or set(map(type, streams)) != {int} or max(streams) >= ADDRESSES:
+            streams = [_stream(row, arg) for row, arg in zip(rows, args, strict=True)]
+        self.stream += small_integers(streams)
         self.bytes += integers([arg.bytes for arg in args])
 
     def _add_graphs(self, rows: Int64, args: list[Args]) -> None:
-        """Kineto writes 0 for what no graph launched."""
         nodes = [arg.graph_node for arg in args]
-        if nodes.count(UNKNOWN) + nodes.count(0) < len(nodes):
+        if _are_of_graphs(nodes):
             node, graph = (np.frombuffer(integers(each), np.int64) for each in (nodes, [arg.graph for arg in args]))
             said = node > 0
             self.graphed.frombytes(rows[said].tobytes())
@@ -399,6 +393,11 @@ class Columns:
         begun = self.pairs.end(self.labels.thread(row.pid, row.tid), time)
         if begun is not None and time is not None:
             self.dur[begun] = time - self.start[begun]
+
+
+def _are_of_graphs(nodes: list[Any]) -> bool:
+    """Whether any of them is a node: Kineto writes 0 for what no graph launched."""
+    return nodes.count(UNKNOWN) + nodes.count(0) < len(nodes)
 
 
 def _lane(row: Any, args: Args) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Union
 import msgspec
 import numpy as np
 
+from tb_steptime.trace.kineto.categories import INSTANT
 from tb_steptime.trace.kineto.further.counters import is_of_gpu
 from tb_steptime.trace.kineto.further.dependencies import is_dependency
 from tb_steptime.trace.kineto.numbers import number_of
@@ -48,8 +49,6 @@ MEMORY = "[memory]"
 #: And where it had nothing to give, just before it raises OutOfMemoryError.
 OUT_OF_MEMORY = "[OutOfMemory]"
 _OF_ALLOCATOR = (MEMORY, OUT_OF_MEMORY)
-#: What is called so is an instant, though the exporter in Python of PyTorch 2.13 and 2.14 writes it with a duration.
-_INSTANT = "cpu_instant_event"
 
 
 class EventBlock(NamedTuple):
@@ -144,11 +143,15 @@ class RowDecoder:
         return block
 
     def decode_plain(self, events: bytes) -> EventBlock | None:
-        """As `decode`, but None as well where anything would have to be converted or repaired."""
+        """As `decode`, with what few files have; but None as well where anything would have to be converted or
+        repaired."""
+        full, self.full = self.full, True
         try:
             block = self._block(self._decode(events))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
+        finally:
+            self.full = full
         return self.decode_plain(events) if block is None else block
 
     def decode_again(self, events: bytes) -> EventBlock | None:
@@ -199,7 +202,7 @@ class RowDecoder:
         """None where they have to be decoded once more, in another way from now on."""
         of = _rows(self.exact, self.full)
         timed, kinds = [row for row in rows if row.__class__ is of.complete], set(map(type, rows))
-        if not self.full and (_have_instants(timed) or _have_begun(rows, kinds)):
+        if not self.full and _have_begun(rows, kinds):
             self.full = True
             return None
         block = _block(rows, timed, kinds, self.exact, self.full)
@@ -209,10 +212,6 @@ class RowDecoder:
     def _count(self, repaired: Repaired) -> None:
         self.repaired_value_count += repaired.value_count
         self.repaired_string_count += repaired.string_count
-
-
-def _have_instants(timed: list[Any]) -> bool:
-    return _INSTANT in {row.cat for row in timed}
 
 
 def _have_begun(rows: list[Any], kinds: set[type]) -> bool:
@@ -231,8 +230,8 @@ def _block(rows: list[Any], timed: list[Any], kinds: set[type], exact: bool, ful
     flows = []
     if full:
         flows = [row for row in rows if isinstance(row, PlacedStart) and is_dependency(row.id)]
-        memory += [_instant(row) for row in timed if row.cat == _INSTANT]
-        timed = [row for row in timed if row.cat != _INSTANT]
+        memory += [_instant(row) for row in timed if row.cat == INSTANT]
+        timed = [row for row in timed if row.cat != INSTANT]
     memory = [row for row in memory if row.name in _OF_ALLOCATOR]
     if exact:
         block = _without_timeless(timed, others, len(rows))
@@ -266,7 +265,7 @@ def _loose_block(event: Any) -> EventBlock | None:
     nothing = np.empty(0, np.int64)
     if event["ph"] == "X":
         time = spelled_ns(str(event.get("ts")).encode())
-        if event.get("cat") == _INSTANT:
+        if event.get("cat") == INSTANT:
             return None if time is None else EventBlock([], nothing, [], 1, memory=_loose_memory(event | {"ph": "i"}))
         return None if time is None else EventBlock([_loose_timed(Complete, event)], np.array([time]), [], 1)
     if event["ph"] == "B":

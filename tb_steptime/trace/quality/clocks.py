@@ -225,12 +225,14 @@ def _is_below(at: Int64, by: Int64, left: int, middle: int, right: int) -> bool:
 
 
 def with_device_later(trace: Trace, shift: Callable[[Int64], Int64]) -> Trace:
-    """The device's rows later, and all rows again in the order of time."""
+    """The device's rows later, from begin to end by its clock, and all rows again in the order of time."""
     events = trace.events
     rows = events.rows(*DEVICE_KINDS, Kind.GPU_USER)
-    start = events.start_ns.copy()
+    start, end = events.start_ns.copy(), events.end_ns
     start[rows] += shift(start[rows])
-    order = np.lexsort((-events.dur_ns, start))
+    end[rows] += shift(end[rows])
+    dur = np.maximum(end - start, 0)
+    order = np.lexsort((-dur, start))
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     columns: dict[str, Any] = {
@@ -238,7 +240,8 @@ def with_device_later(trace: Trace, shift: Callable[[Int64], Int64]) -> Trace:
     }
     tables: dict[str, Any] = {name: _placed(getattr(trace, name), place) for name in TABLES_OF_EVENTS}
     tables["dependencies"] = _placed_edges(trace.dependencies, place)
-    return replace(trace, events=EventTable(**(columns | {"start_ns": start[order]})), **tables)
+    moved = {"start_ns": start[order], "dur_ns": dur[order].astype(events.dur_ns.dtype)}
+    return replace(trace, events=EventTable(**(columns | moved)), **tables)
 
 
 def _placed_edges(edges: DependencyTable, place: Int64) -> DependencyTable:

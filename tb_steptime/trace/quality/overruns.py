@@ -25,7 +25,7 @@ from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind, distinct_in
 #: An overlap of two rows, and a row, below which nothing is wrong. Both are those of TraceLens.
 OVERLAP_NS, LONG_NS = 1_000, 1_000_000
 #: Of the stream's summed device time, from where a figure visibly changes; TraceLens says it from 5 % on. Never of the
-#: recording's length, which the row itself stretches.
+#: recording's length, which the row itself stretches. A row that covers as much of the stream's idle time changes that.
 EXCESS_FRACTION = 0.01
 #: Rows of a name of which so many are known are as long as usual up to so many medians.
 KNOWN_ROWS, TIMES_USUAL = 3, 2
@@ -86,9 +86,18 @@ def _overruns_on(trace: Trace, lane: Int64) -> tuple[Int64, Int64]:
     place = place[~_of_graph(trace, lane, place)]
     place = place[_unusual(trace, lane, place)]
     few = len(place) <= max(FEW_ROWS, FEW_FRACTION * len(lane))
-    enough = int((end - after)[place].sum()) >= EXCESS_FRACTION * int(events.dur_ns[lane].sum())
-    place = place if few and enough else place[:0]
+    place = place if few and _is_much(start, end, place) else place[:0]
     return lane[place], after[place]
+
+
+def _is_much(start: Int64, end: Int64, place: Int64) -> bool:
+    """Whether these rows of a stream run over their successors for so long that its work or its idle time is wrong."""
+    excess = int((end[place] - start[1:][place]).sum())
+    cut = end.copy()
+    cut[place] = start[1:][place]
+    covered = np.maximum.accumulate(cut)
+    idle = int(np.maximum(start[1:] - covered[:-1], 0).sum())
+    return excess >= EXCESS_FRACTION * int((end - start).sum()) or excess >= max(LONG_NS, EXCESS_FRACTION * idle)
 
 
 def _of_graph(trace: Trace, lane: Int64, place: Int64) -> Bool:

@@ -59,7 +59,7 @@ def drifting(trace: Trace, ppm: float) -> Trace | None:
     """The device's clock is slower: it loses so many microseconds a second from the begin of the recording on."""
     if not _linked(trace):
         return None
-    return _from_zero(with_device_later(trace, lambda start: -(start * (ppm / 1e6)).astype(np.int64)))
+    return _from_zero(with_device_later(trace, lambda instants: -(instants * (ppm / 1e6)).astype(np.int64)))
 
 
 def without_end(trace: Trace, share: float) -> Trace | None:
@@ -131,7 +131,8 @@ def without_device(trace: Trace, share: float) -> Trace | None:
 _OF_CLOCKS = ("clocks_shifted", "clocks_drift", "clocks_bounded", "clocks_beyond_repair")
 
 RULES = (
-    Rule("device rows overrun", (1.5, 6, 25, 100, 1_600), "ms", overrun, ("rows_overrun",), repairs=True),
+    Rule("device rows overrun", (1.5, 6, 25, 100, 1_600), "ms", overrun,
+         ("rows_overrun",), repairs=True, shows=lambda trace: _overlaps(trace)),
     Rule("device clock is behind", (0.05, 0.5, 5, 50, 500), "ms", shifted,
          _OF_CLOCKS, repairs=True, shows=lambda trace: _early(trace)),
     Rule("device clock drifts", (50, 200, 1_000, 5_000, 20_000), "ppm", drifting,
@@ -151,12 +152,25 @@ def _linked(trace: Trace) -> bool:
 
 
 def _early(trace: Trace) -> bool:
-    """Whether any work begins before its launch, by more than what clocks are read to: where all waits behind other
-    work, a clock that is wrong is not seen."""
+    """Whether any work begins before its launch, by more than what clocks are read to, and more than once, since one
+    may be joined with a call of the same number: where all waits behind other work, a wrong clock is not seen."""
     events, launches = trace.events, find_launches(trace)
     linked = launches.call >= 0
     early = events.start_ns[launches.call[linked]] - events.start_ns[launches.activity[linked]]
-    return bool((early > _TICK_NS).any())
+    return int((early > _TICK_NS).sum()) > 1
+
+
+def _overlaps(trace: Trace) -> bool:
+    """Whether any kernel of a millisecond or more runs over its successor on its stream: where nothing follows for as
+    long, nothing tells that it is too long."""
+    events, kernels = trace.events, trace.events.rows(Kind.KERNEL)
+    streams = events.device[kernels].astype(np.int64) * 2**32 + events.stream[kernels]
+    lanes = [kernels[streams == each] for each in np.unique(streams)]
+    over = [events.ends(lane)[:-1] - events.start_ns[lane][1:] for lane in lanes]
+    return any(
+        bool((excess[events.dur_ns[lane][:-1] >= _MS] > _TICK_NS).any())
+        for excess, lane in zip(over, lanes, strict=True)
+    )
 
 
 def _by_calls(trace: Trace, alone: Int64) -> bool:

@@ -106,6 +106,7 @@ def _taken(scanner: MakeScanner, text: bytes, exact: bool) -> bool:
     if count is None:
         assert len(ours[1]) == 0
         return False
+    plain[0].full = b"cpu_instant_event" in text  # before it knows that, Python numbers what these events share
     block = decoded_for(plain[1], plain[0], text)
     assert block is not None, "Python refuses what C takes"
     plain[1].add(block)

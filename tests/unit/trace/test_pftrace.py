@@ -307,6 +307,45 @@ def test_the_rank_is_that_of_the_name(tmp_path):
     assert read_trace(written(tmp_path, content, "mine.pftrace.gz")).job.rank is None
 
 
+def test_what_the_backend_writes_in_more_than_one_way(tmp_path):
+    """Numbers without a sign, objects as arguments, names of processes and contexts, and one lane for two GPUs, since
+    lanes were numbered by stream alone."""
+
+    def named(*texts: str, first: int = 1) -> list[bytes]:
+        return [message(f1=iid, f2=text) for iid, text in enumerate(texts, start=first)]
+
+    def stage(gpu: int) -> bytes:
+        said = {"device id": gpu, "stream id": 7, "correlation": 5, "arch": "sm_100"}
+        extra = [message(f1=key, f2=str(value)) for key, value in said.items() if value]
+        launch = message(f1=message(f1=4, f2=1, f3=1), f2=message(f1=64, f2=1, f3=1), f3=[message(f1=1, f4=32)])
+        return message(f1=1 + gpu, f2=3_000, f5=1, f6=extra, f11=gpu, f13=100, f14=1, f19=1, f21=launch)
+
+    interned = message(
+        f1=named("cuda_runtime"), f2=named("cudaGraphLaunch"), f23=[message(f1=1, f2=77)],
+        f24=[*named("Kernel"), *named("[0007] stream 7", first=100)], f1000=[message(f1=1, f3="gemm")],
+        f1001=named("registers_per_thread", "shared_mem_dynamic"),
+    )  # fmt: skip
+    said = [message(f10="correlation", f3=5), message(f10="more", f11=[message(f10="External id", f4=1)])]
+    call = message(f3=1, f4=said, f9=1, f10=1, f11=8, f3000=message(f1=[1, 2]))
+    content = [
+        packet(f6=message(f1=[message(f1=6, f2=1_000), message(f1=1, f2=1_000)])),
+        packet(f60=message(f1=9, f3=message(f1=77, f6="python"))),
+        packet(f60=message(f1=8, f4=message(f1=77, f2=5, f5="main"), f5=9)),
+        packet(f10=1, f13=1, f12=interned),
+        packet(f8=2_000, f10=1, f13=2, f11=call),
+        packet(f8=4_000, f10=1, f13=2, f11=message(f9=2, f11=8)),
+        *(packet(f8=6_000 + gpu, f10=1, f13=2, f53=stage(gpu)) for gpu in (0, 1)),
+    ]
+    trace = read_trace(written(tmp_path, packed(b"".join(content)), "rank0_trace.pftrace.gz"))
+    assert [row[:8] for row in rows(trace)] == [
+        (0, 2_000, -1, -1, 5, "RUNTIME", "cudaGraphLaunch", ("77", "5")),
+        (4_000, 3_000, 0, 7, 5, "KERNEL", "gemm", ("0", "7")),
+        (4_001, 3_000, 1, 7, 5, "KERNEL", "gemm", ("1", "7")),
+    ]
+    assert trace.kernels.grid is not None and trace.kernels.grid.tolist() == [[4, 1, 1]] * 2
+    assert (find_launches(trace).call == 0).all()
+
+
 @pytest.mark.parametrize("write", WRITERS)
 def test_a_file_that_is_cut_is_read_up_to_there(write, tmp_path):
     content = write(small_trace(steps=20))

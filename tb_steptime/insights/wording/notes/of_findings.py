@@ -6,7 +6,7 @@ from tb_steptime.insights.wording.notes.words import NoteWords
 
 FINDING_WORDS: dict[str, NoteWords] = {
     "rows_overrun": NoteWords(
-        "[{count}] of {all} GPU (row runs|rows run) over the next one.",
+        "[{count}] of {all} GPU rows (runs|run) over the next one.",
         "(It ends|They end) where that starts: {excess} less GPU time, {share}.",
     ),
     "clocks_shifted": NoteWords(

@@ -67,6 +67,14 @@ class TestOverruns:
         assert finding.share == 8 / 19
         assert finding.values["excess"].value == 8 * MS
 
+    def test_a_short_one_on_a_busy_stream_covers_its_idle_time(self) -> None:
+        """It adds 0.7 % to the stream's work, and takes away a quarter of its idle time."""
+        drawing = f"runtime | abc |\nkernel 7 | .{'a' * 150}.b......{'c' * 150} |"
+        trace = self.later(timeline(drawing, cell_ns=MS), 1, 8)
+        assert on_device(trace) == [(1, 150), (152, 9), (159, 150)]
+        assert on_device(repaired(trace)) == [(1, 150), (152, 7), (159, 150)]
+        assert found(trace) == [("rows_overrun", "repaired", 1)]
+
     def test_the_trace_that_was_read_is_as_it_was(self) -> None:
         trace = self.drawn()
         repaired(trace)
@@ -139,6 +147,7 @@ class TestClocks:
         wait = events.start_ns[launches.activity] - events.start_ns[launches.call]
         assert wait.max() <= 8_000
         assert wait.min() >= 0
+        assert events.dur_ns[launches.activity] == pytest.approx([111_111] * 8, abs=1)
         assert found(trace) == [("clocks_drift", "repaired", 7)]
 
     @staticmethod
