@@ -1115,10 +1115,12 @@ export interface ExchangeGroup {
 /**
  * What the matched collectives take a step, ns, as a mean over ranks and matched steps. exposed_transfer_ns,
  * exposed_wait_ns: time of transfers, and of waits for the last rank, that no computation hides; hidden_ns: beside
- * computation. free_compute_ns: computing time of the median rank less hidden_ns, which could hide more.
+ * computation. exposed_stall_ns: of exposed_transfer_ns, what calls take beyond the usual length, and nothing recorded
+ * says why. free_compute_ns: computing time of the median rank less hidden_ns, which could hide more.
  */
 export interface ExchangeTime {
   exposed_transfer_ns: number;
+  exposed_stall_ns: number;
   exposed_wait_ns: number;
   hidden_ns: number;
   free_compute_ns: number;
@@ -1584,7 +1586,9 @@ export interface Jitter {
  * running_ns = exposed_ns + hidden_ns. transfer_p50_ns: median length on the rank that arrived last.
  * algorithm_rate, bus_rate: bytes a second of the median, as nccl-tests define them: bytes / transfer, and that
  * times what each link carries of it, 2 (n-1)/n for an all-reduce. of_peak: bus_rate / the link's peak that the user
- * told, else None. prefetched: for all-gathers of FSDP the share that computation hides, else None.
+ * told, else None. prefetched: for all-gathers of FSDP the share that computation hides, else None. stalled: calls
+ * that take far longer than the others, on all ranks; stalled_ns: what they take beyond the median, of transfer_ns;
+ * stalled_exposed_ns: and of exposed_ns.
  */
 export interface JobCollective {
   kind: string;
@@ -1606,6 +1610,9 @@ export interface JobCollective {
   bus_rate: number | null;
   of_peak: number | null;
   prefetched: number | null;
+  stalled: number;
+  stalled_ns: number;
+  stalled_exposed_ns: number;
 }
 
 /** count: how many events show it; name: that of the first of them, "" where names say nothing. */
@@ -2865,7 +2872,8 @@ export interface PythonFunction {
 /**
  * The calls of one function on the thread that trains. ns: outside ops, calls and waits, mean over the steps that
  * are judged; steps: those with a call, empty where nearly all have one; start_ns, end_ns: of the longest call.
- * caller: the user's function that calls one of torch's, else None.
+ * caller: the user's function that calls it, where it is one of torch's, a built-in one or has no name, else None.
+ * waits: it waits for something else than a batch.
  */
 export interface PythonWork {
   name: string;
@@ -2876,6 +2884,7 @@ export interface PythonWork {
   start_ns: number;
   end_ns: number;
   steps: string[];
+  waits: boolean;
 }
 
 /** One value with its unit, or None where it is not measurable. */

@@ -156,8 +156,8 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, links: Links) -> JobRanks:
         collectives=collectives,
         exchange=exchange_time(found.spans, found.arrivals, collectives, len(found.steps)),
         balance=balance,
-        late=[_within(each, path) for each in late],
-        late_group=_within(group, path) if group is not None and balance == "late_ranks" else None,
+        late=[_within(each, path, [each.rank]) for each in late],
+        late_group=_within(group, path, group.ranks) if group is not None and balance == "late_ranks" else None,
         imbalance_gain_ns=_at_most(waits_ns, path) if balance == "imbalance" else 0,
         imbalance_causes=_turns(found) if balance == "imbalance" else [],
         path=path,
@@ -175,16 +175,18 @@ def _stalls(rows: Sequence[JobCollective]) -> list[Note]:
     return [Note("collectives_stalled", values | {"usual": ns(row.transfer_p50_ns)})]
 
 
-def _at_most(waits_ns: int, path: DecidingPath | None) -> int:
-    """Waits off the path that decides the step cost nothing."""
-    return waits_ns if path is None else min(waits_ns, sum(each.late_ns for each in path.ranks))
+def _at_most(waits_ns: int, path: DecidingPath | None, ranks: Sequence[int] | None = None) -> int:
+    """Waits off the path that decides the step cost nothing. ranks: those that are waited for, None for any."""
+    if path is None:
+        return waits_ns
+    return min(waits_ns, sum(each.late_ns for each in path.ranks if ranks is None or each.rank in ranks))
 
 
 L = TypeVar("L", LateRank, LateGroup)
 
 
-def _within(late: L, path: DecidingPath | None) -> L:
-    return msgspec.structs.replace(late, gain_ns=_at_most(late.gain_ns, path))
+def _within(late: L, path: DecidingPath | None, ranks: Sequence[int]) -> L:
+    return msgspec.structs.replace(late, gain_ns=_at_most(late.gain_ns, path, ranks))
 
 
 def _late(found: _Exchanged) -> list[LateRank]:
