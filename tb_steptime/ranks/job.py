@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -38,6 +38,7 @@ from tb_steptime.ranks.result import (
     RankRow,
 )
 from tb_steptime.ranks.spans import RankSpan, step_names
+from tb_steptime.ranks.step_lanes import StepLanes, step_lanes
 from tb_steptime.ranks.step_numbers import of_the_same_steps
 from tb_steptime.ranks.step_waits import StepWaits, step_waits
 from tb_steptime.text import Note, Reason, count, ns, text
@@ -74,6 +75,27 @@ def job_with_waits(spans: Sequence[RankSpan], links: Links | None = None) -> tup
     if not exchanged.steps.size:
         return job, None
     return _with_exchanges(job, exchanged, links), exchanged.waits
+
+
+def job_step(spans: Sequence[RankSpan], step: str) -> tuple[list[str], StepLanes | None]:
+    """The steps that can be shown on one clock, and this one of them; the usual one where there is none of this name.
+    None where clocks do not agree or nothing is matched. Raises what reading results raises."""
+    found = members(spans)
+    names = step_names(found.spans)
+    exchanged = _Exchanged.of(found, names)
+    offsets = [offset for offset in align(exchanged.matching.matched, len(found.spans))[1] if offset is not None]
+    if not exchanged.steps.size or len(offsets) < len(found.spans):
+        return [], None
+    known = {names[place]: place for place in exchanged.steps.tolist()}
+    chosen = step if step in known else _usual(known, matrix_values(found.spans, "step_time"))
+    return list(known), step_lanes(exchanged.matching.matched, found.spans, offsets, chosen, known[chosen])
+
+
+def _usual(steps: Mapping[str, int], step_ns: Float64) -> str:
+    """The step whose slowest rank takes as long as in the median of them. step_ns: (ranks, all steps)."""
+    slowest = {name: float(np.nanmax(step_ns[:, place])) for name, place in steps.items()}
+    median = float(np.median(list(slowest.values())))
+    return min(slowest, key=lambda name: abs(slowest[name] - median))
 
 
 def _row(span: RankSpan) -> RankRow:

@@ -284,6 +284,7 @@ def _unmatched(job: JobRanks) -> Phrase:
 def ranks_titles(job: JobRanks) -> Titles:
     """Above the pictures: see `title_ids.RANKS_TITLES`."""
     return {
+        "lanes": phrase("Which rank decides a step, from moment to moment?"),
         "map": phrase("Do ranks differ?"),
         "map.caused": phrase("Which rank makes the others wait?"),
         "map.waits": phrase("Which rank waits for others?"),
