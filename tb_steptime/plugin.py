@@ -68,6 +68,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/series": self._series,
             "/ranks": self._ranks,
             "/rank_map": self._rank_map,
+            "/job_timeline": self._job_timeline,
             "/scalars": self._scalars,
             "/job_steps": self._job_steps,
             "/compare": self._compare,
@@ -138,6 +139,11 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     def _rank_map(self, request: Request) -> Answer:
         return Answer(self.store.ranks.map(request.args.get("span", ""), request.args.get("metric", "")))
+
+    def _job_timeline(self, request: Request) -> Answer:
+        between = window(request) if "from" in request.args else None
+        span, step = (request.args.get(key, "") for key in ("span", "step"))
+        return Answer(self.store.ranks.timeline(span, step, between, whole_number(request, "bins")))
 
     def _scalars(self, request: Request) -> Answer:
         from tb_steptime.serve.scalars import JobScalars

@@ -130,7 +130,7 @@ export type TrendsTitleId =
   | "starved_share"
   | "bubble_time";
 
-export type RanksTitleId = "map" | "map.caused" | "map.waits" | "waits" | "collectives" | "clocks";
+export type RanksTitleId = "lanes" | "map" | "map.caused" | "map.waits" | "waits" | "collectives" | "clocks";
 
 /** The type of SpanPage.result, by view. */
 export interface ResultOf {
@@ -1743,6 +1743,29 @@ export interface JobText {
   vendor: string | null;
 }
 
+/**
+ * A step of a job on one clock, [from_ns, to_ns) of [0, length_ns) in bins of equal length.
+ * steps: those that can be shown. spans, ranks: of the rows; shift_ns: added to a time of the picture to have one from
+ * the origin of the row's span. cells: base64 of bytes: a zero, then row by row for each bin what the rank does most
+ * of it: 0 nothing of this step, 1 its own time, 2 it waits for other ranks, 3 it transfers. path: what decides the
+ * step, in time order, without what is shorter than a bin. arrivals: of the collectives on it, those in the window
+ * that others wait for longest.
+ */
+export interface JobTimeline {
+  steps: string[];
+  step: string;
+  spans: string[];
+  ranks: number[];
+  shift_ns: number[];
+  length_ns: number;
+  from_ns: number;
+  to_ns: number;
+  bins: number;
+  cells: string;
+  path: LanePiece[];
+  arrivals: LaneArrivals[];
+}
+
 /** shape is None where the trace does not say the kernel's grids. sites: those with most time. */
 export interface KernelDetail {
   name: string;
@@ -1878,6 +1901,26 @@ export interface Lane {
   start_ns: number[];
   end_ns: number[];
   hatched: boolean[];
+}
+
+/**
+ * A collective: who arrives when. last: the row that arrives last; wait_ns: of the row that waits longest; end_ns:
+ * when it ends. rows, arrived_ns: of each of its ranks, in the same order.
+ */
+export interface LaneArrivals {
+  label: string;
+  last: number;
+  wait_ns: number;
+  end_ns: number;
+  rows: number[];
+  arrived_ns: number[];
+}
+
+/** row: of the picture; times from its begin, ns. */
+export interface LanePiece {
+  row: number;
+  from_ns: number;
+  to_ns: number;
 }
 
 /** A range of the span in which the pattern shows, by steps. Times are relative to the span's origin. */

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,13 +45,23 @@ class _Meetings:
     end: Int64
 
 
+class PathPiece(NamedTuple):
+    """Epoch times on the clock of the rank that decides there, by its place among the job's ranks."""
+
+    place: int
+    start: int
+    end: int
+
+
 @dataclass
 class _Walk:
-    """ns. late: by place among the job's ranks."""
+    """ns. late: by place among the job's ranks; pieces: from the end back; met: the meetings passed."""
 
     work: int = 0
     transfer: int = 0
     late: Counter[int] = field(default_factory=Counter)
+    pieces: list[PathPiece] = field(default_factory=list)
+    met: list[int] = field(default_factory=list)
 
 
 def deciding_path(
@@ -69,6 +80,15 @@ def deciding_path(
         _follow(total, meets, met, place, *ends[place])
         counted += 1
     return _mean(total, spans, counted) if counted else None
+
+
+def path_of_step(matched: Sequence[Matched], spans: Sequence[RankSpan], name: str) -> tuple[list[PathPiece], list[int]]:
+    """In time order, with the meetings that it passes: places among those of all groups, one after another. matched:
+    of the step alone. Empty where no rank recorded it."""
+    walk, ends = _Walk(), [_end(span, name) for span in spans]
+    place = max(range(len(ends)), key=lambda at: ends[at][1])
+    _follow(walk, *_columns(matched, len(spans)), place, *ends[place])
+    return walk.pieces[::-1], walk.met[::-1]
 
 
 def _end(span: RankSpan, name: str) -> tuple[int, int]:
@@ -122,14 +142,15 @@ def _follow(walk: _Walk, meets: _Meetings, met: Sequence[_Met], place: int, now:
         own = met[place]
         row = _before(own, now, passed)
         if row is None:
-            _add_own(walk, place, left, late)
+            _add_own(walk, place, now, left, late)
             return
         end = min(now, int(own.end[row]))
         worked = min(left, now - end)
-        _add_own(walk, place, worked, late)
+        _add_own(walk, place, now, worked, late)
         left -= worked
         each = int(own.meeting[row])
         passed.add(each)
+        walk.met.append(each)
         began = int(meets.start[each])
         there = int(meets.end[each]) - (int(own.end[row]) - end)
         transferred = min(left, max(0, there - began))
@@ -137,6 +158,7 @@ def _follow(walk: _Walk, meets: _Meetings, met: Sequence[_Met], place: int, now:
         left -= transferred
         late = max(0, int(meets.wait[each]) - max(0, began - there))
         place, now = int(meets.last[each]), min(there, began)
+        walk.pieces.append(PathPiece(place, now, now + transferred))
 
 
 def _before(own: _Met, now: int, passed: set[int]) -> int | None:
@@ -150,7 +172,8 @@ def _before(own: _Met, now: int, passed: set[int]) -> int | None:
     return row if row >= 0 else None
 
 
-def _add_own(walk: _Walk, place: int, own_ns: int, late_ns: int) -> None:
+def _add_own(walk: _Walk, place: int, now: int, own_ns: int, late_ns: int) -> None:
+    walk.pieces.append(PathPiece(place, now - own_ns, now))
     late = min(own_ns, late_ns)
     walk.late[place] += late
     walk.work += own_ns - late

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -38,6 +38,7 @@ from tb_steptime.ranks.result import (
     RankRow,
 )
 from tb_steptime.ranks.spans import RankSpan, step_names
+from tb_steptime.ranks.step_lanes import StepLanes, step_lanes
 from tb_steptime.ranks.step_numbers import of_the_same_steps
 from tb_steptime.ranks.step_waits import StepWaits, step_waits
 from tb_steptime.text import Note, Reason, count, ns, text
@@ -74,6 +75,27 @@ def job_with_waits(spans: Sequence[RankSpan], links: Links | None = None) -> tup
     if not exchanged.steps.size:
         return job, None
     return _with_exchanges(job, exchanged, links), exchanged.waits
+
+
+def job_step(spans: Sequence[RankSpan], step: str) -> tuple[list[str], StepLanes | None]:
+    """The steps that can be shown on one clock, and this one of them; the usual one where there is none of this name.
+    None where clocks do not agree or nothing is matched. Raises what reading results raises."""
+    found = members(spans)
+    names = step_names(found.spans)
+    exchanged = _Exchanged.of(found, names)
+    offsets = [offset for offset in align(exchanged.matching.matched, len(found.spans))[1] if offset is not None]
+    if not exchanged.steps.size or len(offsets) < len(found.spans):
+        return [], None
+    known = {names[place]: place for place in exchanged.steps.tolist()}
+    chosen = step if step in known else _usual(known, matrix_values(found.spans, "step_time"))
+    return list(known), step_lanes(exchanged.matching.matched, found.spans, offsets, chosen, known[chosen])
+
+
+def _usual(steps: Mapping[str, int], step_ns: Float64) -> str:
+    """The step whose slowest rank takes as long as in the median of them. step_ns: (ranks, all steps)."""
+    slowest = {name: float(np.nanmax(step_ns[:, place])) for name, place in steps.items()}
+    median = float(np.median(list(slowest.values())))
+    return min(slowest, key=lambda name: abs(slowest[name] - median))
 
 
 def _row(span: RankSpan) -> RankRow:
@@ -156,8 +178,8 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, links: Links) -> JobRanks:
         collectives=collectives,
         exchange=exchange_time(found.spans, found.arrivals, collectives, len(found.steps)),
         balance=balance,
-        late=[_within(each, path) for each in late],
-        late_group=_within(group, path) if group is not None and balance == "late_ranks" else None,
+        late=[_within(each, path, [each.rank]) for each in late],
+        late_group=_within(group, path, group.ranks) if group is not None and balance == "late_ranks" else None,
         imbalance_gain_ns=_at_most(waits_ns, path) if balance == "imbalance" else 0,
         imbalance_causes=_turns(found) if balance == "imbalance" else [],
         path=path,
@@ -175,16 +197,18 @@ def _stalls(rows: Sequence[JobCollective]) -> list[Note]:
     return [Note("collectives_stalled", values | {"usual": ns(row.transfer_p50_ns)})]
 
 
-def _at_most(waits_ns: int, path: DecidingPath | None) -> int:
-    """Waits off the path that decides the step cost nothing."""
-    return waits_ns if path is None else min(waits_ns, sum(each.late_ns for each in path.ranks))
+def _at_most(waits_ns: int, path: DecidingPath | None, ranks: Sequence[int] | None = None) -> int:
+    """Waits off the path that decides the step cost nothing. ranks: those that are waited for, None for any."""
+    if path is None:
+        return waits_ns
+    return min(waits_ns, sum(each.late_ns for each in path.ranks if ranks is None or each.rank in ranks))
 
 
 L = TypeVar("L", LateRank, LateGroup)
 
 
-def _within(late: L, path: DecidingPath | None) -> L:
-    return msgspec.structs.replace(late, gain_ns=_at_most(late.gain_ns, path))
+def _within(late: L, path: DecidingPath | None, ranks: Sequence[int]) -> L:
+    return msgspec.structs.replace(late, gain_ns=_at_most(late.gain_ns, path, ranks))
 
 
 def _late(found: _Exchanged) -> list[LateRank]:

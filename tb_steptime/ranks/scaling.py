@@ -19,7 +19,7 @@ import numpy as np
 
 from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.ranks.instances import FEWEST_STEPS
-from tb_steptime.ranks.result import JobRanks
+from tb_steptime.ranks.result import DecidingPath, JobRanks
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.text import Reason
 
@@ -59,6 +59,7 @@ class Scaling(msgspec.Struct, frozen=True):
     lost_ns to step_ns - ideal_ns.
 
     efficiency: ideal_ns / step_ns; None, with the reason, where it is not known whether ranks do the same work.
+    base_path, path: what decides the step of each of the two jobs; None as of a `JobRanks`.
     """
 
     base_ranks: int
@@ -70,6 +71,8 @@ class Scaling(msgspec.Struct, frozen=True):
     efficiency: float | None
     parts: list[ScalingPart]
     reason: Reason | None = None
+    base_path: DecidingPath | None = None
+    path: DecidingPath | None = None
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,8 @@ def scaling(base: ScaledJob, job: ScaledJob) -> Scaling:
         efficiency=None if ideal is None or not step_ns else ideal / step_ns,
         parts=_lost(before, after, 1.0 if kind != "strong" else factor, job.largest_exchange()),
         reason=Reason("scaling_work_not_known") if kind is None else None,
+        base_path=base.job.path,
+        path=job.job.path,
     )
 
 

@@ -40,6 +40,50 @@ class RanksPage(msgspec.Struct, frozen=True):
     simulated: str | None
 
 
+class LanePiece(msgspec.Struct, frozen=True):
+    """row: of the picture; times from its begin, ns."""
+
+    row: int
+    from_ns: int
+    to_ns: int
+
+
+class LaneArrivals(msgspec.Struct, frozen=True):
+    """A collective: who arrives when. last: the row that arrives last; wait_ns: of the row that waits longest; end_ns:
+    when it ends. rows, arrived_ns: of each of its ranks, in the same order."""
+
+    label: str
+    last: int
+    wait_ns: int
+    end_ns: int
+    rows: list[int]
+    arrived_ns: list[int]
+
+
+class JobTimeline(msgspec.Struct, frozen=True):
+    """A step of a job on one clock, [from_ns, to_ns) of [0, length_ns) in bins of equal length.
+
+    steps: those that can be shown. spans, ranks: of the rows; shift_ns: added to a time of the picture to have one from
+    the origin of the row's span. cells: base64 of bytes: a zero, then row by row for each bin what the rank does most
+    of it: 0 nothing of this step, 1 its own time, 2 it waits for other ranks, 3 it transfers. path: what decides the
+    step, in time order, without what is shorter than a bin. arrivals: of the collectives on it, those in the window
+    that others wait for longest.
+    """
+
+    steps: list[str]
+    step: str
+    spans: list[str]
+    ranks: list[int]
+    shift_ns: list[int]
+    length_ns: int
+    from_ns: int
+    to_ns: int
+    bins: int
+    cells: bytes
+    path: list[LanePiece]
+    arrivals: list[LaneArrivals]
+
+
 class RankMap(msgspec.Struct, frozen=True):
     """One metric of a job by rank and step.
 

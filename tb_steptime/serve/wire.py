@@ -16,6 +16,9 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
     series?run=R&metric=M           200 TrendSeries: one metric of the spans of these runs (none named: of all).
     ranks?span=ID                   200 RanksPage of the job that the span is of, as far as its ranks are read · 404
     rank_map?span=ID&metric=M       200 RankMap of a metric of the catalogue · 404 (unknown span, metric)
+    job_timeline?span=ID&bins=N     200 JobTimeline of a step of the job on one clock, in so many bins · 404 (or
+                                    clocks of the ranks do not agree)
+          &step=S&from=NS&to=NS     Each optional: else the usual step, and all of it.
     scalars?run=R&tag=T             200 Scalars: the job's own, of event files. Without a tag no series.
     job_steps?run=R                 200 JobSteps: every step of the run, as the recorder timed them; empty without.
     timeline?span=ID&from=NS&to=NS&detail=NS
@@ -71,7 +74,7 @@ from tb_steptime.insights.wording.title_ids import RANKS_TITLES, SPAN_TITLES, TR
 from tb_steptime.serve.catalogue import Catalogue
 from tb_steptime.serve.compare_answers import ChainPage, ComparePage
 from tb_steptime.serve.job_steps import JobSteps
-from tb_steptime.serve.rank_answers import RankMap, RanksPage
+from tb_steptime.serve.rank_answers import JobTimeline, RankMap, RanksPage
 from tb_steptime.serve.run_answers import RunsPage
 from tb_steptime.serve.scalars import Scalars
 from tb_steptime.serve.snapshot_answers import SnapshotEntry, SnapshotPage
@@ -272,6 +275,7 @@ _ANSWERS: tuple[type[msgspec.Struct], ...] = (
     RunsPage,
     RanksPage,
     RankMap,
+    JobTimeline,
     TimelinePage,
     BusyBins,
     MemoryPage,

@@ -20,12 +20,13 @@ from tests.drawn.small_trace import small_trace, with_allocations, write_trace
 from tests.process.boards import PREFIX, WORK, tensorboard
 
 ROUTES = (
-    "index", "catalogue", "opening", "view", "trends", "series", "ranks", "rank_map", "compare", "scalars", "timeline",
-    "busy", "memory", "flame", "event", "search", "slice", "nothing",
+    "index", "catalogue", "opening", "view", "trends", "series", "ranks", "rank_map", "job_timeline", "compare",
+    "scalars", "timeline", "busy", "memory", "flame", "event", "search", "slice", "nothing",
 )  # fmt: skip
 KEYS = (
-    "span", "view", "run", "worker", "number", "steps", "focus", "metric", "strips", "tag", "from", "to", "detail",
-    "bins", "device", "at", "by", "where", "event", "frames", "words", "first", "last", "track", "base", "candidate",
+    "span", "view", "run", "worker", "number", "step", "steps", "focus", "metric", "strips", "tag", "from", "to",
+    "detail", "bins", "device", "at", "by", "where", "event", "frames", "words", "first", "last", "track",
+    "base", "candidate",
 )  # fmt: skip
 #: Values that mean something somewhere, and those that mean nothing.
 VALUES = (

@@ -13,6 +13,7 @@ import type {
   HeldSteps,
   Index,
   JobSteps,
+  JobTimeline,
   MemoryPage,
   Opening,
   PageOf,
@@ -30,6 +31,8 @@ import type {
   Waiting,
 } from "../api.gen";
 
+import type { TimeRange } from "../time_range";
+
 /**
  * What came of a request. Problem: the server says why not, and says so again when asked again. Gone: no answer, or
  * none that can be read; that may pass, so whoever needs it asks again, each time after a longer pause.
@@ -44,6 +47,13 @@ export type Answer<T> =
 export interface TrendsPart {
   metrics: readonly string[];
   strips: number;
+}
+
+/** Of the job timeline: a window of a step in so many bins. visible: null: all of it. */
+export interface LanesAsked {
+  step: string;
+  visible: TimeRange | null;
+  bins: number;
 }
 
 /** A file to save, and what to save it as. */
@@ -103,6 +113,8 @@ export interface Client {
   ranks(span: string, signal: AbortSignal): Promise<Answer<RanksPage>>;
   /** A metric of all ranks of the job that a span is of, by step. */
   rankMap(span: string, metric: string, signal: AbortSignal): Promise<Answer<RankMap>>;
+  /** A step of that job on one clock, the usual one where none is named. Absent: this is a report. */
+  jobTimeline?(span: string, asked: LanesAsked, signal: AbortSignal): Promise<Answer<JobTimeline>>;
   /** The worker of one span, all that is read of it, held against that of another. */
   compare(base: string, candidate: string, signal: AbortSignal): Promise<Answer<ComparePage>>;
   /** These runs (none named: all) in the order in which they were recorded. */
@@ -179,6 +191,10 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
     runs: (signal) => ask("runs", {}, signal),
     ranks: (span, signal) => ask("ranks", { span }, signal),
     rankMap: (span, metric, signal) => ask("rank_map", { span, metric }, signal),
+    jobTimeline: (span, { step, visible, bins }, signal) => {
+      const between = visible === null ? {} : { from: String(visible.from), to: String(visible.to) };
+      return ask("job_timeline", { span, step, bins: String(bins), ...between }, signal);
+    },
     compare: (base, candidate, signal) => ask("compare", { base, candidate }, signal),
     chain: (runs, order, signal) =>
       ask("chain", [...runs.map((run) => ["run", run]), ...order.map((run) => ["order", run])], signal),

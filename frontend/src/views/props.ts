@@ -36,7 +36,7 @@ export type StepSource = Pick<Client, "jobSteps">;
 
 type SeriesSource = Pick<Client, "series">;
 
-export type RankSource = Pick<Client, "rankMap">;
+export type RankSource = Pick<Client, "rankMap" | "jobTimeline">;
 
 /** By picture, table or figure: what is said above or under it. */
 export type Titles = Readonly<SpanPage["titles"]>;
@@ -126,8 +126,8 @@ export interface RanksViewProps {
 
 /**
  * A view of one span (route `view`), with another next to it on demand, of many spans (route `trends`), of the ranks of
- * a job (routes `ranks` and `rank_map`), or of two runs (routes `compare` and `chain`). `totals`: whether it has any
- * over the steps.
+ * a job (routes `ranks`, `rank_map`, `job_timeline`), or of two runs (routes `compare` and `chain`). `totals`: whether
+ * it has any over the steps.
  */
 export type View<V extends ViewId> =
   | { of: "span"; totals?: boolean; part: Part<ComponentType<SpanViewProps<V>>> }

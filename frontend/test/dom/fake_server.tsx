@@ -10,6 +10,7 @@ import type {
   FlamePage,
   Index,
   JobSteps,
+  JobTimeline,
   MemoryPage,
   PageOf,
   RankMap,
@@ -21,7 +22,7 @@ import type {
 } from "../../src/api.gen";
 import { App } from "../../src/frame/app";
 import { meaningsOf } from "../../src/meanings";
-import { type Answer, type Client, SILENT } from "../../src/server/client";
+import { type Answer, type Client, type LanesAsked, SILENT } from "../../src/server/client";
 import { VIEWS } from "../../src/views";
 import { CHAIN, COMPARED } from "../fixtures/compared";
 import { coresPage, loaderPage, trendSpan, trendsPage } from "../fixtures/figures";
@@ -48,6 +49,7 @@ export interface Says {
   flame?: Answer<FlamePage>;
   ranks?: Answer<RanksPage>;
   rankMap?(metric: string): Answer<RankMap>;
+  jobTimeline?(asked: LanesAsked): Answer<JobTimeline>;
   compare: Answer<ComparePage>;
   chain: Answer<ChainPage>;
   /** How long views and the catalogue take. */
@@ -125,6 +127,10 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
     event: () => answer("event", GONE),
     ranks: (id, signal) => slowly(`ranks ${id}`, server.ranks ?? GONE, signal),
     rankMap: (_id, metric) => answer(`rank_map ${metric}`, server.rankMap?.(metric) ?? GONE),
+    ...(server.jobTimeline && {
+      jobTimeline: (_id: string, asked: LanesAsked) =>
+        answer(["job_timeline", asked.step, asked.visible?.from].filter(Boolean).join(" "), server.jobTimeline!(asked)),
+    }),
     compare: (base, candidate) => answer(`compare ${base} ${candidate}`, server.compare),
     chain: (runs, order) =>
       answer(["chain", ...runs, ...(order.length > 0 ? ["in", ...order] : [])].join(" "), server.chain),

@@ -7,7 +7,7 @@ from statistics import fmean, median
 
 from tb_steptime.insights.base import Headline, Titles
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.insights.wording.scaling import same_ranks_text, scaling_text
+from tb_steptime.insights.wording.scaling import paths_text, same_ranks_text, scaling_text
 from tb_steptime.ranks.result import Cause, CauseId, JobRanks, LateGroup, LateRank, PathRank, Role
 from tb_steptime.ranks.scaling import Scaling
 from tb_steptime.text import Phrase, Quantity, agreeing, code, count, filled, fraction, joined, ns, phrase, text
@@ -284,6 +284,7 @@ def _unmatched(job: JobRanks) -> Phrase:
 def ranks_titles(job: JobRanks) -> Titles:
     """Above the pictures: see `title_ids.RANKS_TITLES`."""
     return {
+        "lanes": phrase("Which rank decides a step, from moment to moment?"),
         "map": phrase("Do ranks differ?"),
         "map.caused": phrase("Which rank makes the others wait?"),
         "map.waits": phrase("Which rank waits for others?"),
@@ -350,7 +351,8 @@ def one_rank_headline(world_size: int | None, recorded: int, unread: int, worker
 
 
 def held_text(found: Scaling) -> Phrase:
-    """Two jobs held against each other: how efficient more ranks are; of as many what the whole job's step became."""
-    if found.base_ranks != found.ranks:
-        return scaling_text(found)
-    return same_ranks_text(found)
+    """Two jobs held against each other: how efficient more ranks are; of as many what the whole job's step became; and
+    what changed on the path that decides it."""
+    said = scaling_text(found) if found.base_ranks != found.ranks else same_ranks_text(found)
+    paths = paths_text(found)
+    return said if paths is None else joined(said, paths)

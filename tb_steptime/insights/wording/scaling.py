@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tb_steptime.insights.wording.reasons import explain
+from tb_steptime.ranks.result import DecidingPath
 from tb_steptime.ranks.scaling import PartId, Scaling, ScalingPart
 from tb_steptime.text import Phrase, count, fraction, joined, ns, phrase, text
 
@@ -51,6 +52,36 @@ def same_ranks_text(found: Scaling) -> Phrase:
         was=ns(most.base_ns),
     )
     return joined(said, changed, by="")
+
+
+def paths_text(found: Scaling) -> Phrase | None:
+    """Of the path that decides the step its length in both jobs, and the part of it that changed most; None where one
+    of the two is not known."""
+    if found.base_path is None or found.path is None:
+        return None
+    was, now = _path_parts(found.base_path), _path_parts(found.path)
+    said = phrase(
+        "The path that decides the step takes {path}, in the base {base_path}",
+        path=ns(found.path.step_ns),
+        base_path=ns(found.base_path.step_ns),
+    )
+    parts = dict.fromkeys([*now, *was])
+    most = max(parts, key=lambda part: abs(now.get(part, 0) - was.get(part, 0)))
+    if abs(now.get(most, 0) - was.get(most, 0)) < WORTH_NAMING * found.base_path.step_ns:
+        return joined(said, phrase(", and no part of it changed by much."), by="")
+    changed = phrase(
+        "; most changed on it: {on_path}, {on_path_ns} and {on_base_path_ns}.",
+        on_path=text(most),
+        on_path_ns=ns(now.get(most, 0)),
+        on_base_path_ns=ns(was.get(most, 0)),
+    )
+    return joined(said, changed, by="")
+
+
+def _path_parts(path: DecidingPath) -> dict[str, int]:
+    """By what they are called, ns; they sum to the step."""
+    late = {f"late arrivals of rank {each.rank}": each.late_ns for each in path.ranks}
+    return {"work": path.work_ns, "transfers": path.transfer_ns} | late
 
 
 def _part(part: ScalingPart) -> str:

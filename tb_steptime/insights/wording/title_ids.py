@@ -28,4 +28,4 @@ _BY_VIEW = {
 SPAN_TITLES = tuple(dict.fromkeys(title for titles in _BY_VIEW.values() for title in titles))
 #: A metric's picture has the metric's id.
 TRENDS_TITLES = ("steps", "slow", "slow_rule", "time_bins", *(metric.id for metric in METRICS))
-RANKS_TITLES = ("map", "map.caused", "map.waits", "waits", "collectives", "clocks")
+RANKS_TITLES = ("lanes", "map", "map.caused", "map.waits", "waits", "collectives", "clocks")

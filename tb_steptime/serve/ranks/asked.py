@@ -20,9 +20,10 @@ from tb_steptime.insights.wording.ranks import (
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.ranks.scaling import ScaledJob, scaling
 from tb_steptime.serve.directory import LogDirectory
-from tb_steptime.serve.rank_answers import RankMap, RanksPage
+from tb_steptime.serve.rank_answers import JobTimeline, RankMap, RanksPage
 from tb_steptime.serve.ranks.figures import KeptFigures
 from tb_steptime.serve.ranks.jobs import Job, Jobs, alone, find_job
+from tb_steptime.serve.ranks.lanes import job_timeline
 from tb_steptime.serve.ranks.map import WAIT_METRICS, rank_map, wait_map
 from tb_steptime.serve.reading import Reader
 from tb_steptime.serve.refusals import UnknownSpan
@@ -63,6 +64,19 @@ class Ranks:
         if metric not in {each.id for each in METRICS}:
             raise UnknownSpan(metric)
         return rank_map(job.spans, self.figures.of(job.spans, metric), metric)
+
+    def timeline(self, id: str, step: str, between: tuple[int, int] | None, bins: int) -> JobTimeline:
+        """A step of the job that a span is of, the usual one where there is none of this name. Raises UnknownSpan, also
+        where ranks cannot be shown on one clock, SpanFailed."""
+        span, of_run = self._of_run(id)
+        job = find_job(span, of_run)
+        try:
+            steps, lanes = self.jobs.step(job, step) if len(job.recorded) > 1 else ([], None)
+            if lanes is not None:
+                return job_timeline(steps, lanes, self.jobs.of(job).ranks, between, bins)
+        except _UNREADABLE as error:
+            self.reader.again(span, error, work=False)
+        raise UnknownSpan(id)
 
     def scaling(self, base: str, candidate: str) -> Phrase | None:
         """The jobs of two spans held against each other; None where neither has several ranks, or one cannot be read.

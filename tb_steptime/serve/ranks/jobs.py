@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import msgspec
 
 from tb_steptime.ingest.job_ranks import RecordedRank, at_the_same_time, rank_spans, recorded_ranks
-from tb_steptime.ranks.job import job_with_waits
+from tb_steptime.ranks.job import job_step, job_with_waits
 from tb_steptime.ranks.result import JobRanks
+from tb_steptime.ranks.step_lanes import StepLanes
 from tb_steptime.ranks.step_waits import StepWaits
 from tb_steptime.serve.served import ServedSpan
 
@@ -43,11 +44,20 @@ class Jobs:
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[str, ...], KnownJob] = OrderedDict()
+        self._step: tuple[tuple[str, ...], str, list[str], StepLanes | None] | None = None
         self._lock = threading.Lock()
+
+    def step(self, job: Job, name: str) -> tuple[list[str], StepLanes | None]:
+        """As `job_step` has it; the last one is kept, so that zooming matches no collectives anew. Raises what reading
+        results raises."""
+        key, kept = _key(job), self._step
+        if kept is None or kept[:2] != (key, name):
+            kept = self._step = key, name, *job_step(rank_spans(job.recorded), name)
+        return kept[2], kept[3]
 
     def of(self, job: Job) -> KnownJob:
         """What is known of at least one rank. Raises what reading results raises."""
-        key = tuple(f"{each.found.id} {each.found.stamp}" for each in job.recorded)
+        key = _key(job)
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)
@@ -60,6 +70,11 @@ class Jobs:
             while len(self._known) > KEPT_JOBS:
                 self._known.popitem(last=False)
         return known
+
+
+def _key(job: Job) -> tuple[str, ...]:
+    """Another one where a recording is written anew."""
+    return tuple(f"{each.found.id} {each.found.stamp}" for each in job.recorded)
 
 
 def find_job(chosen: ServedSpan, of_run: Sequence[ServedSpan]) -> Job:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from tb_steptime.insights.wording.scaling import same_ranks_text, scaling_text
+from tb_steptime.insights.wording.ranks import held_text
+from tb_steptime.insights.wording.scaling import paths_text, same_ranks_text, scaling_text
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.scaling import ScaledJob, Scaling, scaling
 from tb_steptime.ranks.spans import RankSpan
@@ -49,6 +51,20 @@ def test_of_as_many_ranks_it_says_which_part_changed_most():
     )
     same = scaling(scaled(Declared(8)), scaled(Declared(8, compute_ns=40_100_000)))
     assert plain(same_ranks_text(same)) == "Over all 8 ranks a step takes 42.2 ms, in the base 42.1 ms."
+
+
+def test_it_says_what_decides_the_step_of_both_jobs():
+    """Rank 3 arrives 20 ms later than the others; all else is as it was."""
+    late = scaling(scaled(Declared(8)), scaled(Declared(8, late={3: 20 * MS})))
+    assert plain(held_text(late)).endswith(
+        "The path that decides the step takes 62.1 ms, in the base 42.1 ms; most changed on it: late arrivals of rank "
+        "3, 20.0 ms and 0 ms."
+    )
+    same = scaling(scaled(Declared(8)), scaled(Declared(8)))
+    assert plain(paths_text(same) or "") == (
+        "The path that decides the step takes 42.1 ms, in the base 42.1 ms, and no part of it changed by much."
+    )
+    assert paths_text(msgspec.structs.replace(late, path=None)) is None
 
 
 def test_the_wait_for_another_profiler_to_start_is_no_loss():

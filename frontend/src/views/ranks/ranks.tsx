@@ -12,6 +12,7 @@ import { JobPath } from "../job_path";
 import { type RanksViewProps, titleOf } from "../props";
 import { ToDo } from "../to_do";
 import { JobCollectives } from "./collectives";
+import { JobTimelinePicture } from "./job_timeline";
 import { useRankMap } from "./map_data";
 import { MapPicture } from "./map_picture";
 import { MessagePairs, Messages } from "./messages";
@@ -52,6 +53,9 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
         <p class="quiet">
           <Sentence phrase={page.path} />
         </p>
+      )}
+      {job.clocks.reason === null && job.matched_steps > 0 && (
+        <JobTimelinePicture page={page} job={job} rows={rows} keysOf={keys} name={name} tab={tab} />
       )}
       <MapPicture
         title={titleOf(page, TITLES[metric.id] ?? "map")}

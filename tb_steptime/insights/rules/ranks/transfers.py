@@ -45,7 +45,7 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
     well be a wait for a core.
 
     Gain: min(exposed time of transfers, computing time that no collective overlaps); where that hides less than half,
-    half of the former, for half as many bytes.
+    half of the former, for half as many bytes, where bytes are recorded.
 
     Left out: the last bucket of gradients, which nothing is left to hide; the host floor, which may limit it.
     """
@@ -56,6 +56,8 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
     if exposed_ns < WARNING_FRACTION * step_ns(job):
         return None
     hides = found.free_compute_ns >= exposed_ns / 2
+    if not hides and leading.bytes is None:
+        return None  # nothing says that its time is one of bytes
     return job_card(
         job,
         JobCard(
@@ -85,7 +87,7 @@ def _why(exposed_ns: int, leading: JobCollective, steps: int) -> Phrase:
     values: dict[str, Quantity] = {
         "exposed": ns(exposed_ns),
         "kind": text(leading.label),
-        "count": count(round(leading.count / max(1, steps))),
+        "count": count(round((leading.count - leading.stalled) / max(1, steps))),
         "each": ns(leading.transfer_p50_ns),
     }
     said = "For {exposed} a step ranks only transfer, waits not counted, most in {kind}: {count} of {each}"

@@ -1,0 +1,56 @@
+/**
+ * Where the rows of the job timeline stand, and where the path that decides the step runs below them.
+ *
+ *     up to 16 ranks    22 px each, with room for the path between them
+ *     more              as high as there is room for; those that decide the step keep 22 px and their names
+ */
+
+export interface LaneLayout {
+  tops: readonly number[];
+  heights: readonly number[];
+  height: number;
+}
+
+const TALL_PX = 22;
+const GAP_PX = 12;
+/** Up to so many rows are all tall. */
+const FEW = 16;
+/** What the others may take together, and how high each of them is at least and at most. */
+const ROOM_PX = 320;
+const LEAST_PX = 2;
+const MOST_PX = 8;
+/** So many rows that decide keep their height; of more none would stand out. */
+const MOST_TALL = 6;
+
+/** deciding: rows by how much of the step they decide, most first. */
+export function laneLayout(rows: number, deciding: readonly number[]): LaneLayout {
+  const tall = new Set(deciding.slice(0, MOST_TALL));
+  const low = Math.max(LEAST_PX, Math.min(MOST_PX, Math.floor(ROOM_PX / rows)));
+  const tops: number[] = [];
+  const heights: number[] = [];
+  let y = 0;
+  for (let row = 0; row < rows; row++) {
+    const isTall = rows <= FEW || tall.has(row);
+    tops.push(y);
+    heights.push(isTall ? TALL_PX : low);
+    y += isTall ? TALL_PX + GAP_PX : low;
+  }
+  return { tops, heights, height: y };
+}
+
+/** The row at so many px from the top; in a gap the one above it. */
+export function rowAt({ tops, height }: LaneLayout, y: number): number | null {
+  if (y < 0 || y >= height) return null;
+  let [low, high] = [0, tops.length - 1];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (tops[middle]! <= y) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+export const isTall = ({ heights }: LaneLayout, row: number): boolean => heights[row] === TALL_PX;
+
+/** Below its row. */
+export const pathY = ({ tops, heights }: LaneLayout, row: number): number => tops[row]! + heights[row]! + 3.5;

@@ -1,0 +1,248 @@
+/**
+ * All ranks of a job on one clock: a row each, in the colours of what it does, and the path that decides the step below
+ * the row that decides it. Of the collective under the pointer, lines from each arrival to the last one.
+ */
+
+import { useMemo, useState } from "preact/hooks";
+import { type Pen, Sheet } from "../../../charts/canvas/canvas";
+import { stripes } from "../../../charts/canvas/marks";
+import { type Palette, usePalette } from "../../../charts/canvas/palette";
+import { pointerY } from "../../../charts/pointer/pointing";
+import type { TipContent } from "../../../charts/pointer/tip";
+import { useTimeZoom } from "../../../charts/pointer/zoom";
+import { ZoomedPicture } from "../../../charts/time/zoomed_picture";
+import { Sized } from "../../../dom/size";
+import { fine, ns, scaleFor } from "../../../format";
+import { lengthOf, middleOf, type TimeRange, type TimeScale } from "../../../time_range";
+import { isTall, type LaneLayout, laneLayout, pathY, rowAt } from "./lane_layout";
+
+/** What cells say, by their number. */
+export const STATES = ["not in this step", "its own time", "waits for others", "transfers"] as const;
+const [OWN, WAIT] = [1, 2];
+
+/** Who arrives when at a collective: rows, and when each does. */
+interface Arrivals {
+  label: string;
+  last: number;
+  wait_ns: number;
+  end_ns: number;
+  rows: readonly number[];
+  arrived_ns: readonly number[];
+}
+
+/** A window of a step; cells: row by row, `bins` each. */
+export interface StepLanes {
+  ranks: readonly number[];
+  length_ns: number;
+  from_ns: number;
+  to_ns: number;
+  bins: number;
+  cells: Uint8Array;
+  path: readonly { row: number; from_ns: number; to_ns: number }[];
+  arrivals: readonly Arrivals[];
+}
+
+interface LanesProps {
+  label: string;
+  found: StepLanes;
+  /** Rows that decide how long a step is, most first. */
+  deciding: readonly number[];
+  zoom: TimeRange | null;
+  setZoom(zoom: TimeRange | null): void;
+  /** Opens a rank at an instant. */
+  open(row: number, at: number): void;
+}
+
+const GUTTER = 64;
+const AXIS_PX = 22;
+
+/** What a name takes. Of low rows every n-th has one, where no row that decides needs the room. */
+const NAME_PX = 14;
+
+export function Lanes(props: LanesProps) {
+  const { found, deciding } = props;
+  const rows = found.ranks.length;
+  const layout = useMemo(() => laneLayout(rows, deciding), [rows, deciding]);
+  return <Sized height={layout.height + AXIS_PX}>{(width) => <Plot {...props} layout={layout} width={width} />}</Sized>;
+}
+
+type PlotProps = LanesProps & { layout: LaneLayout; width: number };
+
+function Plot({ label, found, zoom, setZoom, open, layout, width }: PlotProps) {
+  const palette = usePalette();
+  const [place, point] = useState<{ row: number; at: number } | null>(null);
+  const whole = { from: 0, to: found.length_ns };
+  const zoomed = useTimeZoom({
+    whole,
+    zoom,
+    setZoom,
+    left: GUTTER,
+    width,
+    hover(at, event) {
+      const row = at === null ? null : rowAt(layout, pointerY(event as PointerEvent));
+      point(at === null || row === null ? null : { row, at });
+    },
+    press(at, event) {
+      const row = rowAt(layout, pointerY(event));
+      if (row !== null) open(row, at);
+    },
+  });
+  const { visible, time } = zoomed;
+  const type = (key: string) => {
+    const now = place ?? { row: 0, at: middleOf(visible) };
+    const turn = { ArrowDown: 1, ArrowUp: -1 }[key];
+    if (turn === undefined)
+      return zoomed.typed(key, now.at, {
+        move: (at) => point(at === null ? null : { ...now, at }),
+        choose: (at) => open(now.row, at),
+      });
+    point({ ...now, row: Math.max(0, Math.min(found.ranks.length - 1, now.row + turn)) });
+    return true;
+  };
+  const near = place && meetingAt(found, place.row, place.at);
+  return (
+    <div class="rank-lanes">
+      <div style={{ position: "absolute", left: 0, top: 0 }}>
+        <Sheet
+          width={width}
+          height={layout.height}
+          paint={(pen) => paintLanes(pen, { found, layout, time, palette, width })}
+          of={[found, layout, visible.from, visible.to, width, palette]}
+        />
+      </div>
+      <ZoomedPicture
+        label={label}
+        class="lanes"
+        {...{ whole, zoomed, width, type }}
+        at={place?.at ?? null}
+        content={place && tipOf(found, place, near)}
+        left={GUTTER}
+        top={place ? layout.tops[place.row]! : 0}
+        hereTop={0}
+        bandTop={0}
+        height={layout.height}
+        scale={scaleFor(lengthOf(visible), "ns")}
+      >
+        <Names found={found} layout={layout} />
+        <Path found={found} layout={layout} time={time} />
+        {near && <Fan {...near} layout={layout} time={time} />}
+      </ZoomedPicture>
+    </div>
+  );
+}
+
+/** The collective that this rank is in, of those that decide the step. */
+const meetingAt = ({ arrivals }: StepLanes, row: number, at: number): Arrivals | null =>
+  arrivals.find(({ rows, arrived_ns, end_ns }) => {
+    const place = rows.indexOf(row);
+    return place >= 0 && arrived_ns[place]! <= at && at < end_ns;
+  }) ?? null;
+
+function tipOf(found: StepLanes, { row, at }: { row: number; at: number }, near: Arrivals | null): TipContent {
+  const { from_ns, to_ns, bins, cells, ranks } = found;
+  const bin = Math.floor(((at - from_ns) / (to_ns - from_ns)) * bins);
+  const does = STATES[bin >= 0 && bin < bins ? cells[row * bins + bin]! : 0]!;
+  return {
+    title: `rank ${ranks[row]}, ${fine(at)}`,
+    rows: [
+      { name: "It does", value: does },
+      ...(near
+        ? [
+            { name: near.label, value: `rank ${ranks[near.last]} arrives last` },
+            { name: "Longest wait", value: ns(near.wait_ns) },
+          ]
+        : []),
+    ],
+    act: "A press opens this rank here.",
+  };
+}
+
+function Names({ found: { ranks }, layout }: { found: StepLanes; layout: LaneLayout }) {
+  const tall = layout.tops.filter((_, row) => isTall(layout, row));
+  let free = 0;
+  return (
+    <>
+      {ranks.map((rank, row) => {
+        const top = layout.tops[row]!;
+        if (top < free || tall.some((other) => other > top && other < top + NAME_PX)) return null;
+        free = top + NAME_PX;
+        return (
+          <text key={rank} class="small own" x="0" y={top + Math.max(layout.heights[row]!, 8) / 2 + 4}>
+            rank {rank}
+          </text>
+        );
+      })}
+    </>
+  );
+}
+
+function Path({ found: { path }, layout, time }: { found: StepLanes; layout: LaneLayout; time: TimeScale }) {
+  if (path.length === 0) return null;
+  const line = path
+    .map(({ row, from_ns, to_ns }, at) => {
+      const [x, y] = [time.clampedX(from_ns), pathY(layout, row)];
+      return `${at === 0 ? `M${x} ${y}` : `H${x}V${y}`}H${time.clampedX(to_ns)}`;
+    })
+    .join("");
+  return (
+    <>
+      <path class="casing" d={line} />
+      <path class="decides" d={line} />
+    </>
+  );
+}
+
+function Fan({ last, rows, arrived_ns, layout, time }: Arrivals & { layout: LaneLayout; time: TimeScale }) {
+  const middle = (row: number) => layout.tops[row]! + layout.heights[row]! / 2;
+  const [x, y] = [time.clampedX(arrived_ns[rows.indexOf(last)]!), middle(last)];
+  const rays = rows.map((row, at) => `M${time.clampedX(arrived_ns[at]!)} ${middle(row)}L${x} ${y}`).join("");
+  return (
+    <>
+      <path class="casing" d={rays} />
+      <path class="ray" d={rays} />
+      <circle class="last" cx={x} cy={y} r="5" />
+    </>
+  );
+}
+
+interface Painted {
+  found: StepLanes;
+  layout: LaneLayout;
+  time: TimeScale;
+  palette: Palette;
+  width: number;
+}
+
+/** Rows at least this high are hatched where they wait; lower ones are faint. */
+const HATCHED_PX = 8;
+
+function paintLanes(pen: Pen, { found, layout, time, palette, width }: Painted): void {
+  pen.clearRect(0, 0, width, layout.height);
+  const { from_ns, to_ns, bins, cells, ranks, arrivals } = found;
+  const [own] = palette.fills.get("kernel")!;
+  const [comm] = palette.fills.get("comm")!;
+  const hatch = stripes(pen, comm!.plain);
+  const edges = Array.from({ length: bins + 1 }, (_, at) =>
+    Math.round(time.clampedX(from_ns + ((to_ns - from_ns) * at) / bins)),
+  );
+  for (let row = 0; row < ranks.length; row++) {
+    const [top, tall] = [layout.tops[row]!, layout.heights[row]!];
+    let bin = 0;
+    while (bin < bins) {
+      const does = cells[row * bins + bin]!;
+      let end = bin + 1; // neighbours that are alike are one mark
+      while (end < bins && cells[row * bins + end] === does) end++;
+      const [left, across] = [edges[bin]!, edges[end]! - edges[bin]!];
+      bin = end;
+      if (does === 0 || across <= 0) continue;
+      pen.fillStyle = does === OWN ? own!.plain : does === WAIT ? comm!.dim : comm!.plain;
+      pen.fillRect(left, top, across, tall);
+      if (does !== WAIT || tall < HATCHED_PX) continue;
+      pen.fillStyle = hatch;
+      pen.fillRect(left, top, across, tall);
+    }
+  }
+  pen.fillStyle = palette.firm;
+  for (const { last, rows, arrived_ns } of arrivals)
+    pen.fillRect(Math.round(time.clampedX(arrived_ns[rows.indexOf(last)]!)), 0, 1, layout.height);
+}

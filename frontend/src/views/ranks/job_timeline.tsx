@@ -1,0 +1,143 @@
+/** A step of the job on one clock: asked for by step and window, as many bins as a wide screen has columns. */
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { stepInTimeline } from "../../address/timeline";
+import type { JobRanks, JobTimeline, RanksPage } from "../../api.gen";
+import { Swatch } from "../../colour";
+import { Picture } from "../../components/picture";
+import { counted, ns } from "../../format";
+import { inRounds, retryPause } from "../../server/watch";
+import { lengthOf, type TimeRange } from "../../time_range";
+import { type Tab, titleOf } from "../props";
+import { Lanes } from "./charts/lanes";
+import type { MapRow } from "./rows";
+
+/** Columns of the picture on most screens. */
+const BINS = 1200;
+
+/** What a rank's Timeline shows around the instant that leads to it, as a share of the picture. */
+const AROUND = 0.05;
+
+interface JobTimelineProps {
+  page: RanksPage;
+  job: JobRanks;
+  rows: readonly MapRow[];
+  keysOf(row: MapRow): object;
+  /** Opens the name of saved files. */
+  name: string;
+  tab: Tab;
+}
+
+export function JobTimelinePicture({ page, job, rows, keysOf, name, tab }: JobTimelineProps) {
+  const step = tab.state.step ?? "";
+  const [zoom, setZoom] = useState<{ step: string; range: TimeRange } | null>(null);
+  const range = zoom?.step === step ? zoom.range : null;
+  const found = useLanes(tab, page.spans[0]!, step, range, `${page.read}`);
+  const lanes = useMemo(() => found && { ...found, cells: cellsOf(found) }, [found]);
+  const deciding = useMemo(() => decidingRows(job), [job]);
+  if (found === null || lanes === null) return null;
+  const open = (row: number, at: number) => {
+    const rank = rows.find(({ span }) => span === found.spans[row]);
+    if (rank === undefined) return;
+    const around = AROUND * (range ? lengthOf(range) : found.length_ns);
+    const middle = at + found.shift_ns[row]!;
+    const seen = { from: Math.round(middle - around), to: Math.round(middle + around) };
+    tab.update({ ...keysOf(rank), ...stepInTimeline(found.step), zoom: seen });
+  };
+  return (
+    <Picture
+      title={titleOf(page, "lanes")}
+      sub={`step ${found.step}, ${ns(found.length_ns)}`}
+      name={`job timeline ${name}`}
+      table={() => tableOf(found)}
+      tools={found.steps.length > 1 && <Steps found={found} choose={(each) => tab.update({ step: each })} />}
+    >
+      <p class="rank-legend">
+        <span>
+          <Swatch colour="kernel" /> own time
+        </span>
+        <span>
+          <Swatch colour="comm" hatched /> waits for others
+        </span>
+        <span>
+          <Swatch colour="comm" /> transfers
+        </span>
+        <span>
+          <svg width="22" height="10" aria-hidden="true">
+            <path class="decides" d="M0 5H22" />
+          </svg>
+          path that decides the step
+        </span>
+        {range !== null && (
+          <button class="link" onClick={() => setZoom(null)}>
+            Show the whole step
+          </button>
+        )}
+      </p>
+      <Lanes
+        label={`What ${counted(found.ranks.length, "rank")} do in step ${found.step}, on one clock.`}
+        found={lanes}
+        deciding={deciding}
+        zoom={range}
+        setZoom={(next) => setZoom(next && { step, range: rounded(next) })}
+        open={open}
+      />
+    </Picture>
+  );
+}
+
+const decidingRows = ({ ranks, path }: JobRanks): number[] =>
+  (path?.ranks ?? []).map((late) => ranks.findIndex(({ rank }) => rank === late.rank));
+
+const rounded = ({ from, to }: TimeRange): TimeRange => ({ from: Math.floor(from), to: Math.ceil(to) });
+
+function Steps({ found, choose }: { found: JobTimeline; choose(step: string): void }) {
+  return (
+    <select
+      class="field"
+      aria-label="Step of the job timeline"
+      value={found.step}
+      onChange={({ currentTarget: { value } }) => choose(value)}
+    >
+      {found.steps.map((each) => (
+        <option key={each} value={each}>
+          step {each}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** What came last stands until the next comes. */
+function useLanes({ ranks }: Tab, span: string, step: string, visible: TimeRange | null, version: string) {
+  const [found, setFound] = useState<JobTimeline | null>(null);
+  const [from, to] = [visible?.from, visible?.to];
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new version is asked for, whatever it is
+  useEffect(() => {
+    const window = from === undefined || to === undefined ? null : { from, to };
+    let unanswered = 0;
+    const rounds = inRounds(async (signal) => {
+      const answer = await ranks.jobTimeline?.(span, { step, visible: window, bins: BINS }, signal);
+      if (signal.aborted || answer === undefined) return null;
+      unanswered = answer.kind === "gone" ? unanswered + 1 : 0;
+      if (answer.kind === "ready") setFound(answer.value);
+      if (answer.kind === "problem") setFound(null);
+      return unanswered > 0 ? retryPause(unanswered) : null;
+    });
+    return rounds.stop;
+  }, [ranks, span, step, from, to, version]);
+  return found;
+}
+
+/** Without the first byte, which is none of them. */
+const cellsOf = ({ cells }: JobTimeline): Uint8Array =>
+  Uint8Array.from(atob(cells), (letter) => letter.charCodeAt(0)).subarray(1);
+
+const tableOf = ({ path, ranks }: JobTimeline) => ({
+  columns: [
+    { label: "Rank that decides" },
+    { label: "From", unit: "ns" as const },
+    { label: "To", unit: "ns" as const },
+  ],
+  rows: path.map(({ row, from_ns, to_ns }) => [`rank ${ranks[row]}`, from_ns, to_ns]),
+});

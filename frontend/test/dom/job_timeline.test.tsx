@@ -1,0 +1,74 @@
+import { fireEvent, screen } from "@testing-library/preact";
+import { expect, test } from "vitest";
+import type { JobRanks, JobTimeline } from "../../src/api.gen";
+import type { Answer } from "../../src/server/client";
+import { index, run, span } from "../fixtures/pages";
+import { CAUSED, JOB, LANES, ranksPage } from "../fixtures/ranks";
+import { keys, openTab, says } from "./fake_server";
+
+const workers = [0, 1, 2].map((rank) => ({
+  name: `rank${rank}`,
+  rank,
+  spans: [span(1, "ready", { id: `id-${rank + 1}` })],
+}));
+
+const ready = <T,>(value: T): Answer<T> => ({ kind: "ready", value });
+
+const server = (job: JobRanks = JOB, lanes: Answer<JobTimeline> = ready(LANES)) => ({
+  ...says(),
+  index: ready(index([{ ...run("a", []), workers }])),
+  ranks: ready(ranksPage({ job })),
+  rankMap: () => ready(CAUSED),
+  jobTimeline: () => lanes,
+});
+
+const OPEN = "view=ranks&run=a&worker=rank0";
+
+const picture = () => screen.findByRole("slider", { name: /^What 3.ranks do in step 10, on one clock/ });
+
+const said = (element: Element) => element.getAttribute("aria-valuetext")!.replace(/\s/g, " ");
+
+test("it says what a rank does at an instant and for whom it waits", async () => {
+  await openTab(OPEN, server());
+  const lanes = await picture();
+  fireEvent.keyDown(lanes, { key: "ArrowRight" });
+  expect(said(lanes)).toMatch(
+    /^rank 0, .*It does waits for others, all-reduce rank 1 arrives last, Longest wait 40.0 ms/,
+  );
+  fireEvent.keyDown(lanes, { key: "ArrowDown" });
+  expect(said(lanes)).toMatch(/^rank 1, .*It does its own time$/);
+});
+
+test("a rank opens in the Timeline at the instant, on its own clock", async () => {
+  await openTab(OPEN, server());
+  const lanes = await picture();
+  fireEvent.keyDown(lanes, { key: "Home" });
+  fireEvent.keyDown(lanes, { key: "ArrowDown" });
+  fireEvent.keyDown(lanes, { key: "Enter" });
+  expect(keys()).toMatchObject({ view: "timeline", worker: "rank1", step: "10", zoom: { from: 0, to: 10_000_000 } });
+});
+
+test("another step is chosen by its name", async () => {
+  const asked = await openTab(OPEN, server());
+  await picture();
+  fireEvent.change(screen.getByRole("combobox", { name: "Step of the job timeline" }), { target: { value: "11" } });
+  expect(keys()).toMatchObject({ step: "11" });
+  await picture();
+  expect(asked.log.filter((each) => each.startsWith("job_timeline"))).toEqual(["job_timeline", "job_timeline 11"]);
+});
+
+test("a window is asked for anew, and all of the step is a press away", async () => {
+  const asked = await openTab(OPEN, server());
+  const lanes = await picture();
+  fireEvent.keyDown(lanes, { key: "+" });
+  fireEvent.click(await screen.findByRole("button", { name: "Show the whole step" }));
+  expect(asked.log.filter((each) => each.startsWith("job_timeline"))).toContain("job_timeline 25000000");
+  expect(screen.queryByRole("button", { name: "Show the whole step" })).toBeNull();
+});
+
+test("ranks without a common clock have no such picture", async () => {
+  const apart = { residual_ns: null, reason: { code: "clocks_need_collectives", values: {} } };
+  await openTab(OPEN, server({ ...JOB, clocks: apart }));
+  await screen.findByRole("heading", { name: "Which rank makes the others wait?" });
+  expect(screen.queryByRole("heading", { name: "Which rank decides a step?" })).toBeNull();
+});

@@ -1,0 +1,141 @@
+"""One step of a job on one clock: what each rank does in it, who arrives when, and the path that decides it.
+
+    rank 0   |own time|wait wait wait|==|own|       waits end when the last rank arrives, and the transfer == begins
+    rank 1   |own time own time own  |==|own|
+    path              rank 1 ........... rank 0     as `deciding_path` follows it
+
+Of a collective that computation hides in part, what is not hidden is taken to be its end: only how long it is is kept.
+What is exchanged in other ways than by matched collectives is own time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tb_steptime.metrics.communication.kinds import KIND_LABELS
+from tb_steptime.ranks.arrivals import meetings
+from tb_steptime.ranks.deciding_path import PathPiece, path_of_step
+from tb_steptime.ranks.matching import Matched
+from tb_steptime.ranks.spans import RankSpan
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.table import Int64
+
+
+@dataclass(frozen=True)
+class Lane:
+    """Of one rank, times of the picture. own: from the begin of its step to the end of all that the step launched, less
+    waits and transfers; shift_ns: added to a time of the picture to have one from the origin of its span."""
+
+    own: Intervals
+    waits: Intervals
+    transfers: Intervals
+    shift_ns: int
+
+
+@dataclass(frozen=True, eq=False)
+class Arrival:
+    """A collective on the path that decides the step. last: place of the rank that arrives last; wait_ns: of the rank
+    that waits longest. members: places; arrived: their arrivals; end: its end on the last rank."""
+
+    label: str
+    last: int
+    wait_ns: int
+    end: int
+    members: Int64
+    arrived: Int64
+
+
+@dataclass(frozen=True, eq=False)
+class StepLanes:
+    """Times are ns from the first begin of the step on any rank, on the clock of the first rank. path: in time order,
+    neighbours of one rank as one piece."""
+
+    step: str
+    length_ns: int
+    lanes: list[Lane]
+    path: list[PathPiece]
+    arrivals: list[Arrival]
+
+
+def step_lanes(
+    matched: Sequence[Matched], spans: Sequence[RankSpan], offsets: Sequence[int], name: str, step: int
+) -> StepLanes:
+    """offsets: of each rank what is added to its times to have those of the first; name, step: of the step, and its
+    place among the job's, in which something is matched."""
+    own = [_of_step(found, step) for found in matched]
+    begins = [_begin(span, name) for span in spans]
+    zero = min(begin + offset for (begin, length), offset in zip(begins, offsets, strict=True) if length)
+    shifts = [offset - zero for offset in offsets]
+    lanes = [_lane(own, place, shifts[place], span, name) for place, span in enumerate(spans)]
+    pieces, met = path_of_step(own, spans, name)
+    path = _joined([PathPiece(at, start + shifts[at], end + shifts[at]) for at, start, end in pieces if end > start])
+    return StepLanes(
+        step=name,
+        length_ns=max(int(lane.own.end[-1]) for lane in lanes if len(lane.own)),
+        lanes=lanes,
+        path=path,
+        arrivals=_arrivals(own, met, np.array(shifts, np.int64)),
+    )
+
+
+def _of_step(found: Matched, step: int) -> Matched:
+    rows = np.flatnonzero(found.step == step)
+    columns = {name: getattr(found, name)[rows] for name in ("step", "of", "alike", "start", "length", "exposed")}
+    return replace(found, **columns)
+
+
+def _begin(span: RankSpan, name: str) -> tuple[int, int]:
+    """Epoch time and length; 0 where the rank did not record the step."""
+    if name not in span.step_names:
+        return 0, 0
+    row = span.step_names.index(name)
+    return span.origin_ns + int(span.step_start_ns[row]), int(span.step_ns[row])
+
+
+def _lane(matched: Sequence[Matched], place: int, shift: int, span: RankSpan, name: str) -> Lane:
+    waits, transfers = Intervals.empty(), Intervals.empty()
+    for found in matched:
+        for member in np.flatnonzero(found.members == place).tolist():
+            start, length = found.start[:, member] + shift, found.length[:, member]
+            end = start + length
+            seen = end - found.exposed[:, member]
+            arrived = end - found.length.min(axis=1, initial=np.iinfo(np.int64).max)
+            waits |= Intervals.union(seen, arrived)
+            transfers |= Intervals.union(np.maximum(seen, arrived), end)
+    waits = waits - transfers
+    begin, length_ns = _begin(span, name)
+    last = max((int(each.end[-1]) for each in (waits, transfers) if len(each)), default=0)
+    whole = Intervals.of((begin + shift, max(begin + shift + length_ns, last))) if length_ns else Intervals.empty()
+    return Lane(whole - (waits | transfers), waits, transfers, -shift - span.origin_ns)
+
+
+def _joined(path: Sequence[PathPiece]) -> list[PathPiece]:
+    joined: list[PathPiece] = []
+    for piece in path:
+        if joined and joined[-1].place == piece.place:
+            joined[-1] = PathPiece(piece.place, joined[-1].start, piece.end)
+        else:
+            joined.append(piece)
+    return joined
+
+
+def _arrivals(matched: Sequence[Matched], met: Sequence[int], shifts: Int64) -> list[Arrival]:
+    """met: places among the meetings of all groups, one after another."""
+    places = [(found, row) for found in matched for row in np.flatnonzero(meetings(found)).tolist()]
+    return [_arrival(*places[each], shifts) for each in met]
+
+
+def _arrival(found: Matched, row: int, shifts: Int64) -> Arrival:
+    last, length = int(found.length[row].argmin()), found.length[row]
+    start = found.start[row] + shifts[found.members]
+    return Arrival(
+        label=KIND_LABELS[found.classes[int(found.of[row])].kind],
+        last=int(found.members[last]),
+        wait_ns=int(length.max() - length[last]),
+        end=int(start[last] + length[last]),
+        members=found.members,
+        arrived=start,
+    )
