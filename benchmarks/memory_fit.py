@@ -180,6 +180,9 @@ TRAININGS: dict[str, Training] = {
         ADAM,
     ),
     "embedding": Training(lambda: Language(2000, 32, nn.Identity()), 16, tokens(16, 2000), SGD),
+    "cnn_instance_norm": Training(
+        lambda: cnn(nn.InstanceNorm2d, 16, 24, nn.SiLU), 6, pictures(3, 24), SGD, True
+    ),
     # Measured only.
     "mlp_tanh": Training(lambda: mlp(64, 512, 512, 512, 10, between=lambda _: nn.Tanh()), 24, vectors(64), ADAM, True),
     "mlp_dropout": Training(
@@ -187,9 +190,6 @@ TRAININGS: dict[str, Training] = {
     ),
     "mlp_layer_norm": Training(lambda: mlp(128, 128, 128, 128, 10, between=nn.LayerNorm), 128, vectors(128), SGD, True),
     "mlp_odd": Training(lambda: mlp(77, 91, 133, 10, between=lambda _: nn.SiLU()), 13, vectors(77), ADAM, True),
-    "cnn_instance_norm": Training(
-        lambda: cnn(nn.InstanceNorm2d, 16, 24, nn.SiLU), 6, pictures(3, 24), SGD, True
-    ),
     "cnn_gelu": Training(lambda: cnn(nn.BatchNorm2d, 12, 32, nn.GELU), 12, pictures(3, 32), ADAM, True),
     "cnn_of_batch_width": Training(lambda: cnn(nn.BatchNorm2d, 16, 32), 16, pictures(3, 32), MOMENTUM, True),
     "residual_deep": Training(

@@ -21,7 +21,7 @@ from tb_steptime.trace.table import Bool, Int64
 
 NO_SHAPES = Reason("memory_fit_needs_shapes")
 #: Of what is predicted, either way: workspaces and other choices of libraries depend on shapes in ways that no
-#: recording tells. The error of 9 in 10 predictions of `benchmarks/memory_fit.py` is smaller.
+#: recording tells. All but two of the models of `benchmarks/memory_fit.py` stay within it.
 MARGIN = 0.05
 
 
