@@ -181,7 +181,7 @@ TRAININGS: dict[str, Training] = {
     ),
     "embedding": Training(lambda: Language(2000, 32, nn.Identity()), 16, tokens(16, 2000), SGD),
     "cnn_instance_norm": Training(
-        lambda: cnn(nn.InstanceNorm2d, 16, 24, nn.SiLU), 6, pictures(3, 24), SGD, True
+        lambda: cnn(nn.InstanceNorm2d, 16, 24, nn.SiLU), 6, pictures(3, 24), SGD
     ),
     # Measured only.
     "mlp_tanh": Training(lambda: mlp(64, 512, 512, 512, 10, between=lambda _: nn.Tanh()), 24, vectors(64), ADAM, True),
