@@ -32,6 +32,7 @@ from tb_steptime.text import did_you_mean
 from tb_steptime.text.printer import GAP, counted, duration, plain
 
 if TYPE_CHECKING:
+    from tb_steptime.metrics.memory.fit.asked import DeviceFit
     from tb_steptime.notebook.events import Events
     from tb_steptime.replay.whatif import WhatIf
     from tb_steptime.trace.model import Trace
@@ -194,6 +195,14 @@ class Span:
         from tb_steptime.replay.whatif import what_if
 
         return what_if(self._trace, changes)
+
+    def fit(self, *batches: int, memory: str | int | None = None) -> list[DeviceFit]:
+        """The peak of each device's memory at these batches, and the largest batch that fits into `memory`, such as
+        "24GB"; estimates. Empty where allocations were not recorded; ValueError for what is no batch or no size. Reads
+        the trace, and keeps it in memory."""
+        from tb_steptime.metrics.memory.fit.asked import fits, size_of
+
+        return fits(self._trace, batches, size_of(memory) if isinstance(memory, str) else memory)
 
     def result(self, view: str, kind: type[R]) -> R:
         """The result of one view as the tab has it, for what no table holds. KeyError for a view that there is not,

@@ -32,6 +32,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "summarize json": terminal.summarize_schema,
     "kernels json": terminal.kernels_schema,
     "whatif json": terminal.whatif_schema,
+    "fit json": terminal.fit_schema,
     "snapshot json": terminal.snapshot_schema,
     "hang json": terminal.hang_schema,
     "operators json": terminal.operators_schema,

@@ -23,6 +23,7 @@ from tb_steptime.terminal.agent import contract as agent
 from tb_steptime.terminal.agent.numbers import name_of
 from tb_steptime.terminal.explanation import Explanations
 from tb_steptime.terminal.export.tables import TABLES
+from tb_steptime.terminal.fit_report import FitReport
 from tb_steptime.terminal.hang_report import HangReport
 from tb_steptime.terminal.kernel_report import KernelReport
 from tb_steptime.terminal.operator_report import OperatorReport
@@ -73,6 +74,10 @@ def explain_schema() -> str:
 
 def whatif_schema() -> str:
     return _schema(WhatIfReport)
+
+
+def fit_schema() -> str:
+    return _schema(FitReport)
 
 
 def snapshot_schema() -> str:

@@ -39,6 +39,7 @@ REASONS: dict[str, str] = {
     "loader_count_unknown": "One loader or several: the trace does not say.",
     "loader_on_other_thread": "The loader is read on another thread.",
     "machine_too_busy_to_sample_lines": "Lines are not known: the machine was too busy to sample the workers in time.",
+    "memory_fit_needs_shapes": "The batch is not known: record_shapes=True records it, with a backward pass.",
     "memory_inconsistent": "More is alive than the allocator counts: frees are missing in the trace.",
     "memory_needs_steps": "Growth needs {least} steps or more.",
     "memory_not_recorded": "Allocations were not recorded.",

@@ -1,0 +1,13 @@
+"""Which batch fits: how the memory of a recording would grow with its batch.
+
+Every allocation of a steady step either keeps its size at another batch, or grows in proportion to it. What an op made
+out of a tensor with the batch in its shape grows, unless its size is that of a parameter; parameters, gradients and
+optimizer state keep theirs. Each instant of the step is then a line over the batch, and the peak is the highest line.
+
+    bytes |        / activations at the end of the forward pass
+          |  ____/____ temporaries of the optimizer
+          |    /
+          +-------------- batch
+
+Measured by `benchmarks/memory_fit.py`: models recorded at one batch and run at five others.
+"""

@@ -1,0 +1,92 @@
+"""What is asked of the memory of a recording: its peak at other batches, and the largest batch within a limit."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from tb_steptime.metrics.memory.devices import CPU, memory_devices, memory_name
+from tb_steptime.metrics.memory.fit.fit import MARGIN, MemoryFit, bounds, memory_fit
+from tb_steptime.metrics.memory.fit.lines import PeakLine, largest_batch, peak_at
+from tb_steptime.text import Reason
+from tb_steptime.trace.model import Trace
+
+#: Asked where no batch is named, in multiples of the recorded one.
+_FACTORS = (0.5, 1, 2, 4)
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kMGT]?)(i?)B?", re.IGNORECASE)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+
+
+class BatchFit(msgspec.Struct, frozen=True):
+    """The peak at a batch, bytes. Of the recorded batch it is measured, and the three are the same."""
+
+    batch: int
+    peak_bytes: int
+    low_bytes: int
+    high_bytes: int
+
+
+class DeviceFit(msgspec.Struct, frozen=True):
+    """What would fit of a device; batch, lines and all that rests on them are None with `unknown`.
+
+    lines: the peak at any batch is that of the highest. limit_bytes: asked for, else what the device has; None where
+    neither is known. largest: the largest batch within it, with the least and the most that the margin allows; 0: not
+    even one sample fits.
+    """
+
+    device: str
+    unknown: Reason | None
+    batch: int | None = None
+    lines: list[PeakLine] = []
+    peaks: list[BatchFit] = []
+    limit_bytes: int | None = None
+    largest: int | None = None
+    largest_low: int | None = None
+    largest_high: int | None = None
+
+
+def fits(trace: Trace, batches: Sequence[int] = (), limit_bytes: int | None = None) -> list[DeviceFit]:
+    """Of each device whose memory was recorded; none without profile_memory=True. ValueError for a batch below 1."""
+    if min(batches, default=1) < 1:
+        raise ValueError(f"A batch has at least one sample, and {min(batches)} was asked for.")
+    answers = []
+    for place in memory_devices(trace):
+        known = trace.devices.get(place.device) if place.type != CPU else None
+        limit = limit_bytes if limit_bytes is not None else known.memory_bytes if known else None
+        answers.append(_answer(memory_name(trace, place), memory_fit(trace, place), batches, limit))
+    return answers
+
+
+def _answer(device: str, fit: MemoryFit | Reason, batches: Sequence[int], limit: int | None) -> DeviceFit:
+    if isinstance(fit, Reason):
+        return DeviceFit(device, fit, limit_bytes=limit)
+    asked = sorted({*batches, fit.batch} if batches else {max(1, round(fit.batch * factor)) for factor in _FACTORS})
+    largest, low, high = (
+        None if limit is None else largest_batch(fit.lines, limit / (1 + margin)) for margin in (0, MARGIN, -MARGIN)
+    )
+    return DeviceFit(
+        device, None, fit.batch, fit.lines, [_peak(fit, batch) for batch in asked], limit, largest, low, high
+    )
+
+
+def _peak(fit: MemoryFit, batch: int) -> BatchFit:
+    if batch == fit.batch:
+        return BatchFit(batch, fit.peak_bytes, fit.peak_bytes, fit.peak_bytes)
+    peak = peak_at(fit.lines, batch)
+    return BatchFit(batch, round(peak), *bounds(peak))
+
+
+def size_of(text: str) -> int:
+    """Bytes. ValueError for what is no size.
+
+    >>> size_of("24GB"), size_of("1.5 GiB"), size_of("100")
+    (24000000000, 1610612736, 100)
+    """
+    said = _SIZE.fullmatch(text.strip())
+    if said is None:
+        raise ValueError(f'"{text}" is no size such as 24GB or 80GiB')
+    unit = 1024.0 if said[3] else 1000.0
+    return round(float(said[1]) * math.pow(unit, _POWERS[said[2].lower()]))

@@ -1,0 +1,87 @@
+"""The batch of each step, and the shapes of parameters, as the recorded shapes of ops tell them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+
+from tb_steptime.metrics.memory.births import steps_at
+from tb_steptime.metrics.work.calls import Shape, shapes_of
+from tb_steptime.trace.backward import backward_nodes
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Kind, distinct_in
+
+#: The node of the backward pass that adds to the gradient of one parameter.
+_ACCUMULATES = "torch::autograd::AccumulateGrad"
+#: The batch is the first or the second dimension of what the model is given.
+_BATCH_DIMENSIONS = 2
+#: Of so many tensors at the beginning: the first ones may have the batch merged with the length of a sequence.
+_FIRST = 8
+#: The length of a sequence may lead in a few more tensors than the batch, which stands before it in the first one.
+_NEARLY = 0.9
+
+
+@shared
+def parameter_shapes(trace: Trace) -> Counter[Shape]:
+    """How many parameters with a gradient have each shape; empty where shapes were not recorded."""
+    rows = rows_named(trace, (Kind.CPU_OP,), lambda name: name == _ACCUMULATES)
+    step = steps_at(trace, trace.events.start_ns[rows])
+    each_step = [
+        Counter(shape for shapes in shapes_in(trace, rows[step == number]) for shape in shapes if shape)
+        for number in distinct_in(step[step >= 0]).tolist()
+    ]
+    return max(each_step, key=len, default=Counter())
+
+
+@shared
+def step_batches(trace: Trace) -> tuple[int | None, ...]:
+    """Of each step the batch that its forward pass is given; None where it has none, or no shapes were recorded."""
+    forward = backward_nodes(trace).forward
+    made = distinct_in(forward[forward >= 0])
+    step = steps_at(trace, trace.events.start_ns[made])
+    parameters = {turned for shape in parameter_shapes(trace) for turned in (shape, shape[::-1])}
+    return tuple(
+        _batch(list(shapes_in(trace, made[step == number])), parameters)
+        for number in range(len(find_steps(trace).steps))
+    )
+
+
+def shapes_in(trace: Trace, rows: np.typing.NDArray[np.integer]) -> Iterable[tuple[Shape, ...]]:
+    """The shapes of the inputs of each of these rows of the event table that has any."""
+    column = trace.events.shapes
+    said = [] if column is None else column[rows].tolist()
+    for number in said:
+        yield (shapes_of(trace.inputs[number]) or ()) if number >= 0 else ()
+
+
+def holds_batch(shape: Shape, batch: int) -> bool:
+    """Whether a shape has the batch as a dimension, or merged with others as its first one beyond 1.
+
+    >>> holds_batch((32, 784), 32), holds_batch((50, 32, 16), 32), holds_batch((32 * 50, 16), 32)
+    (True, True, True)
+    """
+    first = next((size for size in shape if size > 1), 1)
+    return bool(shape) and (first % batch == 0 or batch in shape)
+
+
+def _batch(calls: list[tuple[Shape, ...]], parameters: set[Shape]) -> int | None:
+    """The dimension at the beginning of the forward pass that most tensors have. What is shaped like a parameter counts
+    only where everything is. The ops are those that are differentiated: what a dataset on the device is indexed with
+    is not."""
+    shapes = [shape for call in calls for shape in call if shape and all(shape)]
+    shapes = [shape for shape in shapes if shape not in parameters] or shapes
+    first = [size for shape in shapes[:_FIRST] for size in shape[:_BATCH_DIMENSIONS]]
+    candidates = [size for size in first if size > 1] or first
+    counts = [sum(_leads(shape, size) for shape in shapes) for size in candidates]
+    enough = _NEARLY * max(counts, default=0)
+    return next((size for size, count in zip(candidates, counts, strict=True) if count >= enough), None)
+
+
+def _leads(shape: Shape, batch: int) -> bool:
+    """Whether the batch is the first dimension, merged with others or not, or the second one of a sequence."""
+    return shape[0] % batch == 0 or (len(shape) > _BATCH_DIMENSIONS and shape[1] == batch)

@@ -1,0 +1,135 @@
+"""Which allocations grow with the batch.
+
+aten::linear [[32,784],[64,784]]  +8192     32 x 64 floats: made of a tensor with the batch in its shape     grows
+aten::batch_norm [[32,8,9,9],[8]]   +32     as large as its weight: statistics of each channel               stays
+aten::mm [[64,32],[32,784]]     +200704     gradient of a weight, by its lifetime or by its shape            stays
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.metrics.memory.allocations import allocations
+from tb_steptime.metrics.memory.births import PHASE, births
+from tb_steptime.metrics.memory.categories import CATEGORIES, categories
+from tb_steptime.metrics.memory.devices import CPU
+from tb_steptime.metrics.memory.fit.batch import holds_batch, parameter_shapes
+from tb_steptime.metrics.work.calls import TYPE_BYTES, Shape, shapes_of, types_of
+from tb_steptime.trace.lanes import op_rows
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import parent_places
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.table import Bool, Int64, is_in
+
+#: What keeps its size at any batch, whatever op made it.
+_CONSTANT = ("parameters", "gradients", "optimizer_state")
+#: Products of matrices, and where the two factors stand among their inputs.
+_PRODUCTS = {"aten::mm": (0, 1), "aten::addmm": (1, 2)}
+#: What is done to parameters alone: only copies of them are made before an op takes them.
+_COPIES = {"aten::to", "aten::_to_copy", "aten::copy_", "aten::clone", "aten::contiguous"}
+#: The caching allocator of GPUs rounds up to multiples of this.
+_ROUNDED_TO = 512
+
+
+@shared
+def growing(trace: Trace, batch: int) -> Bool:
+    """Of each of `allocations` whether its size is in proportion to the batch of its step."""
+    found, born, kind = allocations(trace), births(trace), categories(trace)
+    size, on_cpu = trace.memory.bytes[found.born], trace.memory.device_type[found.born] == CPU
+    fixed = is_in(kind, [CATEGORIES.index(category) for category in _CONSTANT])
+    fixed |= is_in(born.phase, (PHASE["optimizer"], PHASE["zero_grad"]))
+    op = _with_shapes(trace, born.op.astype(np.int64))
+    inputs = kind == CATEGORIES.index("inputs")
+    known = np.flatnonzero(~fixed & ~inputs & (op >= 0))
+    judge = _Judge(trace, batch)
+    of_nothing = ~fixed & (inputs | (op < 0)) & (born.phase != PHASE["backward"])  # as data that is drawn at random
+    result: Bool = of_nothing & (size % batch == 0) & (size >= batch)
+    asked = zip(
+        op[known].tolist(),
+        size[known].tolist(),
+        on_cpu[known].tolist(),
+        (born.phase[known] == PHASE["backward"]).tolist(),
+        strict=True,
+    )
+    result[known] = [judge.grows(*each) for each in asked]
+    return result
+
+
+def _with_shapes(trace: Trace, op: Int64) -> Int64:
+    """Of each op the innermost one around it, or itself, that says the shape of a tensor; -1 for none."""
+    ops = op_rows(trace)
+    if trace.events.shapes is None or not len(ops):
+        return np.full(len(op), -1, np.int64)
+    texts = np.array(
+        [any(shape and all(shape) for shape in shapes_of(text) or ()) for text in trace.inputs.strings] + [False], bool
+    )
+    tells, parent = texts[trace.events.shapes[ops]], parent_places(trace, ops)
+    place = np.where(op >= 0, np.searchsorted(ops, op), -1)
+    while len(silent := np.flatnonzero((place >= 0) & ~tells[place])):
+        place[silent] = parent[place[silent]]
+    return np.where(place >= 0, ops[place], -1)
+
+
+class _Tensor(NamedTuple):
+    shape: Shape
+    bytes: int
+
+
+class _Judge:
+    """Decides each distinct call and size once."""
+
+    def __init__(self, trace: Trace, batch: int) -> None:
+        self.trace, self.batch = trace, batch
+        shapes = parameter_shapes(trace)
+        self.parameters = {turned for shape in shapes for turned in (shape, shape[::-1])}
+        self.counts = {math.prod(shape) for shape in shapes}
+        self._decide = lru_cache(maxsize=None)(self._grows)
+
+    def grows(self, op: int, size: int, on_cpu: bool, backward: bool) -> bool:
+        events = self.trace.events
+        assert events.shapes is not None
+        dtypes = -1 if events.dtypes is None else int(events.dtypes[op])
+        return self._decide(int(events.name[op]), int(events.shapes[op]), dtypes, size, on_cpu, backward)
+
+    def _grows(self, name: int, shapes: int, dtypes: int, size: int, on_cpu: bool, backward: bool) -> bool:
+        op, tensors = self.trace.strings[name], self._tensors(shapes, dtypes)
+        batched = self._batched(op, tensors)
+        if not batched or size < self.batch:
+            return False
+        if on_cpu and size % self.batch:  # a workspace, if it is too large for a parameter
+            return size > max((tensor.bytes for tensor in tensors), default=0)
+        if factors := _PRODUCTS.get(op):
+            return self._is_batched_product(shapes, factors)
+        step = 1 if on_cpu else _ROUNDED_TO
+        rounded = {-(-tensor.bytes // step) * step for tensor in batched}
+        others = {-(-tensor.bytes // step) * step for tensor in tensors if tensor not in batched}
+        if backward:
+            item = batched[0].bytes // math.prod(batched[0].shape)
+            others |= {-(-count * item // step) * step for count in self.counts}
+        return size in rounded or size not in others
+
+    def _tensors(self, shapes: int, dtypes: int) -> list[_Tensor]:
+        types = types_of(self.trace.inputs[dtypes]) if dtypes >= 0 else ()
+        said = shapes_of(self.trace.inputs[shapes]) or ()
+        sizes = [TYPE_BYTES.get(types[place], 4) if place < len(types) else 4 for place in range(len(said))]
+        return [_Tensor(shape, math.prod(shape) * item) for shape, item in zip(said, sizes, strict=True) if shape]
+
+    def _batched(self, op: str, tensors: list[_Tensor]) -> list[_Tensor]:
+        """Those with the batch in their shape. What is shaped like a parameter is one where an op takes others, too, or
+        copies it; else it has that shape by chance, as at a batch of 64 behind 64 neurons."""
+        holding = [tensor for tensor in tensors if all(tensor.shape) and holds_batch(tensor.shape, self.batch)]
+        sure = [tensor for tensor in holding if tensor.shape not in self.parameters]
+        return sure or ([] if op in _COPIES else sorted(holding, key=lambda tensor: -len(tensor.shape))[:1])
+
+    def _is_batched_product(self, shapes: int, factors: tuple[int, int]) -> bool:
+        """Whether the rows of the product are those of a batch. The gradient of a weight is shaped like a parameter,
+        and neither of its factors is."""
+        said = shapes_of(self.trace.inputs[shapes]) or ()
+        left, right = (said[place] if place < len(said) else () for place in factors)
+        if len(left) != 2 or len(right) != 2 or left[0] % self.batch:
+            return False
+        return bool(self.parameters & {left, right}) or (left[0], right[1]) not in self.parameters

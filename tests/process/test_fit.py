@@ -1,0 +1,63 @@
+"""`tb-steptime fit`: it prints the memory at other batches as text and as JSON, and says what was not recorded."""
+
+import json
+
+import pytest
+
+from tb_steptime import cli
+from tb_steptime.metrics.memory.fit.asked import fits
+from tb_steptime.terminal.fit_report import NOT_RECORDED, SpanFit, fit_text
+from tests.drawn.replayed import MS, section, training
+from tests.truth.simulate.causes import Loader
+from tests.truth.simulate.chrome import write
+from tests.truth.simulate.demo import simulate
+from tests.unit.metrics.memory.test_fit import training as with_memory
+
+
+def text(**asked):
+    return fit_text(SpanFit("run", "host_1", 1, "x.json", fits(with_memory(), **asked)))
+
+
+def test_the_largest_batch_and_the_peaks_as_text():
+    margin = "The margin is 5\u00a0%: workspaces and fragmentation are not known."
+    assert text(batches=[8], limit_bytes=2000).splitlines() == [
+        "run · host_1 · span 1",
+        "",
+        f"CPU: the largest batch that fits in 2\u00a0kB is 14 (12 to 16), est. {margin}",
+        "",
+        "Batch        peak, est.   low  high",
+        "4, recorded        1\u00a0kB  1\u00a0kB  1\u00a0kB",
+        "8                  2\u00a0kB  2\u00a0kB  2\u00a0kB",
+    ]
+
+
+def test_no_limit_and_no_batch_that_fits():
+    assert "how large it may be is not recorded; --memory 24GB asks" in text()
+    assert "no batch fits in" in text(limit_bytes=900)
+
+
+@pytest.fixture
+def trace(tmp_path):
+    declared = training(section(20, 40_000), loader=Loader(5 * MS))
+    (span,) = simulate(declared)
+    path = tmp_path / "run" / "host_1.pt.trace.json.gz"
+    path.parent.mkdir(parents=True)
+    write(path, declared, span)
+    return path
+
+
+def test_without_recorded_memory(capsys, trace):
+    assert cli.main(["fit", str(trace)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == NOT_RECORDED
+    assert cli.main(["fit", str(trace), "--format", "json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["margin"], said["errors"], [span["devices"] for span in said["spans"]]) == (0.05, [], [[]])
+
+
+@pytest.mark.parametrize(("option", "value", "why"), [
+    ("--memory", "2x", '"2x" is no size such as 24GB or 80GiB'), ("--batch", "0", '"0" is no number of samples'),
+])  # fmt: skip
+def test_what_is_asked_wrongly(capsys, trace, option, value, why):
+    with pytest.raises(SystemExit):
+        cli.main(["fit", str(trace), option, value])
+    assert why in capsys.readouterr().err

@@ -1,0 +1,124 @@
+"""Which allocations of drawn trainings grow with the batch, and what fits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tb_steptime.metrics.memory.devices import NO_TOTALS, Place
+from tb_steptime.metrics.memory.fit.asked import BatchFit, fits, size_of
+from tb_steptime.metrics.memory.fit.batch import parameter_shapes, step_batches
+from tb_steptime.metrics.memory.fit.fit import NO_SHAPES, MemoryFit, memory_fit
+from tb_steptime.metrics.memory.fit.growing import growing
+from tb_steptime.metrics.memory.fit.lines import PeakLine, highest_lines, largest_batch, peak_at
+from tb_steptime.trace.model import Trace
+from tests.drawn.memory import CPU, with_memory
+from tests.drawn.timeline import timeline
+
+HOST = Place(*CPU)
+#: A layer of 6 to 8 neurons at a batch of 4: a product, and in the backward pass the gradient of its weight.
+TRAINING = """
+    step  | 00000000001111111111 |
+    op    | ..ff..nnab..ff..nnab |
+    op    | .......m.........m.. |"""
+NAMES = {
+    "f": "aten::addmm",
+    "n": "autograd::engine::evaluate_function: AddmmBackward0",
+    "m": "aten::mm",
+    "a": "torch::autograd::AccumulateGrad",
+    "b": "torch::autograd::AccumulateGrad",
+}
+FLOATS = '["float","float","float"]'
+INPUTS = {
+    "f": ("[[8],[4,6],[6,8]]", FLOATS),
+    "m": ("[[8,4],[4,6]]", FLOATS),
+    "a": ("[[8,6]]", FLOATS),
+    "b": ("[[8]]", FLOATS),
+}
+#: Of each step the batch, the layer's output and the gradient of the weight.
+SAID = """w +96 @1, v +128 @2.5, h +192 @7.5, w -96 @8.6, v -128 @8.7, h -192 @10.2,
+    x +96 @11, y +128 @12.5, g +192 @17.5, x -96 @18.6, y -128 @18.7"""
+
+
+def training(inputs: dict[str, tuple[str, ...]] = INPUTS, *, totals: bool = True) -> Trace:
+    trace = timeline(TRAINING, names=NAMES, inputs=inputs, sequences={"f": (5, 0), "n": (5, 1)})
+    return with_memory(trace, SAID, before=1000, device=CPU, totals=totals)
+
+
+def test_the_batch_is_what_the_forward_pass_is_given_and_no_parameter_has():
+    assert parameter_shapes(training()) == {(8, 6): 1, (8,): 1}
+    assert step_batches(training()) == (4, 4)
+
+
+def test_inputs_and_outputs_grow_and_the_gradient_of_a_weight_does_not():
+    assert growing(training(), 4).tolist() == [True, True, False] * 2
+
+
+def test_a_layer_as_wide_as_the_batch_grows_all_the_same():
+    """6 to 4 neurons at a batch of 4: the output [4,4] is as large as nothing else, its input [4,6] as the weight."""
+    inputs = {
+        "f": ("[[4],[4,6],[6,4]]", FLOATS),
+        "m": ("[[4,4],[4,6]]", FLOATS),
+        "a": ("[[4,6]]", FLOATS),
+        "b": ("[[4]]", FLOATS),
+    }
+    assert step_batches(training(inputs)) == (4, 4)
+    assert growing(training(inputs), 4).tolist() == [True, True, False] * 2
+
+
+def test_the_peak_is_a_line_over_the_batch():
+    fit = memory_fit(training(), HOST)
+    assert fit == MemoryFit(batch=4, peak_bytes=1416, lines=[PeakLine(constant=1192, per_sample=56.0, row=8)])
+
+
+def test_what_fits():
+    (answer,) = fits(training(), [8], 2000)
+    assert (answer.device, answer.batch, answer.limit_bytes) == ("CPU", 4, 2000)
+    assert answer.peaks == [BatchFit(4, 1416, 1416, 1416), BatchFit(8, 1640, 1558, 1722)]
+    assert (answer.largest_low, answer.largest, answer.largest_high) == (12, 14, 16)
+
+
+def test_without_a_limit_no_largest_batch_is_told():
+    (answer,) = fits(training())
+    assert [peak.batch for peak in answer.peaks] == [2, 4, 8, 16]
+    assert (answer.limit_bytes, answer.largest, answer.largest_low, answer.largest_high) == (None,) * 4
+
+
+def test_nothing_fits_where_the_constant_part_is_too_large():
+    assert [each.largest for each in fits(training(), limit_bytes=1000)] == [0]
+
+
+def test_what_is_missing_is_said():
+    assert memory_fit(training({}), HOST) == NO_SHAPES
+    assert memory_fit(training(totals=False), HOST) == NO_TOTALS
+    assert [answer.unknown for answer in fits(training({}))] == [NO_SHAPES]
+    assert fits(timeline(TRAINING, names=NAMES)) == []
+
+
+def test_a_batch_has_a_sample():
+    with pytest.raises(ValueError, match="0 was asked for"):
+        fits(training(), [0])
+
+
+@pytest.mark.parametrize("text", ["", "GB", "24 apples", "-1GB"])
+def test_what_is_no_size(text):
+    with pytest.raises(ValueError, match="is no size such as 24GB"):
+        size_of(text)
+
+
+INSTANTS = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), min_size=1, max_size=30)
+
+
+@given(INSTANTS, st.integers(1, 64), st.integers(1, 10**4), st.integers(0, 10**7))
+def test_the_highest_lines_are_the_peak_at_every_batch(instants, recorded, batch, limit):
+    constant, growing_bytes = (np.array(column, np.int64) for column in zip(*instants, strict=True))
+    lines = highest_lines(constant, growing_bytes, recorded)
+    assert peak_at(lines, batch) == pytest.approx((constant + growing_bytes / recorded * batch).max())
+    assert [line.per_sample for line in lines] == sorted({line.per_sample for line in lines})
+    largest = largest_batch(lines, limit)
+    if largest:
+        assert peak_at(lines, largest) <= limit * (1 + 1e-12)
+    if largest is not None:
+        assert peak_at(lines, largest + 1) > limit * (1 - 1e-12)
