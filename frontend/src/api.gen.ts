@@ -62,7 +62,8 @@ export type SpanTitleId =
   | "no_stacks"
   | `memory_curve.${number}`
   | `memory_parts.${number}`
-  | `memory_growth.${number}`;
+  | `memory_growth.${number}`
+  | `memory_fit.${number}`;
 
 export type TrendsTitleId =
   | "steps"
@@ -207,6 +208,14 @@ export interface AllocatorCall {
 export interface AnomalyChecks {
   checks: number;
   ns: number;
+}
+
+/** The peak at a batch, bytes. Of the recorded batch it is measured, and the three are the same. */
+export interface BatchFit {
+  batch: number;
+  peak_bytes: number;
+  low_bytes: number;
+  high_bytes: number;
 }
 
 /** A figure at one resolution: thousandths per bin from the span's start on; None where nothing runs. */
@@ -833,6 +842,24 @@ export interface DeviceFigures {
 }
 
 /**
+ * What would fit of a device; batch, lines and all that rests on them are None with `unknown`.
+ * lines: the peak at any batch is that of the highest. limit_bytes: asked for, else what the device has; None where
+ * neither is known. largest: the largest batch within it, with the least and the most that the margin allows; 0: not
+ * even one sample fits.
+ */
+export interface DeviceFit {
+  device: string;
+  unknown: Reason | null;
+  batch: number | null;
+  lines: PeakLine[];
+  peaks: BatchFit[];
+  limit_bytes: number | null;
+  largest: number | null;
+  largest_low: number | null;
+  largest_high: number | null;
+}
+
+/**
  * One device. tiles: figures of the window and its steps, and behind them shares that the GPU measured of itself,
  * where these were sampled. split: its kernel time, of which every table is a
  * grouping: rows and the rest sum to split.kernel_ns. Those by line are there where call stacks are
@@ -891,7 +918,8 @@ export interface DeviceLevel {
  * A device whose memory was recorded. device: its number, None for the CPU; type: torch's number of its kind.
  * whole: allocated is all that the device has; False where the file has no totals: then it counts from the first
  * event, and categories, rows and makers are not known. categories: what is alive at the peak; they sum to it; None
- * with why_unknown. largest: of these, most bytes first. step_peaks: of each step. by_op: over the recording.
+ * with why_unknown. largest: of these, most bytes first. step_peaks: of each step. by_op: over the recording. fit: the
+ * peak at other batches, and the largest that fits into total_bytes.
  */
 export interface DeviceMemory {
   type: number;
@@ -913,6 +941,7 @@ export interface DeviceMemory {
   by_op: OpMemory[];
   curve: MemoryBins;
   total_bytes: number | null;
+  fit: DeviceFit | null;
 }
 
 /**
@@ -2778,6 +2807,13 @@ export interface Pause {
   worst_step: string;
   worst_start_ns: number;
   worst_end_ns: number;
+}
+
+/** What an instant would hold at any batch: constant + batch x per_sample, bytes. row: of the device's curve. */
+export interface PeakLine {
+  constant: number;
+  per_sample: number;
+  row: number;
 }
 
 /**

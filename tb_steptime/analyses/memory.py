@@ -12,6 +12,7 @@ from tb_steptime.metrics.memory.bins import MemoryBins, memory_bins
 from tb_steptime.metrics.memory.by_op import MOST_OPS, OpMemory, memory_by_op
 from tb_steptime.metrics.memory.churn import ChurnRow, churn
 from tb_steptime.metrics.memory.devices import CPU, NO_TOTALS, NOT_RECORDED, Place, curve, memory_devices, memory_name
+from tb_steptime.metrics.memory.fit.asked import DeviceFit, fits
 from tb_steptime.metrics.memory.growth import Growth, Maker, growth, leak_makers
 from tb_steptime.metrics.memory.peak import MemoryPeak, allocated_peak, reserved_peak, step_peaks
 from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
@@ -50,7 +51,8 @@ class DeviceMemory(msgspec.Struct, frozen=True):
 
     whole: allocated is all that the device has; False where the file has no totals: then it counts from the first
     event, and categories, rows and makers are not known. categories: what is alive at the peak; they sum to it; None
-    with why_unknown. largest: of these, most bytes first. step_peaks: of each step. by_op: over the recording.
+    with why_unknown. largest: of these, most bytes first. step_peaks: of each step. by_op: over the recording. fit: the
+    peak at other batches, and the largest that fits into total_bytes.
     """
 
     type: int
@@ -72,6 +74,7 @@ class DeviceMemory(msgspec.Struct, frozen=True):
     by_op: list[OpMemory]
     curve: MemoryBins
     total_bytes: int | None = None
+    fit: DeviceFit | None = None
 
 
 class MemoryResult(msgspec.Struct, frozen=True):
@@ -98,7 +101,7 @@ def analyse(trace: Trace) -> MemoryResult:
         start_ns=low,
         end_ns=high,
         steps=_steps(trace),
-        devices=[_device(trace, place, low, high) for place in places],
+        devices=[_device(trace, place, low, high, fit) for place, fit in zip(places, fits(trace), strict=True)],
         calls=[_call(trace, row) for row in calls[:MOST_CALLS].tolist()],
         more_calls=max(0, len(calls) - MOST_CALLS),
     )
@@ -123,7 +126,7 @@ def _call(trace: Trace, row: int) -> AllocatorCall:
     return AllocatorCall(trace.strings[int(events.name[row])], int(events.start_ns[row]), int(events.dur_ns[row]))
 
 
-def _device(trace: Trace, place: Place, low: int, high: int) -> DeviceMemory:
+def _device(trace: Trace, place: Place, low: int, high: int, fit: DeviceFit) -> DeviceMemory:
     of, peak = curve(trace, place), allocated_peak(trace, place)
     parts = by_category(trace, peak.row, peak.allocated_bytes) if of.whole else None
     known = trace.devices.get(place.device)
@@ -147,6 +150,7 @@ def _device(trace: Trace, place: Place, low: int, high: int) -> DeviceMemory:
         by_op=memory_by_op(trace, place)[:MOST_OPS],
         curve=memory_bins(of, low, high, BINS),
         total_bytes=known.memory_bytes if known and place.type != CPU else None,
+        fit=fit,
     )
 
 

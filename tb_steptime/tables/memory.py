@@ -6,6 +6,7 @@ from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.memory.at_an_instant import AllocationRow
 from tb_steptime.metrics.memory.by_op import OpMemory
 from tb_steptime.metrics.memory.churn import ChurnRow
+from tb_steptime.metrics.memory.fit.asked import BatchFit
 from tb_steptime.metrics.memory.growth import Maker
 from tb_steptime.tables.base import Column, Surface, Table, head
 from tb_steptime.text import Unit
@@ -91,9 +92,29 @@ OPS: Table[OpMemory] = Table(
     ),
 )  # fmt: skip
 
+FITS: Table[BatchFit] = Table(
+    "memory at other batches",
+    "The peak that other batches would have.",
+    BatchFit,
+    (
+        head("batch", "Batch", Unit.NUMBER, "Samples of a step.", "memory_fit_batch"),
+        head(
+            "peak_bytes", "Peak, est.", Unit.BYTES,
+            "Of the recorded batch it is measured; of another one est., by what grows with the batch.",
+            "memory_fit_peak",
+        ),
+        head("low_bytes", "Low", Unit.BYTES, "The estimate less 5 %.", "memory_fit_low"),
+        head(
+            "high_bytes", "High", Unit.BYTES,
+            "The estimate and 5 %: workspaces and fragmentation depend on more than the batch.", "memory_fit_high",
+        ),
+    ),
+)  # fmt: skip
+
 COLUMNS: tuple[Metric, ...] = (
     *ALLOCATIONS.heads,
     *GROWTH.heads,
     *CHURN.heads,
     *OPS.heads,
+    *FITS.heads,
 )

@@ -53,6 +53,16 @@ test("the peak is shown from the summary, without a question to the server", () 
   expect(asked).toEqual([]);
 });
 
+test("the peak at other batches stands in a table, or why it is not known", () => {
+  show();
+  expect(screen.getByRole("heading", { name: "The largest batch is 300" })).toBeTruthy();
+  expect(rowsOf("Memory at other batches")).toEqual(["32|10 MB|10 MB|10 MB", "64|18 MB|17 MB|19 MB"]);
+  cleanup();
+  show({ memory: 1 });
+  expect(screen.getByRole("heading", { name: "Which batch fits?" })).toBeTruthy();
+  expect(screen.queryByRole("grid", { name: "Memory at other batches" })).toBeNull();
+});
+
 test("a press on the picture asks what is alive then, and the address keeps it", () => {
   const { changed } = show();
   fireEvent.keyDown(screen.getByRole("slider"), { key: "Home" });

@@ -10,7 +10,7 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.metrics.memory.categories import CategoryId
 from tb_steptime.metrics.memory.peak import MemoryPeak
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
-from tb_steptime.text import Phrase, code, fraction, joined, label, nbytes, phrase, text
+from tb_steptime.text import Phrase, code, count, fraction, joined, label, nbytes, phrase, text
 
 #: A part of the peak of which this is most says what the peak is.
 MOST = 0.5
@@ -28,12 +28,13 @@ _KINDS: dict[CategoryId, str] = {
 
 
 def memory_titles(facts: Facts) -> Titles:
-    """ "memory_curve.<place>", "memory_parts.<place>" and "memory_growth.<place>"."""
+    """ "memory_curve.<place>", "memory_parts.<place>", "memory_growth.<place>" and "memory_fit.<place>"."""
     titles: Titles = {}
     for place, device in enumerate(facts.memory.devices):
         titles[f"memory_curve.{place}"] = _from_start_to_peak(device)
         titles[f"memory_parts.{place}"] = _parts(device)
         titles[f"memory_growth.{place}"] = _growth(device)
+        titles[f"memory_fit.{place}"] = _fit(device)
     return titles
 
 
@@ -74,6 +75,22 @@ def _parts(device: DeviceMemory) -> Phrase:
     said = phrase("{share} of the peak is {kind}", share=share, kind=text(_KINDS[most.category]))
     makers = _makers_of_unknown(device) if most.category == "unknown" else None
     return said if makers is None else joined(said, makers, by=": ")
+
+
+def _fit(device: DeviceMemory) -> Phrase:
+    fit = device.fit
+    if fit is None or fit.limit_bytes is None or fit.largest is None:
+        return phrase("Which batch fits?")
+    limit = nbytes(fit.limit_bytes)
+    if not fit.largest:
+        return phrase("No batch fits in {limit}, est.", limit=limit)
+    return phrase(
+        "The largest batch that fits in {limit} is est. {largest} ({low} to {high})",
+        limit=limit,
+        largest=count(fit.largest),
+        low=count(fit.largest_low),
+        high=count(fit.largest_high),
+    )
 
 
 def _makers_of_unknown(device: DeviceMemory) -> Phrase | None:

@@ -22,7 +22,7 @@ _BY_VIEW = {
     ),
     "host": ("answer", "queue", "reasons", "sites", "blocking", "blocking_remark", "copies", "devices", "pauses"),
     "operators": ("operators", "modules", "outside", "no_ops", "no_shapes", "no_stacks", "no_modules"),
-    "memory": ("memory_curve.<number>", "memory_parts.<number>", "memory_growth.<number>"),
+    "memory": ("memory_curve.<number>", "memory_parts.<number>", "memory_growth.<number>", "memory_fit.<number>"),
 }  # fmt: skip
 
 SPAN_TITLES = tuple(dict.fromkeys(title for titles in _BY_VIEW.values() for title in titles))

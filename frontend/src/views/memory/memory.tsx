@@ -12,7 +12,7 @@ import { Alive } from "./alive";
 import { MemoryCurve } from "./curve";
 import { type MemoryPart, useMemoryPage } from "./data";
 import { SnapshotChoice } from "./snapshot/choice";
-import { ByOp, Churn, GrowthTable } from "./tables";
+import { ByOp, Churn, Fits, GrowthTable } from "./tables";
 
 export function Memory(props: SpanViewProps<"memory">) {
   const { result } = props.page;
@@ -60,6 +60,7 @@ function OfDevice({ page, tab, device, place }: SpanViewProps<"memory"> & { devi
         <ToDo page={page} here="memory" tab={tab} />
         {device.whole && <Churn {...part} />}
         <ByOp {...part} />
+        <Fits {...part} />
       </div>
     </>
   );

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,9 +15,11 @@ from tb_steptime.metrics.memory.fit.batch import parameter_shapes, step_batches
 from tb_steptime.metrics.memory.fit.fit import NO_SHAPES, MemoryFit, memory_fit
 from tb_steptime.metrics.memory.fit.growing import growing
 from tb_steptime.metrics.memory.fit.lines import PeakLine, highest_lines, largest_batch, peak_at
+from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
+from tests.drawn.cards import judged
 from tests.drawn.memory import CPU, with_memory
-from tests.drawn.timeline import timeline
+from tests.drawn.timeline import A100, timeline
 
 HOST = Place(*CPU)
 #: A layer of 6 to 8 neurons at a batch of 4: a product, and in the backward pass the gradient of its weight.
@@ -122,3 +126,20 @@ def test_the_highest_lines_are_the_peak_at_every_batch(instants, recorded, batch
         assert peak_at(lines, largest) <= limit * (1 + 1e-12)
     if largest is not None:
         assert peak_at(lines, largest + 1) > limit * (1 - 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("memory_bytes", "title"),
+    [
+        (None, "Which batch fits?"),
+        (3000, "The largest batch that fits in 3 kB is est. 32 (29 to 35)"),
+        (1000, "No batch fits in 1 kB, est."),
+    ],
+)
+def test_the_memory_view_says_the_largest_batch(memory_bytes: int | None, title: str):
+    trace = timeline(
+        TRAINING, names=NAMES, inputs=INPUTS, sequences={"f": (5, 0), "n": (5, 1)},
+        devices={0: replace(A100, memory_bytes=memory_bytes)},
+    )  # fmt: skip
+    titles = judged(with_memory(trace, SAID, before=1000)).titles["memory"]
+    assert plain(titles["memory_fit.0"]) == title
