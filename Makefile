@@ -31,7 +31,7 @@ demo: .venv/.demo bundle  ## open the demo recordings in TensorBoard (ARGS="--po
 	@$(BIN)/python tools/serve.py demo_logs --run $(STORY) $(ARGS)
 
 test: .venv/.dev bundle chromium  ## run the tests, those in a real browser included (ARGS="-k idle" goes to pytest)
-	@$(PYTEST) -m "not live" $(ARGS)
+	@$(PYTEST) -m "not live and not laboratory" $(ARGS)
 
 test-all: .venv/.dev bundle chromium  ## run every test: also real trainings, every way to start workers, deeper searches
 	@$(PYTEST) --hypothesis-profile=deep $(ARGS)

@@ -367,7 +367,7 @@ export interface BusyBins {
 
 /**
  * What a card rests on, whatever the trace. id: that of the card; fires: when it appears; answers: by question, in
- * the order of QUESTIONS. The texts hold code in backticks.
+ * the order of QUESTIONS, then what came of it where it was followed. The texts hold code in backticks.
  */
 export interface CardMeaning {
   id: string;

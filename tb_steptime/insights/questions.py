@@ -5,6 +5,8 @@ Needs             what must be recorded
 Jobs              which jobs it is for
 Gain              how the gain is computed
 Left out          what the gain leaves out
+
+and, from what was tried, how the promise held where the card was followed.
 """
 
 from __future__ import annotations
@@ -16,12 +18,15 @@ from typing import Any
 
 import msgspec
 
+from tb_steptime.insights.followed import followed_text
+
 QUESTIONS = ("Similar pattern", "Needs", "Jobs", "Gain", "Left out")
+FOLLOWED = "Followed"
 
 
 class CardMeaning(msgspec.Struct, frozen=True):
     """What a card rests on, whatever the trace. id: that of the card; fires: when it appears; answers: by question, in
-    the order of QUESTIONS. The texts hold code in backticks."""
+    the order of QUESTIONS, then what came of it where it was followed. The texts hold code in backticks."""
 
     id: str
     fires: str
@@ -34,4 +39,6 @@ def card_meaning(rule: Callable[..., Any]) -> CardMeaning:
     if paragraphs == [""]:
         return CardMeaning(rule.__name__, "", {})
     said = dict(each.split(": ", 1) for each in paragraphs[1:])
-    return CardMeaning(rule.__name__, paragraphs[0], {question: said[question] for question in QUESTIONS})
+    answers = {question: said[question] for question in QUESTIONS}
+    tried = followed_text(rule.__name__)
+    return CardMeaning(rule.__name__, paragraphs[0], answers | ({FOLLOWED: tried} if tried else {}))

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tb_steptime import cli
-from tb_steptime.insights.questions import QUESTIONS
+from tb_steptime.insights.questions import FOLLOWED, QUESTIONS
 from tests.drawn.small_trace import write_trace
 
 pytestmark = pytest.mark.usefixtures("drawn_in_microseconds")
@@ -27,15 +27,16 @@ def test_the_card_of_the_loader(capsys, trace):
     (card,) = json.loads(out)["cards"]
     assert (code, card["id"], card["gain_ns"], card["view"]) == (0, "no_workers", 30_000, "data_loading")
     assert card["card"]["fires"].startswith("Fires when the loader that is waited for most")
-    assert tuple(card["card"]["answers"]) == QUESTIONS
+    assert tuple(card["card"]["answers"]) == (*QUESTIONS, FOLLOWED), "others made this change"
 
 
 def test_as_text(capsys, trace):
     code, out, _ = explain(capsys, trace, "no_workers")
     lines = out.splitlines()
     assert (code, lines[0]) == (0, "Load batches in worker processes  [no_workers]")
-    assert [line[:17].strip() for line in lines if line[:1].isupper()][1:10] == [
+    assert [line[:17].strip() for line in lines if line[:1].isupper()][1:11] == [
         "Evidence", "Gain", "Severity", "Confidence", "Fires when", "Similar pattern", "Needs", "Jobs", "Left out",
+        "Followed",
     ]  # fmt: skip
     assert "\N{REPLACEMENT CHARACTER}" not in out
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tb_steptime.insights.followed import MADE_BY_OTHERS
 from tests.drawn.real_traces import needs
 from tests.truth.pairs import PAIRS, outcome
 
@@ -20,3 +21,4 @@ def test_a_card_promises_what_the_change_gained(pair):
         assert found.gained <= found.promised <= MOST_TIMES * found.gained
     else:
         assert found.promised == pytest.approx(found.gained, abs=MOST_ERROR * found.step)
+    assert round(found.promised / found.gained, 2) == MADE_BY_OTHERS[pair.card], "what the card says of it"

@@ -110,12 +110,16 @@ export function Fits({ device: { fit }, place, titles, tab, name }: MemoryPart) 
   if (!fit) return null;
   if (fit.unknown)
     return (
-      <section>
-        <h2>Which batch fits?</h2>
+      <Picture
+        title="Which batch fits?"
+        name={`memory fit ${name}`}
+        drawn={false}
+        table={() => tableData(fileColumns(fitColumns(tab.meanings)), fit.peaks)}
+      >
         <p class="quiet">
           <Sentence phrase={tab.meanings.explain(fit.unknown)} />
         </p>
-      </section>
+      </Picture>
     );
   return (
     <TablePicture

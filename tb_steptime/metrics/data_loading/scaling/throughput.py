@@ -109,7 +109,10 @@ def find_throughput(trace: Trace) -> LoaderThroughput | None:
     alone = known or _in_training_process(trace, main)
     if alone is None:
         return None
-    return msgspec.structs.replace(alone, workers=0, needed=max(FEWEST, alone.needed), handover_ns=HANDOVER_NS)
+    computes_ns = alone.production.mean_ns if alone.cpu_ns is None and known else alone.cpu_ns  # promises less
+    return msgspec.structs.replace(
+        alone, workers=0, needed=max(FEWEST, alone.needed), handover_ns=HANDOVER_NS, cpu_ns=computes_ns
+    )
 
 
 def production_ns(trace: Trace) -> int | None:

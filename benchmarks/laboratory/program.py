@@ -1,0 +1,73 @@
+"""What a program of the laboratory is: a training that can be run as it is, or with one change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch.utils.data import DataLoader, Dataset
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a program is run.
+
+    change: what is changed, by the program's own name of it; "": nothing. settings: of the loader, from a card's line
+    of code; they replace the program's. watch: the recorder's, of a loader.
+    """
+
+    change: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    watch: Callable[[DataLoader[Any]], DataLoader[Any]] | None = None
+
+    def loader(self, dataset: Dataset[Any], **options: Any) -> DataLoader[Any]:
+        options |= self.settings
+        if not options.get("num_workers"):
+            options = {name: value for name, value in options.items() if name not in _OF_WORKERS}
+        loader = DataLoader(dataset, **options)
+        return self.watch(loader) if self.watch else loader
+
+
+#: Options that a loader without workers refuses.
+_OF_WORKERS = ("persistent_workers", "prefetch_factor", "multiprocessing_context")
+
+#: Trains, and yields after each step.
+Body = Callable[[Run], Iterator[None]]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A training with its cause.
+
+    changes: by card, the program's own change that follows it; "" where the card's line of code is followed. Any of
+    these cards names the cause. Without changes the program is healthy, and every card above minor is wrong.
+    measures_only: constants are never set by looking at this program. stacks: recorded with call stacks.
+    """
+
+    name: str
+    body: Body
+    changes: Mapping[str, str]
+    measures_only: bool
+    stacks: bool = False
+
+    @property
+    def is_healthy(self) -> bool:
+        return not self.changes
+
+
+PROGRAMS: dict[str, Program] = {}
+
+
+def program(
+    name: str, changes: Mapping[str, str] | None = None, *, stacks: bool = False, taught: bool = False
+) -> Callable[[Body], Body]:
+    """Adds a program to the list. Every second one only measures, but for those that taught a rule something."""
+
+    def add(body: Body) -> Body:
+        assert name not in PROGRAMS, name
+        only = len(PROGRAMS) % 2 == 1 and not taught
+        PROGRAMS[name] = Program(name, body, changes or {}, measures_only=only, stacks=stacks)
+        return body
+
+    return add
