@@ -7,11 +7,11 @@ import pytest
 from tb_steptime import cli
 from tb_steptime.metrics.memory.fit.asked import fits
 from tb_steptime.terminal.fit_report import NOT_RECORDED, SpanFit, fit_text
+from tests.drawn.batched_training import training as with_memory
 from tests.drawn.replayed import MS, section, training
 from tests.truth.simulate.causes import Loader
 from tests.truth.simulate.chrome import write
 from tests.truth.simulate.demo import simulate
-from tests.unit.metrics.memory.test_fit import training as with_memory
 
 
 def text(**asked):
