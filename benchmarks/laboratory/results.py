@@ -131,7 +131,7 @@ Small real trainings on the CPU with one known cause each, and others in which n
 benchmarks.laboratory`, torch 2.13, on a 2-core x86-64 machine). Each is recorded as the README says. The first card is
 followed: what its line of code sets is set, or the program's own change for that card is made. Then the training is
 timed without a profiler, as it was and as it became, by turns, three to six times each. *Promised* is the card's gain,
-which is an upper bound; *gained* stands with two standard errors, or 2 % of the step if that is more. No rule
+of which it says "up to"; *gained* stands with two standard errors, or 2 % of the step if that is more. No rule
 was written or changed by looking at the programs that are *measured only*.
 
 This page is written from the raw results (`python -m benchmarks.laboratory --page docs/laboratory.md`)."""

@@ -95,7 +95,7 @@ def request(run: Run) -> Iterator[None]:
         yield
 
 
-@program("log of every value", LOOP, stacks=True)
+@program("log of every value", LOOP, stacks=True, taught=True)
 def logging(run: Run) -> Iterator[None]:
     learner, (inputs, targets) = Learner(mlp()), table()
     while True:
