@@ -129,7 +129,6 @@ def _call(trace: Trace, row: int) -> AllocatorCall:
 def _device(trace: Trace, place: Place, low: int, high: int, fit: DeviceFit) -> DeviceMemory:
     of, peak = curve(trace, place), allocated_peak(trace, place)
     parts = by_category(trace, peak.row, peak.allocated_bytes) if of.whole else None
-    known = trace.devices.get(place.device)
     return DeviceMemory(
         type=place.type,
         device=None if place.type == CPU else place.device,
@@ -149,7 +148,7 @@ def _device(trace: Trace, place: Place, low: int, high: int, fit: DeviceFit) -> 
         churn=churn(trace, place),
         by_op=memory_by_op(trace, place)[:MOST_OPS],
         curve=memory_bins(of, low, high, BINS),
-        total_bytes=known.memory_bytes if known and place.type != CPU else None,
+        total_bytes=fit.limit_bytes,
         fit=fit,
     )
 

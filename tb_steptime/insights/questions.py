@@ -21,7 +21,7 @@ import msgspec
 from tb_steptime.insights.followed import followed_text
 
 QUESTIONS = ("Similar pattern", "Needs", "Jobs", "Gain", "Left out")
-FOLLOWED = "Followed"
+WHERE_FOLLOWED = "Followed"
 
 
 class CardMeaning(msgspec.Struct, frozen=True):
@@ -41,4 +41,4 @@ def card_meaning(rule: Callable[..., Any]) -> CardMeaning:
     said = dict(each.split(": ", 1) for each in paragraphs[1:])
     answers = {question: said[question] for question in QUESTIONS}
     tried = followed_text(rule.__name__)
-    return CardMeaning(rule.__name__, paragraphs[0], answers | ({FOLLOWED: tried} if tried else {}))
+    return CardMeaning(rule.__name__, paragraphs[0], answers | ({WHERE_FOLLOWED: tried} if tried else {}))

@@ -103,10 +103,11 @@ FITS: Table[BatchFit] = Table(
             "Of the recorded batch it is measured; of another one est., by what grows with the batch.",
             "memory_fit_peak",
         ),
-        head("low_bytes", "Low", Unit.BYTES, "The estimate less 5 %.", "memory_fit_low"),
+        head("low_bytes", "Low", Unit.BYTES, "The estimate less its margin.", "memory_fit_low"),
         head(
             "high_bytes", "High", Unit.BYTES,
-            "The estimate and 5 %: workspaces and fragmentation depend on more than the batch.", "memory_fit_high",
+            "The estimate and its margin: workspaces and fragmentation depend on more than the batch.",
+            "memory_fit_high",
         ),
     ),
 )  # fmt: skip

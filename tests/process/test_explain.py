@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tb_steptime import cli
-from tb_steptime.insights.questions import FOLLOWED, QUESTIONS
+from tb_steptime.insights.questions import QUESTIONS, WHERE_FOLLOWED
 from tests.drawn.small_trace import write_trace
 
 pytestmark = pytest.mark.usefixtures("drawn_in_microseconds")
@@ -27,7 +27,7 @@ def test_the_card_of_the_loader(capsys, trace):
     (card,) = json.loads(out)["cards"]
     assert (code, card["id"], card["gain_ns"], card["view"]) == (0, "no_workers", 30_000, "data_loading")
     assert card["card"]["fires"].startswith("Fires when the loader that is waited for most")
-    assert tuple(card["card"]["answers"]) == (*QUESTIONS, FOLLOWED), "others made this change"
+    assert tuple(card["card"]["answers"]) == (*QUESTIONS, WHERE_FOLLOWED), "others made this change"
 
 
 def test_as_text(capsys, trace):

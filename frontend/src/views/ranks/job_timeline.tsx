@@ -3,13 +3,13 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { stepInTimeline } from "../../address/timeline";
 import type { JobRanks, JobTimeline, RanksPage } from "../../api.gen";
-import { Swatch } from "../../colour";
 import { Picture } from "../../components/picture";
 import { counted, ns } from "../../format";
 import { inRounds, retryPause } from "../../server/watch";
 import { lengthOf, type TimeRange } from "../../time_range";
 import { type Tab, titleOf } from "../props";
 import { Lanes } from "./charts/lanes";
+import { RankLegend } from "./rank_legend";
 import type { MapRow } from "./rows";
 
 /** Columns of the picture on most screens. */
@@ -52,16 +52,7 @@ export function JobTimelinePicture({ page, job, rows, keysOf, name, tab }: JobTi
       table={() => tableOf(found)}
       tools={found.steps.length > 1 && <Steps found={found} choose={(each) => tab.update({ step: each })} />}
     >
-      <p class="rank-legend">
-        <span>
-          <Swatch colour="kernel" /> own time
-        </span>
-        <span>
-          <Swatch colour="comm" hatched /> waits for others
-        </span>
-        <span>
-          <Swatch colour="comm" /> transfers
-        </span>
+      <RankLegend comm="transfers">
         <span>
           <svg width="22" height="10" aria-hidden="true">
             <path class="decides" d="M0 5H22" />
@@ -73,7 +64,7 @@ export function JobTimelinePicture({ page, job, rows, keysOf, name, tab }: JobTi
             Show the whole step
           </button>
         )}
-      </p>
+      </RankLegend>
       <Lanes
         label={`What ${counted(found.ranks.length, "rank")} do in step ${found.step}, on one clock.`}
         found={lanes}

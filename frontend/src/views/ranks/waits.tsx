@@ -1,7 +1,6 @@
 /** Who waits for whom: of each rank its own time, its waits, and what it makes the others wait. */
 
 import type { JobRanks, LateRank, Phrase, RankRow, RanksPage } from "../../api.gen";
-import { Swatch } from "../../colour";
 import { Sentence } from "../../components/sentence";
 import type { Column } from "../../components/table";
 import { hint } from "../../dom/hint";
@@ -10,6 +9,7 @@ import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { type Tab, titleOf } from "../props";
 import { barColumn, figuresOf, TablePicture } from "../table_picture";
+import { RankLegend } from "./rank_legend";
 import type { MapRow } from "./rows";
 
 interface WaitsProps {
@@ -47,21 +47,7 @@ export function Waits({ page, job, rows, choose, tab }: WaitsProps) {
       maxRows={12}
       order={["rank_waits", matched ? "-caused" : "-step"]}
       tab={tab}
-      above={
-        matched && (
-          <p class="rank-legend">
-            <span>
-              <Swatch colour="kernel" /> own time
-            </span>
-            <span>
-              <Swatch colour="comm" hatched /> waits for others
-            </span>
-            <span>
-              <Swatch colour="comm" /> makes another rank wait
-            </span>
-          </p>
-        )
-      }
+      above={matched && <RankLegend comm="makes another rank wait" />}
     >
       {job.balance === "imbalance" && <Turns turns={page.turns} />}
     </TablePicture>
