@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 PACKAGE_FILES := setup.cfg setup.py pyproject.toml $(wildcard build_backend/*.py tb_steptime/trace/kineto/native/*.[ch])
 API := frontend/src/api.gen.ts
 # The run that the demo opens with and the README shows first: its page explains itself best.
-STORY := num_dataloaders_simulated
+STORY := gpu_num_dataloaders
 
 # One worker a core. A module's tests stay together, because they share servers and traces; the longest come first.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder
@@ -28,7 +28,7 @@ help:  ## say what the other words do
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s%s\n", $$1, $$2}'
 
 demo: .venv/.demo bundle  ## open the demo recordings in TensorBoard (ARGS="--port 6006 --bind_all" goes to it)
-	@$(BIN)/python tools/serve.py demo_logs --run $(STORY) $(ARGS)
+	@TB_STEPTIME_SOURCES=examples $(BIN)/python tools/serve.py demo_logs --run $(STORY) $(ARGS)
 
 test: .venv/.dev bundle chromium  ## run the tests, those in a real browser included (ARGS="-k idle" goes to pytest)
 	@$(PYTEST) -m "not live and not laboratory" $(ARGS)
