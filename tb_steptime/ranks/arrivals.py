@@ -44,7 +44,7 @@ class Arrivals:
 
 
 def meetings(found: Matched) -> Bool:
-    """Of each matched collective whether the rank that arrives last shows in its times."""
+    """Says for each matched collective whether its times show which rank arrives last."""
     kinds = np.array([one.kind in MEETING for one in found.classes], bool)
     return kinds[found.of] & found.alike if len(kinds) else found.alike
 

@@ -30,12 +30,7 @@ _USUAL_PERCENT = 95
 
 def align(matched: Sequence[Matched], ranks: int) -> tuple[Clocks, list[int | None]]:
     """And of each rank what is added to its times to have those of the first; None for all where they do not agree."""
-    origin = min((int(found.start.min()) for found in matched if found.start.size), default=0)
-    ends = [(found.members, _ends(found) - origin) for found in matched]  # medians of epoch times would lose digits
-    ends = [(members, end) for members, end in ends if len(end) >= FEWEST_ENDS]
-    offset: list[int | None] = [0, *[None] * (ranks - 1)]
-    while _reach(ends, offset):
-        pass
+    ends, offset = _reached(matched, ranks, FEWEST_ENDS)
     unknown: list[int | None] = [None] * ranks
     if None in offset:
         return Clocks(None, Reason("clocks_need_collectives")), unknown
@@ -43,6 +38,51 @@ def align(matched: Sequence[Matched], ranks: int) -> tuple[Clocks, list[int | No
     if residual > MOST_RESIDUAL_NS:
         return Clocks(residual, Reason("clocks_not_aligned", {"residual": ns(residual)})), unknown
     return Clocks(residual, None), offset
+
+
+def rough_offsets(matched: Sequence[Matched], messages: Sequence[Matched], ranks: int) -> list[int]:
+    """The same of any number of ends, however well they agree; 0 where a rank meets no other one. messages: ranks that
+    share no collective have clocks by which each is received after it is sent."""
+    offset = _reached(matched, ranks, 1)[1]
+    least = {(int(sent[0]), int(sent[1])): _least_ns(found) for found in messages for sent in [found.members]}
+    while None in offset:
+        known = next((pair for pair in sorted(least) if (offset[pair[0]] is None) != (offset[pair[1]] is None)), None)
+        if known is None:
+            return [each or 0 for each in offset]
+        a, b = known if offset[known[1]] is None else known[::-1]
+        offset[b] = (offset[a] or 0) + _behind_ns(least.get((a, b)), least.get((b, a)))
+    return [each or 0 for each in offset]
+
+
+def _least_ns(found: Matched) -> int:
+    """From when a message is sent until it is received, each on its own clock: of all messages the least."""
+    return int((found.start[:, 1] + found.length[:, 1] - found.start[:, 0]).min())
+
+
+def _behind_ns(to_ns: int | None, back_ns: int | None) -> int:
+    """How far a clock is behind: 0 where no message is received before it is sent, else in the middle of what messages
+    in both directions leave.
+
+    >>> _behind_ns(5, 7), _behind_ns(-30, 50), _behind_ns(None, -20)
+    (0, 40, -20)
+    """
+    lowest = -to_ns if to_ns is not None else None
+    if (lowest is None or lowest <= 0) and (back_ns is None or back_ns >= 0):
+        return 0
+    if lowest is None or back_ns is None:
+        return lowest if lowest is not None else back_ns or 0
+    return (lowest + back_ns) // 2
+
+
+def _reached(matched: Sequence[Matched], ranks: int, fewest: int) -> tuple[list[tuple[Int64, Int64]], list[int | None]]:
+    """Ends of the groups that have enough of them, with their members; and the offset of each rank that they reach."""
+    origin = min((int(found.start.min()) for found in matched if found.start.size), default=0)
+    ends = [(found.members, _ends(found) - origin) for found in matched]  # medians of epoch times would lose digits
+    ends = [(members, end) for members, end in ends if len(end) >= fewest]
+    offset: list[int | None] = [0, *[None] * (ranks - 1)]
+    while _reach(ends, offset):
+        pass
+    return ends, offset
 
 
 def _ends(found: Matched) -> Int64:

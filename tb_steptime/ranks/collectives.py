@@ -81,7 +81,7 @@ def _alike(found: Matched) -> list[_Row]:
 
 
 def _keys(found: Matched, roles: dict[ExchangeClass, Role]) -> Int64:
-    """Of each class a number that classes of one row share."""
+    """Returns for each class a number that classes of one row share."""
     sizes = Counter((one.kind, one.dtype) for one in {(one.kind, one.dtype, one.bytes): one for one in roles}.values())
     numbers: dict[tuple[str | int | None, ...], int] = {}
 
@@ -127,6 +127,18 @@ def _row(each: _Row, spans: Sequence[RankSpan], links: Links) -> JobCollective:
         stalled_ns=int(beyond.sum()) * ranks,
         stalled_exposed_ns=int(np.minimum(found.exposed[each.rows], beyond[:, None]).sum()),
     )
+
+
+def group_roles(matched: Sequence[Matched]) -> list[Role]:
+    return [role_of_group(_name(found), _counts(found))[0] for found in matched]
+
+
+def stalled_ns(found: Matched) -> Int64:
+    """What each transfer takes beyond the others of its kind, where that is far more than they take."""
+    stalled = np.zeros(len(found.of), np.int64)
+    for each in _alike(found):
+        stalled[each.rows] = _stalled_ns(found.length[each.rows].min(axis=1))
+    return stalled
 
 
 def _stalled_ns(transfer: Int64) -> Int64:

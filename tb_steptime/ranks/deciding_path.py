@@ -35,7 +35,7 @@ class _Met:
 
 @dataclass(frozen=True, eq=False)
 class _Meetings:
-    """Of each meeting over all groups (m,): its last rank, ns of its transfer and of the median wait of the others; and
+    """Each meeting over all groups (m,): its last rank, ns of its transfer and of the median wait of the others; and
     start and end on that rank."""
 
     last: Int64

@@ -31,7 +31,7 @@ def exchange_time(
 
 
 def _computing_ns(spans: Sequence[RankSpan]) -> int:
-    """Of the median rank, the mean step; 0 where it is not measured."""
+    """Returns the computing time of the median rank in the mean step; 0 where it is not measured."""
     for metric in _COMPUTING:
         means = [float(np.nanmean(span.figures[metric])) for span in spans if metric in span.figures]
         if means and np.median(means) > 0:

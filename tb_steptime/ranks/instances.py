@@ -32,11 +32,13 @@ class GroupKey:
 
 @dataclass(frozen=True, eq=False)
 class Instances:
-    """Of one rank, in the order of steps and of start. step: place among the job's steps; group, of: places in groups
-    and classes; start: epoch time, length, exposed: ns; sequence: as `Exchanges` have it, -1 where not recorded."""
+    """The collectives of one rank, in the order of steps and of start. row: place in `Exchanges`; step: among the job's
+    steps; group, of: in groups and classes; start: epoch time, length, exposed: ns; sequence: as `Exchanges` have it,
+    -1 where not recorded."""
 
     groups: Sequence[GroupKey]
     classes: Sequence[ExchangeClass]
+    row: Int64
     group: Int32
     of: Int32
     step: Int32
@@ -50,22 +52,23 @@ _NO_GROUP = GroupKey(None, (), None)
 
 
 def instances_of(spans: Sequence[RankSpan], names: Sequence[str], first: int = 0) -> list[Instances]:
-    """Of each rank those of the job's steps (names) from the first to match on, as many of these as MOST_CELLS allows;
-    the same steps of every rank. Raises what reading results raises."""
-    kept = [_exchanges(span) for span in spans]
+    """Returns for each rank the instances in the job's steps (names), from the first step to match on, as many as
+    MOST_CELLS allows; the same steps for every rank. Raises what reading results raises."""
+    kept = [exchanges_of(span) for span in spans]
     steps = [_job_steps(span, each, names) for span, each in zip(spans, kept, strict=True)]
     past = first + steps_within([step[step >= first] - first for step in steps], len(names) - first)
     return [_instances(span, each, step, first, past) for span, each, step in zip(spans, kept, steps, strict=True)]
 
 
-def _exchanges(span: RankSpan) -> Exchanges:
+def exchanges_of(span: RankSpan) -> Exchanges:
+    """Raises what reading results raises."""
     result = span.results.get("ranks", RanksResult())
     assert isinstance(result, RanksResult)
     return result.exchanges
 
 
 def _job_steps(span: RankSpan, kept: Exchanges, names: Sequence[str]) -> Int32:
-    """Of each collective the place of its step among the job's."""
+    """Returns for each collective the place of its step among the job's."""
     place = {name: number for number, name in enumerate(names)}
     return np.array([place[name] for name in span.step_names], np.int32)[unpacked(kept.step)]
 
@@ -78,6 +81,7 @@ def _instances(span: RankSpan, kept: Exchanges, step: Int32, first: int, past: i
     return Instances(
         groups=[*_keys(kept), _NO_GROUP],
         classes=kept.classes,
+        row=np.flatnonzero(wanted),
         group=np.array(groups, np.int32)[of],
         of=of.astype(np.int32),
         step=step[wanted],

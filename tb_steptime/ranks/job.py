@@ -20,12 +20,16 @@ from tb_steptime.ranks.delays.together import late_group
 from tb_steptime.ranks.delays.turns import causes_of_turns
 from tb_steptime.ranks.exchange_time import exchange_time
 from tb_steptime.ranks.instances import FEWEST_STEPS, Instances, instances_of
-from tb_steptime.ranks.links import Links, told_links
-from tb_steptime.ranks.matching import Matching, match
+from tb_steptime.ranks.links import Links, user_links
+from tb_steptime.ranks.matching import Matched, Matching, match
 from tb_steptime.ranks.matrices import matrix_values, measured_metrics, rank_matrix
 from tb_steptime.ranks.members import Members, members
-from tb_steptime.ranks.messages import messages
-from tb_steptime.ranks.pairs import message_pairs
+from tb_steptime.ranks.messages import message_steps, messages
+from tb_steptime.ranks.pairs import matched_messages, message_pairs
+from tb_steptime.ranks.pipeline.result import Pipeline
+from tb_steptime.ranks.pipeline.xray import pipeline
+from tb_steptime.ranks.replayed.changes import job_replay
+from tb_steptime.ranks.replayed.job import ReplayedJob
 from tb_steptime.ranks.result import (
     Cause,
     Clocks,
@@ -41,13 +45,14 @@ from tb_steptime.ranks.spans import RankSpan, step_names
 from tb_steptime.ranks.step_lanes import StepLanes, step_lanes
 from tb_steptime.ranks.step_numbers import of_the_same_steps
 from tb_steptime.ranks.step_waits import StepWaits, step_waits
+from tb_steptime.ranks.what_if import JobReplay
 from tb_steptime.text import Note, Reason, count, ns, text
 from tb_steptime.trace.table import Float64, Int64, distinct
 
 
 def job_ranks(spans: Sequence[RankSpan], links: Links | None = None) -> JobRanks:
-    """Of at least one span, in any order. links: None for what the environment tells. Raises what reading results
-    raises."""
+    """Analyses the job of at least one span, in any order. links: None takes what the environment states. Raises what
+    reading results raises."""
     return job_with_waits(spans, links)[0]
 
 
@@ -57,7 +62,7 @@ def job_with_waits(spans: Sequence[RankSpan], links: Links | None = None) -> tup
     found = members(spans)
     step_ns, names = matrix_values(found.spans, "step_time"), step_names(found.spans)
     exchanged = _Exchanged.of(found, names)
-    links = links or told_links()
+    links = links or user_links()
     job = JobRanks(
         world_size=found.world_size,
         ranks=[_row(span) for span in found.spans],
@@ -70,10 +75,11 @@ def job_with_waits(spans: Sequence[RankSpan], links: Links | None = None) -> tup
         unmatched=Reason("no_matched_collectives"),
         messages=messages(exchanged.ranks),
         pairs=message_pairs(exchanged.ranks, [span.rank for span in found.spans], len(names)),
+        pipeline=pipeline(found.spans, exchanged.ranks, names),
         notes=[*found.notes, *_notes(exchanged), *([Note("links_not_read")] if links.odd else [])],
     )
     if not exchanged.steps.size:
-        return job, None
+        return msgspec.structs.replace(job, what_if=_what_if(exchanged, _slowest_stage(job.pipeline))), None
     return _with_exchanges(job, exchanged, links), exchanged.waits
 
 
@@ -149,6 +155,22 @@ class _Exchanged:
         return distinct(np.concatenate([np.empty(0, np.int64), *(each.step for each in self.matching.matched)]))
 
     @cached_property
+    def messages(self) -> list[Matched]:
+        """Both sides of those that ranks send to each other."""
+        return matched_messages(self.ranks, [span.rank for span in self.spans], len(self.names))
+
+    @cached_property
+    def whole_steps(self) -> Int64:
+        """Places of the steps in which something is matched, and of each message both sides."""
+        sides = np.bincount(message_steps(self.ranks), minlength=len(self.names))
+        matched = np.zeros(len(self.names), np.int64)
+        for each in self.messages:
+            matched += 2 * np.bincount(each.step, minlength=len(self.names))
+        matched[self.steps] += sides[self.steps] == 0  # they hold collectives alone
+        whole: Int64 = np.flatnonzero((matched > 0) & (matched >= sides))
+        return whole
+
+    @cached_property
     def arrivals(self) -> Arrivals:
         return arrivals(self.matching.matched, len(self.spans), len(self.names))
 
@@ -167,6 +189,8 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, links: Links) -> JobRanks:
     first, ranks = late[0] if late else None, len(found.spans)
     path = None if job.messages else _path(found)
     balance = balance_of(first, group, waits_ns, step_ns, ranks, straggles=_straggles(found, late))
+    late_together = group if balance == "late_ranks" else None
+    what_if = _what_if(found, [*_late_groups(late, late_together, path), *_slowest_stage(job.pipeline)])
     return msgspec.structs.replace(
         job,
         ranks=[_with_waits(row, found.arrivals, place, offsets[place]) for place, row in enumerate(job.ranks)],
@@ -178,23 +202,50 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, links: Links) -> JobRanks:
         collectives=collectives,
         exchange=exchange_time(found.spans, found.arrivals, collectives, len(found.steps)),
         balance=balance,
-        late=[_within(each, path, [each.rank]) for each in late],
-        late_group=_within(group, path, group.ranks) if group is not None and balance == "late_ranks" else None,
-        imbalance_gain_ns=_at_most(waits_ns, path) if balance == "imbalance" else 0,
+        late=[_worth(each, what_if, path, [each.rank]) for each in late],
+        late_group=_worth(late_together, what_if, path, late_together.ranks) if late_together else None,
+        imbalance_gain_ns=_evened_ns(waits_ns, what_if, path) if balance == "imbalance" else 0,
         imbalance_causes=_turns(found) if balance == "imbalance" else [],
         path=path,
+        what_if=what_if,
         notes=[*job.notes, *_stalls(collectives)],
     )
 
 
+def _what_if(found: _Exchanged, groups: Sequence[list[int]]) -> JobReplay | None:
+    """groups: of ranks, each as fast as those beside it."""
+    job = ReplayedJob.of(found.spans, found.names, found.matching.matched, found.messages, found.whole_steps)
+    if job is None:
+        return None
+    return job_replay(job, [list(each) for each in dict.fromkeys(tuple(each) for each in groups if each)])
+
+
+def _late_groups(late: Sequence[LateRank], together: LateGroup | None, path: DecidingPath | None) -> list[list[int]]:
+    """Ranks that are late by themselves, those that are late together, and those that decide the step."""
+    groups = [[each.rank] for each in late] + ([together.ranks] if together else [])
+    return groups + ([sorted(each.rank for each in path.deciders)] if path else [])
+
+
+def _slowest_stage(found: Pipeline | None) -> list[list[int]]:
+    rows = found.rows if found else []
+    return [[max(rows, key=lambda row: row.forward_ns + row.backward_ns).rank]] if rows else []
+
+
 def _stalls(rows: Sequence[JobCollective]) -> list[Note]:
-    """Of the rows whose calls stall most."""
+    """Returns the rows whose calls stall most."""
     row = max(rows, key=lambda each: each.stalled_ns, default=None)
     if row is None or not row.stalled:
         return []
     beyond = row.stalled_ns // row.ranks // row.stalled
     values = {"count": count(row.stalled), "kind": text(row.label), "beyond": ns(beyond)}
     return [Note("collectives_stalled", values | {"usual": ns(row.transfer_p50_ns)})]
+
+
+def _evened_ns(waits_ns: int, what_if: JobReplay | None, path: DecidingPath | None) -> int:
+    """What the step takes less if no rank is slower than the median one, as far as ranks wait for each other."""
+    if what_if is not None and what_if.trusted:
+        return what_if.usual_gain_ns("even_ranks")
+    return _at_most(waits_ns, path)
 
 
 def _at_most(waits_ns: int, path: DecidingPath | None, ranks: Sequence[int] | None = None) -> int:
@@ -207,7 +258,10 @@ def _at_most(waits_ns: int, path: DecidingPath | None, ranks: Sequence[int] | No
 L = TypeVar("L", LateRank, LateGroup)
 
 
-def _within(late: L, path: DecidingPath | None, ranks: Sequence[int]) -> L:
+def _worth(late: L, what_if: JobReplay | None, path: DecidingPath | None, ranks: list[int]) -> L:
+    """With what the job gains if these ranks are as fast as the others: replayed, or else by the waits for them."""
+    if what_if is not None and what_if.trusted:
+        return msgspec.structs.replace(late, gain_ns=what_if.usual_gain_ns("late_ranks", ranks))
     return msgspec.structs.replace(late, gain_ns=_at_most(late.gain_ns, path, ranks))
 
 

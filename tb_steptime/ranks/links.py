@@ -5,7 +5,7 @@ TB_STEPTIME_LINKS="machine=450 network=50"
                    -----------              within a machine: NVLink of an H100 carries 450 GB/s each way
                                ----------   between machines: a GPU's share of the network, 400 Gbit/s each way
 
-A process group on several machines is held against the network, the slower part of its way.
+A process group on several machines is compared with the network, the slower part of its path.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class Links(msgspec.Struct, frozen=True):
     odd: bool = False
 
     def peak(self, hosts: Sequence[str | None]) -> float | None:
-        """Of a group by the machine of each of its ranks, None where that is not known: then of what alone is told.
+        """Returns the peak for a group by the machine of each of its ranks; where a machine is None (unknown), the only
+        rate that is stated.
 
         >>> Links(450e9, 50e9).peak(["a", "a"]), Links(450e9, 50e9).peak(["a", "b"]), Links(450e9).peak([None, None])
         (450000000000.0, 50000000000.0, 450000000000.0)
@@ -43,12 +44,12 @@ class Links(msgspec.Struct, frozen=True):
         return told[0] if len(told) == 1 else None
 
 
-def told_links() -> Links:
+def user_links() -> Links:
     return links_of(os.environ.get(VARIABLE, ""))
 
 
 def links_of(text: str) -> Links:
-    """Of what the environment says.
+    """Reads the peak rates of links that the environment states.
 
     >>> links_of("machine=450"), links_of("450")
     (Links(machine=450000000000.0, network=None, odd=False), Links(machine=None, network=None, odd=True))

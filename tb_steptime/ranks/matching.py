@@ -49,7 +49,8 @@ class Matched:
     """Collectives of one group, m of them, on n of its ranks. members: places of these among the job's ranks.
 
     step, of: (m,), place among the job's steps and in classes; alike: (m,), all ranks exchange as many bytes.
-    start (epoch time), length, exposed: (m, n), ns. by_number: not by order.
+    start (epoch time), length, exposed: (m, n), ns; row: (m, n), its place in each rank's `Exchanges`. by_number: not
+    by order.
     """
 
     group: GroupKey
@@ -61,6 +62,7 @@ class Matched:
     start: Int64
     length: Int64
     exposed: Int64
+    row: Int64
     by_number: bool = False
 
 
@@ -77,7 +79,8 @@ class Matching:
 
 
 def match(ranks: Sequence[Instances], steps: int, world_size: int | None = None) -> Matching:
-    """Of the job's ranks in order, over so many steps. world_size: of the job, None where not known."""
+    """Matches the collectives of the job's ranks in order, over so many steps. world_size: the job's number of ranks,
+    None where not known."""
     members: dict[GroupKey, list[tuple[int, Int64]]] = defaultdict(list)
     for place, each in enumerate(ranks):
         exchanged = np.array([one.kind not in NOT_MATCHED for one in each.classes], bool)
@@ -124,12 +127,14 @@ def _match_group(
         start=column("start"),
         length=column("length"),
         exposed=column("exposed"),
+        row=column("row"),
         by_number=_have_numbers(rows_of),
     ), unlike + int((~agree).sum())
 
 
 def _together(of: list[_Rows], steps: int) -> tuple[list[_Rows], int]:
-    """Of each rank the rows to be matched, in one order for all; and how many are not, of steps that all recorded."""
+    """Returns for each rank the rows to be matched, in one order for all; and how many rows of steps that all recorded
+    are not."""
     step = np.concatenate([each.step[rows] for each, rows in of])
     numbers = np.concatenate([each.sequence[rows] for each, rows in of])
     sequence = numbers if _have_numbers(of) else np.zeros(len(step), np.int64)
@@ -149,8 +154,8 @@ def _together(of: list[_Rows], steps: int) -> tuple[list[_Rows], int]:
 
 
 def _out_of_order(of: list[_Rows], sequence: Int64, steps: int) -> Bool:
-    """Of each step whether its numbers come again after others, and not in one order on all ranks. sequence: of the
-    ranks' rows one after another, which are in the order of steps and of start."""
+    """Says for each step whether its numbers come again after others, and not in one order on all ranks. sequence:
+    those of the ranks' rows one after another, in the order of steps and of start."""
     odd = np.zeros(steps, bool)
     step_of = [each.step[rows] for each, rows in of]
     own = np.split(sequence, np.cumsum([len(step) for step in step_of])[:-1])
@@ -182,7 +187,8 @@ def _numbered(each: Instances, rows: Int64, classes: dict[ExchangeClass, int]) -
 
 
 def _agreement(classes: Sequence[ExchangeClass], numbers: Int64) -> tuple[Bool, Bool]:
-    """Of each row whether all ranks name one kind, and as many bytes where these have to agree; and whether they do."""
+    """Says for each row whether all ranks name one kind, and equal bytes where these have to agree; and whether all
+    rows agree."""
     kinds = {kind: number for number, kind in enumerate(dict.fromkeys(one.kind for one in classes))}
     kind = np.array([kinds[one.kind] for one in classes], np.int64)[numbers]
     size = np.array([-1 if one.bytes is None else one.bytes for one in classes], np.int64)[numbers]

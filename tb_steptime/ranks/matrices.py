@@ -19,7 +19,8 @@ from tb_steptime.trace.table import Float64
 
 
 def rank_matrix(spans: Sequence[RankSpan], metric: str) -> RankMatrix:
-    """Of spans by rank, one for each; a column for each of `step_names`. Raises KeyError for no metric."""
+    """Returns values of spans by rank, one span for each; a column for each of `step_names`. Raises KeyError for no
+    metric."""
     if metric not in {each.id for each in METRICS}:
         raise KeyError(metric)
     values = matrix_values(spans, metric)

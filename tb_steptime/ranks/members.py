@@ -1,4 +1,4 @@
-"""Which ranks of a job were recorded: one recording for each, and what is said of those that are missing or twice."""
+"""The recorded ranks of a job: one recording for each, and what is said of those that are missing or doubled."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ class Members:
 
 
 def members(spans: Sequence[RankSpan]) -> Members:
-    """Of spans that were recorded at the same time; of two that say the same rank the one with more steps counts."""
+    """Selects among spans that were recorded at the same time; of two for the same rank, the one with more steps
+    counts."""
     by_rank: dict[int, list[RankSpan]] = defaultdict(list)
     for span in spans:
         by_rank[span.rank].append(span)

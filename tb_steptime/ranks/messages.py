@@ -20,7 +20,7 @@ _Sent = tuple[int, Instances, Int64]
 
 
 def messages(ranks: Sequence[Instances]) -> list[Messages]:
-    """By group and size, most exposed first."""
+    """Returns the messages by group and size, most exposed first."""
     alike: dict[tuple[str | None, int | None], list[_Sent]] = defaultdict(list)
     for place, each in enumerate(ranks):
         for size, rows in _sizes(each):
@@ -28,6 +28,14 @@ def messages(ranks: Sequence[Instances]) -> list[Messages]:
     steps = {step for sent in alike.values() for _, each, rows in sent for step in each.step[rows].tolist()}
     found = [_messages(*key, sent, len(steps)) for key, sent in alike.items()]
     return sorted(found, key=lambda row: (-row.exposed_ns, row.group or "", row.bytes or 0))
+
+
+def message_steps(ranks: Sequence[Instances]) -> Int64:
+    """The step of each side of a message, of all ranks: places among the job's."""
+    rows = [
+        np.flatnonzero(np.array([one.kind == "send_receive" for one in each.classes], bool)[each.of]) for each in ranks
+    ]
+    return np.concatenate([np.empty(0, np.int64), *(each.step[own] for each, own in zip(ranks, rows, strict=True))])
 
 
 def _sizes(each: Instances) -> Iterator[tuple[int | None, Int64]]:

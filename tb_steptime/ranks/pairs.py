@@ -11,11 +11,12 @@ where a rank's own numbers leave one out, its recording lost one, and which is n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from tb_steptime.ranks.instances import GroupKey, Instances
+from tb_steptime.ranks.matching import Matched
 from tb_steptime.ranks.result import MessagePair
 from tb_steptime.trace.table import Bool, Int64, distinct
 
@@ -25,15 +26,56 @@ _Side = tuple[Instances, Int64]
 
 def message_pairs(ranks: Sequence[Instances], numbers: Sequence[int], steps: int) -> list[MessagePair]:
     """Longest waits first. numbers: of the ranks in the job; steps: of the job."""
-    place = {number: place for place, number in enumerate(numbers)}
-    found = []
-    for source, each in zip(numbers, ranks, strict=True):
-        for group, target in _partners(each, sends=True):
-            if target in place and target != source:
-                sent, taken = _side(each, group, target, True), _side(ranks[place[target]], group, source, False)
-                found += _pairs(group, (source, target), _in_order(sent, taken, steps))
+    found = [
+        row
+        for group, source, target, sides in _messages(ranks, numbers, steps)
+        for row in _pairs(group, (numbers[source], numbers[target]), sides)
+    ]
     return sorted(
         found, key=lambda row: (-row.sender_wait_ns - row.receiver_wait_ns, row.source, row.target, row.bytes or 0)
+    )
+
+
+def matched_messages(ranks: Sequence[Instances], numbers: Sequence[int], steps: int) -> list[Matched]:
+    """The same as matched exchanges of two members, the sender and the receiver; classes are the sender's."""
+    return [
+        _matched(group, (source, target), sides)
+        for group, source, target, sides in _messages(ranks, numbers, steps)
+        if len(sides[0][1])
+    ]
+
+
+def _messages(
+    ranks: Sequence[Instances], numbers: Sequence[int], steps: int
+) -> Iterator[tuple[GroupKey, int, int, tuple[_Side, _Side]]]:
+    """For each group and two ranks of it: places of sender and receiver, and the matched rows of both."""
+    place = {number: place for place, number in enumerate(numbers)}
+    for source, each in enumerate(ranks):
+        for group, peer in _partners(each, sends=True):
+            target = place.get(peer, source)
+            if target != source:
+                sent = _side(each, group, peer, True)
+                taken = _side(ranks[target], group, numbers[source], False)
+                yield group, source, target, _in_order(sent, taken, steps)
+
+
+def _matched(group: GroupKey, ends: tuple[int, int], sides: tuple[_Side, _Side]) -> Matched:
+    sender, rows = sides[0]
+
+    def column(name: str) -> Int64:
+        return np.stack([getattr(each, name)[own] for each, own in sides], axis=1)
+
+    return Matched(
+        group=group,
+        classes=sender.classes,
+        members=np.array(ends, np.int64),
+        step=sender.step[rows].astype(np.int64),
+        of=sender.of[rows].astype(np.int64),
+        alike=np.ones(len(rows), bool),
+        start=column("start"),
+        length=column("length"),
+        exposed=column("exposed"),
+        row=column("row"),
     )
 
 

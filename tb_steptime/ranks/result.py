@@ -17,6 +17,8 @@ from typing import Literal
 
 import msgspec
 
+from tb_steptime.ranks.pipeline.result import Pipeline
+from tb_steptime.ranks.what_if import JobReplay
 from tb_steptime.text import Note, Reason
 
 #: What a group of ranks exchanges for, read off the kinds, sizes and phases of its collectives.
@@ -30,6 +32,10 @@ CauseId = Literal[
     "python", "cpu_interrupted", "gpu_interrupted",
     "unknown",
 ]  # fmt: skip
+
+
+#: A rank that is late by so much of the deciding path decides the step.
+DECIDES = 0.1
 
 
 class RankMatrix(msgspec.Struct, frozen=True):
@@ -248,7 +254,7 @@ class LateGroup(msgspec.Struct, frozen=True):
 
 
 class PathRank(msgspec.Struct, frozen=True):
-    """Of the deciding path, ns a step by which this rank arrives at collectives after the median of the others. causes:
+    """A rank on the deciding path: ns a step by which it arrives at collectives after the median of the others. causes:
     as of a `LateRank`; empty where late_ns is too little to look for them."""
 
     rank: int
@@ -271,6 +277,11 @@ class DecidingPath(msgspec.Struct, frozen=True):
     transfer_ns: int
     ranks: list[PathRank]
 
+    @property
+    def deciders(self) -> list[PathRank]:
+        """Ranks that together decide how long the step is, most late first: of those whose trace shows why."""
+        return [each for each in self.ranks if each.causes and each.late_ns >= DECIDES * self.step_ns]
+
 
 class JobRanks(msgspec.Struct, frozen=True):
     """A job over the ranks that were recorded at the same time.
@@ -285,6 +296,8 @@ class JobRanks(msgspec.Struct, frozen=True):
     unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 but of an imbalance.
     imbalance_causes: what takes the late rank of each step longer than the median of the others in it, most first.
     path: None where unmatched, and where ranks send to each other, whose waits no collective shows.
+    pipeline: of ranks that are the stages of one, else None. what_if: what a step would take after changes; None where
+    nothing is matched, where a message that ranks send has one side only, and of too many exchanges.
     notes: what is missing, twice, cut off, or could not be matched, with counts. on_device: kernels ran on some rank.
     """
 
@@ -308,5 +321,7 @@ class JobRanks(msgspec.Struct, frozen=True):
     imbalance_gain_ns: int = 0
     imbalance_causes: list[Cause] = []
     path: DecidingPath | None = None
+    pipeline: Pipeline | None = None
+    what_if: JobReplay | None = None
     notes: list[Note] = []
     on_device: bool = False

@@ -51,7 +51,7 @@ def role_of_group(name: str, counts: Counts) -> tuple[Role, Reason]:
 
 
 def role_of_class(each: ExchangeClass, counts: Counts) -> Role:
-    """Of what is exchanged alike, among all that its group exchanges."""
+    """Returns the role of exchanges that are alike, among all that their group exchanges."""
     kinds = {one.kind for one in counts}
     if each.kind == "send_receive":
         return "pipeline"
@@ -76,7 +76,7 @@ def _role_of_reduce(each: ExchangeClass, counts: Counts) -> Role:
 
 
 def _count(counts: Counts, like: ExchangeClass, site: str) -> int:
-    """Of the same kind and bytes, launched there."""
+    """Counts exchanges of the same kind and bytes that are launched there."""
     return sum(
         number for one, number in counts.items() if (one.kind, one.bytes, one.site) == (like.kind, like.bytes, site)
     )

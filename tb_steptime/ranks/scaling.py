@@ -98,7 +98,8 @@ class ScaledJob:
         return found
 
     def _mean(self, metric: str) -> float:
-        """Of three steps or more without the first, in which ranks wait for each other's profiler to start."""
+        """Returns the mean of three or more steps without the first, in which ranks wait for each other's profiler to
+        start."""
         columns = [span.figures[metric] for span in self.spans if metric in span.figures]
         steady = [column[1:] if len(column) >= FEWEST_STEPS else column for column in columns]
         means = [float(np.nanmean(column)) for column in steady if not np.isnan(column).all()]
@@ -140,7 +141,7 @@ def scaling(base: ScaledJob, job: ScaledJob) -> Scaling:
 
 
 def _kind(base: ScaledJob, job: ScaledJob) -> ScalingKind | None:
-    """By the inputs of a step where both are recorded, else by the time that kernels take."""
+    """Judges by the inputs of a step where both are recorded, else by the time that kernels take."""
     if base.inputs() and base.inputs() == job.inputs():
         return "weak"
     before, after = base.parts()["kernels"], job.parts()["kernels"]

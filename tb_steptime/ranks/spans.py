@@ -84,7 +84,7 @@ def _figures(trends: TrendsResult) -> dict[str, Float64]:
 
 
 def step_names(spans: Sequence[RankSpan]) -> list[str]:
-    """Of all steps that any rank recorded, by number; names without one in the order in which they are met.
+    """Returns all steps that any rank recorded, by number; names without one in the order in which they are met.
 
     >>> sorted(["ProfilerStep#10", "ProfilerStep#9"], key=_place)
     ['ProfilerStep#9', 'ProfilerStep#10']

@@ -26,8 +26,9 @@ from tb_steptime.trace.table import Int64
 
 @dataclass(frozen=True)
 class Lane:
-    """Of one rank, times of the picture. own: from the begin of its step to the end of all that the step launched, less
-    waits and transfers; shift_ns: added to a time of the picture to have one from the origin of its span."""
+    """The lane of one rank, in times of the picture. own: from the begin of its step to the end of all that the step
+    launched, less waits and transfers; shift_ns: added to a time of the picture to have one from the origin of its
+    span."""
 
     own: Intervals
     waits: Intervals
@@ -83,7 +84,9 @@ def step_lanes(
 
 def _of_step(found: Matched, step: int) -> Matched:
     rows = np.flatnonzero(found.step == step)
-    columns = {name: getattr(found, name)[rows] for name in ("step", "of", "alike", "start", "length", "exposed")}
+    columns = {
+        name: getattr(found, name)[rows] for name in ("step", "of", "alike", "start", "length", "exposed", "row")
+    }
     return replace(found, **columns)
 
 

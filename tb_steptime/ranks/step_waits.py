@@ -24,7 +24,7 @@ class StepWaits:
     caused: Float64
 
     def caused_ns(self) -> list[int]:
-        """Of each rank, mean of the matched steps; 0 where there are none."""
+        """Returns the waits that each rank causes, mean of the matched steps; 0 where there are none."""
         known = self.caused[:, ~np.isnan(self.caused).all(axis=0)]
         means = known.mean(axis=1) if known.shape[1] else np.zeros(len(self.caused))
         return [round(value) for value in means.tolist()]

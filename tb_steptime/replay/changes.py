@@ -16,7 +16,7 @@ from tb_steptime.metrics.gpu.copy_directions import way
 from tb_steptime.metrics.job.kind import job_kind
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.replay.host import Role, host_lanes
-from tb_steptime.replay.sensitivity import exchanges, free, without_batches
+from tb_steptime.replay.sensitivity import exchanges, free, sooner, without_batches
 from tb_steptime.replay.steady import SteadyStep, overlap_ns
 from tb_steptime.replay.sweep import HOLDS, EdgeKind, edges_of, joined
 from tb_steptime.trace.intervals import Intervals
@@ -78,8 +78,8 @@ def without_calls(step: SteadyStep, calls: Bool) -> SteadyStep:
 
 
 def hands_out(trace: Trace, step: SteadyStep) -> Bool:
-    """Which nodes wait for what a step is there for. A training needs nothing of a step on the host. Anything else
-    fetches its results, and what it decodes goes on with the one before: the last wait for a copy to the host stays."""
+    """Marks the nodes that wait for the step's result. A training needs nothing of a step on the host. Any other job
+    fetches its results, and decoding continues from the step before, so the last wait for a copy to the host stays."""
     graph = step.graph
     found = np.zeros(len(graph), bool)
     if job_kind(trace).purpose == "training":
@@ -116,12 +116,15 @@ def overlapped(trace: Trace, step: SteadyStep) -> SteadyStep:
 
 
 def on_tensor_cores(trace: Trace, step: SteadyStep) -> SteadyStep:
-    """The step whose matrix products run on tensor cores, as far as they can and memory lets them."""
+    """The step whose matrix products run on tensor cores, as far as they can and memory lets them. Work that had no
+    room beside others waits less by the share that all work takes less."""
     gain = np.zeros(len(trace.events), np.int64)
     gain[trace.kernels.event] = eligibility(trace).gain_ns
     graph = step.graph
-    less = np.where(graph.on_device, gain[graph.event], 0)
-    return replace(step, graph=replace(graph, own_ns=graph.own_ns - np.minimum(less, graph.own_ns)))
+    less = np.minimum(np.where(graph.on_device, gain[graph.event], 0), graph.own_ns)
+    share = float(less.sum() / max(int(graph.own_ns[graph.on_device].sum()), 1))
+    edges = sooner(graph.edges, graph.contended_ns, share)
+    return replace(step, graph=replace(graph, own_ns=graph.own_ns - less, edges=edges))
 
 
 def _paced(step: SteadyStep, nodes: Bool, period_ns: int, kind: EdgeKind) -> SteadyStep:

@@ -1,6 +1,7 @@
 """What devices do, and why each activity begins when it does.
 
-launch      call --lag--> activity                         from the end of the call, or its beginning where that fits
+launch      call --lag--> activity                         from the end of the call, or its beginning where that fits;
+                                                           behind other work it would have begun as soon as usual
 stream      activity --lag--> the next one of its stream
 crossing    the end of another stream's work just before a start that nothing else explains
 """
@@ -27,7 +28,8 @@ _NEVER = -(1 << 62)
 @dataclass(frozen=True, eq=False)
 class Activities:
     """Activities in time order, ns. item: the host's item that launched each, previous: the one before on its stream,
-    -1 for none; track: the stream as a row of `Trace.threads`."""
+    -1 for none; track: the stream as a row of `Trace.threads`. The first of a stream follows the one before it on any,
+    where its launch is lost and not from before the recording."""
 
     row: Int64
     start_ns: Int64
@@ -64,7 +66,10 @@ def find_activities(trace: Trace, host: Host) -> Activities:
     previous = np.full(len(row), -1, np.int64)
     previous[order[1:][same]] = order[:-1][same]
     item = np.where(call >= 0, place[call], -1) if len(events) else call
-    return Activities(row, events.start_ns[row], events.ends(row), events.thread[row].astype(np.int64), item, previous)
+    start = events.start_ns[row]
+    lost = (item < 0) & (previous < 0) & (start > start[item >= 0].min(initial=start.max(initial=0)))
+    previous[lost] = np.flatnonzero(lost) - 1
+    return Activities(row, start, events.ends(row), events.thread[row].astype(np.int64), item, previous)
 
 
 def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
@@ -78,7 +83,7 @@ def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
     queued = follows & known & (gap >= 0) & (gap < LAG_NS) & (returned < ended)
     stream_lag = round(float(gap[queued].mean())) if queued.any() else 0
     order_lag = np.where(gap < 0, gap, stream_lag)
-    called = np.where(early, begun, returned + launch_lag)
+    called = np.where(early, _begun_in_call(host, work, early, ended), returned + launch_lag)
     ready = np.maximum(np.where(known, called, _NEVER), np.where(follows, ended + order_lag, _NEVER))
     recorded, told = _dependencies(trace, work)
     ready[recorded.after] = np.maximum(ready[recorded.after], work.end_ns[recorded.before])
@@ -91,7 +96,7 @@ def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
     left = np.where((delay > LAG_NS) & ~crossing & ~inside & ~orphan & ~told, delay, 0)
     shared = _beside_others(work) & (left > 0)
     order_lag = np.where(inside | orphan, gap, order_lag + left)
-    launch = np.where(early, begun - host.start_ns[work.item] if len(host) else 0, launch_lag) + left
+    launch = np.where(early, called - host.start_ns[work.item] if len(host) else 0, launch_lag) + left
     caller = work.item + np.where(early, 0, len(host))
     number, base = np.arange(len(work)), 2 * len(host)
     parts = [
@@ -111,13 +116,29 @@ def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
 
 
 def _during_call(host: Host, work: Activities, returned: Int64) -> Bool:
-    """Which activities begin while their call still runs, as copies of pageable memory do, or a copy that its call
-    waits for: they follow the beginning of the call."""
+    """Marks the activities that begin while their call still runs, as copies of pageable memory do, or a copy that its
+    call waits for: they follow the beginning of the call."""
     if not len(host):
         return np.zeros(len(work), bool)
     ahead = np.where(work.item >= 0, returned - work.start_ns, 0)
     found: Bool = ahead > np.where(host.role[work.item] == Role.WAIT, 0, EARLY_NS)
     return found
+
+
+def _begun_in_call(host: Host, work: Activities, early: Bool, ended: Int64) -> Int64:
+    """When activities that begin while their call runs would have begun on a stream with nothing to do, ns: as long
+    after the call's beginning as those usually do that found one, if they stand directly behind other work.
+
+    call     [copy, waits for all of the stream   ]
+    stream      kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkcc      the call's beginning says when to launch, not when to begin
+    """
+    if not early.any():
+        return work.start_ns
+    called = host.start_ns[work.item]
+    behind = (work.previous >= 0) & (ended > called) & (work.start_ns - ended < LAG_NS)
+    after = work.start_ns - called
+    usual = round(median(after[early & ~behind])) if (early & ~behind).any() else 0
+    return np.where(early & behind, called + np.minimum(after, usual), work.start_ns)
 
 
 def _launch_lag(host: Host, work: Activities, returned: Int64, ended: Int64) -> int:
@@ -164,7 +185,8 @@ def _how_sure(work: Activities, other: Int64, crossing: Bool, late: Bool) -> Flo
 
 
 def _beside_others(work: Activities) -> Bool:
-    """Which activities begin while one that began before is running; that of the same stream is over by then."""
+    """Marks the activities that begin while an earlier one is running; an earlier one of the same stream is over by
+    then."""
     reach = np.maximum.accumulate(np.append(_NEVER, work.end_ns))[:-1]
     found: Bool = reach > work.start_ns
     return found

@@ -12,13 +12,14 @@ from tb_steptime.trace.steps import find_steps
 
 
 def identity(graph: Graph) -> float:
-    """By what share the replayed length differs from the recorded one."""
+    """Returns the share by which the replayed length differs from the recorded one."""
     end = starts(graph.own_ns, graph.release_ns, graph.edges) + graph.own_ns
     return abs(int(end.max()) - int(graph.end_ns.max())) / max(graph.recorded_ns, 1)
 
 
 def wait_error(trace: Trace, graph: Graph) -> float | None:
-    """By what share the replayed lengths of calls that wait differ from the recorded ones; None without such calls."""
+    """Returns the share by which the replayed lengths of calls that wait differ from the recorded ones; None without
+    such calls."""
     began = starts(graph.own_ns, graph.release_ns, graph.edges)
     before, after = graph.edges.before, graph.edges.after
     held = np.zeros(len(graph), bool)

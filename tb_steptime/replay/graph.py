@@ -116,7 +116,7 @@ def build_graph(trace: Trace) -> Graph:
 
 
 def _returns(host: Host, work: Activities) -> tuple[Bool, Edges]:
-    """Which items return because the work of a device has ended, and the edges from that work to them."""
+    """Returns the items that return because the work of a device has ended, and the edges from that work to them."""
     ends = np.argsort(work.end_ns, kind="stable")
     allocates = host.role == Role.ALLOCATE
     calls = np.flatnonzero((host.role == Role.WAIT) | (allocates & (host.end_ns - host.start_ns > RETURN_NS)))

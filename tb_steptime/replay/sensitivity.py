@@ -12,9 +12,9 @@ from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.replay.graph import Graph
 from tb_steptime.replay.host import Role
 from tb_steptime.replay.steady import SteadyStep, step_length
-from tb_steptime.replay.sweep import HOLDS, EdgeKind
+from tb_steptime.replay.sweep import HOLDS, EdgeKind, Edges
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import Bool, is_in
+from tb_steptime.trace.table import Bool, Int64, is_in
 
 #: A part limits a step from this share of it on; below that several hold each other.
 LIMITS = 0.1
@@ -39,7 +39,7 @@ class Sensitivity(msgspec.Struct, frozen=True):
 
 
 def exchanges(trace: Trace, graph: Graph) -> Bool:
-    """Which nodes are exchanges between ranks."""
+    """Marks the nodes that are exchanges between ranks."""
     found = np.zeros(len(graph), bool)
     found[graph.on_device] = collective_names(trace)[trace.events.name[graph.event[graph.on_device]]]
     return found
@@ -67,18 +67,21 @@ def free(step: SteadyStep, nodes: Bool) -> SteadyStep:
 
 
 def scaled(step: SteadyStep, nodes: Bool, by: float) -> SteadyStep:
-    """The step with these nodes taking a share of their time."""
+    """The step with these nodes taking a share of their time, and the same share of unexplained delays before them."""
     own = step.graph.own_ns.copy()
     own[nodes] = np.rint(own[nodes] * by).astype(np.int64)
     edges = step.graph.edges
     # work that begins while its call runs follows the call's beginning by a part of the call's own time
     inside = (edges.kind == EdgeKind.LAUNCH) & (step.graph.role[edges.before] == Role.STRETCH) & nodes[edges.before]
     edges = replace(edges, lag_ns=np.where(inside, np.rint(edges.lag_ns * by).astype(np.int64), edges.lag_ns))
-    if by == 0:
-        slack = (step.graph.unexplained_ns + step.graph.contended_ns)[edges.after]
-        lag = np.where(nodes[edges.after], np.maximum(edges.lag_ns - slack, np.minimum(edges.lag_ns, 0)), edges.lag_ns)
-        edges = replace(edges, lag_ns=lag)
-    return replace(step, graph=replace(step.graph, own_ns=own, edges=edges))
+    slack = step.graph.unexplained_ns + step.graph.contended_ns
+    return replace(step, graph=replace(step.graph, own_ns=own, edges=sooner(edges, np.where(nodes, slack, 0), 1 - by)))
+
+
+def sooner(edges: Edges, delay_ns: Int64, share: float) -> Edges:
+    """The edges with this share of each node's delay taken from their lags."""
+    gone = np.rint(delay_ns[edges.after] * share).astype(np.int64)
+    return replace(edges, lag_ns=edges.lag_ns - np.minimum(gone, np.maximum(edges.lag_ns, 0)))
 
 
 def without(step: SteadyStep, *kinds: EdgeKind) -> SteadyStep:

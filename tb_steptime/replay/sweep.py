@@ -88,22 +88,22 @@ def repeated_starts(duration_ns: Int64, release_ns: Int64, edges: Edges, links: 
     """The same of copies in a row, one row for each. links: edges from a node to one of the next copy."""
     if sweep := sweep_function():
         own, release = (each.astype(np.int64, copy=False).tobytes() for each in (duration_ns, release_ns))
-        first, link_first = (_first_of_each(each, len(duration_ns)).tobytes() for each in (edges, links))
+        first, link_first = (first_of_each(each, len(duration_ns)).tobytes() for each in (edges, links))
         swept = sweep(own, release, first, *edges.in_bytes, link_first, *links.in_bytes, copies)
         return np.frombuffer(swept, np.int64).reshape(copies, -1)
     columns = [duration_ns, release_ns]
     for each in (edges, links):
-        columns += [_first_of_each(each, len(duration_ns)), each.before, each.lag_ns]
+        columns += [first_of_each(each, len(duration_ns)), each.before, each.lag_ns]
     return _swept(columns, copies)
 
 
-def _first_of_each(edges: Edges, nodes: int) -> Int64:
+def first_of_each(edges: Edges, nodes: int) -> Int64:
     """Where the edges into each node begin, and after the last one where all end."""
     return np.cumsum(np.append(0, np.bincount(edges.after, minlength=nodes)), dtype=np.int64)
 
 
 def _swept(columns: list[Int64], copies: int) -> Int64:
-    """As `sweep.c` does it."""
+    """Does what `sweep.c` does."""
     lasts, release, first, before, lag, link_first, link_before, link_lag = (each.tolist() for each in columns)
     rows, ends = list[list[int]](), list[int]()
     for copy in range(copies):

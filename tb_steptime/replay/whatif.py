@@ -86,6 +86,7 @@ class WhatIf(msgspec.Struct, frozen=True):
     trusted           whether the replay gives back the recorded step, is of most of the mean step, and says what sets
                       its pace
     holds_unprofiled  whether the pace is the same if profiling has doubled the time of the host
+    half_host_ns      the steady step if it has; 0 where a device sets the pace in any case
     for_ranks_ns      what its collectives wait for other ranks. The sensitivity is that of all ranks alike; a change is
                       one of this rank, so it takes none of this away
     sets              every set of the changes that help most, those among them that help only after the others; none
@@ -109,6 +110,7 @@ class WhatIf(msgspec.Struct, frozen=True):
     for_ranks_ns: int = 0
     median_step_ns: int = 0
     sets: list[ChangedStep] = []
+    half_host_ns: int = 0
 
     @property
     def wrong_by(self) -> float:
@@ -143,6 +145,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     held = held_by_ranks(trace, step)
     error = abs(replayed - recorded) / recorded
     shown = max(unexplained, unseen) <= NO_GAIN and pace is not Bound.UNKNOWN
+    half, half_pace = (0, pace) if pace is Bound.GPU else _with_half_of_the_host(trace, step)
     trusted = shown and error <= MOST_ERROR and length >= MOSTLY * max(recorded, _judged_ns(trace))
     chosen = [known[each] for each in dict.fromkeys(ids)] if ids else list(known.values())
     gains, combined = _gains(held, length, unexplained, error, chosen, keep_all=bool(ids))
@@ -158,12 +161,13 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         device_ns=_of_busiest_ns(trace, step, compute),
         device_curve=_device_curve(held, compute, PARTS_LEFT),
         trusted=trusted,
-        holds_unprofiled=pace is Bound.GPU or _with_half_of_the_host(trace, step) is pace,
+        holds_unprofiled=half_pace is pace,
         changes=gains,
         combined=combined,
         for_ranks_ns=int((step.graph.own_ns - held.graph.own_ns).sum()),
         median_step_ns=steady_step_ns(trace, main_device(trace)),
         sets=list(_sets(held, compute, chosen, combined)) if trusted else [],
+        half_host_ns=half,
     )
 
 
@@ -172,10 +176,12 @@ def _judged_ns(trace: Trace) -> float:
     return float(judged_ns(trace, main_device(trace)).mean())
 
 
-def _with_half_of_the_host(trace: Trace, step: SteadyStep) -> Bound:
+def _with_half_of_the_host(trace: Trace, step: SteadyStep) -> tuple[int, Bound]:
+    """How long it takes, and what sets its pace."""
     graph = step.graph
     quick = scaled(step, ~graph.on_device & (graph.role != Role.LOADER), 0.5)
-    return verdict(step_length(quick), sensitivity(trace, quick), quick)
+    length = step_length(quick)
+    return length, verdict(length, sensitivity(trace, quick), quick)
 
 
 def _device_curve(step: SteadyStep, compute: Bool, parts: Sequence[float]) -> list[int]:
@@ -185,7 +191,7 @@ def _device_curve(step: SteadyStep, compute: Bool, parts: Sequence[float]) -> li
 def _sets(
     step: SteadyStep, compute: Bool, chosen: Sequence[Named], combined: Sequence[Combined]
 ) -> Iterator[ChangedStep]:
-    """Of the changes that help most, and then of those that help once these are made."""
+    """Returns the changes that help most, and then those that help once these are made."""
     known = {each.id: each for each in chosen}
     helpful = [known[each] for each in combined[-1].ids] if combined else []
     after = _changed(step, helpful)

@@ -5,6 +5,8 @@ train.py(54): step        <built-in function sleep>        nn.Module: Linear_3
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from tb_steptime.record.frames import is_of_user
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
@@ -19,7 +21,7 @@ _LIGHTNING_MODULE = expression(r"\[pl\]\[module\](?:\w+\.)*(?P<kind>\w+): (?P<pa
 #: How an op of TorchScript names a module around it and its method: "A0(A)::forward". SELF is the same module.
 _SCRIPTED = expression(r"(?P<path>[^().]+)\((?P<kind>[^()]*)\)")
 _INSTANCE = expression(r"_\d+$")
-_FRAME = expression(r"(?P<file>[^<].*\.py)\(\d+\): ")
+_FRAME = expression(r"(?P<file>[^<].*\.py)\((?P<line>\d+)\): (?P<function>.*)")
 _INSTALLED = expression(r"^.*/(?:site|dist)-packages/|^.*/lib/python3\.\d+/")
 
 
@@ -74,6 +76,24 @@ def innermost_module(hierarchy: str) -> str | None:
 def source_frames(trace: Trace) -> Int64:
     """Rows of the Python frames of files outside torch and Python's library, in time order."""
     return rows_named(trace, (Kind.PYTHON,), is_source)
+
+
+class SourceLine(NamedTuple):
+    """A line of a file, counted from 1, and the function that it is in."""
+
+    file: str
+    line: int
+    function: str
+
+
+def source_line(frame: str) -> SourceLine | None:
+    """None of a frame of no file.
+
+    >>> source_line("data/sets.py(54): item")
+    SourceLine(file='data/sets.py', line=54, function='item')
+    """
+    match = _FRAME.match(frame)
+    return SourceLine(match["file"], int(match["line"]), match["function"]) if match else None
 
 
 def short_frame(frame: str) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import DEVICE_KINDS, Int32, Kind
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int32, Int64, Kind
 
 
 class Launches(msgspec.Struct, frozen=True, eq=False):
@@ -37,3 +37,13 @@ def find_launches(trace: Trace) -> Launches:
     found = ids[place] == wanted
     call = np.where(found, calls[first[place]], -1)
     return Launches(activity.astype(np.int32), call.astype(np.int32))  # rows, in half the room
+
+
+def launched_before(trace: Trace, activity: Int64) -> Bool:
+    """Which of these activities were launched before the recording, as far as numbers tell. Launches are numbered in
+    order, so an activity with a greater number than the first recorded launch has lost its call, and is the recording's
+    own. Without any recorded launch all are."""
+    launches, number = find_launches(trace), trace.events.correlation_id
+    known = number[launches.activity[launches.call >= 0]]
+    before: Bool = number[activity] < known.min(initial=np.iinfo(number.dtype).max) if len(known) else activity < 0
+    return before

@@ -307,7 +307,7 @@ class _Walk:
     def _refused(self, code: int) -> TraceError:
         name = _OPCODES.get(code)
         if name is None:
-            return TraceError("The file is no pickle, or is damaged", self._path, _HINT)
+            return TraceError("The file is not a pickle, or is damaged", self._path, _HINT)
         return TraceError(
             f"It is a pickle that does more than hold values ({name}), and was not opened", self._path, _HINT
         )

@@ -34,7 +34,10 @@ from tb_steptime.trace.table import Bool, Int32, Int64, Kind, StringTable, UInt8
 _HOST_BACKEND = expression(r"(?:gloo|mpi):")
 #: PyTorch's row for the arguments of a collective: its name tells nothing of the kind.
 _ARGUMENTS = "record_param_comms"
-_SEND = expression(r"i?send(?:_coalesced)?")
+_SEND = expression(r"(?:gloo:|mpi:|c10d::)?i?send(?:_coalesced)?")
+#: Ops that ask a backend of the host for a message: their third input is the rank at the other side.
+_ASKS_FOR_MESSAGE = expression(r"c10d::(?:send|recv_)")
+_OTHER_SIDE = expression(r'\["?[^,]*,[^,]*, ?"?(?P<rank>\d{1,7})"?[,\]]')
 
 
 class Collectives(msgspec.Struct, frozen=True, eq=False):
@@ -71,6 +74,7 @@ def find_collectives(trace: Trace) -> Collectives:
     call = _calls(trace, event) if on_device else event
     mark, said, of_op = _marks(trace, call), *_arguments(trace, event, call)
     table = trace.collectives
+    peer = _either(table.peer, said, of_op).astype(np.int32)
     return Collectives(
         event=event,
         start=trace.events.start_ns[event],
@@ -83,8 +87,9 @@ def find_collectives(trace: Trace) -> Collectives:
         members=_either(table.members, said, of_op).astype(np.int32),
         description=_either(table.description, said, of_op).astype(np.int32),
         sequence=_either(table.sequence, said, of_op),
-        peer=_either(table.peer, said, of_op).astype(np.int32),
-        sends=_sends(trace, _at(table.name, said)),
+        peer=peer if on_device else _asked_peers(trace, event, peer),
+        sends=_sends(trace.collective_texts, _at(table.name, said))
+        | _sends(trace.strings, _at(trace.events.name, mark)),
     )
 
 
@@ -146,7 +151,7 @@ def _marks(trace: Trace, call: Int64) -> Int64:
 
 
 def _kinds(trace: Trace, event: Int64, mark: Int64, argument: Int64) -> UInt8:
-    """By the arguments, else by the mark around the call, else by the kernel's own name."""
+    """Decides by the arguments, else by the mark around the call, else by the kernel's own name."""
     by_mark = _kind_of_each(trace.strings, _at(trace.events.name, mark))
     by_argument = _kind_of_each(trace.collective_texts, argument)
     own = _kind_of_each(trace.strings, trace.events.name[event].astype(np.int64))
@@ -162,10 +167,30 @@ def _kind_of_each(texts: StringTable, name: Int64) -> Int64:
     return kinds[name]
 
 
-def _sends(trace: Trace, argument: Int64) -> Bool:
-    names = [_SEND.fullmatch(text) is not None for text in trace.collective_texts.strings]
-    sends: Bool = np.array([*names, False], bool)[argument]
+def _sends(texts: StringTable, name: Int64) -> Bool:
+    names = [_SEND.fullmatch(text) is not None for text in texts.strings]
+    sends: Bool = np.array([*names, False], bool)[name]
     return sends
+
+
+def _asked_peers(trace: Trace, event: Int64, said: Int32) -> Int32:
+    """Returns the peers as stated; where they are not, as the op asks that encloses a mark of the host, if the job has
+    one group."""
+    peer: Int32 = said.copy()
+    settings, groups = trace.events.settings, trace.job.groups
+    if settings is None or len(groups) > 1:
+        return peer
+    ops = trace.events.rows(Kind.CPU_OP)
+    asks = np.array([_ASKS_FOR_MESSAGE.fullmatch(name) is not None for name in trace.strings.strings], bool)
+    around = innermost(trace, ops[asks[trace.events.name[ops]]] if len(ops) else ops, event)
+    spelled = _at(settings, around)
+    found = {one: _OTHER_SIDE.match(trace.inputs[one]) for one in distinct_in(spelled[spelled >= 0]).tolist()}
+    ranks = dict(enumerate(groups[0].ranks)) if groups else {}
+    for one, match in found.items():
+        if match is not None:
+            number = int(match["rank"])
+            peer[(spelled == one) & (said < 0)] = ranks.get(number, number)
+    return peer
 
 
 def _bytes(trace: Trace, said: Int64, mark: Int64) -> Int64:

@@ -80,9 +80,7 @@ class Exchanges(msgspec.Struct, frozen=True):
 
 def exchanges(trace: Trace, most: int = MOST) -> Exchanges:
     """At most so many, of whole steps from the first one."""
-    found, steps = find_collectives(trace), _launching_steps(trace)
-    order = np.lexsort((np.arange(len(found)), steps))[int((steps < 0).sum()) :]
-    kept = order[: _whole_steps(steps[order], most)]
+    found, (kept, steps, left_out) = find_collectives(trace), kept_collectives(trace, most)
     calls = launching_calls(trace)
     site, by_fsdp = site_of(trace, calls).astype(np.int64), launched_by_fsdp(trace, calls)
     groups, group = _groups(trace, found, kept)
@@ -96,13 +94,22 @@ def exchanges(trace: Trace, most: int = MOST) -> Exchanges:
             for row, place in zip(kept[alike.first].tolist(), group[alike.first].tolist(), strict=True)
         ],
         of=packed(alike.place),
-        step=packed(steps[kept]),
+        step=packed(steps),
         start=packed(found.start[kept] // START_UNIT_NS),
         length=packed(length),
         exposed=packed(np.where(exposed == length, -1, exposed)),
         sequence=_sequence(found.sequence[kept]),
-        left_out=len(order) - len(kept),
+        left_out=left_out,
     )
+
+
+def kept_collectives(trace: Trace, most: int = MOST) -> tuple[Int64, Int64, int]:
+    """Returns the rows of `find_collectives` that are kept, in the order of `Exchanges`, the step of each, and how many
+    are not kept."""
+    steps = _launching_steps(trace)
+    order = np.lexsort((np.arange(len(steps)), steps))[int((steps < 0).sum()) :]
+    kept = order[: _whole_steps(steps[order], most)]
+    return kept, steps[kept], len(order) - len(kept)
 
 
 def _sequence(sequence: Int64) -> PackedColumn:
@@ -118,14 +125,19 @@ def _whole_steps(steps: Int64, most: int) -> int:
 
 
 def _launching_steps(trace: Trace) -> Int64:
-    """Of each of `find_collectives` the place of the step that launched it, else of the step in which it starts; -1 for
-    none. The host may be steps ahead of the device, and differs from rank to rank in that."""
+    """Returns for each of `find_collectives` the place of the step that launched it, else of the step in which it
+    starts; -1 for none. The host may be steps ahead of the device, by a number that differs from rank to rank."""
     steps, call = find_steps(trace), launching_calls(trace)
-    begin = np.array([step.host_start_ns for step in steps.steps], np.int64)
-    end = begin + np.array([step.host_ns for step in steps.steps], np.int64)
-    by_host = _within(begin, end, trace.events.start_ns[np.maximum(call, 0)])
+    by_host = host_steps(trace, trace.events.start_ns[np.maximum(call, 0)])
     by_start = _within(steps.start_ns, steps.end_ns, find_collectives(trace).start)
     return np.where(call >= 0, by_host, by_start)
+
+
+def host_steps(trace: Trace, instants: Int64) -> Int64:
+    """The place of the step that the host is in at each of these instants; -1 for none."""
+    steps = find_steps(trace).steps
+    begin = np.array([step.host_start_ns for step in steps], np.int64)
+    return _within(begin, begin + np.array([step.host_ns for step in steps], np.int64), instants)
 
 
 def _within(begin: Int64, end: Int64, instants: Int64) -> Int64:
@@ -149,7 +161,8 @@ def _groups(trace: Trace, found: Collectives, kept: Int64) -> tuple[list[Exchang
 
 
 def _group(trace: Trace, found: Collectives, alike: Int64) -> ExchangeGroup | None:
-    """Of collectives that name it alike. What the head of the file does not say of it, its collectives may."""
+    """Returns the group of collectives that give it one name. What the head of the file does not say of it, its
+    collectives may."""
     text, size = int(found.group[alike[0]]), int(found.group_size[alike[0]])
     listed = {group.name: group for group in trace.job.groups}
     name = trace.collective_texts[text] if text >= 0 else _only(list(listed))

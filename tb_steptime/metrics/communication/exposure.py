@@ -1,9 +1,11 @@
 """How much of each collective no computation hides.
 
 kernels       kkkkkkkk......kkkk.......kkkk
-collectives   ...aaaaaaaaaa........bbbb....
-                 ....bbbb...                    an instant of two collectives belongs to the one that began first
-exposed               aaaaa        bbbb         the step's part "communication": of a 5, of the first b 0, of the last 4
+collectives   ...aaaaaaaaaa........cccc....
+                 ....bbbb...                    an instant of two collectives belongs to the one that ends first
+exposed               bbaaa        cccc         the step's part "communication": of a 3, of b 2, of c 4
+
+What waits for several goes on with the first that ends: a message that is under way meanwhile is not what it waits for.
 
 Exposed times are disjoint, and sum to the time of the steps in which collectives run and no computing kernel does,
 less what verdicts leave out: work from before the recording, what comes once, the end.
@@ -25,7 +27,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, Kind
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct
 
 #: A stream with this share of the computing time of its device is one that the model computes on.
 COMPUTE_STREAM_FRACTION = 0.10
@@ -50,11 +52,12 @@ class Exposure(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def exposure(trace: Trace) -> Exposure:
-    """Of the whole process: a kernel on any of its devices hides a collective, as in the step's parts."""
+    """Measures exposure over the whole process: a kernel on any of its devices hides a collective, as in the step's
+    parts."""
     found, computing = find_collectives(trace), _computing(trace)
     alone = (Intervals.union(found.start, found.end) & judged_windows(trace)) - computing_times(trace)
     return Exposure(
-        exposed_ns=alone.overlap_ns(*own_ranges(found)),
+        exposed_ns=_exposed_ns(found, alone),
         alone=alone,
         on_compute_stream=_on_compute_stream(trace, found, computing),
         in_a_row=_in_a_row(trace, found, computing),
@@ -74,12 +77,37 @@ def judged_windows(trace: Trace) -> Intervals:
     return Intervals.union(steps.start_ns, steps.end_ns) - left_out
 
 
-def own_ranges(found: Collectives) -> tuple[Int64, Int64]:
-    """Start and end of what of each collective none that began before it covers: disjoint, some of them empty."""
-    reach = np.maximum.accumulate(found.end) if len(found) else found.end
-    before = np.append(np.iinfo(np.int64).min, reach)[: len(found)]
-    start = np.maximum(found.start, before)
-    return start, np.maximum(found.end, start)
+def _exposed_ns(found: Collectives, alone: Intervals) -> Int64:
+    """Of each collective the time alone in which none runs that ends sooner."""
+    times = distinct(np.concatenate((found.start, found.end)))
+    owner = first_to_end(found.start, found.end, times[:-1])
+    covered = np.flatnonzero(owner >= 0)
+    exposed = np.zeros(len(found), np.int64)
+    np.add.at(exposed, owner[covered], alone.overlap_ns(times[covered], times[covered + 1]))
+    return exposed
+
+
+def first_to_end(start: Int64, end: Int64, instants: Int64) -> Int64:
+    """Of the ranges that hold each instant the one that ends first, of several the first; -1 where none does.
+
+    >>> first_to_end(np.array([0, 5, 30]), np.array([20, 10, 40]), np.array([0, 5, 10, 20, 30])).tolist()
+    [0, 1, 0, -1, 2]
+    """
+    order = np.argsort(end, kind="stable")
+    # earliest[k][i]: the earliest start of the 2^k ranges from the i-th on, by end
+    earliest = [start[order]]
+    while (width := 1 << (len(earliest) - 1)) < len(order):
+        later = np.append(earliest[-1][width:], np.full(min(width, len(order)), _NEVER))
+        earliest.append(np.minimum(earliest[-1], later))
+    at = np.searchsorted(end[order], instants, side="right")
+    for level in range(len(earliest) - 1, -1, -1):
+        passed = np.append(earliest[level], -_NEVER)[at] > instants
+        at = np.minimum(at + (passed << level), len(order))
+    holds = at < len(order)
+    return np.where(holds, order[np.minimum(at, len(order) - 1)], -1) if len(order) else np.full(len(instants), -1)
+
+
+_NEVER = np.iinfo(np.int64).max
 
 
 def _computing(trace: Trace) -> Int64:

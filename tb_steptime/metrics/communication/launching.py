@@ -25,7 +25,8 @@ _RUN_AS = {KINDS.index("reduce_scatter"): KINDS.index("all_reduce")}
 
 
 def launching_calls(trace: Trace) -> Int64:
-    """Of each of `find_collectives` the row of the call or op that launched it, -1 where that is not recorded."""
+    """Returns for each of `find_collectives` the row of the call or op that launched it, -1 where that is not
+    recorded."""
     found = find_collectives(trace)
     if not has_device_activity(trace):
         return _asking_ops(trace, found)
@@ -34,7 +35,7 @@ def launching_calls(trace: Trace) -> Int64:
 
 
 def launched_by_fsdp(trace: Trace, calls: Int64) -> Bool:
-    """Of each call, -1 for none, whether a range of FSDP is around it."""
+    """Marks the calls (-1 for none) that a range of FSDP encloses."""
     ranges = trace.events.rows(Kind.USER)
     marks = [name for name in distinct_in(trace.events.name[ranges]).tolist() if _FSDP.match(trace.strings[name])]
     around: Bool = innermost(trace, ranges[is_in(trace.events.name[ranges], marks)], calls) >= 0
@@ -42,7 +43,7 @@ def launched_by_fsdp(trace: Trace, calls: Int64) -> Bool:
 
 
 def _asking_ops(trace: Trace, found: Collectives) -> Int64:
-    """By order, for kinds of which as many are asked for as are run, and each before it runs."""
+    """Matches by order, for kinds with as many ops that ask as collectives that run, each op before its collective."""
     ops, kinds = _ops(trace)
     calls = np.full(len(found), -1, np.int64)
     for kind in distinct_in(found.kind).tolist():

@@ -29,7 +29,7 @@ class PackedColumn(msgspec.Struct, frozen=True):
 
 
 def packed(values: Int64) -> PackedColumn:
-    """Of any integers of 62 bits.
+    """Packs any integers of 62 bits.
 
     >>> packed(np.array([1000, 1010, 1025]))
     PackedColumn(count=3, width=2, planes=b'\\x00\\xd0\\x14\\x1e\\x07\\x00\\x00')

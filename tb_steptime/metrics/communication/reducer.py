@@ -99,7 +99,8 @@ def _maps(trace: Trace, found: Collectives) -> Int64:
 
 
 def _parameters(trace: Trace, maps: Int64, searches: int) -> int | None:
-    """Of the one model that is searched; None where there are others, or other all-reduces of whole numbers."""
+    """Returns the parameters of the one model that is searched; None where there are others, or other all-reduces of
+    whole numbers."""
     size = find_collectives(trace).bytes[maps]
     alike = len(size) == searches > 0 and (size == size[0]).all() and size[0] >= _INT_BYTES
     return int(size[0]) // _INT_BYTES if alike else None

@@ -31,7 +31,8 @@ def element_bytes(dtype: str) -> int | None:
 
 
 def input_bytes(shapes: str, dtypes: str) -> int | None:
-    """Of all inputs that are tensors, as compact JSON; None where a type is not known or nothing is said.
+    """Returns the bytes of all inputs that are tensors, given as compact JSON; None where a type is not known or
+    nothing is stated.
 
     >>> input_bytes("[[1024,8],[]]", '["float",""]')
     32768

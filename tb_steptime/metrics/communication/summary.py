@@ -13,6 +13,7 @@ from tb_steptime.metrics.communication.exposure import (
     judged_windows,
 )
 from tb_steptime.metrics.communication.kinds import KIND_LABELS, KINDS
+from tb_steptime.metrics.communication.micro_batches import early_exchanges
 from tb_steptime.metrics.communication.reducer import Reducer, reducer
 from tb_steptime.metrics.communication.waits import est_wait_ns
 from tb_steptime.metrics.gpu.utilization import has_device_activity
@@ -67,7 +68,8 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     running_ns: one of them runs, waits for other ranks included; longest_ns: the longest of all steps. exposed_ns: no
     computation runs beside them; wait_ns: est. how much of that waits for other ranks, None without a GPU, where ranks
     share the processor; compute_stream_ns: how much of it is on a stream that the model computes on; forward_ns: how
-    much of it the model's forward pass launched, as layers do that are split over ranks.
+    much of it the model's forward pass launched, as layers do that are split over ranks; early_ns: how much of it a
+    later pass before the same optimizer step could exchange too, less est. waits.
     """
 
     kind: str
@@ -85,6 +87,7 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     compute_stream_ns: int
     forward_ns: int
     in_a_row: InARow | None
+    early_ns: int = 0
 
 
 class Communication(msgspec.Struct, frozen=True):
@@ -97,7 +100,8 @@ class Communication(msgspec.Struct, frozen=True):
     running_ns: time in which a collective runs; computing_ns: in which the model computes, free_compute_ns: and no
     collective runs.
     examples: the longest exposed ranges; waits: the collectives with the longest est. waits. reducer: None without
-    DistributedDataParallel, and where it does nothing else than exchange.
+    DistributedDataParallel, and where it does nothing else than exchange. passes: after how many backward passes it
+    exchanges the same gradients before one step of an optimizer, at most; 0 where once.
     """
 
     running_ns: int
@@ -111,6 +115,7 @@ class Communication(msgspec.Struct, frozen=True):
     examples: list[CommRange]
     waits: list[CommRange]
     reducer: Reducer | None = None
+    passes: int = 0
 
 
 def communication(trace: Trace) -> Communication | None:
@@ -134,6 +139,7 @@ def communication(trace: Trace) -> Communication | None:
         examples=_examples(trace, shown.alone.start, shown.alone.end),
         waits=_examples(trace, found.start[waits], found.end[waits], wait[waits]),
         reducer=reducer(trace),
+        passes=early_exchanges(trace).passes,
     )
 
 
@@ -155,7 +161,8 @@ def _rows(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, expose
 
 
 def _members(trace: Trace, found: Collectives) -> list[Int64]:
-    """Which collectives each row is of; the last is of all those with the least time, where they are too many."""
+    """Returns the collectives of each row; where there are too many rows, the last one has all those with the least
+    time."""
     inside, alike = _inside(trace), _alike(trace)
     members = np.split(inside[np.argsort(alike.place, kind="stable")], np.cumsum(alike.count())[:-1])
     if len(members) <= MOST_ROWS:
@@ -172,7 +179,7 @@ def _inside(trace: Trace) -> Int64:
 
 
 def _alike(trace: Trace) -> Groups:
-    """Which of these are of one kind in one group."""
+    """Marks the ones that are of one kind in one group."""
     found, inside = find_collectives(trace), _inside(trace)
     return Groups.of(found.kind[inside], found.group[inside], found.group_size[inside], found.dtype[inside])
 
@@ -197,6 +204,7 @@ def _row(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, mine: I
     steps = len(find_steps(trace).steps)
     columns = (found.kind, found.group, found.group_size, found.dtype)
     kind, group, ranks, dtype = (_common(column[mine]) for column in columns)
+    early = mine[early_exchanges(trace).early[mine]]
     size, running = found.bytes[mine], Intervals.union(found.start[mine], found.end[mine]) & judged_windows(trace)
     known = bool((size >= 0).all())
 
@@ -219,6 +227,7 @@ def _row(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, mine: I
         compute_stream_ns=int(shown.exposed_ns[mine[shown.on_compute_stream[mine]]].sum()) // steps,
         forward_ns=int(shown.exposed_ns[mine[_in_forward(trace, found)[mine]]].sum()) // steps,
         in_a_row=_in_a_row(found, shown, mine[shown.in_a_row[mine]], steps),
+        early_ns=int(np.maximum(shown.exposed_ns[early] - wait[early], 0).sum()) // steps,
     )
 
 

@@ -30,7 +30,8 @@ _BARRIER = KINDS.index("barrier")
 
 
 def waited_collectives(trace: Trace) -> Words:
-    """Of each of `blocking_groups` what the collective is called for which it waits: "all-reduce"; none of most."""
+    """Returns for each of `blocking_groups` the name of the collective that it waits for, such as "all-reduce"; most
+    wait for none."""
     groups, labels = blocking_groups(trace), list(KIND_LABELS.values())
     number = np.full(len(groups), -1, np.int32)
     if len(groups) and has_device_activity(trace):
@@ -43,7 +44,7 @@ def waited_collectives(trace: Trace) -> Words:
 
 
 def _last_before(trace: Trace, found: Collectives, groups: Groups) -> Int64:
-    """Of each group the last small collective that its thread launched shortly before it; -1 for none."""
+    """Returns for each group the last small collective that its thread launched shortly before it; -1 for none."""
     launches, thread = find_launches(trace), trace.events.thread
     call = launches.call[np.searchsorted(launches.activity, found.event)].astype(np.int64)
     small = np.flatnonzero(_is_small(found) & (call >= 0))

@@ -30,7 +30,7 @@ FEW_BYTES, FEW_BYTES_NS = 65_536, 500_000
 
 
 def est_wait_ns(trace: Trace) -> Int64:
-    """Of each of `find_collectives`, at most its exposed time; 0 where nothing speaks for a wait."""
+    """Estimates the wait in each of `find_collectives`, at most its exposed time; 0 where nothing indicates a wait."""
     found = find_collectives(trace)
     if not has_device_activity(trace):
         return np.zeros(len(found), np.int64)
@@ -38,7 +38,7 @@ def est_wait_ns(trace: Trace) -> Int64:
 
 
 def longer_than_best_ns(trace: Trace) -> Int64:
-    """Of each of `find_collectives` what it takes longer than the best one like it, where that is too much for a
+    """Returns how much longer each of `find_collectives` takes than the best one like it, where that is too much for a
     network that varies; else 0."""
     found = find_collectives(trace)
     length = found.end - found.start

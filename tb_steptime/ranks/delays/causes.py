@@ -6,8 +6,8 @@
 
 Only what a rank does itself counts, not what it waits for others. Kernels that take longer are slower ones of the same
 work (a GPU at a lower clock), or more work (larger inputs, more launches): launches of one kernel for inputs of one
-size tell which. Calls of the CPU, or a kernel, that now and then take far longer than others like them are
-interrupted: that is neither work nor a slow machine.
+size tell which, and of ops on the CPU those that look at no element. Calls of the CPU, or a kernel, that now and then
+take far longer than others like them are interrupted: that is neither work nor a slow machine.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.ranks.delays.kernel_times import KernelExcess, kernel_excess
+from tb_steptime.ranks.delays.op_work import has_more_work
 from tb_steptime.ranks.matrices import matrix_values
 from tb_steptime.ranks.result import Cause, CauseId
 from tb_steptime.ranks.spans import RankSpan
@@ -45,14 +46,24 @@ _KERNELS = "kernel_time"
 
 
 def causes(spans: Sequence[RankSpan], place: int, delay_ns: int, steps: Sequence[str]) -> list[Cause]:
-    """Of the rank at this place, which delays each of the others by so much a step; over these steps; most first."""
+    """Returns the causes for which the rank at this place delays each of the others by so much a step, over these
+    steps; most first."""
     found = [_cause(id, metrics, spans, place, steps) for id, metrics in parts_of(spans[place])]
     if on_device(spans[place]):
         found.append(_of_kernels(spans, place, steps))
     worth = max(LEAST_NS, round(LEAST_SHARE * delay_ns))
     late = [cause for cause in found if cause is not None and cause.own_ns - cause.others_ns >= worth]
-    shared = [with_share(_interrupted(cause, spans, place), delay_ns) for cause in late]
+    shared = [with_share(_explained(cause, spans, place, steps), delay_ns) for cause in late]
     return sorted(shared, key=lambda cause: cause.others_ns - cause.own_ns)
+
+
+def _explained(cause: Cause, spans: Sequence[RankSpan], place: int, steps: Sequence[str]) -> Cause:
+    """Interruptions, or more work, where they are most of what takes longer."""
+    if cause.id != "cpu_work":
+        return _interrupted(cause, spans, place)
+    column = _per_rank(spans, str(cause.metric), steps)
+    more = column is not None and has_more_work(spans[place], _usual(spans, column, place))
+    return msgspec.structs.replace(cause, id="more_work") if more else cause
 
 
 def _interrupted(cause: Cause, spans: Sequence[RankSpan], place: int) -> Cause:
@@ -78,7 +89,8 @@ def _others(spans: Sequence[RankSpan], place: int) -> list[RankSpan]:
 
 
 def _interrupted_ns(span: RankSpan) -> dict[str | None, int]:
-    """By call or kernel, ns a step: those with most of it; under None what others have. Empty where it is not kept."""
+    """Returns the interrupted time by call or kernel, ns a step, for those with most of it; the rest is under None.
+    Empty where it is not kept."""
     result = span.results.get("overview")
     if not isinstance(result, OverviewResult):
         return {}
@@ -94,7 +106,10 @@ def _interrupted_ns(span: RankSpan) -> dict[str | None, int]:
 def excess_ns(cause: Cause, spans: Sequence[RankSpan], place: int, steps: Int64) -> Int64 | None:
     """What takes the rank longer for this reason than the median of the others, of each of these of the job's steps;
     None where it is not known of one."""
-    id: CauseId = "host" if cause.id == "cpu_interrupted" else cause.id
+    of_host: dict[CauseId, CauseId] = {"cpu_interrupted": "host"}
+    if not on_device(spans[place]):
+        of_host["more_work"] = "cpu_work"
+    id = of_host.get(cause.id, cause.id)
     metrics = dict(parts_of(spans[place])).get(id, (_KERNELS,))
     values = np.sum([matrix_values(spans, metric)[:, steps] for metric in metrics], axis=0)
     if np.isnan(values).any():
@@ -116,7 +131,7 @@ def on_device(span: RankSpan) -> bool:
 
 
 def with_share(cause: Cause, delay_ns: int) -> Cause:
-    """Of a delay of the others a step."""
+    """Adds the share of the delay that the others have in a step."""
     share = (cause.own_ns - cause.others_ns) / max(1, delay_ns)
     return Cause(cause.id, cause.own_ns, cause.others_ns, share, cause.metric, cause.name, cause.factor)
 
@@ -153,7 +168,7 @@ def _named(excess: KernelExcess | None, *, more: bool) -> tuple[str | None, floa
 
 
 def _usual(spans: Sequence[RankSpan], column: Int64, place: int) -> RankSpan:
-    """Of the other ranks the one whose kernels take the median time."""
+    """Returns the one of the other ranks whose kernels take the median time."""
     others: list[int] = [other for other in np.argsort(column, kind="stable").tolist() if other != place]
     return spans[others[(len(others) - 1) // 2]]
 

@@ -52,7 +52,7 @@ def kernel_excess(own: RankSpan, other: RankSpan) -> KernelExcess | None:
 
 
 def _rate(key: _Place, mine: dict[_Place, tuple[float, float]], theirs: dict[_Place, tuple[float, float]]) -> float:
-    """Of a launch on the other rank, else on this one, ns."""
+    """Returns the time of a launch on the other rank, or else on this one, ns."""
     return theirs[key][1] if key in theirs else mine[key][1]
 
 

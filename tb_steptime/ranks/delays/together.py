@@ -36,8 +36,9 @@ APART = 0.6
 
 @dataclass(frozen=True, eq=False)
 class _Cost:
-    """Of some ranks, in each of the matched steps (steps,), ns. caused: waits of the others that end when one of them
-    arrives, all: of the others, own: of these ranks for others, as means over ranks; gain: the least of caused."""
+    """What some ranks cost in each of the matched steps (steps,), ns. caused: waits of the others that end when one of
+    them arrives, all: waits of the others, own: waits of these ranks for others, as means over ranks; gain: the least
+    of caused."""
 
     caused: Int64
     all: Int64
@@ -106,7 +107,7 @@ def _all_late(waited: Int64, late: Bool) -> bool:
 
 
 def _is_late(cost: _Cost, late: Bool, steps: Int64) -> bool:
-    """As of a single rank."""
+    """Judges as for a single rank."""
     caused, whole = cost.caused[steps], cost.all[steps]
     half = 2 * int(late.sum()) >= len(late)
     if half and len(steps) < FEW_STEPS:  # of two hosts one is later in two steps by chance

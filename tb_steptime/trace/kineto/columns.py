@@ -19,9 +19,9 @@ from tb_steptime.trace.kineto.further.annotations import (
     BARE,
     annotated,
     folded,
+    full_name,
     noted,
     queue_of,
-    told_name,
 )
 from tb_steptime.trace.kineto.further.counters import CounterColumns
 from tb_steptime.trace.kineto.further.dependencies import FlowColumns
@@ -226,7 +226,7 @@ class Columns:
         if full and True in labels.bare:
             for place in np.flatnonzero(np.frombuffer(labels.bare, np.bool_)[label]).tolist():
                 row = rows[place]
-                label[place] = labels[row.cat, told_name(row.name, row.args or NO_ARGS), row.pid, row.tid]
+                label[place] = labels[row.cat, full_name(row.name, row.args or NO_ARGS), row.pid, row.tid]
         kinds = np.frombuffer(labels.kinds, np.uint8)[label]
         if (kinds == LEFT_OUT).any():
             kept = np.flatnonzero(kinds != LEFT_OUT)

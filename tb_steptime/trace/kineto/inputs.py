@@ -24,6 +24,8 @@ MOST_BYTES = 16 * 2**20
 _WITH_SETTINGS = re.compile(
     r"mm(?![a-z])|conv(?!ert)|linear|matmul|attention|attn|gemm|softmax|dropout|masked_fill|::copy_$|::cat$"
 )
+#: Without a GPU nothing else says to which rank a message goes.
+_MESSAGE = re.compile(r"c10d::(?:send|recv)_?$")
 #: A backend marks its collectives so, and before 2024 nothing else said what they exchange.
 _EXCHANGE = re.compile(r"(?:nccl|rccl|gloo|mpi|ucc|xccl|hccl):")
 
@@ -36,7 +38,7 @@ def keeps_inputs(kind: Kind, name: str) -> bool:
 
 def keeps_settings(name: str) -> bool:
     """Are the values of its other inputs kept too? Those of all ops would cost more time than they tell."""
-    return _WITH_SETTINGS.search(name) is not None or _EXCHANGE.match(name) is not None
+    return any((_WITH_SETTINGS.search(name), _EXCHANGE.match(name), _MESSAGE.match(name)))
 
 
 class Numbers(dict[Any, int]):

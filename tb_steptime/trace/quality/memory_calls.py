@@ -16,22 +16,23 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.text import Finding, code, count, fraction, ns
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in, rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.quality.ranges import longest
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import Bool, Int64, Kind
 
-_MALLOC = re.compile(r"(cuda|hip)Malloc$|cuMem(Create|Alloc)(_v2)?$")
-_FREE = re.compile(r"(cuda|hip)Free$|cuMem(Release|Unmap|Free)(_v2)?$")
+_MALLOC = expression(r"(cuda|hip)Malloc$|cuMem(Create|Alloc)(_v2)?$")
+_FREE = expression(r"(cuda|hip)Free$|cuMem(Release|Unmap|Free)(_v2)?$")
 #: What the allocator calls besides, between giving back and asking again; a library that sets itself up calls others.
-_BESIDES = re.compile(
+_BESIDES = expression(
     r"(cuda|cu|hip)((Device|Ctx|Stream|Event)(Synchronize|Query)|(Get|Peek(At)?)LastError|MemGetInfo|(Get|Set)Device"
     r"|Mem(SetAccess|Map|AddressFree|AddressReserve)|EventDestroy|StreamIsCapturing|StreamGetCaptureInfo)"
 )
-_ALLOCATES = re.compile(r"aten::empty(_strided)?$")
+_ALLOCATES = expression(r"aten::empty(_strided)?$")
 
 #: Allocations of a few ops may each have needed new memory. Of more, so many each time is no cache.
 LEAST_CALLS, UNCACHED_FRACTION = 20, 0.5
@@ -54,9 +55,10 @@ class Retries(NamedTuple):
 def allocation_retries(trace: Trace) -> Retries:
     """Within one op a call for memory, calls that give back, and a call for memory, with nothing else between."""
     calls = trace.events.rows(Kind.RUNTIME, Kind.DRIVER)
-    kind = _kinds(trace, calls)
-    if not (kind == _GIVES).any() or not (kind == _ASKS).any():
+    asks, gives = (named_in(trace, calls, partial(_matches, wanted)) for wanted in (_MALLOC, _FREE))
+    if not asks.any() or not gives.any():  # in most recordings
         return Retries(calls[:0], calls[:0], calls[:0])
+    kind = _kinds(trace, calls, asks, gives)
     relevant = calls[(kind != _NOTHING)]
     kind = kind[kind != _NOTHING]
     op = innermost(trace, op_rows, relevant)
@@ -71,11 +73,12 @@ def allocation_retries(trace: Trace) -> Retries:
 _NOTHING, _OTHER, _ASKS, _GIVES = range(4)
 
 
-def _kinds(trace: Trace, calls: Int64) -> Int64:
-    """Of each call what it is to the allocator; what it calls besides is nothing."""
+def _kinds(trace: Trace, calls: Int64, asks: Bool, gives: Bool) -> Int64:
+    """Of each call what it is to the allocator; what it calls besides is nothing. asks, gives: the names of either."""
     kind = np.full(len(trace.strings), _OTHER, np.int64)
-    for what, wanted in ((_ASKS, _MALLOC), (_GIVES, _FREE), (_NOTHING, _BESIDES)):
-        kind[named_in(trace, calls, partial(_matches, wanted))] = what
+    kind[asks] = _ASKS
+    kind[gives] = _GIVES
+    kind[named_in(trace, calls, partial(_matches, _BESIDES))] = _NOTHING
     return kind[trace.events.name[calls]]
 
 

@@ -4,9 +4,11 @@
     device                       kkkkkkkkkkkkkkkkkkkkkk
     window        |---------------------------------|
 
-Ops, ranges of the user and calls of the runtime count, and what they launch. torch.profiler synchronizes as it starts
-and stops; where nothing is left to wait for, that is no work of the job. Threads that only ask the runtime for its
-state, such as NCCL's watchdog, do that for as long as the process lives, and show no work either.
+Ops, ranges of the user and calls of the runtime count, and what they launch; where a tenth of the recording lies
+before or after them, also functions of the user that are called and return there, such as one that prepares a batch in
+numpy. What is shorter is the profiler's start and end. torch.profiler synchronizes as it starts and stops; where
+nothing is left to wait for, that is no work of the job. Threads that only ask the runtime for its state, such as NCCL's
+watchdog, do that for as long as the process lives, and show no work either.
 """
 
 from __future__ import annotations
@@ -16,16 +18,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tb_steptime.trace.frames import source_frames
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
+from tb_steptime.trace.table import Int64, Kind, distinct_in
 
 #: Calls that wait until a device has nothing left to do.
 _SYNCHRONIZE = re.compile(r"(cuda|cu|hip)(Device|Ctx)Synchronize")
 #: A synchronize of an idle device takes 5 to 20 us.
 IDLE_SYNCHRONIZE_NS = 50_000
+#: From this share of the recording on, functions of the user before the first op are work of the job.
+PYTHON_FRACTION = 0.1
 
 
 class Extent(NamedTuple):
@@ -43,17 +48,23 @@ def recorded_extent(trace: Trace) -> Extent:
         rows = np.arange(len(trace.events))
     if not len(rows):
         return Extent(0, 0)
-    return Extent(int(trace.events.start_ns[rows].min()), int(trace.events.ends(rows).max()))
+    found = Extent(int(trace.events.start_ns[rows].min()), int(trace.events.ends(rows).max()))
+    return _with_functions(trace, found)
 
 
-def launched_before(trace: Trace, activity: Int64) -> Bool:
-    """Which of these activities were launched before the recording, as far as numbers tell. Launches are numbered in
-    order, so an activity with a greater number than the first recorded launch has lost its call, and is the recording's
-    own. Without any recorded launch all are."""
-    launches, number = find_launches(trace), trace.events.correlation_id
-    known = number[launches.activity[launches.call >= 0]]
-    before: Bool = number[activity] < known.min(initial=np.iinfo(number.dtype).max) if len(known) else activity < 0
-    return before
+def _with_functions(trace: Trace, found: Extent) -> Extent:
+    """From the first call of a function of the user, and to the last return of one, where that is far from all ops."""
+    events, frames = trace.events, source_frames(trace)
+    frames = frames[np.isin(events.thread[frames], distinct_in(events.thread[events.rows(Kind.CPU_OP)]))]
+    start, end = events.start_ns[frames], events.ends(frames)
+    low, high = int(events.start_ns[0]), int(events.end_ns.max())
+    inside = (start > low) & (end < high)  # others were called before the recording, or return after it
+    begun, over = int(start[inside].min(initial=high)), int(end[inside].max(initial=low))
+    least = PYTHON_FRACTION * (high - low)
+    return Extent(
+        begun if found.start_ns - begun >= least else found.start_ns,
+        over if over - found.end_ns >= least else found.end_ns,
+    )
 
 
 def _calls_of_the_job(trace: Trace) -> Int64:

@@ -21,12 +21,12 @@ import msgspec
 import numpy as np
 
 from tb_steptime.text import Note, count, fraction, ns, text
-from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.launches import find_launches, launched_before
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality.lost_launches import last_launch_ns
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import all_marks, mark_number, step_marks
-from tb_steptime.trace.steps.extent import launched_before, recorded_extent
+from tb_steptime.trace.steps.extent import recorded_extent
 from tb_steptime.trace.steps.inferred import InferredSteps, inference, inferred_steps
 from tb_steptime.trace.steps.outside import SAID_FROM, device_time
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind

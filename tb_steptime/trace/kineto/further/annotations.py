@@ -75,10 +75,10 @@ def _in_annotation(text: str) -> Noted:
 _KEYS = {"module": "module_fqn", "name": "name", "phase": "autograd_phase"}
 
 
-def told_name(name: str, args: Args) -> str:
+def full_name(name: str, args: Args) -> str:
     """The name of a bare copy or set as Kineto spells it; as it is where the arguments do not say.
 
-    >>> told_name("Memcpy", Args(copy_kind="HtoD", source_memory="pageable", target_memory="device"))
+    >>> full_name("Memcpy", Args(copy_kind="HtoD", source_memory="pageable", target_memory="device"))
     'Memcpy HtoD (Pageable -> Device)'
     """
     if name == "Memset":

@@ -8,6 +8,7 @@
 #include "events.h"
 #include "pass_functions.h"
 #include "plain.h"
+#include "reduce.h"
 #include "sweep.h"
 
 /* A hash of these sources, set by the build: what was built of other ones is not used (trace/extension.py). */
@@ -305,10 +306,52 @@ static PyObject *module_sweep(PyObject *module, PyObject *args)
     return result;
 }
 
+static PyObject *bytes_of(const int64_t *column, int64_t count)
+{
+    return PyBytes_FromStringAndSize((const char *)column, (Py_ssize_t)(count * (int64_t)sizeof(int64_t)));
+}
+
+static PyObject *module_reduce(PyObject *module, PyObject *args)
+{
+    PyObject *column[6], *result = NULL;
+    const int64_t *each[6];
+    int64_t count[6];
+    long long look_back;
+    int done;
+    Ways found = {.count = 0};
+    (void)module;
+    if (!PyArg_ParseTuple(args, "SSSSSSL", &column[0], &column[1], &column[2], &column[3], &column[4], &column[5],
+                          &look_back))
+        return NULL;
+    for (int place = 0; place < 6; place++)
+        each[place] = numbers(column[place], &count[place]);
+    if (count[1] != count[0] || count[2] != count[0] + 1 || count[4] != count[3] || count[5] != count[0] ||
+        look_back < 0 || look_back > 65536) {
+        PyErr_SetString(PyExc_ValueError, "columns of different lengths");
+        return NULL;
+    }
+    Waits waits = {each[2], each[3], each[4], count[3]};
+    Py_BEGIN_ALLOW_THREADS
+    done = reduce(count[0], each[0], each[1], &waits, each[5], look_back, &found);
+    Py_END_ALLOW_THREADS
+    if (done < 0)
+        PyErr_NoMemory();
+    else if (!done)
+        PyErr_SetString(PyExc_ValueError, "an edge leads nowhere");
+    else
+        result = Py_BuildValue("(NNN)", bytes_of(found.from, found.count), bytes_of(found.to, found.count),
+                               bytes_of(found.lag, found.count));
+    free_ways(&found);
+    return result;
+}
+
 static PyMethodDef module_methods[] = {
     {"sweep", module_sweep, METH_VARARGS,
      "sweep(lasts, release, first, before, lag, link_first, link_before, link_lag, copies): columns of int64 as bytes to "
      "the start of each node in each copy."},
+    {"reduce", module_reduce, METH_VARARGS,
+     "reduce(lasts, release, first, before, lag, chosen, look_back): columns of int64 as bytes to those of the ways between "
+     "chosen nodes: from, to, lag."},
     {"mix", python_mix, METH_VARARGS, "columns -> number"},
     {"nest", python_nest, METH_VARARGS, "start, end -> depth, parent"},
     {"paths", python_paths, METH_VARARGS, "own, parent -> path"},

@@ -1,4 +1,4 @@
-"""Which reader and which sweep there is: C where it was built and is wanted, otherwise Python alone."""
+"""Which reader, sweep and reduction of graphs there is: C where it was built and is wanted, otherwise Python alone."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ MakeScanner = Callable[[Callable[[bytes], tuple[int, int]], _Numbers, _Numbers, 
 
 #: Columns of int64 as bytes: durations, releases, edges and links; the number of copies. It gives starts.
 Sweep = Callable[..., bytes]
+#: Columns of int64 as bytes: durations, releases, edges, numbers of chosen nodes; how far to look back. It gives ways.
+Reduce = Callable[..., tuple[bytes, bytes, bytes]]
 
 
 def scanner_type() -> MakeScanner | None:
@@ -41,6 +43,12 @@ def sweep_function() -> Sweep | None:
     """C's sweep of a graph, likewise."""
     built = extension()
     return cast(Sweep, built.sweep) if built else None
+
+
+def reduce_function() -> Reduce | None:
+    """C's reduction of a graph, likewise."""
+    built = extension()
+    return cast(Reduce, built.reduce) if built else None
 
 
 def reader_name() -> str:

@@ -15,6 +15,11 @@ static int leads_somewhere(int64_t nodes, const Waits *waits, int64_t limit)
     return 1;
 }
 
+int leads_back(int64_t nodes, const Waits *waits)
+{
+    return leads_somewhere(nodes, waits, -1);
+}
+
 static int64_t latest(const Waits *waits, int64_t node, const int64_t *starts, const int64_t *lasts, int64_t start)
 {
     for (int64_t edge = waits->first[node]; edge < waits->first[node + 1]; edge++) {
@@ -28,7 +33,7 @@ static int64_t latest(const Waits *waits, int64_t node, const int64_t *starts, c
 int sweep(int64_t nodes, int64_t copies, const int64_t *lasts, const int64_t *release, const Waits *inner,
           const Waits *links, int64_t *starts)
 {
-    if (!leads_somewhere(nodes, inner, -1) || !leads_somewhere(nodes, links, nodes))
+    if (!leads_back(nodes, inner) || !leads_somewhere(nodes, links, nodes))
         return 0;
     for (int64_t copy = 0; copy < copies; copy++) {
         int64_t *mine = starts + copy * nodes;

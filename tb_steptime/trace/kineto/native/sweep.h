@@ -10,6 +10,9 @@ typedef struct {
     int64_t count;
 } Waits;
 
+/* Whether all edges are from a node before the one that they lead to. */
+int leads_back(int64_t nodes, const Waits *waits);
+
 /* When each of `nodes` nodes starts in each of `copies` copies. inner: edges within a copy, whose `before` is less than
  * the node; links: edges from the copy before. 0 where an edge leads nowhere, and then `starts` means nothing. */
 int sweep(int64_t nodes, int64_t copies, const int64_t *lasts, const int64_t *release, const Waits *inner,

@@ -1,0 +1,65 @@
+"""Gradients that DistributedDataParallel exchanges after each micro-batch, where once before the optimizer would do.
+
+forward      |F|        |F|        |F|
+backward        |BaBaB|    |BaBaB|    |BaBaB|     a: all-reduces, of the same gradients each time
+optimizer                                    |O|
+early            a a        a a                   the last exchange could send what all passes have added up
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.metrics.communication.collectives import find_collectives
+from tb_steptime.metrics.communication.kinds import KINDS
+from tb_steptime.metrics.communication.launching import launching_calls
+from tb_steptime.text.patterns import expression
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
+
+_FORWARD = expression(r"DistributedDataParallel\.forward$")
+
+
+class EarlyExchanges(NamedTuple):
+    """early: of each of `find_collectives`, whether it could wait for a later pass. passes: the most backward passes
+    with an exchange before one step of an optimizer."""
+
+    early: Bool
+    passes: int
+
+
+@shared
+def early_exchanges(trace: Trace) -> EarlyExchanges:
+    """Those of passes before the last one of an optimizer's step. A pass is known by the forward pass of the model
+    before it; what that exchanges itself, as SyncBatchNorm does, is no gradient. Passes that exchange other sizes are
+    of several models, each of which has to exchange its own."""
+    found, events = find_collectives(trace), trace.events
+    early, most = np.zeros(len(found), bool), 0
+    forward, update = _ranges(trace, _FORWARD), events.start_ns[_ranges(trace, OPTIMIZER_STEP)]
+    if len(forward) < 2 or not len(update):
+        return EarlyExchanges(early, most)
+    calls = launching_calls(trace)
+    reduces = np.flatnonzero((found.kind == KINDS.index("all_reduce")) & (calls >= 0))
+    asked = events.start_ns[calls[reduces]]
+    place, step = np.searchsorted(events.start_ns[forward], asked, side="right") - 1, np.searchsorted(update, asked)
+    counts = (place >= 0) & (asked >= events.ends(forward)[place]) & (step < len(update))
+    reduces, place, step = reduces[counts], place[counts], step[counts]
+    order = np.lexsort((reduces, step))
+    for mine in np.split(order, np.flatnonzero(np.diff(step[order])) + 1):
+        passes = distinct_in(place[mine])
+        sizes = {tuple(found.bytes[reduces[mine[place[mine] == each]]].tolist()) for each in passes.tolist()}
+        if len(sizes) == 1 and len(passes) > 1:
+            early[reduces[mine]] = place[mine] < passes[-1]
+            most = max(most, len(passes))
+    return EarlyExchanges(early, most)
+
+
+def _ranges(trace: Trace, pattern: re.Pattern[str]) -> Int64:
+    """Rows with such a name, in order."""
+    return rows_named(trace, [Kind.USER], lambda name: pattern.match(name) is not None)

@@ -1,0 +1,202 @@
+"""The passes of micro-batches that a rank of a pipeline computes, between the messages that it sends and receives.
+
+host     [recv][F][send][recv][F][send][recv][  B  ][send]      what is computed between two messages is a pass, and
+device         |ff|           |ff|           |bbbb|             a new one where backward passes begin or end
+
+PyTorch's schedules name what they run, which tells stage and micro-batch too:
+
+PP:0F1         stage 0, forward of micro-batch 1; B is the whole backward pass, I that of inputs, W that of weights
+Forward 1      forward of micro-batch 1 on a rank with one stage
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.communication.collectives import find_collectives
+from tb_steptime.metrics.communication.exchanges import START_UNIT_NS, host_steps
+from tb_steptime.metrics.communication.kinds import KINDS
+from tb_steptime.metrics.communication.launching import launching_calls
+from tb_steptime.metrics.communication.packed import PackedColumn, packed
+from tb_steptime.metrics.gpu.collectives import collective_names
+from tb_steptime.metrics.gpu.utilization import has_device_activity
+from tb_steptime.metrics.phases.assignment import SITES, site_of
+from tb_steptime.text.patterns import expression
+from tb_steptime.trace.groups import Groups
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
+
+#: What a pass computes: outputs, all gradients, those of inputs alone, those of weights alone.
+PASS_KINDS = ("forward", "backward", "input_gradients", "weight_gradients")
+_OF_LETTER = dict(zip("FBIW", range(len(PASS_KINDS)), strict=True))
+_LABEL = expression(r"PP:(?P<stage>\d{1,4})(?P<kind>[FBIW])(?P<batch>\d{1,5})")
+_PLAIN_LABEL = expression(r"(?P<kind>[FB])(?:orward|ackward) (?P<batch>\d{1,5})")
+#: So many are kept, in whole steps: those of 64 micro-batches on one rank in 60 steps.
+MOST = 8_000
+#: What takes less than this share of the usual pass of its kind is work between passes, such as buffers that are made.
+_LEAST_SHARE, _USUAL_PERCENT = 0.1, 75
+
+
+class Passes(msgspec.Struct, frozen=True):
+    """In the order of steps and of start; one entry of each column for each. step: place among the steps of the span;
+    kind: place in PASS_KINDS; stage, micro_batch: as labelled, -1 where no label says; start: relative to the span's
+    origin, us; length: ns, from the begin of its first activity to the end of its last. left_out: passes of later
+    steps, which are not kept."""
+
+    step: PackedColumn = PackedColumn()
+    kind: PackedColumn = PackedColumn()
+    stage: PackedColumn = PackedColumn()
+    micro_batch: PackedColumn = PackedColumn()
+    start: PackedColumn = PackedColumn()
+    length: PackedColumn = PackedColumn()
+    left_out: int = 0
+
+
+class _Work(NamedTuple):
+    """What computes, by when the host asks for it: instant of that, start, end; kind: place in PASS_KINDS, -1 for what
+    is of no pass."""
+
+    instant: Int64
+    start: Int64
+    end: Int64
+    kind: Int64
+
+
+class _Labels(NamedTuple):
+    """Ranges of the host that name a pass, by start."""
+
+    start: Int64
+    end: Int64
+    kind: Int64
+    stage: Int64
+    micro_batch: Int64
+
+
+def passes(trace: Trace, most: int = MOST) -> Passes:
+    """Returns the passes in the steps; empty where the rank sends and receives nothing and no label names a pass."""
+    labels, messages = _labels(trace), _message_instants(trace)
+    if not len(labels.start) and not len(messages):
+        return Passes()
+    work = _work(trace)
+    work_step = host_steps(trace, work.instant)
+    of = _labelled(work, labels) if len(labels.start) else _between(work, work_step, messages)
+    mine = np.flatnonzero(of >= 0)
+    first, start, end = _extents(work, mine, of[mine])
+    kind, stage, micro_batch = _said(labels, of[first]) if len(labels.start) else _unsaid(work.kind[first])
+    step = work_step[first]
+    order = np.flatnonzero(step >= 0)
+    order = order[np.lexsort((start[order], step[order]))]
+    kept = order[: _whole_steps(step[order], most)]
+    return Passes(
+        step=packed(step[kept]),
+        kind=packed(kind[kept]),
+        stage=packed(stage[kept]),
+        micro_batch=packed(micro_batch[kept]),
+        start=packed(start[kept] // START_UNIT_NS),
+        length=packed(end[kept] - start[kept]),
+        left_out=len(order) - len(kept),
+    )
+
+
+def _extents(work: _Work, rows: Int64, of: Int64) -> tuple[Int64, Int64, Int64]:
+    """Returns for each number in `of` the first of its rows, when the first of them starts, and when the last one
+    ends."""
+    alike = Groups.of(of)
+    start, end = np.full(len(alike), np.iinfo(np.int64).max), np.full(len(alike), np.iinfo(np.int64).min)
+    np.minimum.at(start, alike.place, work.start[rows])
+    np.maximum.at(end, alike.place, work.end[rows])
+    return rows[alike.first], start, end
+
+
+def _whole_steps(steps: Int64, most: int) -> int:
+    """How many of the first of ascending steps are of whole ones."""
+    return len(steps) if len(steps) <= most else int(np.searchsorted(steps, steps[most]))
+
+
+def _labels(trace: Trace) -> _Labels:
+    rows = trace.events.rows(Kind.USER)
+    said = {}
+    for name in distinct_in(trace.events.name[rows]).tolist():
+        found = _LABEL.fullmatch(trace.strings[name])
+        plain = found or _PLAIN_LABEL.fullmatch(trace.strings[name])
+        if plain:
+            said[name] = _OF_LETTER[plain["kind"]], int(found["stage"]) if found else -1, int(plain["batch"])
+    rows = rows[np.isin(trace.events.name[rows], list(said))]
+    told = np.array([said[name] for name in trace.events.name[rows].tolist()], np.int64).reshape(-1, 3)
+    return _Labels(trace.events.start_ns[rows], trace.events.ends(rows), told[:, 0], told[:, 1], told[:, 2])
+
+
+def _message_instants(trace: Trace) -> Int64:
+    """When the host asks for a send or a receive, ascending."""
+    found = find_collectives(trace)
+    messages = found.kind == KINDS.index("send_receive")
+    call = launching_calls(trace)[messages]
+    own = trace.events.start_ns[np.maximum(call, 0)]
+    return np.sort(np.where(call >= 0, own, found.start[messages]))
+
+
+def _work(trace: Trace) -> _Work:
+    """Computing kernels; without a GPU the ops, by start."""
+    events, exchanging = trace.events, collective_names(trace)
+    on_device = has_device_activity(trace)
+    rows = events.rows(Kind.KERNEL if on_device else Kind.CPU_OP)
+    rows = rows[~exchanging[events.name[rows]]] if len(rows) else rows
+    asked = rows
+    if on_device:
+        launches = find_launches(trace)
+        asked = launches.call[np.searchsorted(launches.activity, rows)].astype(np.int64)
+        rows, asked = rows[asked >= 0], asked[asked >= 0]
+    order = np.argsort(events.start_ns[asked], kind="stable")
+    rows, asked = rows[order], asked[order]
+    return _Work(events.start_ns[asked], events.start_ns[rows], events.ends(rows), _KIND[site_of(trace, asked)])
+
+
+_PHASES = {"forward": _OF_LETTER["F"], "backward": _OF_LETTER["B"]}
+#: Of each place in SITES the kind of pass that it is of.
+_KIND = np.array([_PHASES.get(site.phase, -1) for site in SITES], np.int64)
+
+
+def _labelled(work: _Work, labels: _Labels) -> Int64:
+    """Returns for each piece of work the place of the label that it is in, -1 for none."""
+    place = np.searchsorted(labels.start, work.instant, side="right") - 1
+    return np.where((place >= 0) & (work.instant < labels.end[np.maximum(place, 0)]), place, -1)
+
+
+def _said(labels: _Labels, of: Int64) -> tuple[Int64, Int64, Int64]:
+    return labels.kind[of], labels.stage[of], labels.micro_batch[of]
+
+
+def _unsaid(kind: Int64) -> tuple[Int64, Int64, Int64]:
+    unknown = np.full(len(kind), -1, np.int64)
+    return kind, unknown, unknown
+
+
+def _between(work: _Work, step: Int64, messages: Int64) -> Int64:
+    """Where nothing is labelled: of each piece of work the number of its run in one step, between two messages and of
+    one kind; -1 for what is of no pass or of a short run. A run goes on after a short one of the other kind."""
+    known = np.flatnonzero((work.kind >= 0) & (step >= 0))
+    slot = np.searchsorted(messages, work.instant[known], side="right") + step[known] * (len(messages) + 1)
+    kind = work.kind[known]
+    run = _runs(slot, kind)
+    first, start, end = _extents(work, known, run)
+    long = _long(work.kind[first], end - start)[run]
+    of = np.full(len(work.kind), -1, np.int64)
+    of[known[long]] = _runs(slot[long], kind[long])
+    return of
+
+
+def _runs(slot: Int64, kind: Int64) -> Int64:
+    """A number for each run of equal neighbours, from 0 on."""
+    return np.cumsum(np.append(False, (np.diff(slot) != 0) | (np.diff(kind) != 0)))[: len(slot)].astype(np.int64)
+
+
+def _long(kind: Int64, length: Int64) -> Bool:
+    long = np.zeros(len(kind), bool)
+    for one in distinct_in(kind).tolist():
+        mine = kind == one
+        long[mine] = length[mine] >= _LEAST_SHARE * np.percentile(length[mine], _USUAL_PERCENT)
+    return long

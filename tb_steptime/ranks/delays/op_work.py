@@ -1,0 +1,56 @@
+"""Whether the ops of a rank take longer for more work, or since all of them do: beside the same ops of another rank.
+
+                 other      late
+aten::view     1,000 ns  1,300 ns     looks at no element, so it takes as long for any input: a slower CPU
+aten::mm         300 us  1,200 us     1.3 times as long for that, the rest for more rows
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_steptime.analyses.compare import CompareResult
+from tb_steptime.ranks.spans import RankSpan
+
+#: They make tensors of others' memory, whatever the size of that.
+_OF_NO_SIZE = {
+    f"aten::{name}"
+    for name in (
+        "view", "t", "transpose", "permute", "as_strided", "expand", "detach", "slice", "select", "squeeze",
+        "unsqueeze", "unbind", "split", "narrow", "alias", "reshape", "_unsafe_view",
+    )
+}  # fmt: skip
+#: Of so many calls a mean says how long one takes, and of so many ops the median how fast the CPU is.
+_LEAST_CALLS, _LEAST_OPS = 10, 3
+#: All ops take so many times as long, and so many times as long as the CPU alone explains.
+_LONGER, _BEYOND_CPU = 2.0, 1.5
+
+
+def has_more_work(late: RankSpan, other: RankSpan) -> bool:
+    """False where too few ops that look at no element tell how fast the CPU is."""
+    own, base = _ops(late), _ops(other)
+    factors = [
+        own[name][1] / own[name][0] * base[name][0] / base[name][1]
+        for name in _OF_NO_SIZE & own.keys() & base.keys()
+        if min(own[name][0], base[name][0]) >= _LEAST_CALLS and base[name][1]
+    ]
+    if len(factors) < _LEAST_OPS:
+        return False
+    slower = max(1.0, float(np.median(factors)))
+    total, usual = (
+        sum(ns for _, ns in ops.values()) / steps for ops, steps in ((own, _steps(late)), (base, _steps(other)))
+    )
+    return total > _LONGER * usual and total > _BEYOND_CPU * slower * usual
+
+
+def _ops(span: RankSpan) -> dict[str, tuple[int, int]]:
+    """Calls and own time, by name; without those that ask for an exchange, which wait for other ranks."""
+    found = span.results.get("compare")
+    if not isinstance(found, CompareResult):
+        return {}
+    return {op.name: (op.count, op.self_ns) for op in found.ops if not op.name.startswith("c10d::")}
+
+
+def _steps(span: RankSpan) -> int:
+    found = span.results.get("compare")
+    return sum(step.whole for step in found.steps) or 1 if isinstance(found, CompareResult) else 1

@@ -1,0 +1,178 @@
+"""Finds the ranks that are the stages of one pipeline, their order, and how far their clocks are apart: each pass comes
+after what it needs.
+
+rank 2  |F0|     |B0|          F0 ends before F0 of rank 5 begins: rank 5's clock is at most 3 behind
+rank 5      |F0B0|             B0 of rank 5 ends before B0 of rank 2 begins: and at most 2 ahead
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.ranks.instances import Instances
+from tb_steptime.ranks.pipeline.program import (
+    FORWARD,
+    Pass,
+    Program,
+    RankPasses,
+    looped,
+    numbered,
+    programs,
+)
+from tb_steptime.ranks.pipeline.replay import Orders, needs
+from tb_steptime.ranks.pipeline.schedules import followed
+from tb_steptime.trace.table import Int64
+
+#: Starts are in microseconds, and events of two threads of a host may seem to overlap by some.
+_TOLERANCE_NS = 50_000
+#: Stages that a rank may compute without labels that tell them.
+_MOST_CHUNKS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """programs: of its ranks, by stage, on the clock of the first; steps: places among the job's; offsets: added to
+    times of each rank to have those of the first, ns."""
+
+    programs: list[Program]
+    steps: list[int]
+    offsets: list[int]
+
+    @property
+    def orders(self) -> Orders:
+        return [each.passes for each in self.programs]
+
+
+def chains(found: Sequence[RankPasses], ranks: Sequence[Instances], numbers: Sequence[int]) -> list[Chain]:
+    """found: of ranks that have passes; ranks: messages of all of the job's ranks; numbers: of these."""
+    by_place = {each.place: each for each in found}
+    if all((each.stage >= 0).all() for each in found):
+        kept = (_chain([numbered(each, {}) for each in members]) for members in _by_labels(found))
+    else:
+        kept = (_of_members(members, by_place) for members in _by_messages(by_place, ranks, numbers))
+    return [chain for chain in kept if chain is not None]
+
+
+def _by_labels(found: Sequence[RankPasses]) -> Iterator[list[RankPasses]]:
+    """Ranks by their first stage; where several compute the same stages, the n-th of each is of chain n."""
+    alike: dict[tuple[int, ...], list[RankPasses]] = defaultdict(list)
+    for each in found:
+        alike[tuple(sorted(set(each.stage.tolist())))].append(each)
+    if len({len(same) for same in alike.values()}) == 1 and len(alike) > 1:
+        yield from (list(chain) for chain in zip(*(alike[stages] for stages in sorted(alike)), strict=True))
+
+
+def _by_messages(
+    found: Mapping[int, RankPasses], ranks: Sequence[Instances], numbers: Sequence[int]
+) -> Iterator[list[int]]:
+    """Places of ranks that send to each other in a line, or around; of ranks that do not say to whom, all in order."""
+    place = {number: at for at, number in enumerate(numbers)}
+    peers = {at: {place[one.peer] for one in ranks[at].classes if one.peer in place} - {at} for at in found}
+    if not any(peers.values()):
+        yield sorted(found)
+        return
+    left = set(peers)
+    while left:
+        members = _joined(min(left), peers)
+        left -= members
+        ends = sorted(at for at in members if len(peers[at]) == 1)
+        if members <= set(found) and all(1 <= len(peers[at]) <= 2 for at in members) and len(ends) in (0, 2):
+            yield _in_line(ends[0] if ends else min(members), peers)
+
+
+def _joined(first: int, peers: Mapping[int, set[int]]) -> set[int]:
+    met, waiting = {first}, [first]
+    while waiting:
+        new = peers.get(waiting.pop(), set()) - met
+        met |= new
+        waiting += new
+    return met
+
+
+def _in_line(first: int, peers: Mapping[int, set[int]]) -> list[int]:
+    line = [first]
+    while following := sorted(peers[line[-1]] - set(line)):
+        line.append(following[0])
+    return line
+
+
+def _of_members(members: Sequence[int], found: Mapping[int, RankPasses]) -> Chain | None:
+    """Among the orders of stages, one or several a rank, in which all passes are in order, picks the first that follows
+    a schedule, else the first. Several stages a rank count as one order, too."""
+    known = [chain for numbered_so in _ways(members, found) if (chain := _chain(numbered_so)) is not None]
+    return next((chain for chain in known if followed(chain.orders).id is not None), next(iter(known), None))
+
+
+def _ways(members: Sequence[int], found: Mapping[int, RankPasses]) -> Iterator[list[RankPasses]]:
+    for line in (members, members[::-1]):
+        stage_of = {place: stage for stage, place in enumerate(line)}
+        yield [numbered(found[place], stage_of) for place in line]
+    for chunks in range(2, _MOST_CHUNKS + 1):
+        several = [looped(found[place], rank, len(members), chunks) for rank, place in enumerate(members)]
+        even = [each for each in several if each is not None]
+        if len(even) == len(members):
+            yield even
+
+
+def _chain(members: Sequence[RankPasses]) -> Chain | None:
+    """None of fewer than two ranks, and where passes of a stage are missing, or do not begin after what they need."""
+    found = programs(members) if len(members) > 1 else None
+    if found is None or not _is_whole([one for each in found[1] for one in each.passes]):
+        return None
+    steps, of_ranks = found
+    offsets = _offsets(of_ranks)
+    if offsets is None:
+        return None
+    return Chain([each.moved(ns) for each, ns in zip(of_ranks, offsets, strict=True)], steps, offsets)
+
+
+def _is_whole(passes: Sequence[Pass]) -> bool:
+    """Whether every stage computes every micro-batch forward, and backward in whatever parts."""
+    stages, batches = ({one[field] for one in passes} for field in (1, 2))
+    grid = {(stage, batch) for stage in stages for batch in batches}
+    forward = {(one.stage, one.micro_batch) for one in passes if one.kind == FORWARD}
+    backward = {(one.stage, one.micro_batch) for one in passes if one.kind != FORWARD}
+    return len(stages) > 1 and forward == grid and backward == grid
+
+
+def _offsets(found: Sequence[Program]) -> list[int] | None:
+    """Returns the shifts of the ranks' clocks after which what follows on another rank begins later, in both
+    directions; no shift where they agree already."""
+    slack = _slack(found)
+    if any(slack.get((a, b), 0) + slack.get((b, a), 0) < -_TOLERANCE_NS for a, b in slack):
+        return None
+    offsets = [0]
+    for rank in range(1, len(found)):
+        to, back = slack.get((rank - 1, rank)), slack.get((rank, rank - 1))
+        if to is None or back is None:
+            return None
+        agree = min(to, back) >= -_TOLERANCE_NS
+        offsets.append(offsets[-1] + (0 if agree else (back - to) // 2))
+    return offsets
+
+
+def _slack(found: Sequence[Program]) -> dict[tuple[int, int], int]:
+    """Returns by two ranks the least time from the end of a pass on the first to the begin of one on the second that
+    needs it, ns, each on its own clock."""
+    where = {one: (rank, column) for rank, each in enumerate(found) for column, one in enumerate(each.passes)}
+    last = max(one.stage for one in where)
+    slack: dict[tuple[int, int], int] = {}
+    for one, (rank, column) in where.items():
+        needed = needs(one, where, last)
+        if needed is not None and where[needed][0] != rank:
+            other, source = where[needed]
+            least = int(np.min(found[rank].start[:, column] - found[other].end[:, source]))
+            slack[other, rank] = min(slack.get((other, rank), least), least)
+    return slack
+
+
+def window(chain: Chain) -> tuple[Int64, Int64]:
+    """Returns for each step the first begin of a pass and the last end of one."""
+    return (
+        np.min([each.start.min(axis=1) for each in chain.programs], axis=0),
+        np.max([each.end.max(axis=1) for each in chain.programs], axis=0),
+    )

@@ -1,0 +1,164 @@
+"""What each rank of a chain computes in a step, and in which order: passes with their stage and micro-batch.
+
+rank 0   F0.0 F0.1 B0.0 B0.1        a pass is told by its kind, stage and micro-batch; a job's passes all are different
+rank 1   F1.0 B1.0 F1.1 B1.1
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.analyses.ranks import RanksResult
+from tb_steptime.metrics.communication.exchanges import START_UNIT_NS
+from tb_steptime.metrics.communication.packed import unpacked
+from tb_steptime.metrics.communication.passes import PASS_KINDS
+from tb_steptime.ranks.instances import Instances
+from tb_steptime.ranks.spans import RankSpan
+from tb_steptime.trace.table import Bool, Int64, distinct
+
+FORWARD, BACKWARD, INPUTS, WEIGHTS = range(len(PASS_KINDS))
+
+
+class Pass(NamedTuple):
+    kind: int
+    stage: int
+    micro_batch: int
+
+
+@dataclass(frozen=True, eq=False)
+class RankPasses:
+    """The passes of one rank of the job, in the order of steps and of start; (n,). place: of the rank among the job's;
+    step: place among the job's steps; start: epoch time, ns; ready: when the pass before it, or a message since, had
+    ended."""
+
+    place: int
+    step: Int64
+    kind: Int64
+    stage: Int64
+    micro_batch: Int64
+    start: Int64
+    end: Int64
+    ready: Int64
+
+    def of_steps(self, steps: Sequence[int]) -> RankPasses:
+        return self._at(np.flatnonzero(np.isin(self.step, steps)))
+
+    def _at(self, rows: Int64) -> RankPasses:
+        columns = ("step", "kind", "stage", "micro_batch", "start", "end", "ready")
+        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """The passes of one rank in order, the same in each step; (steps, passes): epoch times."""
+
+    place: int
+    passes: Sequence[Pass]
+    start: Int64
+    end: Int64
+    ready: Int64
+
+    @property
+    def stages(self) -> list[int]:
+        return sorted({one.stage for one in self.passes})
+
+    def moved(self, ns: int) -> Program:
+        return replace(self, start=self.start + ns, end=self.end + ns, ready=self.ready + ns)
+
+
+def rank_passes(spans: Sequence[RankSpan], ranks: Sequence[Instances], names: Sequence[str]) -> list[RankPasses]:
+    """Returns the passes of the ranks that have any, in the job's steps (names). Raises what reading results raises."""
+    found = [
+        _rank_passes(place, span, each, names) for place, (span, each) in enumerate(zip(spans, ranks, strict=True))
+    ]
+    return [each for each in found if len(each.step)]
+
+
+def _rank_passes(place: int, span: RankSpan, each: Instances, names: Sequence[str]) -> RankPasses:
+    result = span.results.get("ranks", RanksResult())
+    assert isinstance(result, RanksResult)
+    kept, number = result.passes, {name: number for number, name in enumerate(names)}
+    step = np.array([number[name] for name in span.step_names], np.int64)[unpacked(kept.step)]
+    start = unpacked(kept.start) * START_UNIT_NS + span.origin_ns
+    end = start + unpacked(kept.length)
+    kind, stage, micro_batch = (unpacked(column) for column in (kept.kind, kept.stage, kept.micro_batch))
+    return RankPasses(place, step, kind, stage, micro_batch, start, end, _ready(each, step, start, end))
+
+
+def _ready(each: Instances, step: Int64, start: Int64, end: Int64) -> Int64:
+    """When nothing kept each pass from its begin: the later of the ends of the pass before it and of the last message
+    that ended before it began. What is before the first pass of a step, and after any message, is of no pass."""
+    messages = np.array([one.kind == "send_receive" for one in each.classes], bool)[each.of]
+    ended = np.append(np.iinfo(np.int64).min, np.sort((each.start + each.length)[messages]))
+    message = ended[np.searchsorted(ended, start, side="right") - 1]
+    before = np.append(start[:1], end[:-1])
+    first = np.append(True, np.diff(step) != 0)[: len(step)]
+    return np.where(first & (message <= before), start, np.minimum(start, np.maximum(before, message)))
+
+
+def programs(chain: Sequence[RankPasses]) -> tuple[list[int], list[Program]] | None:
+    """Returns, for ranks whose passes know stage and micro-batch, the steps in which all of them compute what they do
+    in most steps, ascending, and what that is. None where there are none."""
+    orders = [_orders(each) for each in chain]
+    steps = set.intersection(*(set(order) for order in orders))
+    if not steps:
+        return None
+    usual, _ = Counter(tuple(order[step] for order in orders) for step in steps).most_common(1)[0]
+    kept = sorted(step for step in steps if tuple(order[step] for order in orders) == usual)
+    if any(len(set(order)) < len(order) or not order for order in usual):
+        return None
+    return kept, [_program(each, order, kept) for each, order in zip(chain, usual, strict=True)]
+
+
+def _orders(each: RankPasses) -> dict[int, tuple[Pass, ...]]:
+    passes = [Pass(*values) for values in np.stack([each.kind, each.stage, each.micro_batch], axis=1).tolist()]
+    begins = np.searchsorted(each.step, distinct(each.step)).tolist()
+    return {
+        int(each.step[first]): tuple(passes[first:past])
+        for first, past in zip(begins, [*begins[1:], len(passes)], strict=True)
+    }
+
+
+def _program(each: RankPasses, order: Sequence[Pass], steps: Sequence[int]) -> Program:
+    mine = each.of_steps(steps)
+    start, end, ready = (column.reshape(len(steps), len(order)) for column in (mine.start, mine.end, mine.ready))
+    return Program(each.place, order, start, end, ready)
+
+
+def numbered(each: RankPasses, stage_of: Mapping[int, int]) -> RankPasses:
+    """With stages, by the place of the rank, where no label says them; and micro-batches: where none says these, or
+    several rounds of a step begin with 0 again, the n-th of its kind and stage in a step is of micro-batch n."""
+    stage = np.where(each.stage >= 0, each.stage, stage_of.get(each.place, 0))
+    micro_batch = each.micro_batch
+    if (micro_batch < 0).any() or _places(each.step, each.kind, stage, micro_batch).any():
+        micro_batch = _places(each.step, each.kind, stage)
+    return replace(each, stage=stage, micro_batch=micro_batch)
+
+
+def looped(each: RankPasses, rank: int, ranks: int, chunks: int) -> RankPasses | None:
+    """With stages and micro-batches of a rank that computes several stages, in turns of as many micro-batches as there
+    are ranks; None where that does not come out even."""
+    number = _places(each.step, each.kind, np.zeros(len(each.kind), np.int64))
+    turn = number // ranks % chunks
+    chunk = np.where(each.kind == FORWARD, turn, chunks - 1 - turn)
+    found = replace(each, stage=chunk * ranks + rank, micro_batch=number // (ranks * chunks) * ranks + number % ranks)
+    return found if _is_even(number, ranks * chunks, each.kind == FORWARD) else None
+
+
+def _is_even(number: Int64, round_of: int, forward: Bool) -> bool:
+    return all((number[mine].max(initial=-1) + 1) % round_of == 0 for mine in (forward, ~forward))
+
+
+def _places(*keys: Int64) -> Int64:
+    """Counts for each row the rows before it with the same keys."""
+    order = np.lexsort((np.arange(len(keys[0])), *keys[::-1]))
+    changes = np.append(True, np.any([np.diff(key[order]) != 0 for key in keys], axis=0))[: len(order)]
+    first = np.maximum.accumulate(np.where(changes, np.arange(len(order)), 0))
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order)) - first
+    return places

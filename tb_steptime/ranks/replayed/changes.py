@@ -1,0 +1,117 @@
+"""What a step of the job would take after changes of one rank or of all: the joined ranks, swept anew for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+from tb_steptime.ranks.collectives import group_roles
+from tb_steptime.ranks.delays.causes import on_device
+from tb_steptime.ranks.replayed.graphs import RankGraph, Variant, in_place_of, rank_graphs, unexplained
+from tb_steptime.ranks.replayed.job import ReplayedJob
+from tb_steptime.ranks.replayed.joint import Replayed
+from tb_steptime.ranks.replayed.larger import larger_jobs
+from tb_steptime.ranks.result import Role
+from tb_steptime.ranks.what_if import MOST_ERROR, MOST_UNEXPLAINED, JobChange, JobChangeId, JobReplay
+
+#: A change that gains a smaller share of the step is not told.
+LEAST_GAIN = 0.005
+#: What these exchange is not needed before the optimizer, or known before it is needed: computation can hide it.
+HIDEABLE: tuple[Role, ...] = ("ddp", "fsdp")
+#: Of more collectives over all ranks a sweep takes too long for a page.
+MOST_CALLS = 300_000
+_VARIANTS: dict[JobChangeId, Variant] = {
+    "instant_host": "instant_host",
+    "no_loader_waits": "no_loader",
+    "no_interruptions": "uninterrupted",
+}
+
+
+@dataclass(frozen=True)
+class _Change:
+    """replayed: in one way, or in two of which the mean counts; none where ranks then meet in orders that exclude each
+    other. least_ns: the step takes no less."""
+
+    id: JobChangeId
+    replayed: Sequence[Replayed]
+    ranks: Sequence[int] = ()
+    least_ns: int = 0
+
+
+def job_replay(job: ReplayedJob, late: Sequence[Sequence[int]]) -> JobReplay | None:
+    """late: groups of ranks that make the others wait. None where ranks meet in orders that exclude each other, and of
+    more collectives than can be swept. Raises what reading results raises."""
+    replayed = job.swept() if sum(len(graph.kind) for graph in job.graphs) <= MOST_CALLS else None
+    if replayed is None:
+        return None
+    recorded_ns, replayed_ns = job.step_ns(job.as_recorded), job.step_ns(replayed)
+    not_told = max(map(unexplained, job.spans))
+    trusted = abs(replayed_ns - recorded_ns) <= MOST_ERROR * recorded_ns and not_told <= MOST_UNEXPLAINED
+    if not trusted:
+        return JobReplay(len(job.spans), len(job.steps), recorded_ns, replayed_ns, not_told, trusted, job.by_device)
+    found = [_said(job, replayed, each) for each in _changes(job, late) if each.replayed]
+    larger, reason = larger_jobs(job, replayed_ns)
+    return JobReplay(
+        rank_count=len(job.spans),
+        steps=len(job.steps),
+        recorded_step_ns=recorded_ns,
+        replayed_step_ns=replayed_ns,
+        unexplained=not_told,
+        trusted=trusted,
+        by_device=job.by_device,
+        changes=sorted((each for each in found if each.gain_ns >= LEAST_GAIN * replayed_ns), key=lambda e: -e.gain_ns),
+        larger=larger,
+        larger_reason=reason,
+    )
+
+
+def _said(job: ReplayedJob, before: Replayed, change: _Change) -> JobChange:
+    step_ns = max(round(fmean(map(job.step_ns, change.replayed))), change.least_ns)
+    steps_ns = np.maximum(np.mean([job.steps_ns(each) for each in change.replayed], axis=0), change.least_ns)
+    gain_ns, usual_ns = job.step_ns(before) - step_ns, np.median(job.steps_ns(before) - steps_ns)
+    return JobChange(change.id, list(change.ranks), step_ns, gain_ns, max(0, min(gain_ns, round(float(usual_ns)))))
+
+
+def _changes(job: ReplayedJob, late: Sequence[Sequence[int]]) -> Iterator[_Change]:
+    place = {span.rank: number for number, span in enumerate(job.spans)}
+    both = (False, True)  # of the two in the middle the shorter and the longer
+    for ranks in late:
+        places = [place[rank] for rank in ranks]
+        yield _Change("late_ranks", _swept(job, [job.as_the_others(places, longer=each) for each in both]), ranks)
+    yield _Change("even_ranks", _swept(job, [job.evened(longer=each) for each in both]))
+    if any(map(on_device, job.spans)):  # on CPUs a transfer may as well be a wait for a core
+        yield from _exchanged_sooner(job)
+    for id, variant in _VARIANTS.items():
+        if (changed := rank_graphs(job.spans, job.names, variant)) is not None:
+            graphs = [in_place_of(own, other, job.counted) for own, other in zip(job.graphs, changed, strict=True)]
+            yield _Change(id, _swept(job, [graphs]))
+
+
+def _exchanged_sooner(job: ReplayedJob) -> Iterator[_Change]:
+    hidden = _hidden(job)
+    if hidden is not None:
+        yield hidden
+    instant = job.swept(None, job.stalls_ns)
+    yield _Change("instant_exchanges", [instant] if instant else [])
+
+
+def _swept(job: ReplayedJob, ways: Sequence[Sequence[RankGraph] | None]) -> list[Replayed]:
+    """Those that can be."""
+    swept = [job.swept(graphs) for graphs in ways if graphs is not None]
+    return [each for each in swept if each is not None]
+
+
+def _hidden(job: ReplayedJob) -> _Change | None:
+    """What data parallelism exchanges runs beside the ranks' own work, one after the other in each group. None where
+    nothing is exchanged for that."""
+    met = job.joined.met
+    beside = np.isin(met.group, [place for place, role in enumerate(group_roles(job.matched)) if role in HIDEABLE])
+    if not beside.any():
+        return None
+    channel_ns = np.bincount(met.group[beside], met.transfer_ns[beside]).max()
+    least_ns = round(float(channel_ns) / len(np.unique(met.step[beside])))
+    found = job.swept(None, np.where(beside, job.stalls_ns, met.transfer_ns))
+    return _Change("hidden_exchanges", [found] if found else [], (), least_ns)

@@ -1,0 +1,153 @@
+"""The reduced graph of each rank of a job, with what it is of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from tb_steptime.analyses.ranks import RanksResult
+from tb_steptime.metrics.communication.exchanges import ExchangeClass
+from tb_steptime.metrics.communication.packed import unpacked
+from tb_steptime.ranks.instances import exchanges_of
+from tb_steptime.ranks.replayed.own_time import paths_of_own_time
+from tb_steptime.ranks.spans import RankSpan
+from tb_steptime.replay.reduced import START, PathColumns, paths_of
+from tb_steptime.trace.table import Bool, Int64
+
+#: A change of all ranks that their graphs are kept with.
+Variant = Literal["recorded", "instant_host", "no_loader", "uninterrupted"]
+#: What is alike of exchanges that two ranks may do in each other's place.
+_Alike = tuple[str, int | None, tuple[bool, bool] | None]
+#: What a step waits for its batches, where ops run on the host alone.
+_LOADER = "data_loading_exposed"
+
+
+@dataclass(frozen=True, eq=False)
+class RankGraph:
+    """paths: between nodes as `Paths` have them. step: place of each node's step among the job's; own_ns: of each node,
+    what a collective takes that no other rank is joined to; kind: of each collective a number, alike on all ranks.
+    began_ns, ended_ns: by the job's steps, as recorded, -1 of a step that it has not; origin_ns: epoch time."""
+
+    paths: PathColumns
+    step: Int64
+    own_ns: Int64
+    kind: Int64
+    began_ns: Int64
+    ended_ns: Int64
+    origin_ns: int
+    steps: int
+
+    @property
+    def is_call(self) -> Bool:
+        """Marks the nodes that are collectives."""
+        number = np.arange(len(self.step))
+        found: Bool = (number >= self.steps) & (number < len(self.step) - self.steps)
+        return found
+
+
+def rank_graphs(spans: Sequence[RankSpan], names: Sequence[str], variant: Variant) -> list[RankGraph] | None:
+    """Returns the graphs of all ranks with this change; None where it changes none of them, or the steps of one are not
+    known. Raises what reading results raises."""
+    on_device = by_device(spans)
+    kinds: dict[_Alike, int] = {}
+    paths = [_paths(span, variant, on_device=on_device) for span in spans]
+    if not any(paths) or not all(span.step_names for span in spans):
+        return None
+    return [
+        _graph(span, names, own or _recorded_paths(span, on_device=on_device), kinds, on_device=on_device)
+        for span, own in zip(spans, paths, strict=True)
+    ]
+
+
+def by_device(spans: Sequence[RankSpan]) -> bool:
+    """Whether all ranks have a graph of host and devices. Raises what reading results raises."""
+    return all(_result(span).reduced.recorded.after.count for span in spans)
+
+
+def unexplained(span: RankSpan) -> float:
+    """The share of its recording that nothing explains; 0 where nothing ran on a device."""
+    return _result(span).reduced.unexplained
+
+
+def _result(span: RankSpan) -> RanksResult:
+    result = span.results.get("ranks", RanksResult())
+    assert isinstance(result, RanksResult)
+    return result
+
+
+def _graph(
+    span: RankSpan, names: Sequence[str], paths: PathColumns, kinds: dict[_Alike, int], *, on_device: bool
+) -> RankGraph:
+    kept, steps, reduced = exchanges_of(span), len(span.step_names), _result(span).reduced
+    of_step = np.array([names.index(name) for name in span.step_names], np.int64)
+    began, ended = span.step_start_ns, span.step_start_ns + span.step_ns
+    if on_device:
+        began, ended = unpacked(reduced.began), unpacked(reduced.ended)
+        ended = np.where(ended > 0, ended, -1)
+    of_class = [kinds.setdefault(_alike(each, span.rank), len(kinds)) for each in kept.classes]
+    length = unpacked(kept.length)
+    nodes = 2 * steps + len(length)
+    if len(ended) != steps or len(began) != steps or not _within(paths, nodes):
+        raise ValueError("a reduced graph is not of the steps and collectives of its recording")
+    return RankGraph(
+        paths=paths,
+        step=np.concatenate((of_step, of_step[unpacked(kept.step)], of_step)),
+        own_ns=np.concatenate((np.zeros(steps, np.int64), length, np.zeros(steps, np.int64))),
+        kind=np.array(of_class, np.int64)[unpacked(kept.of)],
+        began_ns=_of_job(began, of_step, len(names)),
+        ended_ns=_of_job(ended, of_step, len(names)),
+        origin_ns=span.origin_ns,
+        steps=steps,
+    )
+
+
+def _alike(each: ExchangeClass, rank: int) -> _Alike:
+    """Tells messages apart also by whether they are sent, and to or from a rank before or after."""
+    way = None if each.peer is None else (each.sends, each.peer > rank)
+    return each.kind, each.bytes, way
+
+
+def _paths(span: RankSpan, variant: Variant, *, on_device: bool) -> PathColumns | None:
+    """None where the variant changes nothing, or is not known."""
+    if variant == "recorded":
+        return _recorded_paths(span, on_device=on_device)
+    if on_device:
+        paths = getattr(_result(span).reduced, variant)
+        return paths_of(paths) if paths.after.count else None
+    if variant == "no_loader" and _LOADER in span.figures:
+        return paths_of_own_time(span, np.nan_to_num(span.figures[_LOADER]).astype(np.int64))
+    return None
+
+
+def _recorded_paths(span: RankSpan, *, on_device: bool) -> PathColumns:
+    return paths_of(_result(span).reduced.recorded) if on_device else paths_of_own_time(span)
+
+
+def _within(paths: PathColumns, nodes: int) -> bool:
+    return not len(paths.after) or bool(
+        (paths.before >= START).all()
+        and (paths.after >= 0).all()
+        and max(paths.before.max(), paths.after.max()) < nodes
+    )
+
+
+def _of_job(values: Int64, of_step: Int64, steps: int) -> Int64:
+    found = np.full(steps, -1, np.int64)
+    found[of_step] = values
+    return found
+
+
+def in_place_of(graph: RankGraph, other: RankGraph, steps: Int64) -> RankGraph:
+    """The rank that does in these of the job's steps what the other one, which is like it, does in them. It begins the
+    first step when it did."""
+    taken = np.zeros(int(graph.step.max(initial=0)) + 1, bool)
+    taken[steps[steps < len(taken)]] = True
+    kept = ~taken[graph.step[graph.paths.after]] | (graph.paths.before == START)
+    new = taken[other.step[other.paths.after]] & (other.paths.before != START)
+    paths = PathColumns(
+        *(np.append(own[kept], given[new]) for own, given in zip(graph.paths, other.paths, strict=True))
+    )
+    return replace(graph, paths=paths, own_ns=np.where(taken[graph.step], other.own_ns, graph.own_ns))

@@ -1,0 +1,164 @@
+"""The ranks of a job with all that is replayed of them, and what a step of it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from tb_steptime.ranks.matching import Matched
+from tb_steptime.ranks.replayed.graphs import RankGraph, by_device, in_place_of, rank_graphs
+from tb_steptime.ranks.replayed.joint import Joined, Replayed
+from tb_steptime.ranks.spans import RankSpan
+from tb_steptime.replay.reduced import START, PathColumns
+from tb_steptime.trace.table import Bool, Int64
+
+
+@dataclass(frozen=True, eq=False)
+class ReplayedJob:
+    """The ranks of a job, in order. names: of its steps; steps: places of those whose exchanges are matched. messages:
+    between two ranks. by_device: graphs are of hosts and devices, not of own time alone."""
+
+    spans: Sequence[RankSpan]
+    names: Sequence[str]
+    matched: Sequence[Matched]
+    messages: Sequence[Matched]
+    steps: Int64
+    graphs: Sequence[RankGraph]
+    by_device: bool
+
+    @staticmethod
+    def of(
+        spans: Sequence[RankSpan],
+        names: Sequence[str],
+        matched: Sequence[Matched],
+        messages: Sequence[Matched],
+        steps: Int64,
+    ) -> ReplayedJob | None:
+        """None where the ranks have no step in common whose end is known. Raises what reading results raises."""
+        graphs = rank_graphs(spans, names, "recorded")
+        if graphs is None:
+            return None
+        steps = steps[np.array([graph.ended_ns[steps] >= 0 for graph in graphs]).all(axis=0)]
+        return ReplayedJob(spans, names, matched, messages, steps, graphs, by_device(spans)) if len(steps) else None
+
+    @cached_property
+    def joined(self) -> Joined:
+        return Joined.of(self.matched, self.messages, self.graphs)
+
+    @cached_property
+    def counted(self) -> Int64:
+        """Places of the steps that are counted, and changed. Those before stay as they are."""
+        return np.arange(int(self.steps[0]), int(self.steps[-1]) + 1)
+
+    @cached_property
+    def as_recorded(self) -> Replayed:
+        began, ended = ([getattr(graph, name) for graph in self.graphs] for name in ("began_ns", "ended_ns"))
+        return Replayed(np.array(began), np.array(ended))
+
+    def step_ns(self, replayed: Replayed) -> int:
+        """The mean step of the rank that takes longest for all."""
+        ends = self._ends(replayed)
+        return round(int((ends[:, -1] - ends[:, 0]).max()) / len(self.counted))
+
+    def steps_ns(self, replayed: Replayed) -> Int64:
+        """Each counted step, of the rank that takes longest for it."""
+        longest: Int64 = np.diff(self._ends(replayed), axis=1).max(axis=0)
+        return longest
+
+    def _ends(self, replayed: Replayed) -> Int64:
+        """(ranks, 1 + counted steps): when each begins with the counted steps, and ends each of them. Stages of a
+        pipeline end one after the other: of these one row, of the last stage to end."""
+        ends = np.column_stack((self._begins(replayed), replayed.ended_ns[:, self.counted]))
+        return ends.max(axis=0, keepdims=True) if self.messages else ends
+
+    def _begins(self, replayed: Replayed) -> Int64:
+        """Returns for each rank the end of the step before those that are counted, or their begin where none was
+        recorded."""
+        before = int(self.counted[0]) - 1
+        recorded = before >= 0 and bool((replayed.ended_ns[:, before] >= 0).all())
+        begins: Int64 = replayed.ended_ns[:, before] if recorded else replayed.began_ns[:, before + 1]
+        return begins
+
+    def swept(self, graphs: Sequence[RankGraph] | None = None, transfer_ns: Int64 | None = None) -> Replayed | None:
+        """None for what is as recorded. None where ranks meet in orders that exclude each other."""
+        met = self.joined.met
+        transfer = met.transfer_ns if transfer_ns is None else transfer_ns
+        return self.joined.replayed(self.graphs if graphs is None else graphs, transfer)
+
+    @cached_property
+    def stalls_ns(self) -> Int64:
+        """What of the transfer of each meeting would stay if nothing took time to transfer."""
+        met = self.joined.met
+        return np.where(np.isin(met.step, self.counted), met.stalled_ns, met.transfer_ns)
+
+    @cached_property
+    def alone_ns(self) -> Int64:
+        """(ranks, counted steps): what each rank takes if nothing is exchanged and it waits for nobody."""
+        counted = [np.isin(graph.step, self.counted) for graph in self.graphs]
+        graphs = [
+            replace(graph, own_ns=np.where(there, 0, graph.own_ns))
+            for graph, there in zip(self.graphs, counted, strict=True)
+        ]
+        alone = self.joined.apart(graphs)
+        ends = np.column_stack((self._begins(alone), alone.ended_ns[:, self.counted]))
+        return np.diff(ends, axis=1)
+
+    @cached_property
+    def alike(self) -> Int64:
+        """Returns for each rank a number that ranks share if they do the same in the same steps."""
+        numbers: dict[tuple[bytes, bytes], int] = {}
+        keys = [(graph.step.tobytes(), graph.kind.tobytes()) for graph in self.graphs]
+        return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+
+    def as_the_others(self, places: Sequence[int], *, longer: bool) -> list[RankGraph] | None:
+        """These ranks do in each step what the one of the others does whose own time is the median of theirs in it, the
+        longer or the shorter of two. A stage of a pipeline, which may be like no other one, does its own work in as
+        long as that one. None where there is no such rank."""
+        found = list(self.graphs)
+        for place in places:
+            others = np.setdiff1d(np.flatnonzero(self.alike == self.alike[place]), places)
+            if not len(others) and self.messages:
+                found[place] = self._as_fast_as(place, np.setdiff1d(np.arange(len(found)), places), longer)
+                continue
+            if not len(others):
+                return None
+            found[place] = self._with_work_of(place, self._median_of(others, longer), np.ones(len(self.counted), bool))
+        return found
+
+    def evened(self, *, longer: bool) -> list[RankGraph]:
+        """Each rank does in the steps in which it takes longer than the median of those like it what that one does."""
+        found = list(self.graphs)
+        for number in np.unique(self.alike).tolist():
+            ranks = np.flatnonzero(self.alike == number)
+            middle = self._median_of(ranks, longer)
+            usual = self.alone_ns[middle, np.arange(len(middle))]
+            for place in ranks.tolist():
+                found[place] = self._with_work_of(place, middle, self.alone_ns[place] > usual)
+        return found
+
+    def _median_of(self, ranks: Int64, longer: bool) -> Int64:
+        """Returns for each counted step the rank with the median own time."""
+        order = np.argsort(self.alone_ns[ranks], axis=0, kind="stable")
+        median: Int64 = ranks[order[len(ranks) // 2 if longer else (len(ranks) - 1) // 2]]
+        return median
+
+    def _as_fast_as(self, place: int, others: Int64, longer: bool) -> RankGraph:
+        """The rank that does in each of the counted steps in which it takes longer than the median of the others all of
+        its own work in as long as that one. others: places of ranks, at least one."""
+        graph, own_ns = self.graphs[place], np.maximum(self.alone_ns[place], 1)
+        median_ns = self.alone_ns[self._median_of(others, longer), np.arange(len(own_ns))]
+        share = np.ones(int(graph.step.max(initial=0)) + 1)
+        share[self.counted] = np.minimum(median_ns / own_ns, 1)
+        before, after, lag = graph.paths
+        shorter = np.where(before == START, lag, lag * share[graph.step[after]]).astype(np.int64)
+        return replace(graph, paths=PathColumns(before, after, shorter))
+
+    def _with_work_of(self, place: int, others: Int64, there: Bool) -> RankGraph:
+        """The rank that does in some of the counted steps what another one of each does in it."""
+        found = self.graphs[place]
+        for other in np.unique(others[there]).tolist():
+            found = in_place_of(found, self.graphs[other], self.counted[there & (others == other)])
+        return found

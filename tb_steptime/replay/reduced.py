@@ -1,0 +1,272 @@
+"""The graph of a recording, reduced to where other ranks can hold it: collectives, and begins and ends of steps.
+
+graph      host, kernels, copies: [a]-[b]-[c]-[collective]-[d]-[e]      a hundred thousand nodes
+reduced    begin --a, b, c--> collective --d, e--> end                  a few paths for each collective
+
+Each path is the longest through no other of these, so a sweep of the reduced graph finds the same times. It fits in a
+summary, where the graph does not; so do those of a few changes of the recording, each reduced anew.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.communication.collectives import find_collectives
+from tb_steptime.metrics.communication.exchanges import kept_collectives
+from tb_steptime.metrics.communication.packed import PackedColumn, packed, unpacked
+from tb_steptime.metrics.steady.excess import ExcessKind
+from tb_steptime.metrics.steady.find import find_excess
+from tb_steptime.replay.gates import unlinked
+from tb_steptime.replay.graph import Graph, build_graph
+from tb_steptime.replay.host import Role
+from tb_steptime.replay.sensitivity import free, without_batches
+from tb_steptime.replay.steady import SteadyStep, less_excess, step_of_nodes
+from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, first_of_each, joined
+from tb_steptime.trace.kineto.native.choice import reduce_function
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int64, Kind, is_in
+
+#: Where a path begins at the releases: at a time instead of a node.
+START = -1
+#: A path is not left out for one through a node that is further back; columns of so many values fit in memory.
+_LOOK_BACK, _MOST_CELLS = 512, 8_000_000
+#: Of a larger graph the paths to all of its nodes would not fit in the memory that a large trace may take.
+_MOST_NODES = 1_000_000
+
+
+class Paths(msgspec.Struct, frozen=True):
+    """Columns of paths between nodes: from the end of `before`, -1 for an instant after the recording's origin, to the
+    start of `after`, which is lag ns later or more; by `after`. Nodes: the begins of all steps, then the collectives in
+    the order of `Exchanges`, then the ends of all steps."""
+
+    before: PackedColumn = PackedColumn()
+    after: PackedColumn = PackedColumn()
+    lag: PackedColumn = PackedColumn()
+
+
+class Reduced(msgspec.Struct, frozen=True):
+    """The graph of one rank, reduced to its exchanges. It is empty if the recording has no work on a device, no
+    collective of a step there, or more than can be reduced; also if it has no ops, because nothing then separates the
+    host's work from its waits.
+
+    unexplained: share of the recording that no edge explains, or of the work of devices whose launch is not recorded,
+    whichever is larger.
+    began, ended: of its steps, as recorded, relative to the origin, ns: what the host does first and last in them, and
+    the last of all work that they launched; 0 of a step without any.
+    recorded: as it is; instant_host: with a host that takes no time; no_loader: without waits for batches;
+    uninterrupted: without what single calls and kernels take longer than all others like them. The last two are empty
+    where there is nothing of that.
+    """
+
+    unexplained: float = 0.0
+    began: PackedColumn = PackedColumn()
+    ended: PackedColumn = PackedColumn()
+    recorded: Paths = Paths()
+    instant_host: Paths = Paths()
+    no_loader: Paths = Paths()
+    uninterrupted: Paths = Paths()
+
+
+class PathColumns(NamedTuple):
+    """`Paths` as they are calculated with, int64."""
+
+    before: Int64
+    after: Int64
+    lag: Int64
+
+
+def paths_of(paths: Paths) -> PathColumns:
+    """Raises ValueError where a summary holds what are no columns of one length."""
+    before, after, lag = unpacked(paths.before), unpacked(paths.after), unpacked(paths.lag)
+    if not len(before) == len(after) == len(lag):
+        raise ValueError("columns of paths have different lengths")
+    return PathColumns(before, after, lag)
+
+
+def reduced(trace: Trace) -> Reduced:
+    """Reduces the graph of all steps whose collectives are kept."""
+    rows = find_collectives(trace).event[kept_collectives(trace)[0]]
+    if not len(rows) or not len(trace.events.rows(Kind.CPU_OP)):
+        return Reduced()
+    graph = build_graph(trace)
+    nodes = _nodes_of(graph, rows, len(trace.events))
+    if (nodes < 0).any() or len(graph) > _MOST_NODES:
+        return Reduced()
+    cut = _cut(trace, graph, nodes)
+    loader = graph.role == Role.LOADER
+    host = ~graph.on_device & ~loader
+    waits = loader.any() and (cut.step.graph.own_ns[: len(graph)][loader].any() or EdgeKind.BATCH in graph.edges.kind)
+    interrupts = find_excess(trace).of(ExcessKind.INTERRUPTED)
+    return Reduced(
+        unexplained=max(int(graph.unexplained_ns.sum()) / max(graph.recorded_ns, 1), unlinked(graph)),
+        began=packed(cut.began_ns),
+        ended=packed(cut.ended_ns),
+        recorded=_paths(cut, cut.step),
+        instant_host=_paths(cut, free(cut.step, cut.padded(host))),
+        no_loader=_paths(cut, without_batches(free(cut.step, cut.padded(loader)))) if waits else Paths(),
+        uninterrupted=_paths(cut, replace(cut.step, graph=less_excess(cut.step.graph, interrupts)))
+        if len(interrupts)
+        else Paths(),
+    )
+
+
+def _nodes_of(graph: Graph, rows: Int64, events: int) -> Int64:
+    """The node of each of these events, -1 for none."""
+    node = np.full(events, -1, np.int64)
+    on_device = np.flatnonzero(graph.on_device)
+    node[graph.event[on_device]] = on_device
+    return node[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class _Cut:
+    """A graph with an empty node after all others for each step, which ends when all of the step has.
+
+    chosen: for each node its number in `Paths`, -1 for none. began_ns, ended_ns: as recorded, of each step.
+    """
+
+    step: SteadyStep
+    chosen: Int64
+    began_ns: Int64
+    ended_ns: Int64
+
+    def padded(self, nodes: Bool) -> Bool:
+        """A mask of the graph's own nodes as one of all."""
+        return np.append(nodes, np.zeros(len(self.chosen) - len(nodes), bool))
+
+
+def _cut(trace: Trace, graph: Graph, collectives: Int64) -> _Cut:
+    steps, size = len(find_steps(trace).steps), len(graph)
+    step = step_of_nodes(trace, graph)
+    begins = _begins(graph, step, steps)
+    graph = _tied(graph, step, begins)
+    in_step = np.flatnonzero(step >= 0)
+    last = _last_of(graph.track[in_step], step[in_step], steps)
+    closing = edges_of(EdgeKind.LANE, in_step[last], size + step[in_step[last]], np.zeros(len(last), np.int64))
+    chosen = np.full(size + steps, -1, np.int64)
+    chosen[begins[begins >= 0]] = np.flatnonzero(begins >= 0)
+    chosen[collectives] = steps + np.arange(len(collectives))
+    chosen[size:] = steps + len(collectives) + np.arange(steps)
+    ended = np.zeros(steps, np.int64)
+    np.maximum.at(ended, step[in_step], graph.end_ns[in_step])
+    rest = np.zeros(steps, np.int64)
+    extended = Graph(
+        start_ns=np.append(graph.start_ns, ended),
+        end_ns=np.append(graph.end_ns, ended),
+        own_ns=np.append(graph.own_ns, rest),
+        release_ns=np.append(graph.release_ns, rest),
+        unexplained_ns=np.append(graph.unexplained_ns, rest),
+        contended_ns=np.append(graph.contended_ns, rest),
+        event=np.append(graph.event, rest - 1),
+        role=np.append(graph.role, np.full(steps, Role.STRETCH, np.uint8)),
+        track=np.append(graph.track, rest - 1),
+        edges=joined([graph.edges, closing]),
+    )
+    began = np.where(begins >= 0, graph.start_ns[begins], 0)
+    return _Cut(SteadyStep(extended, graph.edges.where(slice(0)), False, 0), chosen, began, ended)
+
+
+def _begins(graph: Graph, step: Int64, steps: int) -> Int64:
+    """The first node of each step on the thread that has most nodes, -1 of a step without."""
+    host = np.flatnonzero(~graph.on_device & (step >= 0))
+    found = np.full(steps, -1, np.int64)
+    if len(host):
+        mine = host[graph.track[host] == np.bincount(graph.track[host]).argmax()][::-1]
+        found[step[mine]] = mine  # the first one is written last
+    return found
+
+
+def _tied(graph: Graph, step: Int64, begins: Int64) -> Graph:
+    """The graph in which only the first nodes of tracks have a time of their own. Threads beside the one of the steps
+    begin each step as long after it as recorded; a wait for a batch whose making nothing shows lasts as long."""
+    edges, release, begin = graph.edges, graph.release_ns, np.where(step >= 0, begins[step], -1)
+    mine = (begin >= 0) & (begin < np.arange(len(graph))) & ~graph.on_device
+    beside = mine & (graph.track != graph.track[np.maximum(begin, 0)])
+    of_lane = edges.kind == EdgeKind.LANE
+    enters = of_lane & beside[edges.after] & (step[edges.after] > step[edges.before])
+    heads = beside & ~is_in(np.arange(len(graph)), edges.after)
+    tied = np.append(edges.after[enters], np.flatnonzero(heads))
+    lag = graph.start_ns[tied] - graph.start_ns[begin[tied]] - graph.own_ns[begin[tied]]
+    waited = of_lane & (release[edges.after] > 0)
+    lags = np.where(waited, release[edges.after] - graph.end_ns[edges.before], edges.lag_ns)
+    kept = replace(edges, lag_ns=lags).where(~enters)
+    return replace(graph, edges=joined([kept, edges_of(EdgeKind.LANE, begin[tied], tied, lag)]))
+
+
+def _last_of(track: Int64, step: Int64, steps: int) -> Int64:
+    """Returns the last of some nodes in time order for each track in each step."""
+    key = track * steps + step
+    last = np.zeros(int(key.max(initial=0)) + 1, np.int64)
+    last[key] = np.arange(len(key))
+    return last[np.unique(key)]
+
+
+def _paths(cut: _Cut, step: SteadyStep) -> Paths:
+    """A collective's own time is in no path: how long it takes all ranks decide."""
+    graph, number = step.graph, cut.chosen
+    chosen = np.flatnonzero(number >= 0)
+    own = graph.own_ns.copy()
+    own[chosen[graph.on_device[chosen]]] = 0
+    release = np.where(is_in(np.arange(len(graph)), graph.edges.after), -1, np.maximum(graph.release_ns, 0))
+    found = longest_paths(own, release, graph.edges, chosen)
+    before = np.where(found.before < 0, START, number[chosen[found.before]])
+    after = number[chosen[found.after]]
+    order = np.lexsort((before, after))
+    return Paths(packed(before[order]), packed(after[order]), packed(found.lag[order]))
+
+
+def longest_paths(own_ns: Int64, release_ns: Int64, edges: Edges, chosen: Int64) -> PathColumns:
+    """Between the chosen nodes, ascending, by their places among them. own_ns: of a chosen node it follows the node.
+    release_ns: -1 where a node has none. Paths are left out where one through other chosen nodes is never shorter."""
+    number = np.full(len(own_ns), -1, np.int64)
+    number[chosen] = np.arange(len(chosen))
+    back = min(_LOOK_BACK, _MOST_CELLS // max(len(chosen), 1))
+    columns = [own_ns, release_ns, first_of_each(edges, len(own_ns)), edges.before, edges.lag_ns, number]
+    if reduce := reduce_function():
+        given = (each.astype(np.int64, copy=False).tobytes() for each in columns)
+        return PathColumns(*(np.frombuffer(each, np.int64) for each in reduce(*given, back)))
+    return _longest_paths(columns, back)
+
+
+def _longest_paths(columns: list[Int64], back: int) -> PathColumns:
+    """Does what `reduce.c` does, without its limit of paths to one node."""
+    lasts, release, first, before, lag, number = (each.tolist() for each in columns)
+    reached, between = list[dict[int, int]](), list[dict[int, int]]()
+    rows = list[tuple[int, int, int]]()
+    for node, chosen in enumerate(number):
+        paths: defaultdict[int, int] = defaultdict(lambda: -(1 << 61))
+        if release[node] >= 0:
+            paths[START] = release[node]
+        for edge in range(first[node], first[node + 1]):
+            later = lasts[before[edge]] + lag[edge]
+            for begin, took in reached[before[edge]].items():
+                paths[begin] = max(paths[begin], took + later)
+        kept = {
+            begin: took
+            for begin, took in paths.items()
+            if not any(
+                other > begin and between[other].get(begin, -(1 << 61)) + more >= took for other, more in paths.items()
+            )
+        }
+        if chosen >= 0:
+            rows += [(begin, chosen, took) for begin, took in sorted(kept.items())]
+            between.append(_between(kept, between, chosen, back))
+            kept = {chosen: 0}
+        reached.append(kept)
+    found = np.array(rows, np.int64).reshape(-1, 3)
+    return PathColumns(found[:, 0], found[:, 1], found[:, 2])
+
+
+def _between(kept: dict[int, int], between: list[dict[int, int]], chosen: int, back: int) -> dict[int, int]:
+    """The longest paths to a chosen node from those before it, of which so many are looked back for."""
+    longest = dict(kept)
+    for begin, took in kept.items():
+        for earlier, more in between[begin].items() if begin >= 0 else ():
+            longest[earlier] = max(longest.get(earlier, -(1 << 61)), more + took)
+    return {begin: took for begin, took in longest.items() if begin == START or chosen - begin <= back}

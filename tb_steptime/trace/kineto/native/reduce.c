@@ -1,0 +1,186 @@
+/* One pass in the order of the nodes: each knows by which ways it is reached from the chosen nodes before it. */
+#include "reduce.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NO_WAY (INT64_MIN / 4)
+enum { MOST_WAYS = 32 };
+
+/* Ways to one node, by where they begin, ascending. */
+typedef struct {
+    int64_t from[MOST_WAYS], lag[MOST_WAYS];
+    int count;
+} Reached;
+
+/* All of them. first, from, lag: those of each node that is not chosen, one after another, to its start. between: of each
+ * chosen node the longest ways to its start from as many before it as are looked back for, the nearest first; then from
+ * the releases. */
+typedef struct {
+    int64_t *first, *from, *lag, *between;
+    int64_t room, look_back;
+} Known;
+
+static int grown(int64_t **column, int64_t room)
+{
+    int64_t *larger = realloc(*column, (size_t)room * sizeof(int64_t));
+    if (larger)
+        *column = larger;
+    return larger != NULL;
+}
+
+/* The longer of two ways from one node counts; of too many the one from longest ago, but for the releases, is dropped. */
+static void add(Reached *reached, int64_t from, int64_t lag)
+{
+    int place = 0;
+    while (place < reached->count && reached->from[place] < from)
+        place++;
+    if (place < reached->count && reached->from[place] == from) {
+        if (lag > reached->lag[place])
+            reached->lag[place] = lag;
+        return;
+    }
+    int dropped = -1;
+    if (reached->count == MOST_WAYS) {
+        dropped = reached->from[0] == START;
+        if (place <= dropped)
+            return;
+        place--;
+        reached->count--;
+        memmove(reached->from + dropped, reached->from + dropped + 1, (size_t)(reached->count - dropped) * sizeof(int64_t));
+        memmove(reached->lag + dropped, reached->lag + dropped + 1, (size_t)(reached->count - dropped) * sizeof(int64_t));
+    }
+    memmove(reached->from + place + 1, reached->from + place, (size_t)(reached->count - place) * sizeof(int64_t));
+    memmove(reached->lag + place + 1, reached->lag + place, (size_t)(reached->count - place) * sizeof(int64_t));
+    reached->from[place] = from;
+    reached->lag[place] = lag;
+    reached->count++;
+}
+
+/* The longest known way between chosen nodes. */
+static int64_t between(const Known *known, int64_t from, int64_t to)
+{
+    const int64_t *row = known->between + to * (known->look_back + 1);
+    if (from == START)
+        return row[known->look_back];
+    return to - from > known->look_back ? NO_WAY : row[to - from - 1];
+}
+
+/* Leave out the ways that are never longer than one through a later chosen node. */
+static void prune(Reached *reached, const Known *known)
+{
+    int kept = 0;
+    for (int each = 0; each < reached->count; each++) {
+        int longest = 1;
+        for (int other = each + 1; other < reached->count && longest; other++)
+            longest = between(known, reached->from[each], reached->from[other]) + reached->lag[other] < reached->lag[each];
+        if (longest) {
+            reached->from[kept] = reached->from[each];
+            reached->lag[kept++] = reached->lag[each];
+        }
+    }
+    reached->count = kept;
+}
+
+/* What a chosen node is reached by is found; how far all before it are from it is known from these. */
+static int tell(const Reached *reached, int64_t number, Known *known, Ways *found)
+{
+    int64_t back = known->look_back, *row = known->between + number * (back + 1);
+    for (int64_t place = 0; place <= back; place++)
+        row[place] = NO_WAY;
+    if (found->count + reached->count > found->room) {
+        found->room = 2 * (found->count + MOST_WAYS);
+        if (!grown(&found->from, found->room) || !grown(&found->to, found->room) || !grown(&found->lag, found->room))
+            return 0;
+    }
+    for (int each = 0; each < reached->count; each++) {
+        int64_t from = reached->from[each], lag = reached->lag[each];
+        found->from[found->count] = from;
+        found->to[found->count] = number;
+        found->lag[found->count++] = lag;
+        int64_t place = from == START ? back : number - from - 1;
+        if (place <= back && lag > row[place])
+            row[place] = lag;
+        if (from == START)
+            continue;
+        for (int64_t earlier = 0; earlier < back && earlier + number - from < back; earlier++)
+            if (known->between[from * (back + 1) + earlier] + lag > row[earlier + number - from])
+                row[earlier + number - from] = known->between[from * (back + 1) + earlier] + lag;
+        if (between(known, START, from) + lag > row[back])
+            row[back] = between(known, START, from) + lag;
+    }
+    return 1;
+}
+
+static int keep(const Reached *reached, int64_t node, Known *known)
+{
+    int64_t at = known->first[node];
+    known->first[node + 1] = at + reached->count;
+    if (at + reached->count >= known->room) {
+        known->room = 2 * (at + MOST_WAYS);
+        if (!grown(&known->from, known->room) || !grown(&known->lag, known->room))
+            return 0;
+    }
+    memcpy(known->from + at, reached->from, (size_t)reached->count * sizeof(int64_t));
+    memcpy(known->lag + at, reached->lag, (size_t)reached->count * sizeof(int64_t));
+    return 1;
+}
+
+static void gather(Reached *reached, const int64_t *lasts, const Waits *waits, const int64_t *chosen, int64_t node,
+                   const Known *known)
+{
+    for (int64_t edge = waits->first[node]; edge < waits->first[node + 1]; edge++) {
+        int64_t before = waits->before[edge], later = lasts[before] + waits->lag[edge];
+        if (chosen[before] >= 0)
+            add(reached, chosen[before], later);
+        else
+            for (int64_t each = known->first[before]; each < known->first[before + 1]; each++)
+                add(reached, known->from[each], known->lag[each] + later);
+    }
+}
+
+static int pass(int64_t nodes, const int64_t *lasts, const int64_t *release, const Waits *waits, const int64_t *chosen,
+                Known *known, Ways *found)
+{
+    for (int64_t node = 0; node < nodes; node++) {
+        Reached reached = {.count = 0};
+        if (release[node] >= 0)
+            add(&reached, START, release[node]);
+        gather(&reached, lasts, waits, chosen, node, known);
+        prune(&reached, known);
+        if (chosen[node] >= 0 && !tell(&reached, chosen[node], known, found))
+            return -1;
+        if (chosen[node] >= 0)
+            reached.count = 0;
+        if (!keep(&reached, node, known))
+            return -1;
+    }
+    return 1;
+}
+
+int reduce(int64_t nodes, const int64_t *lasts, const int64_t *release, const Waits *waits, const int64_t *chosen,
+           int64_t look_back, Ways *found)
+{
+    int64_t count = 0;
+    if (!leads_back(nodes, waits))
+        return 0;
+    for (int64_t node = 0; node < nodes; node++)
+        if (chosen[node] >= 0 && chosen[node] != count++)
+            return 0;
+    Known known = {.look_back = look_back};
+    known.first = calloc((size_t)nodes + 1, sizeof(int64_t));
+    known.between = malloc((size_t)(count * (look_back + 1) + 1) * sizeof(int64_t));
+    int done = known.first && known.between ? pass(nodes, lasts, release, waits, chosen, &known, found) : -1;
+    free(known.first);
+    free(known.from);
+    free(known.lag);
+    free(known.between);
+    return done;
+}
+
+void free_ways(Ways *ways)
+{
+    free(ways->from);
+    free(ways->to);
+    free(ways->lag);
+}
