@@ -90,7 +90,7 @@ def _asked(rule: Rule, facts: Facts, guarded: Guarded) -> Insight | None:
 
 
 def _notes(facts: Facts, guarded: Guarded, failed: list[str]) -> dict[str, list[NoteText]]:
-    """By view; of rules that failed in the overview, which has every card."""
+    """Returns the notes by view; notes about rules that failed go to the overview, which has every card."""
     notes: dict[str, list[NoteText]] = guarded.ask("notes of results", result_notes, facts, {})
     return notes | {"overview": [*notes.get("overview", ()), *failed_rules(failed)]} if failed else notes
 
@@ -106,7 +106,8 @@ _WITHOUT_SHARES = ("memory",)
 
 
 def _headlines(facts: Facts, insights: list[Insight], guarded: Guarded) -> dict[str, Headline]:
-    """Of each view that was measured, with what its shares are of; of one that could not be, that alone."""
+    """Returns the headline of each measured view with what its shares are of; a view that could not be measured has the
+    headline alone."""
     basis = guarded.ask("what shares are of", basis_of, facts, None)
     made = {
         view: guarded.made(f"the headline of {view}", partial(headline, facts, insights), UNKNOWN_HEADLINE)

@@ -83,7 +83,8 @@ class Insight(msgspec.Struct, frozen=True):
 class Headline(msgspec.Struct, frozen=True):
     """The top of a view: verdict is what is true, action what to do, view where the button leads, code what to type.
 
-    basis: what its shares are of, where that is not the mean step, or the main device is not the only one.
+    basis: what its shares are of, where that is not the mean step, or the main device is not the only one. card: the id
+    of the card that the action is of.
     """
 
     verdict: Phrase
@@ -91,6 +92,7 @@ class Headline(msgspec.Struct, frozen=True):
     view: str | None = None
     code: str | None = None
     basis: Phrase | None = None
+    card: str | None = None
 
 
 class CouldBe(msgspec.Struct, frozen=True):
@@ -125,12 +127,14 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 class Largest(msgspec.Struct, frozen=True):
-    """The largest pieces of the step. shares_of: what their shares are of; throughput: steps and samples a second."""
+    """The largest pieces of the step. shares_of: what their shares are of; throughput: steps and samples a second.
+    leads: whether they stand before the cards, none of which gains much."""
 
     title: Phrase
     shares_of: Phrase
     throughput: Phrase
     pieces: list[Piece]
+    leads: bool
 
 
 class SidebarShare(msgspec.Struct, frozen=True):

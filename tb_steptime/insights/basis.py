@@ -1,4 +1,4 @@
-"""Of what the shares in a headline are shares, where a bar or a tile next to it has another whole.
+"""The whole that the shares in a headline refer to, where a bar or a tile next to it has another whole.
 
 mean step as recorded   |kkkkkkkkkkk.....|lllllll|    bar, legend, tiles, sidebar
 as it is judged         |kkkkkkkkkkk.....|            headline, cards: without what is left out

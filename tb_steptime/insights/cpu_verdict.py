@@ -34,7 +34,8 @@ def cpu_sentence(facts: Facts) -> Phrase:
         return _computes(facts)
     if facts.job.device == "gpu" and facts.share(parts.data_loader) >= MAJOR_FRACTION:
         words = (
-            "A step takes {step}, {wait} of it waits for input data; this trace does not show if the GPU works then."
+            "A step takes {step}, and for {wait} of it the CPU waits for input data; this trace does not show whether "
+            "the GPU works then."
         )
         return phrase(words, step=step, wait=ns(parts.data_loader))
     if facts.job.device == "gpu":

@@ -144,7 +144,7 @@ def weighed(facts: Facts, insight: Insight) -> Insight | None:
 
 
 def weighed_verdict(facts: Facts, verdict: Verdict) -> Verdict:
-    """Likewise. Where host and device cannot be held against each other, why the device is idle is not said."""
+    """Likewise. Where host and device cannot be compared, why the device is idle is not said."""
     finding = _lowest(facts, _WITH_DEVICE if facts.overview.has_device else _ON_HOST)
     if finding is None:
         return verdict

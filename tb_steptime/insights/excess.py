@@ -31,7 +31,8 @@ _PYTHON = "Python code between ops"
 
 
 def excess_sentences(facts: Facts) -> dict[str, Phrase]:
-    """By kind, most time first; kinds with less than a hundredth of the recorded steps are left out."""
+    """Returns a sentence for each kind, most time first; kinds with less than a hundredth of the recorded steps are
+    left out."""
     steps = facts.overview.steps
     least_ns = LEAST_FRACTION * sum(step.duration_ns for step in steps)
     rows = [row for row in facts.overview.excess if row.total_ns >= least_ns]
@@ -39,7 +40,7 @@ def excess_sentences(facts: Facts) -> dict[str, Phrase]:
 
 
 def sentence(row: ExcessRow, steps: int) -> Phrase:
-    """Of the excess of one kind in so many steps."""
+    """Describes the excess of one kind in so many steps."""
     template = _NAMED[row.kind] if row.names and row.kind in _NAMED else _UNNAMED[row.kind]
     listed = {f"name{place}": text(brief(each.name or _PYTHON)) for place, each in enumerate(row.names)}
     words = agreeing(template, steps).replace("{names}", ", ".join(f"{{{name}}}" for name in listed))

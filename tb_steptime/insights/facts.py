@@ -17,6 +17,7 @@ from tb_steptime.analyses.tensor_cores import TensorCoresResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights.base import Confidence
 from tb_steptime.insights.severity import WARNING_FRACTION
+from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.replay.whatif import Gain, WhatIf
@@ -35,7 +36,7 @@ FEW_STEPS = 3
 
 #: With as much of the recording left out, what remains says little about later steps.
 LITTLE_FRACTION = 0.5
-LITTLE = phrase("Most of this recording comes once, or is from before it: later steps are not like the rest.")
+LITTLE = phrase("Most of this recording is one-time work or was launched before it, so later steps will differ.")
 
 #: Launch calls that wait for room in the full queue for this share of the step are what keeps a busy CPU busy.
 FULL_QUEUE_FRACTION = 0.05
@@ -128,15 +129,40 @@ class Facts:
         """What of the steps is left out, in all."""
         return sum(step.duration_ns - step.judged_ns for step in self.overview.steps)
 
+    @cached_property
+    def plain_ns(self) -> int:
+        """`step_ns` without the profiler; the same where no recorder has timed steps of both kinds. A host that runs
+        ahead of its device ends its steps early, but no step is shorter than the device's work."""
+        pace = self.overview.pace
+        if pace is None or not pace.differ:
+            return self.step_ns
+        return max(round(self.step_ns / max(pace.times, 1.0)), self.busy_ns)
+
     @property
     def slowed(self) -> float:
         """So many times as long takes a step with the profiler as without it; 1 where no recorder has timed both."""
-        pace = self.overview.pace
-        return max(1.0, pace.times) if pace is not None and pace.differ else 1.0
+        return self.step_ns / self.plain_ns if self.plain_ns else 1.0
+
+    @property
+    def busy_ns(self) -> int:
+        """What of `step_ns` the main device works; 0 without one."""
+        return self.step_ns - self.idle.total_ns if self.idle is not None else 0
+
+    @property
+    def only_profiler_waits(self) -> bool:
+        """The device waits for the host in recorded steps, and works for all of a step without the profiler."""
+        waits = self.host.bound in (Bound.HOST, Bound.SYNC, Bound.MIXED)
+        return waits and self.slowed > 1 and self.busy_ns >= (1 - IDLE_FRACTION) * self.plain_ns > 0
+
+    @property
+    def bound(self) -> Bound:
+        """What limits a step of the job, which runs without the profiler."""
+        return Bound.GPU if self.only_profiler_waits else self.host.bound
 
     @property
     def idle(self) -> IdleNs | None:
-        """Of the span's main device, the mean step's idle time by reason, as far as it is judged; None without one."""
+        """Returns the mean step's idle time of the span's main device by reason, as far as it is judged; None without a
+        device."""
         return next((each.mean.judged for each in self.host.devices if each.device == self.host.device), None)
 
     @property
@@ -169,11 +195,12 @@ class Facts:
         return max(0, min(gain_ns, round(found.steady_step_ns - left)))
 
     def share(self, ns: float) -> float:
-        """Of the mean step without what is left out: as verdicts and cards count."""
+        """Returns a time as a share of the mean step without what is left out: as verdicts and cards count."""
         return ns / self.step_ns if self.step_ns else 0.0
 
     def share_as_recorded(self, ns: float) -> float:
-        """Of the mean step with what is left out of it: as bars, tiles and the sidebar count."""
+        """Returns a time as a share of the mean step including what is left out: as bars, tiles and the sidebar
+        count."""
         whole = self.overview.mean_duration_ns
         return ns / whole if whole else 0.0
 
@@ -188,7 +215,7 @@ def waits_for_queue(facts: Facts) -> bool:
 
 
 def little_is_judged(facts: Facts) -> bool:
-    """Whether half of what was recorded is left out, what comes once above all, and not even a few steps are whole: the
+    """Whether half of what was recorded is left out, mostly one-time work, and not even a few steps are whole: the
     rest is the first work of a process, too, and no step of the job."""
     steps = facts.overview.steps
     whole = sum(step.duration_ns - step.judged_ns < WARNING_FRACTION * step.duration_ns for step in steps)

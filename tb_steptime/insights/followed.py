@@ -1,8 +1,9 @@
 """How often a card was followed, and how what it promised compared with what was gained.
 
-Both tables are results, and tests hold them against these: FOLLOWED is of the laboratory (`python -m
-benchmarks.laboratory`, docs/laboratory.md), of trainings that gained by the card; MADE_BY_OTHERS is of recordings that
-others made before and after a change (`python -m tests.truth.pairs`, docs/accuracy.md).
+The tables are results, and tests hold them against these: FOLLOWED is of the laboratory (`python -m
+benchmarks.laboratory`, docs/laboratory.md), of trainings that gained by the card; ON_GPU likewise, of an H200 (`python
+-m benchmarks.laboratory.on_gpu`, docs/laboratory_gpu.md); MADE_BY_OTHERS is of recordings that others made before and
+after a change (`python -m tests.truth.pairs`, docs/accuracy.md).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 
 class Followed(NamedTuple):
-    """Of so many trainings; promised / gained in the least, the median and the most."""
+    """Results of so many trainings: the least, median and largest ratio of promise to gain."""
 
     trainings: int
     least: float
@@ -23,37 +24,76 @@ FOLLOWED: dict[str, Followed] = {
     "anomaly_detection": Followed(1, 0.73, 0.73, 0.73),
     "cpu_compiles": Followed(1, 0.73, 0.73, 0.73),
     "cpu_optimizer": Followed(2, 0.84, 1.17, 1.5),
+    "each_micro_batch": Followed(1, 0.98, 0.98, 0.98),
     "epoch_starts": Followed(1, 0.96, 0.96, 0.96),
     "input_bound": Followed(3, 0.38, 0.57, 1.56),
     "loader_overhead": Followed(3, 0.39, 0.7, 1.12),
+    "many_small_collectives": Followed(1, 0.98, 0.98, 0.98),
     "more_workers": Followed(3, 0.94, 1.02, 1.03),
     "no_workers": Followed(4, 0.98, 1.84, 2.23),
     "python_loop": Followed(6, 0.38, 0.9, 1.99),
     "recurring_steps": Followed(1, 0.89, 0.89, 0.89),
     "slow_worker": Followed(1, 0.94, 0.94, 0.94),
+    "straggler": Followed(4, 0.66, 1.08, 1.55),
+}
+
+#: On an H200; a card counts wherever it stands.
+ON_GPU: dict[str, Followed] = {
+    "allocator_steady": Followed(1, 1.13, 1.13, 1.13),
+    "anomaly_detection": Followed(1, 0.26, 0.26, 0.26),
+    "between_passes": Followed(1, 1.29, 1.29, 1.29),
+    "device_copies": Followed(1, 0.67, 0.67, 0.67),
+    "double_precision": Followed(1, 0.3, 0.3, 0.3),
+    "eager_attention": Followed(1, 0.21, 0.21, 0.21),
+    "fused_optimizer": Followed(1, 0.26, 0.26, 0.26),
+    "fusible_chains": Followed(1, 0.28, 0.28, 0.28),
+    "garbage_collection": Followed(1, 0.99, 0.99, 0.99),
+    "host_stops": Followed(1, 0.84, 0.84, 0.84),
+    "launch_graphs": Followed(5, 0.67, 0.94, 1.19),
+    "layout_conversion": Followed(1, 0.37, 0.37, 0.37),
+    "long_stretches": Followed(3, 0.81, 0.86, 2.29),
+    "pageable_batch_copies": Followed(2, 1.08, 1.47, 1.85),
+    "recurring_steps": Followed(2, 0.91, 0.96, 1.0),
+    "slow_products": Followed(2, 0.82, 0.85, 0.89),
+    "slow_steps": Followed(1, 0.85, 0.85, 0.85),
+    "small_grids": Followed(1, 1.25, 1.25, 1.25),
+    "sync_bubble": Followed(2, 0.07, 0.25, 0.44),
+    "tensor_cores_unused": Followed(3, 0.98, 1.02, 1.05),
+    "tiny_optimizer_kernels": Followed(1, 1.01, 1.01, 1.01),
 }
 
 #: On GPUs: promised / gained.
-MADE_BY_OTHERS: dict[str, float] = {"no_workers": 1.25, "compiled_waits": 1.00, "launch_graphs": 1.20}
+MADE_BY_OTHERS: dict[str, float] = {
+    "no_workers": 1.25,
+    "compiled_waits": 1.00,
+    "launch_graphs": 1.20,
+    "sync_bubble": 1.03,
+}
 
 
 def followed_text(card: str) -> str | None:
-    """A sentence or two; None for a card that nobody followed yet.
+    """A sentence for each kind of training; None for a card that nobody followed yet.
 
-    >>> followed_text("launch_graphs")
-    'Others made the change on a GPU, and recorded it before and after: promised was 1.20 times what was gained.'
+    >>> followed_text("compiled_waits")
+    'Others made this change on a GPU and recorded the job before and after: the card promised 1.00 times the gain.'
     """
-    said, ours, theirs = [], FOLLOWED.get(card), MADE_BY_OTHERS.get(card)
-    if ours is not None and ours.trainings == 1:
-        said.append(f"In one real training on a CPU, promised was {ours.median:.2f} times what was gained.")
-    elif ours is not None:
-        said.append(
-            f"In {ours.trainings} real trainings on a CPU, promised was {ours.least:.2f} to {ours.most:.2f} times what "
-            f"was gained, {ours.median:.2f} in the median."
-        )
+    said = [_of_trainings(table[card], where) for table, where in _OURS if card in table]
+    theirs = MADE_BY_OTHERS.get(card)
     if theirs is not None:
         said.append(
-            "Others made the change on a GPU, and recorded it before and after: "
-            f"promised was {theirs:.2f} times what was gained."
+            "Others made this change on a GPU and recorded the job before and after: "
+            f"the card promised {theirs:.2f} times the gain."
         )
     return " ".join(said) or None
+
+
+_OURS = ((FOLLOWED, "on a CPU"), (ON_GPU, "on a GPU"))
+
+
+def _of_trainings(of: Followed, where: str) -> str:
+    if of.trainings == 1:
+        return f"In one real training {where}, the card promised {of.median:.2f} times the gain."
+    return (
+        f"In {of.trainings} real trainings {where}, promised was {of.least:.2f} to {of.most:.2f} times what was "
+        f"gained, {of.median:.2f} in the median."
+    )

@@ -23,7 +23,8 @@ SEE_HOST = phrase("The Host view shows what the CPU does.")
 
 
 def gpu_headline(result: GpuResult, vendor: Vendor | None = None) -> Headline:
-    """Of the device that is busy longest. It speaks of kernels, as the tiles do: "the GPU works" counts copies too."""
+    """Returns the headline of the device that is busy longest. It speaks of kernels, as the tiles do, because "the GPU
+    works" counts copies too."""
     if not result.devices:
         return Headline(explain(result.unknown or NO_DEVICE), SEE_HOST, "host")
     return Headline(_verdict(result.devices[0], len(result.devices) > 1, vendor))

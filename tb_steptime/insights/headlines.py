@@ -8,6 +8,7 @@ from tb_steptime.insights.basis import leaves_out
 from tb_steptime.insights.facts import Facts, little_is_judged
 from tb_steptime.insights.gpu_verdict import SEE_HOST, gpu_headline
 from tb_steptime.insights.host_verdict import judge_span
+from tb_steptime.insights.largest import largest_kernels, nothing_waits
 from tb_steptime.insights.little_verdict import RECORD_LATER
 from tb_steptime.insights.rules.data_loading.loader_waits import shares
 from tb_steptime.insights.severity import WARNING_FRACTION, most_gain
@@ -29,12 +30,47 @@ TELL_APART_FRACTION = 0.01
 def overview(facts: Facts, insights: list[Insight]) -> Headline:
     if little_is_judged(facts):
         return Headline(judge_span(facts).text, RECORD_LATER)
-    first = most_gain(insights)
-    if first is None:
-        return Headline(judge_span(facts).text, _record(facts))
-    return Headline(
-        judge_span(facts).text, _action(facts, insights, first), first.view if first.view != "overview" else None
+    verdict, first = judge_span(facts).text, most_gain(insights)
+    if first is not None:
+        return Headline(verdict, _action(facts, insights, first), _elsewhere(first), card=first.id)
+    if record := _record(facts):
+        return Headline(verdict, record)
+    if insights:
+        return Headline(verdict, _lesser(insights[0]), _elsewhere(insights[0]), card=insights[0].id)
+    return Headline(verdict, *_look(facts))
+
+
+def _elsewhere(card: Insight) -> str | None:
+    return card.view if card.view != "overview" else None
+
+
+def _lesser(card: Insight) -> Phrase:
+    """A card whose gain is small or not computed: it says that, too."""
+    if card.gain_ns:
+        values = {"gain": ns(card.gain_ns), "share": fraction(card.gain_fraction)}
+        return joined(card.title, filled(_GAIN, values), by=": ")
+    return joined(card.title, joined(card.instead or phrase("no gain now"), phrase("."), by=""), by=": ")
+
+
+def _look(facts: Facts) -> tuple[Phrase, str] | tuple[()]:
+    """Where no card says what to do: what takes most of the step, and the view that shows more of it."""
+    if not facts.overview.has_device:
+        return (_SEE_OPS, "host") if facts.host.cpu is not None else ()
+    if not nothing_waits(facts):
+        return _SEE_LAUNCHES, "host"
+    kernels = largest_kernels(facts)
+    if not kernels:
+        return ()
+    most = phrase(
+        "The GPU view shows more of {kernel}, which takes most of kernel time: {share}.",
+        kernel=code(kernels[0].name),
+        share=fraction(kernels[0].share),
     )
+    return most, "gpu"
+
+
+_SEE_OPS = phrase("The Host view shows which ops and phases take the step.")
+_SEE_LAUNCHES = phrase("The Host view shows before which launches the GPU is idle.")
 
 
 def _record(facts: Facts) -> Phrase | None:
@@ -75,7 +111,7 @@ def _action(facts: Facts, insights: list[Insight], first: Insight) -> Phrase:
     """What would be left is said where it is what the bar of the mean step shows, too: not where that leaves something
     out, and not where the bar shows a replay of the cards that are ticked."""
     without_rest = leaves_out(facts) or first in tickable(facts, insights)
-    words = "[up to {gain} a step ({share})]." if without_rest else _GAIN_AND_REST
+    words = _GAIN if without_rest else _GAIN_AND_REST
     values = {
         "gain": ns(first.gain_ns),
         "share": fraction(first.gain_fraction),
@@ -84,6 +120,7 @@ def _action(facts: Facts, insights: list[Insight], first: Insight) -> Phrase:
     return joined(first.title, filled(words, values), by=": ")
 
 
+_GAIN = "[up to {gain} a step ({share})]."
 _GAIN_AND_REST = "[up to {gain} a step ({share})], which would leave about {left}."
 
 
@@ -197,13 +234,13 @@ def _tensor_verdict(device: DeviceSplit, vendor: Vendor | None) -> Phrase:
 #: By whether a good part of kernel time could use them.
 _NO_TENSOR_CORES = {
     True: "{eligible} of kernel time could use {cores}, and none of it does.",
-    False: "No kernel runs on {cores}, and hardly any could.",
+    False: "No kernel runs on {cores}, and almost none could.",
 }
 #: Where names of kernels tell so little that bounds of the share would say nothing, and likewise.
 _UNCLASSIFIED = {
-    True: "{unknown} of kernel time is unclassified, as names of kernels do not tell; another {eligible} could use "
+    True: "{unknown} of kernel time is unclassified, because kernel names do not tell; another {eligible} could use "
     "{cores}, and does not.",
-    False: "{unknown} of kernel time is unclassified: names of kernels do not tell whether they run on {cores}.",
+    False: "{unknown} of kernel time is unclassified: kernel names do not tell whether they run on {cores}.",
 }
 #: By whether only bounds are known, and likewise.
 _ON_TENSOR_CORES = {
@@ -248,7 +285,7 @@ def _starved(facts: Facts) -> list[Phrase]:
 
 
 def memory(facts: Facts, insights: list[Insight]) -> Headline:
-    return memory_headline(facts.memory)
+    return memory_headline(facts)
 
 
 def timeline(facts: Facts, insights: list[Insight]) -> Headline:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import FEW_STEPS, WORTH_FRACTION, Facts, confidence
-from tb_steptime.insights.severity import severity
+from tb_steptime.insights.severity import severity, severity_of_gain
 from tb_steptime.insights.wording.card_text import fitted
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.idle.bubbles import BlockingRow
@@ -26,14 +26,22 @@ from tb_steptime.text import Phrase, phrase
 #: Time ranges that a card links to: the longest one first, the others confirm it.
 EVIDENCE = 5
 
+#: What a job is like does not show in one step of fewer kernels, copies and sets.
+FEW_ACTIVITIES = 10
+
 #: From this share of activities without launch record on, the partition rests on too little.
 UNLINKED_FRACTION = 0.05
 
 PROFILING_SLOWS = phrase("The profiler slows the CPU: without it, this wait is shorter.")
+_ONLY_PROFILED = phrase(
+    "If the profiler doubled the CPU's time, the GPU hardly waits when nothing is recorded. Record with profile_steps, "
+    "which also times steps without the profiler."
+)
 
 
 class HostCard(NamedTuple):
-    """What differs between cards about the host. gain_ns: idle time of a step that nobody else claims."""
+    """What differs between cards about the host. gain_ns: idle time of a step that nobody else claims. sure_ns: what of
+    it remains if the profiler slowed the host much, which decides how grave the card is; None for all of it."""
 
     id: str
     title: Phrase
@@ -49,16 +57,19 @@ class HostCard(NamedTuple):
     steps: Sequence[str] = ()
     how: str | None = None
     row: EvidenceRow | None = None
+    sure_ns: int | None = None
 
 
 def host_card(facts: Facts, card: HostCard) -> Insight | None:
     """The insight, if its gain is worth a card and the recording shows how the job runs."""
     if card.gain_ns <= 0 or facts.share(card.gain_ns) < WORTH_FRACTION or not shows_the_job(facts):
         return None
-    level, why = _confidence(facts, card)
+    sure_ns = card.gain_ns if card.sure_ns is None else card.sure_ns
+    lowers = severity_of_gain(facts.share(sure_ns)) is not severity_of_gain(facts.share(card.gain_ns))
+    level, why = confidence(facts, Confidence.LOW, _ONLY_PROFILED) if lowers else _confidence(facts, card)
     return Insight(
         id=card.id,
-        severity=severity(facts.share(card.gain_ns), card.best, level),
+        severity=severity(facts.share(sure_ns), card.best, level),
         title=card.title,
         why=fitted(card.why),
         how=card.how,
@@ -79,12 +90,15 @@ def host_card(facts: Facts, card: HostCard) -> Insight | None:
 
 def shows_the_job(facts: Facts) -> bool:
     """Whether idle time may be taken for the job's own: not where most of it is work that is not recorded, since other
-    work may be missing too; nor in a cold start, of whose few steps most comes only once."""
+    work may be missing too; nor in a cold start, of whose few steps most comes only once; nor where hardly anything
+    runs."""
     steps, idle = facts.overview.steps, facts.idle
     unrecorded = idle is not None and idle.unrecorded_work > LEADING_FRACTION * idle.total_ns
     once_ns = sum(step.once_ns for step in steps)
     cold = len(steps) < FEW_STEPS and once_ns > LEADING_FRACTION * sum(step.duration_ns for step in steps)
-    return not (unrecorded or cold)
+    launches = facts.host.launches
+    little = launches is not None and len(steps) == 1 and launches.activities < FEW_ACTIVITIES
+    return not (unrecorded or cold or little)
 
 
 def _confidence(facts: Facts, card: HostCard) -> tuple[Confidence, Phrase]:
@@ -107,7 +121,7 @@ def slowed_by(host: HostResult) -> Phrase | None:
 
 
 def unlinked_share(host: HostResult) -> float:
-    """Of the activities within the steps: those whose launch is not in the trace."""
+    """Returns the share of the activities within the steps whose launch is not in the trace."""
     if host.launches is None or not host.steps:
         return 0.0
     activities = host.launches.activities * len(host.steps)
@@ -147,7 +161,7 @@ def evidence_of_sites(rows: Iterable[SiteRow]) -> list[Evidence]:
 
 
 def row_of_sites(rows: Sequence[SiteRow]) -> EvidenceRow | None:
-    """Of those sites the one with most late time."""
+    """Returns the row with most late time among those sites."""
     worst = max(rows, key=lambda row: row.idle_ns.late_ns, default=None)
     return EvidenceRow("sites", worst.site) if worst else None
 

@@ -49,10 +49,14 @@ _PACES = {
     Bound.DEPENDENCY: "A step takes {step}, and with an instant CPU it would still take est. {left}, in which no "
     "stream of {gpu} is busy for long: work waits for another stream, another GPU or an event.",
 }
+_ONLY_PROFILED = (
+    "Without the profiler a step takes {plain}, and {gpu} works for {plain_share} of that. Only in the {step} that "
+    "are recorded does the CPU set the pace."
+)
 _ABOVE_ALL = (
     "A step takes {step}, and with an instant {device} it would still take est. {left}: the CPU sets the pace, "
 )
-_IN_ONE_PAUSE = f"{_ABOVE_ALL}above all by one pause of {{pause}} in step {{at}}."
+_IN_ONE_PAUSE = f"{_ABOVE_ALL}mainly by one pause of {{pause}} in step {{at}}."
 _IN_ONE_THING = f"{_ABOVE_ALL}most of the time in {{doing}}."
 _FULL_QUEUE = "A step takes {step}, and {gpu} works for {share} of it; the CPU waits for room in the launch queue."
 _COMMUNICATES = "A step takes {step}, and for {exchange} of it {gpu} does nothing but communicate."
@@ -68,6 +72,8 @@ _UNRECORDED = (
     "warm-up."
 )
 _IN_GRAPHS = "For {unrecorded} of the step {gpu} must be busy with graphs, whose kernels this trace does not show."
+
+_TIMED = phrase("Steps without the profiler were timed; the GPU's work is that of recorded steps.")
 
 #: A verdict has room for a file with its line and function.
 DOING_LENGTH = 64
@@ -86,7 +92,7 @@ _CAUSES = {
 def judge_span(facts: Facts) -> Verdict:
     """The bound of the span with its sentence."""
     level, why = _sureness(facts)
-    return weighed_verdict(facts, Verdict(facts.host.bound, _sentence(facts), level, why))
+    return weighed_verdict(facts, Verdict(facts.bound, _sentence(facts), level, why))
 
 
 def _sentence(facts: Facts) -> Phrase:
@@ -118,6 +124,8 @@ _TAKES = "A step takes "
 
 def _template(facts: Facts, idle: IdleNs) -> str:
     bound = facts.host.bound
+    if facts.only_profiler_waits:
+        return _ONLY_PROFILED
     if bound is Bound.GPU and waits_for_queue(facts):
         return _FULL_QUEUE
     if facts.replayed is not None:
@@ -160,7 +168,7 @@ def _left_ns(facts: Facts) -> int | None:
 
 
 def _unknown(facts: Facts, idle: IdleNs) -> str:
-    """By what most of it is that the trace does not show."""
+    """Words the verdict by the main reason for which the trace does not show the cause."""
     if idle.unrecorded_work > max(idle.unknown, idle.tail):
         return _IN_GRAPHS if hidden_in_graphs(facts) else _UNRECORDED
     return _TAIL if idle.unknown <= idle.tail else _SENTENCES[Bound.UNKNOWN]
@@ -177,7 +185,7 @@ def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
 
 
 def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
-    """Of all templates."""
+    """Returns the values of all templates."""
     share, (first, second) = facts.share(idle.total_ns), _largest(facts.host, idle)
     wait, pause = facts.figure("data_loading_exposed"), _one_pause(facts.host, idle)
     several, device = len(facts.host.devices) > 1, facts.job.accelerator
@@ -186,6 +194,8 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
         "gpu": text(f"{device} {facts.host.device}" if several else f"the {device}"),
         "device": text(device),
         "step": ns(facts.step_ns),
+        "plain": ns(facts.plain_ns),
+        "plain_share": fraction(facts.busy_ns / facts.plain_ns if facts.plain_ns else None),
         "left": ns(_left_ns(facts)),
         "share": fraction(1 - share),
         "idle": fraction(share),
@@ -227,6 +237,8 @@ def _sureness(facts: Facts) -> tuple[Confidence, Phrase]:
         return Confidence.LOW, phrase("Many launches are missing in this trace.")
     if host.bound is Bound.UNKNOWN:
         return Confidence.LOW, phrase("This trace does not show the cause of most of the idle time.")
+    if facts.only_profiler_waits:
+        return confidence(facts, Confidence.MEDIUM, _TIMED)
     if host.bound is Bound.MIXED:
         return confidence(facts, Confidence.MEDIUM, phrase("No cause makes half of the idle time."))
     slowed = slowed_by(host)

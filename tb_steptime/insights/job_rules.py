@@ -6,19 +6,21 @@ from collections.abc import Callable
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.rules.ranks.late_rank import imbalance, late_ranks, straggler
+from tb_steptime.insights.rules.ranks.pipeline_bubbles import pipeline_bubbles
 from tb_steptime.insights.rules.ranks.transfers import exposed_transfers, slow_link
 from tb_steptime.insights.severity import in_order
 from tb_steptime.ranks.result import JobRanks
 
 JobRule = Callable[[JobRanks], Insight | None]
 
-#: Their gains overlap: each is of waits or transfers of the same collectives.
-JOB_RULES: tuple[JobRule, ...] = (straggler, late_ranks, imbalance, exposed_transfers, slow_link)
+#: Their gains overlap: each is of waits or transfers of the same collectives. A pipeline waits for messages instead.
+JOB_RULES: tuple[JobRule, ...] = (
+    straggler, late_ranks, imbalance, exposed_transfers, slow_link, pipeline_bubbles,
+)  # fmt: skip
 
 
 def judge_job(job: JobRanks) -> list[Insight]:
-    """What to do about a job, in the order of cards; nothing where its collectives are not matched."""
-    if job.unmatched is not None:
-        return []
-    fired = [insight for rule in JOB_RULES if (insight := rule(job)) is not None]
+    """What to do about a job, in the order of cards; where its collectives are not matched only what messages tell."""
+    rules = JOB_RULES if job.unmatched is None else (pipeline_bubbles,)
+    fired = [insight for rule in rules if (insight := rule(job)) is not None]
     return in_order(fired)

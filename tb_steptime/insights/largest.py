@@ -13,11 +13,12 @@ import msgspec
 from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.insights.base import EvidenceRow, Insight, Largest, Piece, Severity
 from tb_steptime.insights.facts import FEW_STEPS, Facts, little_is_judged
+from tb_steptime.insights.severity import most_gain
 from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, joined, phrase
 
 #: More pieces than these are in the view that the links lead to.
 PIECES = 5
-#: A GPU that is idle for more of the step is not busy.
+#: A GPU that is idle, or only communicates, for more of the step is not busy with its work.
 IDLE_FRACTION = 0.2
 #: A batch of vectors may be one of samples times positions.
 LEAST_DIMENSIONS = 3
@@ -28,8 +29,10 @@ _OF_THE_CPU = phrase("These ops take most of the CPU's time")
 
 
 def largest_pieces(facts: Facts, insights: Sequence[Insight]) -> Largest | None:
-    """Of a GPU where no card is above minor; of the CPU wherever nothing on a GPU is recorded. None where nothing is
-    known of them."""
+    """Returns the largest costs: of a GPU where no card is above minor; of the CPU wherever nothing on a GPU is
+    recorded. None where nothing is known of them."""
+    quiet = all(insight.severity is Severity.MINOR for insight in insights) and not little_is_judged(facts)
+    leads = quiet and most_gain(insights) is None
     work = facts.host.cpu
     if not facts.overview.has_device and work is not None and work.ops and work.step_ns:
         ops = [
@@ -37,20 +40,24 @@ def largest_pieces(facts: Facts, insights: Sequence[Insight]) -> Largest | None:
             for row in work.ops[:PIECES]
         ]
         return Largest(
-            _OF_THE_CPU, phrase("share of the step"), joined(throughput(facts), _threads(facts), by=" "), ops
+            _OF_THE_CPU, phrase("share of the step"), joined(throughput(facts), _threads(facts), by=" "), ops, leads
         )
-    quiet = all(insight.severity is Severity.MINOR for insight in insights) and not little_is_judged(facts)
-    kernels = _kernels(facts) if quiet else []
-    title = _NOTHING_BIG if _works(facts) else _KERNELS
-    return Largest(title, phrase("share of kernel time"), throughput(facts), kernels) if kernels else None
+    kernels = largest_kernels(facts) if quiet else []
+    title = _NOTHING_BIG if leads and nothing_waits(facts) and not _communicates(facts) else _KERNELS
+    return Largest(title, phrase("share of kernel time"), throughput(facts), kernels, leads) if kernels else None
 
 
-def _works(facts: Facts) -> bool:
+def nothing_waits(facts: Facts) -> bool:
     """Whether the GPU is busy for most of the step: where it idles something big is left, though no card knows what."""
     return facts.idle is not None and facts.share(facts.idle.total_ns) < IDLE_FRACTION
 
 
-def _kernels(facts: Facts) -> list[Piece]:
+def _communicates(facts: Facts) -> bool:
+    """Whether the GPU does nothing but communicate for a good part of the step: that is something big, too."""
+    return facts.share(facts.overview.mean_parts_ns.communication) >= IDLE_FRACTION
+
+
+def largest_kernels(facts: Facts) -> list[Piece]:
     devices = [each for each in facts.gpu.devices if each.device == facts.overview.device] if facts.gpu else []
     rows = [row for each in devices for table in each.tables if table.by == "name" for row in table.rows]
     steps = max(1, len(facts.overview.steps))
@@ -66,9 +73,12 @@ def _threads(facts: Facts) -> Phrase:
     assert work is not None
     number = {"threads": count(work.threads)}
     if work.cores is None:
-        words = "Ops run on {threads} (thread|threads), OpenMP's not counted; how many cores there are is not recorded."
+        words = (
+            "Ops run on {threads} (thread|threads), not counting those of OpenMP; how many cores there are is not "
+            "recorded."
+        )
         return Phrase(agreeing(words, work.threads), number)
-    words = "Ops run on {threads} (thread|threads), OpenMP's not counted, of a machine with {cores} cores."
+    words = "Ops run on {threads} (thread|threads), not counting those of OpenMP, of a machine with {cores} cores."
     return Phrase(agreeing(words, work.threads), number | {"cores": count(work.cores)})
 
 
@@ -85,7 +95,8 @@ def throughput(facts: Facts) -> Phrase:
 
 
 def batch_size(facts: Facts) -> int | None:
-    """By the first input of the first product; None without recorded shapes, or where it may be anything else."""
+    """Reads the batch size from the first input of the first product; None without recorded shapes, or where it is
+    ambiguous."""
     if not facts.has("compare"):
         return None
     inputs = facts.result("compare", CompareResult).setup.first_inputs

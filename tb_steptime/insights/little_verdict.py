@@ -17,14 +17,14 @@ def sentence_of_little(facts: Facts) -> Phrase:
     recorded_ns, once_ns = sum(step.duration_ns for step in steps), sum(step.once_ns for step in steps)
     if not costs or 2 * once_ns < facts.left_out_ns:
         return phrase(
-            "For {time} of the recorded {recorded} the GPU runs work from before the recording, or has none any more.",
+            "For {time} of the recorded {recorded} the GPU runs work from before the recording, or has none left.",
             time=ns(facts.left_out_ns),
             recorded=ns(recorded_ns),
         )
     longest_ns = costs[0].worst_ns
-    words = "{time} of the recorded {recorded} come only once: {longest} in {name}, above all."
+    words = "{time} of the recorded {recorded} is one-time work, mostly {name} ({longest})."
     if longest_ns > MOST * once_ns:
-        words = "{time} of the recorded {recorded} come only once, in {name}."
+        words = "{time} of the recorded {recorded} is one-time work in {name}."
     return phrase(
         words,
         time=ns(once_ns),

@@ -28,7 +28,8 @@ _ORDER = tuple(Severity)
 
 
 def severity(fraction: float, best: Confidence, sure: Confidence) -> Severity:
-    """Of a card that is worth this share of the step. best: its confidence in the best recording; sure: in this one.
+    """Returns the severity of a card that is worth this share of the step. best: its confidence in the best recording;
+    sure: in this one.
 
     A guess of the cause is a hint, whatever it would gain. A cause that is measured, but in one or two steps, or in a
     trace that lacks launches, is no reason to drop everything else.
@@ -40,7 +41,7 @@ def severity(fraction: float, best: Confidence, sure: Confidence) -> Severity:
 
 
 def severity_of_gain(fraction: float) -> Severity:
-    """Of a card that is certain."""
+    """Returns the severity of a card that is certain."""
     if fraction < WARNING_FRACTION:
         return Severity.MINOR
     return Severity.MAJOR if fraction >= MAJOR_FRACTION else Severity.WARNING

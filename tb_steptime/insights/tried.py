@@ -103,7 +103,8 @@ def _shares(found: WhatIf, cards: Sequence[Insight]) -> list[tuple[Insight, int]
 
 
 def _saved_ns(found: WhatIf, cards: Sequence[Insight]) -> int:
-    """By the replay of all of them, and at most what they promise: now if it is one, later too if there are several."""
+    """Returns what a replay of all of them saves, at most what they promise: only the gain now for one card, and the
+    later gain as well for several."""
     changes = {change for card in cards if (change := _change(found, card)) is not None}
     curve = next((each.device_curve for each in found.sets if set(each.ids) == changes), found.device_curve)
     work = [card.less_work_ns for card in cards if _change(found, card) is None]

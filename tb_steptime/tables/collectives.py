@@ -17,7 +17,7 @@ COLLECTIVES: Table[CollectiveRow] = Table(
             "The process group, by the name that PyTorch gives it, and its ranks.", "collective_group",
         ),
         head("count", "Calls", Unit.NUMBER, "Collectives of this kind.", "collective_count"),
-        head("bytes", "Bytes", Unit.BYTES, "Of the larger of what this rank sends and receives.", "collective_bytes"),
+        head("bytes", "Bytes", Unit.BYTES, "The larger of what this rank sends and receives.", "collective_bytes"),
         head(
             "running_ns", "Runs", Unit.NS,
             "Time in which one of them runs. This includes the wait for the slowest rank: a collective begins when "
@@ -25,7 +25,7 @@ COLLECTIVES: Table[CollectiveRow] = Table(
         ),
         head(
             "exposed_ns", "Exposed", Unit.NS,
-            "How much of that no computation runs beside. Work from before the recording is left out.",
+            "The part of this time in which no computation runs. Work from before the recording is left out.",
             "collective_exposed_ns", colour="comm",
         ),
         head(

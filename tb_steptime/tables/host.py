@@ -31,11 +31,11 @@ COPIES: Table[CopyRow] = Table(
         Column("bytes", "Bytes", Unit.BYTES, "Bytes in a step.", on=_ROWS),
         Column(
             "bytes_per_second", "Rate", Unit.BYTES_PER_SECOND,
-            "Over the time of the copies themselves.", on=_TAB | _ROWS, figure="copy_rate",
+            "Bytes / time of the copies themselves.", on=_TAB | _ROWS, figure="copy_rate",
         ),
         Column(
             "hidden_ns", "Hidden", Unit.NS,
-            "Time in which a kernel runs too.", on=_TAB | _ROWS, figure="copy_hidden_ns",
+            "Time of the copies in which a kernel runs as well.", on=_TAB | _ROWS, figure="copy_hidden_ns",
         ),
         Column(
             "blocked_ns", "Blocked", Unit.NS,

@@ -26,7 +26,7 @@ _KINDS: dict[type[types.Type], Kind] = {
 
 
 def kinds_of(kind: type[msgspec.Struct], leave_out: Collection[str] = ()) -> dict[str, Kind]:
-    """Of a type, by field; all fields that are not left out hold single values."""
+    """Returns the kind of each field of a type; all fields that are not left out hold single values."""
     found = types.type_info(kind)
     assert isinstance(found, types.StructType)
     return {field.name: _kind(field.type) for field in found.fields if field.name not in leave_out}

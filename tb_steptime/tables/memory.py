@@ -7,6 +7,8 @@ from tb_steptime.metrics.memory.at_an_instant import AllocationRow
 from tb_steptime.metrics.memory.by_op import OpMemory
 from tb_steptime.metrics.memory.churn import ChurnRow
 from tb_steptime.metrics.memory.fit.asked import BatchFit
+from tb_steptime.metrics.memory.fit.by_module import ModuleBytes
+from tb_steptime.metrics.memory.fit.settings import FitSetting
 from tb_steptime.metrics.memory.growth import Maker
 from tb_steptime.tables.base import Column, Surface, Table, head
 from tb_steptime.text import Unit
@@ -112,10 +114,44 @@ FITS: Table[BatchFit] = Table(
     ),
 )  # fmt: skip
 
+MODULES: Table[ModuleBytes] = Table(
+    "memory at the peak by module",
+    "What fills the peak, by the module that made it.",
+    ModuleBytes,
+    (
+        head("bytes", "Bytes", Unit.BYTES, "Of the peak at the recorded batch.", "memory_fit_bytes"),
+        head("constant", "Constant", Unit.BYTES, "What of it keeps its size at any batch.", "memory_fit_constant"),
+        head("per_sample", "Per sample", Unit.BYTES, "What each sample of the batch adds.", "memory_fit_per_sample"),
+    ),
+)  # fmt: skip
+
+SETTINGS: Table[FitSetting] = Table(
+    "settings of memory",
+    "Settings that change the peak, at the recorded batch.",
+    FitSetting,
+    (
+        head(
+            "peak_bytes", "Peak, est.", Unit.BYTES,
+            "As recorded it is measured; with another setting est., by what the setting drops or adds.",
+            "memory_setting_peak",
+        ),
+        head(
+            "step_ns", "Step, est.", Unit.NS,
+            "The mean steady step, and what a checkpoint computes again.", "memory_setting_step",
+        ),
+        head(
+            "largest", "Largest batch", Unit.NUMBER,
+            "The largest batch that fits into the device with this setting, est.", "memory_setting_largest",
+        ),
+    ),
+)  # fmt: skip
+
 COLUMNS: tuple[Metric, ...] = (
     *ALLOCATIONS.heads,
     *GROWTH.heads,
     *CHURN.heads,
     *OPS.heads,
     *FITS.heads,
+    *MODULES.heads,
+    *SETTINGS.heads,
 )

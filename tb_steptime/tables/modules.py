@@ -128,7 +128,7 @@ MODULES: Table[PlacedModule] = Table(
         ),
         _column(
             "slowest", "Slowest", Unit.NS,
-            "The same of the slowest of the modules that are folded here.",
+            "The same time for the slowest of the modules that are folded here.",
             on=_TAB, figure="module_slowest",
         ),
     ),

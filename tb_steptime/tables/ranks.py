@@ -154,7 +154,8 @@ RANKS: Table[RankReport] = Table(
         ),
         Column(
             "last_share", "Arrives last", Unit.FRACTION,
-            "At how many of its collectives all others were there before.", on=_TAB | _TEXT, figure="rank_last",
+            "Number of its collectives at which all other ranks had already arrived.",
+            on=_TAB | _TEXT, figure="rank_last",
         ),
         head("why", "Why", Unit.TEXT, "What takes longer on this rank than on the median of the others.", "rank_why"),
     ),
@@ -166,17 +167,18 @@ COLLECTIVES: Table[CollectiveReport] = Table(
     CollectiveReport,
     (
         Column(
-            "collective", "Collective", Unit.TEXT, "What the ranks exchange, held against each other over ranks.",
+            "collective", "Collective", Unit.TEXT, "What the ranks exchange, compared across ranks.",
             on=_TAB | _TEXT, figure="job_collective", names={_TEXT: "Collective"}, of=_collective_words,
         ),
         Column(
-            "role", "For", Unit.TEXT, "What the process group exchanges for, as its collectives show it.",
+            "role", "For", Unit.TEXT, "What the process group is for, as its collectives show.",
             on=_TAB | _TEXT, figure="job_group", names={_TEXT: "for"}, of=_role_words,
         ),
         Column("ranks", "Ranks", Unit.COUNT, "Ranks of the group.", on=_TAB | _TEXT, figure="job_ranks"),
         Column(
             "bytes", "Size", Unit.BYTES,
-            "Of one: the larger of what a rank sends and receives.", on=_TAB | _TEXT, figure="job_bytes",
+            "Bytes of one collective: the larger of what a rank sends and receives.",
+            on=_TAB | _TEXT, figure="job_bytes",
         ),
         Column("count", "Calls", Unit.NUMBER, "On each rank.", on=_TAB | _TEXT, figure="job_count"),
         Column(
@@ -195,21 +197,21 @@ COLLECTIVES: Table[CollectiveReport] = Table(
         ),
         Column(
             "exposed_share", "Exposed", Unit.FRACTION,
-            "How much of its time no computation runs beside.", on=_TAB | _TEXT, figure="job_exposed",
+            "The part of this time in which no computation runs.", on=_TAB | _TEXT, figure="job_exposed",
         ),
         head(
             "algorithm_rate", "Algorithm bandwidth", Unit.BYTES_PER_SECOND,
-            "Size / transfer time, of the median one.", "job_algorithm_rate", short="Algorithm",
+            "Size / transfer time of the median collective.", "job_algorithm_rate", short="Algorithm",
         ),
         Column(
             "bus_rate", "Bus bandwidth", Unit.BYTES_PER_SECOND,
             "Algorithm bandwidth times what each link carries of the size, as nccl-tests define it: 2 (n-1)/n for an "
-            "all-reduce of n ranks. It can be held against the bandwidth of the link.",
+            "all-reduce of n ranks. It can be compared with the bandwidth of the link.",
             short="Bus", on=_TAB | _TEXT, figure="job_bus_rate", names={_TEXT: "bus"},
         ),
         Column(
             "of_peak", "Of the link's peak", Unit.FRACTION,
-            "Bus bandwidth / the peak of the link that TB_STEPTIME_LINKS tells. Large messages reach 80 % to 95 % of "
+            "Bus bandwidth / the peak of the link that TB_STEPTIME_LINKS states. Large messages reach 80 % to 95 % of "
             "it.", short="Of peak", on=_TAB | _TEXT, figure="job_of_peak", names={_TEXT: "of peak"},
         ),
     ),
@@ -228,18 +230,19 @@ MESSAGES: Table[MessagesReport] = Table(
         Column("count", "Calls", Unit.NUMBER, "Sends of a step.", on=_TEXT),
         Column(
             "transfer_ns", "Transfer", Unit.NS,
-            "Of sends and the receives that take them, the shorter of both: from when both sides are ready.",
+            "The shorter of a send and its receive: the time from when both sides are ready.",
             colour="comm", on=_TAB | _TEXT, figure="job_pair_transfer_ns",
         ),
         Column(
             "sender_wait_ns", "Sender waits", Unit.NS,
-            "What a send takes longer than its receive: the other rank was not ready to receive.",
+            "The time by which a send is longer than its receive: the other rank was not ready to receive.",
             colour="comm", on=_TAB | _TEXT, figure="job_sender_wait_ns",
         ),
         Column(
             "receiver_wait_ns", "Receiver waits", Unit.NS,
-            "What a receive takes longer than its send: the other rank had nothing to send yet. In a pipeline it is "
-            "the time for which a stage has no input.", colour="comm", on=_TAB | _TEXT, figure="job_receiver_wait_ns",
+            "The time by which a receive is longer than its send: the other rank had nothing to send yet. In a "
+            "pipeline it is the time for which a stage has no input.", colour="comm", on=_TAB | _TEXT,
+            figure="job_receiver_wait_ns",
         ),
     ),
 )  # fmt: skip

@@ -17,7 +17,7 @@ _ROWS, _EXPORT = Surface.ROWS, Surface.EXPORT
 
 
 class Which(NamedTuple):
-    """Which recording a row is of. path: of its file."""
+    """The recording that a row is of. path: that of its file."""
 
     run: str
     worker: str

@@ -10,6 +10,7 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.communication.between_layers import between_layers
 from tb_steptime.insights.rules.communication.compute_stream import collectives_on_compute_stream
 from tb_steptime.insights.rules.communication.ddp_options import gradient_copies, unused_parameters
+from tb_steptime.insights.rules.communication.each_micro_batch import each_micro_batch
 from tb_steptime.insights.rules.communication.exposed_communication import exposed_communication
 from tb_steptime.insights.rules.communication.many_small_collectives import many_small_collectives
 from tb_steptime.insights.rules.data_loading.late_batches import input_bound, more_workers, no_workers, slow_worker
@@ -62,7 +63,7 @@ Rule = Callable[[Facts], Insight | None]
 
 
 class Gain(enum.Enum):
-    """Which gains may be added to others."""
+    """Says which gains may be added to others."""
 
     DISJOINT = "disjoint"  # time of the one idle partition that no other rule claims
     OVERLAPS = "overlaps"  # time that others claim too, or no time at all
@@ -95,6 +96,7 @@ RULES: dict[Rule, Gain] = {
     tiny_optimizer_kernels: Gain.DISJOINT,
     between_passes: Gain.DISJOINT,
     many_small_collectives: Gain.OVERLAPS,
+    each_micro_batch: Gain.OVERLAPS,
     exposed_communication: Gain.OVERLAPS,
     collectives_on_compute_stream: Gain.OVERLAPS,
     between_layers: Gain.OVERLAPS,

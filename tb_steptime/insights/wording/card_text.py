@@ -30,7 +30,7 @@ _SEVERITY = {Severity.MAJOR: "Major", Severity.WARNING: "Warning", Severity.MINO
 
 
 def severity_word(severity: Severity) -> str:
-    """As cards show it."""
+    """Returns the word that cards show."""
     return _SEVERITY[severity]
 
 

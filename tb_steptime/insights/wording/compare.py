@@ -69,7 +69,7 @@ def comparison_headline(comparison: Comparison) -> Phrase:
 
 
 def _apart(comparison: Comparison) -> Phrase:
-    """Of steps that do not do the same work: neither is the faster one."""
+    """Words the comparison of steps that do different work: neither is the faster one."""
     step = comparison.step
     return phrase(
         "[A step of {candidate} takes {after}, one of {base} {before}.] They cannot be compared as they are: the notes "

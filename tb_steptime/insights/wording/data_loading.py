@@ -31,7 +31,7 @@ def of_loader(name: str, said: Phrase) -> Phrase:
 
 
 def data_loading_titles(facts: Facts) -> Titles:
-    """By picture, table or figure."""
+    """Returns the titles by picture, table or figure."""
     result = facts.data_loading
     found = _recorded_titles(result.recorded) if result.recorded else {}
     if result.mean is None:
@@ -119,7 +119,10 @@ def _curve_titles(result: DataLoadingResult, curve: WorkerCurve) -> Titles:
         found = {key: of_loader(main, said) for key, said in found.items()}
     found["curve_pace"] = phrase(each + " every {time} / workers", time=ns(curve.points[0].loader_ns))
     if curve.epochs_ns >= WORTH_FRACTION * curve.measured_step_ns:
-        words = "In each step, measured or predicted: {epochs} for epochs that begin, which no number of workers ends."
+        words = (
+            "Each step, measured or predicted, includes {epochs} for epochs that begin, which no number of workers "
+            "removes."
+        )
         found["curve_epochs"] = phrase(words, epochs=ns(curve.epochs_ns))
     check = slow_batch_instead(result)
     return found if check is None else found | {"burst_check": check}
@@ -170,7 +173,7 @@ def _curve_title(curve: WorkerCurve) -> Phrase:
 
 
 def pace(result: DataLoadingResult, curve: WorkerCurve, end: str = ".") -> Phrase:
-    """Of the same numbers as the curve."""
+    """Words the pace, from the same numbers as the curve."""
     workers = curve.measured_workers
     words = agreeing("{workers} (worker needs|workers need) {batch} per batch, ", workers)
     words = words if workers else "The main process needs {batch} per batch, "

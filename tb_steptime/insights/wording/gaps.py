@@ -18,7 +18,7 @@ UNKNOWN_JOB = JobText(phrase("the kind of job is not known"), [])
 
 
 def gap_headline(error: str) -> Headline:
-    """Of a view whose analysis failed. error: its kind."""
+    """Returns the headline of a view whose analysis failed. error: its kind."""
     words = "This view could not be computed, because its analysis failed on this file ({error}); the others stand."
     return Headline(phrase(words, error=text(error)))
 

@@ -30,7 +30,8 @@ ONE_AFTER_ANOTHER = 1.2
 
 
 def host_titles(facts: Facts) -> Titles:
-    """Of the view's pictures and tables, and "answer": is the CPU the limit? None of it without a device."""
+    """Returns the titles of the view's pictures and tables, and "answer": is the CPU the limit? Empty without a
+    device."""
     host, idle = facts.host, facts.idle
     if idle is None:
         return {}
@@ -45,7 +46,7 @@ def host_titles(facts: Facts) -> Titles:
 
 
 def _titles_of_tables(facts: Facts) -> Titles:
-    """Of those that are not empty."""
+    """Returns the titles of the tables that are not empty."""
     host, found = facts.host, dict[str, Phrase]()
     if host.blocking and facts.share(host.blocking_bubble_ns) < WORTH_SAYING:
         found["blocking_remark"] = _blocking_remark(host.blocking, host.blocking_bubble_ns)
@@ -67,6 +68,11 @@ def _answer(facts: Facts, idle: IdleNs) -> Phrase:
             "No. Launches wait [{wait} a step] for room in the GPU's full queue: a CPU at {all} is normal here. The "
             "GPU works for {busy} of the step.",
             wait=ns(host.full_queue_ns), all=fraction(1.0), busy=busy,
+        )  # fmt: skip
+    if facts.only_profiler_waits:
+        return phrase(
+            "Only in recorded steps. Without the profiler a step takes {plain}, and the GPU works for [{busy} of it].",
+            plain=ns(facts.plain_ns), busy=fraction(facts.busy_ns / facts.plain_ns),
         )  # fmt: skip
     template, wait_ns = _answer_by_bound(host.bound, idle)
     share = fraction(facts.share(wait_ns))
@@ -128,7 +134,7 @@ def _reasons_title(facts: Facts, idle: IdleNs) -> Phrase:
 
 
 def _idle_left_out_ns(facts: Facts) -> int:
-    """Of the main device's mean step."""
+    """Returns the idle time of the main device's mean step that is left out."""
     mean = next(each.mean for each in facts.host.devices if each.device == facts.host.device)
     return mean.total_ns - mean.judged.total_ns
 

@@ -76,7 +76,7 @@ def _machine(facts: Facts) -> Phrase:
 
 
 def _units(facts: Facts) -> Phrase | None:
-    """Of the busiest device."""
+    """Names the units of the busiest device."""
     device = facts.gpu.devices[0] if facts.gpu and facts.gpu.devices else None
     if device is None or device.sm_count is None:
         return None
@@ -99,7 +99,7 @@ def _where(facts: Facts) -> str:
 
 
 def _named(device: DeviceFigures, job: JobKind) -> str:
-    """As the trace names it; where it does not, by whose it is."""
+    """Returns the device's name in the trace, or else whose device it is."""
     if device.name not in ("", f"{job.accelerator} {device.device}"):
         return device.name
     return _VENDORS[job.vendor] if job.accelerator == "GPU" else job.accelerator

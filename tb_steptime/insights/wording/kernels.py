@@ -67,8 +67,8 @@ def _kind(rows: Sequence[tuple[float, str]]) -> str:
 
 
 def kernel_time(facts: Facts, device: int, kernel_ns: int) -> Phrase:
-    """Of the mean step: the sum over all kernels of the span. Where some run at the same time it may exceed the step,
-    so how long any of them runs stands next to it."""
+    """Words the kernel time of the mean step: the sum over all kernels of the span. Where some run at the same time it
+    may exceed the step, so how long any of them runs stands next to it."""
     total = ns(kernel_ns / max(1, len(facts.overview.steps)))
     runs_ns = _any_runs_ns(facts, device)
     if runs_ns is None or kernel_ns <= OVERLAP_RATIO * runs_ns:
@@ -101,7 +101,7 @@ def split_title(split: Split, has_tensor_cores: bool, vendor: Vendor | None) -> 
     if split.unclassified is not None:
         return filled(_SPLIT_TITLES["unclassified", worth_saying], values | {"unknown": fraction(split.unclassified)})
     if not high and not worth_saying:
-        return Phrase("No kernel runs on {cores}, and hardly any could", cores)
+        return Phrase("No kernel runs on {cores}, and almost none could", cores)
     return filled(_SPLIT_TITLES[_use(low, high), worth_saying], values)
 
 

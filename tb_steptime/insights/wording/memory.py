@@ -38,11 +38,17 @@ def memory_titles(facts: Facts) -> Titles:
     return titles
 
 
-def memory_headline(memory: MemoryResult) -> Headline:
-    """Of the first device that was recorded."""
+def memory_headline(facts: Facts) -> Headline:
+    """Of the first device that was recorded; the CPU's memory is no answer where a GPU works."""
+    memory = facts.memory
     if not memory.devices:
         return Headline(phrase("Allocations were not recorded: {flag} adds them.", flag=code("profile_memory=True")))
     device = memory.devices[0]
+    if device.device is None and facts.overview.has_device:
+        return Headline(
+            phrase("Allocations on the GPU were not recorded; on the CPU, [{peak}] at most.",
+                   peak=nbytes(device.peak.allocated_bytes))
+        )  # fmt: skip
     said = (
         "On the {device}, at most [{peak}] is allocated"
         if device.whole

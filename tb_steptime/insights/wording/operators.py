@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING
 
 from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import Facts
-from tb_steptime.text import Phrase, code, count, fraction, phrase, text
+from tb_steptime.text import Phrase, code, count, fraction, ns, phrase, text
 
 if TYPE_CHECKING:
-    from tb_steptime.analyses.operators import OperatorsResult
+    from tb_steptime.analyses.operators import LineTable, OperatorsResult
+    from tb_steptime.metrics.operators.lines import CodeLine
     from tb_steptime.metrics.operators.module_tree import ModuleRow
     from tb_steptime.metrics.operators.table import OperatorRow
 
 
 def operator_titles(facts: Facts) -> Titles:
-    """ "operators", "modules", "outside", and "no_ops", "no_shapes", "no_stacks", "no_modules" for what is missing."""
+    """ "operators", "modules", "lines", "outside", and "no_ops", "no_shapes", "no_stacks", "no_modules" for what is
+    missing."""
     result = facts.operators
     if result is None:
         return {}
@@ -31,6 +33,8 @@ def operator_titles(facts: Facts) -> Titles:
     titles["operators"] = _operators(result)
     if result.folded:
         titles["modules"] = _modules(result)
+    if result.lines:
+        titles["lines"] = _lines(result, result.lines)
     if result.outside.device_ns:
         share = fraction(result.outside.device_ns / _whole(result))
         titles["outside"] = phrase(f"{_OUTSIDE}.", share=share)
@@ -108,3 +112,21 @@ def _modules(result: OperatorsResult) -> Phrase:
 
 def _of_module(result: OperatorsResult, row: ModuleRow) -> int:
     return (row.device_self_ns or 0) if result.has_device else row.host_self_ns
+
+
+def _lines(result: OperatorsResult, lines: LineTable) -> Phrase:
+    """The line before whose launches the GPU is idle longest; without a GPU that with most time of its own."""
+    steps, most = max(1, len(result.steps)), max(lines.rows, key=_costs, default=None)
+    if most is None:
+        return phrase("Which lines take the time?")
+    line = code(most.source)
+    if most.idle_ns:
+        return phrase(
+            "The GPU is idle for {idle} a step before what {line} launches", idle=ns(most.idle_ns / steps), line=line
+        )
+    share = fraction(most.host_self_ns / lines.host_ns if lines.host_ns else 0.0)
+    return phrase("{line} takes {share} of the step on the CPU", line=line, share=share)
+
+
+def _costs(row: CodeLine) -> tuple[int, int]:
+    return row.idle_ns or 0, row.host_self_ns

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 
 from tb_steptime.insights.base import Headline, Titles
+from tb_steptime.insights.wording.pipeline import pipeline_headline
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.insights.wording.scaling import paths_text, same_ranks_text, scaling_text
-from tb_steptime.ranks.result import Cause, CauseId, JobRanks, LateGroup, LateRank, PathRank, Role
+from tb_steptime.ranks.result import DECIDES, Cause, CauseId, JobRanks, LateGroup, LateRank, PathRank, Role
 from tb_steptime.ranks.scaling import Scaling
+from tb_steptime.ranks.what_if import JobReplay
 from tb_steptime.text import Phrase, Quantity, agreeing, code, count, filled, fraction, joined, ns, phrase, text
 
 #: What a process group exchanges for, as a table shows it.
@@ -49,8 +51,10 @@ _NAMED: Mapping[CauseId, str] = {
 
 
 def ranks_headline(job: JobRanks) -> Headline:
-    """Of at least two ranks: which one delays the others and why, or which ones together, or that none does, or why
-    that is not known."""
+    """Returns the headline for at least two ranks: which one delays the others and why, or which ones together, or that
+    none does, or why that is not known."""
+    if job.pipeline is not None and job.balance in (None, "balanced"):
+        return Headline(pipeline_headline(job.pipeline))
     if job.unmatched is not None or job.balance is None or not job.ranks:
         return Headline(_unmatched(job))
     if job.balance == "straggler" and job.late:
@@ -58,8 +62,7 @@ def ranks_headline(job: JobRanks) -> Headline:
     if job.late_group is not None:
         return Headline(_together(job, job.late_group), _gain(job, job.late_group.gain_ns))
     if job.balance == "imbalance":
-        gain_ns = late_ns(deciders(job)) or job.imbalance_gain_ns
-        return Headline(_taking_turns(job), _gain(job, gain_ns))
+        return Headline(_taking_turns(job), _gain(job, turns_gain_ns(job)))
     return Headline(_balanced(job))
 
 
@@ -144,8 +147,11 @@ def cause_words(cause: Cause) -> Phrase:
 def _gain(job: JobRanks, gain_ns: int) -> Phrase | None:
     if gain_ns <= 0:
         return None
+    deciding = deciders(job) if job.balance == "imbalance" and replayed(job) else []
     return phrase(
-        "Without these waits a step takes [up to {gain} less] ({share}).",
+        "Without interruptions on any rank a step takes [up to {gain} less] ({share})."
+        if deciding and are_interrupted(deciding)
+        else "Without these waits a step takes [up to {gain} less] ({share}).",
         gain=ns(gain_ns),
         share=fraction(gain_ns / step_ns(job)),
     )
@@ -164,15 +170,36 @@ def _taking_turns(job: JobRanks) -> Phrase:
     )
 
 
-#: A rank that is late by so much of the deciding path decides the step.
-DECIDES = 0.1
-
-
 def deciders(job: JobRanks) -> list[PathRank]:
-    """Ranks that together decide how long the step is, most late first: of those whose trace shows why."""
-    if job.path is None:
-        return []
-    return [each for each in job.path.ranks if each.causes and each.late_ns >= DECIDES * job.path.step_ns]
+    """Ranks that together decide how long the step is, most late first: of those whose trace shows why. Not where the
+    ranks, replayed together, take as long with these as fast as the others: then others are as late in other steps."""
+    found, what_if = job.path.deciders if job.path else [], replayed(job)
+    if not found or what_if is None or are_interrupted(found):
+        return found
+    gain_ns = what_if.usual_gain_ns("late_ranks", sorted(each.rank for each in found))
+    return found if gain_ns >= DECIDES * step_ns(job) else []
+
+
+def replayed(job: JobRanks) -> JobReplay | None:
+    """Where the replay of the ranks gives back the recording, what it says."""
+    return job.what_if if job.what_if is not None and job.what_if.trusted else None
+
+
+def are_interrupted(ranks: Sequence[PathRank]) -> bool:
+    """Whether the rank that is late most is so for what could as well happen to another one."""
+    return ranks[0].causes[0].id in ("cpu_interrupted", "gpu_interrupted")
+
+
+def turns_gain_ns(job: JobRanks) -> int:
+    """What an imbalance costs the median step: what the ranks that decide it do, else what all do."""
+    deciding, what_if = deciders(job), replayed(job)
+    if not deciding:
+        return job.imbalance_gain_ns
+    if what_if is None:
+        return late_ns(deciding)
+    if are_interrupted(deciding):
+        return what_if.usual_gain_ns("no_interruptions")
+    return what_if.usual_gain_ns("late_ranks", sorted(each.rank for each in deciding))
 
 
 def late_ns(ranks: Sequence[PathRank]) -> int:
@@ -234,14 +261,13 @@ _SHOWN = 0.02
 
 
 def always_latest(job: JobRanks) -> Phrase | None:
-    """Of ranks that are not known to take turns: in few steps one is the latest in all by chance. Without a full
-    stop."""
+    """Words the case in which one rank is last in all of few steps, which may be chance. Without a full stop."""
     late = job.late[0] if job.late else None
     if late is None or late.late_steps < late.steps:
         return None
     return phrase(
-        agreeing("Rank {rank} is the latest in (the one step that is matched|all {steps} steps), which may be chance",
-                 late.steps),
+        agreeing("Rank {rank} was last in (the only matched step|all {steps} steps), which may be chance: more steps "
+                 "would show it", late.steps),
         rank=rank_name(late.rank),
         steps=count(late.steps),
     )  # fmt: skip
@@ -284,6 +310,7 @@ def _unmatched(job: JobRanks) -> Phrase:
 def ranks_titles(job: JobRanks) -> Titles:
     """Above the pictures: see `title_ids.RANKS_TITLES`."""
     return {
+        "pipeline": phrase("What is each stage of the pipeline idle for?"),
         "lanes": phrase("Which rank decides a step, from moment to moment?"),
         "map": phrase("Do ranks differ?"),
         "map.caused": phrase("Which rank makes the others wait?"),
@@ -328,7 +355,7 @@ def _clocks(job: JobRanks) -> Phrase:
 
 
 def step_ns(job: JobRanks) -> float:
-    """Of the slowest rank, in the median step; at least 1, so that it may divide."""
+    """Returns the slowest rank's median step; at least 1, so that it can be a divisor."""
     return max(1.0, median(step.slowest_ns for step in job.steps)) if job.steps else 1.0
 
 
@@ -351,8 +378,8 @@ def one_rank_headline(world_size: int | None, recorded: int, unread: int, worker
 
 
 def held_text(found: Scaling) -> Phrase:
-    """Two jobs held against each other: how efficient more ranks are; of as many what the whole job's step became; and
-    what changed on the path that decides it."""
+    """Compares two jobs: how efficient more ranks are; for equal numbers of ranks, how the whole job's step changed;
+    and what changed on the path that decides it."""
     said = scaling_text(found) if found.base_ranks != found.ranks else same_ranks_text(found)
     paths = paths_text(found)
     return said if paths is None else joined(said, paths)

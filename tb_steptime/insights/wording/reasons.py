@@ -32,6 +32,13 @@ REASONS: dict[str, str] = {
     "gain_by_peaks_and_bandwidth": "Gain: {time} x (1 - {plain} / {tensor}), the peak TFLOP/s without and with "
     "tensor cores; at most what the memory bandwidth leaves.",
     "inputs_not_recorded": "The trace does not record the inputs of the op; record_shapes=True does.",
+    "larger_job_has_too_many_calls": "How long more ranks take is not predicted: there are too many collectives.",
+    "larger_job_needs_bytes": "How long more ranks take is not known: not all collectives of the data-parallel groups "
+    "say how many bytes they exchange.",
+    "larger_job_not_of_data": "How long more ranks take is not known: no process group is known to be of data "
+    "parallelism, which more ranks would extend.",
+    "larger_job_shares_cores": "How long more ranks take is not known: on CPUs ranks share cores, so that each gets "
+    "slower when there are more.",
     "late_batches_are_few": "How long a batch takes is not known: late batches take only {share} of the step. It takes "
     "at most {most} x the number of workers.",
     "layout_converted": "The layout of the inputs is converted by other kernels of the op.",
@@ -39,7 +46,18 @@ REASONS: dict[str, str] = {
     "loader_count_unknown": "One loader or several: the trace does not say.",
     "loader_on_other_thread": "The loader is read on another thread.",
     "machine_too_busy_to_sample_lines": "Lines are not known: the machine was too busy to sample the workers in time.",
+    "memory_fit_length_ambiguous": "The length of a sequence is not known: it is also another size of the model, or "
+    "differs from step to step.",
+    "memory_fit_mixed_types": "What BF16 would save is not known: it is told only from a recording in FP32.",
+    "memory_fit_needs_modules": "No module names what it made: with_stack=True records their calls, and what "
+    "checkpointing each of them would save.",
+    "memory_fit_needs_state": "The memory of the optimizer's state is not known: of the CPU it is counted only where "
+    "the recording begins before the first step, and elsewhere by the optimizer's name.",
+    "memory_fit_no_time": "How long a step with this setting takes is not recorded.",
     "memory_fit_needs_shapes": "The batch is not known: record_shapes=True records it, with a backward pass.",
+    "memory_fit_own_choice": "What recurrent layers and attention in written ops would take is not known: their "
+    "libraries choose types and workspaces, and a recurrent layer calls more ops for a longer sequence.",
+    "memory_fit_small": "What BF16 would save of less than 4 MB is not known: workspaces of libraries are as large.",
     "memory_inconsistent": "More is alive than the allocator counts: frees are missing in the trace.",
     "memory_needs_steps": "Growth needs {least} steps or more.",
     "memory_not_recorded": "Allocations were not recorded.",
@@ -63,6 +81,7 @@ REASONS: dict[str, str] = {
     "no_launch_shapes": "Registers of kernels or limits of the GPU are not recorded; on AMD GPUs never.",
     "no_loader_events": "The trace has no loader events.",
     "no_loader_events_in_steps": "The steps have no loader events.",
+    "pipeline_order_unknown": "The order of its passes matches no known schedule, so it is compared with 1F1B.",
     "no_matched_collectives": "No collective of these ranks could be matched with those of the others.",
     "no_matrix_product": "Tensor cores multiply matrices. A depthwise convolution, or a matrix times a vector, is "
     "no work for them.",
@@ -86,8 +105,8 @@ REASONS: dict[str, str] = {
     "role_not_shown": "Neither its name nor what it exchanges shows what the group is for.",
     "role_shown_by_exchanges": "The kinds of its collectives show it, and where in the step they are launched.",
     "role_shown_by_name": "Its name says it.",
-    "scaling_work_not_known": "How the two jobs scale is not known: their ranks compute neither as long as each other, "
-    "nor as much shorter as there are more of them.",
+    "scaling_work_not_known": "How the two jobs scale is not known: the computing time of a rank is neither the same "
+    "in both nor shorter in proportion to the number of ranks.",
     "small_size": "A size of {length} fills a small part of a tile.",
     "stage_of_product": "It prepares or completes a matrix product that does not use tensor cores.",
     "tf32_no_faster": "FP32 inputs, and on this GPU TF32 is no faster than FP32: only 16-bit inputs are.",

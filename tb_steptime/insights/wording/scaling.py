@@ -55,8 +55,8 @@ def same_ranks_text(found: Scaling) -> Phrase:
 
 
 def paths_text(found: Scaling) -> Phrase | None:
-    """Of the path that decides the step its length in both jobs, and the part of it that changed most; None where one
-    of the two is not known."""
+    """Words the length of the path that decides the step in both jobs, and the part of it that changed most; None where
+    one of the two is not known."""
     if found.base_path is None or found.path is None:
         return None
     was, now = _path_parts(found.base_path), _path_parts(found.path)
@@ -79,7 +79,7 @@ def paths_text(found: Scaling) -> Phrase | None:
 
 
 def _path_parts(path: DecidingPath) -> dict[str, int]:
-    """By what they are called, ns; they sum to the step."""
+    """Returns the parts by label, ns; they sum to the step."""
     late = {f"late arrivals of rank {each.rank}": each.late_ns for each in path.ranks}
     return {"work": path.work_ns, "transfers": path.transfer_ns} | late
 

@@ -60,6 +60,10 @@ def _failed(found: OutOfMemory) -> Phrase:
         "pieces": count(found.pieces),
         "largest": nbytes(found.largest_bytes),
     }
+    if found.device_free_bytes >= found.asked_bytes:
+        said += (
+            ". The GPU had room: the process reached a limit of its own, such as set_per_process_memory_fraction sets"
+        )
     return filled(said + ".", values)
 
 

@@ -21,11 +21,11 @@ _BY_VIEW = {
         "data_loading_exposed", "data_loading_hidden", "step_without_wait", "batch_time", "needed_workers",
     ),
     "host": ("answer", "queue", "reasons", "sites", "blocking", "blocking_remark", "copies", "devices", "pauses"),
-    "operators": ("operators", "modules", "outside", "no_ops", "no_shapes", "no_stacks", "no_modules"),
+    "operators": ("operators", "modules", "lines", "outside", "no_ops", "no_shapes", "no_stacks", "no_modules"),
     "memory": ("memory_curve.<number>", "memory_parts.<number>", "memory_growth.<number>", "memory_fit.<number>"),
 }  # fmt: skip
 
 SPAN_TITLES = tuple(dict.fromkeys(title for titles in _BY_VIEW.values() for title in titles))
 #: A metric's picture has the metric's id.
 TRENDS_TITLES = ("steps", "slow", "slow_rule", "time_bins", *(metric.id for metric in METRICS))
-RANKS_TITLES = ("lanes", "map", "map.caused", "map.waits", "waits", "collectives", "clocks")
+RANKS_TITLES = ("pipeline", "lanes", "map", "map.caused", "map.waits", "waits", "collectives", "clocks")

@@ -22,10 +22,11 @@ from tb_steptime.trace.table import Int64
 
 
 class EpochStarts(msgspec.Struct, frozen=True):
-    """Of all loaders in the span's steps. batches: first ones of an epoch, or of a pass such as an evaluation; wait_ns:
-    mean wait for one; exposed_ns: of the mean step, the marks that end an epoch included; setup_ns: of it, too, but no
-    wait: new iterators are set up. respawned: worker processes start again for each epoch; produced_ns: mean production
-    of these batches; both None where no recorder says so. steps: that wait for these batches."""
+    """The starts of epochs of all loaders in the span's steps. batches: first ones of an epoch, or of a pass such as an
+    evaluation; wait_ns: mean wait for one; exposed_ns: in the mean step, including the marks that end an epoch;
+    setup_ns: also in the mean step, but no wait: the time in which new iterators are set up. respawned: worker
+    processes start again for each epoch; produced_ns: mean production of these batches; both None where no recorder
+    says so. steps: number of steps that wait for these batches."""
 
     batches: int
     wait_ns: int
@@ -55,8 +56,8 @@ def find_epoch_starts(trace: Trace) -> EpochStarts | None:
 
 @shared
 def between_epochs_ns(trace: Trace) -> Int64:
-    """Of each step: time between the last batch of an epoch and asking for the first one of the next, without device
-    work. What a step takes while batches are in time does not hold it, as it comes once an epoch."""
+    """Returns for each step the time between the last batch of an epoch and asking for the first one of the next,
+    without device work. The step time with batches in time does not include it, as it occurs once an epoch."""
     return _in_steps(trace, _exposed(trace, find_batches(trace).row) | _setup(trace))
 
 
@@ -91,7 +92,7 @@ def _produced_ns(trace: Trace) -> int | None:
 
 
 def _respawned(trace: Trace) -> bool | None:
-    """As the recorder wrote, where all of its loaders with workers agree."""
+    """Returns what the recorder wrote, where all of its loaders with workers agree."""
     settings = trace.loader_records.loaders if trace.loader_records else ()
     kept = {each.persistent for each in settings if each.workers}
     return not kept.pop() if len(kept) == 1 and None not in kept else None

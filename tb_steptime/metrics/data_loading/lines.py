@@ -63,8 +63,8 @@ class LoaderWork(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def loader_work(trace: Trace) -> LoaderWork:
-    """Of the threads that wait, for the loader that is waited for most. The line of an op or a frame is the innermost
-    one of the user's inside the loader, or of torch where none is: `default_collate`, say."""
+    """Returns the work of the threads that wait, for the loader with the longest total wait. The line of an op or a
+    frame is the user's innermost one inside the loader, or torch's where there is none: `default_collate`, say."""
     events, marks = trace.events, _marks(trace)
     ops = _inside_waits(trace, marks, events.rows(Kind.CPU_OP))
     ops = ops[~loader_names(trace)[events.name[ops]]]
@@ -95,7 +95,7 @@ def slow_lines(trace: Trace) -> list[LoaderLine]:
 
 
 def _lines(work: LoaderWork, chosen: Bool) -> list[LoaderLine]:
-    """Of the chosen entries, most time first."""
+    """Returns the lines of the chosen entries, most time first."""
     known = chosen & (work.line >= 0)
     totals = np.bincount(work.line[known], work.self_ns[known], len(work.lines)).astype(np.int64) // max(
         work.batches, 1
@@ -105,7 +105,7 @@ def _lines(work: LoaderWork, chosen: Bool) -> list[LoaderLine]:
 
 
 def _marks(trace: Trace) -> Int64:
-    """Of several loaders, the waits of the steps for the one that is waited for most."""
+    """Returns the waits of the steps for the loader with the longest total wait."""
     batches, main = find_batches(trace), waited_for(trace)
     several = main is not None and len(batches.loaders) > 1
     return batches.row[batches.loader == main.loader] if main and several else loader_rows(trace)

@@ -95,7 +95,7 @@ class LoaderRow(msgspec.Struct, frozen=True):
 
 @shared
 def find_batches(trace: Trace) -> Batches:
-    """Of every loader of the span."""
+    """Finds the batches of every loader of the span."""
     marks = find_marks(trace)
     trains = _trains(trace, marks)
     kept = ~_ends_of_evaluations(marks, trains)
@@ -177,7 +177,8 @@ def waited_for(trace: Trace) -> WaitedFor | None:
 
 
 def unavoidable_ns(trace: Trace) -> int:
-    """Of each wait: any process needs it to be woken, and to unpickle and map a single small tensor."""
+    """Returns the part of each wait that any process needs to be woken, and to unpickle and map a single small
+    tensor."""
     return min(RECEIVING_NS, round(RECEIVING_FRACTION * float(step_lengths(trace).mean())))
 
 
@@ -190,8 +191,8 @@ def short_wait_ns(trace: Trace, batches: Batches, loader: int) -> int | None:
 
 
 def _trains(trace: Trace, marks: Marks) -> Bool:
-    """Which marks a backward pass follows before the next chain; all where none is recorded. Of a recorded loader all
-    train, or none."""
+    """Marks the marks that a backward pass follows before the next chain; all where none is recorded. With a recorder,
+    all batches of a loader train, or none."""
     chain, unknown = marks.chain, marks.recorded == NOT_RECORDED
     begin = np.flatnonzero(np.diff(chain, prepend=-1))
     opens = np.append(trace.events.start_ns[marks.row[begin]], np.iinfo(np.int64).max)
@@ -225,8 +226,8 @@ def _kinds(trace: Trace, marks: Marks, trains: Bool) -> Int64:
 
 
 def _epochs(marks: Marks, kind: Int64) -> tuple[Bool, Bool, Int64]:
-    """Which marks only end an epoch, which bring the first batch of one, and how many of its kind most chains hold, 0
-    where these have no number in common.
+    """Returns the marks that only end an epoch, the marks that bring the first batch of one, and the number of marks in
+    most chains of their kind; 0 where the chains have no number in common.
 
     A new iterator's seed, or the recorder, shows the first. Where neither does, what stands in a chain before as many
     as usual found its epoch at the end.

@@ -63,7 +63,7 @@ class Marks(msgspec.Struct, frozen=True, eq=False):
 
 
 def find_marks(trace: Trace) -> Marks:
-    """Of every loader of the span, without those of which no batch came."""
+    """Finds the marks of every loader of the span that delivered a batch."""
     rows = outermost_marks(trace)
     inside, step = in_steps(trace, trace.events.start_ns[rows])
     rows = rows[inside]
@@ -81,7 +81,7 @@ def outermost_marks(trace: Trace) -> Int64:
 
 
 def in_steps(trace: Trace, at_ns: Int64) -> tuple[Int64, Int64]:
-    """Which of these times are within the steps by the host's marks, and in which step each of them is."""
+    """Marks the times within the steps by the host's marks, and returns the step of each of them."""
     steps = find_steps(trace).steps
     host_start = np.array([step.host_start_ns for step in steps], np.int64)
     host_end = host_start + np.array([step.host_ns for step in steps], np.int64)
@@ -109,7 +109,7 @@ def _between(trace: Trace, rows: Int64) -> tuple[Bool, Int64]:
 
 
 def _is_work(trace: Trace) -> Bool:
-    """Which events are work on a batch: an op, a range of the user's, a launch."""
+    """Marks the events that are work on a batch: an op, a range of the user's, a launch."""
     kind, name, strings = trace.events.kind, trace.events.name, trace.strings.strings
     no_work = loader_names(trace) | np.array([each in _NO_WORK for each in strings], bool)
     launch = np.array(["Launch" in each for each in strings], bool)

@@ -79,8 +79,8 @@ class WaitShares(msgspec.Struct, frozen=True):
 
 
 def find_jitter(trace: Trace, burst: Burst | None, enough_workers: bool) -> Jitter | None:
-    """Of the loader that is waited for most; None where no wait stands out, or where something else explains long ones:
-    they come back regularly, or too few workers have nothing prefetched to bridge them."""
+    """Measures the loader with the longest total wait; None where no wait stands out, or where something else explains
+    long waits: they recur regularly, or too few workers have nothing prefetched to bridge them."""
     batches, main = find_batches(trace), waited_for(trace)
     regular = burst is not None and burst.period is not None
     if main is None or main.multiprocess is False or main.in_a_row > 1 or not enough_workers or regular:
@@ -102,7 +102,7 @@ def find_jitter(trace: Trace, burst: Burst | None, enough_workers: bool) -> Jitt
 
 
 def find_overhead(trace: Trace, burst: Burst | None, recorded: Recorded | None) -> Overhead | None:
-    """Of the loader that is waited for most; None where the main process makes its batches."""
+    """Measures the loader with the longest total wait; None where the main process makes its batches."""
     batches, main, late, steps = find_batches(trace), waited_for(trace), late_waits(trace), find_steps(trace).steps
     if main is None or main.multiprocess is False:
         return None

@@ -52,7 +52,7 @@ class CallPaths:
 
 
 def call_paths(trace: Trace, by: FlameBy, where: Where, tree: Prefixes, labels: Labels) -> CallPaths:
-    """Of all ops, and of the frames around them, in the tree."""
+    """Returns the paths of all ops, and of the frames around them, in the tree."""
     frames, ops = _frames(trace, by), trace.events.rows(Kind.CPU_OP)
     rows = np.sort(np.concatenate((frames, ops)))
     parent = _parents(trace, rows, where)
@@ -80,7 +80,8 @@ def _labels(trace: Trace, by: FlameBy, rows: Int64, labels: Labels) -> Int64:
 
 
 def _parents(trace: Trace, rows: Int64, where: Where) -> Int32:
-    """Of what the backward pass ran for an op, as made, the outermost has that op as its parent: it began before."""
+    """Returns the parents. With the backward pass counted where it was made, the outermost op that ran for a forward op
+    has that one as its parent, as it began before."""
     around = parent_places(trace, rows)
     if where == "ran":
         return around
@@ -102,7 +103,7 @@ def _below(trace: Trace, by: FlameBy, rows: Int64, parent: Int32, tree: Prefixes
 
 
 def _paths(said: Words, by: FlameBy, labels: Labels) -> list[list[int]]:
-    """Of each text the labels, the outermost first."""
+    """Returns the labels of each text, the outermost first."""
     if by == "stack":
         return [[labels.number("python", line) for line in reversed(text.split(BETWEEN))] for text in said.texts]
     return [[labels.number("module", module_name(each)) for each in nested_modules(text)] for text in said.texts]

@@ -48,7 +48,7 @@ Spent = dict[Measure, list[tuple[Int64, Int64]]]
 
 @dataclass(frozen=True, eq=False)
 class Own:
-    """Of each node, in the steps.
+    """Each node's own cost in the steps.
 
     values   by measure that the trace tells, what the node spends itself
     calls    how often it was called: frames, ops and runtime calls that begin in a step, and what ran on the device for
@@ -145,7 +145,7 @@ class _Spending:
         return found
 
     def add_bytes(self) -> None:
-        """Of the GPUs, where any of their memory was recorded; else of the CPU."""
+        """Adds the bytes of the GPUs where any of their memory was recorded, else those of the CPU."""
         places, table = memory_devices(self.trace), self.trace.memory
         rows = np.concatenate([curve(self.trace, each).row for each in places if each.type == places[0].type])
         rows = rows[table.bytes[rows] > 0]

@@ -27,7 +27,7 @@ class Labels:
         return self._number.setdefault((kind, text), len(self._number))
 
     def of(self, kind: FrameKind, name: Int32 | Int64, texts: Sequence[str], shown: Callable[[str], str]) -> Int64:
-        """Of each of these rows of texts. Each distinct one is worded once."""
+        """Labels each of these rows of texts. Each distinct one is worded once."""
         numbers = np.full(len(texts) + 1, -1, np.int64)
         for each in distinct_in(name).tolist():
             numbers[each] = self.number(kind, shown(texts[each]))

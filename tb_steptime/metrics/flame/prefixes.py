@@ -52,7 +52,7 @@ class Prefixes:
 
     @property
     def parent(self) -> Int64:
-        """Of each node; -1 of the root."""
+        """The parent of each node; -1 for the root."""
         return np.concatenate(self._parent)
 
     @property

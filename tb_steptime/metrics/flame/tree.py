@@ -48,7 +48,7 @@ class FlameTree:
         return len(self.parent)
 
     def own(self, measure: Measure) -> Int64:
-        """Of each frame what is in none below it."""
+        """What each frame has that is in no frame below it."""
         own: Int64 = self.total[measure].copy()
         np.subtract.at(own, self.parent[1:], self.total[measure][1:])
         return own
@@ -91,7 +91,8 @@ def merged(tree: FlameTree, kept: Bool, smaller: int) -> FlameTree:
 
 
 def _large(tree: FlameTree, smallest: int) -> Bool:
-    """Which have enough in some measure. The share grows until there are few enough; the whole is always there."""
+    """Marks the frames that have enough in some measure. The share grows until there are few enough; the whole is
+    always there."""
     shares = [values / max(1, int(values[0])) for values in tree.total.values()]
     largest = np.max(shares, axis=0)
     largest[0] = 1

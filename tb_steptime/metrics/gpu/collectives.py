@@ -1,4 +1,4 @@
-"""Which strings, kernels and times of a trace are collectives', by the names that `metrics.kernel_names` knows."""
+"""The strings, kernels and times of a trace that are collectives', by the names that `metrics.kernel_names` knows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def collective_names(trace: Trace) -> Bool:
 
 
 def exchanging(trace: Trace, rows: Int64) -> Bool:
-    """Which of these rows of `Trace.kernels` are collectives."""
+    """Marks the rows of `Trace.kernels` that are collectives."""
     found: Bool = collective_names(trace)[trace.events.name[trace.kernels.event[rows]]]
     return found
 

@@ -90,7 +90,7 @@ _OF_SAMPLING = ("measured_sm_active", "measured_tensor_active", "measured_dram")
 
 
 class Samples(NamedTuple):
-    """Of one counter of one device: each value holds over (start, end]."""
+    """Samples of one counter of one device: each value holds over (start, end]."""
 
     start: Int64
     end: Int64

@@ -57,7 +57,7 @@ class KernelSite(msgspec.Struct, frozen=True):
 
 
 def kernel_site(trace: Trace, rows: Int64) -> KernelSite:
-    """Of some rows of the kernel table, at least one: each part is what holds for most of their time."""
+    """Returns the site of at least one row of the kernel table: each part is what holds for most of their time."""
     origins = kernel_origins(trace)
     call, op = origins.call[rows].astype(np.int64), origins.op[rows].astype(np.int64)
     return activity_site(trace, trace.kernels.event[rows], call, op)

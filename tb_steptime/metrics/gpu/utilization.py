@@ -68,7 +68,7 @@ def kernel_rows(trace: Trace, device: int) -> Int64:
 
 
 def runs_alone(trace: Trace, rows: Int64) -> Bool:
-    """Of kernels in time order: does none of the others run at the same time?
+    """Marks the kernels, given in time order, that run while none of the others does.
 
     kernel 7 | aaa..bbb.ccc |
     kernel 9 | ......d..... |   ->  only a and c are alone
@@ -195,7 +195,7 @@ def windows_ns(trace: Trace) -> Int64:
 
 
 def _grid_units(trace: Trace) -> tuple[Bool, Bool]:
-    """Of each kernel: is its grid counted in work-items, and is that unknown?"""
+    """Says for each kernel whether its grid is counted in work-items, and whether that is unknown."""
     in_items, untold = _units_of_calls(trace)
     mended = trace.kernels.in_blocks
     return (in_items, untold) if mended is None else (in_items & ~mended, untold & ~mended)

@@ -65,7 +65,7 @@ class _Tree(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """Of each path, over the span; the last three of all that is launched inside it."""
+    """Sums over the span for each path; the last three cover all that is launched inside it."""
 
     begun: Int64
     host_ns: Int64

@@ -87,7 +87,7 @@ def _blocks(name: str) -> Blocks:
 
 
 def _outer(trace: Trace, rows: Int64) -> Bool:
-    """Which of some calls are in no other one of them, on their thread."""
+    """Marks the calls that lie in no other one of them on their thread."""
     events, outer = trace.events, np.zeros(len(rows), bool)
     for thread in distinct_in(events.thread[rows]).tolist():
         mine = np.flatnonzero(events.thread[rows] == thread)

@@ -46,8 +46,8 @@ class BlockingPlace(msgspec.Struct, frozen=True):
 
 
 def blocking_places(trace: Trace, step: Int64, steps: int) -> list[BlockingPlace]:
-    """Of `blocking_groups` that are in one of so many steps (step: of each of them, -1 in none), longest blocked
-    first."""
+    """Returns the places of the `blocking_groups` that are in one of so many steps (step: the step of each, -1 for
+    none), longest blocked first."""
     kept = np.flatnonzero(step >= 0)
     if not len(kept):
         return []

@@ -63,7 +63,7 @@ def copies_in_steps(trace: Trace) -> tuple[Int64, Int64, list[Way]]:
 
 
 def copy_row(trace: Trace, each: Way, rows: Int64) -> CopyRow:
-    """Of copies, by rows of `find_launches`."""
+    """Builds the row for some copies, given as rows of `find_launches`."""
     events, activity = trace.events, find_launches(trace).activity[rows]
     steps = len(find_steps(trace).steps)
     nbytes = np.full(len(rows), -1, np.int64) if events.bytes is None else events.bytes[activity]

@@ -43,7 +43,8 @@ class CopyPlace(msgspec.Struct, frozen=True):
 
 
 def copy_places(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> list[CopyPlace]:
-    """Of copies that begin in one of so many steps (step_at: of each instant the step, -1 in none), most time first."""
+    """Returns the places of the copies that begin in one of so many steps (step_at: the step of each instant, -1 for
+    none), most time first."""
     rows, number, ways = copies_in_steps(trace)
     activity = find_launches(trace).activity[rows]
     step = step_at(trace.events.start_ns[activity])
@@ -61,8 +62,8 @@ def copy_places(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> 
 
 
 def _makers(trace: Trace, rows: Int64) -> Int64:
-    """Of copies, rows of `find_launches`: the outermost op, else the named range; rows of the string table, -1 for
-    none."""
+    """Returns for each copy, a row of `find_launches`, the outermost op, or else the named range, as a row of the
+    string table; -1 for none."""
     around = places(trace, find_launches(trace).call[rows])
     row = np.where(around.outer_op >= 0, around.outer_op, around.user_range)
     return np.where(row >= 0, trace.events.name[row], -1).astype(np.int64)

@@ -108,8 +108,8 @@ class CpuWork(msgspec.Struct, frozen=True):
 
 
 def cpu_work(trace: Trace, left_out: Intervals) -> CpuWork:
-    """Of the ops that begin within the steps but waits for batches and collectives. left_out: when the host does what
-    comes once: no op that begins then is counted."""
+    """Describes the ops that begin within the steps, except waits for batches and collectives. left_out: intervals of
+    one-time work; no op that begins in one is counted."""
     rows, own_ns = _of_steps(trace)
     start = trace.events.start_ns[rows]
     judged = left_out.overlap_ns(start, start + 1) == 0
@@ -161,7 +161,7 @@ def _of_steps(trace: Trace) -> tuple[Int64, Int64]:
 
 
 def _allocated_bytes(trace: Trace, rows: Int64) -> Int64 | None:
-    """By name, on the CPU, of these ops; None where memory was not recorded."""
+    """Returns the bytes that these ops allocate on the CPU, by name; None where memory was not recorded."""
     place = next((each for each in memory_devices(trace) if each.type == CPU), None)
     if place is None:
         return None
@@ -215,8 +215,9 @@ def _optimizer(trace: Trace, rows: Int64, own_ns: Int64) -> CpuOptimizer | None:
 
 
 def _usual_ns(steps: Int64, start: Int64, own_ns: Int64) -> int:
-    """Of the mean step: the lower median over the steps that run any, of each op where these run as many, else of their
-    sums; times the share of these steps. An optimizer that updates in each fourth step has a quarter of its time."""
+    """Estimates the time in the mean step: the lower median over the steps that run any, taken per op where these run
+    equally many and of their sums otherwise, times the share of these steps. An optimizer that updates in each fourth
+    step has a quarter of its time."""
     step = np.searchsorted(steps, start, side="right") - 1
     by_step = [own_ns[step == each] for each in distinct_in(step).tolist()]
     middle = (len(by_step) - 1) // 2
@@ -241,8 +242,8 @@ def _busy_ns(trace: Trace, rows: Int64, left_out: Intervals) -> int:
 
 
 def _dtypes(trace: Trace, rows: Int64, own_ns: Int64, names: list[int]) -> dict[int, str]:
-    """By name, the type of the first input in most of its time; those of whose inputs nothing is recorded are left
-    out."""
+    """Returns by name the type of the first input that takes most of the op's time; ops without recorded inputs are
+    left out."""
     column = trace.events.dtypes
     if column is None:
         return {}

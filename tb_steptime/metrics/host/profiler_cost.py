@@ -26,7 +26,7 @@ OP_NS, SHAPES_NS, ALLOCATION_NS, PYTHON_NS = (290, 500), (180, 290), (70, 80), (
 
 
 class ProfilerCost(NamedTuple):
-    """Of the mean step. low_ns, high_ns: CPU time; events: how many were noted."""
+    """The profiler's cost in the mean step. low_ns, high_ns: CPU time; events: how many were noted."""
 
     low_ns: int
     high_ns: int
@@ -57,7 +57,7 @@ def profiler_cost(trace: Trace) -> ProfilerCost | None:
 
 
 def _counts(trace: Trace, thread: Int32, at: Int64) -> Bool:
-    """Which events begin in a step, on one of these threads."""
+    """Marks the events that begin in a step, on one of these threads."""
     steps = find_steps(trace)
     on = np.zeros(len(trace.threads), bool)
     on[[*training_threads(trace), *autograd_threads(trace)]] = True

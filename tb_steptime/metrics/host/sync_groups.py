@@ -136,8 +136,8 @@ def _launched_before(trace: Trace, rows: Int64) -> Int64:
 
 
 def _opens(trace: Trace, calls: _Calls) -> Bool:
-    """Which calls begin a group: not those under the same op as the one before, nor, outside of any, the synchronize
-    after a copy. Work that is launched between two calls parts them."""
+    """Marks the calls that begin a group: not those under the same op as the call before, nor, outside any op, the
+    synchronize after a copy. Work that is launched between two calls separates them."""
     copies = is_in(calls.kind, (Blocks.NOT, Blocks.COPY, Blocks.PAGEABLE_COPY))
     new = np.ones(len(calls.row), bool)
     together = (calls.op[1:] >= 0) | (copies[:-1] & (calls.kind[1:] == Blocks.SYNC))
@@ -166,12 +166,12 @@ def _groups(trace: Trace, calls: _Calls, first: Int64, order: Int64) -> Groups:
 
 
 def _sum_of_known(values: Int64, first: Int64) -> Int64:
-    """Of each group; -1 where none of its values is known."""
+    """Sums the known values of each group; -1 where none is known."""
     return np.where(np.maximum.reduceat(values, first) >= 0, np.add.reduceat(np.maximum(values, 0), first), -1)
 
 
 def _copied(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
-    """Of each call the row of `find_launches` of its copy and that one's bytes; -1 for none."""
+    """Returns for each call the row of `find_launches` of its copy and the bytes of that copy; -1 for none."""
     launches, events = find_launches(trace), trace.events
     copies = np.flatnonzero(events.kind[launches.activity] == Kind.MEMCPY)
     by_call = copies[np.argsort(launches.call[copies], kind="stable")]

@@ -148,8 +148,8 @@ def _left_out(parts: _Parts, aside: SetAside) -> _Parts:
 
 
 class _Begun(NamedTuple):
-    """Of each gap: until when the launch call had not begun, and the reason for what comes after that; until when the
-    launch must have reached the device (others: the gap's end), and the reason beyond."""
+    """Boundaries within each gap: until when the launch call had not begun, and the reason after that; until when the
+    launch must have reached the device (the gap's end where that is unknown), and the reason beyond."""
 
     late: Int64
     reason: UInt8
@@ -174,7 +174,7 @@ def _begun(trace: Trace, gaps: Gaps, reached: Int64) -> _Begun:
 
 
 def _collective(trace: Trace, gaps: Gaps) -> Bool:
-    """Which gaps end with a collective: only these can be waits for other ranks."""
+    """Marks the gaps that end with a collective: only these can be waits for other ranks."""
     activity = find_launches(trace).activity[gaps.launch]
     found: Bool = (gaps.launch >= 0) & collective_names(trace)[trace.events.name[activity]]
     return found

@@ -99,7 +99,7 @@ class Bubbles(NamedTuple):
 
 
 def bubbles(trace: Trace, device: int) -> Bubbles:
-    """Of each of `blocking_groups`; of many it is empty."""
+    """Returns the bubbles of each of `blocking_groups`; for many groups there are none."""
     groups, idle = blocking_groups(trace), idle_outside_loader(trace, device) - unrecorded_work(trace, device)
     start, end = _stalls(trace, device, groups)
     lasts = _when_covered(idle, idle.covered_before(start) + blocked_ns(trace, device))
@@ -108,7 +108,7 @@ def bubbles(trace: Trace, device: int) -> Bubbles:
 
 
 def blocked_ns(trace: Trace, device: int) -> Int64:
-    """Of each of `blocking_groups` how long it blocks the host; what judgement leaves out does not count."""
+    """Returns how long each of `blocking_groups` blocks the host; time that judgement leaves out does not count."""
     groups = blocking_groups(trace)
     left_out = set_aside(trace, device).total.overlap_ns(groups.start, groups.end)
     blocked: Int64 = np.maximum(groups.blocked_ns - left_out, 0)

@@ -50,7 +50,7 @@ class Doing(NamedTuple):
     """kind, name: "nothing" and None where nothing lasts for most of the range. inside: the op around a call.
     compiles: torch.compile is at work for most of it. unusual: an op or a call that takes far less elsewhere, so it is
     no cost of every step: a first call, or a thread that had no core. busiest, busiest_ns: of a frame what its time in
-    the range is spent in above all, and for how long (`busiest_call`); None and 0 where no one name is."""
+    the range is mostly spent in, and for how long (`busiest_call`); None and 0 where no one name is."""
 
     kind: Kinds
     name: str | None
@@ -101,7 +101,7 @@ def _marks(trace: Trace) -> Bool:
 
 
 def _doing(trace: Trace, rows: Int64, start: int, end: int) -> Doing:
-    """By the rows that last for most of the range."""
+    """Names what fills most of the range, by the rows that last longest in it."""
     events = trace.events
     compiles = any(_COMPILES.search(trace.strings[name]) for name in distinct_in(events.name[rows]).tolist())
     for kind, kinds in _KINDS:

@@ -83,7 +83,7 @@ class _Stops(NamedTuple):
 
 
 def pauses(trace: Trace, device: int) -> list[Pause]:
-    """Of the steps, by the idle time of the device, most first."""
+    """Lists the pauses within the steps, by the idle time of the device, most first."""
     idle = idle_outside_loader(trace, device)
     found = [_pause(trace, stops, own, own & idle) for stops, own in _own_stops(trace, device)]
     return sorted(found, key=lambda pause: (-pause.idle_ns, -pause.total_ns))
@@ -143,7 +143,7 @@ def _pause(trace: Trace, stops: _Stops, own: Intervals, idle: Intervals) -> Paus
 
 
 def _name(trace: Trace, stops: _Stops, start: int, end: int) -> str | None:
-    """Of the stop that has most of [start, end)."""
+    """Names the stop that fills most of [start, end)."""
     if stops.rows is None:
         return None
     share = np.minimum(stops.end, end) - np.maximum(stops.start, start)

@@ -10,6 +10,8 @@ pauses that have a cause of their own are left out. A gap is long by itself, and
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 import numpy as np
 
@@ -26,6 +28,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
 
@@ -44,7 +47,7 @@ _LATE = [REASONS.index(reason) for reason in ("cpu_work", "nothing_recorded", "l
 class LongGap(msgspec.Struct, frozen=True):
     """late_ns: what of it is late. doing, name, inside: what the host does for most of it, as in `Doing`. compiles:
     torch.compile is at work in it; compiled: it is, or the launch that ends it is one of compiled code. unusual: what
-    the host does takes far less elsewhere. busiest, busiest_ns: what a frame calls above all."""
+    the host does takes far less elsewhere. busiest, busiest_ns: what a frame calls most."""
 
     step: str
     start_ns: int
@@ -85,11 +88,24 @@ class LongGaps(msgspec.Struct, frozen=True):
     names: list[WaitName] = []
 
 
+class LateGaps(NamedTuple):
+    """The gaps of a device in time order: how much of each is late, ns, and whether it is long."""
+
+    late_ns: Int64
+    long: Bool
+
+
+@shared
+def late_gaps(trace: Trace, device: int) -> LateGaps:
+    launch, late_ns = find_gaps(trace, device).launch, _late_ns(trace, device)
+    late = np.where(launch >= 0, late_ns[launch], 0)
+    return LateGaps(late, late >= max(LONG_NS, LONG_TIMES * _usual_ns(trace, device, late_ns)))
+
+
 def long_gaps(trace: Trace, device: int) -> list[LongGaps]:
-    """By place, most late time first; places without any are left out."""
-    gaps, late_ns = find_gaps(trace, device), _late_ns(trace, device)
-    late = np.where(gaps.launch >= 0, late_ns[gaps.launch], 0)
-    long = np.flatnonzero(late >= max(LONG_NS, LONG_TIMES * _usual_ns(trace, device, late_ns)))
+    """Returns the long gaps by place, most late time first; places without any are left out."""
+    gaps, (late, is_long) = find_gaps(trace, device), late_gaps(trace, device)
+    long = np.flatnonzero(is_long)
     site, compiled = activity_sites(trace)[gaps.launch[long]], _compiled(trace, gaps, long)
     found = []
     for number in distinct_in(site).tolist():
@@ -134,8 +150,8 @@ def _add(
 
 
 def _usual_ns(trace: Trace, device: int, late_ns: Int64) -> int:
-    """Of the device's launches in the steps, those in time too, half are no later than this: where most are in time,
-    a long gap in each step has no other kind beside it, and is long all the same."""
+    """Returns the median lateness of the device's launches in the steps, including those in time: where most are in
+    time, a long gap in each step has no other kind beside it, and is long all the same."""
     rows, window = launch_rows(trace, device), find_steps(trace).window
     start = trace.events.start_ns[find_launches(trace).activity[rows]]
     late = np.sort(late_ns[rows[(start >= window[0]) & (start < window[1])]])
@@ -158,7 +174,7 @@ def _late_ns(trace: Trace, device: int) -> Int64:
 
 
 def _compiled(trace: Trace, gaps: Gaps, rows: Int64) -> Bool:
-    """Which of the gaps end with a launch of compiled code."""
+    """Marks the gaps that end with a launch of compiled code."""
     launches, events = find_launches(trace), trace.events
     call = launches.call[gaps.launch[rows]].astype(np.int64)
     names = events.name[launches.activity[gaps.launch[rows]]].tolist()

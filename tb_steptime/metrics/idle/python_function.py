@@ -1,8 +1,9 @@
-"""Which Python function takes the time of a step in which no op runs, and what it calls most: for jobs without a GPU.
+"""The Python function that takes the time of a step in which no op runs, and what it calls most: for jobs without a
+GPU.
 
 step     [                                           ]
 frame      |------ data.py(41): preprocess ------|          the innermost call that holds half of it or more
-             |-norm-|   |crop|  |---norm---|                norm: what its time is spent in above all
+             |-norm-|   |crop|  |---norm---|                norm: what its time is mostly spent in
 op                                                |mm|
 outside  ooooooooooooooooooooooooooooooooooooooooo  oo
 """
@@ -85,8 +86,8 @@ def _recorded(trace: Trace, rows: Int64) -> Intervals:
 
 
 def _function(trace: Trace, rows: Int64, step: Step, outside: Intervals) -> Int64:
-    """Of a function of the user's; else, where the script itself is longer than the recording, of Python's library,
-    such as the `get` of a queue."""
+    """Picks a function of the user's; where the script itself is longer than the recording, one of Python's library
+    instead, such as the `get` of a queue."""
     mine = _calls(trace, _frames(trace, rows, step, is_source), outside)
     return mine if len(mine) else _calls(trace, _frames(trace, rows, step, _is_library), outside)
 

@@ -122,7 +122,7 @@ def _chosen(trace: Trace, thread: int) -> Int64:
 
 
 def _is_library(frame: str) -> bool:
-    """Of Python and its library, or one of torch's functions that a loop calls by its own choice."""
+    """Whether code belongs to Python and its library, or is one of torch's functions that a loop chooses to call."""
     if _BUILT_IN.match(frame) is not None or _OF_TORCH.match(frame) is not None:
         return True
     return is_file(frame) and not short_frame(frame).startswith("torch/")
@@ -143,7 +143,7 @@ def _python_alone(trace: Trace, rows: Int64, recorded: Intervals) -> Int64:
 
 
 def _what_they_do(trace: Trace, frames: Int64, chosen: Int64) -> Int64:
-    """Of each of these calls the innermost one in it that takes most of it."""
+    """Returns for each of these calls the innermost call in it that takes most of its time."""
     events = trace.events
     place = np.searchsorted(events.start_ns[frames], events.start_ns[chosen], side="right") - 1
     inner, place = chosen[place >= 0], place[place >= 0]

@@ -29,6 +29,8 @@ from tb_steptime.trace.table import Int64, distinct_in
 
 #: Rows of the table.
 BLOCKERS = 20
+#: A device with less of the busiest one's work than this is not driven: a library has set itself up there.
+DRIVEN_FRACTION = 0.01
 
 
 class Blocker(msgspec.Struct, frozen=True):
@@ -52,12 +54,14 @@ class SeveralDevices(msgspec.Struct, frozen=True):
 
 def several_devices(trace: Trace) -> SeveralDevices | None:
     """None where the process drives one device, or none."""
-    devices = devices_with_activity(trace)
-    if len(devices) < 2:
-        return None
     steps = find_steps(trace)
     windows, count = Intervals.union(steps.start_ns, steps.end_ns), len(steps.steps)
-    busy = [busy_intervals(trace, device) & windows for device in devices]
+    works = {device: busy_intervals(trace, device) & windows for device in devices_with_activity(trace)}
+    least_ns = DRIVEN_FRACTION * max((each.total_ns for each in works.values()), default=0)
+    devices = tuple(device for device, each in works.items() if each.total_ns >= least_ns)
+    if len(devices) < 2:
+        return None
+    busy = [works[device] for device in devices]
     total, union = sum(each.total_ns for each in busy), reduce(or_, busy).total_ns
     return SeveralDevices(
         devices=list(devices),

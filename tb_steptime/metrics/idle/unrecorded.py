@@ -57,7 +57,8 @@ _COPIES = (Blocks.COPY, Blocks.PAGEABLE_COPY)
 
 
 def reached_ns(trace: Trace, gaps: Gaps) -> Int64:
-    """Of each gap: when its launch must have reached the device, at the latest; its end where no launch is known."""
+    """Returns for each gap the latest time at which its launch must have reached the device; the gap's end where no
+    launch is known."""
     calls, plain = _calls(trace, gaps), _found_idle(trace, gaps) & ~_begun_by(trace, gaps, *WAITING)
     launched = np.flatnonzero(calls >= 0)
     returned = gaps.end.copy()
@@ -131,7 +132,7 @@ def _before_copies(trace: Trace, gaps: Gaps) -> Intervals:
 
 
 def _is_staged(trace: Trace, copies: Int32) -> Bool:
-    """Which copies to the device have more bytes than go with a command, as far as the trace says that."""
+    """Marks the copies to the device with more bytes than fit into a command, as far as the trace says that."""
     nbytes = trace.events.bytes
     large = np.ones(len(copies), bool) if nbytes is None else (nbytes[copies] < 0) | (nbytes[copies] > STAGED_BYTES)
     names = named_in(trace, copies.astype(np.int64), lambda name: "DtoH" not in name and "Device -> Host" not in name)
@@ -151,12 +152,12 @@ def _blocked(trace: Trace, *kinds: Blocks) -> Intervals:
 
 
 def _calls(trace: Trace, gaps: Gaps) -> Int64:
-    """Of each gap the row of the call that launched what ended it; -1 for none."""
+    """Returns for each gap the row of the call that launched the work after it; -1 for none."""
     return np.where(gaps.launch >= 0, find_launches(trace).call[gaps.launch], -1).astype(np.int64)
 
 
 def _found_idle(trace: Trace, gaps: Gaps) -> Bool:
-    """Which gaps end with work whose launch call began in the gap."""
+    """Marks the gaps that end with work whose launch call began in the gap."""
     calls = _calls(trace, gaps)
     begun = trace.events.start_ns[calls]
     found: Bool = (calls >= 0) & (begun >= gaps.start) & (begun < gaps.end)
@@ -164,7 +165,7 @@ def _found_idle(trace: Trace, gaps: Gaps) -> Bool:
 
 
 def _begun_by(trace: Trace, gaps: Gaps, *kinds: Blocks) -> Bool:
-    """Which gaps end with work that a blocking call of these kinds launched."""
+    """Marks the gaps that end with work that a blocking call of these kinds launched."""
     calls = blocking_calls(trace)
     launched: Bool = is_in(_calls(trace, gaps), calls.row[is_in(calls.kind, kinds)])
     return launched

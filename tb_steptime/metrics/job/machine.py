@@ -65,7 +65,7 @@ def _gpu_evidence(trace: Trace) -> list[JobEvidence]:
 
 
 def _vendor(trace: Trace) -> Vendor | None:
-    """By the name of the first GPU, else by the calls of its runtime."""
+    """Decides by the name of the first GPU, else by the calls of its runtime."""
     name = next((device.name for device in trace.devices.values() if device.name), "")
     calls = named_evidence("runtime_calls", trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: True)
     call = calls[0].name if calls else ""
@@ -77,7 +77,8 @@ def _vendor(trace: Trace) -> Vendor | None:
 
 
 def ranks_of(trace: Trace) -> tuple[Ranks, list[JobEvidence]]:
-    """As the file says it; else many where collectives run, one where none does, unknown of a rank without a number."""
+    """Returns what the file says; else many where collectives run, one where none does, and unknown for a rank without
+    a number."""
     job = trace.job
     if job.world_size is not None:
         return ("many" if job.world_size > 1 else "one"), [JobEvidence("world_size", job.world_size)]

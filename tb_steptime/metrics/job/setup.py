@@ -40,7 +40,7 @@ class Setup(msgspec.Struct, frozen=True):
 
 
 def setup_of(trace: Trace, steps: Bool) -> Setup:
-    """Of the job; first_inputs are those of the first of these steps."""
+    """Describes the job; first_inputs are those of the first of these steps."""
     return Setup(
         runtime=trace.job.runtime,
         with_stack=trace.job.with_stack,

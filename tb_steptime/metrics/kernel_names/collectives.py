@@ -1,4 +1,5 @@
-"""Which kernels and host calls are collectives, by name. What the launching op says of a kernel is left to others."""
+"""The kernels and host calls that are collectives, by name. What the launching op says of a kernel is left to
+others."""
 
 from __future__ import annotations
 

@@ -140,7 +140,8 @@ def _inductor(parts: re.Match[str]) -> str:
 
 
 def _library(kernel: str, own: str) -> str:
-    """Of a library's kernel, or one that someone wrote: by its kind where the name tells it, else as it is called."""
+    """Names a library's kernel, or one that someone wrote: by its kind where the name tells it, else by its own
+    name."""
     if _STAGE.search(own):
         return _plain(kernel, own)
     where = kernel if "Kernel" in own or "ImplicitGemm" in own or own == kernel or kernel.startswith("_Z") else own
@@ -167,7 +168,7 @@ def _softmax(kernel: str, own: str) -> str:
 
 
 def _aten(kernel: str, own: str) -> str:
-    """Of a kernel that applies a function to tensors: the function and its type."""
+    """Names a kernel that applies a function to tensors: the function and its type."""
     applied = kernel.partition("<")[2].replace(f"{ANONYMOUS}::", "")
     functors = _FUNCTOR.findall(applied)
     inner = [each for each in functors if not _CARRIERS.match(each)]

@@ -40,8 +40,8 @@ _OPS = {
 
 
 def chain_kinds(trace: Trace, names: Int64, first: Int64) -> Int64:
-    """Of each chain the place in KINDS. names: of its ops, rows of the string table, chain after chain; first: the
-    place of each chain's first one."""
+    """Returns for each chain its place in KINDS. names: the ops of all chains, rows of the string table, chain after
+    chain; first: the place of each chain's first one."""
     if not len(first):
         return first
     does = np.array([int(_OPS.get(_bare(text), 0)) for text in trace.strings.strings], np.int64)

@@ -100,7 +100,8 @@ class KernelDetail(msgspec.Struct, frozen=True):
 
 
 def kernel_details(trace: Trace, device: int, limit: int) -> list[KernelDetail]:
-    """Of the kernels with most time on the device, most first; launches that start within the span's window."""
+    """Details the kernels with most time on the device, most first; only launches that start within the span's window
+    count."""
     rows = rows_in_window(trace)
     rows = rows[trace.events.device[trace.kernels.event[rows]] == device]
     event = trace.kernels.event[rows]
@@ -172,7 +173,7 @@ def _shape(trace: Trace, rows: Int64) -> LaunchShape | None:
 
 @shared
 def _shape_numbers(trace: Trace) -> Int32:
-    """Of each kernel the number of its launch shape; -1 where the trace does not say its grid."""
+    """Numbers the launch shape of each kernel; -1 where the trace does not say its grid."""
     kernels = trace.kernels
     if kernels.grid is None:
         return np.full(len(kernels), -1, np.int32)

@@ -71,7 +71,7 @@ class _Copies(NamedTuple):
 
 
 def device_copies(trace: Trace, device: int) -> list[CopiesOfKind]:
-    """Of the device, what starts in the span's window; those with most time first."""
+    """Returns the copies within the device that start in the span's window, those with most time first."""
     copies = _by_kernels(trace, device).and_those(_by_copy_engines(trace, device))
     asked, kind = _kinds(trace, copies.op, copies.joins)
     copies, asked, kind = copies.chosen(asked >= 0), asked[asked >= 0], kind[asked >= 0]
@@ -105,7 +105,7 @@ def _by_copy_engines(trace: Trace, device: int) -> _Copies:
 
 
 def _kinds(trace: Trace, op: Int64, joins: Bool) -> tuple[Int64, Int64]:
-    """Of each copy the row of the op that asks for it, -1 for none, and its place in KINDS."""
+    """Returns for each copy the row of the op that asks for it, -1 for none, and its place in KINDS."""
     layout, cast, assigning = (_asking(trace, op, ops) for ops in (_LAYOUT_OPS, _TYPE_OPS, _ASSIGNING_OPS))
     is_cast = (cast >= 0) & (_changes_type(trace, op) | (layout < 0))
     choices = [joins, is_cast, layout >= 0]

@@ -58,7 +58,7 @@ class EagerAttention(msgspec.Struct, frozen=True):
 
 
 def eager_attention(trace: Trace, device: int) -> EagerAttention | None:
-    """Of the device's kernels in the span's window; None where no attention is written out."""
+    """Finds attention that is written out among the device's kernels in the span's window; None where there is none."""
     kernels = stream_kernels(trace, device)
     found = [_around(trace, kernels, place) for place in np.flatnonzero(kernels.kind == KernelKind.SOFTMAX).tolist()]
     found = [each for each in found if len(each)]
@@ -125,7 +125,7 @@ def _is_on_weights(trace: Trace, kernels: StreamKernels, place: int, size: int |
 
 
 def _written_out(trace: Trace, rows: Int64) -> float:
-    """Of those of the forward pass: in the backward pass no op encloses what torch's op wrote out."""
+    """Looks at the forward pass alone: in the backward pass no op encloses what torch's op wrote out."""
     ops = rows_named(trace, (Kind.CPU_OP,), lambda name: name == _FUSED_OP)
     softmax = kernel_origins(trace).op[rows].astype(np.int64)
     forward = softmax[forward_of(trace, softmax) < 0]

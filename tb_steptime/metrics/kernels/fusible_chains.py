@@ -68,7 +68,7 @@ class _Chains(msgspec.Struct, frozen=True, eq=False):
 
 
 def fusible_chains(trace: Trace, device: int) -> FusibleChains:
-    """Of the device's kernels in the span's window."""
+    """Finds the fusible chains among the device's kernels in the span's window."""
     kernels = stream_kernels(trace, device)
     chains = _chains(trace, kernels)
     kind = chain_kinds(trace, _op_names(trace, chains.row), chains.first)
@@ -78,7 +78,7 @@ def fusible_chains(trace: Trace, device: int) -> FusibleChains:
 
 
 def _chains(trace: Trace, kernels: StreamKernels) -> _Chains:
-    """Of two kernels or more."""
+    """Returns the chains of two or more kernels."""
     fusible = is_in(kernels.kind, _FUSIBLE) & kernels.of_layer
     begins = fusible & (kernels.broken | ~np.concatenate(([False], fusible))[:-1])
     number = np.cumsum(begins) - 1

@@ -148,7 +148,7 @@ def _of_layer(trace: Trace, rows: Int64) -> Bool:
 
 
 def in_layer(trace: Trace, calls: Int64) -> Bool:
-    """Of calls or ops: is none of the ranges around them an optimizer's, a sum of gradients or their exchange?"""
+    """Marks the calls or ops that lie in no range of an optimizer, of summing gradients or of exchanging them."""
     apart = rows_named(trace, (Kind.CPU_OP, Kind.USER), lambda name: _NO_LAYER.search(name) is not None)
     inside: Bool = innermost(trace, apart, calls) < 0
     return inside

@@ -49,7 +49,8 @@ class LaunchPlace(msgspec.Struct, frozen=True):
 
 
 def launch_places(trace: Trace, device: int, steps: Bool) -> tuple[list[LaunchPlace], int]:
-    """Of the kernels of a device that start within these steps: places, most time first, and the time of all others."""
+    """Groups the kernels of a device that start within these steps by place, most time first; also returns the time of
+    all others."""
     keys = _Keys.of(trace, device, steps)
     groups = Groups.of(keys.name, keys.op, keys.shapes, keys.module, keys.phase)
     total = groups.sum(keys.dur_ns)
@@ -61,7 +62,7 @@ def launch_places(trace: Trace, device: int, steps: Bool) -> tuple[list[LaunchPl
 
 
 class _Sums(msgspec.Struct, frozen=True, eq=False):
-    """Of each group; order: rank of its first launch. As `LaunchPlace` has them."""
+    """Sums of each group, as `LaunchPlace` has them; order: rank of its first launch."""
 
     count: Int64
     total_ns: Int64

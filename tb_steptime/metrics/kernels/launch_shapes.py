@@ -63,7 +63,7 @@ def sm_counts(trace: Trace) -> Int64:
 
 @shared
 def is_persistent(trace: Trace) -> Bool:
-    """Of each kernel: do its blocks loop over tiles, by its name? A grid as small as the GPU is no sign of that."""
+    """Marks the kernels whose blocks loop over tiles, by name. A grid as small as the GPU does not show that."""
     name = trace.events.name[trace.kernels.event]
     by_name = np.zeros(len(trace.strings), bool)
     by_name[[each for each in distinct_in(name).tolist() if PERSISTENT.search(trace.strings[each])]] = True

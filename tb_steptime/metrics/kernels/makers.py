@@ -34,7 +34,7 @@ class KernelMakers(NamedTuple):
 
 @shared
 def kernel_makers(trace: Trace) -> KernelMakers:
-    """Of all kernels of the recording."""
+    """Finds what made each kernel of the recording."""
     user, labels = _made_by(trace), kernel_labels(trace)
     module, line = modules(trace, user), sources(trace, user)
     if labels is None:

@@ -4,6 +4,7 @@
     device       aaaaabbbbbccccc          a call counts once, from its start to the start of the first activity that it
     depth    1112333322222111110          launched: a captured graph is one entry, whatever it holds
 
+What was launched before the recording is in the queue from its beginning on, until it starts.
 Where clocks disagree and an activity starts before its call, it was never queued: the depth is not negative.
 """
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from tb_steptime.metrics.host.blocking_calls import blocking_calls
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.launches import find_launches, launched_before
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
@@ -86,7 +87,7 @@ class Queue(msgspec.Struct, frozen=True, eq=False):
 
 
 def launch_calls(trace: Trace, device: int | None = None) -> LaunchCalls:
-    """Of one device, or of all."""
+    """Returns the launch calls of one device, or of all."""
     every = all_launch_calls(trace)
     if device is None:
         return every
@@ -105,17 +106,30 @@ def all_launch_calls(trace: Trace) -> LaunchCalls:
 def find_queue(trace: Trace, device: int | None = None) -> Queue:
     """The queue of one device, or of all together, over the whole recording."""
     start, launches = trace.events.start_ns, launch_calls(trace, device)
-    started = start.take(launches.activity)
-    launched = np.minimum(start.take(launches.call), started)
+    earlier = _queued_before(trace, device)
+    started = np.concatenate((start.take(launches.activity), earlier))
+    launched = np.minimum(np.concatenate((start.take(launches.call), np.zeros_like(earlier))), started)
     launched.sort(kind="stable")  # nearly sorted, which this sort makes use of
     started.sort(kind="stable")
     return Queue(launched, started)
 
 
+def _queued_before(trace: Trace, device: int | None) -> Int64:
+    """When what each call from before the recording launched first starts; none where no call is recorded."""
+    events, activity = trace.events, find_launches(trace).activity.astype(np.int64)
+    here = events.correlation_id.take(activity) > 0
+    if device is not None:
+        here &= events.device.take(activity) == device
+    activity = activity[here] if len(all_launch_calls(trace).call) else activity[:0]
+    activity = activity[launched_before(trace, activity)]
+    _, first = np.unique(events.correlation_id[activity], return_index=True)
+    return events.start_ns[activity[first]].astype(np.int64)
+
+
 def queued_intervals(trace: Trace, device: int | None = None) -> Intervals:
     """When anything is queued."""
     start, launches = trace.events.start_ns, launch_calls(trace, device)
-    pieces = [Intervals.empty()]
+    pieces = [Intervals.of((0, int(_queued_before(trace, device).max(initial=0))))]
     for first in range(0, len(launches.call), _JOINED_AT_ONCE):
         piece = slice(first, first + _JOINED_AT_ONCE)
         pieces.append(Intervals.union(start[launches.call[piece]], start[launches.activity[piece]]))

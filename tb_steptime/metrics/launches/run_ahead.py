@@ -31,7 +31,8 @@ _AT_ONCE = 1 << 17
 
 
 class LaunchFigures(msgspec.Struct, frozen=True):
-    """Of the whole span. A launch is a call that launched anything; with CUDA graphs one launch starts many activities.
+    """Figures of the launches in the whole span. A launch is a call that launched anything; with CUDA graphs one launch
+    starts many activities.
 
     calls, activities: per step. starved_share: activities whose run-ahead is 15 us or less. unlinked: activities
     without launch record, in the steps. queue_mean, queue_max: of all streams, over the window; empty_share: of the
@@ -66,12 +67,12 @@ def run_ahead_ns(trace: Trace) -> Int64:
 
 
 def by_site(trace: Trace, device: int) -> dict[str, LaunchedFrom]:
-    """By id of the place; places that launched nothing are left out."""
+    """Returns the figures by id of the place; places that launched nothing are left out."""
     return _launched_from(trace, device, activity_sites(trace), tuple(site.id for site in SITES))
 
 
 def by_phase(trace: Trace, device: int) -> dict[str, LaunchedFrom]:
-    """By phase; phases that launched nothing are left out."""
+    """Returns the figures by phase; phases that launched nothing are left out."""
     return _launched_from(trace, device, SITE_PHASE[activity_sites(trace)], PHASES)
 
 
@@ -88,7 +89,7 @@ def _all_in_steps(trace: Trace) -> Bool:
 
 @shared
 def launch_figures(trace: Trace, device: int) -> LaunchFigures:
-    """Of the activities of the device that start within the steps, and of its queue in the span's window."""
+    """Measures the activities of the device that start within the steps, and its queue in the span's window."""
     launches, steps = find_launches(trace), len(find_steps(trace).steps)
     here = np.flatnonzero(_in_steps(trace, device))
     call = launches.call[here]
@@ -123,7 +124,7 @@ def _launched_from(trace: Trace, device: int, group: UInt8, names: tuple[str, ..
 
 
 def _in_steps(trace: Trace, device: int) -> Bool:
-    """Which rows of `find_launches` are of the device and start within a step."""
+    """Marks the rows of `find_launches` that are of the device and start within a step."""
     inside: Bool = _all_in_steps(trace) & (trace.events.device.take(find_launches(trace).activity) == device)
     return inside
 

@@ -31,8 +31,8 @@ class OpKernel(msgspec.Struct, frozen=True):
 
 
 class OperatorDetail(msgspec.Struct, frozen=True):
-    """Of the calls of an op that begin in the steps: how long they last on the host, when they come, the longest one;
-    its kernels, and how many more there are. Calls within calls of the same op count too."""
+    """The calls of an op that begin in the steps: how long they last on the host, when they come, the longest one; its
+    kernels, and how many more there are. Calls within calls of the same op count too."""
 
     name: str
     lengths: LaunchLengths
@@ -43,7 +43,7 @@ class OperatorDetail(msgspec.Struct, frozen=True):
 
 
 def operator_details(trace: Trace, names: Sequence[str]) -> list[OperatorDetail]:
-    """Of the ops of these names, in their order."""
+    """Details the ops of these names, in their order."""
     tree = op_tree(trace, "ran")
     inside = tree.is_call & tree.inside
     place = {name: number for number, name in enumerate(trace.strings.strings)}
@@ -68,7 +68,7 @@ def _detail(trace: Trace, rows: Int64, kernels: list[OpKernel]) -> OperatorDetai
 
 
 def _kernels(trace: Trace, tree: OpTree, wanted: Sequence[int]) -> dict[int, list[OpKernel]]:
-    """By name of an op its kernels, most time first."""
+    """Returns by name of an op its kernels, most time first."""
     name, shorter = distinct_in(trace.events.name[trace.kernels.event]), kernel_names(trace)
     count, total = _launched(trace, tree, wanted, name)
     found: dict[int, list[OpKernel]] = {}
@@ -83,8 +83,8 @@ def _kernels(trace: Trace, tree: OpTree, wanted: Sequence[int]) -> dict[int, lis
 
 
 def _launched(trace: Trace, tree: OpTree, wanted: Sequence[int], names: Int64) -> tuple[Int64, Int64]:
-    """By [place in wanted, place in names] how many kernels of this name ops of that one launch, and ns. Each kernel
-    counts once for each wanted name around its launch: for the outermost op of the name."""
+    """Returns by [place in wanted, place in names] how many kernels of this name the ops of that name launched, and ns.
+    Each kernel counts once for each wanted name around its launch: for the outermost op of the name."""
     op_name = trace.events.name[tree.row].astype(np.int32)
     row_of = np.full(len(trace.strings), -1, np.int32)
     row_of[list(wanted)] = np.arange(len(wanted))

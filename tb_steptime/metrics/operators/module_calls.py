@@ -55,7 +55,7 @@ class ModuleCalls:
 
 
 def module_calls(trace: Trace) -> ModuleCalls:
-    """Of all modules whose calls were recorded; without any, empty."""
+    """Returns all recorded calls of modules; empty without any."""
     rows = module_frames(trace)
     around, inside = parent_places(trace, rows), in_steps(trace, rows)
     host = less_children(trace.events.dur_ns[rows], around) * inside

@@ -49,7 +49,8 @@ def paths_of(calls: ModuleCalls, name: Int64) -> ModulePaths:
 
 
 def _again(calls: ModuleCalls, name: Int64) -> Bool:
-    """Which calls are, or are inside, one that nothing is around, though others of its name are inside a module."""
+    """Marks the calls that are, or are inside, a call that nothing encloses although others of its name are inside a
+    module."""
     root = np.where(calls.around < 0, np.arange(len(name)), calls.around)
     while not np.array_equal(further := root[root], root):
         root = further
@@ -72,7 +73,8 @@ class _Known:
         return found
 
     def homes(self, name: Int64) -> Int64:
-        """Of calls that nothing is around: the only path that ends in the name, else one of their own."""
+        """Returns paths for calls that nothing encloses: the only path that ends in the name, or else one of their
+        own."""
         ending: dict[int, list[int]] = {}
         for (outer, last), number in self.number.items():
             ending.setdefault(last, []).extend([number] if outer >= 0 else [])

@@ -96,7 +96,7 @@ def depths_of(rows: Sequence[ModuleRow]) -> list[int]:
 
 
 def paths_of_rows(rows: Sequence[ModuleRow]) -> list[list[str]]:
-    """Of each the names of the modules around it, the outermost first, and its own."""
+    """Returns for each row the names of the modules around it, the outermost first, and its own."""
     paths: list[list[str]] = []
     for row in rows:
         paths.append([*(paths[row.parent] if row.parent >= 0 else []), row.name])

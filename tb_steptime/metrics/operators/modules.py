@@ -117,7 +117,7 @@ class _PathsByName:
         }
 
     def numbers(self, rows: Int32, texts: Sequence[str]) -> Int64:
-        """Of each of these rows of texts."""
+        """Numbers each of these rows of texts."""
         new = np.full(len(texts), -1, np.int64)
         for each in distinct_in(rows).tolist():
             new[each] = self._of(texts[each])

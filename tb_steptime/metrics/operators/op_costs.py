@@ -84,7 +84,7 @@ def _on_host(trace: Trace, tree: OpTree, in_runtime: bool) -> Int64:
 
 
 def runtime_in_ops(trace: Trace, tree: OpTree) -> tuple[Int64, Int64, Int64]:
-    """Of each call of the runtime in an op: its row of the event table, the op's place, and the ns inside the op."""
+    """Returns for each runtime call in an op its row of the event table, the op's place, and the ns inside the op."""
     calls = trace.events.rows(Kind.RUNTIME, Kind.DRIVER)
     calls = calls[parent_places(trace, calls) < 0]  # a driver's call may lie in one of the runtime
     op = innermost(trace, tree.row.astype(np.int64), calls)
@@ -100,8 +100,8 @@ def _on_device(trace: Trace, tree: OpTree, cost: Cost, unless: Labelled) -> Int6
 
 
 def graph_costs(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
-    """Of each op what the graphs cost that it launched itself, as far as labels name other ops for their kernels; 0
-    outside the steps, and of costs on the host."""
+    """Returns for each op the cost of the graphs that it launched itself, as far as labels name other ops for their
+    kernels; 0 outside the steps, and for costs on the host."""
     if cost not in DEVICE_COSTS or kernel_labels(trace) is None:
         return np.zeros(len(tree), np.int64)
     place = labelled_work(trace).place

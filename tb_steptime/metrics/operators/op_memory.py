@@ -62,8 +62,8 @@ def allocated_in_steps(trace: Trace) -> int:
 
 
 def allocated_outside_ops(trace: Trace, around: Int64) -> tuple[Int64, Int64]:
-    """Of the steps' allocations that no op makes: the innermost of these rows of the event table that is open on the
-    thread, -1 for none; and bytes."""
+    """Returns the allocations in the steps that no op makes: the innermost of these rows of the event table that is
+    open on the thread, -1 for none; and bytes."""
     found = allocated(trace)
     loose = _loose(trace, found)
     return rows_at(trace, around, found.row[loose]), found.bytes[loose]

@@ -53,7 +53,7 @@ class OpTree:
 
     @property
     def is_call(self) -> Bool:
-        """Which ops count as a call; the others belong to one."""
+        """Marks the ops that count as a call; the others belong to one."""
         own: Bool = self.owner == np.arange(len(self))
         return own
 
@@ -65,8 +65,8 @@ class OpTree:
         return total
 
     def topmost(self, group: Int32) -> Bool:
-        """Which ops have no op of their own group above them. Their sums count an op once in each group around it,
-        however often the group is within itself."""
+        """Marks the ops without an op of their own group above them. Their sums count an op once in each group around
+        it, however deeply the group nests in itself."""
         found, above = np.ones(len(self), bool), self.parent.copy()
         active = np.flatnonzero(above >= 0)
         while len(active):
@@ -82,7 +82,7 @@ _DEEP = 2**15
 
 
 def op_tree(trace: Trace, where: Where) -> OpTree:
-    """Of all ops of the recording."""
+    """Builds the tree of all ops of the recording."""
     rows = trace.events.rows(Kind.CPU_OP).astype(np.int32)
     around = parent_places(trace, rows)
     place = np.arange(len(rows), dtype=np.int32)
@@ -97,8 +97,8 @@ def op_tree(trace: Trace, where: Where) -> OpTree:
 
 
 def in_steps(trace: Trace, rows: Rows) -> Bool:
-    """Which of these events of the host begin in a step. The host's part of a step is its mark: the device's goes on
-    while the host is in the next one."""
+    """Marks the events of the host that begin in a step. The host's part of a step is its mark, because the device's
+    part goes on while the host is in the next one."""
     steps = find_steps(trace)
     begin = np.array([step.host_start_ns for step in steps.steps], np.int64)
     end = begin + np.array([step.host_ns for step in steps.steps], np.int64)
@@ -111,7 +111,7 @@ def in_steps(trace: Trace, rows: Rows) -> Bool:
 
 
 def _is_overload(trace: Trace, rows: Int32, around: Int32) -> Bool:
-    """Which ops have the name of the op around them, and are the only one directly inside it."""
+    """Marks the ops that have the name of the op around them and are the only one directly inside it."""
     name = trace.events.name[rows]
     inside = around >= 0
     children = np.bincount(around[inside], minlength=len(rows))

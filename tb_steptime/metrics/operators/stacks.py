@@ -24,7 +24,7 @@ BETWEEN = ";"
 
 
 def stacks_of(trace: Trace, rows: Rows) -> Words:
-    """Of each op or call; none where no frame of the user is recorded around it."""
+    """Returns the stack of each op or call; none where no frame of the user is recorded around it."""
     frames = source_frames(trace)
     if not len(frames):
         return stack_words(trace, rows, _of_user)

@@ -112,8 +112,8 @@ class _Table:
 
 
 def operator_tables(trace: Trace, sorts: Sequence[Sort]) -> list[list[OperatorRow]]:
-    """Of the ops that begin in the steps: most time of their own on the device first, then on the host. Several tables
-    at once, since each cost is found once for all of them, and kept no longer than it is needed."""
+    """Tabulates the ops that begin in the steps: most time of their own on the device first, then on the host. Several
+    tables are made at once, since each cost is found once for all of them and dropped as soon as it is used."""
     found: dict[Sort, list[OperatorRow]] = {}
     for where in dict.fromkeys(sort.where for sort in sorts):
         tree = op_tree(trace, where)

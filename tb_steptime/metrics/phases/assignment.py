@@ -1,4 +1,4 @@
-"""Which phase of the step a host thread is in at an instant, and so from where each activity was launched.
+"""Assigns host threads to phases of the step at any instant, and so each activity to the phase that launched it.
 
 The innermost of these that is open on the thread decides (`metrics/phases/marks.py`):
 

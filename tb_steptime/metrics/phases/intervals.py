@@ -37,7 +37,7 @@ class PhaseSpan(msgspec.Struct, frozen=True):
 
 
 def phase_spans(trace: Trace) -> list[list[PhaseSpan]]:
-    """Of each step, in time order; the longest, where there are many."""
+    """Returns the phases of each step in time order; the longest, where there are many."""
     steps = find_steps(trace)
     found: list[list[PhaseSpan]] = [[] for _ in range(len(steps.start_ns))]
     for phase, label in phase_labels(trace).items():

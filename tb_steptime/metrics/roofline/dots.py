@@ -92,8 +92,9 @@ class Roof(msgspec.Struct, frozen=True):
 
 
 class Roofline(msgspec.Struct, frozen=True):
-    """Of a device. memory_gbs: None where its peaks are not known. more_*: dots that are folded; unknown_ns: kernel
-    time in ops without a formula, or without recorded inputs. Collectives compute nothing: theirs is not in it."""
+    """The roofline of a device. memory_gbs: None where its peaks are not known. more_*: dots that are folded;
+    unknown_ns: kernel time in ops without a formula, or without recorded inputs. Collectives compute nothing, so their
+    time is not in it."""
 
     memory_gbs: float | None
     roofs: list[Roof]
@@ -119,7 +120,7 @@ class _Calls(NamedTuple):
 
 
 def roofline(trace: Trace, device: int) -> Roofline:
-    """Of the kernels that start within the span's window, dots with most time first."""
+    """Places the kernels that start within the span's window, dots with most time first."""
     rows, work = _in_window(trace, device), kernel_work(trace)
     known = np.array([_usable(each.work) for each in work.distinct] + [False], bool)[work.place[rows]]
     dur, peaks = trace.events.dur_ns[trace.kernels.event[rows]], device_peaks(trace, device)
@@ -243,7 +244,7 @@ def _above(calls: _Calls, mine: Int64, work: Work, efficiency: float | None, com
 
 
 def _roofs(dots: list[RooflineDot]) -> list[Roof]:
-    """Of the types that are met, highest first."""
+    """Returns the roofs of the types that occur, highest first."""
     with_roof = [(dot, dot.roof_tflops) for dot in dots if dot.roof_tflops]
     found = {(dot.dtype, tflops): Roof(dot.dtype, dot.tensor_cores, tflops) for dot, tflops in with_roof}
     return sorted(found.values(), key=lambda each: -each.tflops)
@@ -261,7 +262,7 @@ Above = Literal["algorithm", "cache", "clock", "unexplained"]
 
 
 def why_above(efficiency: float, work: Work, fewer: bool, computes: bool) -> Above | None:
-    """Of calls with that efficiency; None: they are not above their roof.
+    """Explains why calls with that efficiency are above their roof; None where they are not.
 
     fewer     a kernel of theirs says that it needs fewer operations
     computes  their roof is that of arithmetic, not of memory

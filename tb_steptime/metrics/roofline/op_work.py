@@ -1,4 +1,4 @@
-"""Which op each kernel works for, and how much that op computes and moves at least.
+"""The op that each kernel works for, and how much that op computes and moves at least.
 
     aten::linear  |--------------------|
     aten::addmm     |----------------|        the innermost product counts
@@ -32,9 +32,9 @@ from tb_steptime.trace.table import Bool, distinct_in, is_in
 
 @shared
 def product_calls(trace: Trace) -> Products:
-    """As `find_products`, of products whose operations are known, and none of which is in another one with kernels of
-    its own: the gradient of a convolution's input, as torch of 2021 computed it, belongs to the convolution's backward.
-    """
+    """Returns, as `find_products` does, the products whose operations are known and that lie in no other product with
+    kernels of its own: the gradient of a convolution's input, as torch of 2021 computed it, belongs to the
+    convolution's backward."""
     found = find_products(trace)
     known = np.array([each.work is not None for each in found.distinct] + [False], bool)[found.place]
     mine = np.flatnonzero(known & ~_moves(trace))
@@ -63,7 +63,7 @@ def kernel_work(trace: Trace) -> Products:
 
 
 def _moves(trace: Trace) -> Bool:
-    """Of each kernel: is its innermost op one whose bytes are known?"""
+    """Marks the kernels whose innermost op moves a known number of bytes."""
     name = kernel_op_names(trace, np.arange(len(trace.kernels)))
     known = [each for each in distinct_in(name[name >= 0]).tolist() if trace.strings[each] in MEMORY_OPS]
     moves: Bool = is_in(name, known)

@@ -5,9 +5,9 @@ products    312 TFLOP of BF16 on a GPU with 989 TFLOP/s: 31.5 ms at the peak    
             of those 60 TFLOP are of a forward pass that backward repeats             MFU without, HFU with them
 
 Counted are products, convolutions and attention, as `torch.utils.flop_counter` counts them: with what a causal mask
-leaves out, without elementwise ops. Each type of inputs is held against its own peak. An op counts in the step in which
-its first kernel starts. Kernels without an op, as those of captured graphs, are not counted: MFU is then too low, and
-None where that is most of the time on products.
+leaves out, without elementwise ops. Each type of inputs is compared with its own peak. An op counts in the step in
+which its first kernel starts. Kernels without an op, as those of captured graphs, are not counted: MFU is then too low,
+and None where that is most of the time on products.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def computed_ops(trace: Trace, device: int) -> Computed:
 
 
 def _recomputed(trace: Trace, ops: Int64) -> Bool:
-    """Of an op that only a label names it is not known, and it counts as computed once."""
+    """Marks recomputed ops; an op that only a label names counts as computed once, because that is not known."""
     recomputed = np.zeros(len(ops), bool)
     recorded = ops < len(trace.events)
     recomputed[recorded] = recomputed_ops(trace, ops[recorded])
@@ -98,8 +98,8 @@ def _recomputed(trace: Trace, ops: Int64) -> Bool:
 
 
 def products_at_peak_ns(trace: Trace, device: int, rows: Int64) -> Float64:
-    """Of each of these kernels the time that its whole op would take at the peak of its type, ns; NaN where that is not
-    known. Kernels that work for no product have any number."""
+    """Returns for each of these kernels the time that its whole op would take at the peak of its type, ns; NaN where
+    that is not known. The value for kernels that work for no product is arbitrary."""
     peaks, products, answers = device_peaks(trace, device), product_calls(trace), kernel_answers(trace)
     if peaks is None or not products.distinct:
         return np.full(len(rows), np.nan)
@@ -215,7 +215,7 @@ _CHECKPOINT = "CheckpointFunctionBackward"
 
 
 def recomputed_ops(trace: Trace, ops: Int64) -> Bool:
-    """Of each op, a row of the event table: is it of a forward pass within the backward pass?"""
+    """Marks the ops, rows of the event table, of a forward pass within the backward pass."""
     nodes = backward_nodes(trace).event.astype(np.int64)
     node = innermost(trace, nodes, ops)
     inside = node >= 0

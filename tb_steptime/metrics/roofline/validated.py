@@ -74,7 +74,7 @@ def _validated(trace: Trace, of: Samples, rows: Int64, ops: Products, at_peak_ns
 
 
 def _of_ops(op: Int64, length: Int64) -> Float64:
-    """Of each kernel the time of all kernels of its op."""
+    """Returns for each kernel the time of all kernels of its op."""
     groups = Groups.of(op)
     whole: Float64 = groups.sum(length).astype(np.float64)[groups.place]
     return whole

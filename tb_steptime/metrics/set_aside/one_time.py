@@ -50,8 +50,8 @@ class OneTime(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def one_time_costs(trace: Trace, device: int | None) -> tuple[OneTime, ...]:
-    """Of every cause that has any, within the steps, as far as it makes them longer as this device sees them. The
-    loader's waits are none of them."""
+    """Returns the one-time costs of every cause within the steps, as far as they lengthen the steps for this device.
+    Waits for the loader are not among them."""
     steps, found = find_steps(trace), find_excess(trace).of(ExcessKind.ONCE)
     found = found.on(*training_threads(trace), *autograd_threads(trace))
     rest = (Intervals.union(steps.start_ns, steps.end_ns) & on_host_once(trace, device)) - loader_intervals(trace)
@@ -88,7 +88,7 @@ def _rows(trace: Trace, found: Excess) -> Int64:
 
 
 def _causes(trace: Trace, found: Excess, row: Int64) -> Iterator[tuple[OneTimeCause, Bool]]:
-    """Which of the costs each cause has, in the order in which they are charged."""
+    """Returns the costs of each cause, in the order in which they are charged."""
     events, calls = trace.events, blocking_calls(trace)
     compiled = compilations(trace)
     compiling = Intervals.union(events.start_ns[compiled], events.ends(compiled))

@@ -40,8 +40,8 @@ class SetAside(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def set_aside(trace: Trace, device: int | None) -> SetAside:
-    """Of a device; None: of a process without any, where only what comes once is known. Waits for a batch are judged,
-    but for those in which the device runs earlier work."""
+    """Returns the times of a device that judgement leaves out. With None for a process without a device, only one-time
+    work is known. Waits for a batch are judged, except those in which the device runs earlier work."""
     if device is None:
         return SetAside(Intervals.empty(), once(trace, device), Intervals.empty(), Intervals.empty())
     before = before_recording(trace, device)
@@ -52,7 +52,7 @@ def set_aside(trace: Trace, device: int | None) -> SetAside:
 
 
 def judged_ns(trace: Trace, device: int | None) -> Int64:
-    """Of each step what is left of its length, ns."""
+    """Returns the length of each step less the time that is left out, ns."""
     steps = find_steps(trace)
     left_out = set_aside(trace, device).total.overlap_ns(steps.start_ns, steps.end_ns)
     judged: Int64 = steps.end_ns - steps.start_ns - left_out

@@ -1,4 +1,4 @@
-"""Which steps of a recording a comparison takes: those that are whole, or nearly."""
+"""The steps of a recording that a comparison takes: those that are whole, or nearly."""
 
 from __future__ import annotations
 

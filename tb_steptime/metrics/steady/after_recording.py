@@ -55,7 +55,7 @@ def _elsewhere_ns(trace: Trace, device: int, tail: Intervals) -> int:
 
 
 def _tails(trace: Trace, device: int) -> Int64:
-    """Of each step in which the device works how long it is idle at the end, ns; of the others -1."""
+    """Returns how long the device is idle at the end of each step in which it works, ns; -1 for the other steps."""
     steps, busy = find_steps(trace), busy_intervals(trace, device)
     begun = np.searchsorted(busy.start, steps.end_ns) - 1
     end = np.minimum(busy.end[begun], steps.end_ns)

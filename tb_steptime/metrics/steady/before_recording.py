@@ -114,7 +114,8 @@ def _first_launch(trace: Trace) -> int:
 
 
 def _unseen(trace: Trace, low: int, rows: Int64) -> Intervals:
-    """By the first recorded work of each stream: a copy on a stream of its own may start at once while kernels wait."""
+    """Judges by the first recorded work of each stream: a copy on a stream of its own may start at once while kernels
+    wait."""
     stream = trace.events.stream[find_launches(trace).activity[rows]]
     found = (_unseen_on_stream(trace, low, rows, rows[stream == each]) for each in distinct(stream))
     return reduce(or_, found, Intervals.empty())

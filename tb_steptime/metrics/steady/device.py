@@ -63,7 +63,7 @@ def _less(excess: Excess, edges: Excess) -> Excess:
 
 
 def _contended(trace: Trace, start: Int64, end: Int64) -> Bool:
-    """Which activities share their device for half of their time."""
+    """Marks the activities that share their device for half of their time."""
     activity = find_launches(trace).activity
     device, track, found = trace.events.device[activity], trace.events.thread[activity], np.zeros(len(start), bool)
     for each in devices_with_activity(trace):

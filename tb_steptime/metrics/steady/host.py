@@ -150,8 +150,8 @@ def _is_noise(excess: Int64, kind: Int64, step: Int64) -> Bool:
 
 
 def _in_first_call(trace: Trace, host: HostEvents, stretches: Stretches, site: Int64) -> Bool:
-    """Which stretches lie in the first launch of a kernel, or, of those without any like them, in the first call of an
-    op: a library sets itself up in it."""
+    """Marks the stretches in the first launch of a kernel or, where nothing is like them, in the first call of an op,
+    in which a library sets itself up."""
     events, launches = trace.events, find_launches(trace)
     kind, name = events.kind[host.row], events.name[host.row].astype(np.int64)
     first = np.zeros(len(host), bool)
@@ -171,7 +171,7 @@ def _in_first_call(trace: Trace, host: HostEvents, stretches: Stretches, site: I
 
 
 def _tries_again(trace: Trace, host: HostEvents, stretches: Stretches) -> Bool:
-    """Which stretches are in calls for memory that ran short, which may happen to any op in any step."""
+    """Marks the stretches in calls for memory that ran short, which may happen to any op in any step."""
     again = is_in(host.row, allocation_retries(trace).rows)
     found: Bool = (stretches.inside >= 0) & again[stretches.inside]
     return found

@@ -147,7 +147,7 @@ def _judged(length: Int64, may: Bool, step: Int64 | None, sites: list[Int64], li
 
 
 def _is_habit(length: Int64, long: Bool, begins: Bool, site: Int64) -> Bool:
-    """Which calls are of sites of whose later calls too many are long, half as long as this one at least."""
+    """Marks the calls of sites where too many later calls are long, at least half as long as this one."""
     usual = np.zeros(len(length), bool)
     rows = np.flatnonzero(is_in(site, site[long]))  # few sites have a long call at all
     if not len(rows):
@@ -163,7 +163,7 @@ def _is_habit(length: Int64, long: Bool, begins: Bool, site: Int64) -> Bool:
 
 
 def _is_first(long: Bool, rank: Int64, site: Int64) -> Bool:
-    """Which calls are the first of their site, or follow first calls that are long, at most a third of all."""
+    """Marks the calls that are the first of their site, or follow first calls that are long, at most a third of all."""
     short = np.full(int(site.max(initial=-1)) + 1, FIRST_CALLS, np.int64)
     np.minimum.at(short, site[~long], rank[~long])
     short = np.minimum(short, np.maximum(np.bincount(site, minlength=len(short)) // 3, 1))
@@ -180,7 +180,7 @@ def _longest_later(length: Int64, rank: Int64, site: Int64) -> Int64:
 
 
 def _is_regular(long: Bool, site: Int64) -> Bool:
-    """Which calls are of sites whose long calls come at equal distances, often enough."""
+    """Marks the calls of sites whose long calls come at equal distances, often enough."""
     regular = np.zeros(int(site.max(initial=-1)) + 1, bool)
     order = np.argsort(site, kind="stable")
     place = np.empty(len(site), np.int64)
@@ -194,8 +194,8 @@ def _is_regular(long: Bool, site: Int64) -> Bool:
 
 
 def _centres(length: Int64, site: Int64) -> tuple[Float64, Float64, Int64, Int64]:
-    """Of the site of each call: the median, of two calls the lesser; what nine tenths of the calls stay below, less
-    that; the number of calls; and the rank of the call in time."""
+    """Returns for the site of each call the median (of two calls the lesser), the 90th percentile less the median, the
+    number of calls, and the rank of the call in time."""
     count = np.bincount(site)
     first = np.cumsum(count) - count
     ranked = _ranked(length, site)

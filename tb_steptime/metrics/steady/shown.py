@@ -64,7 +64,7 @@ class ExcessRow(msgspec.Struct, frozen=True):
 
 
 def step_excess(trace: Trace, device: int | None) -> list[ExcessNs]:
-    """Of each step."""
+    """Returns the excess of each step."""
     by_kind = excess_ns(trace, device)
     columns = [by_kind[ExcessKind[kind.upper()]].tolist() for kind in KINDS]
     return [ExcessNs(*row) for row in zip(*columns, strict=True)]
@@ -76,7 +76,7 @@ def steady_step_ns(trace: Trace, device: int | None) -> int:
 
 
 def excess_rows(trace: Trace, device: int | None) -> list[ExcessRow]:
-    """Of every kind that makes a step longer, most first."""
+    """Returns a row for every kind that makes a step longer, most first."""
     steps = find_steps(trace)
     within = Intervals.union(steps.start_ns, steps.end_ns)
     rows = []
@@ -136,7 +136,7 @@ def longest_excess(trace: Trace) -> Excess:
 
 
 def excess_names(trace: Trace, found: Excess) -> list[tuple[ExcessId, str | None]]:
-    """Of each its kind, and its op, call, range or kernel; None: in Python code between ops."""
+    """Returns for each its kind and its op, call, range or kernel; None stands for Python code between ops."""
     row = _named_rows(trace, found)
     return [(KINDS[kind], _name(trace, each)) for kind, each in zip(found.kind.tolist(), row.tolist(), strict=True)]
 

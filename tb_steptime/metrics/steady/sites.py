@@ -1,4 +1,4 @@
-"""Which calls are the same code: each has a number of its site, from the exact site to those that are only alike.
+"""Numbers calls of the same code by their site, from the exact site to those that are only alike.
 
 exact    the same name, shapes and enclosing events, between the same neighbours; a kernel: launch shape and op
 path     the same without shapes: inputs of other sizes

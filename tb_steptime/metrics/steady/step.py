@@ -152,7 +152,8 @@ def steady_ns(trace: Trace, device: int | None) -> Int64:
 
 
 def steady_activity_ns(trace: Trace, rows: Int64) -> Int64:
-    """Of activities of devices, rows of the event table, in ns; what a conclusion about kernels rests on.
+    """Returns the steady time of device activities, rows of the event table, in ns; conclusions about kernels rest on
+    it.
 
     One of three equal products that was interrupted for 2.4 ms says nothing of what faster products would gain.
     """

@@ -35,7 +35,8 @@ HOST_FIGURES = (
 def host_figures(
     step_ns: int, idle: IdleNs, host_floor_ns: float | None, launches: LaunchFigures, full_queue_ns: int
 ) -> dict[str, float]:
-    """By metric id, in the order of HOST_FIGURES; what is not known is left out. idle: of the mean step."""
+    """Returns the figures by metric id, in the order of HOST_FIGURES; unknown ones are left out. idle: idle time of the
+    mean step."""
     values = (
         idle.total_ns / step_ns if step_ns else 0.0, step_ns - idle.total_ns, host_floor_ns, launches.queue_mean,
         launches.queue_max, launches.starved_share, launches.run_ahead_p50_ns, full_queue_ns,

@@ -125,7 +125,7 @@ def part_intervals(trace: Trace) -> Mapping[str, Intervals]:
 
 
 def between_ops_ns(trace: Trace) -> int:
-    """Of the mean step, the part of `cpu_exec` in which only named ranges are open: Python between ops."""
+    """Returns the part of `cpu_exec` in the mean step in which only named ranges are open: Python between ops."""
     steps = find_steps(trace)
     ranges = part_intervals(trace)["cpu_exec"] - union_where(trace, trace.events.kind == Kind.CPU_OP)
     return int(ranges.overlap_ns(steps.start_ns, steps.end_ns).sum()) // len(steps.steps)

@@ -11,8 +11,10 @@ from collections.abc import Mapping
 
 import msgspec
 
+from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.idle.bottleneck import Bound, Pace, judge
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, REASONS, IdleNs
+from tb_steptime.metrics.idle.split_launches import split_late_ns
 from tb_steptime.metrics.idle.sums import Longest, longest_gaps
 from tb_steptime.metrics.launches.run_ahead import LaunchedFrom, by_phase, by_site
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS, SITE_PHASE, SITES, activity_sites, phase_labels
@@ -22,7 +24,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import UInt8
+from tb_steptime.trace.table import UInt8, distinct_in, median
 
 #: Gaps of each site that are kept as evidence.
 EXAMPLES = 5
@@ -46,8 +48,10 @@ class SiteRow(msgspec.Struct, frozen=True):
 
     All per step, means over the steps. device_ns: time in which work launched here runs (union over streams). idle_ns
     by reason: charged here because the activity that ended the gap was launched here; bubble_ns: what of it is
-    behind a blocking call (see BlockingRow). run_ahead_p50_ns, starved_share: None without launches. examples: the
-    longest gaps that the host is late for, else the longest of any reason.
+    behind a blocking call (see BlockingRow); split_ns: what of it is late while few launches lie between two calls
+    that wait (`split_late_ns`). each_ns: the median of the activities launched here, without exchanges between ranks;
+    None where there are no others. run_ahead_p50_ns, starved_share: None without launches. examples: the longest gaps
+    that the host is late for, else the longest of any reason.
     """
 
     site: str
@@ -60,6 +64,8 @@ class SiteRow(msgspec.Struct, frozen=True):
     idle_ns: IdleNs
     bubble_ns: int
     examples: list[GapExample]
+    split_ns: int = 0
+    each_ns: int | None = None
 
 
 class PhaseRow(msgspec.Struct, frozen=True):
@@ -83,20 +89,30 @@ class PhaseRow(msgspec.Struct, frozen=True):
 def site_rows(trace: Trace, device: int, mean: StepAggregates) -> list[SiteRow]:
     """Sites that launch anything or that idle time is charged to, in the order of a step."""
     launched, runs = by_site(trace, device), _device_ns(trace, device, activity_sites(trace), len(SITES))
-    gaps = longest_gaps(trace, device, EXAMPLES)
+    gaps, split, each = longest_gaps(trace, device, EXAMPLES), split_late_ns(trace, device), _each_ns(trace, device)
     rows, labels = [], _site_labels(trace)
     for place, site in enumerate(SITES):
         idle, of = mean.site_idle(0, place), launched.get(site.id, _NOTHING)
         if idle.total_ns or of.launches:
             rows.append(SiteRow(
                 site.id, site.phase, labels[site.id], of.launches, of.starved_share, of.run_ahead_p50_ns, runs[place],
-                idle, int(mean.bubble[0, place]), _examples(gaps, site.id),
+                idle, int(mean.bubble[0, place]), _examples(gaps, site.id), split[place], each.get(place),
             ))  # fmt: skip
     return rows
 
 
+def _each_ns(trace: Trace, device: int) -> dict[int, int]:
+    """Sums by place in SITES the device's activities that are not exchanges between ranks."""
+    events, activity, sites = trace.events, find_launches(trace).activity, activity_sites(trace)
+    works = (events.device.take(activity) == device) & ~collective_names(trace)[events.name.take(activity)]
+    return {
+        place: int(median(events.dur_ns.take(activity[works & (sites == place)])))
+        for place in distinct_in(sites[works]).tolist()
+    }
+
+
 def _site_labels(trace: Trace) -> dict[str, str]:
-    """As its phase, where the trace shows no forward pass."""
+    """Labels each site as its phase where the trace shows no forward pass."""
     labels, model = {site.id: site.label for site in SITES}, phase_labels(trace)["forward"]
     return labels if model == PHASE_LABELS["forward"] else labels | {"forward.model": model}
 
@@ -118,7 +134,7 @@ def phase_rows(trace: Trace, device: int, mean: StepAggregates, host_ns: Mapping
 
 
 def host_phase_rows(trace: Trace, host_ns: Mapping[str, int]) -> list[PhaseRow]:
-    """Of a trace without device activity: only where the host's time goes."""
+    """Returns where the host's time goes, for a trace without device activity."""
     return [
         PhaseRow(phase, label, host_ns[phase], 0, IdleNs(), 0, 0.0, None, None, Bound.UNKNOWN)
         for phase, label in phase_labels(trace).items()

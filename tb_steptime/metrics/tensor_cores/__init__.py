@@ -1,4 +1,4 @@
-"""Which kernels run on tensor cores, which could, and what that would gain.
+"""Kernels on tensor cores: which run there, which could, and what that would gain.
 
 Decisions and their reasons:
 

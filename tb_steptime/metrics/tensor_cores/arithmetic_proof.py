@@ -112,7 +112,7 @@ def _computes(named: KernelAnswers) -> Bool:
 
 
 def _one_name(place: Int32 | Int64, call: Int64) -> Bool:
-    """Of each kernel: have all kernels of its call one name?"""
+    """Marks the kernels of calls whose kernels all have one name."""
     at = alike(call, place)[1]
     count = np.bincount(call[at])
     one: Bool = count[call] == 1

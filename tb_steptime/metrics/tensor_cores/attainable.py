@@ -27,6 +27,7 @@ ALIGNED_FRACTION = 0.4
 
 #: Below so many rows, columns or summed elements of each product of many most of a tile multiplies nothing.
 SMALL_LENGTH = 32
+DOUBLE_BYTES = 8
 #: Bytes that the fastest kernels load at once.
 UNIT_BYTES = 16
 
@@ -93,8 +94,10 @@ def why_slow(work: Work, kernels: Sequence[str]) -> Slowness | None:
 
 
 def _misaligned(work: Work, kernels: Sequence[str], size: int) -> bool:
-    """As the names say; where they say nothing, a row of an operand that is no multiple of what is loaded at once."""
-    loaded = [int(each) for name in kernels for each in LOADED_AT_ONCE.findall(name)]
+    """Judges by the kernel names; where they say nothing, by a row of an operand that is not a multiple of what is
+    loaded at once. Names of kernels for FP64 say nothing, because those on tensor cores load one number at once,
+    whatever the sizes."""
+    loaded = [int(each) for name in kernels for each in LOADED_AT_ONCE.findall(name) if size < DOUBLE_BYTES]
     if loaded:
         return min(loaded) * size < UNIT_BYTES
     if all(map(ALWAYS_ALIGNED.search, kernels)):

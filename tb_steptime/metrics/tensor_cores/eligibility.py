@@ -125,7 +125,7 @@ class _Case(NamedTuple):
 
 @shared
 def eligibility(trace: Trace) -> Eligibility:
-    """Of every kernel of the trace. Each distinct case (kernel, op, shapes, types) is judged once."""
+    """Judges every kernel of the trace. Each distinct case (kernel, op, shapes, types) is judged once."""
     place, cases = _cases(trace)
     judged = [_judge(trace, case) for case in cases]
     reasons = _distinct([why for why, _ in judged])
@@ -168,7 +168,7 @@ def _is_convolution(op: str) -> bool:
 
 
 def _converted(trace: Trace) -> Bool:
-    """Of each kernel: does a layout conversion run in the same call of its product's op?"""
+    """Marks the kernels whose product's op also runs a layout conversion in the same call."""
     answers, products = kernel_answers(trace), find_products(trace)
     layout = np.array([answer.family == "layout" for answer in answers.distinct], bool)[answers.place]
     calls = distinct_in(products.op[layout & (products.op >= 0)])
@@ -177,8 +177,8 @@ def _converted(trace: Trace) -> Bool:
 
 
 def _runs_as_tf32(trace: Trace) -> set[bool]:
-    """Of convolutions (True) and of products (False), those of which an FP32 one runs on tensor cores. Attention says
-    nothing of it: its memory-efficient kernels multiply FP32 numbers in three TF32 products whatever is set."""
+    """Says for convolutions (True) and products (False) whether an FP32 one runs on tensor cores. Attention does not
+    show it: its memory-efficient kernels multiply FP32 numbers in three TF32 products whatever is set."""
     products, bins = find_products(trace), kernel_bins(trace)
     on_them = distinct_in(products.place[(bins == _TENSOR_CORE) & (products.place >= 0)])
     found = [products.distinct[place] for place in on_them.tolist()]
@@ -187,7 +187,7 @@ def _runs_as_tf32(trace: Trace) -> set[bool]:
 
 
 def _first_type(product: Product) -> str:
-    """Of the first operand that is a tensor, also where the amount of work is not known."""
+    """Returns the type of the first operand that is a tensor, also where the amount of work is not known."""
     if product.work is not None:
         return product.work.dtype
     return next((word.strip('"') for word in product.dtypes.strip("[]").split(",") if word.strip('"')), "")
@@ -220,7 +220,8 @@ def _is_double(case: _Case) -> bool:
 
 
 def _missing_types(capability: tuple[int, int] | None, peaks: Peaks | None) -> set[str]:
-    """Of FP32 and FP64 those that the device's tensor cores do not take. TF32 and FP64 came with the same chips."""
+    """Returns those of FP32 and FP64 that the device's tensor cores do not take. TF32 and FP64 came with the same
+    chips."""
     if peaks is None:
         return {"float", "double"} if capability is None or capability < TF32_CAPABILITY else set()
     return {name for name, peak in (("float", peaks.tf32), ("double", peaks.fp64_tensor)) if peak is None}
@@ -285,8 +286,8 @@ def _gains(trace: Trace, rates: Int32 | Int64, peaks: list[Rates]) -> Int64:
 
 
 def memory_share(trace: Trace, chosen: Bool) -> Float64:
-    """Of each chosen kernel: least bytes of its op's call / memory bandwidth, as a share of the time of the chosen
-    kernels of the call. 0 where the bytes are not known, and of all others."""
+    """Returns for each chosen kernel the least bytes of its op's call / memory bandwidth, as a share of the time of the
+    chosen kernels of the call. 0 where the bytes are not known, and for all others."""
     products, dur = find_products(trace), steady_activity_ns(trace, trace.kernels.event)
     share, device = np.zeros(len(dur)), trace.events.device[trace.kernels.event]
     rows = np.flatnonzero(chosen & (products.place >= 0) & (dur > 0))

@@ -1,4 +1,4 @@
-"""Which product's op each kernel works for: the innermost one whose arithmetic is known, with its inputs' shapes."""
+"""The product's op that each kernel works for: the innermost one whose arithmetic is known, with its inputs' shapes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ class Products(NamedTuple):
 
 @shared
 def find_products(trace: Trace) -> Products:
-    """Of each row of the kernel table. An op inside another one counts, as it is nearer to the kernel."""
+    """Finds the product of each row of the kernel table. An op inside another one counts, as it is nearer to the
+    kernel."""
     rows = _rows(trace)
     origins = kernel_origins(trace)
     op = innermost(trace, rows, np.where(origins.call >= 0, origins.call, origins.op))
@@ -61,7 +62,7 @@ def find_products(trace: Trace) -> Products:
 
 
 def _with_labelled(trace: Trace, op: Int64) -> Int64:
-    """Of kernels with a label the product that it names; where it names another op, none."""
+    """Gives kernels with a label the product that it names; where it names another op, none."""
     labels = kernel_labels(trace)
     if labels is None:
         return op
@@ -79,8 +80,8 @@ def labelled_ops(trace: Trace) -> Int64:
 
 
 def inputs_of(trace: Trace, kernels: Int64, ops: Int64) -> list[Int64]:
-    """Of the ops of some rows of the kernel table: name, a row of the string table, and shapes, dtypes and settings,
-    rows of the table of inputs; -1 where they are not recorded. ops: as in `Products`."""
+    """Returns for the ops of some rows of the kernel table the name, a row of the string table, and shapes, dtypes and
+    settings, rows of the table of inputs; -1 where they are not recorded. ops: as in `Products`."""
     recorded, labels = np.where(ops < len(trace.events), ops, -1), kernel_labels(trace)
     columns = [
         np.where(recorded >= 0, input_column(trace, name, recorded), -1)
@@ -96,7 +97,7 @@ def inputs_of(trace: Trace, kernels: Int64, ops: Int64) -> list[Int64]:
 
 
 def _named(trace: Trace, name: Int32, wanted: frozenset[str]) -> Bool:
-    """Which of these rows of the string table, or -1 and less for none, are among some names."""
+    """Marks the rows of the string table (-1 and less for none) that are among some names."""
     known = [each for each in distinct_in(name[name >= 0]).tolist() if trace.strings[each] in wanted]
     result: Bool = is_in(name, known)
     return result

@@ -98,7 +98,7 @@ class Opportunities(NamedTuple):
 
 
 def opportunities(trace: Trace, device: int) -> Opportunities:
-    """Of the device's kernels that are matmul-like and not on tensor cores. Most gain first, then most time."""
+    """Returns the device's matmul-like kernels that are not on tensor cores. Most gain first, then most time."""
     rows = _in_window(trace, device)
     rows = rows[kernel_bins(trace)[rows] == _MATMUL_LIKE]
     found, products = eligibility(trace), find_products(trace)
@@ -131,7 +131,7 @@ def opportunities(trace: Trace, device: int) -> Opportunities:
 
 
 def _bounds(found: Eligibility, rows: Int64, dur: Int64) -> dict[str, int]:
-    """By reason the gain that the ratio of the peaks allows, ns."""
+    """Returns by reason the gain that the ratio of the peaks allows, ns."""
     saved = np.array([*(each.saved for each in found.peaks), 0.0])[found.rates[rows]]
     return {
         id: round(float((dur * saved)[is_in(found.why[rows], places)].sum()))

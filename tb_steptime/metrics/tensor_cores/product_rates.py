@@ -96,7 +96,8 @@ class _Group(NamedTuple):
 
 
 def product_rates(trace: Trace, device: int) -> ProductRates:
-    """Of the device. Nothing where its peaks are not known, or the trace records no shapes."""
+    """Returns the rates of the device's products. Nothing where its peaks are not known, or the trace records no
+    shapes."""
     known = trace.devices.get(device)
     peaks = peaks_of(known.name) if known else None
     if known is None or peaks is None:
@@ -142,7 +143,8 @@ def _chosen(trace: Trace, device: int) -> Int64:
 
 
 def _best(groups: list[_Group], chips: dict[str, Chip]) -> dict[str, float]:
-    """By type, TFLOP/s, of those that nothing slows down; what is beyond the peak leaves work out."""
+    """Returns by type the best TFLOP/s of the products that nothing slows down; a rate beyond the peak leaves work
+    out."""
     best: dict[str, float] = {}
     for group in groups:
         chip = chips.get(group.work.dtype)
@@ -172,7 +174,8 @@ def _rate(trace: Trace, group: _Group, best: dict[str, float], chip: Chip | None
 
 
 def _ideal_ns(group: _Group, best: dict[str, float], chip: Chip | None) -> float | None:
-    """Of one call. Where no product shows what aligned ones reach, those that are not are held against the peak."""
+    """Returns the ideal time of one call. Where no product shows what aligned ones reach, misaligned ones are compared
+    with the peak."""
     if chip is None or len(group.work.lengths) != 3:
         return None
     unaligned = group.why is not None and group.why.id == "alignment"

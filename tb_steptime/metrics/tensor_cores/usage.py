@@ -1,4 +1,5 @@
-"""Which kernels run on tensor cores (AMD: matrix cores), which could, and of which it is unknown: kernel time in four.
+"""Divides kernel time in four: kernels that run on tensor cores (AMD: matrix cores), that could, that could not, and
+unknown ones.
 
 A name's answer comes from `name_rules`; what a name does not tell, `arithmetic` may prove. A stage around a
 product (a layout conversion, a transform) goes with its op: where no kernel of a convolution or product ran on tensor
@@ -290,6 +291,6 @@ def _product_rows(trace: Trace) -> Int64:
 
 
 def _outermost(start: Int64, end: Int64) -> Bool:
-    """Which of a thread's events lie in no other; sorted by (start, longer first)."""
+    """Marks a thread's events that lie in no other; sorted by (start, longer first)."""
     reach = np.concatenate((np.full(min(1, len(end)), np.iinfo(np.int64).min), np.maximum.accumulate(end)[:-1]))
     return start >= reach

@@ -93,7 +93,7 @@ def output_size(call: Call, places: Places) -> Shape | None:
 
 
 def _padding(call: Call, places: Places, count: int) -> Shape | None:
-    """Of both sides together; "same" adds what the window takes."""
+    """Returns the padding of both sides together; "same" adds what the window takes."""
     word = call.setting(places.padding).strip("\"'")
     if word == "valid":
         return (0,) * count

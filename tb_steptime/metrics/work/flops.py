@@ -34,8 +34,8 @@ def work_of(
     outputs: Outputs | None = None,
     gradients: int | None = None,
 ) -> Work | None:
-    """Of an op by its name and the compact JSON of its inputs' shapes, types and settings; None where they do not tell.
-    gradients: as in `Call`.
+    """Returns the work of an op by its name and the compact JSON of its inputs' shapes, types and settings; None where
+    they do not tell. gradients: as in `Call`.
 
     >>> work_of("aten::mm", "[[128,64],[64,32]]", '["float","float"]').flops
     524288

@@ -51,7 +51,8 @@ Formula = Callable[[Tensors], Moved | None]
 
 
 def moved_by(op: str, shapes: str, dtypes: str, settings: str = "") -> Work | None:
-    """Of an op by its name and the compact JSON of its inputs; None: no formula, or shapes or types are not recorded.
+    """Returns the bytes that an op moves by its name and the compact JSON of its inputs; None where there is no
+    formula, or shapes or types are not recorded.
 
     >>> moved_by("aten::add", "[[128,64],[128,64],[]]", '["float","float","Scalar"]').least_bytes
     98304
@@ -72,7 +73,8 @@ def moved_by(op: str, shapes: str, dtypes: str, settings: str = "") -> Work | No
 
 
 def _elementwise(arity: int, operations: int = 1, out_bytes: int | None = None, in_place: bool = False) -> Formula:
-    """Of the first inputs; the result has their common shape and the widest of their types, in place the first one."""
+    """Uses the first inputs; the result has their common shape and the widest of their types, or in place the first
+    one's."""
 
     def measure(tensors: Tensors) -> Moved | None:
         given = tensors.call.shapes[:arity]

@@ -5,7 +5,7 @@ stands here. Rates are SMs x boost clock x operations a clock, which the tests h
 
     H100 SXM   132 SMs x 1.83 GHz x 4096 = 989 TFLOP/s of BF16 on tensor cores
 
-Where a device is not listed, and its peaks are not told (`told_peaks`), nothing is computed from them: no gain, no
+Where a device is not listed, and its peaks are not told (`user_peaks`), nothing is computed from them: no gain, no
 proof. A part of a GPU (MIG) has none, nor do models of one data centre that share a name (A100 and H100 with 64 GB) and
 slower cards (V100 FHHL). GeForce and workstation cards stand in `graphics_cards`.
 """
@@ -16,7 +16,7 @@ import re
 from typing import NamedTuple
 
 from tb_steptime.metrics.work.graphics_cards import card_rates
-from tb_steptime.metrics.work.told_peaks import told_rates
+from tb_steptime.metrics.work.user_peaks import user_rates
 from tb_steptime.text.patterns import expression
 
 
@@ -51,7 +51,7 @@ class Peaks(NamedTuple):
     def roof(self, dtype: str, tensor_cores: bool) -> float | None:
         """What a kernel may reach at most with inputs of that type; None where not known.
 
-        Halves and 8-bit floats are held against tensor cores whatever the kernel runs on. FP32 is held against TF32
+        Halves and 8-bit floats are compared with tensor cores whatever the kernel runs on, FP32 with TF32
         only where the kernel uses it: whether rounding is allowed is not a question of speed.
         """
         if dtype in HALVES:
@@ -119,7 +119,7 @@ PEAKS = (
 def peaks_of(device_name: str) -> Peaks | None:
     """Peaks of a device by its name: those that the user told, else those of its data sheet. None where the name is not
     listed, or of a part of a GPU (`... MIG 3g.20gb`). Raises TraceError where what was told cannot be read."""
-    told = told_rates(device_name)
+    told = user_rates(device_name)
     if told is not None:
         return Peaks(tf32=told.get("tf32"), **{name: rate for name, rate in told.items() if name != "tf32"})
     if " MIG " in device_name:

@@ -1,8 +1,8 @@
 """What cards about communication share: which exposed time is whose, and what less of it is worth now.
 
-exposed  |sssssss|ccc|rrrrrrrrrrrr|      small ones in a row, those on the compute stream, the rest: each card has a
-          many_   on_ exposed_          part of its own, less what of it is an est. wait for other ranks
-          small   compute communication
+exposed  |sssssss|ccc|eeeee|rrrrrrrrrrrr|      small ones in a row, those on the compute stream, those of earlier
+          many_   on_ each_ exposed_           micro-batches, the rest: each card has a part of its own, less what of
+          small compute pass communication     it is an est. wait for other ranks
 
 A step cannot become shorter than what the host needs for it: hiding an exchange is worth what the host waits at most.
 """
@@ -106,10 +106,16 @@ def on_compute_stream_ns(facts: Facts, row: CollectiveRow) -> int:
     return 0 if small_in_a_row(facts, row) else max(0, row.compute_stream_ns - (row.wait_ns or 0))
 
 
+def early_ns(facts: Facts, row: CollectiveRow) -> int:
+    """Exposed time of a row that a later micro-batch could exchange too, and that is no other card's."""
+    return 0 if small_in_a_row(facts, row) else min(row.early_ns, row.exposed_ns - on_compute_stream_ns(facts, row))
+
+
 def rest_ns(facts: Facts, row: CollectiveRow) -> int:
     """Exposed time of a row that no other card has, est. waits included."""
     small = small_in_a_row(facts, row)
-    return max(0, row.exposed_ns - (small.exposed_ns if small else on_compute_stream_ns(facts, row)))
+    others = small.exposed_ns if small else on_compute_stream_ns(facts, row) + early_ns(facts, row)
+    return max(0, row.exposed_ns - others)
 
 
 def exchanged_one_by_one_ns(facts: Facts) -> int:

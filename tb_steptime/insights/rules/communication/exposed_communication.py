@@ -34,10 +34,11 @@ _ONE_RANK = phrase("Measured on this rank, where a collective's time includes it
 
 
 _GUESSED = phrase("One rank's trace does not show what the others did meanwhile.")
+_SAME_CORES = phrase("On CPUs an exchange needs the cores that compute: hidden, it may gain nothing.")
 
 
 class _Exposed(NamedTuple):
-    """Of collectives without a card of their own, ns a step. leading: the row with most of it."""
+    """Exposed time of collectives without a card of their own, ns a step. leading: the row with most of it."""
 
     ns: int
     waits_ns: int
@@ -70,7 +71,7 @@ def exposed_communication(facts: Facts) -> Insight | None:
     if found is None or whole is None:
         return None
     advice, gain_ns, formula = _advice(facts, found)
-    guessed = _mostly_waits(facts, found) or advice.by_rank
+    doubt = _doubt(facts, found, advice)
     return exchange_card(
         facts,
         ExchangeCard(
@@ -81,8 +82,8 @@ def exposed_communication(facts: Facts) -> Insight | None:
             how=advice.how,
             gain_ns=gain_ns,
             formula=formula,
-            best=Confidence.LOW if guessed else Confidence.MEDIUM,
-            why_confidence=_GUESSED if guessed else _ONE_RANK,
+            best=Confidence.LOW if doubt else Confidence.MEDIUM,
+            why_confidence=doubt or _ONE_RANK,
             evidence=whole.waits if _mostly_waits(facts, found) else whole.examples,
         ),
     )
@@ -110,6 +111,13 @@ def _advice(facts: Facts, found: _Exposed) -> tuple[Advice, int, Phrase]:
     return less_to_send(found.leading, facts.overview.has_device), saved_ns // 2, _HALVE
 
 
+def _doubt(facts: Facts, found: _Exposed, advice: Advice) -> Phrase | None:
+    """Why the gain may not come; None where nothing speaks against it."""
+    if _mostly_waits(facts, found) or advice.by_rank:
+        return _GUESSED
+    return None if facts.overview.has_device else _SAME_CORES
+
+
 def _mostly_waits(facts: Facts, found: _Exposed) -> bool:
     """In all steps, and in those after the first; between the stages of a pipeline waits are its schedule's."""
     whole = facts.overview.communication
@@ -122,9 +130,9 @@ _RUN = "For {exposed} a step only collectives run, most of it {kind}"
 #: By whether the bytes are recorded, and whether waits are worth a word.
 _WHY = {
     (True, True): f"{_RUN}: {{bytes}} a step at {{rate}}. Est. {{waits}} may be waits for slower ranks.",
-    (True, False): f"{_RUN}: {{bytes}} a step at {{rate}}, waits for the slowest rank included.",
+    (True, False): f"{_RUN}: {{bytes}} a step at {{rate}}, including waits for the slowest rank.",
     (False, True): f"{_RUN}, {{count}} a step. Est. {{waits}} may be waits for slower ranks.",
-    (False, False): f"{_RUN}, {{count}} a step, waits for the slowest rank included.",
+    (False, False): f"{_RUN}, {{count}} a step, including waits for the slowest rank.",
 }
 
 

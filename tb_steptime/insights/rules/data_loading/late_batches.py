@@ -44,12 +44,12 @@ _BY_CURVE = phrase(
 )
 _RECORDED = phrase("The workers' own times are recorded, batch by batch.")
 _CPU_UNKNOWN = phrase(
-    "Too few batches were sampled to tell whether the workers compute. If they do, more of them than cores do not help."
+    "Too few batches were sampled to tell whether the workers compute. If they do, more workers than cores do not help."
 )
 _INFERRED = phrase("How long a batch takes is inferred from the period of the waits.")
 _ITSELF = "The main process produces each batch itself, in {batch}; worker processes do so while it computes."
 _ITSELF_SHORT = (
-    "The main process produces each batch itself, in {batch}. To take it from a worker would cost about as much."
+    "The main process produces each batch itself, in {batch}. Taking it from a worker would cost about as much."
 )
 _UNKNOWN_COST = phrase("How long a batch takes is measured; how much of that can be saved is not.")
 _WHOLE_BATCHES = (
@@ -59,7 +59,9 @@ _WHOLE_BATCHES = (
 _SHORT = phrase("Batches are short: it may take as long to receive them from a worker.")
 _UNKNOWN = phrase("Ambiguous in this trace: too few workers, a slow sampler, or slow transfers. Record the workers.")
 _RECORD = "LoaderRecorder(log_dir).watch(loader)  # from tb_steptime.record"
-_ENOUGH = phrase("Workers keep up on average, but slow batches block those behind them. More prefetched ones help.")
+_ENOUGH = phrase(
+    "Workers keep up on average, but slow batches block those behind them. Prefetching more of them helps."
+)
 
 
 def no_workers(facts: Facts) -> Insight | None:
@@ -164,7 +166,7 @@ def slow_worker(facts: Facts) -> Insight | None:
     worker, slow_ns, others_ns = found
     if slow_ns < SLOW_TIMES * others_ns or others_ns > recorded.main_loader.workers * recorded.consumer_ns:
         return None
-    words = "Worker {worker} needs {slow} per batch, the others {usual}, and the loop takes them by turns."
+    words = "Worker {worker} needs {slow} per batch, the others {usual}, and the loop takes their batches in turn."
     late_ns = shares(facts).late_ns
     card = HostCard(
         id="slow_worker",
@@ -213,7 +215,7 @@ def input_bound(facts: Facts) -> Insight | None:
 
 
 def _of_short_batches(facts: Facts, late_ns: int) -> HostCard:
-    """Of a loader without workers, which would cost more than they bring."""
+    """Returns the card for a loader without workers where workers would cost more than they save."""
     why = phrase(_ITSELF_SHORT, batch=ns(facts.data_loading.batch_ns))
     title = phrase("Produce batches faster in the training process")
     return HostCard("input_bound", title, why, late_ns, EXPOSED, Confidence.LOW, _UNKNOWN_COST, how=_WHOLE_BATCHES)

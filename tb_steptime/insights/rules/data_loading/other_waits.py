@@ -34,7 +34,7 @@ _EPOCHS = {
 }
 _OF_EPOCHS = phrase(
     "Mean over the steps of the exposed wait where an epoch ends and the next one begins, less the recorded production "
-    "time of first batches where workers start again. No other card's gain has any of it."
+    "time of first batches where workers start again. No other card's gain includes any of it."
 )
 _OF_RECEIVING = phrase(
     "Mean over the steps of the exposed wait for batches that are produced, each at most the median, less what a batch "
@@ -94,7 +94,7 @@ def epoch_starts(facts: Facts) -> Insight | None:
 
 
 def _produced_ns(starts: EpochStarts) -> int:
-    """Of a first batch: workers that are kept save their start, and produce it, too."""
+    """Returns the production time of a first batch: workers that are kept save their start, but still produce it."""
     return min(starts.produced_ns or 0, starts.wait_ns) if starts.respawned else 0
 
 
@@ -178,7 +178,9 @@ def loader_overhead(facts: Facts) -> Insight | None:
             gain_ns=gain_ns,
             formula=formula,
             best=Confidence.HIGH if overhead.source == "recorder" else Confidence.MEDIUM,
-            why_confidence=phrase("From when each batch was produced, or from the short waits between long ones."),
+            why_confidence=phrase(
+                "It is known from when each batch was produced, or from the short waits between long ones."
+            ),
         ),
     )
 

@@ -85,4 +85,4 @@ def _how(leading: CopiesOfKind) -> str:
 def _why(leading: CopiesOfKind, number: float, total_ns: float) -> Phrase:
     """With the op that asks for the copy, not the copy itself."""
     what = phrase("{count} copies within the GPU take {time} a step", count=count(round(number)), time=ns(total_ns))
-    return joined(what, site_phrase(msgspec.structs.replace(leading.site, op=leading.op)), by=", above all ")
+    return joined(what, site_phrase(msgspec.structs.replace(leading.site, op=leading.op)), by=", mostly ")

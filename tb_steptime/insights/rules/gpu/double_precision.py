@@ -12,6 +12,7 @@ from tb_steptime.metrics.work.peaks import Peaks, peaks_of
 from tb_steptime.text import Phrase, Quantity, Unit, filled, joined, ns, phrase, text
 
 _HOW = "x = x.float()  # NumPy's arrays are FP64: torch.from_numpy(a).float()"
+_AND_TF32 = f"{_HOW}\ntorch.backends.cuda.matmul.allow_tf32 = True  # FP32 alone is no faster on many GPUs"
 
 
 _FORMULA = "Kernel by kernel: time x (1 - {double} / {single}), the peak TFLOP/s of {device} with FP64 and with {type}."
@@ -41,7 +42,8 @@ def double_precision(facts: Facts) -> Insight | None:
     if found is None:
         return None
     gain_ns = sum(each.gain_ns for each in (products, others) if each)
-    formulas = [_formula(device.name, peaks_of(device.name))] * (products is not None)
+    peaks = peaks_of(device.name)
+    formulas = [_formula(device.name, peaks)] * (products is not None)
     formulas += [_OF_OTHERS] * (others is not None)
     return kernel_card(
         facts,
@@ -50,7 +52,7 @@ def double_precision(facts: Facts) -> Insight | None:
             title=phrase("Compute in FP32 where FP64 is not needed"),
             later=phrase("After the first fix: compute in FP32 where FP64 is not needed"),
             why=closed(_why(products, others, found, facts.figure("kernel_sum_time") or 0.0)),
-            how=_HOW,
+            how=_AND_TF32 if products is not None and peaks is not None and peaks.tf32 else _HOW,
             gain_ns=gain_ns,
             formula=joined(*formulas, by=" "),
             why_confidence=phrase("Whether the job needs FP64 is not recorded."),
@@ -75,7 +77,7 @@ def _why(products: Waste | None, others: Waste | None, leading: Waste, kernels_n
     else:
         words = "{time} of {kernels} kernel time a step is work with FP64 inputs, {products} of it matrix products"
         what = phrase(words, products=ns(products.total_ns), **values)
-    return joined(what, site_phrase(leading.site), by=", above all ") if leading.site else what
+    return joined(what, site_phrase(leading.site), by=", mostly ") if leading.site else what
 
 
 def _formula(device: str, peaks: Peaks | None) -> Phrase:

@@ -59,7 +59,7 @@ def fusible_chains(facts: Facts) -> Insight | None:
                 "Chain by chain: time of its kernels less that of the longest, at most three quarters of it (est.): a "
                 "fused kernel reads and writes at least what that one does."
             ),
-            why_confidence=phrase("Which results must stay in memory, for the backward pass above all, is not known."),
+            why_confidence=phrase("Which results must stay in memory, mainly for the backward pass, is not known."),
             view="gpu",
             site=leading.site,
             estimated=True,
@@ -74,7 +74,7 @@ def _why(chains: FusibleChains, leading: ChainsOfKind) -> Phrase:
         "time": ns(chains.total_ns),
         "ops": text(", ".join(op.removeprefix("aten::") for op in leading.ops)),
     }
-    template = "{count} kernels of {time} a step only pass data on to the next one, above all {ops}"
+    template = "{count} kernels of {time} a step only pass data on to the next one, mostly {ops}"
     if place is None:
         return Phrase(template + ".", values)
     return Phrase(template + " in {module}.", {**values, "module": text(place)})

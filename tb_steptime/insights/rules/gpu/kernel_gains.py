@@ -17,7 +17,7 @@ from tb_steptime.text import Phrase
 
 
 def device_split(facts: Facts) -> DeviceSplit | None:
-    """Of the span's main device."""
+    """Returns the split of the span's main device."""
     return next((each for each in facts.tensor_cores.devices if each.device == facts.overview.device), None)
 
 
@@ -116,7 +116,7 @@ def _row_of_kernel(facts: Facts, site: KernelSite, view: str) -> EvidenceRow | N
 
 
 def _names(facts: Facts) -> list[str]:
-    """Of the main device's kernels, those with most time first."""
+    """Names the main device's kernels, those with most time first."""
     devices = [each for each in facts.gpu.devices if each.device == facts.overview.device] if facts.gpu else []
     return [row.name for each in devices for table in each.tables if table.by == "name" for row in table.rows]
 

@@ -56,4 +56,4 @@ def layout_conversion(facts: Facts) -> Insight | None:
 def _why(found: Waste, cores: Quantity) -> Phrase:
     kernels = round(found.count)
     what = phrase(agreeing(_WHY, kernels), count=count(kernels), time=ns(found.total_ns), cores=cores)
-    return joined(what, site_phrase(found.site), by=", above all ") if found.site else what
+    return joined(what, site_phrase(found.site), by=", mostly ") if found.site else what

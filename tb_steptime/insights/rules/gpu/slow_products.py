@@ -63,7 +63,9 @@ def slow_products(facts: Facts) -> Insight | None:
             how=FUSED if of_attention else _how(rows[0]),
             gain_ns=sum(row.gain_ns for row in mine) / steps,
             formula=_formula(device.rates.best_tflops.get(rows[0].dtype)),
-            why_confidence=phrase("What these sizes would reach is a bound by other products, memory and tiles."),
+            why_confidence=phrase(
+                "Other products, memory and tiles only give a bound of what these sizes would reach."
+            ),
             view="tensor_cores",
             site=rows[0].site,
             row=row_of_op("rates", rows[0].site.op, rows[0].site.shapes),

@@ -71,4 +71,4 @@ def _why(faults: list[Waste]) -> Phrase:
         time=ns(total_ns),
         filled=fraction(1 - gain_ns / total_ns),
     )
-    return what if leading is None else joined(what, site_phrase(leading), by=", above all ")
+    return what if leading is None else joined(what, site_phrase(leading), by=", mostly ")

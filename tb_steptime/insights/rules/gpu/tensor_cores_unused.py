@@ -19,7 +19,8 @@ ELSEWHERE = ("alignment",)
 def tensor_cores_unused(facts: Facts) -> Insight | None:
     """Fires when the eligible time is worth a card.
 
-    Similar pattern: matrix work that has no tensor-core version, as for FP64: it is not eligible.
+    Similar pattern: matrix work that has no tensor-core version, as for FP64: it is not eligible. Where nothing says
+    why a kernel uses none, there may be none: the card is a hint.
 
     Needs: GPU kernels; with `record_shapes=True` their ops say type and shape.
 
@@ -37,6 +38,7 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
     if facts.share(bound_ns) < WORTH_FRACTION:
         return None
     leading, cores = _leading(mine), matrix_units(facts.job.vendor)
+    how = _how(facts, leading)
     return kernel_card(
         facts,
         KernelCard(
@@ -44,14 +46,21 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
             title=phrase("Use the {cores}", cores=cores),
             later=phrase("After the first fix: use the {cores}", cores=cores),
             why=_why(facts, eligible_ns, leading),
-            how=_how(facts, leading),
+            how=how or (_OUTPUT_CODE if leading.shapes is None else None),
             gain_ns=bound_ns,
             formula=_formula(eligible_ns, device, mine, cores),
-            why_confidence=phrase("The gain is a bound from data-sheet peak rates, not a measurement."),
+            why_confidence=_OF_PEAKS if how else _UNEXPLAINED,
+            estimated=how is None,
             view="tensor_cores",
             row=row_of_op("could", leading.op, leading.shapes),
         ),
     )
+
+
+_OF_PEAKS = phrase("The gain is a bound from data-sheet peak rates, not a measurement.")
+_UNEXPLAINED = phrase("Why these kernels use none is not recorded, so neither is whether others can.")
+#: Within a compiled region or a graph no op has recorded inputs.
+_OUTPUT_CODE = '# TORCH_LOGS="output_code" shows the op and the sizes of its inputs'
 
 
 def _leading(obstacles: list[Obstacle]) -> Obstacle:
@@ -94,7 +103,7 @@ def _why(facts: Facts, eligible_ns: float, leading: Obstacle) -> Phrase:
         cores=matrix_units(facts.job.vendor),
     )
     where = [word for word in (leading.op, sizes(leading.shapes)) if word]
-    return closed(joined(what, phrase("{where}", where=text(" ".join(where))), by=", above all ") if where else what)
+    return closed(joined(what, phrase("{where}", where=text(" ".join(where))), by=", mostly ") if where else what)
 
 
 def _formula(eligible_ns: float, device: DeviceSplit, obstacles: list[Obstacle], cores: Quantity) -> Phrase:

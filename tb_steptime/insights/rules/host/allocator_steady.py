@@ -25,8 +25,8 @@ _EXPANDABLE = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n# and no torch.
 
 
 _SHORT = (
-    "Memory runs short: {times} times an allocation failed, and the cache was given back and filled again. That leaves "
-    "the GPU idle for {idle} a step."
+    "Memory runs short: an allocation failed {times} times, and each time PyTorch emptied its cache and filled it "
+    "again. That leaves the GPU idle for {idle} a step."
 )
 
 

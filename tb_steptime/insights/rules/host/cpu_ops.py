@@ -158,7 +158,7 @@ def _how(group: CpuGroup, dtype: str | None) -> str | None:
 
 
 def _dtype(work: CpuWork, group: CpuGroup) -> str | None:
-    """Of the inputs of the op with most time in the group."""
+    """Returns the type of the inputs of the group's op with most time."""
     return next((row.dtype for row in work.ops if row.op == group.op), None)
 
 

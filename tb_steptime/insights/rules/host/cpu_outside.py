@@ -43,7 +43,7 @@ def cpu_outside(facts: Facts) -> Insight | None:
         gain_ns=0,
         gain_fraction=0.0,
         later_ns=None,
-        gain_formula=phrase("No gain: it becomes known what the time is spent in."),
+        gain_formula=phrase("No gain: call stacks show where the time is spent."),
         confidence=Confidence.HIGH,
         why_confidence=phrase("It is measured when ops run."),
         view="host",

@@ -9,6 +9,7 @@ Launches of the model itself: `launch_graphs`; a few long waits: `long_waits`.
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Insight
@@ -16,7 +17,7 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import late_ns, sites_of
 from tb_steptime.insights.rules.communication.exchange_cards import exchanged_one_by_one_ns
 from tb_steptime.insights.rules.host.idle_cards import LateCard, late_card
-from tb_steptime.insights.rules.host.model_launches import BETWEEN, HOOKS, bucket_late_ns, model_late
+from tb_steptime.insights.rules.host.model_launches import BACKWARD, BETWEEN, HOOKS, bucket_late_ns, model_late
 from tb_steptime.text import Phrase, agreeing, count, phrase
 
 BROADCAST = ("forward.buffer_broadcast",)
@@ -97,9 +98,10 @@ def between_passes(facts: Facts) -> Insight | None:
     is launched meanwhile, and that has a card of its own.
 
     Similar pattern: a model whose phases the trace does not show: without a known backward pass nothing lies between
-    passes. Gradients that are exchanged one by one after the backward pass: `many_small_collectives`.
+    passes. An optimizer without a range, as those outside torch are: then the card is a hint. Gradients that are
+    exchanged one by one after the backward pass: `many_small_collectives`.
 
-    Needs: phases: autograd nodes and `Optimizer.step`.
+    Needs: phases: autograd nodes; `Optimizer.step` to be sure.
 
     Jobs: training with one GPU.
 
@@ -110,18 +112,47 @@ def between_passes(facts: Facts) -> Insight | None:
     """
     if exchanged_one_by_one_ns(facts):
         return None
-    why = _of_launches(
-        facts.host,
-        BETWEEN,
-        "The GPU waits for {launches} (launch|launches) a step after the backward pass and outside the optimizer: "
-        "metrics or logging, for example.",
-    )
-    title = phrase("Launch less outside forward, backward and optimizer")
     gain_ns = sum(model_late(facts.host).between.values())
-    return late_card(facts, LateCard("between_passes", title, why, BETWEEN, gain_ns, how=_NOW_AND_THEN))
+    advice = _between(facts.host)
+    why, title = _of_launches(facts.host, BETWEEN, advice.why), phrase(advice.title)
+    return late_card(
+        facts, LateCard("between_passes", title, why, BETWEEN, gain_ns, advice.how, guessed=advice is _UNNAMED)
+    )
+
+
+class _Between(NamedTuple):
+    """What is launched between passes, in words; {launches} in the reason."""
+
+    title: str
+    why: str
+    how: str
 
 
 _NOW_AND_THEN = "if step % 100 == 0:\n    log(metrics)"
+_BESIDE_OPTIMIZER = _Between(
+    "Launch less outside forward, backward and optimizer",
+    "The GPU waits for {launches} (launch|launches) a step after the backward pass and outside the optimizer: "
+    "metrics or logging, for example.",
+    _NOW_AND_THEN,
+)
+_UNNAMED = _Between(
+    "Find out what is launched after the backward pass",
+    "The GPU waits for {launches} (launch|launches) a step after the backward pass. No range says what they "
+    "belong to: the optimizer or metrics.",
+    'with torch.profiler.record_function("optimizer"):\n    optimizer.step()',
+)
+_OUTSIDE_STEPS = _Between(
+    "Launch less between the steps",
+    "The GPU waits for {launches} (launch|launches) a step between the marks of steps: metrics or logging, for "
+    "example.",
+    _NOW_AND_THEN,
+)
+
+
+def _between(host: HostResult) -> _Between:
+    if sites_of(host, OPTIMIZER):
+        return _BESIDE_OPTIMIZER
+    return _UNNAMED if sites_of(host, (*BACKWARD, *HOOKS)) else _OUTSIDE_STEPS
 
 
 def _of_launches(host: HostResult, sites: Collection[str], words: str) -> Phrase:

@@ -17,11 +17,13 @@ from tb_steptime.insights.host_gains import (
     evidence_of_calls,
     evidence_of_sites,
     host_card,
+    late_by_site,
     row_of_call,
     row_of_sites,
     sites_of,
 )
 from tb_steptime.insights.rules.host.blocking_rows import bubble_ns
+from tb_steptime.insights.rules.host.model_launches import model_late
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.text import Phrase, phrase
@@ -31,15 +33,28 @@ _LATE = phrase(
     "blocking calls and pauses are left out. Where the CPU does not set the pace, at most what an instant one "
     "would gain."
 )
+_LATE_PLAIN = phrase(
+    "GPU idle time until work launched from here reaches the GPU, mean over the steps, less its share of what the "
+    "profiler adds to a step, which the recorder timed. Waits for the data loader, blocking calls and pauses are left "
+    "out."
+)
 _BUBBLES = phrase(
     "GPU idle time from the start of the call, or from when the GPU ran out of work, to the next work launched after "
     "the call, mean over the steps."
 )
+_BUBBLES_AND_MORE = phrase(
+    "GPU idle time from the start of the call, or from when the GPU ran out of work, to the next work launched after "
+    "the call, and before later launches if few of them come before the next such call; mean over the steps, at most "
+    "what a replay without these waits gains."
+)
+_REPLAYED = phrase("A replay shows that the CPU would get ahead without these waits.")
+_UNNAMED = phrase("The wait is measured; whose launches these are is not recorded.")
 _MEASURED = phrase("The GPU's idle time behind these calls is measured in every step.")
 
 
 class LateCard(NamedTuple):
     """Launches from some sites. certain: the change takes these launches away, however much profiling slows them.
+    long: it is about few long gaps, which profiling hardly lengthens. guessed: whose launches they are is not recorded.
     evidence: None for the sites' longest gaps."""
 
     id: str
@@ -49,21 +64,27 @@ class LateCard(NamedTuple):
     gain_ns: int
     how: str | None = None
     certain: bool = False
+    long: bool = False
+    guessed: bool = False
     evidence: Sequence[Evidence] | None = None
 
 
 class CallsCard(NamedTuple):
-    """Groups of blocking calls, worth the bubbles that they leave."""
+    """Groups of blocking calls, worth the bubbles that they leave. more_ns: what else the GPU idles because of them, as
+    a replay finds."""
 
     id: str
     title: Phrase
     why: Phrase
     rows: list[BlockingRow]
     how: str | None = None
+    more_ns: int = 0
 
 
 def late_card(facts: Facts, card: LateCard) -> Insight | None:
     evidence = evidence_of_sites(sites_of(facts.host, card.sites)) if card.evidence is None else card.evidence
+    plain = 1.0 if card.long else _left_without_profiler(facts, facts.step_ns - facts.step_ns / facts.slowed)
+    gain_ns = round(_worth_now(facts, card) * plain)
     return host_card(
         facts,
         HostCard(
@@ -71,14 +92,40 @@ def late_card(facts: Facts, card: LateCard) -> Insight | None:
             title=card.title,
             why=card.why,
             how=card.how,
-            gain_ns=_worth_now(facts, card),
-            formula=_LATE,
-            best=Confidence.HIGH if card.certain else Confidence.MEDIUM,
-            why_confidence=_MEASURED if card.certain else PROFILING_SLOWS,
+            gain_ns=gain_ns,
+            sure_ns=None if card.long else round(gain_ns * _sure(facts)),
+            formula=_LATE if plain == 1 else _LATE_PLAIN,
+            best=_sureness(card),
+            why_confidence=_MEASURED if card.certain else _UNNAMED if card.guessed else PROFILING_SLOWS,
             evidence=evidence,
             row=row_of_sites(sites_of(facts.host, card.sites)),
         ),
     )
+
+
+def _sureness(card: LateCard) -> Confidence:
+    if card.certain:
+        return Confidence.HIGH
+    return Confidence.LOW if card.guessed else Confidence.MEDIUM
+
+
+def _sure(facts: Facts) -> float:
+    """What of these gains remains if the profiler doubled the host's time, and only so the host sets the pace: the
+    share of what an instant host gains. All of them where the recorder timed what the profiler adds, or where the host
+    sets the pace in any case."""
+    found = facts.replayed
+    if found is None or found.holds_unprofiled or facts.slowed > 1:
+        return 1.0
+    instant_ns = found.sensitivity.host
+    return max(0.0, (found.half_host_ns - instant_ns) / max(found.steady_step_ns - instant_ns, 1))
+
+
+def _left_without_profiler(facts: Facts, added_ns: float) -> float:
+    """The profiler slows every launch and op, so what it adds to a step lies in the many short waits for them. The
+    share of these that is left without it."""
+    late = model_late(facts.host)
+    all_ns = sum(late_by_site(facts.host).values()) - sum(late.long.values()) - sum(late.compiled.values())
+    return max(0.0, 1 - added_ns / all_ns) if all_ns > 0 else 1.0
 
 
 def _worth_now(facts: Facts, card: LateCard) -> int:
@@ -98,10 +145,10 @@ def calls_card(facts: Facts, card: CallsCard) -> Insight | None:
             title=card.title,
             why=card.why,
             how=card.how,
-            gain_ns=bubble_ns(card.rows),
-            formula=_BUBBLES,
-            best=Confidence.HIGH,
-            why_confidence=_MEASURED,
+            gain_ns=bubble_ns(card.rows) + card.more_ns,
+            formula=_BUBBLES_AND_MORE if card.more_ns else _BUBBLES,
+            best=Confidence.MEDIUM if card.more_ns else Confidence.HIGH,
+            why_confidence=_REPLAYED if card.more_ns else _MEASURED,
             colour="blocking",
             part="runtime",
             evidence=evidence_of_calls(card.rows),

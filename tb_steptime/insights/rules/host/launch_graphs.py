@@ -7,14 +7,14 @@ graphs      |G|....|G|....   -> what the CPU does between their launches
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import sites_of
 from tb_steptime.insights.rules.host.idle_cards import LateCard, late_card
-from tb_steptime.insights.rules.host.model_launches import BACKWARD, FORWARD, HOOKS, ModelLate, model_late
+from tb_steptime.insights.rules.host.model_launches import BACKWARD, FORWARD, HOOKS, model_late
 from tb_steptime.insights.wording.vendors import captured_graph
 from tb_steptime.text import agreeing, count, filled, fraction, ns
 
@@ -28,7 +28,8 @@ def launch_graphs(facts: Facts) -> Insight | None:
     """Fires when the GPU waits for the many launches of the model itself.
 
     Similar pattern: a few long gaps: `long_stretches` is about those. Waits for batches, blocking calls and pauses are
-    other reasons of the same partition.
+    other reasons of the same partition. Autograd's anomaly detection waits after each op, and no graph can be captured
+    with it: `anomaly_detection` comes first.
 
     Needs: CPU and GPU activity, with the launch calls.
 
@@ -36,14 +37,15 @@ def launch_graphs(facts: Facts) -> Insight | None:
     captured already, and on whether it trains.
 
     Gain: the GPU's idle time until work from the model is launched and reaches it, mean over the steps; long gaps,
-    waits for the loader, blocking calls and pauses are left out.
+    waits for the loader, blocking calls and pauses are left out, and launches of which few lie between two calls that
+    wait, as no graph can hold more than these.
 
-    Left out: what the profiler adds to each launch: without it, the GPU waits less.
+    Left out: what the profiler adds to each launch where no recorder timed steps without it: the GPU waits less then.
     """
     late = model_late(facts.host)
-    if not late.short or _in_graphs(facts):
+    if not late.short or _in_graphs(facts) or facts.host.anomaly is not None:
         return None
-    return _card(facts, "launch_graphs", late, _advice(facts, late.short))
+    return _card(facts, "launch_graphs", late.short, late.launches, _advice(facts, late.short))
 
 
 def between_graphs(facts: Facts) -> Insight | None:
@@ -61,26 +63,27 @@ def between_graphs(facts: Facts) -> Insight | None:
     Left out: what the next graph needs of the results of the one before.
     """
     late = model_late(facts.host)
-    if not late.short or not _in_graphs(facts):
-        return None
-    return _card(facts, "between_graphs", late, _SHORTEN)
+    short = {site: late.short.get(site, 0) + late.split.get(site, 0) for site in {**late.short, **late.split}}
+    return _card(facts, "between_graphs", short, late.launches, _SHORTEN) if short and _in_graphs(facts) else None
 
 
 def _in_graphs(facts: Facts) -> bool:
     return (facts.job.graph_share or 0.0) >= MOSTLY
 
 
-def _card(facts: Facts, id: str, late: ModelLate, advice: _Advice) -> Insight | None:
-    gain_ns, launches = sum(late.short.values()), late.launches
+def _card(facts: Facts, id: str, short: Mapping[str, int], launches: float, advice: _Advice) -> Insight | None:
+    """short: ns a step that launches of the model come late, by place."""
+    gain_ns = sum(short.values())
+    most = max(sites_of(facts.host, short), key=lambda row: row.launches)
     values = {
         "launches": count(round(launches)),
-        "each": ns(sum(row.device_ns for row in sites_of(facts.host, late.short)) / launches),
+        "each": ns(most.each_ns or 0),
         "graph": captured_graph(facts.job.vendor, facts.job.accelerator),
         "share": fraction(facts.job.graph_share),
         "late": ns(gain_ns),
     }
     title, why = filled(advice.title, values), filled(agreeing(advice.why, round(launches)), values)
-    return late_card(facts, LateCard(id, title, why, late.short, gain_ns, how=advice.how))
+    return late_card(facts, LateCard(id, title, why, short.keys(), gain_ns, how=advice.how))
 
 
 class _Advice(NamedTuple):
@@ -97,16 +100,14 @@ _REDUCE = 'model = torch.compile(model, mode="reduce-overhead")\n# TORCH_LOGS=gr
 _STATIC = 'model = torch.compile(model, mode="reduce-overhead")\n# static shapes, or more inputs in a batch'
 _INPUTS = "# prepare the next inputs while a graph runs"
 
-_LATE = (
-    "{launches} (launch|launches) a step, for {each} of GPU work each on average: the CPU cannot launch them in time."
-)
+_LATE = "{launches} (launch|launches) a step, with a median of {each} of GPU work: the CPU cannot launch them in time."
 _LATE_COMPILED = (
-    "The model is compiled, yet its {launches} (launch|launches) a step, for {each} of GPU work each on average, "
+    "The model is compiled, yet its {launches} (launch|launches) a step, with a median of {each} of GPU work, "
     "(comes|come) late."
 )
 _BESIDE = (
-    "{graph}s launch a part of the work, yet {launches} (kernel|kernels) a step, of {each} on average, (starts|start) "
-    "late."
+    "{graph}s launch a part of the work, yet {launches} (kernel|kernels) a step, with a median of {each}, "
+    "(starts|start) late."
 )
 _BETWEEN = (
     "{graph}s launch {share} of the GPU's work already; between the launches the GPU waits {late} a step for the CPU."

@@ -69,7 +69,7 @@ def long_stretches(facts: Facts) -> Insight | None:
 
 
 def _how_to_overlap(name: str) -> str | None:
-    """Of a function of Python; of ops and calls no code is known."""
+    """Returns code for a Python function; for ops and calls no code is known."""
     frame = _FRAME.match(name)
     if frame is None or not frame["function"].isidentifier():
         return None
@@ -145,7 +145,7 @@ class _Waits(NamedTuple):
 def _card(facts: Facts, waits: _Waits) -> Insight | None:
     evidence = [Evidence(gap.step, gap.start_ns, gap.end_ns) for gap in waits.gaps[:EVIDENCE]] or None
     gain_ns = sum(waits.late.values())
-    card = LateCard(waits.id, waits.title, waits.why, waits.late, gain_ns, how=waits.how, evidence=evidence)
+    card = LateCard(waits.id, waits.title, waits.why, waits.late, gain_ns, how=waits.how, long=True, evidence=evidence)
     return late_card(facts, card)
 
 
@@ -171,7 +171,7 @@ def main_wait(host: HostResult, least_ns: float, length: int = PLACE_LENGTH) -> 
     if name is None or late_ns < least_ns * len(host.steps):
         return None
     call = _busiest([gap for row in host.long_gaps for gap in row.longest if gap.name == name])
-    return brief(placed(name), length) + (f", above all in {_call_name(call)}" if call else "")
+    return brief(placed(name), length) + (f", mostly in {_call_name(call)}" if call else "")
 
 
 def _common_name(waits: Sequence[WaitName]) -> str | None:
@@ -185,7 +185,7 @@ def _common_name(waits: Sequence[WaitName]) -> str | None:
 
 
 def function_of(name: str) -> str:
-    """Of a frame the function's name; any other name as it is.
+    """Returns a frame's function name; any other name is unchanged.
 
     >>> function_of("data.py(9): crop"), function_of("<built-in method tensor of type object at 0x7f>")
     ('crop', 'tensor')
@@ -195,7 +195,7 @@ def function_of(name: str) -> str:
 
 
 def placed(name: str) -> str:
-    """Of a frame the function with its file and line: "crop (data.py:9)"; any other name as it is."""
+    """Returns a frame's function with its file and line: "crop (data.py:9)"; any other name is unchanged."""
     frame = _FRAME.match(name)
     return f"{frame['function']} ({brief(frame['file'], len(name))}:{frame['line']})" if frame else name
 

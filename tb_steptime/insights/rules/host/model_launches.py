@@ -1,7 +1,8 @@
 """Late launches of the model and between its passes, by what would help: graphs, fewer of them, or shorter waits.
 
-late, by place    |ssssssssss|LLLLLLLL|cccc|        s: short gaps, for `launch_graphs`
+late, by place    |ssssssssss|LLLLLLLL|cccc|ww|     s: short gaps, for `launch_graphs`
                                                     L: long gaps, c: of these, of compiled code, for `long_waits`
+                                                    w: few launches between two calls that wait, for `sync_bubble`
 Of few launches all gaps count as long: a graph saves no launches where there are none.
 """
 
@@ -14,15 +15,13 @@ from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.host_gains import late_by_site, late_ns, sites_of
 from tb_steptime.metrics.idle.host_stalls import LEAST_STEPS, RARE_FRACTION
 from tb_steptime.metrics.idle.long_gaps import LongGaps
+from tb_steptime.metrics.idle.split_launches import FEW_LAUNCHES
 
 HOOKS = ("backward.hooks",)
 FORWARD = ("forward.model",)
 BACKWARD = ("backward.loss", "backward.nodes", "backward.gradient_accumulation")
 BETWEEN = ("data_loading", "other")
 _MODEL = (*FORWARD, *BACKWARD, *HOOKS)
-
-#: A graph of fewer launches saves less than a tenth of a millisecond: each takes 5 to 10 us.
-FEW_LAUNCHES = 10
 
 #: Rare long gaps of less than this share of a place's late time are hidden, too, where its launches come early: graphs
 #: put the CPU ahead by more than that.
@@ -31,8 +30,8 @@ HIDDEN_FRACTION = 0.10
 
 class ModelLate(NamedTuple):
     """ns a step by place in which the GPU waits for launches: of the model in short gaps, of what lies between the
-    passes likewise, of both in long gaps, and in long ones of compiled code. Disjoint; places without any are left out.
-    launches: a step, of the model's places.
+    passes likewise, of both in long gaps, and in long ones of compiled code; split: of the model where few launches lie
+    between two calls that wait. Disjoint; places without any are left out. launches: a step, of the model's places.
 
     Long gaps of few steps, unless they are a small part, are in none of them, nor are those in which something takes
     long that does not elsewhere: what happens now and then makes slow steps, and is no cost of every step.
@@ -42,6 +41,7 @@ class ModelLate(NamedTuple):
     between: dict[str, int]
     long: dict[str, int]
     compiled: dict[str, int]
+    split: dict[str, int]
     launches: float
 
 
@@ -56,10 +56,12 @@ def model_late(host: HostResult) -> ModelLate:
     rest = {site: ns - long[site] - compiled[site] - rare[site] for site, ns in late.items()}
     short, between = ({site: rest[site] for site in sites if site in rest} for sites in (_MODEL, BETWEEN))
     launches = _launches(host, [site for site in _MODEL if site in late])
+    split = {row.site: min(row.split_ns, short[row.site]) for row in sites_of(host, short)}
     if launches < FEW_LAUNCHES:
         long |= {site: long[site] + ns for site, ns in short.items()}
-        short = {}
-    return ModelLate(_some(short), _some(between), _some(long), _some(compiled), launches)
+        short, split = {}, {}
+    short = {site: ns - split[site] for site, ns in short.items()}
+    return ModelLate(_some(short), _some(between), _some(long), _some(compiled), _some(split), launches)
 
 
 def _rare(host: HostResult, gaps: LongGaps) -> bool:
@@ -68,7 +70,8 @@ def _rare(host: HostResult, gaps: LongGaps) -> bool:
 
 
 def _long(host: HostResult, late: dict[str, int]) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
-    """Of each place what is late in long gaps, in those of compiled code, and in rare and unusual ones: disjoint."""
+    """Returns the late time of each place in long gaps, in those of compiled code, and in rare and unusual ones; the
+    three are disjoint."""
     long, compiled, rare = dict.fromkeys(late, 0), dict.fromkeys(late, 0), dict.fromkeys(late, 0)
     for gaps in host.long_gaps:
         if gaps.site in late:

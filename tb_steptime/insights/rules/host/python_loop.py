@@ -15,7 +15,7 @@ _FORMULA = phrase(
     "Time of its calls outside ops, calls of a runtime and waits, mean over the steps, as a share of steps without the "
     "profiler where these are timed. Est.: call stacks slow Python."
 )
-_MAY_BE_NEEDED = phrase("How long it takes is measured; whether the loop needs it, you know.")
+_MAY_BE_NEEDED = phrase("The time is measured; only you know whether the loop needs it.")
 
 
 def python_loop(facts: Facts) -> Insight | None:

@@ -6,6 +6,7 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, name_of, place_of, plain
 from tb_steptime.insights.rules.host.idle_cards import CallsCard, calls_card
+from tb_steptime.insights.rules.host.model_launches import model_late
 from tb_steptime.insights.rules.host.waiting_ops import waiting_op
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.text import Phrase, filled, ns, text
@@ -23,15 +24,24 @@ def sync_bubble(facts: Facts) -> Insight | None:
     says what it costs and no more.
 
     Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
-    that is launched after the call; mean over the steps.
+    that is launched after the call; mean over the steps. Where few launches lie between two calls that wait, the idle
+    time before these counts, too, at most what the replay of a step without these waits gains.
 
     Left out: idle time before the call, and waits for the loader.
     """
     rows = plain(facts.host, facts.job)
     if not rows:
         return None
-    op = waiting_op(rows[0])
-    return calls_card(facts, CallsCard("sync_bubble", op.title, _why(rows[0], bubble_ns(rows)), rows, op.how))
+    op, more_ns = waiting_op(rows[0]), _before_few_launches_ns(facts, bubble_ns(rows))
+    why = _why(rows[0], bubble_ns(rows) + more_ns, more_ns > 0)
+    return calls_card(facts, CallsCard("sync_bubble", op.title, why, rows, op.how, more_ns))
+
+
+def _before_few_launches_ns(facts: Facts, bubbles_ns: int) -> int:
+    """What the calls cost beyond their bubbles: a CPU that launches little between two of them never gets ahead."""
+    change = facts.replayed_gain("sync_bubble")
+    split_ns = sum(model_late(facts.host).split.values())
+    return max(0, min(split_ns, (change.gain_ns or 0) - bubbles_ns)) if change is not None else 0
 
 
 #: By whether the place is known, and whether other calls leave the GPU idle too.
@@ -41,11 +51,15 @@ _WHY = {
     (False, True): "{op} leaves the GPU idle for {most} a step; all such calls for {total}.",
     (False, False): "{op} leaves the GPU idle for {most} a step.",
 }
+_FEW_BETWEEN = (
+    "{op} and other calls that wait leave the GPU idle for {total} a step: between two of them the CPU launches too "
+    "little to get ahead."
+)
 
 
-def _why(row: BlockingRow, total_ns: int) -> Phrase:
+def _why(row: BlockingRow, total_ns: int, few_between: bool) -> Phrase:
     place = place_of(row)
-    template = _WHY[place is not None, row.bubble_ns < total_ns]
+    template = _FEW_BETWEEN if few_between else _WHY[place is not None, row.bubble_ns < total_ns]
     return filled(
         template,
         {"op": text(name_of(row)), "place": text(place or ""), "most": ns(row.bubble_ns), "total": ns(total_ns)},

@@ -73,7 +73,7 @@ def _grows(device: DeviceMemory) -> bool:
 
 
 def _why(device: DeviceMemory, maker: Maker) -> Phrase:
-    """With the place that leaves most, of several above all."""
+    """Adds the place that leaves most; where there are several, only the largest."""
     example, grown = maker.example, device.growth.bytes_per_step or 0.0
     place = example.line or example.module or example.outer_op
     left = phrase(
@@ -82,7 +82,7 @@ def _why(device: DeviceMemory, maker: Maker) -> Phrase:
         bytes=nbytes(grown),
         device=text(device.name),
     )
-    makes = ", made by" if maker.bytes_per_step >= MOST_OF_ALL * grown else ", made above all by"
+    makes = ", made by" if maker.bytes_per_step >= MOST_OF_ALL * grown else ", made mostly by"
     if example.op is None:
         return joined(left, phrase(", made outside of ops."), by="")
     if place is None or place == example.op:

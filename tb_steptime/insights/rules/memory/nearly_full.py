@@ -164,6 +164,6 @@ def _card(device: DeviceMemory, id: str, title: Phrase, why: Phrase, how: str) -
             why=why,
             how=how,
             saves=phrase("Bytes at the peak of what is allocated, at most; no time of the step."),
-            why_confidence=phrase("The allocator's own totals; kinds are told by when memory is made and freed."),
+            why_confidence=phrase("The allocator's own totals; kinds follow from when memory is made and freed."),
         )
     )

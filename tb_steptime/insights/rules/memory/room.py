@@ -71,7 +71,7 @@ def larger_batch(facts: Facts) -> Insight | None:
             how=_HOW,
             saves=phrase("No time is computed: launches would be spread over more samples."),
             why_confidence=phrase(
-                "Kinds are told by when memory is made and freed; that of a batch is taken to scale."
+                "Kinds follow from when memory is made and freed; the memory of a batch is assumed to scale."
             ),
             confidence=Confidence.LOW,
         )

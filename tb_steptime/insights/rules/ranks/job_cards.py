@@ -18,7 +18,8 @@ _MISSING = phrase("Measured on the ranks that were recorded; one of the others m
 
 
 class JobCard(NamedTuple):
-    """What differs between cards about a job. gain_ns: of the job's step, at most."""
+    """What differs between cards about a job. gain_ns: of the job's step, at most. measured_steps: None for those whose
+    collectives are matched."""
 
     id: str
     title: Phrase
@@ -29,6 +30,7 @@ class JobCard(NamedTuple):
     why_confidence: Phrase
     best: Confidence = Confidence.HIGH
     steps: tuple[str, ...] = ()
+    measured_steps: int | None = None
 
 
 def job_card(job: JobRanks, card: JobCard) -> Insight | None:
@@ -57,7 +59,7 @@ def job_card(job: JobRanks, card: JobCard) -> Insight | None:
 
 
 def _confidence(job: JobRanks, card: JobCard) -> tuple[Confidence, Phrase]:
-    if job.matched_steps < FEW_STEPS:
+    if (job.matched_steps if card.measured_steps is None else card.measured_steps) < FEW_STEPS:
         return Confidence.LOW, _FEW
     if job.missing and card.best is Confidence.HIGH:
         return Confidence.MEDIUM, _MISSING

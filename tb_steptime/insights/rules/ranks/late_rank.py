@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.rules.ranks.job_cards import JobCard, job_card
 from tb_steptime.insights.wording.ranks import (
     always_latest,
+    are_interrupted,
     cause_text,
     cause_words,
     deciders,
@@ -15,9 +18,11 @@ from tb_steptime.insights.wording.ranks import (
     numbers_of,
     rank_name,
     ranks_name,
+    replayed,
+    turns_gain_ns,
     why_late,
 )
-from tb_steptime.ranks.result import CauseId, JobRanks, LateGroup, LateRank, PathRank
+from tb_steptime.ranks.result import Cause, CauseId, JobRanks, LateGroup, LateRank, PathRank
 from tb_steptime.text import Phrase, agreeing, count, joined, ns, phrase, text
 
 _TITLES: dict[CauseId, str] = {
@@ -47,7 +52,8 @@ _HOW: dict[CauseId, str] = {
     "slower_kernels": _GPU,
     "host": _ONE_RANK,
     "python": _ONE_RANK,
-    "cpu_work": "taskset -cp $PID  # are its cores shared with another process? Is torch.get_num_threads() the same?",
+    "cpu_work": """len(inputs)  # has it as many rows as the others?
+taskset -cp $PID  # are its cores shared with another process? Is torch.get_num_threads() the same?""",
     "blocking": _ONE_RANK,
     "allocator": "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # is its memory nearly full?",
     "cpu_interrupted": _OWN_CORES,
@@ -81,9 +87,20 @@ _TOGETHER_GAIN = phrase(
     "Median over steps of the least that any other rank waits for them while it computes nothing: then the latest of "
     "the others decides."
 )
+_REPLAYED = phrase(
+    "The ranks replayed together: the median step, less what it takes if late ranks are as fast as the median of the "
+    "others."
+)
+_UNINTERRUPTED = phrase(
+    "The ranks replayed together: the median step, less what it takes if no call or kernel of any rank is interrupted."
+)
 _ON_A_HOST = """top; nvidia-smi -q -d CLOCK,TEMPERATURE,POWER,PERFORMANCE  # on this host and on another one
 # is another job on it? Does it read from the same storage?"""
 _OF_HOSTS: tuple[CauseId, ...] = ("host", "python", "cpu_work", "slower_kernels", "unknown")
+_SHARED_CORES = phrase(
+    "Ops take longer on this rank. On CPUs, other work on its cores may be the reason, and may soon end."
+)
+_SHARED = phrase("Its extra work is shared by all ranks, and each gets a part of it.")
 _IMBALANCE_GAIN = phrase("What the median rank waits for others in the median step while it computes nothing.")
 _MEASURED = phrase("Waits are measured on all ranks: a collective takes longer on each rank that arrives earlier.")
 
@@ -102,8 +119,9 @@ def straggler(job: JobRanks) -> Insight | None:
 
     Jobs: training and inference in many ranks.
 
-    Gain: the median over steps of the least that any other rank waits for it and no computation hides: then the next
-    to last rank decides how long the step is.
+    Gain: the ranks replayed together with this one as fast as the median of the others, in the median step. Where they
+    cannot be replayed, the least that any other rank waits for it and no computation hides: then the next to last rank
+    decides how long the step is. Where it has more work, all ranks share that, and each gets its part.
 
     Left out: ranks that were not recorded; what the late rank itself waits for in another process group.
     """
@@ -118,12 +136,30 @@ def straggler(job: JobRanks) -> Insight | None:
             title=phrase(_TITLES[cause], rank=rank_name(late.rank)),
             why=_why(late),
             how=_HOW.get(cause),
-            gain_ns=late.gain_ns,
-            formula=_STRAGGLER_GAIN,
-            why_confidence=_MEASURED,
-            best=Confidence.HIGH if late.causes else Confidence.MEDIUM,
+            gain_ns=_shared_ns(job, late.gain_ns, cause, 1),
+            formula=_with_sharing(_REPLAYED if replayed(job) else _STRAGGLER_GAIN, cause),
+            why_confidence=_SHARED_CORES if cause == "cpu_work" else _MEASURED,
+            best=_sureness(late.causes),
         ),
     )
+
+
+def _sureness(causes: Sequence[Cause]) -> Confidence:
+    """A guess where ops take longer on a CPU: ranks share cores, and another time another rank is delayed."""
+    if not causes:
+        return Confidence.MEDIUM
+    return Confidence.LOW if causes[0].id == "cpu_work" else Confidence.HIGH
+
+
+def _shared_ns(job: JobRanks, late_ns: int, cause: CauseId, late: int) -> int:
+    """What is gained where so many ranks are late by late_ns each: all of it, but for work that goes to other ranks.
+    Of 8 ms more on one of four ranks each gets 2 ms, and the step takes 6 ms less."""
+    ranks = len(job.ranks)
+    return late_ns * (ranks - late) // ranks if cause == "more_work" and ranks > late else late_ns
+
+
+def _with_sharing(formula: Phrase, cause: CauseId) -> Phrase:
+    return joined(formula, _SHARED) if cause == "more_work" else formula
 
 
 def _why(late: LateRank) -> Phrase:
@@ -151,8 +187,9 @@ def late_ranks(job: JobRanks) -> Insight | None:
 
     Jobs: training and inference in many ranks.
 
-    Gain: the median over steps of the least that any other rank waits for them and no computation hides: then the
-    latest of the others decides.
+    Gain: the ranks replayed together with these as fast as the median of the others, in the median step. Where they
+    cannot be replayed, the least that any other rank waits for them and no computation hides: then the latest of the
+    others decides. Where they have more work, all ranks share that, and each gets its part.
 
     Left out: ranks that were not recorded; which of the late ranks are late for a reason of their own.
     """
@@ -167,10 +204,10 @@ def late_ranks(job: JobRanks) -> Insight | None:
             title=phrase(_TITLES_OF_SEVERAL.get(cause, "Find what delays {ranks}"), ranks=text(ranks_name(group))),
             why=joined(_why_together(group), first_cause(group)),
             how=_ON_A_HOST if group.host is not None and cause in _OF_HOSTS else _HOW.get(cause),
-            gain_ns=group.gain_ns,
-            formula=_TOGETHER_GAIN,
-            why_confidence=_MEASURED,
-            best=Confidence.HIGH if group.causes else Confidence.MEDIUM,
+            gain_ns=_shared_ns(job, group.gain_ns, cause, len(group.ranks)),
+            formula=_with_sharing(_REPLAYED if replayed(job) else _TOGETHER_GAIN, cause),
+            why_confidence=_SHARED_CORES if cause == "cpu_work" else _MEASURED,
+            best=_sureness(group.causes),
         ),
     )
 
@@ -195,9 +232,10 @@ def imbalance(job: JobRanks) -> Insight | None:
 
     Jobs: training and inference in many ranks.
 
-    Gain: what the median rank waits in the median step and no computation hides, if all arrived with the median rank.
-    Where one or several ranks decide the step by a tenth of it, and their traces show why: how late these are on the
-    path that decides it.
+    Gain: the ranks replayed together with none slower than the median one, in the median step. Where one or several
+    ranks decide the step by a tenth of it, and their traces show why: with these as fast as the others, or, if calls
+    or kernels of them are interrupted, with those of all ranks uninterrupted. Where the ranks cannot be replayed, what
+    the median rank waits, and how late those ranks are on the path that decides the step.
 
     Left out: why work differs: sequences of different length, garbage collection at different times, pauses of shared
     machines look alike from here; and stages of a pipeline, whose waits are its schedule's.
@@ -210,11 +248,11 @@ def imbalance(job: JobRanks) -> Insight | None:
         job,
         JobCard(
             id="imbalance",
-            title=phrase("Give all ranks equally much work in each step"),
+            title=phrase("Give all ranks the same amount of work in each step"),
             why=_why_turns(job),
             how=_how_turns(job),
             gain_ns=job.imbalance_gain_ns,
-            formula=_IMBALANCE_GAIN,
+            formula=_REPLAYED if replayed(job) else _IMBALANCE_GAIN,
             why_confidence=phrase("Waits are measured on all ranks; why the work differs is not."),
             best=Confidence.MEDIUM,
         ),
@@ -225,29 +263,30 @@ _DECIDED = phrase("What these ranks arrive later than the median of the others, 
 
 
 def _of_deciders(job: JobRanks, ranks: list[PathRank]) -> Insight | None:
-    cause, late = ranks[0].causes[0].id, late_ns(ranks)
-    several, named = len(ranks) > 1, numbers_of([each.rank for each in ranks])
-    title = _TITLES_OF_SEVERAL.get(cause, "Find what delays {ranks}") if several else _TITLES[cause]
+    cause, numbers = ranks[0].causes[0].id, numbers_of([each.rank for each in ranks])
+    named = f"ranks {numbers}" if len(ranks) > 1 else f"rank {numbers}"
+    late = phrase("{late} a step are waits for late arrivals of {ranks}.", late=ns(late_ns(ranks)), ranks=text(named))
+    everyone = replayed(job) is not None and are_interrupted(ranks)
     return job_card(
         job,
         JobCard(
             id="imbalance",
-            title=phrase(title, **{"ranks": text(f"ranks {named}")} if several else {"rank": text(named)}),
-            why=joined(
-                phrase(
-                    "{late} a step are waits for late arrivals of {ranks}.",
-                    late=ns(late),
-                    ranks=text(f"ranks {named}" if several else f"rank {named}"),
-                ),
-                why_late(ranks[0]),
-            ),
+            title=_title(cause, "all ranks" if everyone else named if len(ranks) > 1 else numbers),
+            why=joined(late, why_late(ranks[0])),
             how=_HOW.get(cause),
-            gain_ns=late,
-            formula=_DECIDED,
+            gain_ns=_shared_ns(job, turns_gain_ns(job), cause, len(ranks)),
+            formula=_with_sharing(_UNINTERRUPTED if everyone else _REPLAYED if replayed(job) else _DECIDED, cause),
             why_confidence=_MEASURED,
             best=Confidence.MEDIUM,
         ),
     )
+
+
+def _title(cause: CauseId, ranks: str) -> Phrase:
+    """ranks: one of them by its number alone."""
+    if ranks.isdigit():
+        return phrase(_TITLES[cause], rank=text(ranks))
+    return phrase(_TITLES_OF_SEVERAL.get(cause, "Find what delays {ranks}"), ranks=text(ranks))
 
 
 def _how_turns(job: JobRanks) -> str | None:

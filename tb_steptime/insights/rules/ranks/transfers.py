@@ -8,7 +8,7 @@ from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.rules.communication.exchange_advice import FEWER_RANKS, how_to_overlap, how_to_send_less
 from tb_steptime.insights.rules.ranks.job_cards import JobCard, job_card
 from tb_steptime.insights.severity import WARNING_FRACTION
-from tb_steptime.insights.wording.ranks import rank_name, step_ns
+from tb_steptime.insights.wording.ranks import rank_name, replayed, step_ns
 from tb_steptime.ranks.result import JobCollective, JobRanks
 from tb_steptime.text import Phrase, Quantity, Unit, count, ns, phrase, text
 
@@ -45,7 +45,8 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
     well be a wait for a core.
 
     Gain: min(exposed time of transfers, computing time that no collective overlaps); where that hides less than half,
-    half of the former, for half as many bytes, where bytes are recorded.
+    half of the former, for half as many bytes, where bytes are recorded. Where the ranks can be replayed together, at
+    most what they gain if transfers take no time.
 
     Left out: the last bucket of gradients, which nothing is left to hide; the host floor, which may limit it.
     """
@@ -65,12 +66,18 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
             title=phrase("Overlap transfers with computation") if hides else phrase("Send fewer bytes between ranks"),
             why=_why(exposed_ns, leading, job.matched_steps),
             how=_how(job, leading, hides=hides),
-            gain_ns=min(exposed_ns, found.free_compute_ns) if hides else exposed_ns // 2,
+            gain_ns=_replayed_ns(job, min(exposed_ns, found.free_compute_ns) if hides else exposed_ns // 2),
             formula=_HIDE if hides else _HALVE,
             why_confidence=phrase("Measured on all ranks; which kernels need the result at once is not recorded."),
             best=Confidence.MEDIUM,
         ),
     )
+
+
+def _replayed_ns(job: JobRanks, gain_ns: int) -> int:
+    """At most what the ranks, replayed together, gain if transfers take no time."""
+    what_if = replayed(job)
+    return gain_ns if what_if is None else min(gain_ns, what_if.usual_gain_ns("instant_exchanges"))
 
 
 def _leading(job: JobRanks) -> JobCollective | None:
@@ -129,7 +136,7 @@ def slow_link(job: JobRanks) -> Insight | None:
     Jobs: training and inference in many ranks, in several groups that do the same.
 
     Gain: (median transfer of that group - the median of the others) x its collectives a step, at most their exposed
-    time.
+    time, and what the ranks, replayed together, gain if transfers take no time.
 
     Left out: what else uses the link.
     """
@@ -138,7 +145,7 @@ def slow_link(job: JobRanks) -> Insight | None:
         return None
     row, usual_ns, ranks = found
     steps = max(1, job.matched_steps)
-    gain_ns = min((row.transfer_p50_ns - usual_ns) * row.count, row.exposed_ns // row.ranks) // steps
+    gain_ns = _replayed_ns(job, min((row.transfer_p50_ns - usual_ns) * row.count, row.exposed_ns // row.ranks) // steps)
     return job_card(
         job,
         JobCard(

@@ -79,7 +79,7 @@ def find_changes(workers: Sequence[Spans]) -> list[Change]:
 
 
 def _steps(result: TrendsResult, metric: str) -> list[float]:
-    """Of the steps of which nothing worth reporting is left out; of all where that is none."""
+    """Returns the steps with nothing worth reporting left out; all steps where there are none."""
     series = next(series for series in result.series if series.metric == metric)
     whole = [step.left_out_ns < WORTH_FRACTION * (step.end_ns - step.start_ns) for step in result.steps]
     kept = whole if any(whole) else [True] * len(whole)

@@ -14,14 +14,14 @@ _WARM_UP = "schedule(wait=1, warmup=3, active=3)  # and prof.step() after each b
 
 #: By cause, what the longest one is.
 _WHY = {
-    "compilation": "{once} of the recorded steps come only once: torch.compile takes {longest}.",
-    "graph_capture": "{once} of the recorded steps come only once: a graph is captured in {longest}.",
-    "first_call": "{once} of the recorded steps come only once: {longest} in the first {name}.",
-    "set_up": "{once} of the recorded steps come only once: {longest} in the first {name}.",
-    "loading": "{once} of the recorded steps come only once: kernels are loaded at their first launch, in up to "
+    "compilation": "{once} of the recorded steps is one-time work: torch.compile takes {longest}.",
+    "graph_capture": "{once} of the recorded steps is one-time work: a graph is captured in {longest}.",
+    "first_call": "{once} of the recorded steps is one-time work: {longest} in the first {name}.",
+    "set_up": "{once} of the recorded steps is one-time work: {longest} in the first {name}.",
+    "loading": "{once} of the recorded steps is one-time work: kernels are loaded at their first launch, in up to "
     "{longest}.",
-    "between_ops": "{once} of the recorded steps come only once: {longest} in Python code between ops.",
-    "allocation": "{once} of the recorded steps come only once: {longest} in {name}.",
+    "between_ops": "{once} of the recorded steps is one-time work: {longest} in Python code between ops.",
+    "allocation": "{once} of the recorded steps is one-time work: {longest} in {name}.",
 }
 
 

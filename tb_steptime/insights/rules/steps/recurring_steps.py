@@ -8,7 +8,7 @@ from tb_steptime.insights.host_gains import EVIDENCE, HostCard, host_card
 from tb_steptime.text import agreeing, code, count, ns, phrase
 
 _FORMULA = phrase("What these steps take beyond the median of the others, mean over all steps.")
-_WANTED = phrase("That these steps do more is certain; whether the job needs it so often, you know.")
+_WANTED = phrase("These steps certainly do more; only you know whether the job needs it so often.")
 
 
 def recurring_steps(facts: Facts) -> Insight | None:

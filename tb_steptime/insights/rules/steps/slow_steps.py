@@ -76,7 +76,7 @@ def slow_steps(facts: Facts) -> Insight | None:
             gain_ns=round(sum(length - usual_ns for length in own) / len(facts.host.steps)),
             formula=phrase("Mean over the steps of what they take beyond the median one, without waits for batches."),
             best=Confidence.MEDIUM,
-            why_confidence=phrase("That they are slow is certain; that they need not be is not."),
+            why_confidence=phrase("These steps are certainly slow; whether they can be faster is not known."),
             colour="ink",
             part=None,
             evidence=[Evidence(step.step, step.start_ns, step.end_ns) for step in slow[:EVIDENCE]],
@@ -138,7 +138,7 @@ def _own_ns(step: HostStep) -> int:
 
 
 def _why(slow: list[Grown], steps: int) -> Phrase:
-    """Of the slowest one: by how much it is longer, and the part of it that grew most."""
+    """Says by how much the slowest step is longer, and which part of it grew most."""
     worst = slow[0]
     values = {"slow": count(len(slow)), "steps": count(steps), "step": text(worst.step), "excess": ns(worst.excess_ns)}
     part = next((part for part in worst.grown if part.id not in _OF_OTHERS), None)

@@ -19,7 +19,7 @@ COMPARISON_NOTES: dict[str, NoteWords] = {
     ),
     "other_ranks": NoteWords(
         "The number of ranks differs: [{base}] and [{candidate}].",
-        "A step does another share of the work.",
+        "A step does a different share of the work.",
     ),
     "other_runtime": NoteWords(
         "The versions of the runtime differ: [{base}] and [{candidate}].",
@@ -27,11 +27,11 @@ COMPARISON_NOTES: dict[str, NoteWords] = {
     ),
     "other_shapes": NoteWords(
         "The first product of a step has other shapes: [{base}] and [{candidate}].",
-        "A step does another amount of work: compare times per sample.",
+        "A step does a different amount of work: compare times per sample.",
     ),
     "other_dtypes": NoteWords(
         "The first product of a step has another type: [{base}] and [{candidate}].",
-        "Fine if that is the change which you test.",
+        "That is fine if it is the change you are testing.",
     ),
     "other_purpose": NoteWords(
         "The base is a job of [{base}], the candidate of [{candidate}].",

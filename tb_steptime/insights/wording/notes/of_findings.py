@@ -16,7 +16,7 @@ FINDING_WORDS: dict[str, NoteWords] = {
     "clocks_bounded": NoteWords(
         "The clocks of CPU and GPU disagree.",
         "{share} of launches begin after their work, so the GPU's rows are shifted by {shift}, the least "
-        "that mends it. No launch reaches an idle GPU and no call waits for one, so the GPU may have started "
+        "that corrects it. No launch reaches an idle GPU and no call waits for one, so the GPU may have started "
         "later.",
     ),
     "clocks_drift": NoteWords(
@@ -25,8 +25,8 @@ FINDING_WORDS: dict[str, NoteWords] = {
     ),
     "clocks_beyond_repair": NoteWords(
         "The clocks of CPU and GPU disagree.",
-        "{share} of launches begin after their work, by up to {shift}, and no shift mends it: causes of idle time are "
-        "not known.",
+        "{share} of launches begin after their work, by up to {shift}, and no shift corrects it: causes of idle time "
+        "are not known.",
     ),
     "end_missing": NoteWords(
         "The end is missing.",

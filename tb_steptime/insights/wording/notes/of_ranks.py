@@ -47,11 +47,12 @@ RANK_NOTES: dict[str, NoteWords] = {
     ),
     "links_not_read": NoteWords(
         "The peak rates of links in TB_STEPTIME_LINKS cannot be read.",
-        "Bandwidths are held against none. Write `machine=450 network=50`, in GB/s of each GPU in one direction.",
+        "Bandwidths are not compared with any peak. Write `machine=450 network=50`, in GB/s of each GPU in one "
+        "direction.",
     ),
     "collectives_of_some_steps": NoteWords(
         "Collectives of [{count}] of {all} steps are matched over ranks.",
-        "Waits and transfers are of these. Where there are very many, the first steps are kept, and steps in which "
-        "ranks differ are left out.",
+        "Waits and transfers cover these steps alone. Where there are very many, the first steps are kept, and steps "
+        "in which ranks differ are left out.",
     ),
 }

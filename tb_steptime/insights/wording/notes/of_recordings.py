@@ -36,7 +36,7 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         code="prof.step()",
     ),
     "outside_steps": NoteWords(
-        "[{outside}] of [{total}] of GPU work lie outside of the steps.",
+        "[{outside}] of [{total}] of GPU work is outside the steps.",
         "Before the first step: {before}; between steps: {between}; after the last one: {after}. "
         "No figure of a step holds them.",
     ),
@@ -50,12 +50,12 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         code="tb-steptime slice",
     ),
     "many_loaders": NoteWords(
-        "The steps wait for {count} loaders, and the first {most} are told apart.",
+        "The steps wait for {count} loaders, and the first {most} are shown one by one.",
         "The others count as one. A file of fewer steps shows more of them: {code}.",
         code="tb-steptime slice",
     ),
     "many_collectives": NoteWords(
-        "Collectives are of {count} kinds and groups of ranks, and the {most} with most time are told apart.",
+        "Collectives are of {count} kinds and groups of ranks, and the {most} with most time are listed one by one.",
         "The others are one row. A file of fewer steps shows more of them: {code}.",
         code="tb-steptime slice",
     ),
@@ -72,7 +72,7 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "That time is a part of the step, and left out of the verdict, of gains and of slow steps.",
     ),
     "once": NoteWords(
-        "[{time}] of these steps come only once: {longest} in {name}, above all.",
+        "[{time}] of these steps is one-time work, mostly {name} ({longest}).",
         "They are left out of the verdict, of gains and of slow steps. Begin the recording after a warm-up.",
     ),
     "after_recording": NoteWords(
@@ -99,7 +99,7 @@ RECORDING_NOTES: dict[str, NoteWords] = {
     ),
     "graphs_annotated": NoteWords(
         "Annotations name what runs in captured graphs.",
-        "They were made while the graphs were captured, and tell the modules of {share} of the graphs' kernel time.",
+        "They were made while the graphs were captured, and name the modules for {share} of the graphs' kernel time.",
     ),
     "graphs_named": NoteWords(
         "What runs in captured graphs is named after the eager recording {recording}.",
@@ -109,7 +109,7 @@ RECORDING_NOTES: dict[str, NoteWords] = {
     "graphs_run_other_kernels": NoteWords(
         "What runs in captured graphs has no ops and no modules.",
         "The eager recording {recording} runs other kernels: only {share} of the graphs' kernel time is spent in "
-        "kernels that it has, too. So nothing is carried over.",
+        "kernels that it has, too. No names are carried over.",
     ),
     "graphs_unnamed": NoteWords(
         "Captured graphs run {share} of the kernel time, without ops and modules.",
@@ -136,7 +136,7 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "They differ by no more than the steps themselves do.",
     ),
     "profiling_measured": NoteWords(
-        "From batch to batch it takes {inside} with the profiler, and {outside} without it.",
+        "The time from batch to batch is {inside} with the profiler, and {outside} without it.",
         "The recorder measured both: medians of [{count}] (batch|batches) in this recording and of {others} in the "
         "rest of the job.",
     ),

@@ -18,7 +18,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, median
 
 
-class Ways(Received, frozen=True, eq=False):
+class BatchTimings(Received, frozen=True, eq=False):
     """One row per batch that the loop asked for in the steps, in that order; times in ns, -1 where not known.
 
     step        which of the span's steps asked for it
@@ -36,13 +36,13 @@ class Ways(Received, frozen=True, eq=False):
 
 
 @shared
-def find_ways(trace: Trace) -> Ways | None:
+def find_timings(trace: Trace) -> BatchTimings | None:
     """None without a recorder's files, or where these hold no batch of the steps."""
     records = trace.loader_records
     if records is None:
         return None
     rows, step = in_steps(trace, records.received.asked_ns)
-    return _ways(records, rows, step, find_steps(trace).steps[0].host_start_ns) if len(rows) else None
+    return _timings(records, rows, step, find_steps(trace).steps[0].host_start_ns) if len(rows) else None
 
 
 def producers(records: LoaderRecords) -> Int64:
@@ -69,19 +69,19 @@ def _of(column: Int64, rows: Int64, missing: int) -> Int64:
     return found
 
 
-def sampler_ns(ways: Ways) -> int | None:
+def sampler_ns(timings: BatchTimings) -> int | None:
     """From having a batch until the loader returns it, which draws the indices of a later one meanwhile and sends them
     to a worker. The median; None where it is not recorded.
 
     loop    asked [ waits | receives | draws indices ] returned
     """
-    pinned, unpickled = ways.pinned_ns, ways.unpickled_ns
-    there = np.maximum(np.where(pinned != UNKNOWN_TIME, pinned, unpickled), ways.asked_ns)
-    known = (unpickled != UNKNOWN_TIME) & (there <= ways.returned_ns)
-    return round(median((ways.returned_ns - there)[known])) if known.any() else None
+    pinned, unpickled = timings.pinned_ns, timings.unpickled_ns
+    there = np.maximum(np.where(pinned != UNKNOWN_TIME, pinned, unpickled), timings.asked_ns)
+    known = (unpickled != UNKNOWN_TIME) & (there <= timings.returned_ns)
+    return round(median((timings.returned_ns - there)[known])) if known.any() else None
 
 
-def _ways(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) -> Ways:
+def _timings(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) -> BatchTimings:
     taken, made, every = records.received.of(rows), records.produced, producers(records)
     produced, there = every[rows], ready_at(records, every)[rows]
     columns = (
@@ -94,7 +94,7 @@ def _ways(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) -> Wa
         np.where(there == UNKNOWN_TIME, -1, np.maximum(taken.asked_ns - np.maximum(there, begin_ns), 0)),
         taken.returned_ns - taken.asked_ns,
     )
-    return Ways(*columns)
+    return BatchTimings(*columns)
 
 
 def _transfer(taken: Received, end_ns: Int64) -> Int64:

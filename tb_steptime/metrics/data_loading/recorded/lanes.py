@@ -48,7 +48,7 @@ class ReadyQueue(msgspec.Struct, frozen=True):
 
 
 def lanes(records: LoaderRecords, low: int, high: int) -> list[ProductionLane]:
-    """Of each worker number of each loader, within [low, high)."""
+    """Returns the lane of each worker number of each loader, within [low, high)."""
     made = records.produced
     there = np.full(len(made), UNKNOWN_TIME, np.int64)
     producer = producers(records)
@@ -84,7 +84,7 @@ def _lane(
 
 
 def ready_queues(records: LoaderRecords, low: int, high: int) -> list[ReadyQueue]:
-    """Of each loader with workers, within [low, high)."""
+    """Returns the queue of ready batches of each loader with workers, within [low, high)."""
     producer = producers(records)
     there = ready_at(records, producer)
     return [_queue(records, there, each.loader, (low, high)) for each in records.loaders if each.workers]

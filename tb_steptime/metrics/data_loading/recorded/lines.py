@@ -47,7 +47,7 @@ class RecordedLines(msgspec.Struct, frozen=True):
 def recorded_lines(
     records: LoaderRecords, loader: int, production_ns: int | None, window: tuple[int, int]
 ) -> RecordedLines:
-    """Of the workers of one loader. production_ns: mean of a batch."""
+    """Returns the lines of the workers of one loader. production_ns: mean of a batch."""
     samples = records.lines
     mine = samples.loader == loader
     inside = mine & (samples.at_ns >= window[0]) & (samples.at_ns < window[1])
@@ -66,7 +66,7 @@ def recorded_lines(
 
 
 class LineShare(msgspec.Struct, frozen=True):
-    """Of the samples of workers that produce batches, those at one location; error: see RecordedLine."""
+    """The share of one location in the samples of workers that produce batches; error: see RecordedLine."""
 
     location: int
     share: float
@@ -74,7 +74,8 @@ class LineShare(msgspec.Struct, frozen=True):
 
 
 def line_shares(samples: LineSamples, chosen: Bool) -> list[LineShare]:
-    """Of the chosen rows, of more than one burst, largest first. Locations without a name count in the whole."""
+    """Returns the shares of the chosen rows that have more than one burst, largest first. Locations without a name
+    count in the whole."""
     burst, _ = _bursts(samples, chosen)
     location, number_of = samples.location[chosen], samples.count[chosen]
     of_burst = np.bincount(burst, number_of).astype(np.float64)

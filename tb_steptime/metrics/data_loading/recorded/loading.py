@@ -13,7 +13,7 @@ import numpy as np
 
 from tb_steptime.metrics.data_loading.epoch_starts import between_epochs_ns
 from tb_steptime.metrics.data_loading.loaders import find_batches, waited_for
-from tb_steptime.metrics.data_loading.recorded.batches import Ways, find_ways, sampler_ns
+from tb_steptime.metrics.data_loading.recorded.batches import BatchTimings, find_timings, sampler_ns
 from tb_steptime.metrics.data_loading.recorded.lanes import ProductionLane, ReadyQueue, lanes, ready_queues
 from tb_steptime.metrics.data_loading.recorded.lines import RecordedLines, recorded_lines
 from tb_steptime.metrics.data_loading.recorded.workers import (
@@ -36,7 +36,8 @@ from tb_steptime.trace.table import Bool, Int64, median
 #: Batches that are ready in a quarter of the cases show what receiving them costs; a few are chance.
 READY_FRACTION = 0.25
 #: Python gives the interpreter to another thread of a process after 5 ms (sys.getswitchinterval), or when its own
-#: thread lets go of it: a worker whose dataset computes in Python hands over what it has produced so much later, ...
+#: thread lets go of it: a worker whose dataset computes in Python hands over what it has produced so much later, or
+#: the memory of it, ...
 HELD_NS = 4_000_000
 #: ... in most cases; one of few is another pause.
 HELD_FRACTION = 0.5
@@ -57,7 +58,8 @@ class RecordedLoader(LoaderSettings, frozen=True):
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """Of the batches that the span's steps received; ns are means per batch, None where no batch shows it.
+    """What is recorded of the batches that the span's steps received; ns are means per batch, None where no batch shows
+    it.
 
     main: the loader that is waited for most, of which all but the lanes, the queues, the workers and the slowest
     batches is. loaders, and their workers, lanes and queues, stand in the order of the table of loaders.
@@ -116,16 +118,16 @@ class Recorded(msgspec.Struct, frozen=True):
 
 @shared
 def what_is_recorded(trace: Trace) -> Recorded | None:
-    """Of the batches that the steps received; None where nothing is."""
-    records, ways = trace.loader_records, find_ways(trace)
-    if records is None or ways is None:
+    """Summarizes the batches that the steps received; None where nothing is recorded."""
+    records, timings = trace.loader_records, find_timings(trace)
+    if records is None or timings is None:
         return None
     steps = find_steps(trace).steps
     window = (steps[0].host_start_ns, steps[-1].host_start_ns + steps[-1].host_ns)
-    main, loaders = _main_loader(trace, ways), _loaders(trace, records, ways)
-    mine, of = ways.of(ways.loader == main), _of_main(records, ways, main)
-    settled = settled_batches(records, ways, main)
-    shares = sampled_shares(records.produced, of.ways.produced)
+    main, loaders = _main_loader(trace, timings), _loaders(trace, records, timings)
+    mine, of = timings.of(timings.loader == main), _of_main(records, timings, main)
+    settled = settled_batches(records, timings, main)
+    shares = sampled_shares(records.produced, of.timings.produced)
     consumer, late, per_step = _pace(trace, mine.step, of)
     place = {each.loader: place for place, each in enumerate(loaders)}
     dataset, collate = _mean(settled.dataset_ns), _mean(settled.collate_ns)
@@ -144,9 +146,9 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
         sampled=shares.batches,
         cpu_share=shares.cpu,
         core_wait_share=shares.core_wait,
-        kind=shares.kind_of(len(of.ways)),
-        bytes=_mean(records.produced.bytes[of.ways.produced]),
-        samples=_mean(records.produced.samples[of.ways.produced]),
+        kind=shares.kind_of(len(of.timings)),
+        bytes=_mean(records.produced.bytes[of.timings.produced]),
+        samples=_mean(records.produced.samples[of.timings.produced]),
         consumer_ns=consumer,
         late_ns=late,
         batches_per_step=per_step,
@@ -160,36 +162,36 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
         marks_ns=[step.host_start_ns for step in steps],
         lanes=sorted(lanes(records, *window), key=lambda each: place[each.loader]),
         queues=sorted(ready_queues(records, *window), key=lambda each: place[each.loader]),
-        slowest=slowest_batches(trace, records, ways),
+        slowest=slowest_batches(trace, records, timings),
         lines=recorded_lines(records, main, production, window) if of.has_workers else None,
-        sampler_ns=sampler_ns(of.ways) if of.has_workers else None,
+        sampler_ns=sampler_ns(of.timings) if of.has_workers else None,
         held_ns=of.held_ns if of.has_workers else None,
     )
 
 
-def _loaders(trace: Trace, records: LoaderRecords, ways: Ways) -> list[RecordedLoader]:
-    """As in the table of loaders, then those that are not in it, whose names no row of the table has."""
+def _loaders(trace: Trace, records: LoaderRecords, timings: BatchTimings) -> list[RecordedLoader]:
+    """Returns the loaders as in the table, then those without a row in it, whose names no row has."""
     settings = {each.loader: each for each in records.loaders}
     waited = {each.recorded: each.label for each in find_batches(trace).loaders if each.recorded is not None}
     labels = {number: label for number, label in waited.items() if number in settings}
     others = sorted(settings.keys() - labels.keys())
     for place, number in enumerate(others, 1):
         labels[number] = "Recorded loader" + (f" {place}" if len(others) > 1 else "")
-    batches = {number: int((ways.loader == number).sum()) for number in labels}
+    batches = {number: int((timings.loader == number).sum()) for number in labels}
     return [
         RecordedLoader(**msgspec.structs.asdict(settings[number]), label=label, batches=batches[number])
         for number, label in labels.items()
     ]
 
 
-def _main_loader(trace: Trace, ways: Ways) -> int:
+def _main_loader(trace: Trace, timings: BatchTimings) -> int:
     """The loader that the trace's waits are for, if its batches are recorded; else the recorded one that is waited for
     most, by first batches of a pass where there are no others."""
     main = waited_for(trace)
-    if main is not None and main.recorded is not None and main.recorded in ways.loader:
+    if main is not None and main.recorded is not None and main.recorded in timings.loader:
         return main.recorded
-    later = np.where(ways.batch != 0, ways.wait_ns, 0)
-    return int(np.bincount(ways.loader, later if later.any() else ways.wait_ns).argmax())
+    later = np.where(timings.batch != 0, timings.wait_ns, 0)
+    return int(np.bincount(timings.loader, later if later.any() else timings.wait_ns).argmax())
 
 
 class _OfMain(msgspec.Struct, frozen=True, eq=False):
@@ -200,7 +202,7 @@ class _OfMain(msgspec.Struct, frozen=True, eq=False):
     """
 
     loader: int
-    ways: Ways
+    timings: BatchTimings
     end_ns: Int64
     held_ns: int | None
     computes: bool
@@ -208,19 +210,21 @@ class _OfMain(msgspec.Struct, frozen=True, eq=False):
     short_of_cores: bool
 
 
-def _of_main(records: LoaderRecords, ways: Ways, main: int) -> _OfMain:
-    known = ways.of((ways.loader == main) & (ways.produced >= 0))
+def _of_main(records: LoaderRecords, timings: BatchTimings, main: int) -> _OfMain:
+    known = timings.of((timings.loader == main) & (timings.produced >= 0))
     own = sampled_shares(records.produced, known.produced).own_cpu
     computes = own is not None and own >= COMPUTES_FRACTION
     end_ns = records.produced.end_ns[known.produced]
-    held = _held_ns(known, end_ns, records.produced.bytes[known.produced])
+    nbytes = records.produced.bytes[known.produced]
+    sent, given = _held_ns(known, end_ns, nbytes), _given_late_ns(known, nbytes)
+    held, there_ns = np.maximum(sent, given), np.where(given > sent, known.returned_ns, end_ns + sent)
     is_held = (held >= HELD_NS) & computes
     workers = _workers(records, main)
     often = len(known) > 0 and is_held.sum() >= HELD_FRACTION * len(known)
     return _OfMain(
         loader=main,
-        ways=known,
-        end_ns=end_ns + np.where(is_held, held, 0),
+        timings=known,
+        end_ns=np.where(is_held, there_ns, end_ns),
         held_ns=round(median(held[is_held])) if often else None,
         computes=computes,
         has_workers=workers > 0,
@@ -228,30 +232,41 @@ def _of_main(records: LoaderRecords, ways: Ways, main: int) -> _OfMain:
     )
 
 
-def _busy(known: Ways) -> float:
+def _busy(known: BatchTimings) -> float:
     """How many workers produce these batches at the same time, on average."""
     if not len(known):
         return 0.0
     return int((known.dataset_ns + known.collate_ns).sum()) / max(1, int(known.returned_ns[-1] - known.asked_ns[0]))
 
 
-def _held_ns(known: Ways, end_ns: Int64, nbytes: Int64) -> Int64:
+def _held_ns(known: BatchTimings, end_ns: Int64, nbytes: Int64) -> Int64:
     """How long each batch that the loop waited for was kept back by its worker after it was produced: 0 where its
     message came before the loop asked, or it is not known when. nbytes: of each, -1 where not known."""
-    counted = nbytes[nbytes >= 0]
-    copied_ns = round(median(counted) / COPIED) if len(counted) else 0
     came_late = known.arrived_ns > np.maximum(end_ns, known.asked_ns + READ_NS)
-    return np.where(came_late, known.arrived_ns - end_ns - copied_ns, 0)
+    return np.where(came_late, known.arrived_ns - end_ns - _copied_ns(nbytes), 0)
+
+
+def _given_late_ns(known: BatchTimings, nbytes: Int64) -> Int64:
+    """How long the training process waited for a batch's memory, once its message was there: a thread of the worker
+    opens it, which computes the next batch meanwhile. 0 where that takes less than to produce a batch: many tensors
+    take long, whatever the worker does."""
+    given = known.returned_ns - np.maximum(known.arrived_ns, known.asked_ns) - _copied_ns(nbytes)
+    return np.where(given < known.dataset_ns + known.collate_ns, given, 0)
+
+
+def _copied_ns(nbytes: Int64) -> int:
+    counted = nbytes[nbytes >= 0]
+    return round(median(counted) / COPIED) if len(counted) else 0
 
 
 def _workers(records: LoaderRecords, loader: int) -> int:
     return max((each.workers for each in records.loaders if each.loader == loader), default=0)
 
 
-def settled_batches(records: LoaderRecords, ways: Ways, main: int) -> Ways:
+def settled_batches(records: LoaderRecords, timings: BatchTimings, main: int) -> BatchTimings:
     """Those whose production is known, without each worker's first one of a pass, where there are others: it opens
     files, and no number of workers ends the wait for it."""
-    known = ways.of((ways.loader == main) & (ways.produced >= 0))
+    known = timings.of((timings.loader == main) & (timings.produced >= 0))
     later = known.of(known.batch >= max(1, _workers(records, main)))
     return later if len(later) else known
 
@@ -267,32 +282,33 @@ def _receiving_ns(of: _OfMain) -> int | None:
     many = ready.sum() >= READY_FRACTION * max(1, len(ready))
     if not of.has_workers or of.short_of_cores or (not many and of.computes):
         return None
-    each = (of.ways.returned_ns - there)[ready if many else slice(None)]
+    each = (of.timings.returned_ns - there)[ready if many else slice(None)]
     return round(median(each)) if len(each) else None
 
 
 def _ready(of: _OfMain) -> tuple[Bool, Int64]:
-    """Which batches were produced before the loop asked for them, and from when on each could be received: from asking,
-    or when it was late from the arrival of its message, pinned by a thread where there is one."""
-    asked, end = of.ways.asked_ns, of.end_ns
-    came = np.maximum(np.maximum(of.ways.arrived_ns, of.ways.pinned_ns), end)  # far below 0: not recorded
-    return end <= asked, np.where(end <= asked, asked, np.clip(came, asked, of.ways.returned_ns))
+    """Marks the batches that were produced before the loop asked for them, and returns when each could be received:
+    when asked for or, for a late batch, from the arrival of its message, pinned by a thread where there is one."""
+    asked, end = of.timings.asked_ns, of.end_ns
+    came = np.maximum(np.maximum(of.timings.arrived_ns, of.timings.pinned_ns), end)  # far below 0: not recorded
+    return end <= asked, np.where(end <= asked, asked, np.clip(came, asked, of.timings.returned_ns))
 
 
 def _late(of: _OfMain) -> Intervals:
     """While the loop waits for batches that are not produced yet; for the whole of such waits where it is not known
     what receiving takes."""
     ready, there = _ready(of)
-    until = of.ways.returned_ns if _receiving_ns(of) is None else there
-    return Intervals.union(of.ways.asked_ns[~ready], until[~ready])
+    until = of.timings.returned_ns if _receiving_ns(of) is None else there
+    return Intervals.union(of.timings.asked_ns[~ready], until[~ready])
 
 
 def late_waits(trace: Trace) -> Intervals | None:
-    """Of the recorded loader that is waited for most: see `_late`; None without a recorder's files."""
-    records, ways = trace.loader_records, find_ways(trace)
-    if records is None or ways is None:
+    """Returns the late waits for the recorded loader with the longest total wait: see `_late`; None without a
+    recorder's files."""
+    records, timings = trace.loader_records, find_timings(trace)
+    if records is None or timings is None:
         return None
-    return _late(_of_main(records, ways, _main_loader(trace, ways)))
+    return _late(_of_main(records, timings, _main_loader(trace, timings)))
 
 
 def _pace(trace: Trace, step: Int64, of: _OfMain) -> tuple[int | None, int, float]:

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.data_loading.recorded.batches import Ways
+from tb_steptime.metrics.data_loading.recorded.batches import BatchTimings
 from tb_steptime.trace.loader_records import LoaderRecords, Produced
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -76,7 +76,7 @@ class SlowBatch(msgspec.Struct, frozen=True):
 
 
 def recorded_workers(records: LoaderRecords, low: int, high: int) -> list[RecordedWorker]:
-    """Of every worker that produced a batch within [low, high), by loader and number."""
+    """Returns every worker that produced a batch within [low, high), by loader and number."""
     made = records.produced
     overlap = _overlap(made, low, high)
     columns = np.stack((made.loader, made.worker, made.pid), axis=1)
@@ -111,8 +111,8 @@ def _worker(records: LoaderRecords, rows: Int64, busy_ns: int, window_ns: int) -
 
 
 class SampledShares(msgspec.Struct, frozen=True):
-    """Of the production time of sampled batches; batches: how many. waited: of so many core_wait is known;
-    waited_cpu: cpu of these. A system may not tell core_wait of any."""
+    """Shares of the production time of sampled batches; batches: how many. waited: number of batches whose core_wait is
+    known; waited_cpu: their cpu. Some systems do not report core_wait."""
 
     batches: int
     cpu: float | None
@@ -122,7 +122,7 @@ class SampledShares(msgspec.Struct, frozen=True):
 
     @property
     def own_cpu(self) -> float | None:
-        """Of the time in which the thread had a core."""
+        """The CPU share of the time in which the thread had a core."""
         if self.cpu is None:
             return None
         had_a_core = 1 - (self.core_wait or 0.0)
@@ -171,26 +171,26 @@ def _share(parts: Int64, whole: Int64) -> float | None:
     return min(1.0, int(parts.sum()) / total) if total else None
 
 
-def slowest_batches(trace: Trace, records: LoaderRecords, ways: Ways) -> list[SlowBatch]:
-    """Of those that the steps received, longest first."""
+def slowest_batches(trace: Trace, records: LoaderRecords, timings: BatchTimings) -> list[SlowBatch]:
+    """Returns the slowest batches that the steps received, longest first."""
     made, steps = records.produced, find_steps(trace).steps
-    total = np.where(ways.produced >= 0, ways.dataset_ns + ways.collate_ns, -1)
+    total = np.where(timings.produced >= 0, timings.dataset_ns + timings.collate_ns, -1)
     order = np.argsort(-total, kind="stable")[:MOST_SLOW]
     batches = []
     for entry in order[total[order] > 0].tolist():
-        row = int(ways.produced[entry])
+        row = int(timings.produced[entry])
         batches.append(
             SlowBatch(
                 loader=int(made.loader[row]),
-                batch=int(ways.batch[entry]),
+                batch=int(timings.batch[entry]),
                 worker=int(made.worker[row]),
-                step=steps[int(ways.step[entry])].name,
+                step=steps[int(timings.step[entry])].name,
                 start_ns=int(made.start_ns[row]),
                 total_ns=int(total[entry]),
-                dataset_ns=int(ways.dataset_ns[entry]),
-                collate_ns=int(ways.collate_ns[entry]),
+                dataset_ns=int(timings.dataset_ns[entry]),
+                collate_ns=int(timings.collate_ns[entry]),
                 cpu_share=sampled_shares(made, np.array([row])).cpu,
-                wait_ns=int(ways.wait_ns[entry]),
+                wait_ns=int(timings.wait_ns[entry]),
             )
         )
     return batches

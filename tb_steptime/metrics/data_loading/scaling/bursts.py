@@ -87,7 +87,7 @@ class Burst(msgspec.Struct, frozen=True):
 
 
 class Waits(msgspec.Struct, frozen=True, eq=False):
-    """Of one loader's batches in one epoch: when each has arrived, and what it cost."""
+    """The waits for one loader's batches in one epoch: when each batch arrived, and how long the wait was."""
 
     arrived_ns: Int64
     wait_ns: Int64
@@ -96,7 +96,8 @@ class Waits(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def find_burst(trace: Trace) -> Burst | None:
-    """Of the loader that is waited for most; None where there is none, or the main process is the loader."""
+    """Finds bursts of the loader with the longest total wait; None where there is none, or the main process is the
+    loader."""
     batches, main = find_batches(trace), waited_for(trace)
     entries = _longest_epoch(batches, main.loader) if main and main.multiprocess is not False else np.empty(0, np.int64)
     if main is None or not len(entries):
@@ -141,7 +142,7 @@ def _third_longest(wait_ns: Int64) -> int:
 
 
 def correlation(wait_ns: Int64, lag: int) -> float | None:
-    """Of the waits with those `lag` batches later; None where they do not differ or are too few.
+    """Correlates the waits with those `lag` batches later; None where they do not differ or are too few.
 
     By their order of magnitude: a long wait that a pause of the host has made shorter is a long one still.
     """
@@ -261,7 +262,8 @@ def _with_pace(burst: Burst, waits: Waits, period: int) -> Burst:
 
 
 def _short_wait_ns(others: Int64, usual_ns: int) -> int | None:
-    """Of waits that are not long; the more a batch's time varies, the more of these are for late batches, too."""
+    """Returns the length of waits that are not long; the more a batch's time varies, the more of these are for late
+    batches, too."""
     short = round(percentile(others, 10)) if len(others) else None
     return None if short is None or short > READY_FRACTION * usual_ns else short
 

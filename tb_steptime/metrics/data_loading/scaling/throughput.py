@@ -14,7 +14,7 @@ import math
 import msgspec
 
 from tb_steptime.metrics.data_loading.loaders import WaitedFor, find_batches, waited_for
-from tb_steptime.metrics.data_loading.recorded.batches import find_ways
+from tb_steptime.metrics.data_loading.recorded.batches import find_timings
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded, settled_batches, what_is_recorded
 from tb_steptime.metrics.data_loading.recorded.workers import COMPUTES_FRACTION
 from tb_steptime.metrics.data_loading.scaling.bursts import AMBIGUOUS, find_burst, rest_ns
@@ -82,15 +82,16 @@ class LoaderThroughput(msgspec.Struct, frozen=True):
         return round(self.batches * self.production.mean_ns / self.useful(workers))
 
     def of_cores_ns(self, rest_ns: int) -> int:
-        """Of a step whose rest takes rest_ns: no number of workers makes it shorter than all cores compute it and its
-        batches, which a worker sends and the loop receives. 0 where the rest computes on no core, or they are not
-        known."""
+        """Returns the shortest step whose rest takes rest_ns: no number of workers makes it shorter than all cores need
+        to compute it and its batches, which a worker sends and the loop receives. 0 where the rest computes on no core,
+        or they are not known."""
         if not self.cores or self.cpu_ns is None or not self.on_cpu:
             return 0
         return round((rest_ns + self.batches * (self.cpu_ns + 2 * self.handover_ns)) / self.cores)
 
     def blocked_ns(self, workers: int, step_rest_ns: int) -> int:
-        """Of a step whose rest takes step_rest_ns: how much longer it is as slow batches block those behind them."""
+        """Returns how much longer a step whose rest takes step_rest_ns becomes when slow batches block those behind
+        them."""
         consumer_ns = step_rest_ns / max(self.batches, 1e-9)
         return round(self.batches * self.production.blocked_ns(max(1, round(self.useful(workers))), consumer_ns))
 
@@ -178,16 +179,17 @@ def _as_recorded(trace: Trace, recorded: Recorded) -> LoaderThroughput | None:
 
 
 def _own_share(recorded: Recorded) -> float:
-    """Of the time that a batch takes, what it would take if the worker had a core at any time."""
+    """Returns the share of a batch's time that would remain if the worker always had a core."""
     return 1 - (recorded.core_wait_share or 0.0)
 
 
 def _recorded_sequence(trace: Trace, recorded: Recorded) -> tuple[float, ...]:
-    """Of an iterable dataset each worker has batches of its own: more of them would take these in another order."""
-    records, ways = trace.loader_records, find_ways(trace)
-    if records is None or ways is None or recorded.main_loader.iterable:
+    """Keeps the recorded sequence: each worker of an iterable dataset has batches of its own, and more workers would
+    take them in another order."""
+    records, timings = trace.loader_records, find_timings(trace)
+    if records is None or timings is None or recorded.main_loader.iterable:
         return ()
-    mine = settled_batches(records, ways, recorded.main).by("asked_ns")
+    mine = settled_batches(records, timings, recorded.main).by("asked_ns")
     return _sequence(mine.dataset_ns + mine.collate_ns)
 
 
@@ -215,7 +217,7 @@ def _in_training_process(trace: Trace, main: WaitedFor) -> LoaderThroughput | No
 
 
 def _waits_in_process(trace: Trace, main: WaitedFor) -> Int64:
-    """Of each batch; of the first ones of epochs where there are no others."""
+    """Returns the waits for each batch; for the first ones of epochs where there are no others."""
     batches = find_batches(trace)
     rows = batches.of(main.loader)
     times: Int64 = batches.wait_ns[rows if len(rows) else batches.loader == main.loader]

@@ -126,7 +126,7 @@ def _unexplained_ns(loader: LoaderThroughput, mean: MeanStep) -> int:
 
 
 def _short_ns(loader: LoaderThroughput, mean: MeanStep, workers: int) -> int:
-    """By how much the workers' pace is longer than the rest of the step; as many as are needed keep up."""
+    """Returns by how much the workers' pace is longer than the rest of the step; it is 0 with enough workers."""
     return 0 if loader.useful(workers) >= loader.needed else max(0, loader.loader_ns(workers) - mean.rest_ns)
 
 

@@ -7,10 +7,14 @@ import re
 from collections.abc import Sequence
 
 import msgspec
+import numpy as np
 
-from tb_steptime.metrics.memory.devices import CPU, memory_devices, memory_name
-from tb_steptime.metrics.memory.fit.fit import MARGIN, MemoryFit, bounds, memory_fit
+from tb_steptime.metrics.memory.devices import CPU, Place, memory_devices, memory_name
+from tb_steptime.metrics.memory.fit.by_module import ModuleBytes, by_module
+from tb_steptime.metrics.memory.fit.checkpoints import checkpoints
+from tb_steptime.metrics.memory.fit.fit import MARGIN, MemoryFit, bounds, memory_fit, steady
 from tb_steptime.metrics.memory.fit.lines import PeakLine, largest_batch, peak_at
+from tb_steptime.metrics.memory.fit.settings import FitSetting, settings
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 
@@ -34,7 +38,9 @@ class DeviceFit(msgspec.Struct, frozen=True):
 
     lines: the peak at any batch is that of the highest. limit_bytes: asked for, else what the device has; None where
     neither is known. largest: the largest batch within it, with the least and the most that the margin allows; 0: not
-    even one sample fits.
+    even one sample fits. modules: what fills the peak, by what made it; unnamed: why no module names it. settings: what
+    would change the peak. unused_bytes: what the caching allocator had reserved besides at the recorded peak, as
+    fragments and cache; None without one.
     """
 
     device: str
@@ -46,6 +52,10 @@ class DeviceFit(msgspec.Struct, frozen=True):
     largest: int | None = None
     largest_low: int | None = None
     largest_high: int | None = None
+    modules: list[ModuleBytes] = []
+    unnamed: Reason | None = None
+    settings: list[FitSetting] = []
+    unused_bytes: int | None = None
 
 
 def fits(trace: Trace, batches: Sequence[int] = (), limit_bytes: int | None = None) -> list[DeviceFit]:
@@ -56,8 +66,26 @@ def fits(trace: Trace, batches: Sequence[int] = (), limit_bytes: int | None = No
     for place in memory_devices(trace):
         known = trace.devices.get(place.device) if place.type != CPU else None
         limit = limit_bytes if limit_bytes is not None else known.memory_bytes if known else None
-        answers.append(_answer(memory_name(trace, place), memory_fit(trace, place), batches, limit))
+        answer = _answer(memory_name(trace, place), memory_fit(trace, place), batches, limit)
+        if answer.unknown is None:
+            found = checkpoints(trace, place)
+            answer = msgspec.structs.replace(
+                answer,
+                modules=by_module(trace, place),
+                unnamed=found if isinstance(found, Reason) else None,
+                settings=settings(trace, place, limit),
+                unused_bytes=_unused(trace, place),
+            )
+        answers.append(answer)
     return answers
+
+
+def _unused(trace: Trace, place: Place) -> int | None:
+    of = steady(trace, place)
+    if isinstance(of, Reason) or of.curve.reserved is None:
+        return None
+    top = int(np.where(of.within, of.curve.allocated, -1).argmax())
+    return int(of.curve.reserved[top] - of.curve.allocated[top])
 
 
 def _answer(device: str, fit: MemoryFit | Reason, batches: Sequence[int], limit: int | None) -> DeviceFit:

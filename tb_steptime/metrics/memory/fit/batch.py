@@ -8,18 +8,20 @@ from collections.abc import Iterable
 import numpy as np
 
 from tb_steptime.metrics.memory.births import steps_at
-from tb_steptime.metrics.work.calls import Shape, shapes_of
+from tb_steptime.metrics.work.calls import TYPE_BYTES, Shape, shapes_of, types_of
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Kind, distinct_in
+from tb_steptime.trace.table import Int64, Kind, distinct_in
 
 #: The node of the backward pass that adds to the gradient of one parameter.
 _ACCUMULATES = "torch::autograd::AccumulateGrad"
 #: The batch is the first or the second dimension of what the model is given.
 _BATCH_DIMENSIONS = 2
+#: Inside of a model the batch may stand behind others.
+_LEADING = 3
 #: Of so many tensors at the beginning: the first ones may have the batch merged with the length of a sequence.
 _FIRST = 8
 #: The length of a sequence may lead in a few more tensors than the batch, which stands before it in the first one.
@@ -29,13 +31,25 @@ _NEARLY = 0.9
 @shared
 def parameter_shapes(trace: Trace) -> Counter[Shape]:
     """How many parameters with a gradient have each shape; empty where shapes were not recorded."""
-    rows = rows_named(trace, (Kind.CPU_OP,), lambda name: name == _ACCUMULATES)
+    rows = _accumulations(trace)
     step = steps_at(trace, trace.events.start_ns[rows])
     each_step = [
         Counter(shape for shapes in shapes_in(trace, rows[step == number]) for shape in shapes if shape)
         for number in distinct_in(step[step >= 0]).tolist()
     ]
     return max(each_step, key=len, default=Counter())
+
+
+@shared
+def parameter_types(trace: Trace) -> set[str]:
+    """The types of parameters with a gradient, as torch names them; empty where they were not recorded."""
+    rows, column = _accumulations(trace), trace.events.dtypes
+    said = distinct_in(column[rows]).tolist() if column is not None else []
+    return {each for number in said if number >= 0 for each in types_of(trace.inputs[number]) if each in TYPE_BYTES}
+
+
+def _accumulations(trace: Trace) -> Int64:
+    return rows_named(trace, (Kind.CPU_OP,), lambda name: name == _ACCUMULATES)
 
 
 @shared
@@ -83,5 +97,7 @@ def _batch(calls: list[tuple[Shape, ...]], parameters: set[Shape]) -> int | None
 
 
 def _leads(shape: Shape, batch: int) -> bool:
-    """Whether the batch is the first dimension, merged with others or not, or the second one of a sequence."""
-    return shape[0] % batch == 0 or (len(shape) > _BATCH_DIMENSIONS and shape[1] == batch)
+    """Whether the batch is the first dimension, merged with others or not; of a sequence also the second or the third
+    one, as where attention has the length first, or queries, keys and values."""
+    leading = shape[:_LEADING] if len(shape) > _BATCH_DIMENSIONS else shape[:1]
+    return any(size % batch == 0 for size in leading)

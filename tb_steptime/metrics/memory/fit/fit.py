@@ -17,12 +17,30 @@ from tb_steptime.metrics.memory.peak import step_peaks
 from tb_steptime.text import Reason
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int64
 
 NO_SHAPES = Reason("memory_fit_needs_shapes")
 #: Of what is predicted, either way: workspaces and other choices of libraries depend on shapes in ways that no
 #: recording tells. All but two of the models of `benchmarks/memory_fit.py` stay within it.
 MARGIN = 0.05
+
+
+class Steady(msgspec.Struct, frozen=True, eq=False):
+    """What the peak at other batches rests on: the steps after the first one recorded, which may make what stays; of
+    one that is alone, that; of these those with the batch of the one with the highest peak.
+
+    steps    indices of the steps
+    curve    of the device
+    within   which events of the curve are in these steps
+    grown    int64, how much of what is allocated after each event grows with the batch
+    """
+
+    batch: int
+    steps: list[int]
+    curve: Curve
+    within: Bool
+    grown: Int64
 
 
 class MemoryFit(msgspec.Struct, frozen=True):
@@ -34,38 +52,45 @@ class MemoryFit(msgspec.Struct, frozen=True):
     lines: list[PeakLine]
 
 
-def memory_fit(trace: Trace, place: Place) -> MemoryFit | Reason:
-    """Of the steps after the first one recorded, which may make what stays; of one that is alone, that."""
+@shared
+def steady(trace: Trace, place: Place) -> Steady | Reason:
     of = curve(trace, place)
     if not len(of.row):
         return NOT_RECORDED
     if not of.whole:
         return NO_TOTALS
     batches, peaks = step_batches(trace), step_peaks(trace, place)
-    steady = [number for number in range(min(1, len(batches) - 1), len(batches)) if batches[number]]
-    if not steady:
+    some = [number for number in range(min(1, len(batches) - 1), len(batches)) if batches[number]]
+    if not some:
         return NO_SHAPES
-    batch = batches[max(steady, key=lambda number: peaks[number])]
+    batch = batches[max(some, key=lambda number: peaks[number])]
     assert batch is not None
-    within = _within(trace, of, [number for number in steady if batches[number] == batch])
-    grown = growing_bytes(trace, place, growing(trace, batch))[within]
-    lines = highest_lines(of.allocated[within] - grown, grown, batch)
-    rows = np.flatnonzero(within)
-    return MemoryFit(
-        batch,
-        int(of.allocated[within].max()),
-        [PeakLine(line.constant, line.per_sample, int(rows[line.row])) for line in lines],
-    )
+    steps = [number for number in some if batches[number] == batch]
+    within = np.isin(steps_at(trace, of.ts), steps)
+    return Steady(batch, steps, of, within, growing_bytes(trace, place, growing(trace, batch)))
 
 
-def _within(trace: Trace, of: Curve, steps: list[int]) -> Bool:
-    return np.isin(steps_at(trace, of.ts), steps)
+def memory_fit(trace: Trace, place: Place) -> MemoryFit | Reason:
+    of = steady(trace, place)
+    if isinstance(of, Reason):
+        return of
+    rows = np.flatnonzero(of.within)
+    allocated, grown = of.curve.allocated[rows], of.grown[rows]
+    lines = [
+        PeakLine(line.constant, line.per_sample, int(rows[line.row]))
+        for line in highest_lines(allocated - grown, grown, of.batch)
+    ]
+    return MemoryFit(of.batch, int(allocated.max()), lines)
 
 
 def growing_bytes(trace: Trace, place: Place, grows: Bool) -> Int64:
     """After each event of the device, how much of what is allocated grows with the batch."""
+    return bytes_alive(trace, place, np.where(grows, trace.memory.bytes[allocations(trace).born], 0))
+
+
+def bytes_alive(trace: Trace, place: Place, size: Int64) -> Int64:
+    """After each event of the device, the sum of what is alive. size: of each of `allocations`."""
     found, of = allocations(trace), curve(trace, place)
-    size = np.where(grows, trace.memory.bytes[found.born], 0)
     freed = found.died >= 0
     rows = np.concatenate((found.born, found.died[freed])).astype(np.int64)
     change = exact_sums(rows, np.concatenate((size, -size[freed])), len(trace.memory))

@@ -31,8 +31,10 @@ _CONSTANT = ("parameters", "gradients", "optimizer_state")
 _PRODUCTS = {"aten::mm": (0, 1), "aten::addmm": (1, 2)}
 #: What is done to parameters alone: only copies of them are made before an op takes them.
 _COPIES = {"aten::to", "aten::_to_copy", "aten::copy_", "aten::clone", "aten::contiguous"}
+#: As torch names the type of 4 bytes.
+FLOAT = "float"
 #: The caching allocator of GPUs rounds up to multiples of this.
-_ROUNDED_TO = 512
+ROUNDED_TO = 512
 
 
 @shared
@@ -42,7 +44,7 @@ def growing(trace: Trace, batch: int) -> Bool:
     size, on_cpu = trace.memory.bytes[found.born], trace.memory.device_type[found.born] == CPU
     fixed = is_in(kind, [CATEGORIES.index(category) for category in _CONSTANT])
     fixed |= is_in(born.phase, (PHASE["optimizer"], PHASE["zero_grad"]))
-    op = _with_shapes(trace, born.op.astype(np.int64))
+    op = telling_ops(trace, born.op.astype(np.int64))
     inputs = kind == CATEGORIES.index("inputs")
     known = np.flatnonzero(~fixed & ~inputs & (op >= 0))
     judge = _Judge(trace, batch)
@@ -59,8 +61,9 @@ def growing(trace: Trace, batch: int) -> Bool:
     return result
 
 
-def _with_shapes(trace: Trace, op: Int64) -> Int64:
-    """Of each op the innermost one around it, or itself, that says the shape of a tensor; -1 for none."""
+def telling_ops(trace: Trace, op: Int64) -> Int64:
+    """Of each op, a row of the event table, the innermost one around it, or itself, that says the shape of a tensor; -1
+    for none."""
     ops = op_rows(trace)
     if trace.events.shapes is None or not len(ops):
         return np.full(len(op), -1, np.int64)
@@ -74,9 +77,31 @@ def _with_shapes(trace: Trace, op: Int64) -> Int64:
     return np.where(place >= 0, ops[place], -1)
 
 
-class _Tensor(NamedTuple):
+class Tensor(NamedTuple):
+    """floating: of a type with 4 bytes that a shorter one can stand for."""
+
     shape: Shape
     bytes: int
+    floating: bool
+
+
+def tensors_of(trace: Trace, op: int) -> list[Tensor]:
+    """What this op, a row of the event table, is given; 4 bytes an item where types were not recorded."""
+    events = trace.events
+    if events.shapes is None or events.shapes[op] < 0:
+        return []
+    return _tensors(trace, int(events.shapes[op]), -1 if events.dtypes is None else int(events.dtypes[op]))
+
+
+def _tensors(trace: Trace, shapes: int, dtypes: int) -> list[Tensor]:
+    types = types_of(trace.inputs[dtypes]) if dtypes >= 0 else ()
+    said = shapes_of(trace.inputs[shapes]) or ()
+    names = [types[place] if place < len(types) else FLOAT for place in range(len(said))]
+    return [
+        Tensor(shape, math.prod(shape) * TYPE_BYTES.get(name, 4), name == FLOAT)
+        for shape, name in zip(said, names, strict=True)
+        if shape
+    ]
 
 
 class _Judge:
@@ -96,7 +121,7 @@ class _Judge:
         return self._decide(int(events.name[op]), int(events.shapes[op]), dtypes, size, on_cpu, backward)
 
     def _grows(self, name: int, shapes: int, dtypes: int, size: int, on_cpu: bool, backward: bool) -> bool:
-        op, tensors = self.trace.strings[name], self._tensors(shapes, dtypes)
+        op, tensors = self.trace.strings[name], _tensors(self.trace, shapes, dtypes)
         batched = self._batched(op, tensors)
         if not batched or size < self.batch:
             return False
@@ -104,7 +129,7 @@ class _Judge:
             return size > max((tensor.bytes for tensor in tensors), default=0)
         if factors := _PRODUCTS.get(op):
             return self._is_batched_product(shapes, factors)
-        step = 1 if on_cpu else _ROUNDED_TO
+        step = 1 if on_cpu else ROUNDED_TO
         rounded = {-(-tensor.bytes // step) * step for tensor in batched}
         others = {-(-tensor.bytes // step) * step for tensor in tensors if tensor not in batched}
         if backward:
@@ -112,13 +137,7 @@ class _Judge:
             others |= {-(-count * item // step) * step for count in self.counts}
         return size in rounded or size not in others
 
-    def _tensors(self, shapes: int, dtypes: int) -> list[_Tensor]:
-        types = types_of(self.trace.inputs[dtypes]) if dtypes >= 0 else ()
-        said = shapes_of(self.trace.inputs[shapes]) or ()
-        sizes = [TYPE_BYTES.get(types[place], 4) if place < len(types) else 4 for place in range(len(said))]
-        return [_Tensor(shape, math.prod(shape) * item) for shape, item in zip(said, sizes, strict=True) if shape]
-
-    def _batched(self, op: str, tensors: list[_Tensor]) -> list[_Tensor]:
+    def _batched(self, op: str, tensors: list[Tensor]) -> list[Tensor]:
         """Those with the batch in their shape. What is shaped like a parameter is one where an op takes others, too, or
         copies it; else it has that shape by chance, as at a batch of 64 behind 64 neurons."""
         holding = [tensor for tensor in tensors if all(tensor.shape) and holds_batch(tensor.shape, self.batch)]

@@ -27,14 +27,15 @@ _RATE = expression(r"(\w+)=(\d+(?:\.\d+)?)")
 Rates = dict[str, float]
 
 
-def told_text() -> str:
+def user_text() -> str:
     """What the environment says; summaries that were measured under another text are made again."""
     return os.environ.get(VARIABLE, "")
 
 
-def told_rates(device_name: str) -> Rates | None:
-    """By field of `Peaks`; None where nothing is told of such a device. Raises TraceError where the text is odd."""
-    told = _read(told_text())
+def user_rates(device_name: str) -> Rates | None:
+    """Returns the rates by field of `Peaks`; None where the user states none for such a device. Raises TraceError where
+    the text is malformed."""
+    told = _read(user_text())
     return next((rates for name, rates in told if name in device_name.lower()), None)
 
 

@@ -1,0 +1,73 @@
+"""What the spans of a run advise, as one recommendation: spans see other batches, and say other numbers.
+
+span 1   Use 2 workers   up to 20 ms
+span 2   Use 3 workers   up to 24 ms    ->   Use 2 workers, up to 20 ms (2 of 3 spans: 2 to 3 workers)
+span 3   no card
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from tb_steptime.analyses.data_loading import DataLoadingResult
+from tb_steptime.insights.base import Insight
+
+#: Cards that recommend what the curve over the number of workers does.
+_OF_CURVE = ("no_workers", "more_workers")
+
+
+class SpanAdvice(msgspec.Struct, frozen=True):
+    """The first card of a span, None where it has none; workers: how many it recommends, None where it is about
+    something else."""
+
+    card: Insight | None
+    workers: int | None = None
+
+
+class RunAdvice(msgspec.Struct, frozen=True):
+    """card: the first one of most spans (of two that as many have, the one that gains more), None where most have none.
+    It is as that span has it whose number of workers, or else whose gain, is the median; of two the smaller, as half of
+    the spans promise no more. saying, spans: how many have that card, and all. workers, gain_ns: the least and the most
+    that those say; workers is None where the card recommends none."""
+
+    card: Insight | None
+    saying: int
+    spans: int
+    workers: tuple[int, int] | None
+    gain_ns: tuple[int, int]
+
+
+def span_advice(card: Insight | None, results: Mapping[str, msgspec.Struct]) -> SpanAdvice:
+    """card: the first one of a span; results: by view id, of the same span."""
+    loading = results.get("data_loading") if card and card.id in _OF_CURVE else None
+    curve = loading.curve if isinstance(loading, DataLoadingResult) else None
+    return SpanAdvice(card, curve.recommended if curve else None)
+
+
+def run_advice(spans: Sequence[SpanAdvice]) -> RunAdvice:
+    """Returns the advice for at least one span."""
+    counts = Counter(_id(span) for span in spans)
+    chosen = max(counts, key=lambda id_: (counts[id_], max(_gain_ns(span) for span in spans if _id(span) == id_)))
+    saying = sorted(
+        (span for span in spans if _id(span) == chosen), key=lambda span: (span.workers or 0, _gain_ns(span))
+    )
+    workers = [span.workers for span in saying if span.workers is not None]
+    gains = [_gain_ns(span) for span in saying]
+    return RunAdvice(
+        card=saying[(len(saying) - 1) // 2].card,
+        saying=len(saying),
+        spans=len(spans),
+        workers=(min(workers), max(workers)) if workers else None,
+        gain_ns=(min(gains), max(gains)),
+    )
+
+
+def _id(span: SpanAdvice) -> str | None:
+    return span.card.id if span.card else None
+
+
+def _gain_ns(span: SpanAdvice) -> int:
+    return span.card.gain_ns if span.card else 0

@@ -1,0 +1,80 @@
+"""What a step of a job would take after a change of its ranks, or in more of them, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tb_steptime.insights.wording.ranks import numbers_of
+from tb_steptime.insights.wording.reasons import explain
+from tb_steptime.ranks.what_if import MOST_UNEXPLAINED, JobChange, JobChangeId, JobReplay, LargerJob
+from tb_steptime.text import Phrase, count, fraction, joined, ns, phrase, text
+
+#: What is changed, after "a step takes so long".
+_CHANGED: Mapping[JobChangeId, str] = {
+    "late_ranks": "with {ranks} as fast as {others}",
+    "even_ranks": "with no rank slower than the median one in any step",
+    "hidden_exchanges": "with gradients and parameters exchanged beside computation",
+    "instant_exchanges": "with an instant interconnect",
+    "instant_host": "with an instant CPU on all ranks",
+    "no_loader_waits": "without waits for batches on any rank",
+    "no_interruptions": "without interrupted calls and kernels on any rank",
+}
+
+
+def change_text(change: JobChange, rank_count: int) -> Phrase:
+    """rank_count: how many the job has."""
+    others = "the other rank" if len(change.ranks) == rank_count - 1 else "the median of the others"
+    ranks = {"ranks": text(_named(change.ranks)), "others": text(others)} if change.ranks else {}
+    said = phrase("A step takes [{step}, est.,]", step=ns(change.step_ns))
+    less = phrase(": {gain} less.", gain=ns(change.gain_ns))
+    return joined(said, joined(phrase(_CHANGED[change.id], **ranks), less, by=""))
+
+
+#: Of more ranks so many are named.
+_NAMED = 4
+
+
+def _named(ranks: list[int]) -> str:
+    """
+    >>> _named([3]), _named([0, 6]), _named(list(range(12)))
+    ('rank 3', 'ranks 0 and 6', 'the 12 latest ranks')
+    """
+    if len(ranks) > _NAMED:
+        return f"the {len(ranks)} latest ranks"
+    return f"{'ranks' if len(ranks) > 1 else 'rank'} {numbers_of(ranks)}"
+
+
+def larger_text(larger: LargerJob) -> Phrase:
+    return phrase(
+        "{ranks} ranks, each with as much to do, take {step} a step, est.: {efficiency} efficient.",
+        ranks=count(larger.ranks),
+        step=ns(larger.step_ns),
+        efficiency=fraction(larger.efficiency),
+    )
+
+
+def replay_text(found: JobReplay) -> Phrase:
+    """How well the replay gives back the recording, and what follows from it where that is badly."""
+    said = phrase(
+        "The replay of all ranks takes {replayed} a step; {recorded} were recorded.",
+        replayed=ns(found.replayed_step_ns),
+        recorded=ns(found.recorded_step_ns),
+    )
+    if found.trusted:
+        return said
+    if found.unexplained > MOST_UNEXPLAINED:
+        why = phrase(
+            "Nothing recorded explains {share} of the work of a rank, so no change is predicted.",
+            share=fraction(found.unexplained),
+        )
+        return joined(said, why)
+    return joined(said, phrase("They differ too much for a prediction."))
+
+
+def what_if_texts(found: JobReplay | None) -> list[Phrase]:
+    """Everything that is predicted, a sentence each; how well first."""
+    if found is None:
+        return []
+    why = [explain(found.larger_reason)] if found.larger_reason and found.trusted else []
+    changes = (change_text(each, found.rank_count) for each in found.changes)
+    return [replay_text(found), *changes, *map(larger_text, found.larger), *why]

@@ -1,0 +1,277 @@
+"""What checkpointing each class of modules would save at the peak, and how long it would compute again.
+
+A checkpoint drops what its module saved when the call ends, and computes it again before its backward pass:
+
+    host        |--- Block_0 ---|--- Block_1 ---|--- loss ---|-- backward of Block_1 --|-- backward of Block_0 --|
+    activation     +a..............................................................................-a
+    with it        +a          -a                                                       +a         -a
+    again                                                     |Block_1|                |Block_0|
+
+It keeps the input of the module instead, where nothing else does, and the output, where the next op saves it. The
+instants of the call are there a second time, on top of what is alive when its backward pass begins.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.memory.allocations import NEVER, allocations, ends_ns
+from tb_steptime.metrics.memory.births import PHASE, births, steps_at
+from tb_steptime.metrics.memory.devices import CPU, Place
+from tb_steptime.metrics.memory.fit.fit import Steady, steady
+from tb_steptime.metrics.memory.fit.growing import ROUNDED_TO, growing, tensors_of
+from tb_steptime.metrics.memory.fit.lines import PeakLine, highest_lines
+from tb_steptime.metrics.memory.fit.saving import is_view, saves_inputs_only, saves_nothing, saves_result
+from tb_steptime.text import Reason
+from tb_steptime.trace.backward import backward_nodes
+from tb_steptime.trace.frames import module_class, module_frames
+from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.host_ranges import union_of
+from tb_steptime.trace.lanes import op_rows
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import innermost, parent_places
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
+
+NO_MODULES = Reason("memory_fit_needs_modules")
+
+
+class Checkpoint(msgspec.Struct, frozen=True):
+    """All modules of a class. calls: per step; lines: the peak at any batch; again_ns: computed again in a step, on the
+    GPU where the calls launch anything, else on the host."""
+
+    module: str
+    calls: int
+    lines: list[PeakLine]
+    again_ns: int
+
+
+@shared
+def checkpoints(trace: Trace, place: Place) -> list[Checkpoint] | Reason:
+    """Of each class of modules that the forward pass of the steady steps calls, in order of first appearance."""
+    of = steady(trace, place)
+    if isinstance(of, Reason):
+        return of
+    frames = _forward_frames(trace, of)
+    if not len(frames):
+        return NO_MODULES
+    by_class: dict[str, list[int]] = defaultdict(list)
+    for row in frames.tolist():
+        by_class[module_class(trace.strings[int(trace.events.name[row])])].append(row)
+    nodes, found = _nodes(trace), list[Checkpoint]()
+    for name, rows in by_class.items():
+        outermost = np.array(rows, np.int64)
+        calls = _calls(trace, outermost[parent_places(trace, outermost) < 0], nodes)
+        if calls is not None:
+            count = round(len(calls.start) / len(of.steps))
+            found.append(Checkpoint(name, count, _lines(trace, place, of, calls), _again_ns(trace, of, calls)))
+    return found
+
+
+def _forward_frames(trace: Trace, of: Steady) -> Int64:
+    """Calls of modules within the steady steps; what a checkpoint calls again inside a node is none of its own."""
+    frames = module_frames(trace)
+    node_rows = backward_nodes(trace).event.astype(np.int64)
+    first = innermost(trace, node_rows, frames) < 0
+    return frames[first & np.isin(steps_at(trace, trace.events.start_ns[frames]), of.steps)]
+
+
+class _Nodes(NamedTuple):
+    """Nodes of the backward pass of ops that are no views, in the order of these ops, ns.
+
+    saves: whether anything is saved; after: when all is: as the op starts, or as it ends; result: whether the op saves
+    what it returns.
+    """
+
+    thread: Int64
+    op_start: Int64
+    saves: Bool
+    after: Int64
+    result: Bool
+    start: Int64
+    end: Int64
+
+
+def _nodes(trace: Trace) -> _Nodes:
+    events, nodes = trace.events, backward_nodes(trace)
+    known = nodes.forward >= 0
+    event, op = nodes.event[known].astype(np.int64), nodes.forward[known].astype(np.int64)
+    names = {number: trace.strings[number] for number in distinct_in(events.name[event]).tolist()}
+    view, nothing, inputs, result = (
+        np.array([rule(names[number]) for number in events.name[event].tolist()], bool)
+        for rule in (is_view, saves_nothing, saves_inputs_only, saves_result)
+    )
+    kept = np.flatnonzero(~view)
+    order = kept[np.argsort(events.start_ns[op[kept]], kind="stable")]
+    event, op = event[order], op[order]
+    return _Nodes(
+        thread=events.thread[op].astype(np.int64),
+        op_start=events.start_ns[op],
+        saves=~nothing[order],
+        after=np.where(inputs[order], events.start_ns[op], events.ends(op)),
+        result=result[order],
+        start=events.start_ns[event],
+        end=events.ends(event),
+    )
+
+
+class _Calls(NamedTuple):
+    """Calls of modules, disjoint on each thread, ns: one entry each.
+
+    stop       computing it again ends: all that its backward pass needs is saved
+    first      row of the event table: its first op
+    following  the next op on the thread begins
+    begins     of its backward pass, the first node that needs anything saved
+    ends       of the last one
+    result     its last op saves what it returns, and so does the next op, whose input that is
+    """
+
+    thread: Int64
+    start: Int64
+    end: Int64
+    stop: Int64
+    first: Int64
+    following: Int64
+    begins: Int64
+    ends: Int64
+    result: Bool
+
+
+def _calls(trace: Trace, rows: Int64, nodes: _Nodes) -> _Calls | None:
+    """Of these rows of the event table those whose backward pass needs anything; None without any."""
+    events, found = trace.events, list[tuple[int, ...]]()
+    for thread in distinct_in(events.thread[rows]).tolist():
+        here = np.flatnonzero(nodes.thread == thread)
+        op_start, ops = nodes.op_start[here], op_rows(trace)
+        ops = ops[events.thread[ops] == thread]
+        ops_start = events.start_ns[ops]
+        mine = rows[events.thread[rows] == thread]
+        for start, end in zip(events.start_ns[mine].tolist(), events.ends(mine).tolist(), strict=True):
+            low, high = np.searchsorted(op_start, (start, end)).tolist()
+            own = here[low:high]
+            own = own[nodes.saves[own]]
+            if not len(own):
+                continue
+            last = own[nodes.after[own].argmax()]
+            first, after = np.searchsorted(ops_start, (start, end)).tolist()
+            follows = int(ops_start[after]) if after < len(ops) else end
+            follows_end = int(events.ends(ops[after : after + 1])[0]) if after < len(ops) else end
+            next_saves = high < len(here) and int(op_start[high]) < follows_end and bool(nodes.saves[here[high]])
+            found.append((
+                thread, start, end, int(nodes.after[last]), int(ops[first]), follows, int(nodes.start[own].min()),
+                int(nodes.end[own].max()), bool(nodes.result[here[high - 1]]) and next_saves,
+            ))  # fmt: skip
+    if not found:
+        return None
+    thread, start, end, stop, first, following, begins, ends, result = np.array(sorted(found, key=_start), np.int64).T
+    return _Calls(thread, start, end, stop, first, following, begins, ends, result.astype(bool))
+
+
+def _start(call: tuple[int, ...]) -> int:
+    return call[1]
+
+
+def _again_ns(trace: Trace, of: Steady, calls: _Calls) -> int:
+    """Median over the steps: of the device where the calls launch anything there, else of their ops on the host."""
+    device, host = np.zeros(len(calls.start), np.int64), np.zeros(len(calls.start), np.int64)
+    events, launches, ops = trace.events, find_launches(trace), op_rows(trace)
+    at, length = events.start_ns[launches.call], events.dur_ns[launches.activity]
+    for thread in distinct_in(calls.thread).tolist():
+        mine = calls.thread == thread
+        start, stop = calls.start[mine], calls.stop[mine]
+        here = np.flatnonzero((launches.call >= 0) & (events.thread[launches.call] == thread))
+        order = here[np.argsort(at[here], kind="stable")]
+        until = np.append(0, np.cumsum(length[order]))
+        device[mine] = until[np.searchsorted(at[order], stop)] - until[np.searchsorted(at[order], start)]
+        host[mine] = union_of(trace, ops[events.thread[ops] == thread]).overlap_ns(start, stop)
+    step = np.searchsorted(of.steps, steps_at(trace, calls.start))
+    return int(np.median(exact_sums(step, device if device.any() else host, len(of.steps))))
+
+
+def _lines(trace: Trace, place: Place, of: Steady, calls: _Calls) -> list[PeakLine]:
+    """Of the curve less what is dropped, and of what is computed again on top of it."""
+    moved = _moved(trace, place, calls)
+    size = trace.memory.bytes[allocations(trace).born]
+    grows = np.where(growing(trace, of.batch), size, 0)
+    whole, grown = (
+        _Level(level, of.curve.ts, moved, calls, ends_ns(trace), part)
+        for level, part in ((of.curve.allocated, size), (of.grown, grows))
+    )
+    instants = [(whole.events[of.within], grown.events[of.within])]
+    first, past = (np.searchsorted(of.curve.ts, edge).tolist() for edge in (calls.start, calls.stop))
+    for number, (low, high) in enumerate(zip(first, past, strict=True)):
+        instants.append((whole.again(number, low, high), grown.again(number, low, high)))
+    high_bytes, growing_bytes = (np.concatenate(columns) for columns in zip(*instants, strict=True))
+    return highest_lines(high_bytes - growing_bytes, growing_bytes, of.batch)
+
+
+class _Level:
+    """Bytes with checkpoints: `events`, after each event of the curve, and at each instant that is computed again."""
+
+    def __init__(self, level: Int64, ts: Int64, moved: _Moved, calls: _Calls, died: Int64, part: Int64) -> None:
+        changes = (
+            (calls.end[moved.call], -part[moved.dropped]),
+            (calls.begins[moved.call], part[moved.dropped]),
+            (died[moved.kept], part[moved.kept]),
+            (calls.ends[moved.keeper], -part[moved.kept]),
+        )
+        at, change = (np.concatenate(columns) for columns in zip(*changes, strict=True))
+        order = np.argsort(at, kind="stable")
+        at, until = at[order], np.append(0, np.cumsum(change[order]))
+        self.events = level + until[np.searchsorted(at, ts, side="right")]
+        self._recorded = np.append(level, level[:1])  # before the first event nothing of a module is there
+        self._base = self._recorded[np.searchsorted(ts, calls.begins) - 1] + until[np.searchsorted(at, calls.begins)]
+        self._base -= np.where(moved.result >= 0, part[moved.result], 0)
+
+    def again(self, call: int, first: int, past: int) -> Int64:
+        """The events [first, past) of a call, on top of what is there when its backward pass begins."""
+        again: Int64 = self._base[call] + self._recorded[first:past] - self._recorded[first - 1]
+        return again
+
+
+class _Moved(NamedTuple):
+    """Places of `allocations`. dropped: they end with their `call`; kept: inputs that live until the backward pass of
+    `keeper` ends; result: of each call what it returns, which the next op saves; -1 for none."""
+
+    dropped: Int64
+    call: Int64
+    kept: Int64
+    keeper: Int64
+    result: Int64
+
+
+def _moved(trace: Trace, place: Place, calls: _Calls) -> _Moved:
+    found, table, died = allocations(trace), trace.memory, ends_ns(trace)
+    born, thread, size = table.ts[found.born], table.thread[found.born], table.bytes[found.born]
+    of_device = (table.device_type[found.born] == place.type) & (table.device[found.born] == place.device)
+    call = np.searchsorted(calls.start, born, side="right") - 1
+    inside = of_device & (call >= 0) & (thread == calls.thread[call])
+    inside &= (born < calls.stop[call]) & (died >= calls.begins[call]) & (died != NEVER)
+    saved = np.flatnonzero(inside)
+    last = np.full(len(calls.start), -1, np.int64)
+    last[call[saved]] = saved  # they ascend, so that the last one stays
+    result = np.where(calls.result, last, -1)
+    dropped = saved[~is_in(saved, result)]
+    forward = np.flatnonzero(of_device & (births(trace).phase != PHASE["backward"]))
+    by_end = forward[np.argsort(died[forward], kind="stable")]
+    low, high = (np.searchsorted(died[by_end], edge).tolist() for edge in (calls.start, calls.following))
+    kept, keeper = list[int](), list[int]()
+    for number, (first, past) in enumerate(zip(low, high, strict=True)):
+        some = by_end[first:past]
+        sizes = _input_sizes(trace, int(calls.first[number]), place)
+        some = some[(born[some] < calls.start[number]) & is_in(size[some], sizes)]
+        if len(some):
+            kept.append(int(some[born[some].argmax()]))
+            keeper.append(number)
+    return _Moved(dropped, call[dropped], np.array(kept, np.int64), np.array(keeper, np.int64), result)
+
+
+def _input_sizes(trace: Trace, op: int, place: Place) -> Int64:
+    """Bytes that each tensor which an op is given takes on this device."""
+    step = 1 if place.type == CPU else ROUNDED_TO
+    return np.array([-(-tensor.bytes // step) * step for tensor in tensors_of(trace, op)], np.int64)

@@ -1,0 +1,66 @@
+"""What ops save for the backward pass, by the names of their nodes: it decides what a checkpoint computes again.
+
+A checkpoint without reentrant autograd computes the forward pass again until the last tensor that is needed is there:
+
+    linear   gelu   linear                 the last linear saves its input: it is not computed again
+    linear   batch_norm   relu             relu saves its result: all is computed again
+"""
+
+from __future__ import annotations
+
+from tb_steptime.text.patterns import expression
+from tb_steptime.trace.backward import NODE
+
+_ENDING = expression(r"Backwards?\d*$")
+#: They make no tensor of their own.
+_VIEWS = expression(
+    r"View|UnsafeView|Reshape|ReshapeAlias|T|Transpose|Permute|Expand|Slice|Select|Squeeze|Unsqueeze|Unbind|Split"
+    r"|SplitWithSizes|AsStrided|Alias|Unfold"
+)
+#: The backward pass needs none of their tensors, only sizes and numbers.
+_NOTHING = expression(r"Add|Sub|Neg|Cat|Stack|Mean|Sum|Clone|ToCopy|Repeat|Flip|Roll|ConstantPadNd")
+#: They save what they are given alone: all is saved before they run.
+_INPUTS = expression(
+    r"Addmm|Mm|Bmm|Baddbmm|Matmul|Linear|Mul|Div|Pow|Convolution|MkldnnConvolution|Gelu|Silu|Softplus|Hardswish|Mish"
+    r"|Hardtanh|Embedding|AvgPool2D|AdaptiveAvgPool2D|Where|Abs|Log|Sin|Cos|Index|IndexSelect|Gather"
+)
+#: They save what they return.
+_RESULT = expression(
+    r"Relu|LeakyRelu|Elu|Tanh|Sigmoid|Softmax|LogSoftmax|Exp|Sqrt|Rsqrt|Reciprocal|ScaledDotProduct\w*Attention\w*"
+)
+
+
+def _op(node: str) -> str:
+    return _ENDING.sub("", node.removeprefix(NODE))
+
+
+def is_view(node: str) -> bool:
+    """
+    >>> is_view("autograd::engine::evaluate_function: ViewBackward0"), is_view("AddBackward0")
+    (True, False)
+    """
+    return _VIEWS.fullmatch(_op(node)) is not None
+
+
+def saves_nothing(node: str) -> bool:
+    """
+    >>> saves_nothing("AddBackward0"), saves_nothing("AddmmBackward0")
+    (True, False)
+    """
+    return _NOTHING.fullmatch(_op(node)) is not None
+
+
+def saves_inputs_only(node: str) -> bool:
+    """
+    >>> saves_inputs_only("AddmmBackward0"), saves_inputs_only("ReluBackward0")
+    (True, False)
+    """
+    return _INPUTS.fullmatch(_op(node)) is not None
+
+
+def saves_result(node: str) -> bool:
+    """
+    >>> saves_result("ReluBackward0"), saves_result("NativeBatchNormBackward0")
+    (True, False)
+    """
+    return _RESULT.fullmatch(_op(node)) is not None

@@ -1,0 +1,253 @@
+"""The peak where allocations have another size: of other types, and of sequences of another length.
+
+                        FP32     all in BF16     sequences twice as long
+weights, their state     100              50                         100
+activations               40              20                          80
+scores of attention       20              10                          80       both their sides are a sequence
+indices                    8               8                          16
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.metrics.memory.allocations import allocations
+from tb_steptime.metrics.memory.births import PHASE, births
+from tb_steptime.metrics.memory.categories import CATEGORIES, categories
+from tb_steptime.metrics.memory.devices import CPU, Place
+from tb_steptime.metrics.memory.fit.batch import parameter_shapes, parameter_types, shapes_in
+from tb_steptime.metrics.memory.fit.fit import Steady, bytes_alive
+from tb_steptime.metrics.memory.fit.growing import FLOAT, Tensor, growing, telling_ops, tensors_of
+from tb_steptime.metrics.memory.fit.lines import PeakLine, highest_lines
+from tb_steptime.metrics.memory.fit.states import Other, recorded_states
+from tb_steptime.metrics.work.calls import TYPE_BYTES, Shape, types_of
+from tb_steptime.text import Reason
+from tb_steptime.text.patterns import expression
+from tb_steptime.trace.lanes import op_rows
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.table import Bool, Float64, Int64, Kind, distinct_in, is_in
+
+MIXED_TYPES = Reason("memory_fit_mixed_types")
+OWN_CHOICE = Reason("memory_fit_own_choice")
+SMALL = Reason("memory_fit_small")
+LENGTH_AMBIGUOUS = Reason("memory_fit_length_ambiguous")
+
+#: Workspaces of libraries, which depend on the type and not on the batch, are up to 0.2 MB on a CPU.
+_LEAST_BYTES = 4_000_000
+#: Recurrent layers call as many ops as a sequence is long, or keep a workspace of their library's; attention in written
+#: ops is computed in FP32 whatever it is given.
+_RECURRENT = expression(r"aten::(lstm|gru|rnn_tanh|rnn_relu|lstm_cell|gru_cell)$")
+_IN_FLOATS = expression(r"aten::_scaled_dot_product_attention_math$")
+#: Of the recorded length.
+LENGTHS = (0.5, 2)
+_SHORT = {name for name, size in TYPE_BYTES.items() if size < TYPE_BYTES[FLOAT] and name.startswith("c10::")}
+_STATES = ("parameters", "gradients", "optimizer_state")
+#: They return numbers of places, or what is true.
+_WHOLE_NUMBERS = expression(
+    r"aten::(arg(max|min|sort)|eq|ne|lt|le|gt|ge|isnan|isinf|isfinite|logical_\w+|bitwise_\w+|nonzero|randint|arange"
+    r"|one_hot|bucketize|searchsorted)_?$"
+)
+#: They return values, and then the place of each, which takes 8 bytes.
+_WITH_PLACES = expression(r"aten::(max_pool\dd_with_indices|adaptive_max_pool\dd|topk|sort)$")
+_LOOKS_UP = "aten::embedding"
+_BF16 = """\
+model = model.to(torch.bfloat16)
+inputs = inputs.to(torch.bfloat16)  # where they are not tokens
+# Weights and optimizer state are in BF16, too, and lose small updates: compare the loss."""
+#: The two factors of a product among the inputs, and which of their dimensions the product has.
+_PRODUCTS = {"aten::mm": (0, 1), "aten::addmm": (1, 2), "aten::bmm": (0, 1), "aten::baddbmm": (1, 2)}
+
+
+def scaled_settings(trace: Trace, place: Place, of: Steady) -> list[Other]:
+    """All in BF16, and sequences of other lengths where tokens are looked up."""
+    half = in_half(trace, place, of)
+    found = [] if half is None else [Other("All in BF16", None if isinstance(half, Reason) else _BF16, half)]
+    known = lengths(trace, of)
+    if isinstance(known, Reason):
+        return [*found, Other("Sequences of another length", None, known)]
+    for times in LENGTHS if known is not None else ():
+        assert known is not None
+        lines = scaled_lines(trace, place, of, np.power(float(times), known.power))
+        found.append(Other(f"Sequences of {round(known.recorded * times)}", None, lines))
+    return found
+
+
+def scaled_lines(trace: Trace, place: Place, of: Steady, factor: Float64, added: int = 0) -> list[PeakLine]:
+    """The peak at any batch where each of `allocations` has so many times its size, and `added` is always there."""
+    size = _sizes(trace)
+    scaled = np.rint(size * factor).astype(np.int64)
+    whole = of.curve.allocated + bytes_alive(trace, place, scaled - size) + added
+    grown = bytes_alive(trace, place, np.where(growing(trace, of.batch), scaled, 0))
+    return highest_lines((whole - grown)[of.within], grown[of.within], of.batch)
+
+
+def in_half(trace: Trace, place: Place, of: Steady) -> list[PeakLine] | Reason | None:
+    """Of a training in FP32, had all that floats 2 bytes: what was there before is parameters and what belongs to
+    them, of which the CPU's total holds nothing. None where no types were recorded."""
+    if not parameter_types(trace):
+        return None
+    if parameter_types(trace) != {FLOAT} or _types(trace) & _SHORT:
+        return MIXED_TYPES
+    if _calls(trace, _RECURRENT) or _calls(trace, _IN_FLOATS):
+        return OWN_CHOICE
+    if int(of.curve.allocated[of.within].max()) < _LEAST_BYTES:
+        return SMALL
+    unseen = 0
+    if place.type != CPU:
+        states = recorded_states(trace, place)
+        if isinstance(states, Reason):
+            return states
+        seen = int(bytes_alive(trace, place, np.where(_of_states(trace), _sizes(trace), 0))[of.within].max())
+        unseen = max(0, min((2 + states.copies) * states.parameters - seen, of.curve.before))
+    return scaled_lines(trace, place, of, np.where(_floating(trace), 0.5, 1.0), -(unseen // 2))
+
+
+def _calls(trace: Trace, wanted: re.Pattern[str]) -> bool:
+    """Whether any op is called so."""
+    return len(rows_named(trace, (Kind.CPU_OP,), lambda name: wanted.match(name) is not None)) > 0
+
+
+def _types(trace: Trace) -> set[str]:
+    """Of all that ops are given."""
+    assert trace.events.dtypes is not None
+    said = distinct_in(trace.events.dtypes[op_rows(trace)]).tolist()
+    return {name for number in said if number >= 0 for name in types_of(trace.inputs[number])}
+
+
+def _sizes(trace: Trace) -> Int64:
+    return trace.memory.bytes[allocations(trace).born]
+
+
+def _of_states(trace: Trace) -> Bool:
+    """Parameters, gradients and optimizer state, and what the optimizer takes for a moment."""
+    states = is_in(categories(trace), [CATEGORIES.index(each) for each in _STATES])
+    states |= births(trace).phase == PHASE["optimizer"]
+    return states
+
+
+class _Made(NamedTuple):
+    """What was allocated by calls alike. outermost: of the ops around; given: to the innermost op that tells shapes,
+    which is `op`; "" and nothing where there is none."""
+
+    op: str
+    outermost: str
+    given: list[Tensor]
+    bytes: int
+
+
+def _each_made(trace: Trace, decide: Callable[[_Made], int]) -> Int64:
+    """Of each of `allocations`, decided once for all that are alike."""
+    events, outer, size = trace.events, births(trace).outer_op.astype(np.int64), _sizes(trace)
+    op = telling_ops(trace, births(trace).op.astype(np.int64))
+    columns = [np.where(op >= 0, events.name[op], -1), np.where(outer >= 0, events.name[outer], -1), size]
+    columns += [np.where(op >= 0, column[op], -1) for column in (events.shapes, events.dtypes) if column is not None]
+    _, first, which = np.unique(np.column_stack(columns), axis=0, return_index=True, return_inverse=True)
+    decided = [
+        decide(
+            _Made(
+                trace.strings[columns[0][place]] if op[place] >= 0 else "",
+                trace.strings[columns[1][place]] if outer[place] >= 0 else "",
+                tensors_of(trace, int(op[place])) if op[place] >= 0 else [],
+                int(size[place]),
+            )
+        )
+        for place in first.tolist()
+    ]
+    return np.array(decided, np.int64)[which.reshape(-1)]
+
+
+def _floating(trace: Trace) -> Bool:
+    """Of each of `allocations`: what an op makes of floats is of floats, but for numbers of places."""
+    parameters = {math.prod(shape) * TYPE_BYTES[FLOAT] for shape in parameter_shapes(trace)}
+
+    def of_floats(made: _Made) -> int:
+        if any(_WHOLE_NUMBERS.match(name) for name in (made.op, made.outermost)):
+            return False
+        if made.op:
+            return any(tensor.floating for tensor in made.given)
+        return made.bytes in parameters or made.outermost == "aten::randn"
+
+    size, op = _sizes(trace), telling_ops(trace, births(trace).op.astype(np.int64))
+    with_places = _each_made(trace, lambda made: _WITH_PLACES.match(made.op) is not None).astype(bool)
+    places = with_places & np.append(False, (op[1:] == op[:-1]) & (size[1:] == 2 * size[:-1]))[: len(op)]
+    result = _of_states(trace)
+    result |= _each_made(trace, of_floats).astype(bool) & ~places
+    return result
+
+
+class Lengths(NamedTuple):
+    """recorded: the length of a sequence; power: of each of `allocations`, with which power of it its size grows."""
+
+    recorded: int
+    power: Int64
+
+
+def lengths(trace: Trace, of: Steady) -> Lengths | Reason | None:
+    """None of a training that looks up no tokens, whose length is not known."""
+    looked_up = rows_named(trace, (Kind.CPU_OP,), lambda name: name == _LOOKS_UP)
+    tokens = {
+        shapes[1] for shapes in shapes_in(trace, looked_up) if len(shapes) > 1 and len(shapes[1]) == 2
+    }  # fmt: skip
+    found = {other for shape in tokens for other in _others(shape, of.batch)}
+    if not found:
+        return None
+    if _calls(trace, _RECURRENT):
+        return OWN_CHOICE
+    if len(found) > 1:
+        return LENGTH_AMBIGUOUS
+    (length,) = found
+    sides = {side for shape in parameter_shapes(trace) for side in shape}
+    if length in sides or length == of.batch or length == 1:
+        return LENGTH_AMBIGUOUS
+    return Lengths(length, _powers(trace, of.batch, length))
+
+
+def _others(shape: Shape, batch: int) -> Iterable[int]:
+    """Of tokens of a batch, whichever of their two dimensions that is, the length.
+
+    >>> list(_others((8, 32), 8)), list(_others((32, 8), 8)), list(_others((3, 5), 8))
+    ([32], [32], [])
+    """
+    if batch in shape:
+        yield shape[1] if shape[0] == batch else shape[0]
+
+
+def _powers(trace: Trace, batch: int, length: int) -> Int64:
+    made = _each_made(trace, lambda made: _power(made, batch, length))
+    return np.where(_of_states(trace) | (births(trace).phase == PHASE["zero_grad"]), 0, made)
+
+
+def _power(made: _Made, batch: int, length: int) -> int:
+    """Of what an op makes: of its product, of an input of its size, of one that is summed over a sequence, or as the
+    input that grows most. What is smaller than a sequence does not grow."""
+    if made.bytes < length or made.bytes % length:
+        return 0
+    if not made.op:  # as tokens that are drawn at random
+        return int(made.bytes % (batch * length) == 0)
+    if factors := _PRODUCTS.get(made.op):
+        left, right = (made.given[place].shape if place < len(made.given) else () for place in factors)
+        if len(left) == len(right) >= 2:
+            return _times((*left[:-1], right[-1]), batch, length)
+    powers = {tensor.bytes: _times(tensor.shape, batch, length) for tensor in made.given}
+    most = max(powers.values(), default=0)
+    if made.bytes in powers:
+        return powers[made.bytes]
+    summed = any(made.bytes * length == whole and power for whole, power in powers.items())
+    return most - 1 if summed else most
+
+
+def _times(shape: Shape, batch: int, length: int) -> int:
+    """How often the length is among the dimensions; merged with the batch it is the first one.
+
+    >>> _times((8, 32, 32), 4, 32), _times((4 * 32, 128), 4, 32), _times((32, 64), 4, 16)
+    (2, 1, 0)
+    """
+    return sum(side == length for side in shape) + int(
+        bool(shape) and shape[0] > 0 and shape[0] % (batch * length) == 0
+    )

@@ -1,0 +1,136 @@
+"""Settings that change the peak at the recorded batch: memory against step time, each with the code that sets it.
+
+setting                    peak      step     best
+as recorded               19 GB    412 ms     yes
+checkpoint every Block     9 GB    515 ms     yes      nothing else needs less
+checkpoint every Linear   19 GB    430 ms     no       the first one needs neither more memory nor more time
+SGD                       16 GB         -     -        how long its step takes is not recorded
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.memory.devices import CPU, Place, memory_devices
+from tb_steptime.metrics.memory.fit.checkpoints import Checkpoint, checkpoints
+from tb_steptime.metrics.memory.fit.fit import MARGIN, Steady, memory_fit, steady
+from tb_steptime.metrics.memory.fit.lines import PeakLine, largest_batch, peak_at
+from tb_steptime.metrics.memory.fit.scaled import scaled_settings
+from tb_steptime.metrics.memory.fit.states import CATEGORY_MARGIN, NO_TIME, Other, other_settings
+from tb_steptime.text import Reason
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+
+#: A checkpoint that saves less of the peak is none that anybody would set.
+_LEAST_SAVED = 0.01
+
+_CHECKPOINT = """\
+from functools import partial
+from torch.utils.checkpoint import checkpoint
+
+for module in model.modules():
+    if type(module).__name__ == "{module}":
+        module.forward = partial(checkpoint, module.forward, use_reentrant=False)"""
+
+
+class FitSetting(msgspec.Struct, frozen=True):
+    """At the recorded batch. label: what is set; code: how, None as recorded.
+
+    peak_bytes, low_bytes, high_bytes: est. but as recorded; None with `unknown`. again_ns: computed again per step;
+    step_ns: the mean steady step and that; None with `no_time`. largest: the largest batch within the limit; None
+    where none is known. best: no other setting of known time needs less memory or time, and none more of the other.
+    """
+
+    label: str
+    code: str | None
+    peak_bytes: int | None
+    low_bytes: int | None
+    high_bytes: int | None
+    again_ns: int | None
+    step_ns: int | None
+    largest: int | None
+    best: bool = False
+    unknown: Reason | None = None
+    no_time: Reason | None = None
+
+
+def settings(trace: Trace, place: Place, limit_bytes: int | None) -> list[FitSetting]:
+    """As recorded first, then in the order of their peaks, the highest first; none without a fit."""
+    of, fit = steady(trace, place), memory_fit(trace, place)
+    if isinstance(of, Reason) or isinstance(fit, Reason):
+        return []
+    step, found = _step_ns(trace, of), checkpoints(trace, place)
+    modules = [] if isinstance(found, Reason) else found
+    recorded = FitSetting(
+        "As recorded", None, fit.peak_bytes, fit.peak_bytes, fit.peak_bytes, 0, step, _largest(fit.lines, limit_bytes)
+    )
+    others = [
+        _checkpointed(each, of.batch, step, limit_bytes)
+        for each in modules
+        if peak_at(each.lines, of.batch) < fit.peak_bytes * (1 - _LEAST_SAVED)
+    ]
+    if place.type != CPU or memory_devices(trace)[0].type == CPU:  # beside a GPU it holds no parameters
+        units = max((each.calls for each in modules), default=1)
+        changed = [*other_settings(trace, place, of, units), *scaled_settings(trace, place, of)]
+        others += [_other(each, of.batch, limit_bytes) for each in changed]
+    others.sort(key=lambda setting: -(setting.peak_bytes or 0))
+    return _with_best([recorded, *others])
+
+
+def _step_ns(trace: Trace, of: Steady) -> int:
+    steps = [find_steps(trace).steps[number] for number in of.steps]
+    return round(np.mean([step.end_ns - step.start_ns for step in steps]))
+
+
+def _checkpointed(of: Checkpoint, batch: int, step: int, limit: int | None) -> FitSetting:
+    peak = peak_at(of.lines, batch)
+    return FitSetting(
+        f"Checkpoint every {of.module}",
+        _CHECKPOINT.format(module=of.module),
+        round(peak),
+        math.floor(peak * (1 - MARGIN)),
+        math.ceil(peak * (1 + MARGIN)),
+        of.again_ns,
+        step + of.again_ns,
+        _largest(of.lines, limit),
+    )
+
+
+def _other(of: Other, batch: int, limit: int | None) -> FitSetting:
+    if isinstance(of.lines, Reason):
+        return FitSetting(of.label, of.code, None, None, None, None, None, None, unknown=of.lines, no_time=NO_TIME)
+    peak = peak_at(of.lines, batch)
+    return FitSetting(
+        of.label,
+        of.code,
+        round(peak),
+        math.floor(peak * (1 - CATEGORY_MARGIN)),
+        math.ceil(peak * (1 + CATEGORY_MARGIN)),
+        None,
+        None,
+        _largest(of.lines, limit),
+        no_time=NO_TIME,
+    )
+
+
+def _largest(lines: list[PeakLine], limit: int | None) -> int | None:
+    return None if limit is None else largest_batch(lines, limit)
+
+
+def _with_best(every: list[FitSetting]) -> list[FitSetting]:
+    timed = [
+        (each.peak_bytes, each.step_ns) for each in every if each.peak_bytes is not None and each.step_ns is not None
+    ]
+
+    def best(peak: int, step: int) -> bool:
+        return not any(other != (peak, step) and other[0] <= peak and other[1] <= step for other in timed)
+
+    return [
+        msgspec.structs.replace(
+            each, best=each.peak_bytes is not None and each.step_ns is not None and best(each.peak_bytes, each.step_ns)
+        )
+        for each in every
+    ]

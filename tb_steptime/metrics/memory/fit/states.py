@@ -1,0 +1,165 @@
+"""What other optimizers, shards and the host's memory would change: by parameters, gradients and optimizer state.
+
+                    parameters    gradients    optimizer state    activations
+AdamW                        1            1                  2         as recorded
+SGD with momentum            1            1                  1         as recorded
+FSDP over N                1/N          1/N                1/N         as recorded, and what is gathered at a time
+state on the CPU             1            1                  -         as recorded
+
+Parameters are counted by the shapes of their gradients; frozen ones are not among them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.metrics.memory.births import steps_at
+from tb_steptime.metrics.memory.categories import CATEGORIES, categories
+from tb_steptime.metrics.memory.devices import CPU, Place
+from tb_steptime.metrics.memory.fit.batch import parameter_shapes
+from tb_steptime.metrics.memory.fit.fit import Steady, growing_bytes
+from tb_steptime.metrics.memory.fit.lines import PeakLine, highest_lines
+from tb_steptime.text import Reason
+from tb_steptime.text.patterns import expression
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.table import Int64, Kind, distinct_in
+
+#: Either way: what the optimizer and the collectives take for a moment is not recorded.
+CATEGORY_MARGIN = 0.10
+NO_TIME = Reason("memory_fit_no_time")
+NO_STATE = Reason("memory_fit_needs_state")
+
+_STEP = expression(r"^Optimizer\.step#(\w+)\.step$")
+_RANKS = (2, 8)
+_BYTES = 4
+#: Two moments of each gradient.
+_OF_ADAM = 2
+#: Layers whose parameters or gradients are whole at a time.
+_GATHERED = 3
+
+_SGD = "optimizer = torch.optim.SGD(model.parameters(), lr=learning_rate{momentum})"
+_ADAMW = "optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate)"
+_OFFLOAD = """\
+from torchao.optim import CPUOffloadOptimizer
+
+optimizer = CPUOffloadOptimizer(model.parameters(), torch.optim.{optimizer}, fused=True)"""
+_FSDP = """\
+from torch.distributed.fsdp import fully_shard
+
+for block in model.blocks:  # the repeated layers
+    fully_shard(block)
+fully_shard(model)
+# torchrun --nproc-per-node {ranks} train.py"""
+
+
+class Other(NamedTuple):
+    """lines: the peak at any batch; why it is not known."""
+
+    label: str
+    code: str | None
+    lines: list[PeakLine] | Reason
+
+
+class States(NamedTuple):
+    """parameters: bytes; copies: how many times that the state takes as recorded."""
+
+    optimizer: str
+    parameters: int
+    copies: int
+
+
+def other_settings(trace: Trace, place: Place, of: Steady, units: int) -> list[Other]:
+    """units: in so many parts of about one size the layers of the model are gathered."""
+    states = recorded_states(trace, place)
+    if isinstance(states, Reason):
+        return [Other("Other optimizers, and FSDP", None, states)]
+    found = [
+        Other(label, code, _with_state(trace, place, of, states, copies))
+        for label, code, optimizers, copies in (
+            ("SGD", _SGD.format(momentum=""), ("SGD",), 0),
+            ("SGD with momentum", _SGD.format(momentum=", momentum=0.9"), ("SGD",), 1),
+            ("AdamW", _ADAMW, ("Adam", "AdamW"), _OF_ADAM),
+        )
+        if states.optimizer not in optimizers or states.copies != copies
+    ]
+    if place.type == CPU:
+        return found
+    if states.copies:
+        code = _OFFLOAD.format(optimizer=states.optimizer)
+        found.append(Other("Optimizer state on the CPU", code, _with_state(trace, place, of, states, 0)))
+    for ranks in _RANKS:
+        lines = _sharded(trace, place, of, states, ranks, units)
+        found.append(Other(f"FSDP over {ranks} GPUs", _FSDP.format(ranks=ranks), lines))
+    return found
+
+
+def recorded_states(trace: Trace, place: Place) -> States | Reason:
+    """Of a GPU the allocator's total holds all; of the CPU only what was made while recording."""
+    steps = distinct_in(trace.events.name[_optimizer_steps(trace)]).tolist()
+    optimizers = {_STEP.sub(r"\1", trace.strings[name]) for name in steps}
+    parameters = sum(math.prod(shape) * count for shape, count in parameter_shapes(trace).items()) * _BYTES
+    if len(optimizers) != 1 or not parameters:
+        return NO_STATE
+    (optimizer,) = optimizers
+    copies = _copies(trace, optimizer)
+    if copies is None:
+        return NO_STATE
+    if place.type == CPU and copies and _state_bytes(trace, place).max(initial=0) < copies * parameters:
+        return NO_STATE
+    return States(optimizer, parameters, copies)
+
+
+def _copies(trace: Trace, optimizer: str) -> int | None:
+    """By the name; of SGD by whether it multiplies a buffer by the momentum. None: not known."""
+    if optimizer in ("Adam", "AdamW", "NAdam", "RAdam"):
+        return _OF_ADAM
+    if optimizer != "SGD":
+        return None
+    ops = {trace.strings[name] for name in distinct_in(trace.events.name[trace.events.rows(Kind.CPU_OP)]).tolist()}
+    if any("_fused_sgd" in op for op in ops):
+        return None
+    return 1 if ops & {"aten::_foreach_mul_", "aten::mul_"} else 0
+
+
+def _state_bytes(trace: Trace, place: Place) -> Int64:
+    return growing_bytes(trace, place, categories(trace) == CATEGORIES.index("optimizer_state"))
+
+
+def _with_state(trace: Trace, place: Place, of: Steady, states: States, copies: int) -> list[PeakLine]:
+    """What the recorded optimizer takes for a moment goes with it; AdamW takes another copy of all parameters at a time
+    on a GPU, on the CPU two of the largest one."""
+    steps = _optimizer_steps(trace)
+    constant = of.curve.allocated - of.grown + (copies - states.copies) * states.parameters
+    first, past = (
+        np.searchsorted(of.curve.ts, edge) for edge in (trace.events.start_ns[steps], trace.events.ends(steps))
+    )
+    inside = np.zeros(len(constant) + 1, np.int64)
+    np.add.at(inside, first, 1)
+    np.add.at(inside, past, -1)
+    outside = of.within & (np.cumsum(inside[:-1]) == 0)
+    begins = first[(first > 0) & np.isin(steps_at(trace, trace.events.start_ns[steps]), of.steps)] - 1
+    taken = 0
+    if copies == _OF_ADAM:
+        largest = max(math.prod(shape) for shape in parameter_shapes(trace)) * _BYTES
+        taken = 2 * largest if place.type == CPU else states.parameters
+    high = np.concatenate((constant[outside], constant[begins] + taken))
+    return highest_lines(high, np.concatenate((of.grown[outside], of.grown[begins])), of.batch)
+
+
+def _optimizer_steps(trace: Trace) -> Int64:
+    """Rows of the ranges in which an optimizer steps, in time order."""
+    return rows_named(trace, (Kind.USER,), lambda name: _STEP.match(name) is not None)
+
+
+def _sharded(trace: Trace, place: Place, of: Steady, states: States, ranks: int, units: int) -> list[PeakLine]:
+    """Of the layers one is gathered while it computes, the next one comes meanwhile, and the gradients of one are not
+    reduced yet."""
+    gradients = growing_bytes(trace, place, categories(trace) == CATEGORIES.index("gradients"))
+    whole = (1 + states.copies) * states.parameters + gradients
+    constant = of.curve.allocated - of.grown - whole + whole // ranks
+    constant += states.parameters * min(_GATHERED, units) // units
+    return highest_lines(constant[of.within], of.grown[of.within], of.batch)

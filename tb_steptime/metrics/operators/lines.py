@@ -1,0 +1,210 @@
+"""What each line of the user's code costs by itself: the innermost line outside torch and Python's library counts.
+
+thread   |---------- train.py(9): step ----------|    host, self   step 4, forward 8; elsewhere what no line is around
+           |-- model.py(4): forward --|               host, total  step 12, forward 8
+              aten::linear  [launch]                  of the launch: device time, and the GPU's idle time that it ended
+device                           kkkkkkkk
+
+Lines and what is elsewhere sum to the whole: on the host to the steps on the thread that trains, Python's own time
+included; on the device, in idle time and in bytes to what the ops of the steps, and what is in none, cost in the
+table of ops. Work of the backward pass counts for the line that made it in the forward pass, where that is known.
+
+Which line a trace names depends on its age (`LineOf`). Since 2022 a frame says where its function begins, so the
+figures are those of a function; the frames that were open when the recording began, and those of generators, say which
+line they had reached. Before, the call stack of an op named the lines that were being run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.memory.births import step_marks_ns
+from tb_steptime.metrics.operators.keys import label_keys
+from tb_steptime.metrics.operators.op_costs import (
+    DEVICE_COSTS,
+    Cost,
+    labelled_work,
+    measured_costs,
+    outside_ops,
+    own_costs,
+)
+from tb_steptime.metrics.operators.op_memory import allocated_outside_ops
+from tb_steptime.metrics.operators.op_tree import OpTree, Where, in_steps, op_tree
+from tb_steptime.metrics.operators.recorded import recorded
+from tb_steptime.metrics.operators.stacks import BETWEEN, stacks_of
+from tb_steptime.metrics.phases.marks import training_threads
+from tb_steptime.trace.frames import short_frame, source_frames
+from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.kernel_labels import kernel_labels
+from tb_steptime.trace.lanes import op_rows
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import innermost_at
+from tb_steptime.trace.sources import Words, sources, words_of
+from tb_steptime.trace.table import Int32, Int64
+
+#: What a line is: that on which a function begins, or one that was being run.
+LineOf = Literal["function", "call"]
+
+#: What is measured of each line beside the host's time.
+_COSTS: tuple[Cost, ...] = ("device", "launches", "idle", "allocated")
+
+#: Of each line, and of what has none.
+Sums = Counter[str | None]
+
+
+class CodeLineSums(msgspec.Struct, frozen=True):
+    """Sums over the steps, ns and bytes, as those of a `CodeLine`."""
+
+    host_self_ns: int = 0
+    device_ns: int | None = None
+    launches: int | None = None
+    idle_ns: int | None = None
+    allocated_bytes: int | None = None
+
+
+class CodeLine(msgspec.Struct, frozen=True):
+    """One line; sums over the steps.
+
+    source           "train.py(54): step"
+    calls            how often the function is called; None where lines are those of calls
+    host_self_ns     on the thread that trains, Python's own time included
+    host_total_ns    with what the line calls; a line that calls itself counts once
+    device_ns, ...   of what it launches; idle_ns: how long devices had nothing to do until that began, waits for
+                     batches left out; None where nothing ran on a device
+    allocated_bytes  freed or not, on the GPUs, or on the CPU where no GPU's were recorded; None where none were
+    """
+
+    source: str
+    calls: int | None
+    host_self_ns: int
+    host_total_ns: int
+    device_ns: int | None = None
+    launches: int | None = None
+    idle_ns: int | None = None
+    allocated_bytes: int | None = None
+
+
+class Lines(msgspec.Struct, frozen=True):
+    """Lines with anything in the steps, those with most idle time first, then most device time, then most host time.
+
+    host_ns: the steps on the thread that trains. elsewhere: what no line is around.
+    """
+
+    line_of: LineOf
+    where: Where
+    host_ns: int
+    rows: list[CodeLine]
+    elsewhere: CodeLineSums
+
+
+def find_lines(trace: Trace) -> Lines | None:
+    """None where no line of the user's code is recorded."""
+    said = recorded(trace)
+    if not said.stacks:
+        return None
+    where: Where = "made" if said.backward else "ran"
+    steps = Intervals.union(*step_marks_ns(trace))
+    own, total = _on_host(trace, steps)
+    own[None] = steps.total_ns - own.total()
+    tree = op_tree(trace, where)
+    lines = _of(sources(trace, tree.row), tree.owner)
+    costs = {cost: _costs(trace, tree, lines, cost) for cost in _COSTS if cost in measured_costs(trace)}
+    calls = _calls(trace)
+    texts = {text for sums in (own, total, *costs.values()) for text, value in sums.items() if text and value}
+    rows = [
+        CodeLine(text, None if calls is None else calls[text], own[text], total[text], *_of_device(costs, text))
+        for text in texts
+    ]
+    return Lines(
+        line_of="call" if calls is None else "function",
+        where=where,
+        host_ns=steps.total_ns,
+        rows=sorted(rows, key=lambda row: (-(row.idle_ns or 0), -(row.device_ns or 0), -row.host_self_ns, row.source)),
+        elsewhere=CodeLineSums(own[None], *_of_device(costs, None)),
+    )
+
+
+def sums_of(rows: Sequence[CodeLine | CodeLineSums]) -> CodeLineSums:
+    """Sums several lines, or sums of lines, as one."""
+    sums: list[Any] = [_sum([getattr(row, field) for row in rows]) for field in CodeLineSums.__struct_fields__]
+    return CodeLineSums(*sums)
+
+
+def _sum(values: Sequence[int | None]) -> int | None:
+    """None where one is not known, and 0 of none."""
+    known = [each for each in values if each is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+def _of_device(costs: Mapping[Cost, Sums], text: str | None) -> list[int | None]:
+    return [costs[cost][text] if cost in costs else None for cost in _COSTS]
+
+
+def _on_host(trace: Trace, steps: Intervals) -> tuple[Sums, Sums]:
+    """How long the thread that trains is in each line, and in what it calls too: each instant of the steps is of the
+    innermost frame that is open then, or of the innermost op where ops name their call stacks."""
+    own, total = Sums(), Sums()
+    events, threads = trace.events, training_threads(trace)
+    if not threads:
+        return own, total
+    around = source_frames if len(source_frames(trace)) else op_rows
+    rows = around(trace)
+    rows = rows[events.thread[rows] == threads[0]]
+    edges = np.unique(np.concatenate((events.start_ns[rows], events.ends(rows), steps.start, steps.end)))
+    within = steps.overlap_ns(edges[:-1], edges[1:])
+    innermost = innermost_at(trace, around, np.full(len(within), threads[0], np.int32), edges[:-1])
+    spent = (innermost >= 0) & (within > 0)
+    stacks = stacks_of(trace, innermost[spent])
+    for stack, ns in _by_text(stacks, within[spent]).items():
+        if stack:
+            lines = stack.split(BETWEEN)
+            own[lines[0]] += ns
+            total.update(dict.fromkeys(lines, ns))
+    return own, total
+
+
+def _costs(trace: Trace, tree: OpTree, lines: Words, cost: Cost) -> Sums:
+    """Sums one cost by the line of the op that it counts for. lines: the line of each op of the tree."""
+    found = _by_text(lines, own_costs(trace, tree, cost))
+    if cost == "allocated":
+        frames, allocated = allocated_outside_ops(trace, source_frames(trace))
+        return found + _by_text(_around(trace, frames), allocated)
+    assert cost in DEVICE_COSTS
+    outside, work, labels = outside_ops(trace), labelled_work(trace), kernel_labels(trace)
+    found += _by_text(_around(trace, outside.call), outside.costs(trace, cost))
+    if labels is not None:
+        found += _by_text(_of(label_keys(trace, labels, "line"), work.kernel), work.costs(trace, cost))
+    return found
+
+
+def _around(trace: Trace, rows: Int64) -> Words:
+    """The line around each of these rows of the event table; none around -1."""
+    words, number = sources(trace, rows[rows >= 0]), np.full(len(rows), -1, np.int32)
+    number[rows >= 0] = words.number
+    return Words(number, words.texts)
+
+
+def _of(words: Words, places: Int32 | Int64) -> Words:
+    return Words(words.number[places], words.texts)
+
+
+def _by_text(words: Words, values: Int64) -> Sums:
+    sums = exact_sums(words.number + 1, values, len(words.texts) + 1)
+    return Sums(dict(zip((None, *words.texts), sums.tolist(), strict=True)))
+
+
+def _calls(trace: Trace) -> Counter[str] | None:
+    """How often each function is called in the steps; None where no frame is recorded."""
+    frames = source_frames(trace)
+    if not len(frames):
+        return None
+    called = frames[in_steps(trace, frames)]
+    words = words_of(trace.events.name[called], trace.strings.strings, short_frame)
+    counts = np.bincount(words.number, minlength=len(words.texts)).tolist()
+    return Counter(dict(zip(words.texts, counts, strict=True)))
