@@ -79,6 +79,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/memory": self._memory,
             "/snapshot": self._snapshot,
             "/flame": self._flame,
+            "/source": self._source,
             "/event": self._event,
             "/search": self._search,
             "/slice": self._slice,
@@ -198,6 +199,10 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
     def _flame(self, request: Request) -> Answer:
         span, by, where = (request.args.get(key, "") for key in ("span", "by", "where"))
         return _now_or_later(self.store.flame(span, by, where, work=may_work(request)))
+
+    def _source(self, request: Request) -> Answer:
+        span, file = request.args.get("span", ""), request.args.get("file", "")
+        return _now_or_later(self.store.source(span, file, work=may_work(request)))
 
     def _event(self, request: Request) -> Answer:
         number = whole_number(request, "event")

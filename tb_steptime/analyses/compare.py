@@ -1,4 +1,4 @@
-"""Compare: what of a recording is held against others; `tb_steptime.comparison` compares several of these."""
+"""Compare: what of a recording is compared with others; `tb_steptime.comparison` compares several of these."""
 
 from __future__ import annotations
 

@@ -56,8 +56,8 @@ class WaitCauses(msgspec.Struct, frozen=True):
 
 
 class LoaderActivities(msgspec.Struct, frozen=True):
-    """Of a loader in the main process: the longest things that it does; more folds the rest, more_ns its time.
-    slow_lines: of the dataset, where call stacks are recorded."""
+    """The longest activities of a loader in the main process; more folds the rest, more_ns its time. slow_lines: those
+    of the dataset, where call stacks are recorded."""
 
     rows: list[Activity]
     more: int

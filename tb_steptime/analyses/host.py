@@ -212,7 +212,8 @@ def _of_host_alone(trace: Trace) -> HostResult:
 
 
 def _bound(mean: StepAggregates, launches: LaunchFigures, replayed: WhatIf | None) -> Bound:
-    """By what a replayed step is sensitive to; where a replay is not to be trusted, by the idle time of the device."""
+    """Judges by what a replayed step is sensitive to; where a replay is not to be trusted, by the idle time of the
+    device."""
     if replayed is not None and replayed.trusted:
         return Bound(replayed.pace)
     works = mean.works_of(0)

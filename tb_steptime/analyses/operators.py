@@ -10,6 +10,7 @@ from tb_steptime.analyses.base import Analysis
 from tb_steptime.metrics.base import step_lengths
 from tb_steptime.metrics.operators.details import OperatorDetail, host_window, operator_details
 from tb_steptime.metrics.operators.keys import By
+from tb_steptime.metrics.operators.lines import CodeLine, CodeLineSums, LineOf, find_lines, sums_of
 from tb_steptime.metrics.operators.module_tree import ModuleRow, module_rows
 from tb_steptime.metrics.operators.modules import find_modules
 from tb_steptime.metrics.operators.op_costs import outside_ops
@@ -23,6 +24,8 @@ from tb_steptime.trace.steps import find_steps
 
 #: Rows of each table, those with most time; the rest is one line.
 ROWS: dict[By, int] = {"name": 150, "shape": 100, "stack": 60, "module": 100, "line": 80, "phase": 80}
+#: Lines of the user's code, likewise.
+LINE_ROWS = 200
 #: Ops whose calls can be opened.
 OPENED_OPS = 40
 
@@ -56,6 +59,23 @@ class OperatorTable(msgspec.Struct, frozen=True):
     rest: OperatorRest
 
 
+class LineTable(msgspec.Struct, frozen=True):
+    """What each line of the user's code costs by itself; rows, rest and elsewhere sum to the whole.
+
+    line_of: what a line is, that where a function begins or one that ran; where: for which line work of the backward
+    pass counts. host_ns: the steps on the thread that trains. more: how many lines `rest` has; elsewhere: what no line
+    is around.
+    """
+
+    line_of: LineOf
+    where: Where
+    host_ns: int
+    rows: list[CodeLine]
+    more: int
+    rest: CodeLineSums
+    elsewhere: CodeLineSums
+
+
 class OutsideOps(msgspec.Struct, frozen=True):
     """What no recorded op launched, in the steps."""
 
@@ -68,7 +88,8 @@ class OperatorsResult(msgspec.Struct, frozen=True):
 
     tables: one for each grouping for which something is recorded, and where the links to the forward pass are, one with
     the work of the backward pass where it was made. details: of the ops with most time. folded: modules, repeated
-    layers as one; modules: each by itself, of which the smallest more_modules are left out.
+    layers as one; modules: each by itself, of which the smallest more_modules are left out. lines: None where no line
+    of the user's code is recorded.
 
     Empty in a summary of a release that did not measure ops.
     """
@@ -86,6 +107,7 @@ class OperatorsResult(msgspec.Struct, frozen=True):
     folded: list[ModuleRow] = []
     modules: list[ModuleRow] = []
     more_modules: int = 0
+    lines: LineTable | None = None
 
 
 def analyse(trace: Trace) -> OperatorsResult:
@@ -111,6 +133,7 @@ def analyse(trace: Trace) -> OperatorsResult:
         folded=module_rows(found, folded=True)[0],
         modules=modules,
         more_modules=more,
+        lines=_lines(trace),
     )
 
 
@@ -137,6 +160,14 @@ def _table(sort: Sort, rows: Sequence[OperatorRow]) -> OperatorTable:
         allocated_self_bytes=sum(allocated) if allocated else None,
     )
     return OperatorTable(sort.by, sort.where, shown, rest)
+
+
+def _lines(trace: Trace) -> LineTable | None:
+    found = find_lines(trace)
+    if found is None:
+        return None
+    shown, rest = found.rows[:LINE_ROWS], found.rows[LINE_ROWS:]
+    return LineTable(found.line_of, found.where, found.host_ns, shown, len(rest), sums_of(rest), found.elsewhere)
 
 
 ANALYSIS = Analysis("operators", "Operators", OperatorsResult, analyse, OperatorsResult())

@@ -101,7 +101,7 @@ def _time_bins(trace: Trace, device: int) -> list[MetricBins]:
 
 
 def _slow_steps(trace: Trace) -> list[SlowStep]:
-    """By the lengths that are judged."""
+    """Finds slow steps by the lengths that are judged."""
     steps = find_steps(trace)
     durations = judged_ns(trace, main_device(trace))
     parts = step_breakdown(trace)

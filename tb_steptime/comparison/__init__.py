@@ -1,1 +1,1 @@
-"""Two recordings of a job, or more, held against each other: what changed, by how much, and whether it is noise."""
+"""Two or more recordings of a job, compared: what changed, by how much, and whether it is noise."""

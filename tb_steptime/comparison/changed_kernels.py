@@ -32,7 +32,7 @@ def in_half_precision(base: Side, candidate: Side) -> bool:
 
 
 def in_half_on_cpu(base: Side, candidate: Side) -> bool:
-    """As the types of the ops' inputs say, where nothing ran on a GPU."""
+    """Judges by the types of the ops' inputs, where nothing ran on a GPU."""
     if any(side.first.overview.has_device for side in (base, candidate)):
         return False
     return _turned_on(base, candidate, lambda side: side.first.compare.setup.half_share)
@@ -92,7 +92,8 @@ def _grows(base: Side, candidate: Side, precision: Precision) -> bool:
 
 
 def _share_in(side: Side, precision: Precision) -> float | None:
-    """Of the time of products: on tensor cores in this precision, as the kernels' names say; None without products."""
+    """Returns the share of the time of products that is on tensor cores in this precision, as the kernels' names say;
+    None without products."""
     of = _split(side)
     products_ns = of.total.tensor_core_ns + of.total.matmul_like_ns if of else 0
     if of is None or not products_ns:

@@ -52,7 +52,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 def compare(base: Side, candidate: Side) -> Comparison:
-    """Of sides that have a step each."""
+    """Compares sides that have at least one step each."""
     warnings = unfair(base, candidate)
     same_work = not any(note.id in OTHER_WORK for note in warnings)
     made = changes_made(base, candidate) if same_work else []

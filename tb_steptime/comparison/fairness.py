@@ -22,7 +22,7 @@ COMPILED = 0.1
 
 
 def unfair(base: Side, candidate: Side) -> list[Note]:
-    """As notes, what weighs most first; empty where nothing is known to differ."""
+    """Returns notes on what differs, what weighs most first; empty where nothing is known to differ."""
     return [*_machines(base.first, candidate.first), *_jobs(base.first, candidate.first),
             *_recorded(base.first, candidate.first), *_steps(base, candidate)]  # fmt: skip
 

@@ -63,7 +63,7 @@ class FigureChange(msgspec.Struct, frozen=True):
 
 
 def figure_changes(base: Side, candidate: Side) -> list[FigureChange]:
-    """Of those that one of the two has at least."""
+    """Returns the changes of the figures that at least one of the two has."""
     return [
         _figure(metric, base, candidate)
         for metric in COMPARED

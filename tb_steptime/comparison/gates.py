@@ -5,7 +5,7 @@
 LIMIT with a sign is a change: +5%, -2ms, +100us, +1000 (a plain number for counts). Without a sign it is the
 candidate's own mean: 250ms, 80% (of a metric that is a share), 1000.
 
-A change is held against the noise between recordings: of several runs a side, or else of the spans of each run.
+A change is compared with the noise between recordings: several runs a side, or else the spans of each run.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class GateError(ValueError):
 
 @dataclass(frozen=True)
 class Gate:
-    """rule: as it was written. of: what is held against the limit: the change in the metric's unit, its share of the
+    """rule: as it was written. of: what is compared with the limit: the change in the metric's unit, its share of the
     base, or the candidate's value."""
 
     rule: str
@@ -57,7 +57,7 @@ class Gate:
 
 
 class GateResult(msgspec.Struct, frozen=True):
-    """value: what was held against the limit, a fraction for "%", ns for times; None where it is not measurable on a
+    """value: what was compared with the limit, a fraction for "%", ns for times; None where it is not measurable on a
     side, and then passed is None, too. spread: of a change in percent, how much the spans of one run differ by at most,
     as a fraction of their mean; None where each run has one. Above the limit they say little of it."""
 

@@ -77,8 +77,8 @@ def change_of_mean(base: Int64 | Float64, candidate: Int64 | Float64, period: in
 
 
 def change_between(base: Sequence[Float64], candidate: Sequence[Float64], period: int = 1) -> Change:
-    """As `change_of_mean`, of values in parts that were recorded apart from each other, at least one a side. The mean
-    of a side is that of its parts; the interval holds what the parts of a side differ by."""
+    """Does what `change_of_mean` does, for values in parts that were recorded apart from each other, at least one a
+    side. The mean of a side is that of its parts; the interval covers the differences between the parts of a side."""
     within = change_of_mean(np.concatenate(base), np.concatenate(candidate), period)
     freedom = len(base) + len(candidate) - 2
     if not freedom or not within.base:

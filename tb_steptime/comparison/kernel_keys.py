@@ -1,4 +1,4 @@
-"""By what a kernel of the candidate stands for one of the base, from the surest to the weakest.
+"""The keys that match a kernel of the candidate with one of the base, from the surest to the weakest.
 
     name      same kernel, same place (op, shapes of its inputs, module, phase)
     op        same op, input shapes, module and phase: fp32 -> tensor-core GEMM, cuDNN -> Triton

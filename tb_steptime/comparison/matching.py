@@ -1,4 +1,4 @@
-"""Which row of the candidate stands for which of the base, where they are not the same.
+"""Matches rows of the candidate with rows of the base where they are not the same.
 
 Each row is matched once, in passes from the surest to the weakest:
 

@@ -20,7 +20,7 @@ from tb_steptime.metrics.steps.parts import Parts
 
 
 class Residual(msgspec.Struct, frozen=True):
-    """By how much a part of the step is longer than predicted (shorter: below 0)."""
+    """The time by which a part of the step is longer than predicted (shorter: below 0)."""
 
     part: str
     ns: int

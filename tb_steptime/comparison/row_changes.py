@@ -104,7 +104,7 @@ class Kind(Generic[P]):
 
 
 def table(kind: Kind[P], base: Side, candidate: Side) -> ChangeTable:
-    """Of all rows of both sides, the largest changes."""
+    """Returns the largest changes of all rows of both sides."""
     matches = matched(_rows(kind, base), _rows(kind, candidate), kind.passes)
     rows = [_change(kind, match, len(base.step_ns), len(candidate.step_ns)) for match in matches]
     rows.sort(key=lambda row: (-abs(row.change_ns), -row.base_ns, row.base_name or "", row.candidate_name or ""))
@@ -121,7 +121,7 @@ def _rows(kind: Kind[P], side: Side) -> list[Row[P]]:
 
 
 def _row(kind: Kind[P], places: Sequence[P | None], steps: Sequence[int]) -> Row[P]:
-    """Of one place in all spans of a side; None: a span does not have it."""
+    """Describes one place in all spans of a side; None stands for a span that does not have it."""
     known = [place for place in places if place is not None]
     samples = [
         Sample(count, 0.0, 0.0) if place is None else Sample(count, kind.ns(place) / count, place.deviation_ns)

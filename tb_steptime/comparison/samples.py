@@ -32,7 +32,7 @@ class Sample:
 
 
 def pooled(samples: Iterable[Sample]) -> Sample:
-    """As one.
+    """Pools samples into one.
 
     >>> pooled([Sample(2, 1.0, 0.0), Sample(2, 3.0, 0.0)])
     Sample(steps=4, mean=2.0, deviation=1.1547005383792515)
@@ -63,7 +63,7 @@ def change_of_samples(base: Sample, candidate: Sample) -> Change:
 
 
 def status_of(change: Change) -> Status:
-    """Of what is on both sides: changed by more than noise, and enough to matter."""
+    """Returns the status of what is on both sides: changed by more than noise, and enough to matter."""
     size = abs(change.change)
     if size < LEAST_NS or change.distinguishable is False:
         return "alike"

@@ -131,14 +131,15 @@ class Side:
         return np.array(values, np.float64)
 
     def per_unit(self, metric: str) -> list[Float64]:
-        """As `per_step`, in parts that were recorded apart from each other: the runs, or the spans of the only one."""
+        """Does what `per_step` does, in parts that were recorded apart from each other: the runs, or the spans of the
+        only one."""
         parts = self._recordings if self.runs else [(span,) for span in self.spans]
         found = [np.array([value for span in part for value in self._metric(span, metric) if value is not None], float)
                  for part in parts]  # fmt: skip
         return [values for values in found if len(values)]
 
     def unprofiled_ns(self) -> list[Float64]:
-        """Of each run the median of its steps without the profiler, as its last span knows it; (1,) each."""
+        """Returns for each run the median of its steps without the profiler, as its last span knows it; (1,) each."""
         paces = [[span.overview.pace for span in part if span.overview.pace] for part in self._recordings]
         return [np.array([of_run[-1].plain_ns], np.float64) for of_run in paces if of_run]
 

@@ -15,7 +15,7 @@ from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 
 
 def tables(base: Side, candidate: Side) -> list[ChangeTable]:
-    """Those that have a row. Where a side has no GPU, its ops alone are held against each other."""
+    """Those that have a row. Where a side has no GPU, only the ops are compared."""
     ops = table(_OPS, base, candidate)
     if not all(span.compare.kernels for side in (base, candidate) for span in side.spans):
         return [ops] if ops.rows else []

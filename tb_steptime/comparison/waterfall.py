@@ -86,7 +86,7 @@ def shared_out(sums: Sequence[int], steps: int, total: int) -> list[int]:
 def _per_step(
     by: By, ids: Sequence[str], base: Side, candidate: Side, columns: Callable[[Side], Int64 | None]
 ) -> Waterfall:
-    """Of what is measured in each step; what neither side has is left out."""
+    """Returns what is measured in each step; what neither side has is left out."""
     before, after = columns(base), columns(candidate)
     assert before is not None and after is not None
     rows = []

@@ -62,7 +62,7 @@ def remove_left_folders() -> None:
 
 
 def remove_left_files(folder: Path, pattern: str) -> None:
-    """Of this pattern in a folder, those that nobody holds with `hold`."""
+    """Removes the files of this pattern in a folder that nobody holds with `hold`."""
     for file in folder.glob(pattern):
         with _taken(file) as taken:
             if taken:

@@ -60,7 +60,7 @@ def open_regular(path: Path) -> IO[bytes]:
     file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
-        raise OSError(errno.EINVAL, "It is no regular file", str(path))
+        raise OSError(errno.EINVAL, "It is not a regular file", str(path))
     return os.fdopen(file, "rb")
 
 

@@ -103,7 +103,7 @@ class RemotePath:
         return self._kind() is not None
 
     def names(self) -> list[str]:
-        """Of what is in this folder, sorted. Raises OSError."""
+        """Returns the names in this folder, sorted. Raises OSError."""
         system, inner = system_of(self.url, str(self))
         with said_plainly(str(self)):
             system.invalidate_cache(inner)

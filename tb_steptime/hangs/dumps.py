@@ -32,7 +32,8 @@ class Call:
 
 @dataclass(frozen=True)
 class Progress:
-    """Of a rank in a group: the numbers of the last collective that it had begun, and of the last that it finished."""
+    """The progress of a rank in a group: the numbers of the last collective that it had begun, and of the last that it
+    finished."""
 
     begun: int
     finished: int
@@ -58,7 +59,7 @@ def read_dump(path: AnyPath) -> Dump:
         raise TraceError(f"The file cannot be read ({error.strerror or error})", path, "Check the path.") from None
     top = read_plain(data, path)
     if type(top) is not Record or not {"entries", "pg_config"} <= top.keys():
-        raise TraceError("The file is a pickle, but no dump of the flight recorder", path, _HINT)
+        raise TraceError("The file is a pickle, but not a dump of the flight recorder", path, _HINT)
     rank = _RANK.search(path.name)
     if rank is None:
         raise TraceError("The name of the file does not end in the number of a rank", path, _HINT)
@@ -93,7 +94,8 @@ def _ranks(written: Any) -> tuple[int, ...]:
 
 
 def _progress(status: dict[Any, Any], groups: dict[str, str]) -> Iterator[tuple[str, Progress]]:
-    """Of groups with a call that is remembered: the counters have numbers of this rank, the calls have both."""
+    """Returns the progress in groups with a call that is remembered: the counters have numbers of this rank, the calls
+    have both."""
     for number, counters in status.items():
         group, counters = groups.get(str(number)), _dict(counters)
         begun, finished = (counters.get(f"last_{name}_collective") for name in ("enqueued", "completed"))

@@ -1,4 +1,4 @@
-"""Which ranks block the others.
+"""Finds the ranks that block the others.
 
 finished      A collective that one member has finished was joined by all. So a member that has not finished it is
               blocked by its own device: the call was launched, and its GPU stopped.
@@ -64,7 +64,7 @@ def _lag(row: Behind) -> int:
 
 
 def _groups(by_rank: dict[int, Dump]) -> dict[str, list[int]]:
-    """Of each group whose counters may be compared the members with a dump."""
+    """Returns the members with a dump of each group whose counters may be compared."""
     exchanging = {call.group for each in by_rank.values() for call in each.calls if call.is_exchange}
     found: dict[str, list[int]] = {}
     for rank, each in sorted(by_rank.items()):

@@ -58,8 +58,8 @@ class _Shares(NamedTuple):
 
 
 def analyse(trace: Trace, wanted: Sequence[Analysis[Any]], processes: int = 1) -> tuple[Found, dict[str, str]]:
-    """By view, in the order given; of those that failed a result without values, and the kind of error. processes: how
-    many may work, this one included."""
+    """Returns results by view, in the order given; failed views have a result without values, and the kind of error.
+    processes: how many may work, this one included."""
     shares = _shares(wanted) if processes > 1 and len(trace.events) >= LEAST_ROWS else None
     found = _analysed_by_two(trace, shares) if shares else {}
     found |= _analysed_here(trace, _wide_first(each for each in wanted if each.id not in found))
@@ -101,7 +101,7 @@ def _shares(wanted: Sequence[Analysis[Any]]) -> _Shares | None:
 
 
 def _analysed_by_two(trace: Trace, shares: _Shares) -> Found:
-    """By this process and a second one, which ends with this call; nothing where it cannot be started."""
+    """Analyses in this process and a second one, which ends with this call; does nothing where it cannot be started."""
     from tb_steptime.metrics.steady.find import find_excess
 
     with ExitStack() as after:

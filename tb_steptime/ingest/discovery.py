@@ -133,14 +133,14 @@ class _Scan:
     def _folder(self, known: _Folder | None, listing: Listing, where: _Where) -> _Folder:
         if known and known.sure and known.listing is listing:
             return known
-        looked = _Looked(known.opened if known else {})
-        spans = tuple(self._spans(listing.files, where, looked))
-        snapshots = tuple(self._snapshots(listing.files, where, looked))
-        return _Folder(listing, spans, snapshots, looked.opened, looked.sure)
+        tried = _Tried(known.opened if known else {})
+        spans = tuple(self._spans(listing.files, where, tried))
+        snapshots = tuple(self._snapshots(listing.files, where, tried))
+        return _Folder(listing, spans, snapshots, tried.opened, tried.sure)
 
-    def _snapshots(self, files: Sequence[Entry], where: _Where, looked: _Looked) -> Iterator[FoundSnapshot]:
+    def _snapshots(self, files: Sequence[Entry], where: _Where, tried: _Tried) -> Iterator[FoundSnapshot]:
         for entry in files:
-            if not entry.name.endswith(SNAPSHOT_ENDINGS) or not self._is(where.files.is_snapshot, entry, where, looked):
+            if not entry.name.endswith(SNAPSHOT_ENDINGS) or not self._is(where.files.is_snapshot, entry, where, tried):
                 continue
             file = where.relative + entry.name
             yield FoundSnapshot(
@@ -152,14 +152,14 @@ class _Scan:
                 mtime_ns=entry.mtime_ns,
             )
 
-    def _spans(self, files: Sequence[Entry], where: _Where, looked: _Looked) -> Iterator[FoundSpan]:
+    def _spans(self, files: Sequence[Entry], where: _Where, tried: _Tried) -> Iterator[FoundSpan]:
         traces = {file.name: file for file in files if TRACE_NAME.fullmatch(file.name)}
         summaries = {file.name.removesuffix(SUFFIX): file for file in files if file.name.endswith(SUFFIX)}
         records = _Records.of(files)
         for name in sorted(traces.keys() | summaries.keys()):
             trace, summary = traces.get(name), summaries.get(name)
             named = trace_name(where.place, where.relative, name)
-            if trace and not summary and not named.sure and not self._is(where.files.is_trace, trace, where, looked):
+            if trace and not summary and not named.sure and not self._is(where.files.is_trace, trace, where, tried):
                 continue
             entry = trace or summary
             assert entry is not None
@@ -180,17 +180,17 @@ class _Scan:
                 log_directory=where.place.root,
             )
 
-    def _is(self, sort: Callable[[str], bool], entry: Entry, where: _Where, looked: _Looked) -> bool:
+    def _is(self, sort: Callable[[str], bool], entry: Entry, where: _Where, tried: _Tried) -> bool:
         """Whether it is of this sort, by its first bytes."""
-        if entry not in looked.before:
+        if entry not in tried.before:
             self.newly_opened += 1
             if self.newly_opened > MAX_OPENED:
                 self.left_out = f"More than {MAX_OPENED} files whose names do not say whether they are traces"
-                looked.sure = False
+                tried.sure = False
                 return False
-        known = looked.before.get(entry)
-        looked.opened[entry] = sort(where.relative + entry.name) if known is None else known
-        return looked.opened[entry]
+        known = tried.before.get(entry)
+        tried.opened[entry] = sort(where.relative + entry.name) if known is None else known
+        return tried.opened[entry]
 
     def report(self, problem: str, file: str, hint: str) -> None:
         self.problems.append(Problem(problem, file, hint))
@@ -211,7 +211,7 @@ class _Where(msgspec.Struct, frozen=True):
 
 
 @dataclass
-class _Looked:
+class _Tried:
     """The files of a folder that were opened, before and now; sure: none was refused."""
 
     before: dict[Entry, bool]

@@ -208,7 +208,7 @@ def _worth_reading(trace: Trace, path: Path, places: NamePlaces) -> Iterator[Pat
 
 
 def _may_name(trace: Trace, other: Path) -> bool:
-    """By its summary where there is one, else by its first bytes."""
+    """Decides by its summary where there is one, else by its first bytes."""
     for place in places_for(other):
         with contextlib.suppress(OSError, DamagedSummary, KeyError, TraceError):
             known = summary_of(other, place) if is_file(place) else None
@@ -230,7 +230,7 @@ def _has_such_kernels(trace: Trace, other: MeasuredSpan) -> bool:
 
 
 def _graph_time(trace: Trace) -> tuple[list[int], list[str]]:
-    """Of each kernel that graphs run its time, and its name."""
+    """Returns the time and the name of each kernel that graphs run."""
     event = trace.kernels.event[graph_kernels(trace)]
     names, durations = trace.events.name[event], trace.events.dur_ns[event]
     distinct = distinct_in(names).tolist()

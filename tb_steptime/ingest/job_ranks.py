@@ -36,7 +36,7 @@ class RecordedRank:
 
 
 def recorded_ranks(spans: Iterable[tuple[FoundSpan, MeasuredSpan]]) -> list[RecordedRank]:
-    """Of the spans that are known to be of a rank. Reads heads alone."""
+    """Returns the ranks of the spans for which one is known. Reads heads alone."""
     known = [(found, measured, _rank(found, measured.facts)) for found, measured in spans]
     return [RecordedRank(found, measured, rank) for found, measured, rank in known if rank is not None]
 
@@ -46,8 +46,8 @@ def _rank(found: FoundSpan, facts: SpanFacts) -> int | None:
 
 
 def at_the_same_time(ranks: Sequence[RecordedRank]) -> list[list[RecordedRank]]:
-    """Of one run, in time order; each list is a job's ranks, ascending. Clocks of machines differ by far less than
-    recordings are apart."""
+    """Groups the spans of one run in time order; each list is a job's ranks, ascending. Clocks of machines differ by
+    far less than recordings are apart."""
     jobs: list[list[RecordedRank]] = []
     until = 0
     for each in sorted(ranks, key=lambda each: each.measured.facts.origin_ns):

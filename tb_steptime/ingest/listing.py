@@ -52,7 +52,7 @@ class Files(Protocol):
         """None where this scan had the same folder already, by another way. Raises OSError."""
 
     def path(self, folder: str, entry: Entry) -> AnyPath:
-        """Of a file in a folder as it was listed."""
+        """The path of a file in a folder as it was listed."""
 
     def is_trace(self, file: str) -> bool:
         """Whether the file's first bytes look like a trace; False where it cannot be read."""

@@ -24,7 +24,6 @@ import msgspec
 
 from tb_steptime.ingest.listing import Entry, Listing, matters
 from tb_steptime.ingest.names import TRACE_NAME
-from tb_steptime.snapshots.reading import looks_like_snapshot
 from tb_steptime.trace.reading import looks_like_trace
 
 #: File systems round times, FAT to two seconds: a folder that was listed so soon after its last change may have changed
@@ -101,6 +100,8 @@ class LocalFiles:
         return looks_like_trace(f"{self._top}/{file}")
 
     def is_snapshot(self, file: str) -> bool:
+        from tb_steptime.snapshots.reading import looks_like_snapshot  # few folders have a file of that name
+
         return looks_like_snapshot(Path(self._top, file))
 
     def _as_before(self, path: str, known: _Known | None, same: tuple[int, ...], now_ns: int) -> Listing | None:

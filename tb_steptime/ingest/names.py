@@ -57,7 +57,7 @@ class TraceName(msgspec.Struct, frozen=True):
 
 
 def trace_name(place: Place, relative: str, name: str) -> TraceName:
-    """Of a file in the folder `relative` ("" or "a/b/") of a place."""
+    """Reads the name of a file in the folder `relative` ("" or "a/b/") of a place."""
     folder = relative.rstrip("/")
     if match := _HANDLER_NAME.fullmatch(name):
         return TraceName(_run(place, folder), match["worker"] or name, int(match["time"] or -1), True)
@@ -97,7 +97,7 @@ def _run(place: Place, folder: str) -> str:
 
 
 class SnapshotName(msgspec.Struct, frozen=True):
-    """Of a memory snapshot. rank, step: None where the name does not say."""
+    """What the name of a memory snapshot says. rank, step: None where the name does not say."""
 
     run: str
     name: str
@@ -106,7 +106,7 @@ class SnapshotName(msgspec.Struct, frozen=True):
 
 
 def snapshot_name(place: Place, relative: str, name: str) -> SnapshotName:
-    """Of a file in the folder `relative` of a place.
+    """Reads the name of a file in the folder `relative` of a place.
 
     torchtitan writes `000003_step_10.pickle`, and wrote `iteration_10/rank3_memory_snapshot.pickle`.
     """
@@ -121,7 +121,8 @@ def snapshot_name(place: Place, relative: str, name: str) -> SnapshotName:
 
 
 def passed_on_workers(workers: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    """Of each worker, given with its run, the name that may be passed on: its own, with `worker` for the machine in it.
+    """Returns for each worker, given with its run, the name that may be passed on: its own, with `worker` in place of
+    the machine.
 
     The name depends on nothing else, so that a report, an export of one run and one of a single file agree. Only of two
     machines with the same process ID in one run the second one gets a number. No two workers of a run are called alike.

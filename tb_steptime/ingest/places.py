@@ -1,4 +1,4 @@
-"""Which directories are searched: TensorBoard's `--logdir` or `--logdir_spec`; and where for names of kernels."""
+"""The directories that are searched: TensorBoard's `--logdir` or `--logdir_spec`; and where for names of kernels."""
 
 from __future__ import annotations
 

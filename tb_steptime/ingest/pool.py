@@ -1,6 +1,6 @@
-"""Which traces are read now, which wait, and how far each is. A process per core, each of which reads one trace after
-the other, since starting one takes as long as reading 50 MB; a trace that is read alone may start more, so that all
-together are no more than cores, or one per trace.
+"""The traces that are read now and those that wait, and how far each is. There is a process for each core, and each
+reads one trace after the other, since starting one takes as long as reading 50 MB. A trace that is read alone may start
+more processes, so that all together are no more than cores, or one per trace.
 
 Knows files and ids; what becomes of a summary file is the caller's business, whose `on_end` is called.
 """
@@ -79,7 +79,7 @@ class ReadingQueue:
                 threading.Thread(target=self._work, daemon=True, name="tb_steptime reading").start()
 
     def places(self) -> dict[str, QueuePlace]:
-        """By id, those that are being read and those that wait."""
+        """The jobs that are being read and those that wait, by id."""
         with self.lock:
             line = [*self.running.values(), *self.waiting.values()]
             end = self.ended + len(line)

@@ -57,7 +57,7 @@ def without_private_paths(measured: MeasuredSpan) -> MeasuredSpan:
 
 
 def passed_on(texts: Sequence[bytes]) -> dict[bytes, bytes]:
-    """Of every whole path in some JSON texts: what stands for it in all of them."""
+    """Returns the replacement of every whole path in some JSON texts, the same in all of them."""
     found = _paths_in(texts)
     if not found:
         return {}

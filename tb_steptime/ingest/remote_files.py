@@ -26,7 +26,6 @@ from tb_steptime.files.systems import limit, system_of
 from tb_steptime.ingest.listing import Entry, Listing, matters
 from tb_steptime.ingest.summaries.fetching import fetch_all
 from tb_steptime.ingest.summaries.layout import SUFFIX
-from tb_steptime.snapshots.reading import looks_like_snapshot
 from tb_steptime.trace.reading import looks_like_trace
 
 logger = logging.getLogger(__name__)
@@ -75,6 +74,8 @@ class RemoteFiles:
         return looks_like_trace(self.root / file)
 
     def is_snapshot(self, file: str) -> bool:
+        from tb_steptime.snapshots.reading import looks_like_snapshot  # few folders have a file of that name
+
         return looks_like_snapshot(self.root / file)
 
     def _list(self) -> None:

@@ -61,7 +61,7 @@ class RunComparison:
 
     @property
     def idle(self) -> Table | None:
-        """By why the GPU is idle, with "busy"; None where a side has no GPU."""
+        """Returns idle time by why the GPU is idle, with "busy"; None where a side has no GPU."""
         return _changes("idle", self._report.idle) if self._report.idle is not None else None
 
     @property
@@ -80,7 +80,7 @@ class RunComparison:
 
     @property
     def blocking_calls(self) -> Table:
-        """By the time for which they block the host, most change first."""
+        """Returns blocking calls by the time for which they block the host, most change first."""
         return table_of("blocking calls", RowChangeReport, self._report.blocking)
 
     @property

@@ -89,7 +89,7 @@ class Events:
 
     @cached_property
     def threads(self) -> tuple[str, ...]:
-        """As the trace names them: process, thread, and what it is called."""
+        """Names threads as the trace does: process, thread, and label."""
         return tuple(f"{each.pid} {each.tid} {each.name}".rstrip() for each in self.trace.threads)
 
     def __len__(self) -> int:

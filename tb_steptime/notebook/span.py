@@ -142,6 +142,11 @@ class Span:
         return self.operators_by("name")
 
     @cached_property
+    def lines(self) -> Table:
+        """A row for each line of the user's code; sums over the steps. Empty where stacks are not recorded."""
+        return span_tables.lines_table(self.result("operators", OperatorsResult))
+
+    @cached_property
     def modules(self) -> Table:
         """A row for each module, as they nest; sums over the steps. Empty where modules are not recorded."""
         return span_tables.modules_table(self.result("operators", OperatorsResult), folded=False)

@@ -24,6 +24,7 @@ from tb_steptime.tables.cards import CARDS
 from tb_steptime.tables.host import COPIES
 from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.tables.kinds import kinds_of
+from tb_steptime.tables.lines import LINES
 from tb_steptime.tables.operators import OPERATORS
 from tb_steptime.tables.steps import IDLE, STEPS, idle_lines, step_lines
 
@@ -74,6 +75,11 @@ def operators_table(operators: OperatorsResult, by: OpsBy) -> Table:
     """A row for each op and its key, those with most time first; sums over the steps. See OperatorRow."""
     rows = next((table.rows for table in operators.tables if (table.by, table.where) == (by, "ran")), [])
     return _whole(OPERATORS, rows)
+
+
+def lines_table(operators: OperatorsResult) -> Table:
+    """A row for each line of the user's code, those before which a GPU is idle longest first; see CodeLine."""
+    return _whole(LINES, operators.lines.rows if operators.lines else [])
 
 
 def modules_table(operators: OperatorsResult, folded: bool) -> Table:

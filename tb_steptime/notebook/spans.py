@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from tb_steptime.ingest.states import Problem
 from tb_steptime.notebook.span import Span
@@ -12,6 +12,9 @@ from tb_steptime.tables.base import Surface
 from tb_steptime.tables.kinds import Kind
 from tb_steptime.tables.recordings import WHICH
 from tb_steptime.text import did_you_mean
+
+if TYPE_CHECKING:
+    from tb_steptime.ranks.what_if import JobReplay
 
 _NAMES = WHICH.kinds_on(Surface.ROWS)
 
@@ -68,6 +71,19 @@ class Spans(Sequence[Span]):
         ]
         kinds: dict[str, Kind] = dict.fromkeys(names, "float")
         return Table("figures", _NAMES | kinds, rows)
+
+    def whatif(self) -> list[JobReplay]:
+        """What a step of each job would take, of whose ranks at least two were recorded together, after a change of one
+        of them or of all, and in more ranks; reads every span."""
+        from tb_steptime.ingest.job_ranks import at_the_same_time, rank_spans, recorded_ranks
+        from tb_steptime.ranks.job import job_ranks
+
+        found = []
+        for run in self.runs:
+            for ranks in at_the_same_time(recorded_ranks([(span.found, span.measured) for span in self[run]])):
+                what_if = job_ranks(rank_spans(ranks)).what_if if len(ranks) > 1 else None
+                found += [] if what_if is None else [what_if]
+        return found
 
     def __repr__(self) -> str:
         return f"Spans({self.path}: {len(self)} of {len(self.runs)} {'run' if len(self.runs) == 1 else 'runs'})"

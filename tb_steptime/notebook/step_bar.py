@@ -57,5 +57,5 @@ def _mark(part: PartMeaning) -> str:
 
 
 def _width(ns: int, longest_ns: int) -> str:
-    """As CSS, of the bar."""
+    """Returns a width of the bar in CSS."""
     return f"{100 * ns / longest_ns:.4g}%"

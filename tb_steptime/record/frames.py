@@ -25,18 +25,18 @@ def is_of_user(file: str) -> bool:
 
 
 def name_of(code: CodeType, line: int) -> str:
-    """As traces name a frame: "torchvision/transforms/functional.py(138): to_tensor"."""
-    return f"{_below_path(code.co_filename)}({line}): {code.co_name}"
+    """Names a frame as traces do: "torchvision/transforms/functional.py(138): to_tensor"."""
+    return f"{path_in_traces(code.co_filename)}({line}): {code.co_name}"
 
 
 @functools.lru_cache(maxsize=4096)
 def is_path_of_user(path: str) -> bool:
-    """As `is_of_user`, of a code's file, which may be a whole path."""
-    return is_of_user(_below_path(path))
+    """Does what `is_of_user` does for a code's file, which may be a whole path."""
+    return is_of_user(path_in_traces(path))
 
 
 def is_torch_fetch(code: CodeType) -> bool:
-    """Of the loader's own code between the recorder and the dataset."""
+    """Whether a frame is the loader's own code between the recorder and the dataset."""
     return code.co_filename.replace("\\", "/").endswith("torch/utils/data/_utils/fetch.py")
 
 
@@ -44,8 +44,8 @@ def is_recorder(code: CodeType) -> bool:
     return code.co_filename.startswith(_OWN)
 
 
-def _below_path(file: str) -> str:
-    """The file's path from the longest entry of sys.path on that it lies below."""
+def path_in_traces(file: str) -> str:
+    """Names a file as traces do: its path below the longest entry of sys.path that holds it."""
     file = file.replace("\\", "/")
     entries = (f"{entry}/".replace("\\", "/").replace("//", "/") for entry in sys.path if entry)
     return file[max((len(entry) for entry in entries if file.startswith(entry)), default=0) :]

@@ -24,6 +24,7 @@ from tb_steptime.record.file.steps import AFTER_SPAN, RECORDED, WARMING_UP
 from tb_steptime.record.memory import TIMES, MemorySnapshots, When
 from tb_steptime.record.recorder import LoaderRecorder
 from tb_steptime.record.recordings import describe_process
+from tb_steptime.record.sources import SourceSnapshot
 from tb_steptime.record.steps.clock import StepClock, said
 from tb_steptime.record.steps.trigger import Trigger, What
 
@@ -70,6 +71,9 @@ class StepProfiler:
     file to be touched, that begins one in a running job.
 
     snapshot: also write what fills the GPU's memory, "on_oom" where memory runs out, "at_span" with each span.
+
+    sources: also write the text of the job's own source files, without those of installed packages: with stack the tab
+    shows what each line costs in it.
     """
 
     #: The one that was started last.
@@ -90,6 +94,7 @@ class StepProfiler:
         watch: bool = False,
         trigger: What | None = None,
         snapshot: When | None = None,
+        sources: bool = False,
         enabled: bool = True,
     ) -> None:
         self.directory = Path(directory)
@@ -107,6 +112,7 @@ class StepProfiler:
         if snapshot not in (None, *TIMES):
             raise ValueError(f"snapshot is one of {', '.join(TIMES)}, and not {snapshot!r}")
         self._snapshots = snapshot and MemorySnapshots(self.directory, snapshot, lambda: self._steps)
+        self._sources = SourceSnapshot(self.directory) if sources else None
         self._enabled = enabled
         self._steps = 0
         self._written = 0
@@ -125,19 +131,21 @@ class StepProfiler:
         """A training step has ended."""
         clock = self.clock
         if clock is not None:
+            busy = self.profiler or self._just_wrote or self._asked or self._trigger.asked or not self._to_the_end
+            if not busy and clock.end_usual_step(self._steps):
+                self._steps += 1
+                return  # nearly always
             self._time_step(clock)
         self._steps += 1
         if self.profiler is not None:
             self._step_profiler(self.profiler)
         elif clock is not None:
-            if self._to_the_end and not (clock.is_due or self._asked or self._trigger.asked):
-                return  # nearly always
             self._look_around()
         if clock is not None:
             clock.begin_step()
 
     def start(self) -> StepProfiler:
-        """As `with` does; for callbacks, which have two hooks instead of a block."""
+        """Does what `with` does; for callbacks, which have two hooks instead of a block."""
         if self._enabled and self.profiler is None:
             earlier, StepProfiler._latest = StepProfiler._latest, self
             if earlier is not None:
@@ -146,6 +154,8 @@ class StepProfiler:
             self._trigger.start()
             if self._snapshots:
                 self._snapshots.start()
+            if self._sources:
+                self._sources.start()
             self.clock = StepClock(self.directory, lambda: describe_process(wall_ns()))
         return self
 
@@ -302,6 +312,8 @@ class StepProfiler:
             _log.warning("No trace was written to %s: %s. Training continues.", self.directory, error)
         if self._snapshots:
             self._snapshots.span_ended()
+        if self._sources:
+            self._sources.span_ended()
         self._events = _events_of(profiler)
         self._written += 1
         self._left = None if self._left is None else self._left - 1
@@ -314,7 +326,7 @@ def _shifted(plan: Callable[[int], Any], first: int) -> Callable[[int], Any]:
 
 
 def _flags(profiler: Any) -> int:
-    """Of the step that ends."""
+    """Returns the flags of the step that ends."""
     if profiler is None:
         return 0
     from torch.profiler import ProfilerAction

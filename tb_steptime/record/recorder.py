@@ -92,7 +92,7 @@ class LoaderRecorder:
             _log.warning("DataLoaders are not recorded in %s: %s. Training continues.", self.directory, reason)
 
     def watches(self, loader: Any) -> bool:
-        """By identity: a loader or dataset of the user's own type may not be hashable, or equal another."""
+        """Compares by identity: a loader or dataset of the user's own type may not be hashable, or equal another."""
         return self._all or any(each() is item for item in (loader, loader.dataset) for each in self._watched)
 
     def begin(self, loader: Any) -> tuple[LoaderRecording, IteratorState] | None:

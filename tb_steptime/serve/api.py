@@ -7,16 +7,20 @@ numbers that both sides go by.
 from __future__ import annotations
 
 from tb_steptime.comparison.chain import MOST_IN_CHAIN
-from tb_steptime.serve.report.events import HeldEvents
-from tb_steptime.serve.report.flames import HeldFlames
-from tb_steptime.serve.report.recorded import HeldAnswers
+from tb_steptime.serve.report.events import IncludedEvents
+from tb_steptime.serve.report.flames import IncludedFlames
+from tb_steptime.serve.report.recorded import IncludedAnswers
 from tb_steptime.serve.typescript import constant
 from tb_steptime.serve.wire import typescript
 
 
 def api() -> str:
     """The whole of `frontend/src/api.gen.ts`."""
-    return typescript(held=(HeldAnswers, HeldEvents, HeldFlames)) + "\n" + constant("MOST_IN_CHAIN", MOST_IN_CHAIN)
+    return (
+        typescript(held=(IncludedAnswers, IncludedEvents, IncludedFlames))
+        + "\n"
+        + constant("MOST_IN_CHAIN", MOST_IN_CHAIN)
+    )
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def compare_page(base: Sequence[ServedSpan], candidate: Sequence[ServedSpan]) ->
 
 def chain_page(spans: Iterable[ServedSpan], order: Sequence[str] = ()) -> ChainPage:
     """Of the first worker of each run that is read: runs of the order first, then the others as they were recorded;
-    simulated ones are held against each other alone, and come last."""
+    simulated ones are compared with each other alone, and come last."""
     found = [(_spans(of_run), side) for of_run in _runs(spans, order) for side in _sides(of_run)]
     links = []
     for simulated in (False, True):
@@ -78,6 +78,6 @@ def _spans(spans: Sequence[ServedSpan]) -> ComparedSpans:
 
 
 def _labels(comparison: Comparison) -> dict[str, str]:
-    """Of the rows that have no name of their own in the trace."""
+    """Returns labels for the rows that have no name of their own in the trace."""
     ids = {row.id for waterfall in comparison.waterfalls for row in waterfall.rows}
     return {id: CONTRIBUTION_LABELS[id] for id in sorted(ids & CONTRIBUTION_LABELS.keys())}

@@ -1,4 +1,4 @@
-"""What the tab is answered of runs held against each other."""
+"""The tab's answers about runs compared with each other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ComparedSpans(msgspec.Struct, frozen=True):
 
 
 class ComparePage(msgspec.Struct, frozen=True):
-    """One run held against another. headline names both as {base} and {candidate}; labels: of rows of waterfalls, by
+    """One run compared with another. headline names both as {base} and {candidate}; labels: of rows of waterfalls, by
     id, but for modules, ops and kernels, whose id is their name; changes: what the candidate was found to do;
     residuals: of each prediction, what explains that another gain was measured. scaling: of all ranks of the two, where
     one has several."""

@@ -89,13 +89,13 @@ class LogDirectory:
             return self.found, [self._spans[found.id] for found in self.found.spans]
 
     def get(self, id: str) -> ServedSpan | None:
-        """As of the last scan. An id that ends in WHOLE_RECORDING means the recording as one step."""
+        """Returns the span as of the last scan. An id that ends in WHOLE_RECORDING means the recording as one step."""
         base = id.removesuffix(WHOLE_RECORDING)
         span = self._spans.get(base)
         return span if span is None or id == base else self._one_step(span)
 
     def find(self, id: str) -> ServedSpan | None:
-        """As `get`; only an id that is not known is worth waiting for a new scan."""
+        """Does what `get` does, and waits for a new scan only where the id is not known."""
         self.scan_soon()
         if self.get(id) is None:
             self.refresh()
@@ -112,7 +112,7 @@ class LogDirectory:
             return known
 
     def find_snapshot(self, id: str) -> FoundSnapshot | None:
-        """As `find`."""
+        """Does what `find` does, for snapshots."""
         self.scan_soon()
         if not any(each.id == id for each in self.found.snapshots):
             self.refresh()

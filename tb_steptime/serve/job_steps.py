@@ -61,14 +61,14 @@ class TimedWorker(msgspec.Struct, frozen=True):
 
 
 class JobSteps(msgspec.Struct, frozen=True):
-    """Of one run, by worker; empty where nothing was timed. more: workers that are left out."""
+    """The steps of one run by worker; empty where nothing was timed. more: workers that are left out."""
 
     workers: list[TimedWorker]
     more: int = 0
 
 
 def job_steps(spans: Iterable[FoundSpan]) -> JobSteps:
-    """Of the spans of one run: what lies in their folders. A file that cannot be read is left out."""
+    """Reads what lies in the folders of the spans of one run. A file that cannot be read is left out."""
     folders = dict.fromkeys(file.absolute().parent for span in spans if (file := file_of(span)) is not None)
     files = [folder / name for folder in folders for name in recorder_files(folder) if name.endswith(layout.SUFFIX)]
     found = [worker for path in files[:MOST_WORKERS] if (worker := _worker(path)) is not None]

@@ -76,7 +76,7 @@ class Bounded(Generic[T]):
 
 
 class KeptResults:
-    """Of the spans of a store."""
+    """The results of a store's spans that are kept."""
 
     def __init__(self) -> None:
         self._trends: Bounded[TrendColumns] = Bounded(MAX_TREND_BYTES)

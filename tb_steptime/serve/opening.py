@@ -1,4 +1,4 @@
-"""Which page the tab opens with, so that the first answer holds all of the first picture.
+"""The page that the tab opens with, so that the first answer holds all of the first picture.
 
     script ──> index ──> catalogue ──> view     one after the other, each later while other tabs hold the interpreter
     script ──> opening                          where the address names something
@@ -51,7 +51,7 @@ def is_at_rest(index: Index) -> bool:
 
 
 def version_of(opening: Opening) -> str:
-    """Of all but the time of the last scan, as an index has it."""
+    """Returns a digest of an index without the time of its last scan."""
     index = msgspec.structs.replace(opening.index, scanned_at_ms=0)
     return hashlib.blake2b(encode(msgspec.structs.replace(opening, index=index)), digest_size=8).hexdigest()
 

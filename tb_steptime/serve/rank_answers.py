@@ -14,6 +14,16 @@ from tb_steptime.text import Phrase, Reason
 RanksTitleId = Annotated[str, msgspec.Meta(title="RanksTitleId")]
 
 
+class WhatIfTexts(msgspec.Struct, frozen=True):
+    """The texts of a `JobReplay`. replay: how well it reproduces the recording; changes, larger: a sentence for each,
+    in their order; remark: why nothing is said of more ranks, else None."""
+
+    replay: Phrase
+    changes: list[Phrase]
+    larger: list[Phrase]
+    remark: Phrase | None
+
+
 class RanksPage(msgspec.Struct, frozen=True):
     """The ranks of the job that a span is of.
 
@@ -21,8 +31,8 @@ class RanksPage(msgspec.Struct, frozen=True):
     of its ranks, what each of the others waits for it and no computation hides, a step, as a mean; empty where nothing
     is matched. spans: ids of the spans that the page is of, in the order of the ranks; read, found: how many of its
     ranks are read, of how many. causes: why each of job.late is late, in words; turns: each of job.imbalance_causes,
-    which are of the late rank of each step. path: what the step consists of, None where that is not known. simulated:
-    what a simulator says of its figures.
+    which are of the late rank of each step. path: what the step consists of, None where that is not known; pipeline:
+    which one the ranks are, None for none. what_if: job.what_if in words. simulated: what a simulator says of it.
     """
 
     headline: Headline
@@ -35,6 +45,8 @@ class RanksPage(msgspec.Struct, frozen=True):
     causes: list[Phrase]
     turns: list[Phrase]
     path: Phrase | None
+    pipeline: Phrase | None
+    what_if: WhatIfTexts | None
     notes: list[NoteText]
     insights: list[Insight]
     simulated: str | None

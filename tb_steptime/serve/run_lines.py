@@ -17,6 +17,8 @@ from tb_steptime.errors import TraceError
 from tb_steptime.ingest.compared import compared_side
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries import DamagedSummary
+from tb_steptime.insights.run_advice import SpanAdvice, run_advice, span_advice
+from tb_steptime.insights.wording.run_advice import agreement
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.serve.kept import KeptResults
 from tb_steptime.serve.run_answers import RunLine, RunsPage
@@ -27,6 +29,8 @@ from tb_steptime.text import Phrase, count, phrase
 BUDGET_SECONDS = 0.5
 #: Of the steps of a run with a single span, and of its spans: more than a small picture can show.
 MOST_IN_TREND = 40
+#: Of the newest spans of a run the first cards are held against each other.
+MOST_JUDGED = 8
 
 #: What cannot be read, or was written before it could be compared.
 _UNREADABLE = (OSError, DamagedSummary, KeyError, TraceError)
@@ -42,7 +46,8 @@ class RunLines:
         self._lock = threading.Lock()
 
     def page(self, spans: Iterable[ServedSpan], budget_seconds: float = BUDGET_SECONDS) -> RunsPage:
-        """Of all runs of which a span is read; spans: of the log directory, in time order within a worker."""
+        """Returns the lines of all runs with a span that is read; spans: those of the log directory, in time order
+        within a worker."""
         with self._lock:
             until, left = time.monotonic() + budget_seconds, 0
             lines: list[RunLine] = []
@@ -64,9 +69,10 @@ class RunLines:
         try:
             judged = self._kept.judgement(newest)
             overview = newest.at_hand().result("overview", OverviewResult)
+            advice = run_advice([self._advice(span) for span in spans[-MOST_JUDGED:]])
         except _UNREADABLE:
             return None
-        first = next((card for card in judged.insights if card.gain_ns > 0), None)
+        first = advice.card
         return RunLine(
             run=newest.found.run,
             worker=newest.found.worker,
@@ -78,11 +84,18 @@ class RunLines:
             parts_ns=overview.mean_parts_ns,
             bound=judged.verdict.bound,
             fix=first.title if first else None,
+            agreement=agreement(advice),
             gain_ns=first.gain_ns if first else 0,
             gain_fraction=first.gain_fraction if first else 0.0,
             job=judged.job.line,
             machine=judged.job.machine,
         )
+
+    def _advice(self, span: ServedSpan) -> SpanAdvice:
+        """Its first card that saves time."""
+        measured = span.at_hand()
+        cards = self._kept.judgement(span).insights
+        return span_advice(next((card for card in cards if card.gain_ns > 0), None), measured.results)
 
     def _work(self, span: ServedSpan) -> int | None:
         """The first group whose first run does the same work: a group is one step of comparison wide, no chain."""

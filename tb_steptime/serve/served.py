@@ -45,7 +45,7 @@ class ServedSpan:
 
     @property
     def rank(self) -> int | None:
-        """As the trace says it, else as the worker's name does."""
+        """Returns the rank that the trace says, else the one in the worker's name."""
         if self.measured and self.measured.facts.rank is not None:
             return self.measured.facts.rank
         return rank_in_name(self.found.worker)
@@ -115,7 +115,8 @@ def near(span: ServedSpan, family: Iterable[ServedSpan]) -> list[ServedSpan]:
 
 @dataclass(frozen=True)
 class SpanNames:
-    """Which spans are meant: those of these runs, of these workers, with these ids; an empty collection means all."""
+    """Names the spans that are meant: those of these runs, of these workers, with these ids; an empty collection means
+    all."""
 
     runs: Collection[str] = ()
     workers: Collection[str] = ()
@@ -127,7 +128,7 @@ class SpanNames:
 
 
 def first_workers(spans: Iterable[ServedSpan]) -> Iterable[list[ServedSpan]]:
-    """Of each run the spans that are read of the first worker with any."""
+    """Returns for each run the spans that are read of the first worker with any."""
     found: dict[str, list[ServedSpan]] = {}
     for span in spans:
         if span.measured:

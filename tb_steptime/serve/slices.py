@@ -40,8 +40,8 @@ class StepSlice:
 
 @dataclass(eq=False)
 class Made:
-    """By the id of the job that makes it, the latest last. All methods may be called from any thread. name: what the
-    folder of all is named for."""
+    """Slices by the id of the job that makes them, the latest last. All methods may be called from any thread. name:
+    what the folder of all is named for."""
 
     name: str
     folder: OwnFolder | None = None
@@ -57,7 +57,7 @@ class Made:
             return path.open("rb") if path else None
 
     def path(self, id: str) -> Path | None:
-        """As `open`, of what is opened later."""
+        """Does what `open` does, for what is opened later."""
         with self.lock:
             return self._path(id)
 

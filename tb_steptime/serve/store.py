@@ -18,6 +18,7 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.errors import TraceError
 from tb_steptime.files.own_folder import remove_left_folders
 from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.sources import SourceText
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.metrics.catalogue import METRICS
@@ -39,6 +40,7 @@ from tb_steptime.serve.served import ServedSpan, SpanNames, near
 from tb_steptime.serve.slices import StepSlice
 from tb_steptime.serve.snapshot_answers import SnapshotPage
 from tb_steptime.serve.snapshots import SnapshotAsked, snapshot_page
+from tb_steptime.serve.source_text import span_source
 from tb_steptime.serve.trends import TrendsAsked, TrendsPages
 from tb_steptime.serve.wire import (
     Index,
@@ -273,6 +275,19 @@ class Store:
         if page is None:
             raise UnknownEvent(by, where)
         return page
+
+    def source(self, id: str, file: str, *, work: bool) -> SourceText | Waiting:
+        """A file that lines of the Operators view name. Raises UnknownSpan, UnknownEvent (none does), SpanFailed."""
+        span = self._find(id)
+        if span.measured is None:
+            return self.reader.wait(span, work=work)
+        try:
+            text = span_source(span, file)
+        except (OSError, DamagedSummary) as error:
+            return self.reader.again(span, error, work=work)
+        if text is None:
+            raise UnknownEvent(file)
+        return text
 
     def event(self, id: str, number: int, *, folded: bool = False, work: bool) -> EventDetail | Waiting:
         """Everything about one event. Raises UnknownSpan, UnknownEvent, SpanFailed."""

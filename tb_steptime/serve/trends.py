@@ -43,7 +43,7 @@ class TrendsAsked:
 
 
 class _Said(NamedTuple):
-    """Of some spans, whatever is shown of them."""
+    """What is said of some spans, whatever is shown of them."""
 
     headline: Headline
     titles: dict[str, Phrase]
@@ -142,7 +142,7 @@ def _kernels_of(group: Sequence[tuple[ServedSpan, TrendsResult]]) -> Callable[[i
 
 
 def _newest(spans: Sequence[ServedSpan]) -> Sequence[ServedSpan]:
-    """Of too many the files that were written last, in the same order."""
+    """Keeps the files that were written last where there are too many, in the same order."""
     if len(spans) <= MAX_SPANS:
         return spans
     since = sorted(span.found.mtime_ns for span in spans)[-MAX_SPANS]

@@ -34,6 +34,8 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
                                     Each optional: the window, the moment of the stacks, an earlier snapshot.
     flame?span=ID&by=stack|module|op&where=ran|made
                                     200 FlamePage, call paths over the steps · 202, 422 likewise · 404 (not recorded)
+    source?span=ID&file=NAME        200 SourceText of a file that lines of the Operators view name; without text where
+                                    none is at hand · 202 likewise · 404 (no such span, or no line is of this file)
     event?span=ID&event=N           200 EventDetail · 202, 404, 422 likewise. Both: 400 Problem (no whole number)
           &frames=own               Of both: Python stacks folded to the user's code; else with every frame.
     search?span=ID&words=W&from=NS  200 SearchPage: hits from this instant on · 202, 400, 404, 422 likewise
@@ -57,6 +59,7 @@ import msgspec
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
+from tb_steptime.ingest.sources import SourceText
 from tb_steptime.ingest.states import Problem, Progress, SpanState
 from tb_steptime.insights.base import (
     CouldBe,
@@ -281,6 +284,7 @@ _ANSWERS: tuple[type[msgspec.Struct], ...] = (
     MemoryPage,
     SnapshotPage,
     FlamePage,
+    SourceText,
     EventDetail,
     SearchPage,
     Catalogue,

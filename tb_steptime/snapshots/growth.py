@@ -33,7 +33,7 @@ class DeviceGrowth(msgspec.Struct, frozen=True):
 
 
 def growth(before: Snapshot, after: Snapshot) -> list[DeviceGrowth]:
-    """Of the devices of either."""
+    """Measures growth on the devices of either."""
     return [_device(before, after, device) for device in sorted({*before.devices, *after.devices})]
 
 

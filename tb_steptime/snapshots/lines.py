@@ -75,7 +75,7 @@ class Lines:
 
 
 def native_path(frames: list[Frame]) -> list[Frame]:
-    """Of frames of C++ those that say something to a reader, in their order: nodes of the backward pass and ops, once
+    """Returns the C++ frames that tell a reader something, in their order: nodes of the backward pass and ops, once
     each. Without any, the outermost frame."""
     named = dict.fromkeys(
         Frame("", 0, name.format(found[1]))

@@ -32,7 +32,7 @@ class Action(enum.IntEnum):
 
 
 class State(enum.IntEnum):
-    """Of a block: in use, given back while other streams may use it, or free."""
+    """The state of a block: in use, given back while other streams may use it, or free."""
 
     ACTIVE = 0
     PENDING = 1

@@ -63,7 +63,7 @@ def read_snapshot(path: str | AnyPath) -> Snapshot:
 
 
 def looks_like_snapshot(path: AnyPath) -> bool:
-    """By its first bytes; False where it cannot be read."""
+    """Decides by the first bytes; False where the file cannot be read."""
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
@@ -220,7 +220,8 @@ class _Taken:
         )
 
     def _devices(self, top: Record) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Of each entry the device whose list it is in; -1 of memory of the host and of what is in no list."""
+        """Returns for each entry the device whose list it is in; -1 for memory of the host and for what is in no
+        list."""
         counts: list[tuple[int, int]] = []
         for key, lists in top.items():
             if key in ("device_traces", "host_traces") and isinstance(lists, (list, tuple)):

@@ -195,7 +195,8 @@ def _out_of_memory(snapshot: Snapshot, of: Usage, free: _Free, lines: Lines) -> 
         asked, device_free, time = int(entries.size[row]), int(entries.address[row]), int(entries.time_us[row])
         free_bytes = free.releasable + int(free.kept.sum())
         in_pages = free.releasable + int((free.kept // PAGE).sum()) * PAGE
-        fits = asked <= in_pages + device_free
+        # with room on the GPU a limit of the process was reached, and nothing of that room could be had
+        fits = asked <= in_pages + (0 if device_free >= asked else device_free)
         found.append(
             OutOfMemory(
                 time_us=time if time >= 0 else None,

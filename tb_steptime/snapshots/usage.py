@@ -23,8 +23,8 @@ _RESERVED = {Action.SEGMENT_ALLOC: 1, Action.SEGMENT_MAP: 1, Action.SEGMENT_FREE
 
 @dataclass(frozen=True, eq=False)
 class Usage:
-    """Of one device, before its first entry and after each one. Bytes in use are as they were asked for; blocks of
-    which other streams may still make use are in use.
+    """Usage of one device, before its first entry and after each one. Bytes in use are as they were asked for; blocks
+    that other streams may still use count as in use.
 
     time_us    int64, of each entry; the first one twice
     in_use     int64, bytes
@@ -80,7 +80,7 @@ class Allocations:
     stack: Int32
 
     def alive_after(self, entries: int) -> Bool:
-        """Which exist after so many entries."""
+        """Marks the blocks that exist after so many entries."""
         alive: Bool = (self.begin < entries) & (self.end >= entries)
         return alive
 

@@ -62,7 +62,7 @@ def _noise(result: GateResult) -> list[str]:
         return []
     return [
         f"!       Spans of one run differ by {percent_exact(result.spread)}, more than the limit: "
-        "record several runs a side, by turns, or gate unprofiled_step."
+        "record several runs a side, alternating, or gate unprofiled_step."
     ]
 
 
@@ -153,7 +153,7 @@ def _mean(value: float, unit: Unit) -> str:
 
 
 def _moved(value: float, unit: Unit) -> str:
-    """Of a share in percentage points."""
+    """Formats the change of a share in percentage points."""
     if unit is Unit.FRACTION:
         points = f"{100 * value:+.1f}{GAP}points"
         return points if any(digit in points for digit in "123456789") else points[1:]

@@ -123,7 +123,7 @@ def _side(name: str, run: WorkerOfRun, problems: list[Problem], choice: _Choice,
 def _measured(
     found: Sequence[FoundSpan], problems: list[Problem], lacking: list[Problem], choice: _Choice
 ) -> Iterator[MeasuredSpan]:
-    """Of those that have the steps; that others do not is no problem while one does."""
+    """Measures the spans that have the steps; that others do not is no problem while one does."""
 
     def read(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> MeasuredSpan | None:
         try:

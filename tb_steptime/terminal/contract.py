@@ -105,6 +105,23 @@ class InsightReport(msgspec.Struct, frozen=True):
     why_lowered: str | None
 
 
+class RunReport(msgspec.Struct, frozen=True):
+    """The one recommendation of several spans of a run. card: the id of the first card of most spans, null where most
+    have none; saying: how many of spans have it. text: what it says, as the span with the median numbers has it, and
+    how far the others differ. least_, most_: what these spans say; workers are null where the card recommends no number
+    of them."""
+
+    run: str
+    spans: int
+    saying: int
+    card: str | None
+    text: str
+    least_workers: int | None
+    most_workers: int | None
+    least_gain_ns: int
+    most_gain_ns: int
+
+
 class FindingReport(msgspec.Struct, frozen=True):
     """What is wrong with the recording. count: rows, calls or marks that it touches; share: of what they are a part,
     null where it is none. repaired: mended in what is measured, the file stays as it is. affects: what rests on it

@@ -108,7 +108,7 @@ def explanation_text(found: Explanation) -> str:
         "",
     ]
     ranges = [line for each in found.evidence for line in _range(each)]
-    return "\n".join([*lines, *(ranges or [f"The events are all over the span: see the {found.view} view."])])
+    return "\n".join([*lines, *(ranges or [f"The events are spread over the whole span: see the {found.view} view."])])
 
 
 def _gain(found: Explanation) -> str:

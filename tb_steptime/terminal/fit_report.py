@@ -14,7 +14,7 @@ from tb_steptime.metrics.memory.fit.asked import DeviceFit
 from tb_steptime.metrics.memory.fit.fit import MARGIN
 from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.terminal.output import aligned
-from tb_steptime.text.printer import nbytes, percent, plain, printable
+from tb_steptime.text.printer import duration, nbytes, percent, plain, printable
 
 NOT_RECORDED = "Allocations were not recorded: profile(..., profile_memory=True, record_shapes=True) records them."
 
@@ -41,14 +41,16 @@ def span_fit(found: FoundSpan, devices: list[DeviceFit]) -> SpanFit:
     return SpanFit(found.run, found.worker, found.number, found.path, devices)
 
 
-def fit_text(span: SpanFit) -> str:
-    """For a terminal, without a line end at the end."""
+def fit_text(span: SpanFit, code: bool = False) -> str:
+    """For a terminal, without a line end at the end. code: also how the settings are set that no other one beats."""
     run = span.run if span.run != "." else any_path(span.trace).absolute().parent.name
     lines = [printable(f"{run} · {span.worker} · span {span.span}")]
     if not span.devices:
         lines += ["", NOT_RECORDED]
     for device in span.devices:
         lines += ["", *_device(device)]
+        if code:
+            lines += _code(device)
     return "\n".join(lines)
 
 
@@ -61,11 +63,65 @@ def _device(device: DeviceFit) -> list[str]:
         sizes = (nbytes(size) for size in (peak.peak_bytes, peak.low_bytes, peak.high_bytes))
         recorded = ", recorded" if peak.batch == device.batch else ""
         table.append((f"{peak.batch}{recorded}", *sizes))
-    return [f"{name}: {_sentence(device)}", "", *aligned(table)]
+    return [f"{name}: {_sentence(device)}", "", *aligned(table), *_modules(device), *_settings(device)]
+
+
+#: Of what no module, range or op made.
+MADE = {
+    "outside": "outside of ops",
+    "others": "others",
+    "before": "before the recording",
+}
+
+
+def _modules(device: DeviceFit) -> list[str]:
+    """What fills the peak."""
+    if not device.modules:
+        return []
+    table: list[tuple[str, ...]] = [("At the peak, made in", "bytes", "constant", "per sample")]
+    for row in device.modules:
+        name = printable(row.path) if row.path is not None else MADE[row.kind]
+        table.append((name, nbytes(row.bytes), nbytes(row.constant), nbytes(row.per_sample)))
+    unnamed = [] if device.unnamed is None else [plain(explain(device.unnamed))]
+    return ["", *aligned(table), *unnamed]
+
+
+def _settings(device: DeviceFit) -> list[str]:
+    """Marked are those that no other one beats in memory and in time."""
+    if not device.settings:
+        return []
+    table: list[tuple[str, ...]] = [("Setting", "peak, est.", "again", "step, est.", "largest batch", "best")]
+    for setting in device.settings:
+        table.append((
+            printable(setting.label),
+            "-" if setting.peak_bytes is None else nbytes(setting.peak_bytes),
+            duration(setting.again_ns) if setting.again_ns else "-",
+            "-" if setting.step_ns is None else duration(setting.step_ns),
+            "-" if setting.largest is None else str(setting.largest),
+            "yes" if setting.best else "",
+        ))  # fmt: skip
+    reasons = {plain(explain(why)): None for each in device.settings for why in (each.unknown, each.no_time) if why}
+    return ["", *aligned(table), *reasons]
+
+
+def _code(device: DeviceFit) -> list[str]:
+    return [
+        line
+        for setting in device.settings
+        if setting.code is not None and (setting.best or setting.no_time is not None)
+        for line in (
+            "",
+            f"{printable(setting.label)}:",
+            "",
+            *(f"    {line}".rstrip() for line in setting.code.split("\n")),
+        )
+    ]
 
 
 def _sentence(device: DeviceFit) -> str:
     margin = f"The margin is {percent(MARGIN)}: workspaces and fragmentation are not known."
+    if device.unused_bytes is not None:
+        margin += f" At the recorded peak {nbytes(device.unused_bytes)} more were reserved and not used."
     if device.limit_bytes is None:
         return f"how large it may be is not recorded; --memory 24GB asks for the largest batch. {margin}"
     limit = nbytes(device.limit_bytes)

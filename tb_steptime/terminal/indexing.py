@@ -82,7 +82,7 @@ class Readers(Protocol):
         """Read them all; each ends with the place of its summary, or a problem. on_end is called by other threads."""
 
     def read_bytes(self) -> Mapping[str, int]:
-        """Of each job that is being read, by its id, how far that is."""
+        """Returns for each job that is being read, by its id, how far that is."""
 
     def close(self) -> None:
         """End, or forget, what has not ended. No file is left half written."""
@@ -138,7 +138,7 @@ def _each(ended: SimpleQueue[Ended], count: int, readers: Readers, status: _Inde
 
 
 class _IndexBar(StatusLine):
-    """Of many files; without a terminal a line for each that was written."""
+    """The progress of many files; without a terminal a line for each that was written."""
 
     def __init__(self, bytes_of: Mapping[str, int]) -> None:
         super().__init__()

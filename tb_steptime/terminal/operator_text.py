@@ -67,7 +67,7 @@ def operator_text(span: SpanOperators, width: int) -> str:
 
 
 def module_lines(rows: Sequence[ModuleRow], width: int) -> list[str]:
-    """Of folded rows those with most time, in the order of the tree."""
+    """Returns the folded rows with most time, in the order of the tree."""
     depths, kept = depths_of(rows), _largest(rows)
     names = ["Module", *(f"{INDENT * depths[at]}{_module_name(rows[at])}" for at in kept)]
     lines = list(_lines(names, _MODULE_HEADS, [_module_cells(rows[at]) for at in kept], width))

@@ -44,7 +44,7 @@ class StatusLine:
 
 
 class ProgressBar(StatusLine):
-    """Of one file."""
+    """The progress of one file."""
 
     def __init__(self, prefix: str) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class ProgressBar(StatusLine):
 
 
 class SpansBar(StatusLine):
-    """Of several spans, one after another."""
+    """The progress of several spans, one after another."""
 
     def __init__(self, prefix: str) -> None:
         super().__init__()

@@ -231,7 +231,7 @@ def _main_iterator(result: DataLoadingResult) -> str | None:
 
 
 def _recorded(recorded: Recorded) -> RecordedReport:
-    """Of the loader that is waited for most, as all other figures."""
+    """Returns the recorded loader that is waited for most, as all other figures do."""
     return RecordedReport(
         recorded.batches, recorded.dataset_ns, recorded.collate_ns, recorded.cpu_share, recorded.sampled,
         [

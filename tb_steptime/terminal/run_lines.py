@@ -16,12 +16,14 @@ from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries.layout import SUFFIX
-from tb_steptime.insights.base import Confidence, Insight, Judgement
-from tb_steptime.insights.wording.card_text import gain_words, severity_word
+from tb_steptime.insights.base import Judgement
+from tb_steptime.insights.run_advice import RunAdvice, SpanAdvice, run_advice, span_advice
+from tb_steptime.insights.wording.run_advice import agreement, first_card_words
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
+from tb_steptime.terminal.contract import RunReport
 from tb_steptime.terminal.rows import shortened
 from tb_steptime.terminal.summary_table import run_name
-from tb_steptime.text.printer import GAP, UNKNOWN, duration, percent, printable, render
+from tb_steptime.text.printer import GAP, UNKNOWN, duration, printable
 
 _HEADS = ("Run", "Spans", "Mean step", "Limited by", "First card")
 #: Letters of a run's name, which may be a path; and of a card, below which it says nothing.
@@ -29,15 +31,14 @@ _NAME, _LEAST_CARD = 40, 30
 
 
 class SpanLine(msgspec.Struct, frozen=True):
-    """What a run's line needs of a span. card: the id of its first card, None without one; said: what it says.
-    simulated: it was not recorded."""
+    """What a run's line needs of a span. simulated: it was not recorded. worker: the process that it is of."""
 
     steps: int
     step_ns: int
     bound: str
-    card: str | None
-    said: str
+    advice: SpanAdvice
     simulated: bool
+    worker: str = ""
 
 
 def run_key(found: FoundSpan) -> tuple[str, str]:
@@ -45,23 +46,45 @@ def run_key(found: FoundSpan) -> tuple[str, str]:
     return found.path.removesuffix(SUFFIX).removesuffix(found.file), found.run
 
 
-def span_line(measured: MeasuredSpan, judgement: Judgement) -> SpanLine:
+def span_line(worker: str, measured: MeasuredSpan, judgement: Judgement) -> SpanLine:
     overview = measured.result("overview", OverviewResult)
     first = next(iter(judgement.insights), None)
     return SpanLine(
         steps=len(overview.steps),
         step_ns=overview.mean_duration_ns,
         bound=BOUND_WORDS[judgement.verdict.bound],
-        card=first.id if first else None,
-        said=_said(first) if first else "no card",
+        advice=span_advice(first, measured.results),
         simulated=measured.facts.simulated is not None,
+        worker=worker,
     )
 
 
-def _said(card: Insight) -> str:
-    share = f" ({percent(card.gain_fraction)})" if card.gain_ns else ""
-    unsure = ", confidence low" if card.confidence is Confidence.LOW else ""
-    return f"{severity_word(card.severity)}: {render(card.title)}, {gain_words(card)}{share}{unsure}"
+class Runs:
+    """The runs of what was read, in its order."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[str, str], tuple[FoundSpan, list[SpanLine]]] = {}
+
+    def add(self, found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) -> None:
+        self.found.setdefault(run_key(found), (found, []))[1].append(span_line(found.worker, measured, judgement))
+
+    def table(self, width: int | None) -> Iterator[str]:
+        """See `run_table`."""
+        return run_table(list(self.found.values()), width)
+
+    def disagreements(self) -> Iterator[str]:
+        """A sentence for each run whose spans say different things first; after all of them were added. Not of several
+        processes: those are ranks, of which the job's own cards tell."""
+        for found, spans in self.found.values():
+            if len({span.worker for span in spans}) > 1:
+                continue
+            advice = _advice(spans)
+            if agreement(advice):
+                yield printable(f"First card of {run_name(found)}: {_in_words(advice)}")
+
+    def reports(self) -> list[RunReport]:
+        """Returns the reports of runs with several spans."""
+        return [_report(found.run, _advice(spans)) for found, spans in self.found.values() if len(spans) > 1]
 
 
 def run_table(runs: Sequence[tuple[FoundSpan, Sequence[SpanLine]]], width: int | None) -> Iterator[str]:
@@ -80,9 +103,33 @@ def _cells(found: FoundSpan, spans: Sequence[SpanLine]) -> tuple[str, ...]:
         str(len(spans)),
         _mean_step(spans),
         _agreed([span.bound for span in spans]),
-        _first_card(spans),
+        _in_words(_advice(spans)),
     )
     return tuple(printable(cell.replace(GAP, " ")) for cell in cells)
+
+
+def _advice(spans: Sequence[SpanLine]) -> RunAdvice:
+    return run_advice([span.advice for span in spans])
+
+
+def _in_words(advice: RunAdvice) -> str:
+    return first_card_words(advice).replace(GAP, " ")
+
+
+def _report(run: str, advice: RunAdvice) -> RunReport:
+    least_workers, most_workers = advice.workers or (None, None)
+    least_ns, most_ns = advice.gain_ns
+    return RunReport(
+        run=run,
+        spans=advice.spans,
+        saying=advice.saying,
+        card=advice.card.id if advice.card else None,
+        text=_in_words(advice),
+        least_workers=least_workers,
+        most_workers=most_workers,
+        least_gain_ns=least_ns,
+        most_gain_ns=most_ns,
+    )
 
 
 def _name(found: FoundSpan, simulated: bool) -> str:
@@ -101,11 +148,3 @@ def _agreed(values: Sequence[str]) -> str:
     """What most of them say, and how many do where not all do."""
     value, count = Counter(values).most_common(1)[0]
     return value if count == len(values) else f"{value} ({count} of {len(values)} spans)"
-
-
-def _first_card(spans: Sequence[SpanLine]) -> str:
-    """Of most spans, as the one of these says it whose step is the median one."""
-    card, count = Counter(span.card for span in spans).most_common(1)[0]
-    saying = sorted((span for span in spans if span.card == card), key=lambda span: span.step_ns)
-    said = saying[(len(saying) - 1) // 2].said
-    return said if count == len(spans) else f"{said} ({count} of {len(spans)} spans)"

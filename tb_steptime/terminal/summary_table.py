@@ -257,7 +257,7 @@ def _memory(memory: MemoryResult) -> Iterator[str]:
 
 
 def _more_of(device: DeviceMemory) -> str:
-    """Whose memory it is, when it is most, and whether it grows."""
+    """Says whose memory it is, when it is most, and whether it grows."""
     said = [printable(device.name)]
     if device.reserved_peak and device.reserved_peak.reserved_bytes is not None:
         said.append(f"{nbytes(device.reserved_peak.reserved_bytes)} reserved")

@@ -6,6 +6,7 @@ The JSON is a contract with other programs: fields may be added, never renamed.
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 
 import msgspec
 
@@ -16,9 +17,12 @@ from tb_steptime.replay.sensitivity import Sensitivity
 from tb_steptime.replay.whatif import MOST_ERROR, NO_GAIN, WhatIf
 from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.terminal.output import aligned
+from tb_steptime.terminal.ranks.contract import JobWhatIfReport
+from tb_steptime.terminal.ranks.jobs import FoundJob
+from tb_steptime.terminal.ranks.report import what_if_report
 from tb_steptime.text.printer import UNKNOWN, duration, percent_exact, printable
 
-_WIDTH = 100
+WIDTH = 100
 _PARTS = {
     "host": "Without the host's own time",
     "device": "With an instant GPU",
@@ -38,17 +42,38 @@ class SpanWhatIf(WhatIf, frozen=True, kw_only=True):
     trace: str
 
 
+class RunWhatIf(JobWhatIfReport, frozen=True, kw_only=True):
+    """The ranks of a run that were recorded together."""
+
+    run: str
+    of_ranks: list[int]
+
+
 class WhatIfReport(msgspec.Struct, frozen=True):
-    """Spans without work on a device are left out."""
+    """Spans without work on a device are left out. jobs: those whose ranks are replayed together."""
 
     spans: list[SpanWhatIf]
     errors: list[ErrorReport]
+    jobs: list[RunWhatIf] = []
 
 
 def span_what_if(found: FoundSpan, said: WhatIf) -> SpanWhatIf:
     return SpanWhatIf(
         run=found.run, worker=found.worker, span=found.number, trace=found.path, **msgspec.structs.asdict(said)
     )
+
+
+def job_what_ifs(jobs: Sequence[FoundJob]) -> list[RunWhatIf]:
+    """Without those of which nothing can be replayed."""
+    return [
+        RunWhatIf(
+            run=job.run,
+            of_ranks=[row.rank for row in job.ranks.ranks],
+            **msgspec.structs.asdict(what_if_report(job.ranks.what_if)),
+        )
+        for job in jobs
+        if job.ranks.what_if is not None
+    ]
 
 
 def what_if_text(span: SpanWhatIf) -> str:
@@ -92,10 +117,10 @@ def _remarks(span: SpanWhatIf) -> list[str]:
     remarks = [] if span.trusted else [f"Do not rely on this replay: {_why_not(span)}"]
     if span.for_ranks_ns:
         remarks.append(
-            f"For {duration(span.for_ranks_ns)} of the step its collectives wait for other ranks. The rows above take "
-            "all ranks to be alike; a change below is one of this rank alone, which takes none of that away."
+            f"Its collectives wait for other ranks for {duration(span.for_ranks_ns)} of the step. The rows above "
+            "assume that all ranks are alike; a change below is made on this rank alone and removes none of that wait."
         )
-    return [line for remark in remarks for line in (*textwrap.wrap(remark, _WIDTH), "")]
+    return [line for remark in remarks for line in (*textwrap.wrap(remark, WIDTH), "")]
 
 
 def _why_not(span: SpanWhatIf) -> str:

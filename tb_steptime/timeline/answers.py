@@ -160,7 +160,7 @@ class TrackHits(msgspec.Struct, frozen=True):
 
 
 class SearchPage(msgspec.Struct, frozen=True):
-    """Which events of the whole span have some words in their name.
+    """The events of the whole span with some words in their name.
 
     tracks: of each track that has any. count, total_ns: of the track that was asked for, else of all; nested events
     are added up as well. next: number in time order, from 0, of the first that begins at the instant that was asked for

@@ -34,7 +34,7 @@ def around(events: EventFile, place: int) -> list[int]:
 
 
 def _goes_before(events: EventFile, outer: int, inner: int) -> bool:
-    """Of two events with the same start and end the one on the line above is the outer one."""
+    """Orders two events with the same start and end: the one on the line above is the outer one."""
     same = events.start[outer] == events.start[inner] and events.length[outer] == events.length[inner]
     return not same or outer < inner
 

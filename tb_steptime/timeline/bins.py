@@ -116,7 +116,7 @@ def busy_bins(events: EventFile, start_ns: int, end_ns: int, bins: int) -> BusyB
 
 
 def _most(events: EventFile, first: int, past: int) -> list[KernelsNamed]:
-    """Of the kernels [first, past) in time order, the names with most time; of equals the first in the trace."""
+    """Returns the names with most time of the kernels [first, past) in time order; of equals the first in the trace."""
     names, of = np.unique(events.column("busy.kernel_name")[first:past], return_inverse=True)
     of = of.reshape(-1)
     count, total = np.bincount(of), np.zeros(len(names), np.int64)

@@ -100,7 +100,8 @@ class Columns:
 
 
 def _check_of(folder: Path) -> str:
-    """Of head and columns, read in blocks: pages of a file that is mapped would count as memory of the process."""
+    """Computes the check of head and columns, read in blocks: pages of a file that is mapped would count as memory of
+    the process."""
     check = 0
     for name in (_HEAD, _COLUMNS):
         with open(folder / name, "rb", buffering=0) as file:
@@ -170,7 +171,7 @@ class EventFile:
 
     @property
     def event_count(self) -> int:
-        """Of all events: places from here on are those of folded stacks."""
+        """Returns the number of all events: places from here on are those of folded stacks."""
         return int(self.column("level0.bounds")[self.head.all_lines])
 
     def string(self, number: int) -> str:

@@ -59,7 +59,7 @@ def numbers_of(text: str) -> Int64:
 
 
 def totals_of(page: FlamePage) -> dict[Measure, Int64]:
-    """By measure that the page tells, as the tree has them."""
+    """Returns totals as the tree has them, by measure that the page has."""
     columns: dict[Measure, str | None] = {
         "device": page.device_ns, "host": page.host_ns, "idle": page.idle_ns, "bytes": page.allocated_bytes,
     }  # fmt: skip

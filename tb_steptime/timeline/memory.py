@@ -112,8 +112,8 @@ def _write_makers(trace: Trace, columns: Columns, names: int) -> list[str]:
 def memory_page(
     events: EventFile, device: int, window: tuple[int, int], bins: int, at_ns: int | None
 ) -> MemoryPage | None:
-    """Of a device, by its place among those of the view, exact in at most so many bins. None where there is no such
-    device."""
+    """Returns the page of a device, by its place among those of the view, exact in at most so many bins. None where
+    there is no such device."""
     of = _curve(events, device)
     if of is None:
         return None

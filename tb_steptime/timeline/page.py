@@ -63,7 +63,7 @@ def _bars(events: EventFile, lines: Iterable[int], start_ns: int, end_ns: int, d
 
 
 def _names(events: EventFile, numbers: Sequence[int]) -> tuple[list[str], list[str]]:
-    """As they are written on boxes; and as the trace has them, "" where that is the same."""
+    """Returns names as they are written on boxes; and as the trace has them, "" where that is the same."""
     full, shown = [events.string(number) for number in numbers], [events.shown_name(number) for number in numbers]
     differing = [name if name != other else "" for name, other in zip(full, shown, strict=True)]
     return _cut(shown), _cut(differing)

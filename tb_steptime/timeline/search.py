@@ -84,7 +84,7 @@ def _names_with(events: EventFile, words: str) -> Bool:
 
 
 def _by_track(events: EventFile, places: Int64, of_track: Int64) -> list[TrackHits]:
-    """Of each track that has any, in the order of the tracks."""
+    """Returns the hits of each track that has any, in the order of the tracks."""
     count = np.bincount(of_track)
     total = np.bincount(of_track, events.length[places])  # in float64, which is exact up to a hundred days of ns
     return [TrackHits(track, int(count[track]), int(total[track])) for track in np.flatnonzero(count).tolist()]

@@ -6,7 +6,29 @@ Decisions and their reasons:
   reached beyond the trace's end: only then later additions do not matter (`ingest/recorder_files/finding.py`).
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tb_steptime.files.paths import any_path
+from tb_steptime.ingest.recorder_files import finding
 from tb_steptime.ingest.recorder_files.finding import SeenRecords, are_current
-from tb_steptime.ingest.recorder_files.reading import with_records
+
+if TYPE_CHECKING:
+    from tb_steptime.trace.model import Trace
 
 __all__ = ["SeenRecords", "are_current", "with_records"]
+
+
+def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
+    """The trace with what the files in its folder recorded, and which those are."""
+    pids = finding.process_ids(trace)
+    folder = any_path(trace.path).absolute().parent
+    host = finding.host_of(trace, pids)
+    mine = finding.files_of(finding.recorder_files(folder), pids, host)[: finding.MAX_FILES]
+    if not mine:
+        return trace, SeenRecords(pids, [], host)
+    from tb_steptime.ingest.recorder_files.reading import added  # few traces lie beside such files
+
+    trace, seen = added(trace, folder, mine)
+    return trace, SeenRecords(pids, seen, host)

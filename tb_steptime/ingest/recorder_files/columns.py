@@ -32,7 +32,7 @@ LEAST_OUTSIDE, LEAST_INSIDE = 100, 3
 
 
 def pace_of(read: Sequence[RecorderFile], low: int, high: int) -> Pace | None:
-    """Of the loader that hands over most batches between these times."""
+    """Returns the pace of the loader that hands over most batches between these times."""
     received = _received([each for each in read if each.header.get("process") == "main"])
     inside = (received.returned_ns > low) & (received.returned_ns < high)
     if not inside.any():
@@ -87,7 +87,7 @@ def _fields(rows: Rows, *names: str) -> list[Int64]:
 
 
 def read_line_samples(read: Sequence[RecorderFile]) -> LineSamples:
-    """Of workers' files."""
+    """Reads the line samples in workers' files."""
     locations: dict[str, int] = {}
     parts: list[tuple[Int64, ...]] = [(np.empty(0, np.int64),) * 5]
     late = 0

@@ -1,4 +1,4 @@
-"""Which of a recorder's files belong to a trace.
+"""Finds the recorder's files that belong to a trace.
 
     host_3113936.1790812801133511828.l0.main.loader      of the process that wrote the trace: its pid is in both
     host_3113936.1790812801133511828.l0.w3.loader
@@ -58,7 +58,7 @@ class SeenFile(msgspec.Struct, frozen=True):
 
 
 class SeenRecords(msgspec.Struct, frozen=True):
-    """Which processes' files belong to a trace, and which files there were. host: `digest_of` the machine's name; see
+    """The processes whose files belong to a trace, and the files there were. host: `digest_of` the machine's name; see
     `files_of`."""
 
     pids: list[int] = []
@@ -167,13 +167,13 @@ def digest_of(name: str) -> str:
 
 
 def without_host(name: str) -> str:
-    """Of a recorder's file, what may be passed on: "3113936.1790812801133511828.l0.w3.loader"."""
+    """Returns the part of a recorder file's name that may be passed on: "3113936.1790812801133511828.l0.w3.loader"."""
     match = NAME.fullmatch(name)
     return name if match is None else name[match.start("pid") :]
 
 
 def process_ids(trace: Trace) -> list[int]:
-    """Of the processes whose ops are in the trace; mostly one."""
+    """Returns the processes whose ops are in the trace; mostly one."""
     rows = trace.events.rows(Kind.CPU_OP, Kind.USER)
     threads = distinct_in(trace.events.thread[rows]).tolist()
     return sorted({int(trace.threads[each].pid) for each in threads if trace.threads[each].pid.isdecimal()})

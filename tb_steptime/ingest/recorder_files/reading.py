@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_steptime.files.paths import AnyPath, any_path
+from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.recorder_files import finding, missing
 from tb_steptime.ingest.recorder_files.columns import batches_between, begun_between, pace_of, read_line_samples
 from tb_steptime.ingest.recorder_files.decoding import RecorderFile, read_all
-from tb_steptime.ingest.recorder_files.finding import SeenRecords
+from tb_steptime.ingest.recorder_files.finding import SeenFile
 from tb_steptime.ingest.recorder_files.missing import recorder_note
 from tb_steptime.ingest.recorder_files.steps import is_enough, read_files, step_pace
 from tb_steptime.record.file import format as layout
@@ -21,15 +21,8 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 
 
-def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
-    """The trace with what the files in its folder recorded, and which those are."""
-    pids = finding.process_ids(trace)
-    folder = any_path(trace.path).absolute().parent
-    names = finding.recorder_files(folder)
-    host = finding.host_of(trace, pids)
-    mine = finding.files_of(names, pids, host)[: finding.MAX_FILES]
-    if not mine:
-        return trace, SeenRecords(pids, [], host)
+def added(trace: Trace, folder: AnyPath, mine: Sequence[str]) -> tuple[Trace, list[SeenFile]]:
+    """The trace with what these files of the folder recorded, and what was seen of each."""
     steps = find_steps(trace).steps
     low, high = min(each.host_start_ns for each in steps), max(each.host_start_ns + each.host_ns for each in steps)
     of_loaders = [name for name in mine if name.endswith(layout.SUFFIX)]
@@ -46,7 +39,7 @@ def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
     ]
     records = _records(trace, [each for each in read if len(each.rows)], (low, high), notes) if of_loaders else None
     pace = next((found for each in timed if (found := step_pace(each))), None)
-    return replace(trace, loader_records=records, step_pace=pace), SeenRecords(pids, seen, host)
+    return replace(trace, loader_records=records, step_pace=pace), seen
 
 
 def _read_loaders(folder: AnyPath, names: Sequence[str], origin_ns: int) -> tuple[list[RecorderFile], list[Note]]:

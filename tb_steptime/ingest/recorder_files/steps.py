@@ -48,13 +48,13 @@ class TimedSteps(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def slow(self) -> Rows:
-        """Of steps that took three times the usual."""
+        """Marks the steps that took three times the usual."""
         slow: Rows = self.rows[(self.rows["flags"] & layout.SLOW) != 0]
         return slow
 
     @property
     def plain(self) -> Rows:
-        """Of steps without the profiler."""
+        """Marks the steps without the profiler."""
         plain: Rows = self.rows[(self.rows["flags"] | layout.SLOW) == layout.SLOW]
         return plain
 
@@ -107,8 +107,8 @@ def is_enough(steps: TimedSteps, after_ns: int) -> bool:
 
 
 def step_pace(steps: TimedSteps) -> StepPace | None:
-    """Of steps that were recorded and those around them: hours later the job may be another one. None where too few
-    steps of either kind were timed."""
+    """Measures steps that were recorded and those around them: hours later the job may be another one. None where too
+    few steps of either kind were timed."""
     recorded = steps.rows[(steps.rows["flags"] & layout.RECORDED) != 0]
     plain = _near(steps.plain[steps.plain["step"] >= FIRST_STEPS], recorded)
     if recorded["steps"].sum() < LEAST_STEPS or plain["steps"].sum() < LEAST_STEPS:
@@ -119,7 +119,7 @@ def step_pace(steps: TimedSteps) -> StepPace | None:
 
 
 def _near(rows: Rows, recorded: Rows) -> Rows:
-    """Of the rows those within NEAR_STEPS of a recorded step."""
+    """Returns the rows within NEAR_STEPS of a recorded step."""
     if not len(recorded):
         return rows
     edges = np.concatenate([[-np.inf], recorded["step"], [np.inf]])
@@ -130,7 +130,7 @@ def _near(rows: Rows, recorded: Rows) -> Rows:
 
 
 class _Median(NamedTuple):
-    """Of so many steps, with its 95 % interval; those of a group count with their mean."""
+    """The median of so many steps, with its 95 % interval; those of a group count with their mean."""
 
     ns: int
     low_ns: int

@@ -15,7 +15,7 @@ from tb_steptime.ingest.measured import GraphNames
 from tb_steptime.ingest.recorder_files import are_current
 from tb_steptime.ingest.recorder_files.finding import digest_of
 from tb_steptime.ingest.summaries.layout import DEFINITIONS, SummaryHead, TraceStamp
-from tb_steptime.metrics.work.told_peaks import told_text
+from tb_steptime.metrics.work.user_peaks import user_text
 
 #: Enough of either end of a trace to tell a copy from another recording of the same size: gzip ends in a checksum of
 #: the whole, and a plain file's first and last events hold its times.
@@ -42,7 +42,7 @@ def is_fresh(head: SummaryHead, trace: AnyPath) -> bool:
     the recorder's files that are there now, and of the recording that names what its graphs run. Raises OSError."""
     return (
         head.definitions == DEFINITIONS
-        and head.told_peaks == told_peaks_digest()
+        and head.told_peaks == user_peaks_digest()
         and head.release in ("", __version__)
         and is_of(head.trace, trace)
         and are_current(head.records, trace.absolute().parent)
@@ -79,8 +79,8 @@ def named_by(path: Path, names: GraphNames) -> bool:
     return size == names.bytes and _digest(path, size) == names.digest
 
 
-def told_peaks_digest() -> str:
-    told = told_text()
+def user_peaks_digest() -> str:
+    told = user_text()
     return hashlib.blake2b(told.encode(), digest_size=8).hexdigest() if told else ""
 
 

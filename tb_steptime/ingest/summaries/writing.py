@@ -16,7 +16,7 @@ from tb_steptime import __version__
 from tb_steptime.files.paths import AnyPath, identity, is_file, write_whole
 from tb_steptime.files.version_control import is_any_tracked
 from tb_steptime.ingest.measured import MeasuredSpan
-from tb_steptime.ingest.summaries.freshness import told_peaks_digest
+from tb_steptime.ingest.summaries.freshness import user_peaks_digest
 from tb_steptime.ingest.summaries.layout import DEFINITIONS, FORMAT, SUFFIX, SummaryHead, TraceStamp, member
 
 
@@ -33,7 +33,7 @@ def encode_summary(trace: TraceStamp, measured: MeasuredSpan) -> bytes:
         measured.records,
         measured.keeps_paths,
         definitions=DEFINITIONS,
-        told_peaks=told_peaks_digest(),
+        told_peaks=user_peaks_digest(),
         release=__version__ if facts.gaps else "",
         names=measured.names,
     )
@@ -98,6 +98,7 @@ def _write(place: AnyPath, content: bytes) -> None:
 
 
 def _mode_of(trace: AnyPath) -> int:
-    """Of a file that may be read and written by whom the trace may be; by this user alone where there is none."""
+    """Returns the mode of a file that everyone may read and write who may do so with the trace; only this user where
+    there is none."""
     others = stat.S_IMODE(trace.stat().st_mode) & 0o066 if isinstance(trace, Path) and is_file(trace) else 0
     return 0o600 | others

@@ -59,7 +59,7 @@ class _Allowance:
 
 
 class ProductionMeter:
-    """Of the batch in production, and the journal that it is written to. batch and requested_ns are set from outside.
+    """Measures the batch in production and writes to the journal. batch and requested_ns are set from outside.
 
     core_wait_ns: how long the thread that produces batches has waited for a core so far; UNKNOWN where that is not
     known. lines: samples the thread's stack now and then.
@@ -161,7 +161,7 @@ class TimedCollate:
         self.begin(None)
 
     def begin(self, meter: ProductionMeter | None) -> None:
-        """Of a batch. meter: told when collating begins."""
+        """Begins a batch. meter: is notified when collating begins."""
         self.began_ns = 0
         self.samples = UNKNOWN
         self._meter = meter
@@ -195,7 +195,8 @@ def core_wait_of_this_thread() -> Callable[[], int]:
 
 
 def bytes_of(batch: Any) -> int:
-    """Of the tensors, arrays and byte strings in nested lists, tuples and mappings; UNKNOWN where there are others.
+    """Returns the bytes of the tensors, arrays and byte strings in nested lists, tuples and mappings; UNKNOWN where
+    there are others.
 
     Numbers and text count as 0. A sum without its unknown parts would pass for a small batch, so there is none.
     """

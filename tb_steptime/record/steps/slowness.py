@@ -21,13 +21,15 @@ DEVIATIONS, ROBUST, LEAST_CHANGE = 3, 1.4826, 0.2
 
 
 class Slowness:
-    """Is told the lengths of steps without a profiler, in order. usual_ns: their median lately, None at first."""
+    """Is told the lengths of steps without a profiler, in order. usual_ns: their median lately, None at first.
+    limit_ns: longer ones are slow, 0 while that is not known. latest: what `follow` has not seen; a length up to the
+    limit may be appended in place of `add`."""
 
     def __init__(self) -> None:
         self.usual_ns: float | None = None
-        self._limit_ns = float("inf")
+        self.limit_ns = 0.0
         self._seen = 0
-        self._block: list[int] = []
+        self.latest: list[int] = []
         self._medians: list[float] = []
 
     def add(self, duration_ns: int) -> bool:
@@ -35,20 +37,20 @@ class Slowness:
         self._seen += 1
         if self._seen <= FIRST_STEPS:
             return False
-        if duration_ns > self._limit_ns:
+        if self.limit_ns and duration_ns > self.limit_ns:
             return True
-        self._block.append(duration_ns)
+        self.latest.append(duration_ns)
         return False
 
     def follow(self) -> tuple[float, float] | None:
         """Now and then: learns what is usual. Where steps have become slower: their median before and now, once."""
-        while len(self._block) >= BLOCK:
-            self._medians.append(median(self._block[:BLOCK]))
-            del self._block[:BLOCK]
-        lately = [*self._medians[-NEW_BLOCKS:], *self._block]
+        while len(self.latest) >= BLOCK:
+            self._medians.append(median(self.latest[:BLOCK]))
+            del self.latest[:BLOCK]
+        lately = [*self._medians[-NEW_BLOCKS:], *self.latest]
         if self._seen >= LEAST_STEPS and lately:
             self.usual_ns = median(lately)
-            self._limit_ns = max(SLOW_TIMES * self.usual_ns, self.usual_ns + LEAST_NS)
+            self.limit_ns = max(SLOW_TIMES * self.usual_ns, self.usual_ns + LEAST_NS)
         before, new = self._medians[:-NEW_BLOCKS], self._medians[-NEW_BLOCKS:]
         if len(before) < LEAST_BLOCKS:
             return None

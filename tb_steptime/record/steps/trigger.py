@@ -34,7 +34,7 @@ class Trigger:
         try:
             self._before = signal.signal(self._signal, self._received)
         except (ValueError, OSError) as error:  # not the main thread; SIGKILL
-            _log.warning("Signal %d asks for no span: %s. Training continues.", self._signal, error)
+            _log.warning("Signal %d starts no span: %s. Training continues.", self._signal, error)
             self._signal = None
 
     def stop(self) -> None:

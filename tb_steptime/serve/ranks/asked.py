@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from tb_steptime.ingest.job_ranks import rank_spans
 from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.insights.job_rules import judge_job
+from tb_steptime.insights.wording.job_what_if import change_text, larger_text, replay_text
 from tb_steptime.insights.wording.notes import worded
+from tb_steptime.insights.wording.pipeline import pipeline_text
 from tb_steptime.insights.wording.ranks import (
     cause_text,
     cause_words,
@@ -17,10 +19,12 @@ from tb_steptime.insights.wording.ranks import (
     ranks_headline,
     ranks_titles,
 )
+from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.ranks.scaling import ScaledJob, scaling
+from tb_steptime.ranks.what_if import JobReplay
 from tb_steptime.serve.directory import LogDirectory
-from tb_steptime.serve.rank_answers import JobTimeline, RankMap, RanksPage
+from tb_steptime.serve.rank_answers import JobTimeline, RankMap, RanksPage, WhatIfTexts
 from tb_steptime.serve.ranks.figures import KeptFigures
 from tb_steptime.serve.ranks.jobs import Job, Jobs, alone, find_job
 from tb_steptime.serve.ranks.lanes import job_timeline
@@ -112,15 +116,16 @@ class Ranks:
 
 
 def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
-    """As far as its ranks are read. Raises OSError, DamagedSummary, KeyError where a summary lacks the results of this
-    release."""
+    """Builds the page from the ranks that are read so far. Raises OSError, DamagedSummary, KeyError where a summary
+    lacks the results of this release."""
     spans, read = [span.found.id for span in job.spans], len(job.spans)
     simulated = next((span.measured.facts.simulated for span in job.spans if span.measured), None)
     known = jobs.of(job) if job.recorded else None
     found = known.ranks if known else None
     if known is None or found is None or len(found.ranks) < 2:
         headline = one_rank_headline(found.world_size if found else None, len(job.recorded), job.unread, job.workers)
-        return RanksPage(headline, None, [], spans, read, read + job.unread, {}, [], [], None, [], [], simulated)
+        none = (None, None, None)
+        return RanksPage(headline, None, [], spans, read, read + job.unread, {}, [], [], *none, [], [], simulated)
     return RanksPage(
         headline=ranks_headline(found),
         job=found,
@@ -132,7 +137,18 @@ def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
         causes=[cause_text(late) for late in found.late],
         turns=[cause_words(cause) for cause in found.imbalance_causes],
         path=path_text(found),
+        pipeline=None if found.pipeline is None else pipeline_text(found.pipeline),
+        what_if=None if found.what_if is None else _what_if(found.what_if),
         notes=[worded(note) for note in found.notes],
         insights=judge_job(found),
         simulated=simulated,
+    )
+
+
+def _what_if(found: JobReplay) -> WhatIfTexts:
+    return WhatIfTexts(
+        replay=replay_text(found),
+        changes=[change_text(each, found.rank_count) for each in found.changes],
+        larger=[larger_text(each) for each in found.larger],
+        remark=None if found.larger_reason is None else explain(found.larger_reason),
     )

@@ -49,7 +49,7 @@ class JobFigures:
 
 @dataclass(eq=False)
 class KeptFigures:
-    """Of the jobs that were asked for last. All methods may be called from any thread."""
+    """Figures of the jobs that were asked for last. All methods may be called from any thread."""
 
     _kept: Bounded[JobFigures] = field(default_factory=lambda: Bounded(MAX_BYTES))
     _begun: dict[Hashable, threading.Event] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Which spans are of one job, and what is known of it: kept for the jobs that were asked for last."""
+"""The spans of one job, and what is known of it: kept for the jobs that were asked for last."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Jobs:
         self._lock = threading.Lock()
 
     def step(self, job: Job, name: str) -> tuple[list[str], StepLanes | None]:
-        """As `job_step` has it; the last one is kept, so that zooming matches no collectives anew. Raises what reading
-        results raises."""
+        """Returns a step as `job_step` has it; the last one is kept, so that zooming matches no collectives again.
+        Raises what reading results raises."""
         key, kept = _key(job), self._step
         if kept is None or kept[:2] != (key, name):
             kept = self._step = key, name, *job_step(rank_spans(job.recorded), name)
@@ -78,7 +78,7 @@ def _key(job: Job) -> tuple[str, ...]:
 
 
 def find_job(chosen: ServedSpan, of_run: Sequence[ServedSpan]) -> Job:
-    """Of the spans of its run. A span that does not say its rank is a job of its own."""
+    """Finds the job among the spans of its run. A span that does not say its rank is a job of its own."""
     by_id = {span.found.id: span for span in of_run}
     measured = [(span.found, span.measured) for span in of_run if span.measured]
     jobs = at_the_same_time(recorded_ranks(measured))

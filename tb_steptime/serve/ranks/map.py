@@ -48,7 +48,7 @@ def wait_map(job: KnownJob, metric: str) -> RankMap:
 
 
 def _packed(values: NDArray[np.floating]) -> bytes:
-    """As `RankMap` has them."""
+    """Packs them as `RankMap` has them."""
     return np.append(0.0, values).astype("<f4").tobytes()
 
 

@@ -1,14 +1,14 @@
 """A report: one page with the tab and all its answers, which a browser opens from a file."""
 
 from tb_steptime.serve.report.page import DOCTYPE, NoProgramError, report_file, report_page
-from tb_steptime.serve.report.read_again import Besides, Held, held_besides
-from tb_steptime.serve.report.recorded import HeldAnswers, can_be_tried, recorded
+from tb_steptime.serve.report.read_again import Besides, Included, held_besides
+from tb_steptime.serve.report.recorded import IncludedAnswers, can_be_tried, recorded
 
 __all__ = [
     "DOCTYPE",
     "Besides",
-    "Held",
-    "HeldAnswers",
+    "Included",
+    "IncludedAnswers",
     "NoProgramError",
     "can_be_tried",
     "held_besides",

@@ -33,7 +33,7 @@ _BESIDE = 0.05
 Wanted = tuple[int, int] | None
 
 
-class HeldSteps(msgspec.Struct, frozen=True):
+class IncludedSteps(msgspec.Struct, frozen=True):
     """steps: their names; none: the whole recording, which has no steps. [start_ns, end_ns): what is held, from the
     span's origin. joined: events that have no box of their own."""
 
@@ -43,13 +43,13 @@ class HeldSteps(msgspec.Struct, frozen=True):
     joined: int
 
 
-class HeldEvents(msgspec.Struct, frozen=True):
+class IncludedEvents(msgspec.Struct, frozen=True):
     """folded, whole: the picture with folded and with whole Python stacks; whole is None where nothing is folded.
     described: all about the events that give boxes their names, with rows of whole stacks. moved, moved_row: events
     that have another row where stacks are folded, and that row, -1 where they are folded away. busy: of the whole
     recording."""
 
-    held: HeldSteps
+    held: IncludedSteps
     folded: TimelinePage
     whole: TimelinePage | None
     described: list[EventDetail]
@@ -58,8 +58,8 @@ class HeldEvents(msgspec.Struct, frozen=True):
     busy: BusyBins
 
 
-def events_of(span: ServedSpan, events: EventFile, wanted: Wanted) -> HeldEvents:
-    """Of a span that has steps of those that are wanted."""
+def events_of(span: ServedSpan, events: EventFile, wanted: Wanted) -> IncludedEvents:
+    """Returns the events of a span that has some of the wanted steps."""
     return _held(events, span.at_hand().result("timeline", TimelineResult), steps_of(span, wanted) or [])
 
 
@@ -74,7 +74,7 @@ def steps_of(span: ServedSpan, wanted: Wanted) -> list[TimelineStep] | None:
     return [step for step in steps if step.name == shown] or by_length[(len(steps) - 1) // 2 :][:1]
 
 
-def _held(events: EventFile, timeline: TimelineResult, steps: Sequence[TimelineStep]) -> HeldEvents:
+def _held(events: EventFile, timeline: TimelineResult, steps: Sequence[TimelineStep]) -> IncludedEvents:
     first, last = _whole(timeline)
     start, end = _window(steps, first, last)
     folded = timeline_page(events, start, end, 1, folded=True, most_boxes=MOST_BOXES)
@@ -83,8 +83,8 @@ def _held(events: EventFile, timeline: TimelineResult, steps: Sequence[TimelineS
     numbers = sorted({number for page in pages for number in page.boxes.event})
     described = [detail for number in numbers if (detail := event_detail(events, number)) is not None]
     moved, rows = _moved(events, described)
-    steps_held = HeldSteps([step.name for step in steps], start, end, _joined(pages[-1]))
-    return HeldEvents(steps_held, folded, whole, described, moved, rows, busy_bins(events, first, last, _BUSY_BINS))
+    steps_held = IncludedSteps([step.name for step in steps], start, end, _joined(pages[-1]))
+    return IncludedEvents(steps_held, folded, whole, described, moved, rows, busy_bins(events, first, last, _BUSY_BINS))
 
 
 def _whole(timeline: TimelineResult) -> tuple[int, int]:

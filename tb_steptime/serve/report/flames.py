@@ -27,24 +27,25 @@ _SMALLER: FrameKind = "smaller"
 _MOST_JSON_BYTES = 3_000_000
 
 
-class HeldFlames(msgspec.Struct, frozen=True):
-    """Of a span, by what is above the ops and by where work of the backward pass counts."""
+class IncludedFlames(msgspec.Struct, frozen=True):
+    """The flame graphs of a span, by what is above the ops and by where work of the backward pass counts."""
 
     pages: list[FlamePage]
 
 
-def held_flames(events: EventFile) -> HeldFlames:
-    """Of one span; without any where it has no ops."""
+def held_flames(events: EventFile) -> IncludedFlames:
+    """Returns the flame graphs of one span; none where it has no ops."""
     ways = [(by, where) for where in get_args(Where) for by in get_args(FlameBy)]
     pages = [page for by, where in ways if (page := flame_page(events, by, where)) is not None]
-    return HeldFlames([coarser(page, _SMALLEST[0]) for page in pages])
+    return IncludedFlames([coarser(page, _SMALLEST[0]) for page in pages])
 
 
-def fitting(flames: Mapping[str, HeldFlames]) -> dict[str, HeldFlames]:
-    """By span id, with so few frames that they fit into a report; at last of as many spans as fit."""
-    held: dict[str, HeldFlames] = {}
+def fitting(flames: Mapping[str, IncludedFlames]) -> dict[str, IncludedFlames]:
+    """Returns by span id flame graphs with so few frames that they fit into a report; if nothing else helps, only of as
+    many spans as fit."""
+    held: dict[str, IncludedFlames] = {}
     for smallest in _SMALLEST:
-        held = {id: HeldFlames([coarser(page, smallest) for page in each.pages]) for id, each in flames.items()}
+        held = {id: IncludedFlames([coarser(page, smallest) for page in each.pages]) for id, each in flames.items()}
         if _size(held) <= _MOST_JSON_BYTES:
             break
     while _size(held) > _MOST_JSON_BYTES:
@@ -52,7 +53,7 @@ def fitting(flames: Mapping[str, HeldFlames]) -> dict[str, HeldFlames]:
     return held
 
 
-def _size(held: Mapping[str, HeldFlames]) -> int:
+def _size(held: Mapping[str, IncludedFlames]) -> int:
     return sum(len(msgspec.json.encode(each)) for each in held.values())
 
 

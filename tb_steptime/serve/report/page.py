@@ -26,8 +26,8 @@ from tb_steptime.serve.refusals import SpanFailed
 from tb_steptime.serve.report.coarser import Detail, coarser
 from tb_steptime.serve.report.packing import Json, pack
 from tb_steptime.serve.report.private import events_without_machine, without_machine
-from tb_steptime.serve.report.read_again import Held
-from tb_steptime.serve.report.recorded import HeldAnswers, recorded
+from tb_steptime.serve.report.read_again import Included
+from tb_steptime.serve.report.recorded import IncludedAnswers, recorded
 from tb_steptime.serve.scalars import JobScalars
 from tb_steptime.serve.store import Store
 
@@ -36,7 +36,7 @@ _MOST_JSON_BYTES = 6_000_000
 #: Tried in turn. The coarsest level fills a picture that is not zoomed.
 _DETAILS = (Detail(3, 1000), Detail(1, 20), Detail(1, 3))
 
-NOTHING = Held()
+NOTHING = Included()
 
 #: By its first line a report is known as one.
 DOCTYPE = b"<!DOCTYPE html><!-- Step Insights report -->\n"
@@ -63,7 +63,7 @@ class NoProgramError(TraceError):
     """The front end was not built."""
 
 
-def report_page(answers: HeldAnswers, held: Held = NOTHING) -> bytes:
+def report_page(answers: IncludedAnswers, held: Included = NOTHING) -> bytes:
     """Raises NoProgramError. A page that would be large holds less detail."""
     program = report_program()
     if program is None:

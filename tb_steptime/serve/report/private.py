@@ -14,13 +14,13 @@ import msgspec
 
 from tb_steptime.ingest.names import passed_on_workers
 from tb_steptime.ingest.private_paths import passed_on, replaced
-from tb_steptime.serve.report.events import HeldEvents
-from tb_steptime.serve.report.flames import HeldFlames
-from tb_steptime.serve.report.recorded import HeldAnswers
+from tb_steptime.serve.report.events import IncludedEvents
+from tb_steptime.serve.report.flames import IncludedFlames
+from tb_steptime.serve.report.recorded import IncludedAnswers
 from tb_steptime.serve.wire import Index, encode
 
 
-def without_machine(recorded: HeldAnswers) -> bytes:
+def without_machine(recorded: IncludedAnswers) -> bytes:
     """The answers as JSON."""
     text = encode(recorded)
     if recorded.keeps_paths:
@@ -28,7 +28,7 @@ def without_machine(recorded: HeldAnswers) -> bytes:
     return _renamed(text, recorded.index)
 
 
-def events_without_machine(events: HeldEvents | HeldFlames, index: Index) -> bytes:
+def events_without_machine(events: IncludedEvents | IncludedFlames, index: Index) -> bytes:
     """The same of a span's events or flame graphs, which have whole paths: those of a span are named among themselves,
     as a summary names its own."""
     text = encode(events)
@@ -45,11 +45,11 @@ def _renamed(text: bytes, index: Index) -> bytes:
 
 
 def _new_names(index: Index) -> dict[str, str]:
-    """Of the workers that are named by host and process."""
+    """Returns new names for the workers that are named by host and process."""
     workers = passed_on_workers((run.name, worker.name) for run in index.runs for worker in run.workers)
     return {name: new for name, new in workers.items() if new != name}
 
 
 def _inside(name: str) -> bytes:
-    """As it stands inside a text in JSON."""
+    """Returns a text as it appears inside a JSON string."""
     return msgspec.json.encode(name)[1:-1]

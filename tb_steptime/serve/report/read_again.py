@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from tb_steptime.ingest.states import Problem
 from tb_steptime.serve.refusals import SpanFailed
-from tb_steptime.serve.report.events import HeldEvents, Wanted, events_of, steps_of
-from tb_steptime.serve.report.flames import HeldFlames, fitting, held_flames
+from tb_steptime.serve.report.events import IncludedEvents, Wanted, events_of, steps_of
+from tb_steptime.serve.report.flames import IncludedFlames, fitting, held_flames
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.store import Store
 from tb_steptime.serve.wire import Waiting
@@ -31,16 +31,16 @@ class Besides:
 
 
 @dataclass(frozen=True)
-class Held:
-    """By span id."""
+class Included:
+    """What a report holds besides its answers, by span id."""
 
-    events: dict[str, HeldEvents] = field(default_factory=dict)
-    flames: dict[str, HeldFlames] = field(default_factory=dict)
+    events: dict[str, IncludedEvents] = field(default_factory=dict)
+    flames: dict[str, IncludedFlames] = field(default_factory=dict)
 
 
-def held_besides(store: Store, asked: Besides, problems: list[Problem], show: Callable[[int, int], None]) -> Held:
+def held_besides(store: Store, asked: Besides, problems: list[Problem], show: Callable[[int, int], None]) -> Included:
     """What cannot be read becomes problems; show: how many spans of how many are done."""
-    held = Held()
+    held = Included()
     chosen = [span for span in store.directory.spans()[1] if span.measured and (asked.flame or _steps(span, asked))]
     for at, span in enumerate(chosen):
         show(at, len(chosen))
@@ -50,14 +50,14 @@ def held_besides(store: Store, asked: Besides, problems: list[Problem], show: Ca
             problems.append(failed.problem)
             continue
         _hold(held, span, events, asked)
-    return Held(held.events, fitting(held.flames))
+    return Included(held.events, fitting(held.flames))
 
 
 def _steps(span: ServedSpan, asked: Besides) -> bool:
     return asked.timeline and steps_of(span, asked.steps) is not None
 
 
-def _hold(held: Held, span: ServedSpan, events: EventFile, asked: Besides) -> None:
+def _hold(held: Included, span: ServedSpan, events: EventFile, asked: Besides) -> None:
     if _steps(span, asked):
         held.events[span.found.id] = events_of(span, events, asked.steps)
     if asked.flame:

@@ -64,7 +64,7 @@ class SaidOfRuns(msgspec.Struct, frozen=True):
     titles: dict[TrendsTitleId, Phrase]
 
 
-class HeldTrends(msgspec.Struct, frozen=True):
+class IncludedTrends(msgspec.Struct, frozen=True):
     """rows, changes: of all spans. of_all: of all runs, by the one in focus, "" for none; of_one: of each run alone."""
 
     rows: list[TrendSpan]
@@ -73,7 +73,7 @@ class HeldTrends(msgspec.Struct, frozen=True):
     of_one: dict[str, SaidOfRuns]
 
 
-class HeldAnswers(msgspec.Struct, frozen=True):
+class IncludedAnswers(msgspec.Struct, frozen=True):
     """pages: by span id, then view id. chain: of the runs chain_runs, the newest where there are many. jobs, waits: of
     each job, with the ids of its spans. keeps_paths: a summary was written with whole paths."""
 
@@ -81,7 +81,7 @@ class HeldAnswers(msgspec.Struct, frozen=True):
     index: Index
     catalogue: Catalogue
     pages: dict[str, dict[ViewId, SpanPage]]
-    trends: HeldTrends
+    trends: IncludedTrends
     pairs: list[ComparePage]
     chain: ChainPage
     chain_runs: list[str]
@@ -92,13 +92,13 @@ class HeldAnswers(msgspec.Struct, frozen=True):
     keeps_paths: bool
 
 
-def recorded(store: Store, scalars: JobScalars | None = None, tried: Collection[str] = ()) -> HeldAnswers:
-    """Of all that is read by now; what is not says so. scalars: where the job's own are read from. tried: cards that
-    are ticked; none: of each span the first ones, as far as they can be."""
+def recorded(store: Store, scalars: JobScalars | None = None, tried: Collection[str] = ()) -> IncludedAnswers:
+    """Collects the answers about all that is read by now; what is not says so. scalars: where the job's own are read
+    from. tried: cards that are ticked; with none the first ones of each span, as far as they can be."""
     index = _written(store.index(work=False))
     spans = [span for span in store.directory.spans()[1] if span.measured]
     runs, jobs = chain_names(spans), jobs_of(store, spans)
-    return HeldAnswers(
+    return IncludedAnswers(
         written_ms=round(1000 * time.time()),
         index=index,
         catalogue=catalogue(),
@@ -143,15 +143,15 @@ def _ticked(found: Tried, insights: Iterable[Insight], asked: Collection[str]) -
     return replace(found, ticked=[id for id in found.ids if id in asked] if asked else first)
 
 
-def can_be_tried(answers: HeldAnswers) -> list[str]:
+def can_be_tried(answers: IncludedAnswers) -> list[str]:
     """Cards of any span."""
     tried = (page.tried for pages in answers.pages.values() for page in pages.values())
     return sorted({id for found in tried if found is not None for id in found.ids})
 
 
-def _trends(store: Store, runs: Sequence[str]) -> HeldTrends:
+def _trends(store: Store, runs: Sequence[str]) -> IncludedTrends:
     whole = store.trends(SpanNames(), work=False)
-    return HeldTrends(
+    return IncludedTrends(
         rows=whole.spans,
         changes=whole.changes,
         of_all={"": SaidOfRuns(whole.headline, dict(whole.titles)), **{run: _said(store, [], run) for run in runs}},
@@ -186,7 +186,7 @@ def jobs_of(store: Store, spans: Iterable[ServedSpan]) -> list[RanksPage]:
 
 
 def waits_of(store: Store, pages: Iterable[RanksPage]) -> list[RankMap]:
-    """By rank and step, of the jobs whose waits are known, but for very large ones."""
+    """Returns the waits by rank and step for the jobs whose waits are known, except very large ones."""
     return [
         store.ranks.map(page.spans[0], metric)
         for page in pages
@@ -239,7 +239,7 @@ def pairs_of(spans: Sequence[ServedSpan]) -> Iterator[tuple[ServedSpan, ServedSp
 
 
 def _along_chains(runs: Sequence[ServedSpan], shown: Collection[str]) -> Iterator[tuple[ServedSpan, ServedSpan]]:
-    """shown: the runs that stand in a chain; of the others each is held against the one before, too."""
+    """shown: the runs that stand in a chain; of the others each is compared with the one before, too."""
     for simulated in (False, True):
         in_order = sorted((span for span in runs if _is_simulated(span) is simulated), key=_recorded)
         in_chain = [span for span in in_order if span.found.run in shown]

@@ -14,7 +14,7 @@ _LEAST_POINTS = 20
 
 
 def logged(scalars: JobScalars, runs: Sequence[str]) -> dict[str, Scalars]:
-    """By run; those that logged nothing are left out."""
+    """Returns scalars by run; runs that logged nothing are left out."""
     found = {run: _of_run(scalars, run, runs) for run in runs}
     return {run: each for run, each in found.items() if each.tags}
 

@@ -1,4 +1,5 @@
-"""Which folders of event files are of the job that a trace is of: loggers write into the same folder, or near it."""
+"""Finds the folders of event files that belong to the job of a trace: loggers write into the same folder, or near
+it."""
 
 from __future__ import annotations
 

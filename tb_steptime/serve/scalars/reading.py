@@ -44,7 +44,7 @@ class JobScalars:
             return _NONE
 
     def _listed(self) -> dict[str, list[str]]:
-        """By folder: its tags."""
+        """Returns the tags by folder."""
         found = self.provider.list_scalars(self._context(), experiment_id=self._experiment(), plugin_name=_PLUGIN)
         return {folder: list(tags) for folder, tags in found.items() if tags and not is_exported(folder)}
 

@@ -18,10 +18,12 @@ from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
 from tb_steptime.insights import judge
+from tb_steptime.insights.run_advice import SpanAdvice, run_advice, span_advice
 from tb_steptime.insights.wording.card_text import as_one
 from tb_steptime.insights.wording.compare import CONTRIBUTION_LABELS, comparison_headline, warning_texts
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
+from tb_steptime.insights.wording.run_advice import first_card_words
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
 from tb_steptime.tables.cards import CARDS
@@ -30,7 +32,7 @@ from tb_steptime.terminal.agent import contract
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which, at_hand
 from tb_steptime.terminal.agent.numbers import in_unit, lines, maybe_ms, ms, unit_of
 from tb_steptime.terminal.compared import AskedWronglyError, compared_sides
-from tb_steptime.text.printer import plain
+from tb_steptime.text.printer import GAP, plain
 
 #: Recordings in a list, kernels in a comparison; an agent asks for one by name.
 _LISTED, _KERNELS = 100, 10
@@ -40,12 +42,28 @@ _METRICS = {metric.id: metric for metric in METRICS}
 
 def runs(logs: Logs) -> contract.Runs:
     spans, problems = logs.spans()
-    listed = [_run_line(span) for span in spans[:_LISTED]]
-    return contract.Runs(listed, len(spans) - len(listed), [f"{each.file}: {each.problem}." for each in problems])
+    listed = [(span, at_hand(span)) for span in spans[:_LISTED]]
+    return contract.Runs(
+        recordings=[_run_line(span, measured) for span, measured in listed],
+        more=len(spans) - len(listed),
+        problems=[f"{each.file}: {each.problem}." for each in problems],
+        first_cards=_first_cards(listed),
+    )
 
 
-def _run_line(span: FoundSpan) -> contract.RunLine:
-    measured = at_hand(span)
+def _first_cards(listed: Iterable[tuple[FoundSpan, MeasuredSpan | None]]) -> dict[str, str]:
+    read: dict[str, list[SpanAdvice]] = {}
+    for span, measured in listed:
+        if measured is not None:
+            cards = judge(measured.results, measured.facts.gaps).insights
+            advice = span_advice(next(iter(cards), None), measured.results)
+            read.setdefault(span.run, []).append(advice)
+    return {
+        run: first_card_words(run_advice(of_run)).replace(GAP, " ") for run, of_run in read.items() if len(of_run) > 1
+    }
+
+
+def _run_line(span: FoundSpan, measured: MeasuredSpan | None) -> contract.RunLine:
     if measured is None:
         return contract.RunLine(span.run, span.worker, span.number, False)
     facts = measured.facts
@@ -140,6 +158,6 @@ def _changes(rows: Iterable[Contribution]) -> list[contract.ChangeLine]:
 
 
 def _folder(logs: Logs, which: Which) -> AnyPath:
-    """Of a run. Raises RefusalError where there is none."""
+    """Returns the folder of a run. Raises RefusalError where there is none."""
     run = logs.find(which).run
     return logs.folder if run == "." else logs.folder / run

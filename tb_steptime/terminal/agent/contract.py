@@ -27,11 +27,13 @@ class RunLine(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Runs(msgspec.Struct, frozen=True, omit_defaults=True):
-    """more: recordings that are not listed. problems: files that cannot be read."""
+    """more: recordings that are not listed. problems: files that cannot be read. first_cards: of each run of which
+    several spans are read, the one recommendation of these spans, and how far they agree."""
 
     recordings: list[RunLine]
     more: int = 0
     problems: list[str] = []
+    first_cards: dict[str, str] = {}
 
 
 class FigureLine(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -66,6 +68,30 @@ class Summary(msgspec.Struct, frozen=True):
     quality: list[str] = []
     steady_step_ms: float | None = None
     excess: list[str] = []
+
+
+class Job(msgspec.Struct, frozen=True):
+    """Ranks of a run that were recorded at the same time. path: what decides how long a step is, null where collectives
+    are not matched; pipeline: of ranks that are the stages of one, else null; stages: rows of `tables.pipeline`, which
+    sum to their step. what_if: what a step would take after changes and in more ranks, est., a sentence each. cards:
+    rows of `tables.cards`, about the job."""
+
+    run: str
+    ranks: list[int]
+    missing: list[int]
+    verdict: str
+    path: str | None
+    pipeline: str | None
+    stages: list[Line]
+    what_if: list[str]
+    cards: list[Line]
+    notes: list[str]
+
+
+class Ranks(msgspec.Struct, frozen=True):
+    """jobs: empty where no ranks were recorded together."""
+
+    jobs: list[Job]
 
 
 class ChangeLine(msgspec.Struct, frozen=True):
@@ -128,6 +154,17 @@ class Operators(msgspec.Struct, frozen=True, omit_defaults=True):
     why_none: str | None = None
 
 
+class Lines(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Lines of the user's code, most idle time of the GPU first: rows of `tables.source_lines`, without what is not
+    measurable. line_of: whether a line is that where a function begins, and its figures those of the function, or one
+    that ran. more: lines that are not listed."""
+
+    lines: list[Line]
+    line_of: str | None = None
+    more: int = 0
+    why_none: str | None = None
+
+
 class DeviceMemoryLine(msgspec.Struct, frozen=True, omit_defaults=True):
     """A device; MB are 1e6 bytes. peak_step, peak_phase: when most was allocated; largest:
     rows of `tables.memory`, alive at the peak; categories_mb sum to the peak but for
@@ -151,6 +188,59 @@ class Memory(msgspec.Struct, frozen=True, omit_defaults=True):
     """why_none: why nothing is known."""
 
     devices: list[DeviceMemoryLine]
+    why_none: str | None = None
+
+
+class BatchPeak(msgspec.Struct, frozen=True):
+    """The peak at a batch, est. but for the recorded one."""
+
+    batch: int
+    peak_mb: float
+    low_mb: float
+    high_mb: float
+
+
+class ModuleMemory(msgspec.Struct, frozen=True):
+    """What fills the peak: mb = constant_mb + batch x mb_per_sample. made_in: a path of modules, or where none was."""
+
+    made_in: str
+    mb: float
+    constant_mb: float
+    mb_per_sample: float
+
+
+class SettingLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """At the recorded batch, est. step_ms: with what is computed again; code: how it is set; best: no other setting
+    of known time needs less memory and time."""
+
+    setting: str
+    peak_mb: float | None
+    step_ms: float | None
+    largest_batch: int | None
+    best: bool
+    code: str | None = None
+    why_none: list[str] = []
+
+
+class DeviceFitLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """largest_batch: within limit_mb, with the least and the most that the margin allows."""
+
+    device: str
+    batch: int | None
+    limit_mb: float | None
+    largest_batch: int | None
+    largest_batch_range: tuple[int | None, int | None]
+    peaks: list[BatchPeak]
+    filled_by: list[ModuleMemory]
+    settings: list[SettingLine]
+    why_none: str | None = None
+
+
+class Fit(msgspec.Struct, frozen=True, omit_defaults=True):
+    """margin: of each estimate either way, as a share. why_none: why nothing is known."""
+
+    devices: list[DeviceFitLine]
+    margin: float
     why_none: str | None = None
 
 

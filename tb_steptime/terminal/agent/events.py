@@ -21,8 +21,8 @@ _NAME_CHARACTERS = 120
 def window(
     logs: Logs, which: Which, step: str | None, between_ms: tuple[float | None, float | None], limit: int
 ) -> contract.Window:
-    """Of a step, or between two times from the begin of the recording; of the first step where nothing is said. Raises
-    RefusalError."""
+    """Returns the window of a step, or between two times from the begin of the recording; of the first step where
+    nothing is said. Raises RefusalError."""
     trace = logs.trace(logs.find(which))
     low, high = _bounds(trace, step, between_ms)
     events = trace.events

@@ -78,7 +78,7 @@ class Logs:
         return _kept(self._traces, (span.id, span.stamp), _TRACES_KEPT, partial(trace_of, span, _silent))
 
     def snapshot(self, file: str | None) -> FoundSnapshot:
-        """As its path in the log directory names it. Raises RefusalError."""
+        """Returns the snapshot that its path in the log directory names. Raises RefusalError."""
         found = find_snapshots(self.folder)
         if not found:
             raise RefusalError(f"{self.folder} holds no memory snapshot. {_SNAPSHOT_HINT}")

@@ -18,7 +18,7 @@ from pydantic import Field
 from tb_steptime import __version__
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.metrics.operators.keys import By
-from tb_steptime.terminal.agent import answers, contract, events, snapshots, tables
+from tb_steptime.terminal.agent import answers, contract, events, fitting, jobs, snapshots, tables
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which
 
 P = ParamSpec("P")
@@ -68,7 +68,13 @@ def _of_runs(logs: Logs) -> list[Callable[..., str]]:
         """Two runs: how much the step changed, whether that is more than noise, and which parts and kernels changed."""
         return answers.comparison(logs, base, candidate)
 
-    return [list_runs, summarize, compare]
+    @_answering
+    def ranks(run: Run = None) -> contract.Ranks:
+        """The ranks of a run as one job: which of them delays the others and why, what decides the step, what the
+        stages of a pipeline are idle for, and what to do about it."""
+        return jobs.ranks(logs, run)
+
+    return [list_runs, summarize, compare, ranks]
 
 
 def _of_tables(logs: Logs) -> list[Callable[..., str]]:
@@ -89,6 +95,12 @@ def _of_tables(logs: Logs) -> list[Callable[..., str]]:
         return tables.operators(logs, Which(run, worker, span), by, limit)
 
     @_answering
+    def source_lines(run: Run = None, worker: Worker = None, span: Span = None, limit: Limit = 15) -> contract.Lines:
+        """What each line of the user's code costs over all steps of a recording with stacks: CPU time, GPU time of what
+        it launches, idle time of the GPU before that, allocated memory."""
+        return tables.source_lines(logs, Which(run, worker, span), limit)
+
+    @_answering
     def blocking_calls(
         run: Run = None, worker: Worker = None, span: Span = None, limit: Limit = 15
     ) -> contract.BlockingCalls:
@@ -99,6 +111,20 @@ def _of_tables(logs: Logs) -> list[Callable[..., str]]:
     def memory(run: Run = None, worker: Worker = None, span: Span = None, limit: Limit = 10) -> contract.Memory:
         """Memory of each device: its peak, what is alive then, and whether it grows from step to step."""
         return tables.memory(logs, Which(run, worker, span), limit)
+
+    @_answering
+    def memory_fit(
+        run: Run = None,
+        worker: Worker = None,
+        span: Span = None,
+        batches: Annotated[list[int] | None, Field(description="Batches whose peak is asked for.")] = None,
+        memory: Annotated[
+            str | None, Field(description="What the device has, such as 24GB; default: recorded.")
+        ] = None,
+    ) -> contract.Fit:
+        """Says which batch fits into memory, what fills the peak by module, and which settings (checkpointing,
+        optimizers, offload, FSDP) change it, estimated from a recording with memory and shapes. Reads the trace."""
+        return fitting.memory_fit(logs, Which(run, worker, span), batches or (), memory)
 
     @_answering
     def memory_snapshot(
@@ -127,7 +153,7 @@ def _of_tables(logs: Logs) -> list[Callable[..., str]]:
         """The events that cover most of a step, or of a window of time. Reads the trace, which may take seconds."""
         return events.window(logs, Which(run, worker, span), step, (start_ms, end_ms), limit)
 
-    return [kernels, operators, blocking_calls, memory, memory_snapshot, timeline]
+    return [kernels, operators, source_lines, blocking_calls, memory, memory_fit, memory_snapshot, timeline]
 
 
 def _definitions() -> Callable[..., str]:
@@ -146,7 +172,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def _answering(answer: Callable[P, msgspec.Struct]) -> Callable[P, str]:
-    """As JSON text; a refusal is a tool's error with the same words."""
+    """Answers with JSON text; a refusal is a tool's error with the same words."""
 
     @functools.wraps(answer)
     def text(*args: P.args, **kwargs: P.kwargs) -> str:

@@ -14,6 +14,7 @@ from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.metrics.operators.keys import By
 from tb_steptime.tables.blocking import BLOCKING
 from tb_steptime.tables.kernels import KERNELS
+from tb_steptime.tables.lines import LINES
 from tb_steptime.tables.memory import ALLOCATIONS
 from tb_steptime.tables.operators import OPERATORS
 from tb_steptime.terminal.agent import contract
@@ -54,10 +55,21 @@ def operators(logs: Logs, which: Which, by: By, limit: int) -> contract.Operator
         missing = _NOT_RECORDED.get(by) if result.recorded.ops else "no_ops"
         return contract.Operators([], why_none=plain(MISSING[missing]) if missing else None)
     rows = sorted(table.rows, key=lambda row: (-(row.device_self_ns or 0), -row.host_self_ns))[:limit]
-    said: list[contract.Line] = [
-        {name: value for name, value in line.items() if value is not None} for line in lines(OPERATORS, rows)
-    ]
-    return contract.Operators(said, max(0, len(table.rows) - limit) + table.rest.rows)
+    return contract.Operators(_known(lines(OPERATORS, rows)), max(0, len(table.rows) - limit) + table.rest.rows)
+
+
+def source_lines(logs: Logs, which: Which, limit: int) -> contract.Lines:
+    """Raises RefusalError."""
+    table = logs.measured(logs.find(which)).result("operators", OperatorsResult).lines
+    if table is None:
+        return contract.Lines([], why_none=plain(MISSING["no_stacks"]))
+    said = _known(lines(LINES, table.rows[:limit]))
+    return contract.Lines(said, table.line_of, max(0, len(table.rows) - limit) + table.more)
+
+
+def _known(rows: list[contract.Line]) -> list[contract.Line]:
+    """Without what is not measurable."""
+    return [{name: value for name, value in row.items() if value is not None} for row in rows]
 
 
 def blocking_calls(logs: Logs, which: Which, limit: int) -> contract.BlockingCalls:

@@ -1,4 +1,4 @@
-"""Which release each worker measures with. What was summarized by other definitions is measured again where it is
+"""The release that each worker measures with. What was summarized by other definitions is measured again where it is
 opened."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from tb_steptime import __version__
-from tb_steptime.ingest.summaries.freshness import told_peaks_digest
+from tb_steptime.ingest.summaries.freshness import user_peaks_digest
 from tb_steptime.ingest.summaries.layout import DEFINITIONS, FORMAT
 from tb_steptime.text.printer import counted
 
@@ -20,7 +20,7 @@ class Release(NamedTuple):
 
 
 def release_there() -> Release:
-    return Release(__version__, f"{FORMAT} {DEFINITIONS} {told_peaks_digest()}")
+    return Release(__version__, f"{FORMAT} {DEFINITIONS} {user_peaks_digest()}")
 
 
 def said_of(workers: Mapping[str, Release | BaseException]) -> tuple[list[str], bool]:

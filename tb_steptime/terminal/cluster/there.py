@@ -45,7 +45,7 @@ class Outcome:
 
 
 def packed(task: Task) -> bytes:
-    """As it is sent. Nobody on its way can, or by mistake would, show the address in it."""
+    """Packs the job for sending. Nobody on its way can, or by mistake would, show the address in it."""
     return zlib.compress(pickle.dumps(task))
 
 

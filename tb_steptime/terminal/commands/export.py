@@ -36,7 +36,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_const",
         const="csv",
         dest="kind",
-        help="tables as CSV: spans, figures, steps, kernels, operators, modules, cards",
+        help="tables as CSV: spans, figures, steps, kernels, operators, modules, source_lines, cards",
     )
     kind.add_argument(
         "--jsonl", action="store_const", const="jsonl", dest="kind", help="the same tables, a JSON object for each row"

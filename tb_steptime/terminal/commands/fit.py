@@ -25,6 +25,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--memory", type=_size, metavar="SIZE", help="what the device has, such as 24GB; default: as the trace says"
     )
+    parser.add_argument(
+        "--checkpoint",
+        action="store_true",
+        help="also the code of each setting that saves memory: gradient checkpointing by module, other optimizers",
+    )
     add_steps(parser)
     add_format(parser, "table", "json")
 
@@ -60,7 +65,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.format == "json":
         print_json(FitReport(spans, MARGIN, [error_report(problem) for problem in problems]))
     else:
-        print_texts(map(fit_text, spans))
+        print_texts(fit_text(span, options.checkpoint) for span in spans)
     return exit_code(problems)
 
 

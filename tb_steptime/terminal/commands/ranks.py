@@ -1,4 +1,4 @@
-"""`tb-steptime ranks PATH…`: the ranks of each job held against each other, as text or JSON."""
+"""`tb-steptime ranks PATH…`: the ranks of each job compared, as text or JSON."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tb_steptime.ingest.states import Problem
-    from tb_steptime.serve.report import Held, HeldAnswers
+    from tb_steptime.serve.report import Included, IncludedAnswers
     from tb_steptime.serve.store import Store
 
 #: The directory or the place for the page cannot be read or written; the command was asked for what cannot be.
@@ -38,7 +38,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--steps", type=step_numbers, metavar="STEPS", help="with --timeline: of these steps instead, such as 10-20"
     )
     parser.add_argument(
-        "--flame", action="store_true", help="with flame graphs, for which each trace is read once more"
+        "--flame", action="store_true", help="with flame graphs, which needs each trace to be read again"
     )
     parser.add_argument(
         "--try",
@@ -91,7 +91,7 @@ def _is_report(file: Path) -> bool:
 
 def _report(options: argparse.Namespace) -> int:
     from tb_steptime.files.whole_file import whole_file
-    from tb_steptime.serve.report import Held, recorded, report_page
+    from tb_steptime.serve.report import Included, recorded, report_page
     from tb_steptime.serve.scalars.of_folder import scalars_of
     from tb_steptime.terminal.opened import opened_store
     from tb_steptime.text.printer import counted, nbytes
@@ -102,7 +102,7 @@ def _report(options: argparse.Namespace) -> int:
         answers = recorded(store, scalars_of(folder), options.tried)
         if refusal := _unknown_card(answers, options.tried):
             return _say(f"{folder}: {refusal}", ASKED_WRONGLY)
-        held = _besides(store, options, problems) if options.timeline or options.flame else Held()
+        held = _besides(store, options, problems) if options.timeline or options.flame else Included()
     if not answers.pages:
         return exit_code(problems)
     if options.steps and not held.events and not problems:
@@ -115,7 +115,7 @@ def _report(options: argparse.Namespace) -> int:
     return exit_code(problems)
 
 
-def _unknown_card(answers: HeldAnswers, tried: Sequence[str]) -> str | None:
+def _unknown_card(answers: IncludedAnswers, tried: Sequence[str]) -> str | None:
     from tb_steptime.serve.report import can_be_tried
 
     known = can_be_tried(answers)
@@ -125,7 +125,7 @@ def _unknown_card(answers: HeldAnswers, tried: Sequence[str]) -> str | None:
     return f"No card {missing} can be ticked. " + (f"These can: {', '.join(known)}." if known else "None can.")
 
 
-def _said(held: Held) -> str:
+def _said(held: Included) -> str:
     from tb_steptime.text.printer import counted
 
     steps = sum(len(each.held.steps) or 1 for each in held.events.values())
@@ -133,7 +133,7 @@ def _said(held: Held) -> str:
     return events + (f", flame graphs of {counted(len(held.flames), 'span')}" if held.flames else "")
 
 
-def _besides(store: Store, options: argparse.Namespace, problems: list[Problem]) -> Held:
+def _besides(store: Store, options: argparse.Namespace, problems: list[Problem]) -> Included:
     """With a progress bar."""
     from msgspec.structs import replace
 

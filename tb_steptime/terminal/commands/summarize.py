@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from tb_steptime.ingest.found import FoundSpan
     from tb_steptime.ingest.measured import MeasuredSpan
     from tb_steptime.ingest.states import Problem
+    from tb_steptime.insights.base import Judgement
     from tb_steptime.terminal.ranks.contract import JobReport
     from tb_steptime.terminal.ranks.jobs import Jobs
+    from tb_steptime.terminal.run_lines import Runs
 
 
 #: Below the lines of several runs.
@@ -81,12 +83,15 @@ def _print_json(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], problems: list[
     from tb_steptime.terminal.ranks.contract import Report
     from tb_steptime.terminal.ranks.jobs import Jobs
     from tb_steptime.terminal.report import span_report
+    from tb_steptime.terminal.run_lines import Runs
 
-    jobs, reports = Jobs(), []
+    jobs, runs, reports = Jobs(), Runs(), []
     for found, measured in chain(first, spans):
+        judgement = judge(measured.results, measured.facts.gaps)
         jobs.add(found, measured)
-        reports.append(span_report(found, measured, judge(measured.results, measured.facts.gaps)))
-    print_json(Report(reports, [error_report(problem) for problem in problems], _job_reports(jobs)))
+        runs.add(found, measured, judgement)
+        reports.append(span_report(found, measured, judgement))
+    print_json(Report(reports, list(map(error_report, problems)), _job_reports(jobs), runs.reports()))
 
 
 def _job_reports(jobs: Jobs) -> list[JobReport]:
@@ -103,30 +108,36 @@ def _print_runs(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:
     first = list(islice(spans, 1))
     from tb_steptime.insights import judge
     from tb_steptime.terminal.output import print_lines
-    from tb_steptime.terminal.run_lines import SpanLine, run_key, run_table, span_line
+    from tb_steptime.terminal.run_lines import Runs
 
-    runs: dict[tuple[str, str], tuple[FoundSpan, list[SpanLine]]] = {}
+    runs = Runs()
     for found, measured in chain(first, spans):
-        line = span_line(measured, judge(measured.results, measured.facts.gaps))
-        runs.setdefault(run_key(found), (found, []))[1].append(line)
+        runs.add(found, measured, judge(measured.results, measured.facts.gaps))
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    if runs:
-        print_lines([*run_table(list(runs.values()), width), "", _IN_FULL])
+    if runs.found:
+        print_lines([*runs.table(width), "", _IN_FULL])
 
 
 def _print_tables(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:
     from tb_steptime.terminal.output import print_texts
     from tb_steptime.terminal.ranks.jobs import Jobs
 
-    jobs = Jobs()
-    print_texts(chain(_span_tables(spans, jobs), _jobs_in_short(jobs)))
+    first = list(islice(spans, 1))  # measured before the imports: a large trace is read by processes forked until then
+    from tb_steptime.terminal.run_lines import Runs
+
+    jobs, runs = Jobs(), Runs()
+    print_texts(chain(_span_tables(chain(first, spans), jobs, runs), runs.disagreements(), _jobs_in_short(jobs)))
 
 
-def _span_tables(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], jobs: Jobs) -> Iterator[str]:
-    """Each span is also given to the jobs."""
+def _span_tables(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], jobs: Jobs, runs: Runs) -> Iterator[str]:
+    """Each span is also given to the jobs and to the runs."""
+    from tb_steptime.insights import judge
+
     for found, measured in spans:
+        judgement = judge(measured.results, measured.facts.gaps)
         jobs.add(found, measured)
-        yield _span_table(found, measured)
+        runs.add(found, measured, judgement)
+        yield _span_table(found, measured, judgement)
 
 
 def _jobs_in_short(jobs: Jobs) -> Iterator[str]:
@@ -139,13 +150,10 @@ def _jobs_in_short(jobs: Jobs) -> Iterator[str]:
         yield from (job_in_short(job, width) for job in found)
 
 
-def _span_table(found: FoundSpan, measured: MeasuredSpan) -> str:
-    """What judges is imported only now: a large trace is read by several processes once those are started."""
-    from tb_steptime.insights import judge
+def _span_table(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) -> str:
     from tb_steptime.terminal.summary_table import ANSI, PLAIN, span_table
 
     ink = ANSI if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else PLAIN
-    judgement = judge(measured.results, measured.facts.gaps)
     return span_table(found, measured, judgement, shutil.get_terminal_size().columns, ink)
 
 

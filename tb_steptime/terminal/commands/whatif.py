@@ -30,15 +30,22 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from tb_steptime.ingest.user_paths import find_spans
     from tb_steptime.replay.whatif import what_if
     from tb_steptime.tables.notes import error_report
     from tb_steptime.terminal.output import print_json, print_texts
-    from tb_steptime.terminal.spans import read_each, trace_of
-    from tb_steptime.terminal.whatif_report import WhatIfReport, span_what_if, what_if_text
+    from tb_steptime.terminal.ranks.jobs import Jobs, traced_alone, traced_rank
+    from tb_steptime.terminal.ranks.table import job_what_if
+    from tb_steptime.terminal.spans import read_found
+    from tb_steptime.terminal.whatif_report import WIDTH, WhatIfReport, job_what_ifs, span_what_if, what_if_text
 
     problems: list[Problem] = []
-    spans = []
-    for found, trace in read_each([options.path], problems, trace_of, options.steps):
+    spans, jobs = [], Jobs()
+    there = list(find_spans([options.path], problems))
+    read = traced_rank if len(there) > 1 else traced_alone
+    for found, (trace, measured) in read_found(there, problems, read, options.steps):
+        if measured is not None:
+            jobs.add(found, measured)
         try:
             said = what_if(trace, options.apply)
         except ValueError as error:
@@ -49,9 +56,9 @@ def _run(options: argparse.Namespace) -> int:
         elif options.format == "table":
             sys.stderr.write(f"{found.path}: no step has work on a GPU, so nothing can be replayed.\n")
     if options.format == "json":
-        print_json(WhatIfReport(spans, [error_report(problem) for problem in problems]))
+        print_json(WhatIfReport(spans, [error_report(problem) for problem in problems], job_what_ifs(jobs.found())))
     else:
-        print_texts(map(what_if_text, spans))
+        print_texts([*map(what_if_text, spans), *(job_what_if(job, WIDTH) for job in jobs.found())])
     return exit_code(problems)
 
 
@@ -59,7 +66,7 @@ COMMAND = Command(
     "whatif",
     "print what changes would make of a step",
     "Replay a steady step of each recording as it is, with parts of it taking no time, and after changes: what each "
-    "change gains, in which interval, and what it gains after the others.",
+    "change gains, in which interval, and what it gains after the others. Ranks of a job are also replayed together.",
     _add_arguments,
     _run,
 )

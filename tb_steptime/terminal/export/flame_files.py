@@ -55,13 +55,14 @@ class SpanStacks:
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """As speedscope has it."""
+    """A frame as speedscope has it."""
 
     name: str
 
 
 class Profile(msgspec.Struct, frozen=True, rename={"end_value": "endValue", "start_value": "startValue"}):
-    """As speedscope has it. samples: places in the shared frames, the outermost first; weights: of each."""
+    """A profile as speedscope has it. samples: places in the shared frames, the outermost first; weights: one for each
+    sample."""
 
     name: str
     unit: str
@@ -94,7 +95,7 @@ def span_stacks(found: FoundSpan, trace: Trace, choice: FlameChoice) -> SpanStac
     measure = choice.measure or ("device" if "device" in tree.total else "host")
     if measure not in tree.total:
         hint = "Memory needs profile_memory=True." if measure == "bytes" else "Choose --measure host."
-        raise TraceError(found.path, f"The trace does not tell --measure {measure}", hint)
+        raise TraceError(found.path, f"The trace does not hold what is needed for --measure {measure}", hint)
     return SpanStacks(f"{found.run} {found.worker} span {found.number}", measure, _stacks(tree, measure, labels.texts))
 
 
@@ -110,7 +111,8 @@ def _stacks(tree: FlameTree, measure: Measure, texts: Sequence[str]) -> list[Sta
 
 
 def folded_lines(spans: Sequence[SpanStacks]) -> Iterator[str]:
-    """As flamegraph.pl reads them, without line ends. Of several spans each is the first frame."""
+    """Returns lines as flamegraph.pl reads them, without line ends. With several spans, each span is the first
+    frame."""
     for span in spans:
         first = (span.name,) if len(spans) > 1 else ()
         for stack in span.stacks:

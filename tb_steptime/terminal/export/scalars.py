@@ -65,7 +65,7 @@ def scalar_runs(spans: Iterable[ExportedSpan]) -> list[ScalarRun]:
 
 
 def _numbers(span: ExportedSpan) -> list[int]:
-    """Of its steps, as prof.step() counted them; none where they are not marked."""
+    """Returns the numbers of its steps, as prof.step() counted them; none where they are not marked."""
     names = [step.name for step in span.trends.steps]
     marked = span.measured.facts.steps_by == "marks" and all(name.isdecimal() for name in names)
     return list(map(int, names)) if marked else []
@@ -104,5 +104,5 @@ def tag_of(metric: Metric) -> str:
 
 
 def descriptions() -> Mapping[str, tuple[str, str]]:
-    """By tag: label, and meaning with its unit."""
+    """Returns by tag the label, and the meaning with its unit."""
     return {tag_of(metric): (metric.label, f"{metric.meaning} Unit: {_UNITS[metric.unit]}.") for metric in METRICS}

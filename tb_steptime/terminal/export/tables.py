@@ -8,15 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import msgspec
+
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.gpu import DeviceGpu, GpuResult
 from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.metrics.operators.lines import sums_of
 from tb_steptime.tables.base import Surface, Table, Value
 from tb_steptime.tables.cards import CARDS
 from tb_steptime.tables.kernels import KERNELS
+from tb_steptime.tables.lines import LINES
 from tb_steptime.tables.modules import MODULES, placed_modules
 from tb_steptime.tables.operators import OPERATORS
 from tb_steptime.tables.recordings import FIGURES, SPANS, WHICH, FigureLine, SpanLine
@@ -45,7 +49,7 @@ def _spans(span: ExportedSpan) -> Iterator[Row]:
 
 
 def _figures(span: ExportedSpan) -> Iterator[Row]:
-    """Of the main device, as in Trends."""
+    """Returns the figures of the main device, as in Trends."""
     return (FIGURES.values(line, Surface.EXPORT) for line in _figure_lines(span))
 
 
@@ -98,6 +102,16 @@ def _modules(span: ExportedSpan) -> Iterator[Row]:
         yield MODULES.values(placed, Surface.EXPORT)
 
 
+def _lines(span: ExportedSpan) -> Iterator[Row]:
+    """The row without a line makes every column sum to the steps."""
+    found = span.measured.result("operators", OperatorsResult).lines
+    if found is None:
+        return
+    yield from (LINES.values(row, Surface.EXPORT) for row in found.rows)
+    others = sums_of([found.elsewhere, found.rest] if found.more else [found.elsewhere])
+    yield LINES.some_values(msgspec.structs.asdict(others), Surface.EXPORT)
+
+
 def _cards(span: ExportedSpan) -> Iterator[Row]:
     return (CARDS.values(card, Surface.EXPORT) for card in span.judgement.insights)
 
@@ -113,5 +127,6 @@ TABLES: tuple[ExportedTable, ...] = (
     ExportedTable(KERNELS, _kernels),
     ExportedTable(OPERATORS, _operators),
     ExportedTable(MODULES, _modules),
+    ExportedTable(LINES, _lines),
     ExportedTable(CARDS, _cards),
 )

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import msgspec
 
+from tb_steptime.ranks.pipeline.result import ScheduleId, StageRow
 from tb_steptime.ranks.result import Balance, CauseId
+from tb_steptime.ranks.what_if import JobChangeId
 from tb_steptime.tables.notes import ErrorReport, NoteReport
 from tb_steptime.tables.ranks import CollectiveReport, MessagesReport, RankReport
-from tb_steptime.terminal.contract import InsightReport, SpanReport
+from tb_steptime.terminal.contract import InsightReport, RunReport, SpanReport
 
 
 class JobStepReport(msgspec.Struct, frozen=True):
@@ -80,11 +82,69 @@ class PathReport(msgspec.Struct, frozen=True):
     ranks: list[PathRankReport]
 
 
+class BubbleReport(msgspec.Struct, frozen=True):
+    """What the stages of a pipeline are idle for, ns a step, by cause. perfect_ns: what a step without any of it would
+    take, est. step_ns = work_ns + other_ns + the four causes; the same holds of each stage with forward_ns and
+    backward_ns. schedule: null where the order of passes is of none that is known. text: the same in words."""
+
+    schedule: ScheduleId | None
+    odd_ranks: list[int]
+    chains: int
+    micro_batches: int
+    steps: int
+    step_ns: int
+    work_ns: int
+    other_ns: int
+    schedule_ns: int
+    imbalance_ns: int
+    ordering_ns: int
+    transfer_ns: int
+    perfect_ns: int
+    text: str
+    stages: list[StageRow]
+
+
+class JobChangeReport(msgspec.Struct, frozen=True):
+    """step_ns: what a step of the job would take, est.; gain_ns: how much less; ranks: those that are changed, empty
+    for all. text: the same in words."""
+
+    id: JobChangeId
+    ranks: list[int]
+    step_ns: int
+    gain_ns: int
+    text: str
+
+
+class LargerJobReport(msgspec.Struct, frozen=True):
+    """The job in so many ranks, each of which does as much as now, est."""
+
+    ranks: int
+    step_ns: int
+    efficiency: float
+
+
+class JobWhatIfReport(msgspec.Struct, frozen=True):
+    """All ranks replayed together: steps, mean of so many. changes: those that make the step shorter; none where the
+    replay is not trusted, as it differs from the recording or little of that is explained. larger_unknown: why nothing
+    is said of more ranks; null where it is."""
+
+    steps: int
+    recorded_step_ns: int
+    replayed_step_ns: int
+    unexplained: float
+    trusted: bool
+    changes: list[JobChangeReport]
+    larger: list[LargerJobReport]
+    larger_unknown: str | None
+
+
 class JobReport(msgspec.Struct, frozen=True):
     """A job of several ranks that were recorded at the same time. missing: ranks without a recording. balance: null,
     and unmatched says why, where no collective could be matched. late_together: null where no ranks are late together.
     imbalance_causes: where ranks take turns, what takes the late one of each step longer; else empty.
-    path: what decides the step; null where unmatched, or where ranks send to each other.
+    path: what decides the step; null where unmatched, or where ranks send to each other. pipeline: null where ranks are
+    no stages of one. what_if: null where nothing is matched, where a message that ranks send has one side only, and of
+    too many exchanges.
     clock_residual_ns: how well clocks agree after they are aligned; null where they are not."""
 
     run: str
@@ -101,6 +161,8 @@ class JobReport(msgspec.Struct, frozen=True):
     late_together: LateGroupReport | None
     imbalance_causes: list[LateCauseReport]
     path: PathReport | None
+    pipeline: BubbleReport | None
+    what_if: JobWhatIfReport | None
     collectives: list[CollectiveReport]
     messages: list[MessagesReport]
     clock_residual_ns: int | None
@@ -109,11 +171,12 @@ class JobReport(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What `summarize` prints. ranks: of each job of several ranks."""
+    """What `summarize` prints. ranks: of each job of several ranks; runs: of each run with several spans."""
 
     spans: list[SpanReport]
     errors: list[ErrorReport]
     ranks: list[JobReport]
+    runs: list[RunReport] = []
 
 
 class JobsReport(msgspec.Struct, frozen=True):

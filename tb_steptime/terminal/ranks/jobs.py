@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from tb_steptime.ingest.cores import cores
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.job_ranks import RecordedRank, at_the_same_time, rank_spans, recorded_ranks
 from tb_steptime.ingest.measured import MeasuredSpan
+from tb_steptime.terminal.spans import trace_of
+from tb_steptime.trace.reading import ReadProgress
 
 if TYPE_CHECKING:
     from tb_steptime.ranks.result import JobRanks
     from tb_steptime.ranks.step_waits import StepWaits
+    from tb_steptime.trace.model import Trace
 
 #: What of a rank its job needs; the rest is let go, so that many ranks can be held.
 NEEDED_VIEWS = ("trends", "ranks", "compare", "overview")
+
+
+def traced_rank(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> tuple[Trace, MeasuredSpan]:
+    """A trace and what its job needs of it. Raises TraceError."""
+    from tb_steptime.analyses import ANALYSES
+    from tb_steptime.ingest.measure import measure_trace
+
+    others = [analysis.id for analysis in ANALYSES if analysis.id not in NEEDED_VIEWS]
+    return measure_trace(trace_of(span, on_progress), others, processes=cores())
+
+
+def traced_alone(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> tuple[Trace, None]:
+    """A trace beside which there is no other rank. Raises TraceError."""
+    return trace_of(span, on_progress), None
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +60,7 @@ class Jobs:
         self._of_run[found.run] += recorded_ranks([(found, msgspec.structs.replace(measured, results=results))])
 
     def found(self) -> list[FoundJob]:
-        """By run, in time order. Raises what reading results raises."""
+        """Returns the jobs by run, in time order. Raises what reading results raises."""
         jobs = [(run, job) for run, ranks in self._of_run.items() for job in at_the_same_time(ranks)]
         jobs = [(run, job) for run, job in jobs if len({each.rank for each in job}) > 1]
         if not jobs:

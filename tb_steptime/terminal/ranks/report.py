@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tb_steptime.insights.job_rules import judge_job
+from tb_steptime.insights.wording.job_what_if import change_text
 from tb_steptime.insights.wording.notes import worded
+from tb_steptime.insights.wording.pipeline import pipeline_text
 from tb_steptime.insights.wording.ranks import cause_text, ranks_headline
 from tb_steptime.insights.wording.reasons import explain
+from tb_steptime.ranks.pipeline.result import Pipeline
 from tb_steptime.ranks.result import Cause, DecidingPath, LateRank
+from tb_steptime.ranks.what_if import JobReplay
 from tb_steptime.tables.base import report_of
 from tb_steptime.tables.notes import note_report
 from tb_steptime.tables.ranks import collective_report, messages_report, rank_reports
 from tb_steptime.terminal.ranks.contract import (
+    BubbleReport,
+    JobChangeReport,
     JobReport,
     JobStepReport,
+    JobWhatIfReport,
+    LargerJobReport,
     LateCauseReport,
     LateGroupReport,
     LateRankReport,
@@ -43,6 +51,8 @@ def job_report(found: FoundJob) -> JobReport:
         late_together=None if group is None else report_of(LateGroupReport, group, causes=_causes(group.causes)),
         imbalance_causes=_causes(job.imbalance_causes),
         path=None if job.path is None else _path(job.path),
+        pipeline=None if job.pipeline is None else _pipeline(job.pipeline),
+        what_if=None if job.what_if is None else what_if_report(job.what_if),
         collectives=[collective_report(each, job) for each in job.collectives],
         messages=[messages_report(each) for each in job.pairs],
         clock_residual_ns=job.clocks.residual_ns,
@@ -58,6 +68,22 @@ def _late(late: LateRank) -> LateRankReport:
 def _path(path: DecidingPath) -> PathReport:
     ranks = [report_of(PathRankReport, each, causes=_causes(each.causes)) for each in path.ranks]
     return report_of(PathReport, path, ranks=ranks)
+
+
+def _pipeline(found: Pipeline) -> BubbleReport:
+    return report_of(BubbleReport, found, text=plain(pipeline_text(found)), stages=found.rows)
+
+
+def what_if_report(found: JobReplay) -> JobWhatIfReport:
+    return report_of(
+        JobWhatIfReport,
+        found,
+        changes=[
+            report_of(JobChangeReport, each, text=plain(change_text(each, found.rank_count))) for each in found.changes
+        ],
+        larger=[report_of(LargerJobReport, each) for each in found.larger],
+        larger_unknown=None if found.larger_reason is None else plain(explain(found.larger_reason)),
+    )
 
 
 def _causes(causes: Sequence[Cause]) -> list[LateCauseReport]:

@@ -8,9 +8,12 @@ from typing import TypeVar
 
 from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.card_text import card_head, lowered_words
+from tb_steptime.insights.wording.job_what_if import what_if_texts
 from tb_steptime.insights.wording.notes import worded
+from tb_steptime.insights.wording.pipeline import pipeline_text
 from tb_steptime.insights.wording.ranks import path_text, ranks_headline
 from tb_steptime.tables.base import Surface, Table
+from tb_steptime.tables.pipeline import STAGES
 from tb_steptime.tables.ranks import (
     COLLECTIVES,
     MESSAGES,
@@ -22,6 +25,7 @@ from tb_steptime.tables.ranks import (
 )
 from tb_steptime.terminal.ranks.jobs import FoundJob
 from tb_steptime.terminal.rows import columns, shortened, text_cell
+from tb_steptime.text import phrase
 from tb_steptime.text.printer import (
     GAP,
     counted,
@@ -41,13 +45,22 @@ def job_table(found: FoundJob, width: int) -> str:
     """The whole of a job, without a line end at the end."""
     sections = (
         [_top(found), *_headline(found, width)],
+        _rows(STAGES, found.ranks.pipeline.rows if found.ranks.pipeline else [], "more stage"),
         _ranks(rank_reports(found.ranks, found.waits)),
         _rows(COLLECTIVES, [collective_report(row, found.ranks) for row in found.ranks.collectives], "more row", 32),
         _rows(MESSAGES, [messages_report(pair) for pair in found.ranks.pairs], "more row"),
+        [line for each in what_if_texts(found.ranks.what_if) for line in _wrap(render(each), width, "  ")],
         _advice(found, width),
     )
     text = "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines)
     return text.replace(GAP, " ")
+
+
+def job_what_if(found: FoundJob, width: int) -> str:
+    """What a step of the job would take, alone."""
+    said = what_if_texts(found.ranks.what_if) or [phrase("Nothing of this job can be replayed.")]
+    lines = [f"The job: {_top(found)}", "", *(line for each in said for line in _wrap(render(each), width, "  "))]
+    return "\n".join(lines).replace(GAP, " ")
 
 
 def job_in_short(found: FoundJob, width: int) -> str:
@@ -67,6 +80,8 @@ def _headline(found: FoundJob, width: int) -> Iterator[str]:
     yield from _wrap(render(headline.verdict), width)
     if headline.action:
         yield from _wrap(render(headline.action), width)
+    if found.ranks.pipeline:
+        yield from _wrap(render(pipeline_text(found.ranks.pipeline)), width)
     if path := path_text(found.ranks):
         yield from _wrap(render(path), width)
 

@@ -1,4 +1,4 @@
-"""Which Python frames of a stack are shown while it is folded: the user's lines and the calls of modules.
+"""The Python frames of a stack that are shown while it is folded: the user's lines and the calls of modules.
 
     all frames                                  folded
     runpy.py(198): _run_module_as_main          train.py(54): step
@@ -34,7 +34,8 @@ _PACKAGES = re.compile(
 
 
 def foreign_frames(trace: Trace) -> Bool:
-    """By row of the event table: a Python frame that is neither of the user's code nor the call of a module."""
+    """Marks by row of the event table the Python frames that are neither of the user's code nor the call of a
+    module."""
     foreign = trace.events.kind == Kind.PYTHON
     own = rows_named(trace, (Kind.PYTHON,), _is_own)
     foreign[own if len(own) else rows_named(trace, (Kind.PYTHON,), is_source)] = False

@@ -1,4 +1,4 @@
-"""Which events are on which track, and the order of the tracks.
+"""The track of each event, and the order of the tracks.
 
     Steps                   windows of the steps, phases of the host, what does not repeat, waits for the loader
     GPU 0                   its streams, the busiest first; ranges as they reached the GPU; counters that it sampled
@@ -260,7 +260,7 @@ def _lanes(trace: Trace, rows: Int32) -> Int32:
 
 
 def _stream_label(trace: Trace, stream: int, rows: Int32) -> str:
-    """As the file names the track, which is a purpose ("DP") where a user gave it one; else by its number."""
+    """Returns the file's name of the track, which is a purpose ("DP") where a user gave it one; else its number."""
     name = trace.threads[int(trace.events.thread[rows[0]])].name.strip()
     if not _PLAIN_TRACK.fullmatch(name):
         return name

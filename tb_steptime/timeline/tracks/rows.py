@@ -1,4 +1,4 @@
-"""Which line of its track an event is drawn on, so that events on one line never overlap.
+"""The line of its track on which an event is drawn, so that events on one line never overlap.
 
 event   aaaaaaaaaa
           bbbb  cccccc        line 0   aaaaaaaaaa dd
@@ -38,7 +38,7 @@ def stack_rows(start_ns: Int64, dur_ns: Int64, rows: Int32) -> UInt8:
 
 
 def _fitting(start_ns: Int64, dur_ns: Int64, rows: Int32, rest: Int32) -> Bool:
-    """Which of the rest one line takes: each that begins when the last one taken has ended."""
+    """Marks which of the rest one line takes: each that begins when the last one taken has ended."""
     taken, free_from = np.zeros(len(rest), bool), np.iinfo(np.int64).min
     for first in range(0, len(rest), _AT_ONCE):
         some = rows[rest[first : first + _AT_ONCE]]

@@ -1,0 +1,153 @@
+"""What `tb-steptime lines` prints of each span: what each line of the user's code costs, as a table, JSON or CSV.
+
+The JSON is a contract with other programs: fields may be added, never renamed. It and the CSV hold every row; the table
+holds those with most time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import msgspec
+
+from tb_steptime.files.paths import any_path
+from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.sources import said_at, source_text
+from tb_steptime.insights.wording.operators import MISSING
+from tb_steptime.metrics.operators.lines import CodeLine, CodeLineSums, LineOf, Lines, find_lines, sums_of
+from tb_steptime.metrics.operators.op_tree import Where
+from tb_steptime.tables.base import Surface, Table, report_of
+from tb_steptime.tables.lines import LINES
+from tb_steptime.tables.notes import ErrorReport
+from tb_steptime.terminal.output import aligned, csv_table
+from tb_steptime.terminal.rows import shortened, text_cell
+from tb_steptime.text.printer import GAP, counted, duration, plain, printable
+from tb_steptime.trace.frames import source_line
+from tb_steptime.trace.model import Trace
+
+#: Rows of the table; what is beyond them is one line.
+TABLE_ROWS = 40
+#: What of a line's text is printed.
+CODE_WIDTH = 48
+
+
+class LineReportRow(msgspec.Struct, frozen=True):
+    """A line; sums over the steps, see `CodeLine`. text: the line in its file, null where that is not at hand, or holds
+    something else."""
+
+    source: str
+    file: str
+    line: int
+    function: str
+    text: str | None
+    calls: int | None
+    host_self_ns: int
+    host_total_ns: int
+    device_ns: int | None
+    launches: int | None
+    idle_ns: int | None
+    allocated_bytes: int | None
+
+
+#: The table of lines with the rows of this report.
+REPORT_LINES = cast(Table[LineReportRow], replace(LINES, row=LineReportRow))  # type: ignore[arg-type]
+
+
+class SpanLines(msgspec.Struct, frozen=True):
+    """One span. line_of: whether a line is that where a function begins, or one that ran; backward: for which line work
+    of the backward pass counts; both null where no line is recorded. host_ns: the steps on the thread that trains;
+    elsewhere: what no line is around: with the lines it sums to the whole."""
+
+    run: str
+    worker: str
+    span: int
+    trace: str
+    line_of: LineOf | None
+    backward: Where | None
+    host_ns: int
+    lines: list[LineReportRow]
+    elsewhere: CodeLineSums
+
+
+class LineReport(msgspec.Struct, frozen=True):
+    spans: list[SpanLines]
+    errors: list[ErrorReport]
+
+
+def span_lines(found: FoundSpan, trace: Trace, folders: Sequence[Path]) -> SpanLines:
+    """folders: with the sources of the job; the recorder's file beside the trace comes before them."""
+    lines = find_lines(trace)
+    if lines is None:
+        return SpanLines(found.run, found.worker, found.number, found.path, None, None, 0, [], CodeLineSums())
+    texts = _texts(found, trace, lines, folders)
+    return SpanLines(
+        run=found.run,
+        worker=found.worker,
+        span=found.number,
+        trace=found.path,
+        line_of=lines.line_of,
+        backward=lines.where,
+        host_ns=lines.host_ns,
+        lines=[_row(row, texts.get(row.source)) for row in lines.rows],
+        elsewhere=lines.elsewhere,
+    )
+
+
+def _texts(found: FoundSpan, trace: Trace, lines: Lines, folders: Sequence[Path]) -> dict[str, str]:
+    """Returns the text of each line for which it is known."""
+    named = [row.source for row in lines.rows]
+    beside = (found.trace, trace.origin_ns) if found.trace else None
+    texts = {}
+    for file in {line.file for line in map(source_line, named) if line}:
+        text = source_text(file, named, lines.line_of, beside, folders)
+        texts.update({mark.source: said_at(text.lines, mark) for mark in text.marks if mark.first})
+    return texts
+
+
+def _row(row: CodeLine, text: str | None) -> LineReportRow:
+    found = source_line(row.source)
+    file, line, function = found or (row.source, 0, "")
+    return report_of(LineReportRow, row, file=file, line=line, function=function, text=text)
+
+
+def csv_lines(spans: Iterator[SpanLines]) -> Iterator[str]:
+    """All rows of each span."""
+    return csv_table(REPORT_LINES, ((span, span.lines) for span in spans))
+
+
+def line_text(span: SpanLines) -> str:
+    """The table for a terminal, without a line end at the end."""
+    run = span.run if span.run != "." else any_path(span.trace).absolute().parent.name
+    head = printable(f"{run} · {span.worker} · span {span.span}")
+    if span.line_of is None:
+        return f"{head}\n\n{plain(MISSING['no_stacks'])}"
+    shown, more = span.lines[:TABLE_ROWS], span.lines[TABLE_ROWS:]
+    columns = REPORT_LINES.on(Surface.TEXT)
+    rows = [("Line", *(column.name(Surface.TEXT) for column in columns))]
+    rows += [(_name(row), *(text_cell(column, column.value(row)) for column in columns)) for row in shown]
+    others = [(counted(len(more), "more line"), _sums(more))] if more else []
+    for name, sums in (*others, ("elsewhere", span.elsewhere)):
+        rows.append((name, *(text_cell(column, getattr(sums, column.id, None), "") for column in columns)))
+    codes = ["", *(shortened(printable(row.text or ""), CODE_WIDTH) for row in shown)]
+    lines = [f"{line}  {code}".rstrip() for line, code in zip(aligned(rows), codes, strict=False)]
+    lines += aligned(rows)[len(codes) :]
+    head += f" · the steps, {duration(span.host_ns)} on the thread that trains"
+    return "\n".join([head, "", *lines, "", _MEANS[span.line_of]]).replace(GAP, " ")
+
+
+_MEANS: dict[LineOf, str] = {
+    "function": "Each line is where its function begins: the figures are those of the whole function. With 0 calls it "
+    "was running when the recording began, and the line is the one it had reached.",
+    "call": "Each line is one that ran.",
+}
+
+
+def _name(row: LineReportRow) -> str:
+    return printable(f"{row.file}:{row.line} {row.function}")
+
+
+def _sums(rows: Sequence[LineReportRow]) -> CodeLineSums:
+    return sums_of([report_of(CodeLine, row) for row in rows])
