@@ -56,6 +56,7 @@ export type SpanTitleId =
   | "pauses"
   | "operators"
   | "modules"
+  | "lines"
   | "outside"
   | "no_ops"
   | "no_shapes"
@@ -131,7 +132,15 @@ export type TrendsTitleId =
   | "starved_share"
   | "bubble_time";
 
-export type RanksTitleId = "lanes" | "map" | "map.caused" | "map.waits" | "waits" | "collectives" | "clocks";
+export type RanksTitleId =
+  | "pipeline"
+  | "lanes"
+  | "map"
+  | "map.caused"
+  | "map.waits"
+  | "waits"
+  | "collectives"
+  | "clocks";
 
 /** The type of SpanPage.result, by view. */
 export interface ResultOf {
@@ -202,8 +211,8 @@ export interface AllocatorCall {
 }
 
 /**
- * Of the mean step. checks: gradients that are looked at; ns: in these checks and in keeping stacks, as far as it
- * is recorded; on a GPU the checks wait for it.
+ * Autograd's anomaly checks in the mean step. checks: number of gradients checked; ns: time in these checks and in
+ * keeping stacks, as far as it is recorded; on a GPU the checks wait for it.
  */
 export interface AnomalyChecks {
   checks: number;
@@ -319,6 +328,13 @@ export interface Boxes {
   colour: number[];
   count: number[];
   event: number[];
+}
+
+export interface BubblePiece {
+  row: number;
+  cause: "imbalance" | "ordering" | "schedule" | "transfer";
+  from_ns: number;
+  to_ns: number;
 }
 
 /**
@@ -504,6 +520,36 @@ export interface Clocks {
 }
 
 /**
+ * One line; sums over the steps.
+ * source           "train.py(54): step"
+ * calls            how often the function is called; None where lines are those of calls
+ * host_self_ns     on the thread that trains, Python's own time included
+ * host_total_ns    with what the line calls; a line that calls itself counts once
+ * device_ns, ...   of what it launches; idle_ns: how long devices had nothing to do until that began, waits for
+ * batches left out; None where nothing ran on a device
+ * allocated_bytes  freed or not, on the GPUs, or on the CPU where no GPU's were recorded; None where none were
+ */
+export interface CodeLine {
+  source: string;
+  calls: number | null;
+  host_self_ns: number;
+  host_total_ns: number;
+  device_ns: number | null;
+  launches: number | null;
+  idle_ns: number | null;
+  allocated_bytes: number | null;
+}
+
+/** Sums over the steps, ns and bytes, as those of a `CodeLine`. */
+export interface CodeLineSums {
+  host_self_ns: number;
+  device_ns: number | null;
+  launches: number | null;
+  idle_ns: number | null;
+  allocated_bytes: number | null;
+}
+
+/**
  * Collectives of one kind in one group of ranks; means over the steps, per step.
  * kind: in KIND_LABELS, label: what it is called. group, ranks, dtype: None where the trace does not say, and in the
  * row of what is too much for rows of its own. bytes: of all of a step, best_rate: the most bytes a second of one;
@@ -511,7 +557,8 @@ export interface Clocks {
  * running_ns: one of them runs, waits for other ranks included; longest_ns: the longest of all steps. exposed_ns: no
  * computation runs beside them; wait_ns: est. how much of that waits for other ranks, None without a GPU, where ranks
  * share the processor; compute_stream_ns: how much of it is on a stream that the model computes on; forward_ns: how
- * much of it the model's forward pass launched, as layers do that are split over ranks.
+ * much of it the model's forward pass launched, as layers do that are split over ranks; early_ns: how much of it a
+ * later pass before the same optimizer step could exchange too, less est. waits.
  */
 export interface CollectiveRow {
   kind: string;
@@ -529,6 +576,7 @@ export interface CollectiveRow {
   compute_stream_ns: number;
   forward_ns: number;
   in_a_row: InARow | null;
+  early_ns: number;
 }
 
 /** A step in ns after several changes; None where too much is unexplained. */
@@ -553,7 +601,8 @@ export interface CommRange {
  * running_ns: time in which a collective runs; computing_ns: in which the model computes, free_compute_ns: and no
  * collective runs.
  * examples: the longest exposed ranges; waits: the collectives with the longest est. waits. reducer: None without
- * DistributedDataParallel, and where it does nothing else than exchange.
+ * DistributedDataParallel, and where it does nothing else than exchange. passes: after how many backward passes it
+ * exchanges the same gradients before one step of an optimizer, at most; 0 where once.
  */
 export interface Communication {
   running_ns: number;
@@ -567,10 +616,11 @@ export interface Communication {
   examples: CommRange[];
   waits: CommRange[];
   reducer: Reducer | null;
+  passes: number;
 }
 
 /**
- * One run held against another. headline names both as {base} and {candidate}; labels: of rows of waterfalls, by
+ * One run compared with another. headline names both as {base} and {candidate}; labels: of rows of waterfalls, by
  * id, but for modules, ops and kernels, whose id is their name; changes: what the candidate was found to do;
  * residuals: of each prediction, what explains that another gain was measured. scaling: of all ranks of the two, where
  * one has several.
@@ -845,7 +895,9 @@ export interface DeviceFigures {
  * What would fit of a device; batch, lines and all that rests on them are None with `unknown`.
  * lines: the peak at any batch is that of the highest. limit_bytes: asked for, else what the device has; None where
  * neither is known. largest: the largest batch within it, with the least and the most that the margin allows; 0: not
- * even one sample fits.
+ * even one sample fits. modules: what fills the peak, by what made it; unnamed: why no module names it. settings: what
+ * would change the peak. unused_bytes: what the caching allocator had reserved besides at the recorded peak, as
+ * fragments and cache; None without one.
  */
 export interface DeviceFit {
   device: string;
@@ -857,6 +909,10 @@ export interface DeviceFit {
   largest: number | null;
   largest_low: number | null;
   largest_high: number | null;
+  modules: ModuleBytes[];
+  unnamed: Reason | null;
+  settings: FitSetting[];
+  unused_bytes: number | null;
 }
 
 /**
@@ -1022,10 +1078,11 @@ export interface EagerAttention {
 }
 
 /**
- * Of all loaders in the span's steps. batches: first ones of an epoch, or of a pass such as an evaluation; wait_ns:
- * mean wait for one; exposed_ns: of the mean step, the marks that end an epoch included; setup_ns: of it, too, but no
- * wait: new iterators are set up. respawned: worker processes start again for each epoch; produced_ns: mean production
- * of these batches; both None where no recorder says so. steps: that wait for these batches.
+ * The starts of epochs of all loaders in the span's steps. batches: first ones of an epoch, or of a pass such as an
+ * evaluation; wait_ns: mean wait for one; exposed_ns: in the mean step, including the marks that end an epoch;
+ * setup_ns: also in the mean step, but no wait: the time in which new iterators are set up. respawned: worker
+ * processes start again for each epoch; produced_ns: mean production of these batches; both None where no recorder
+ * says so. steps: number of steps that wait for these batches.
  */
 export interface EpochStarts {
   batches: number;
@@ -1236,6 +1293,26 @@ export interface FindingText {
 }
 
 /**
+ * At the recorded batch. label: what is set; code: how, None as recorded.
+ * peak_bytes, low_bytes, high_bytes: est. but as recorded; None with `unknown`. again_ns: computed again per step;
+ * step_ns: the mean steady step and that; None with `no_time`. largest: the largest batch within the limit; None
+ * where none is known. best: no other setting of known time needs less memory or time, and none more of the other.
+ */
+export interface FitSetting {
+  label: string;
+  code: string | null;
+  peak_bytes: number | null;
+  low_bytes: number | null;
+  high_bytes: number | null;
+  again_ns: number | null;
+  step_ns: number | null;
+  largest: number | null;
+  best: boolean;
+  unknown: Reason | null;
+  no_time: Reason | null;
+}
+
+/**
  * Call paths folded over the steps. Each column is a text of whole numbers with commas between, one per frame: a
  * parent comes before its children, the first is the whole. The tab reads a text many times as fast as a list, and
  * only the columns that it draws.
@@ -1352,7 +1429,8 @@ export interface Growth {
 
 /**
  * The top of a view: verdict is what is true, action what to do, view where the button leads, code what to type.
- * basis: what its shares are of, where that is not the mean step, or the main device is not the only one.
+ * basis: what its shares are of, where that is not the mean step, or the main device is not the only one. card: the id
+ * of the card that the action is of.
  */
 export interface Headline {
   verdict: Phrase;
@@ -1360,66 +1438,7 @@ export interface Headline {
   view: string | null;
   code: string | null;
   basis: Phrase | null;
-}
-
-/**
- * pages: by span id, then view id. chain: of the runs chain_runs, the newest where there are many. jobs, waits: of
- * each job, with the ids of its spans. keeps_paths: a summary was written with whole paths.
- */
-export interface HeldAnswers {
-  written_ms: number;
-  index: Index;
-  catalogue: Catalogue;
-  pages: Record<string, Partial<Record<ViewId, SpanPage>>>;
-  trends: HeldTrends;
-  pairs: ComparePage[];
-  chain: ChainPage;
-  chain_runs: string[];
-  jobs: RanksPage[];
-  waits: RankMap[];
-  scalars: Record<string, Scalars>;
-  job_steps: Record<string, JobSteps>;
-  keeps_paths: boolean;
-}
-
-/**
- * folded, whole: the picture with folded and with whole Python stacks; whole is None where nothing is folded.
- * described: all about the events that give boxes their names, with rows of whole stacks. moved, moved_row: events
- * that have another row where stacks are folded, and that row, -1 where they are folded away. busy: of the whole
- * recording.
- */
-export interface HeldEvents {
-  held: HeldSteps;
-  folded: TimelinePage;
-  whole: TimelinePage | null;
-  described: EventDetail[];
-  moved: number[];
-  moved_row: number[];
-  busy: BusyBins;
-}
-
-/** Of a span, by what is above the ops and by where work of the backward pass counts. */
-export interface HeldFlames {
-  pages: FlamePage[];
-}
-
-/**
- * steps: their names; none: the whole recording, which has no steps. [start_ns, end_ns): what is held, from the
- * span's origin. joined: events that have no box of their own.
- */
-export interface HeldSteps {
-  steps: string[];
-  start_ns: number;
-  end_ns: number;
-  joined: number;
-}
-
-/** rows, changes: of all spans. of_all: of all runs, by the one in focus, "" for none; of_one: of each run alone. */
-export interface HeldTrends {
-  rows: TrendSpan[];
-  changes: Change[];
-  of_all: Record<string, SaidOfRuns>;
-  of_one: Record<string, SaidOfRuns>;
+  card: string | null;
 }
 
 /**
@@ -1563,6 +1582,66 @@ export interface InARow {
 }
 
 /**
+ * pages: by span id, then view id. chain: of the runs chain_runs, the newest where there are many. jobs, waits: of
+ * each job, with the ids of its spans. keeps_paths: a summary was written with whole paths.
+ */
+export interface IncludedAnswers {
+  written_ms: number;
+  index: Index;
+  catalogue: Catalogue;
+  pages: Record<string, Partial<Record<ViewId, SpanPage>>>;
+  trends: IncludedTrends;
+  pairs: ComparePage[];
+  chain: ChainPage;
+  chain_runs: string[];
+  jobs: RanksPage[];
+  waits: RankMap[];
+  scalars: Record<string, Scalars>;
+  job_steps: Record<string, JobSteps>;
+  keeps_paths: boolean;
+}
+
+/**
+ * folded, whole: the picture with folded and with whole Python stacks; whole is None where nothing is folded.
+ * described: all about the events that give boxes their names, with rows of whole stacks. moved, moved_row: events
+ * that have another row where stacks are folded, and that row, -1 where they are folded away. busy: of the whole
+ * recording.
+ */
+export interface IncludedEvents {
+  held: IncludedSteps;
+  folded: TimelinePage;
+  whole: TimelinePage | null;
+  described: EventDetail[];
+  moved: number[];
+  moved_row: number[];
+  busy: BusyBins;
+}
+
+/** The flame graphs of a span, by what is above the ops and by where work of the backward pass counts. */
+export interface IncludedFlames {
+  pages: FlamePage[];
+}
+
+/**
+ * steps: their names; none: the whole recording, which has no steps. [start_ns, end_ns): what is held, from the
+ * span's origin. joined: events that have no box of their own.
+ */
+export interface IncludedSteps {
+  steps: string[];
+  start_ns: number;
+  end_ns: number;
+  joined: number;
+}
+
+/** rows, changes: of all spans. of_all: of all runs, by the one in focus, "" for none; of_one: of each run alone. */
+export interface IncludedTrends {
+  rows: TrendSpan[];
+  changes: Change[];
+  of_all: Record<string, SaidOfRuns>;
+  of_one: Record<string, SaidOfRuns>;
+}
+
+/**
  * What is under the log directory. version changes whenever anything here changes.
  * places: the directories that are searched, as the user named them; folders: how many folders lie below them.
  */
@@ -1625,6 +1704,18 @@ export interface Jitter {
   long_count: number;
   exposed_ns: number;
   steps: string[];
+}
+
+/**
+ * ranks: of late_ranks, else empty. step_ns: what a step of the job would take, est.; gain_ns: how much less;
+ * usual_gain_ns: in the median step, if that is less.
+ */
+export interface JobChange {
+  id: "even_ranks" | "hidden_exchanges" | "instant_exchanges" | "instant_host" | "late_ranks" | "no_interruptions" | "no_loader_waits";
+  ranks: number[];
+  step_ns: number;
+  gain_ns: number;
+  usual_gain_ns: number;
 }
 
 /**
@@ -1708,6 +1799,8 @@ export interface JobKind {
  * unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 but of an imbalance.
  * imbalance_causes: what takes the late rank of each step longer than the median of the others in it, most first.
  * path: None where unmatched, and where ranks send to each other, whose waits no collective shows.
+ * pipeline: of ranks that are the stages of one, else None. what_if: what a step would take after changes; None where
+ * nothing is matched, where a message that ranks send has one side only, and of too many exchanges.
  * notes: what is missing, twice, cut off, or could not be matched, with counts. on_device: kernels ran on some rank.
  */
 export interface JobRanks {
@@ -1731,8 +1824,34 @@ export interface JobRanks {
   imbalance_gain_ns: number;
   imbalance_causes: Cause[];
   path: DecidingPath | null;
+  pipeline: Pipeline | null;
+  what_if: JobReplay | null;
   notes: Note[];
   on_device: boolean;
+}
+
+/**
+ * The joint replay of `steps` steps, those whose collectives and messages are matched, on `rank_count` ranks;
+ * means, ns.
+ * recorded_step_ns: from the end of a step to the end of the next one, with all work that they launch, on the rank on
+ * which that takes longest; of a first step from its begin. Of stages that send to each other it ends with the last of
+ * them. replayed_step_ns: the same out of the replay.
+ * unexplained: share of the rank on which nothing explains most. trusted: whether the two hardly differ, and little is
+ * unexplained. by_device: out of graphs of hosts and devices; else of each rank's own time between its waits.
+ * changes: those that make the step shorter, most first; none of a replay that is not to be trusted.
+ * larger: with twice and four times as many ranks; empty, with larger_reason, where that is not known.
+ */
+export interface JobReplay {
+  rank_count: number;
+  steps: number;
+  recorded_step_ns: number;
+  replayed_step_ns: number;
+  unexplained: number;
+  trusted: boolean;
+  by_device: boolean;
+  changes: JobChange[];
+  larger: LargerJob[];
+  larger_reason: Reason | null;
 }
 
 /**
@@ -1752,7 +1871,7 @@ export interface JobStep {
   late_ns: number;
 }
 
-/** Of one run, by worker; empty where nothing was timed. more: workers that are left out. */
+/** The steps of one run by worker; empty where nothing was timed. more: workers that are left out. */
 export interface JobSteps {
   workers: TimedWorker[];
   more: number;
@@ -1961,12 +2080,26 @@ export interface LaneWindow {
   lanes: Lane[];
 }
 
-/** The largest pieces of the step. shares_of: what their shares are of; throughput: steps and samples a second. */
+/**
+ * The same job in so many ranks, each of which does as much as now. step_ns: est.; efficiency: of the step as it is
+ * to that.
+ */
+export interface LargerJob {
+  ranks: number;
+  step_ns: number;
+  efficiency: number;
+}
+
+/**
+ * The largest pieces of the step. shares_of: what their shares are of; throughput: steps and samples a second.
+ * leads: whether they stand before the cards, none of which gains much.
+ */
 export interface Largest {
   title: Phrase;
   shares_of: Phrase;
   throughput: Phrase;
   pieces: Piece[];
+  leads: boolean;
 }
 
 /**
@@ -2009,7 +2142,8 @@ export interface LateRank {
 }
 
 /**
- * Of the whole span. A launch is a call that launched anything; with CUDA graphs one launch starts many activities.
+ * Figures of the launches in the whole span. A launch is a call that launched anything; with CUDA graphs one launch
+ * starts many activities.
  * calls, activities: per step. starved_share: activities whose run-ahead is 15 us or less. unlinked: activities
  * without launch record, in the steps. queue_mean, queue_max: of all streams, over the window; empty_share: of the
  * time with nothing queued. graphs: launches of captured graphs per step.
@@ -2152,14 +2286,30 @@ export interface LineRow {
   lifetime_us: number | null;
 }
 
+/**
+ * What each line of the user's code costs by itself; rows, rest and elsewhere sum to the whole.
+ * line_of: what a line is, that where a function begins or one that ran; where: for which line work of the backward
+ * pass counts. host_ns: the steps on the thread that trains. more: how many lines `rest` has; elsewhere: what no line
+ * is around.
+ */
+export interface LineTable {
+  line_of: "call" | "function";
+  where: "made" | "ran";
+  host_ns: number;
+  rows: CodeLine[];
+  more: number;
+  rest: CodeLineSums;
+  elsewhere: CodeLineSums;
+}
+
 export interface LinkOfChain {
   of: ComparedSpans;
   link: ChainLink;
 }
 
 /**
- * Of a loader in the main process: the longest things that it does; more folds the rest, more_ns its time.
- * slow_lines: of the dataset, where call stacks are recorded.
+ * The longest activities of a loader in the main process; more folds the rest, more_ns its time. slow_lines: those
+ * of the dataset, where call stacks are recorded.
  */
 export interface LoaderActivities {
   rows: Activity[];
@@ -2203,7 +2353,7 @@ export interface LoaderStep {
 /**
  * late_ns: what of it is late. doing, name, inside: what the host does for most of it, as in `Doing`. compiles:
  * torch.compile is at work in it; compiled: it is, or the launch that ends it is one of compiled code. unusual: what
- * the host does takes far less elsewhere. busiest, busiest_ns: what a frame calls above all.
+ * the host does takes far less elsewhere. busiest, busiest_ns: what a frame calls most.
  */
 export interface LongGap {
   step: string;
@@ -2375,6 +2525,18 @@ export interface MetricLevels {
 }
 
 /**
+ * Of the peak what was made in modules of one path of classes, bytes: constant + batch x per_sample. bytes: at the
+ * recorded batch. path: None where kind says that nothing names it.
+ */
+export interface ModuleBytes {
+  path: string | null;
+  kind: "before" | "module" | "op" | "others" | "outside" | "range";
+  constant: number;
+  per_sample: number;
+  bytes: number;
+}
+
+/**
  * A module within the modules around it; sums over the steps, ns.
  * name                   of the module, or of its class where layers are folded
  * parent                 row of the module around it, which comes before; -1 for none
@@ -2536,8 +2698,8 @@ export interface Opening {
 }
 
 /**
- * Of the calls of an op that begin in the steps: how long they last on the host, when they come, the longest one;
- * its kernels, and how many more there are. Calls within calls of the same op count too.
+ * The calls of an op that begin in the steps: how long they last on the host, when they come, the longest one; its
+ * kernels, and how many more there are. Calls within calls of the same op count too.
  */
 export interface OperatorDetail {
   name: string;
@@ -2612,7 +2774,8 @@ export interface OperatorTable {
  * Sums over the steps, which are steps_ns long in all. start_ns, end_ns: when the host is in them.
  * tables: one for each grouping for which something is recorded, and where the links to the forward pass are, one with
  * the work of the backward pass where it was made. details: of the ops with most time. folded: modules, repeated
- * layers as one; modules: each by itself, of which the smallest more_modules are left out.
+ * layers as one; modules: each by itself, of which the smallest more_modules are left out. lines: None where no line
+ * of the user's code is recorded.
  * Empty in a summary of a release that did not measure ops.
  */
 export interface OperatorsResult {
@@ -2629,6 +2792,7 @@ export interface OperatorsResult {
   folded: ModuleRow[];
   modules: ModuleRow[];
   more_modules: number;
+  lines: LineTable | null;
 }
 
 /**
@@ -2781,14 +2945,51 @@ export interface Parts {
   other: number;
 }
 
+/** A pass of a step; row: of the pipeline's rows; kind: place in PASS_KINDS; times from the begin of the picture. */
+export interface PassPiece {
+  row: number;
+  kind: number;
+  stage: number;
+  micro_batch: number;
+  from_ns: number;
+  to_ns: number;
+}
+
 /**
- * Of the deciding path, ns a step by which this rank arrives at collectives after the median of the others. causes:
+ * In the order of steps and of start; one entry of each column for each. step: place among the steps of the span;
+ * kind: place in PASS_KINDS; stage, micro_batch: as labelled, -1 where no label says; start: relative to the span's
+ * origin, us; length: ns, from the begin of its first activity to the end of its last. left_out: passes of later
+ * steps, which are not kept.
+ */
+export interface Passes {
+  step: PackedColumn;
+  kind: PackedColumn;
+  stage: PackedColumn;
+  micro_batch: PackedColumn;
+  start: PackedColumn;
+  length: PackedColumn;
+  left_out: number;
+}
+
+/**
+ * A rank on the deciding path: ns a step by which it arrives at collectives after the median of the others. causes:
  * as of a `LateRank`; empty where late_ns is too little to look for them.
  */
 export interface PathRank {
   rank: number;
   late_ns: number;
   causes: Cause[];
+}
+
+/**
+ * Columns of paths between nodes: from the end of `before`, -1 for an instant after the recording's origin, to the
+ * start of `after`, which is lag ns later or more; by `after`. Nodes: the begins of all steps, then the collectives in
+ * the order of `Exchanges`, then the ends of all steps.
+ */
+export interface Paths {
+  before: PackedColumn;
+  after: PackedColumn;
+  lag: PackedColumn;
 }
 
 /**
@@ -2870,6 +3071,48 @@ export interface Piece {
   share: number;
   view: string;
   row: EvidenceRow;
+}
+
+/**
+ * The slowest of the job's chains of stages; chains: how many there are. Mean of `steps` steps, ns.
+ * schedule: None where the order of passes is of none that is known, and reason says so. odd_ranks: those that compute
+ * in another order than the schedule. micro_batches: of a step. window_ns: from the first begin of a pass to the last
+ * end of one: work_ns + the four causes; step_ns = window_ns + other_ns. work_ns: what a stage computes, mean of all,
+ * with its own time between passes. perfect_ns: what a step would take without any bubble, est.: as long as its
+ * slowest stage works, and other_ns. rows: in the order of stages. shown: a step in the middle of the others; None of
+ * more passes than a picture has room for.
+ */
+export interface Pipeline {
+  schedule: "1f1b" | "breadth_first" | "gpipe" | "interleaved" | "zero_bubble" | null;
+  reason: Reason | null;
+  odd_ranks: number[];
+  chains: number;
+  micro_batches: number;
+  stages: number;
+  steps: number;
+  step_ns: number;
+  window_ns: number;
+  work_ns: number;
+  other_ns: number;
+  schedule_ns: number;
+  imbalance_ns: number;
+  ordering_ns: number;
+  transfer_ns: number;
+  perfect_ns: number;
+  rows: StageRow[];
+  shown: PipelineStep | null;
+}
+
+/**
+ * One step on the clock of the first row. shift_ns: of each row what is added to a time of the picture to have one
+ * from the origin of its span.
+ */
+export interface PipelineStep {
+  name: string;
+  length_ns: number;
+  shift_ns: number[];
+  passes: PassPiece[];
+  bubbles: BubblePiece[];
 }
 
 /**
@@ -3077,8 +3320,8 @@ export interface RankRow {
  * of its ranks, what each of the others waits for it and no computation hides, a step, as a mean; empty where nothing
  * is matched. spans: ids of the spans that the page is of, in the order of the ranks; read, found: how many of its
  * ranks are read, of how many. causes: why each of job.late is late, in words; turns: each of job.imbalance_causes,
- * which are of the late rank of each step. path: what the step consists of, None where that is not known. simulated:
- * what a simulator says of its figures.
+ * which are of the late rank of each step. path: what the step consists of, None where that is not known; pipeline:
+ * which one the ranks are, None for none. what_if: job.what_if in words. simulated: what a simulator says of it.
  */
 export interface RanksPage {
   headline: Headline;
@@ -3091,6 +3334,8 @@ export interface RanksPage {
   causes: Phrase[];
   turns: Phrase[];
   path: Phrase | null;
+  pipeline: Phrase | null;
+  what_if: WhatIfTexts | null;
   notes: NoteText[];
   insights: Insight[];
   simulated: string | null;
@@ -3098,10 +3343,13 @@ export interface RanksPage {
 
 /**
  * exchanges: every collective of the steps, up to a number; empty in a summary of a release that did not match
- * them, and of a recording that has none.
+ * them, and of a recording that has none. passes: those of micro-batches, of a rank of a pipeline; else empty.
+ * reduced: what the recording's own work lets them begin by; empty without work on a device.
  */
 export interface RanksResult {
   exchanges: Exchanges;
+  passes: Passes;
+  reduced: Reduced;
 }
 
 /**
@@ -3136,7 +3384,8 @@ export interface Recaptures {
 }
 
 /**
- * Of the batches that the span's steps received; ns are means per batch, None where no batch shows it.
+ * What is recorded of the batches that the span's steps received; ns are means per batch, None where no batch shows
+ * it.
  * main: the loader that is waited for most, of which all but the lanes, the queues, the workers and the slowest
  * batches is. loaders, and their workers, lanes and queues, stand in the order of the table of loaders.
  * sampled: how many of the batches the recorder sampled: cpu_share, core_wait_share, kind and bytes are of these; kind
@@ -3263,6 +3512,28 @@ export interface RecurringWork {
 }
 
 /**
+ * The graph of one rank, reduced to its exchanges. It is empty if the recording has no work on a device, no
+ * collective of a step there, or more than can be reduced; also if it has no ops, because nothing then separates the
+ * host's work from its waits.
+ * unexplained: share of the recording that no edge explains, or of the work of devices whose launch is not recorded,
+ * whichever is larger.
+ * began, ended: of its steps, as recorded, relative to the origin, ns: what the host does first and last in them, and
+ * the last of all work that they launched; 0 of a step without any.
+ * recorded: as it is; instant_host: with a host that takes no time; no_loader: without waits for batches;
+ * uninterrupted: without what single calls and kernels take longer than all others like them. The last two are empty
+ * where there is nothing of that.
+ */
+export interface Reduced {
+  unexplained: number;
+  began: PackedColumn;
+  ended: PackedColumn;
+  recorded: Paths;
+  instant_host: Paths;
+  no_loader: Paths;
+  uninterrupted: Paths;
+}
+
+/**
  * Per step, ns. copies: gradients copied out of buckets, copies_ns: the host's time for them.
  * searches: looks for unused parameters, search_ns: the host's time for them, idle_search_ns: in which no device
  * works. map_ns: what the median all-reduce of the used parameters takes while nothing computes, of each search: it
@@ -3280,7 +3551,7 @@ export interface Reducer {
   all_used: boolean | null;
 }
 
-/** By how much a part of the step is longer than predicted (shorter: below 0). */
+/** The time by which a part of the step is longer than predicted (shorter: below 0). */
 export interface Residual {
   part: string;
   ns: number;
@@ -3294,8 +3565,9 @@ export interface Roof {
 }
 
 /**
- * Of a device. memory_gbs: None where its peaks are not known. more_*: dots that are folded; unknown_ns: kernel
- * time in ops without a formula, or without recorded inputs. Collectives compute nothing: theirs is not in it.
+ * The roofline of a device. memory_gbs: None where its peaks are not known. more_*: dots that are folded;
+ * unknown_ns: kernel time in ops without a formula, or without recorded inputs. Collectives compute nothing, so their
+ * time is not in it.
  */
 export interface Roofline {
   memory_gbs: number | null;
@@ -3376,7 +3648,9 @@ export interface RunEntry {
  * A run, by the newest span that is read of its first worker.
  * work: the number of its group: runs whose steps do the same on the same machine, as far as the recordings show
  * (`comparison.fairness`); None where that cannot be told. trend_ns: mean step of each span that is read, of a single
- * span each step. fix: title of the first card that saves time, with what it gains per step, at most; None: none does.
+ * span each step. fix: title of the first card that saves time, with what it gains per step, at most: that on which
+ * the newest spans agree (`insights.run_advice`); None: none does. agreement: how far they do; None where they say the
+ * same.
  */
 export interface RunLine {
   run: string;
@@ -3389,6 +3663,7 @@ export interface RunLine {
   parts_ns: Parts;
   bound: Bound;
   fix: Phrase | null;
+  agreement: Phrase | null;
   gain_ns: number;
   gain_fraction: number;
   job: Phrase;
@@ -3431,7 +3706,7 @@ export interface Scalars {
 }
 
 /**
- * Which events of the whole span have some words in their name.
+ * The events of the whole span with some words in their name.
  * tracks: of each track that has any. count, total_ns: of the track that was asked for, else of all; nested events
  * are added up as well. next: number in time order, from 0, of the first that begins at the instant that was asked for
  * or later; count where none does. first: the number of the first one in hits. bins: how many begin in each of equal
@@ -3545,8 +3820,10 @@ export interface SidebarShare {
  * From where work is launched: a place within a phase, such as the buffer broadcast of the forward pass.
  * All per step, means over the steps. device_ns: time in which work launched here runs (union over streams). idle_ns
  * by reason: charged here because the activity that ended the gap was launched here; bubble_ns: what of it is
- * behind a blocking call (see BlockingRow). run_ahead_p50_ns, starved_share: None without launches. examples: the
- * longest gaps that the host is late for, else the longest of any reason.
+ * behind a blocking call (see BlockingRow); split_ns: what of it is late while few launches lie between two calls
+ * that wait (`split_late_ns`). each_ns: the median of the activities launched here, without exchanges between ranks;
+ * None where there are no others. run_ahead_p50_ns, starved_share: None without launches. examples: the longest gaps
+ * that the host is late for, else the longest of any reason.
  */
 export interface SiteRow {
   site: string;
@@ -3559,6 +3836,8 @@ export interface SiteRow {
   idle_ns: IdleNs;
   bubble_ns: number;
   examples: GapExample[];
+  split_ns: number;
+  each_ns: number | null;
 }
 
 /**
@@ -3650,6 +3929,26 @@ export interface SnapshotSummary {
   growth: DeviceGrowth[];
 }
 
+/** A recorded line in its file. source: the row's; first, last: of the function, or twice the line; of "other" 0. */
+export interface SourceMark {
+  source: string;
+  meaning: "call" | "function" | "other" | "reached";
+  first: number;
+  last: number;
+}
+
+/**
+ * One file. origin: where the text is from, None: there is none; path: of the file in a named folder, for an
+ * editor. marks: where the recorded lines of this file are in it.
+ */
+export interface SourceText {
+  file: string;
+  origin: "folder" | "recorded" | null;
+  lines: string[];
+  path: string | null;
+  marks: SourceMark[];
+}
+
 /**
  * One span in the pickers. id is opaque and stable; number counts from 1 in time order within the worker.
  * recorded_ns: epoch time of its recording; until it is read what the file's name says, else when it was written.
@@ -3739,6 +4038,23 @@ export interface Split {
 export interface SplitStep {
   name: string;
   split: Split;
+}
+
+/**
+ * A rank of the pipeline; stages: which it computes. ns a step, which sum to step_ns: forward_ns, backward_ns: its
+ * passes; other_ns: what it does besides, such as the optimizer; and what it is idle, by cause.
+ */
+export interface StageRow {
+  rank: number;
+  stages: number[];
+  step_ns: number;
+  forward_ns: number;
+  backward_ns: number;
+  other_ns: number;
+  schedule_ns: number;
+  imbalance_ns: number;
+  ordering_ns: number;
+  transfer_ns: number;
 }
 
 /**
@@ -4058,6 +4374,7 @@ export interface Waterfall {
  * trusted           whether the replay gives back the recorded step, is of most of the mean step, and says what sets
  * its pace
  * holds_unprofiled  whether the pace is the same if profiling has doubled the time of the host
+ * half_host_ns      the steady step if it has; 0 where a device sets the pace in any case
  * for_ranks_ns      what its collectives wait for other ranks. The sensitivity is that of all ranks alike; a change is
  * one of this rank, so it takes none of this away
  * sets              every set of the changes that help most, those among them that help only after the others; none
@@ -4081,6 +4398,18 @@ export interface WhatIf {
   for_ranks_ns: number;
   median_step_ns: number;
   sets: ChangedStep[];
+  half_host_ns: number;
+}
+
+/**
+ * The texts of a `JobReplay`. replay: how well it reproduces the recording; changes, larger: a sentence for each,
+ * in their order; remark: why nothing is said of more ranks, else None.
+ */
+export interface WhatIfTexts {
+  replay: Phrase;
+  changes: Phrase[];
+  larger: Phrase[];
+  remark: Phrase | null;
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { render as draw, h } from "preact";
 import { openUrlStore } from "./address/url";
-import type { HeldAnswers, HeldEvents, HeldFlames } from "./api.gen";
+import type { IncludedAnswers, IncludedEvents, IncludedFlames } from "./api.gen";
 import { printView } from "./dom/print";
 import { followTheme, styleSheet } from "./dom/theme";
 import { App } from "./frame/app";
@@ -40,10 +40,10 @@ const DAMAGED = "This report is cut short or damaged: copy it again, or write it
 
 async function show(): Promise<void> {
   let texts: Texts;
-  let recorded: HeldAnswers;
+  let recorded: IncludedAnswers;
   try {
     texts = await textsIn(document);
-    recorded = unpacked(texts.get("answers") ?? "") as unknown as HeldAnswers;
+    recorded = unpacked(texts.get("answers") ?? "") as unknown as IncludedAnswers;
   } catch (error) {
     const said = document.getElementById("without")!;
     said.textContent = DAMAGED;
@@ -53,7 +53,11 @@ async function show(): Promise<void> {
   addStyles();
   followTheme(window);
   printView();
-  const client = openRecorded(recorded, partsIn<HeldEvents>(texts, "events"), partsIn<HeldFlames>(texts, "flame"));
+  const client = openRecorded(
+    recorded,
+    partsIn<IncludedEvents>(texts, "events"),
+    partsIn<IncludedFlames>(texts, "flame"),
+  );
   draw(h(App, { client, url: openUrlStore(window) }), document.body);
 }
 

@@ -19,7 +19,7 @@ const plain = (text: string) => text.replaceAll("\u00a0", " ");
 
 describe("what the pickers list", () => {
   test("runs by kind, under their shortest names, with age and mean step", () => {
-    const entries = runEntries(INDEX.runs, selections(INDEX)[0]!, NOW);
+    const entries = runEntries(INDEX.runs, selections(INDEX)[0]!, null, NOW);
     expect(entries.map(({ group, label, aside }) => [group, label, plain(aside)])).toEqual([
       ["With a GPU", "baseline", "3 d ago, 10.0 ms"],
       ["With a GPU", "amp", "1 d ago, 50.0 ms"],
@@ -31,18 +31,41 @@ describe("what the pickers list", () => {
   });
 
   test("one kind needs no group", () => {
-    const entries = runEntries([INDEX.runs[0]!, INDEX.runs[4]!], selections(INDEX)[0]!, NOW);
+    const entries = runEntries([INDEX.runs[0]!, INDEX.runs[4]!], selections(INDEX)[0]!, null, NOW);
     expect(entries.map(({ group }) => group)).toEqual([undefined, undefined]);
   });
 
   test("spans to compare with say which of their run's spans they are", () => {
-    const entries = compareEntries(selections(INDEX).slice(1), INDEX, NOW);
-    expect(entries.map(({ id, label }) => [id, label])).toEqual([
-      ["jobs/amp_v100/worker0/5", "amp, span 5"],
-      ["jobs/amp_v100/worker0/6", "amp, span 6"],
-      ["jobs/cpu_v100/worker0/2", "cpu"],
-      ["jobs/model_v100/worker0/3", "model"],
-      ["jobs/new_v100/worker0/4", "new"],
+    const entries = compareEntries(selections(INDEX)[0]!, INDEX, null, NOW);
+    expect(entries.map(({ id, label, folded }) => [id, label, folded])).toEqual([
+      ["jobs/amp_v100/worker0/5", "amp, span 5", false],
+      ["jobs/amp_v100/worker0/6", "amp, span 6", true],
+      ["jobs/cpu_v100/worker0/2", "cpu", false],
+      ["jobs/model_v100/worker0/3", "model", false],
+      ["jobs/new_v100/worker0/4", "new", false],
+    ]);
+  });
+
+  test("runs of the same work come first; alone in its work, a run stands among its kind", () => {
+    const works = new Map([
+      ["jobs/baseline_v100", 1],
+      ["jobs/cpu_v100", 0],
+      ["jobs/amp_v100", 1],
+    ]);
+    const grouped = (at: number) =>
+      runEntries(INDEX.runs, selections(INDEX)[at]!, works, NOW).map(({ group, label }) => [group, label]);
+    expect(grouped(0).slice(0, 3)).toEqual([
+      ["The same work", "baseline"],
+      ["The same work", "amp"],
+      ["CPU only", "cpu"],
+    ]);
+    expect(grouped(1)[0]).toEqual(["With a GPU", "baseline"]);
+    expect(compareEntries(selections(INDEX)[4]!, INDEX, works, NOW).map(({ group, id }) => [group, id])).toEqual([
+      ["The same work", "jobs/baseline_v100/worker0/1"],
+      ["In this run", "jobs/amp_v100/worker0/6"],
+      ["CPU only", "jobs/cpu_v100/worker0/2"],
+      ["Simulated", "jobs/model_v100/worker0/3"],
+      ["Not read yet", "jobs/new_v100/worker0/4"],
     ]);
   });
 

@@ -97,11 +97,12 @@ const RESULT: OperatorsResult = {
   folded: FOLDED,
   modules: FOLDED,
   more_modules: 0,
+  lines: null,
 };
 
 const page: PageOf<"operators"> = {
   head: HEAD,
-  headline: { verdict: plain("."), action: null, view: null, code: null, basis: null },
+  headline: { verdict: plain("."), action: null, view: null, code: null, basis: null, card: null },
   titles: {
     operators: plain("aten::addmm takes 77 % of the GPU's work"),
     modules: plain("The 36 Linear modules take 40 % of the modules' forward pass"),

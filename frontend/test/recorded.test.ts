@@ -1,7 +1,14 @@
 /** Answers from a report: what it holds, and that what it does not hold says so. */
 
 import { expect, test } from "vitest";
-import type { ComparePage, EventDetail, HeldAnswers, HeldEvents, TimelinePage, TrendsPage } from "../src/api.gen";
+import type {
+  ComparePage,
+  EventDetail,
+  IncludedAnswers,
+  IncludedEvents,
+  TimelinePage,
+  TrendsPage,
+} from "../src/api.gen";
 import type { Answer } from "../src/server/client";
 import { isFinal, NO_EVENTS, NO_FLAME, NOT_HELD, OTHER_EVENT, openRecorded } from "../src/server/recorded";
 import { CHAIN, COMPARED } from "./fixtures/compared";
@@ -11,7 +18,7 @@ import { CATALOGUE } from "./fixtures/meanings";
 import { index, PAGE, run, span } from "./fixtures/pages";
 
 const said = (template: string, titles: TrendsPage["titles"] = {}) => ({
-  headline: { verdict: { template, values: {} }, action: null, view: null, code: null, basis: null },
+  headline: { verdict: { template, values: {} }, action: null, view: null, code: null, basis: null, card: null },
   titles,
 });
 const title = (template: string) => ({ template, values: {} });
@@ -24,7 +31,7 @@ const PAIR: ComparePage = {
   candidate: { run: "b", worker: "w", spans: ["id-3"] },
 };
 
-const RECORDED: HeldAnswers = {
+const RECORDED: IncludedAnswers = {
   written_ms: 0,
   index: index([run("a", [span(1), span(2)]), run("b", [span(3)]), run("c", [span(4)])]),
   catalogue: CATALOGUE,
@@ -73,7 +80,7 @@ const described = (event: number, name: string, start_ns: number, end_ns: number
 const FOLDED = { detail_ns: 1 } as TimelinePage;
 const WHOLE = { detail_ns: 2 } as TimelinePage;
 
-const HELD: HeldEvents = {
+const HELD: IncludedEvents = {
   held: { steps: ["5"], start_ns: 100, end_ns: 200, joined: 0 },
   folded: FOLDED,
   whole: WHOLE,

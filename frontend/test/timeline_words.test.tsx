@@ -227,6 +227,7 @@ test("the panel says facts, ties and why the GPU was idle before", () => {
       first_ns: 200,
       go: () => {},
       unfold: () => {},
+      openLine: () => {},
       zoom: () => {},
       close: () => {},
     }),
@@ -251,7 +252,7 @@ test("the panel says facts, ties and why the GPU was idle before", () => {
   }
 });
 
-const NOTHING_DONE = { go: () => {}, unfold: () => {}, zoom: () => {}, close: () => {} };
+const NOTHING_DONE = { go: () => {}, unfold: () => {}, openLine: () => {}, zoom: () => {}, close: () => {} };
 
 test("without an event the panel says how to get one, and what went wrong where it did", () => {
   const panel = (asked: Parameters<typeof Panel>[0]["asked"]) =>

@@ -6,6 +6,7 @@ import { readState } from "../src/frame/bar";
 import { Top } from "../src/frame/top";
 import { Empty, Failed, Reading } from "../src/states/states";
 import { Overview } from "../src/views/overview/overview";
+import { ToDo } from "../src/views/to_do";
 import { HEAD, index, OVERVIEW, PAGE, plain, run, series, span, TAB } from "./fixtures/pages";
 import { words } from "./fixtures/words";
 
@@ -21,8 +22,7 @@ describe("the Overview", () => {
 
   test("tiles show the change since the span before, a reason for what is unknown, and remarks", () => {
     expect(page).toContain(
-      "|Step time|160.0|ms|-22.7 ms since span 1|GPU utilization|–|This trace has no GPU activity.|" +
-        "Exposed data loading|60.0|ms|all of it|",
+      "|Step time|160.0|ms|-22.7 ms since span 1|GPU utilization|–|why|" + "Exposed data loading|60.0|ms|all of it|",
     );
   });
 
@@ -46,9 +46,9 @@ describe("the Overview", () => {
     const row = { kind: "all_reduce", label: "all-reduce", group: "0", ranks: 8, dtype: "Float", count: 5 };
     const known = { ...row, bytes: 102e6, best_rate: 13e9, running_ns: 15e6, exposed_ns: 13e6, wait_ns: 2e6 };
     const unknown = { ...known, label: "broadcast", group: null, ranks: null, dtype: null, bytes: null, wait_ns: 0 };
-    const rest = { longest_ns: 15e6, compute_stream_ns: 0, forward_ns: 0, in_a_row: null };
+    const rest = { longest_ns: 15e6, compute_stream_ns: 0, forward_ns: 0, in_a_row: null, early_ns: 0 };
     const lengths = { running_ns: 0, exposed_ns: 0, left_out_ns: 0, computing_ns: 0, free_compute_ns: 0 };
-    const waits = { wait_ns: 0, steady_wait_ns: null, reducer: null, examples: [], waits: [] };
+    const waits = { wait_ns: 0, steady_wait_ns: null, reducer: null, passes: 0, examples: [], waits: [] };
     const communication = { ...lengths, ...waits, rows: [known, unknown].map((each) => ({ ...each, ...rest })) };
     const page = words(
       <Overview page={{ ...PAGE, result: { ...OVERVIEW, communication } }} tab={TAB} compared={null} />,
@@ -139,11 +139,23 @@ describe("the Overview", () => {
       "|What to do|No recommendation for this span.|",
     );
     const action = { template: "Record the GPU, too.", values: {} };
-    const asks = { ...PAGE, insights: [], headline: { ...PAGE.headline, action } };
+    const asks = { ...PAGE, insights: [], headline: { ...PAGE.headline, action, view: null } };
     expect(words(<Overview page={asks} tab={TAB} compared={null} />)).toContain(
       "|What to do|This trace shows too little for a recommendation. The line below the title says what to record.|",
     );
   });
+});
+
+test("the card that the headline speaks of stands first on the Overview, and in its order in other views", () => {
+  const second = PAGE.insights[1]!;
+  const page = { ...PAGE, headline: { ...PAGE.headline, card: second.id } };
+  const ids = (here: "overview" | "host") =>
+    [...renderToString(<ToDo page={page} here={here} tab={TAB} />).matchAll(/data-insight="([^"]*)"/g)].map(
+      ([, id]) => id,
+    );
+  const ordered = PAGE.insights.map(({ id }) => id);
+  expect(ids("host")).toEqual(ordered);
+  expect(ids("overview")).toEqual([second.id, ...ordered.filter((id) => id !== second.id)]);
 });
 
 test("names out of a trace stay text", () => {
@@ -164,6 +176,7 @@ test("names out of a trace stay text", () => {
         view: null,
         code: evil,
         basis: null,
+        card: null,
       }}
       simulated={null}
       notes={[]}
@@ -230,7 +243,7 @@ describe("states", () => {
     expect(page).toContain("import torch.profiler as tp\nwith tp.profile(");
     expect(page).toContain(String.raw`tensorboard_trace_handler("C:\\my \"runs\"/a")`);
     expect(page).toContain("14 folders below");
-    expect(page).toContain("|This folder may not be read.| runs/x Ask for permission.|");
+    expect(page).toContain("|This folder may not be read.| |runs/x|. Ask for permission.|");
   });
 
   test("failed names the fact, the file and the way out", () => {

@@ -55,6 +55,7 @@ const SORTS = {
   changes: sort,
   copies: sort,
   churn: sort,
+  code_lines: sort,
   could_sort: sort,
   collectives: sort,
   job_collectives: sort,
@@ -102,6 +103,8 @@ const KEYS = {
   worker: text,
   span: wholeNumber,
   with: text,
+  /** What it is compared with although the two are not alike: as `with` says it. */
+  anyway: text,
   // what is chosen within the span
   step: text,
   /** Cards that are ticked on the Overview; without the key those that the server ticks. */
@@ -138,6 +141,8 @@ const KEYS = {
   /** The job's own scalar, by its tag. */
   scalar: text,
   runs: names,
+  /** Of Trends: every run, in place of those that compute the same. */
+  among: oneOf("all"),
   by: text,
   /** What the change of a step is split by. */
   way: text,
@@ -159,6 +164,11 @@ const KEYS = {
   seek: text,
   frame: text,
   kinds: ids,
+  /** The line of code that is shown, "train.py(54): step", and the editor that links lead to. */
+  line: text,
+  editor: oneOf("vscode"),
+  /** "off": no change of each line beside the span that is compared. */
+  line_change: oneOf("off"),
   /** The op whose calls are shown. */
   op: text,
   /** Work of the backward pass counts for the op of the forward pass that made it. */

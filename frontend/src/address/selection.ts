@@ -85,6 +85,11 @@ export function keysOf({ run, worker, span }: Selection): Changes {
 /** How the address names the span that is compared with. */
 export const compareKey = ({ run, worker, span }: Selection): string => [run.name, worker.name, span.number].join("/");
 
+/** In place of a span to compare with: none, also in Compare, which opens on a pair by itself. */
+const NOTHING = "";
+
+export const endOfComparison = ({ view }: Address): Changes => ({ with: view === "compare" ? NOTHING : null });
+
 /** The span that the address compares with; null where it names none, or the chosen span itself. */
 export function comparedWith(index: Index, state: Address, chosen: Selection): Selection | null {
   if (state.with === undefined) return null;

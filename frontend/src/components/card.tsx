@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import type { CardMeaning, Evidence, Insight, Phrase } from "../api.gen";
 import { fillClass } from "../colour";
 import { hint } from "../dom/hint";
@@ -24,13 +25,15 @@ interface CardProps {
   timeline?: { name: string; open(): void } | undefined;
   meaning: CardMeaning | undefined;
   openRange(range: Evidence): void;
+  /** Where it happens. */
+  picture?: ComponentChildren;
   tick?: Tick | null | undefined;
   /** Why it has no tick box, where others have. */
   why_not?: Phrase | undefined;
 }
 
 /** One thing to do: what it gains, why, and how. */
-export function Card({ insight, evidence, open, timeline, meaning, openRange, tick, why_not }: CardProps) {
+export function Card({ insight, evidence, open, timeline, meaning, openRange, tick, why_not, picture }: CardProps) {
   return (
     <li data-insight={insight.id}>
       <Gain {...{ insight, tick, why_not }} />
@@ -64,6 +67,7 @@ export function Card({ insight, evidence, open, timeline, meaning, openRange, ti
             </>
           )}
         </p>
+        {picture}
         {insight.how !== null && <Code text={insight.how} />}
         <Basis insight={insight} meaning={meaning} openRange={openRange} />
       </div>
@@ -107,7 +111,7 @@ function TickBox({ title, tick: { ticked, saves_ns, after_others, toggle } }: { 
 }
 
 const TICK_MEANING =
-  "Ticked cards are replayed together. The figure is what this one takes off the step after the others.";
+  "Ticked cards are replayed together. The figure is how much this one shortens the step after the others.";
 
 interface BasisProps {
   insight: Insight;

@@ -148,8 +148,8 @@ const asAbove = (value: number, figure: number, unit: Unit): string =>
 
 function Why({ reason }: { reason: Phrase }) {
   return (
-    <span {...hint(sentence(reason))}>
-      <Sentence phrase={reason} />
+    <span class="term" {...hint(sentence(reason))}>
+      why
     </span>
   );
 }

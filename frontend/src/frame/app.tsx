@@ -22,6 +22,7 @@ import { Content } from "./content";
 import { useFirstPart } from "./lazy_views";
 import { SnapshotContent, shownSnapshot } from "./snapshot";
 import { CONTENT, SkipLink } from "./top";
+import { useLines, useUsualPair, useWorks } from "./works";
 
 interface AppProps {
   client: Client;
@@ -46,7 +47,7 @@ export function App({ client, url, known }: AppProps) {
   const { update, address } = url;
   const sources = { events: client, scalars: client, series: client, ranks: client, job_steps: client };
   const asked = { ...sources, written_ms: client.written_ms };
-  const tab: Tab = { meanings, index, state, steps: 1, ...asked, update, address };
+  const tab: Tab = { meanings, index, state, steps: 1, works: null, ...asked, update, address };
   return (
     <Terms.Provider value={meanings.terms}>
       <Inside tab={tab} source={{ client, cache, watched: watched!, watch: watch! }} entitle={url.entitle} />
@@ -75,11 +76,17 @@ interface InsideProps {
   entitle: UrlStore["entitle"];
 }
 
-function Inside({ tab, source, entitle }: InsideProps) {
-  const selection = useSelection(tab.index, tab.state);
-  const spansAtFirst = useRef(tab.index.spans_total).current;
-  const view = viewOf(tab.state);
-  const all = tab.state.all === "runs" && source.client.runs !== undefined;
+function Inside({ tab: given, source, entitle }: InsideProps) {
+  const { index, state } = given;
+  const selection = useSelection(index, state);
+  const spansAtFirst = useRef(index.spans_total).current;
+  const view = viewOf(state);
+  const [opened, setOpened] = useState(false);
+  const { runs: can } = source.client;
+  const all = state.all === "runs" && can !== undefined;
+  const lines = useLines({ view, several: all || state.with !== undefined, opened }, index, source);
+  const works = useWorks(lines, selection?.run.name, can !== undefined && index.runs.length > 1);
+  const tab = useUsualPair({ ...given, works }, view, selection);
   const snapshot = shownSnapshot(tab.index, tab.state, source.client);
   const title = [...(all ? ["All runs"] : [tab.meanings.viewTitle(view), selection?.run.name]), "Step Insights"]
     .filter(Boolean)
@@ -104,11 +111,11 @@ function Inside({ tab, source, entitle }: InsideProps) {
       />
       <Finished index={tab.index} />
       {all ? (
-        <AllRuns tab={tab} source={source} />
+        <AllRuns lines={lines} tab={tab} source={source} />
       ) : snapshot ? (
         <SnapshotContent key={snapshot.id} entry={snapshot} tab={tab} source={source} />
       ) : selection ? (
-        <Content view={view} selection={selection} tab={tab} source={source} />
+        <Content view={view} selection={selection} tab={tab} source={source} opened={() => setOpened(true)} />
       ) : (
         <main id={CONTENT} class="wide" data-state="empty" tabIndex={-1}>
           <Empty index={tab.index} />

@@ -4,13 +4,13 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import {
   comparedWith,
   compareKey,
+  endOfComparison,
   inRun,
   inWorker,
   keysOf,
   namesApart,
   namesIn,
   type Selection,
-  selections,
 } from "../address/selection";
 import type { Index, SpanEntry, WorkerEntry } from "../api.gen";
 import { Hints } from "../components/hints";
@@ -19,7 +19,7 @@ import { hint } from "../dom/hint";
 import { copy, saveBlob } from "../dom/save";
 import { bytesOf, count, counted } from "../format";
 import type { Source } from "../server/use_answer";
-import { focusRun, namedRuns } from "../views/choices";
+import { focusRun, namedRuns, trendRuns } from "../views/choices";
 import type { Tab } from "../views/props";
 import { compareEntries, runEntries, spanEntries, steps, workerEntries } from "./entries";
 import { PaletteButton } from "./palette/palette";
@@ -73,7 +73,11 @@ export function Bar({
       </div>
       <span class="state push">{tab.written_ms === undefined && readState(index, spansAtFirst)}</span>
       {selection && <PaletteButton {...{ tab, selection, source }} />}
-      <Share link={() => tab.address()} summary={summary} report={report} />
+      <Share
+        link={() => tab.address(tab.state.with === undefined ? {} : { with: tab.state.with })}
+        summary={summary}
+        report={report}
+      />
       <Hints />
       <ShortcutsButton />
     </header>
@@ -95,7 +99,15 @@ function AllRunsLink({ here, tab: { address, update } }: { here: boolean; tab: P
   );
 }
 
-function Pickers({ index, selection, tab }: { index: Index; selection: Selection; tab: Pick<Tab, "update"> }) {
+function Pickers({
+  index,
+  selection,
+  tab,
+}: {
+  index: Index;
+  selection: Selection;
+  tab: Pick<Tab, "works" | "update">;
+}) {
   const { run, worker, span } = selection;
   const open = (next: Selection | null | undefined) => next && tab.update(keysOf(next));
   return (
@@ -103,7 +115,7 @@ function Pickers({ index, selection, tab }: { index: Index; selection: Selection
       <Picker
         label="Run"
         many="runs"
-        entries={runEntries(index.runs, selection)}
+        entries={runEntries(index.runs, selection, tab.works)}
         chosen={run.name}
         choose={(name) => open(inRun(index.runs.find((other) => other.name === name)!, selection))}
       />
@@ -135,7 +147,7 @@ function Pickers({ index, selection, tab }: { index: Index; selection: Selection
   );
 }
 
-/** The run that Trends speaks of, of those that it shows. */
+/** The run that Trends speaks of: of those that the reader chose, or any, with which others of the same work come. */
 function FocusPicker({
   index,
   selection,
@@ -143,18 +155,18 @@ function FocusPicker({
 }: {
   index: Index;
   selection: Selection;
-  tab: Pick<Tab, "state" | "update">;
+  tab: Pick<Tab, "index" | "state" | "works" | "update">;
 }) {
   const all = index.runs.map((run) => run.name);
   const named = namedRuns(tab.state, all);
-  const shown = named.length > 0 ? named : all;
-  const runs = index.runs.filter((run) => shown.includes(run.name));
+  const shown = trendRuns(tab) ?? all;
+  const runs = named.length > 0 ? index.runs.filter((run) => named.includes(run.name)) : index.runs;
   const open = (next: Selection | null) => next && tab.update(keysOf(next));
   return (
     <Picker
       label="Run in focus"
       many="runs"
-      entries={runEntries(runs, selection)}
+      entries={runEntries(runs, selection, tab.works)}
       chosen={focusRun(tab.state, shown) ?? shown[shown.length - 1]!}
       choose={(name) => open(inRun(runs.find((run) => run.name === name)!, selection))}
     />
@@ -171,13 +183,11 @@ function ComparePicker({
 }: {
   index: Index;
   selection: Selection;
-  tab: Pick<Tab, "state" | "update">;
+  tab: Pick<Tab, "state" | "works" | "update">;
 }) {
   const { id } = selection.span;
-  const entries = useMemo(() => {
-    const others = selections(index).filter(({ span }) => span.id !== id);
-    return [NONE, ...compareEntries(others, index)];
-  }, [index, id]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the id says which span is chosen
+  const entries = useMemo(() => [NONE, ...compareEntries(selection, index, tab.works)], [index, id, tab.works]);
   const compared = comparedWith(index, tab.state, selection);
   return (
     <>
@@ -189,7 +199,7 @@ function ComparePicker({
         entries={entries}
         chosen={compared ? compareKey(compared) : NONE.id}
         {...(compared && { value: shortly(selection, compared) })}
-        choose={(key) => tab.update({ with: key === NONE.id ? null : key })}
+        choose={(key) => tab.update(key === NONE.id ? endOfComparison(tab.state) : { with: key })}
       />
     </>
   );
@@ -258,7 +268,7 @@ interface ShareProps {
 /** How long the button says what it did. */
 const SHOWN_MS = 2_000;
 
-const WITHOUT_EVENTS = "One page with all views, and no single events. With these: tb-steptime report --timeline";
+const WITHOUT_EVENTS = "One page with all views, without single events; tb-steptime report --timeline includes them";
 
 const SAVING = "Saving…";
 

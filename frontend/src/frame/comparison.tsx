@@ -1,7 +1,7 @@
 /** Which two spans a view shows, how each is called in it, and what keeps them from being compared. */
 
 import type { ComponentChildren } from "preact";
-import { compareKey, keysOf, namesIn, type Selection } from "../address/selection";
+import { compareKey, endOfComparison, keysOf, namesIn, type Selection } from "../address/selection";
 import type { PageOf, SpanHead, TimelineResult, ViewId } from "../api.gen";
 import { Note } from "../components/note";
 import { counted, scaleFor } from "../format";
@@ -9,6 +9,7 @@ import type { Answer } from "../server/client";
 import { signed } from "../views/compare/difference";
 import type { Compared, Names, Tab } from "../views/props";
 import { stepAt, stepOrWhole } from "../views/timeline/data/steps";
+import { sameWork } from "../views/works";
 
 /** A comparison that the address asks for, whether the other span's page is there or not. */
 export interface Comparison extends Names {
@@ -18,29 +19,62 @@ export interface Comparison extends Names {
   answer: Answer<unknown> | null;
 }
 
+/** A comparison whose two spans were held against each other: what makes them unlike, in sentences. */
+interface Weighed extends Comparison {
+  differences: readonly string[];
+}
+
+/** Of two that are not alike nothing is drawn before the reader asks for it; then each has an axis of its own. */
+export function weighed(comparison: Comparison, head: SpanHead, { state, works }: Tab): Weighed {
+  const { compared, chosen, other } = comparison;
+  if (!compared) return { ...comparison, differences: [] };
+  const found = differing(head, compared.page.head, comparison);
+  const otherWork = sameWork(works, chosen.run.name, other.run.name) === false;
+  const differences = otherWork && found.length === 0 ? [OTHER_WORK] : found;
+  const unlike = differences.length > 0;
+  const drawn = !unlike || state.anyway === compareKey(other);
+  return { ...comparison, differences, compared: drawn ? { ...compared, unlike } : null };
+}
+
+const OTHER_WORK = "They do not compute the same: other ops, other kernels or other shapes.";
+
 interface ComparisonBarProps {
-  comparison: Comparison;
+  comparison: Weighed;
   view: ViewId;
   page: PageOf<ViewId>;
   tab: Tab;
 }
 
 export function ComparisonBar({ comparison, view, page, tab }: ComparisonBarProps) {
-  const { own, name, chosen, other, compared } = comparison;
-  const differences = compared ? differing(page.head, compared.page.head, comparison) : [];
+  const { own, name, chosen, other, compared, differences } = comparison;
   return (
     <>
       <PairLine {...{ own, name, chosen, other, tab }}>{stateOf(comparison)}</PairLine>
-      {differences.length > 0 && <Note cause="These two are not alike.">{differences.join(" ")}</Note>}
+      {differences.length > 0 && (
+        <Note cause={NOT_ALIKE}>
+          {differences.join(" ")} {!compared && <Anyway other={other} tab={tab} />}
+        </Note>
+      )}
       {compared && view === "timeline" && <OneTimeline {...{ comparison, page, tab }} />}
     </>
+  );
+}
+
+export const NOT_ALIKE = "These two are not alike.";
+
+/** Draws what is not alike. */
+export function Anyway({ other, tab }: { other: Selection; tab: Pick<Tab, "update"> }) {
+  return (
+    <button class="link" onClick={() => tab.update({ anyway: compareKey(other) })}>
+      Compare them all the same
+    </button>
   );
 }
 
 interface PairLineProps extends Names {
   chosen: Selection;
   other: Selection;
-  tab: Pick<Tab, "update">;
+  tab: Pick<Tab, "state" | "update">;
   /** What follows their names, to the full stop. */
   children: ComponentChildren;
 }
@@ -59,7 +93,7 @@ export function PairLine({ own, name, chosen, other, tab, children }: PairLinePr
         <button class="link" onClick={() => tab.update({ ...keysOf(other), with: compareKey(chosen) })}>
           Swap
         </button>
-        <button class="link" onClick={() => tab.update({ with: null })}>
+        <button class="link" onClick={() => tab.update(endOfComparison(tab.state))}>
           End the comparison
         </button>
       </span>
@@ -84,9 +118,9 @@ function OneTimeline({ comparison: { chosen, other, compared }, page, tab }: Omi
   );
 }
 
-function stateOf({ name, own, compared, answer }: Comparison): string {
+function stateOf({ name, own, compared, answer, differences }: Weighed): string {
   if (answer?.kind === "problem") return `: ${name} could not be analysed, so only ${own} is shown`;
-  if (!compared) return `: ${name} is not read yet`;
+  if (!compared) return differences.length > 0 ? "" : `: ${name} is not read yet`;
   return `. First figure and bar: ${own}. Differences: ${own} less ${name}.`;
 }
 
@@ -131,7 +165,7 @@ const STEPS = {
 const bySteps: Difference = ({ steps_by: own }, { steps_by: other }, { own: a, name: b }) =>
   own === other
     ? null
-    : `Steps of ${a} are ${STEPS[own]}, those of ${b} are ${STEPS[other]}: a step may not be the same piece of work.`;
+    : `Steps of ${a} are ${STEPS[own]}, those of ${b} are ${STEPS[other]}: a step may not be the same work.`;
 
 const bySimulation: Difference = ({ simulated: own }, { simulated: other }, { own: a, name: b }) => {
   if ((own === null) === (other === null)) return null;

@@ -5,16 +5,17 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { asOneStep, comparedWith, namesApart, type Selection, WHOLE_RECORDING } from "../address/selection";
 import type { Index, PageOf, RanksPage, SpanHead, TrendsPage, ViewId } from "../api.gen";
 import { AboutContext, aboutRuns, aboutSpan } from "../components/about";
+import { useLatest } from "../dom/hooks";
 import type { Answer } from "../server/client";
 import { type Asked, pageName, type Source, useAnswer } from "../server/use_answer";
 import { isReading } from "../server/watch";
 import { Boundary, Gone } from "../states/states";
 import { VIEWS } from "../views";
-import { focusRun, namedRuns } from "../views/choices";
+import { focusRun, trendRuns } from "../views/choices";
 import type { RanksViewProps, SpanViewProps, Tab, TrendsViewProps } from "../views/props";
 import { trendsPart, withShortNames } from "../views/trends/asked";
 import { TriedLine } from "../views/tried";
-import { type Comparison, ComparisonBar } from "./comparison";
+import { type Comparison, ComparisonBar, weighed } from "./comparison";
 import { useOtherParts, usePart, withPart } from "./lazy_views";
 import { type AnsweredProps, aboutOf, NotReady } from "./not_ready";
 import { PairContent, usePair } from "./pair";
@@ -26,9 +27,11 @@ interface ContentProps {
   selection: Selection;
   tab: Tab;
   source: Source;
+  /** Called once what is shown is there. */
+  opened(): void;
 }
 
-export function Content({ view, selection: chosen, tab, source }: ContentProps) {
+export function Content({ view, selection: chosen, tab, source, opened }: ContentProps) {
   const selection = tab.state.steps === WHOLE_RECORDING ? asOneStep(chosen) : chosen;
   const { of } = VIEWS[view];
   const ofSpan = of === "span" ? view : "overview";
@@ -36,10 +39,10 @@ export function Content({ view, selection: chosen, tab, source }: ContentProps) 
   const id = selection.span.id;
   const page = usePage(ofSpan, selection, tries, source);
   const { runs, focus, part: trendsPart } = trendsAsked(tab);
-  const trendsName = of === "spans" ? ["trends", focus, ...runs].join("\n") : null;
+  const trendsName = of === "spans" && runs !== null ? ["trends", focus, ...runs].join("\n") : null;
   const trends = useLast(
     useAnswer(source.cache, trendsName, trendsVersion(tab.index), (signal) =>
-      source.client.trends(runs, focus, signal, trendsPart),
+      source.client.trends(runs!, focus, signal, trendsPart),
     ),
   );
   const pair = usePair(of === "pair", chosen, tab, source);
@@ -48,7 +51,12 @@ export function Content({ view, selection: chosen, tab, source }: ContentProps) 
   const part = usePart(view, source.cache);
   const answers = { span: page, spans: trends, job, pair: pair.other ? pair.asked : pair.chain };
   const asked = withPart<unknown>(answers[of], part);
-  useOtherParts(stateOf(asked) === "ready");
+  const isReady = stateOf(asked) === "ready";
+  useOtherParts(isReady);
+  const latest = useLatest(opened);
+  useEffect(() => {
+    if (isReady) latest.current();
+  }, [isReady, latest]);
   const comparison = useComparison(ofSpan, view === ofSpan, selection, tab, source);
   const head = useHead(id, page.answer);
   const meanings = useMeaningsOf(tab, head);
@@ -117,7 +125,7 @@ function usePage(
 function SpanContent({
   view,
   asked,
-  comparison,
+  comparison: asComparison,
   job,
   selection,
   tab,
@@ -127,6 +135,7 @@ function SpanContent({
   if (answer?.kind !== "ready")
     return <NotReady view={view} asked={asked} selection={selection} tab={tab} again={again} />;
   const page = answer.value;
+  const comparison = asComparison && weighed(asComparison, page.head, tab);
   const View = VIEWS[view].part.now() as ComponentType<SpanViewProps<ViewId>>;
   return (
     <>
@@ -197,7 +206,7 @@ function TrendsContent({ view, asked, selection, tab, again }: AnsweredProps<Tre
   return (
     <>
       <Top job={null} headline={page.headline} simulated={simulatedRuns(tab.index, runs)} notes={[]} tab={tab} />
-      <AboutContext.Provider value={aboutRuns(view, trendsAsked(tab).runs, tab)}>
+      <AboutContext.Provider value={aboutRuns(view, trendsAsked(tab).runs ?? [], tab)}>
         <View page={page} tab={tab} />
         <PrintedFoot />
       </AboutContext.Provider>
@@ -232,10 +241,12 @@ function useLast(asked: Asked<TrendsPage>): Asked<TrendsPage> {
   return { ...asked, answer: asked.answer ?? last.current };
 }
 
-function trendsAsked({ index, state }: Tab) {
-  const all = index.runs.map((run) => run.name);
-  const runs = namedRuns(state, all);
-  return { runs, focus: focusRun(state, runs.length > 0 ? runs : all), part: trendsPart(index) };
+/** runs: none named: all; null: which is not known yet. */
+function trendsAsked(tab: Tab) {
+  const { index, state } = tab;
+  const shown = trendRuns(tab);
+  const runs = shown && (shown.length === index.runs.length ? [] : shown);
+  return { runs, focus: focusRun(state, shown ?? []), part: trendsPart(index) };
 }
 
 function trendsVersion(index: Index): string {

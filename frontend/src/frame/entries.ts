@@ -1,52 +1,87 @@
 /** What the pickers list: runs, workers and spans by their shortest names, with what helps to choose among them. */
 
-import { compareKey, inRun, inWorker, namesIn, type Selection, workerLabels } from "../address/selection";
+import { compareKey, inRun, inWorker, namesIn, type Selection, selections, workerLabels } from "../address/selection";
 import { shortNames } from "../address/short_names";
 import type { Index, RunEntry, SpanEntry, WorkerEntry } from "../api.gen";
 import { bytes, date, ns, rangeText } from "../format";
+import { sameWork, type Works } from "../views/works";
 import type { PickerEntry } from "./picker";
 
-/** Runs by what was recorded; each group opens its part of the list, where there are several. */
-const KINDS = { gpu: "With a GPU", cpu: "CPU only", simulated: "Simulated", unread: "Not read yet" } as const;
+/** Those of the same work first, then by what was recorded; each group opens its part, where there are several. */
+const GROUPS = {
+  same: "The same work",
+  own: "In this run",
+  gpu: "With a GPU",
+  cpu: "CPU only",
+  simulated: "Simulated",
+  unread: "Not read yet",
+} as const;
 
-type Kind = keyof typeof KINDS;
+type Group = keyof typeof GROUPS;
 
-export function runEntries(runs: readonly RunEntry[], like: Selection, now_ms = Date.now()): PickerEntry[] {
+export function runEntries(
+  runs: readonly RunEntry[],
+  like: Selection,
+  works: Works | null,
+  now_ms = Date.now(),
+): PickerEntry[] {
   const names = shortNames(runs.map(({ name }) => name));
-  const entries = runs.map((run): [Kind, PickerEntry] => {
+  const groups = groupsOf(runs, like, works);
+  const entries = runs.map((run): [Group, PickerEntry] => {
     const span = inRun(run, like)?.span;
-    const kind = kindOf(run);
-    return [kind, { ...spanAside(span, now_ms), id: run.name, label: names.get(run.name)!, full: run.name }];
+    return [groups(run), { ...spanAside(span, now_ms), id: run.name, label: names.get(run.name)!, full: run.name }];
   });
   return grouped(entries);
 }
 
-/** Of spans to compare with: all but the chosen one, each with its run. */
-export function compareEntries(others: readonly Selection[], index: Index, now_ms = Date.now()): PickerEntry[] {
+/**
+ * Of spans to compare with: all but the chosen one. Another run stands there once, with the rank and span that answer
+ * to the chosen ones; the run itself with the spans of this worker, and the same span of others. A search finds all.
+ */
+export function compareEntries(
+  chosen: Selection,
+  index: Index,
+  works: Works | null,
+  now_ms = Date.now(),
+): PickerEntry[] {
   const names = shortNames(index.runs.map(({ name }) => name));
-  const kinds = new Map(index.runs.map((run) => [run.name, kindOf(run)]));
   const workers = new Map(index.runs.map((run) => [run.name, workerLabels(run.workers)]));
+  const groups = groupsOf(index.runs, chosen, works);
+  const answering = new Map(index.runs.map((run) => [run.name, inRun(run, chosen)?.span.id]));
+  const others = selections(index).filter(({ span }) => span.id !== chosen.span.id);
   return grouped(
-    others.map((other): [Kind, PickerEntry] => {
-      const { run, span } = other;
+    others.map((other): [Group, PickerEntry] => {
+      const { run, worker, span } = other;
+      const own = run.name === chosen.run.name;
       const place = namesIn(other, workers.get(run.name));
       const [label, full] = [names.get(run.name)!, run.name].map((name) => [name, ...place].join(", "));
-      return [kinds.get(run.name)!, { ...spanAside(span, now_ms), id: compareKey(other), label: label!, full: full! }];
+      const first = own
+        ? worker.name === chosen.worker.name || span.number === chosen.span.number
+        : span.id === answering.get(run.name);
+      const entry = { ...spanAside(span, now_ms), id: compareKey(other), label: label!, full: full!, folded: !first };
+      return [own ? "own" : groups(run), entry];
     }),
   );
 }
 
+/** The group of each run. Where no other does the same work, nothing is said of work. */
+function groupsOf(runs: readonly RunEntry[], { run: chosen }: Selection, works: Works | null): (of: RunEntry) => Group {
+  const alike = ({ name }: RunEntry) => sameWork(works, name, chosen.name) === true;
+  const several = runs.some((run) => run.name !== chosen.name && alike(run));
+  return (run) => (several && alike(run) ? "same" : kindOf(run));
+}
+
 /** Stable within each group. One group needs no name. */
-function grouped(entries: readonly (readonly [Kind, PickerEntry])[]): PickerEntry[] {
-  const kinds = (Object.keys(KINDS) as Kind[]).filter((kind) => entries.some(([of]) => of === kind));
-  return kinds.flatMap((kind) =>
+function grouped(entries: readonly (readonly [Group, PickerEntry])[]): PickerEntry[] {
+  const groups = (Object.keys(GROUPS) as Group[]).filter((group) => entries.some(([of]) => of === group));
+  return groups.flatMap((group) =>
     entries
-      .filter(([of]) => of === kind)
-      .map(([, entry]) => (kinds.length > 1 ? { ...entry, group: KINDS[kind] } : entry)),
+      .filter(([of]) => of === group)
+      .map(([, entry]) => (groups.length > 1 ? { ...entry, group: GROUPS[group] } : entry)),
   );
 }
 
-function kindOf({ simulated, workers }: RunEntry): Kind {
+function kindOf({ simulated, workers }: RunEntry): Group {
   const known = workers.flatMap(({ spans }) => spans.map(({ has_gpu }) => has_gpu)).filter((has) => has !== null);
   if (simulated) return "simulated";
   return known.length === 0 ? "unread" : known.includes(true) ? "gpu" : "cpu";

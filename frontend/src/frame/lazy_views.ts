@@ -29,7 +29,7 @@ async function answerOf(part: Part<Content>): Promise<Answer<Content>> {
 }
 
 export const MISSING: Problem = {
-  problem: "The part of the tab that draws this view did not come",
+  problem: "The part of the tab that draws this view could not be loaded",
   file: "",
   hint: "Does TensorBoard still run? Where another release of this plugin was installed, reload the page.",
 };

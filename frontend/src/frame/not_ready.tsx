@@ -21,7 +21,9 @@ export interface AnsweredProps<T> {
 /** Trouble and problems at once; what is only late, once it is late. */
 export function NotReady({ view, asked: { answer, trouble }, selection, tab, again }: AnsweredProps<unknown>) {
   if (trouble) {
-    return <Failed title="The figures did not come." {...trouble} about={aboutOf(selection, tab)} again={again} />;
+    return (
+      <Failed title="The figures could not be loaded." {...trouble} about={aboutOf(selection, tab)} again={again} />
+    );
   }
   if (answer?.kind === "problem") {
     if (isFinal(answer.value)) return <NotHeld problem={answer.value} />;

@@ -1,16 +1,18 @@
 /** Compare: two runs held against each other, and the experiments to choose them from. */
 
 import { useRef } from "preact/hooks";
-import { comparedWith, namesApart, type Selection } from "../address/selection";
+import { comparedWith, compareKey, namesApart, type Selection } from "../address/selection";
 import type { ChainPage, ComparePage, Headline, Index, Phrase } from "../api.gen";
 import { AboutContext, aboutRuns } from "../components/about";
+import { Note } from "../components/note";
 import { Sentence } from "../components/sentence";
 import type { Answer } from "../server/client";
 import { type Asked, type Source, useAnswer } from "../server/use_answer";
 import { VIEWS } from "../views";
 import { chainRuns } from "../views/compare/chain_runs";
 import type { Names, PairViewProps, Tab } from "../views/props";
-import { PairLine } from "./comparison";
+import { usualBase } from "../views/works";
+import { Anyway, NOT_ALIKE, PairLine } from "./comparison";
 import { NotReady } from "./not_ready";
 import { PrintedFoot, simulatedRuns, Top } from "./top";
 
@@ -70,6 +72,8 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
   if (View === null)
     return <NotReady view="compare" asked={{ ...part, answer: null }} selection={waits} tab={tab} again={again} />;
   const shown = { chosen, base: other, chain, tab };
+  if (other === null && tab.works === null && tab.state.with === undefined && tab.written_ms === undefined)
+    return <NotReady view="compare" asked={{ ...part, answer: null }} selection={chosen} tab={tab} again={again} />;
   if (other === null)
     return (
       <>
@@ -93,6 +97,8 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
   const names = namesApart(chosen, other);
   const found = answer.value;
   const runs = [other.run.name, chosen.run.name];
+  const unlike = isUnlike(found);
+  const asks = unlike && tab.state.anyway !== compareKey(other);
   return (
     <>
       <Top
@@ -103,18 +109,43 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
         tab={tab}
       />
       <PairLine {...names} chosen={chosen} other={other} tab={tab}>
-        {`. Changes: ${names.own} less ${names.name}${pooledText(found)}.`}
+        {asks ? "" : `. Changes: ${names.own} less ${names.name}${pooledText(found)}.`}
       </PairLine>
+      {unlike && (
+        <Note cause={NOT_ALIKE}>
+          {"A step of the one is other work than a step of the other. "}
+          {asks ? <Anyway other={other} tab={tab} /> : "Each bar has an axis of its own."}
+          {asks && <Alike chosen={chosen} tab={tab} />}
+        </Note>
+      )}
       {found.scaling && (
         <p class="scaling">
           <Sentence phrase={found.scaling} terms />
         </p>
       )}
       <AboutContext.Provider value={aboutRuns("compare", runs, tab)}>
-        <View {...shown} pair={{ ...names, found }} />
+        <View {...shown} pair={asks ? null : { ...names, found, unlike }} />
         <PrintedFoot />
       </AboutContext.Provider>
     </>
+  );
+}
+
+/** Jobs of another number of ranks are held against each other all the same: how they scale is said. */
+const isUnlike = ({ comparison, scaling }: ComparePage): boolean => !comparison.same_work && scaling === null;
+
+/** Leads to a run of the same work, where there is one. */
+function Alike({ chosen, tab }: { chosen: Selection; tab: Tab }) {
+  const base = usualBase(tab.index, chosen, tab.works);
+  return (
+    base && (
+      <>
+        {" or "}
+        <button class="link" onClick={() => tab.update({ with: compareKey(base) })}>
+          {`compare with ${namesApart(chosen, base).name}, which does the same`}
+        </button>
+      </>
+    )
   );
 }
 
@@ -124,7 +155,14 @@ function pooledText({ base, candidate }: ComparePage): string {
   return before === 1 && after === 1 ? "" : `, over all spans that are read: ${after} and ${before}`;
 }
 
-const headlineOf = (verdict: Phrase): Headline => ({ verdict, action: null, view: null, code: null, basis: null });
+const headlineOf = (verdict: Phrase): Headline => ({
+  verdict,
+  action: null,
+  view: null,
+  code: null,
+  basis: null,
+  card: null,
+});
 
 /** With the names that the tab has for the two. */
 const named = ({ template, values }: Phrase, { name, own }: Names): Phrase => ({
@@ -144,6 +182,6 @@ function nothingYet({ spans_total }: Index): Phrase {
   const template =
     spans_total > 1
       ? "Choose two experiments to compare."
-      : "There is one recording only, and nothing to compare it with.";
+      : "There is only one recording, so there is nothing to compare it with.";
   return { template, values: {} };
 }

@@ -19,6 +19,8 @@ export interface PickerEntry {
   aside: string;
   /** Not read yet. */
   faint?: boolean;
+  /** Another rank or span of a run that is listed: only a search finds it. */
+  folded?: boolean;
 }
 
 interface PickerProps {
@@ -84,12 +86,15 @@ export function Picker(props: PickerProps) {
 
 function PickerList({ label, many, entries, chosen, choose }: PickerProps) {
   const [search, setSearch] = useState("");
-  const found = matching(entries, search);
+  const found = useMemo(
+    () => matching(entries, search).filter(({ folded, id }) => !folded || search.trim() !== "" || id === chosen),
+    [entries, search, chosen],
+  );
   const lines = useMemo(() => linesOf(found), [found]);
   const [at, setAt] = useState(() =>
     Math.max(
       0,
-      entries.findIndex((entry) => entry.id === chosen),
+      found.findIndex((entry) => entry.id === chosen),
     ),
   );
   const line = lines.findIndex((each) => each.at === at);
@@ -155,7 +160,7 @@ function PickerList({ label, many, entries, chosen, choose }: PickerProps) {
             </button>
           </>
         ) : (
-          `${count(found.length)} of ${count(entries.length)} ${many}`
+          `${count(found.length)} of ${count(entries.length)} ${many}${folds(entries) && !search.trim() ? FOLDED : ""}`
         )}
       </p>
     </div>
@@ -203,6 +208,10 @@ function linesOf(entries: readonly PickerEntry[]): Line[] {
 }
 
 const STEPS: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: ROWS_SHOWN, PageUp: -ROWS_SHOWN };
+
+const folds = (entries: readonly PickerEntry[]): boolean => entries.some(({ folded }) => folded);
+
+const FOLDED = "; a search finds other ranks and spans";
 
 /** Entries that hold every word of the search, whatever their order and case. */
 export function matching(entries: readonly PickerEntry[], search: string): readonly PickerEntry[] {

@@ -52,6 +52,14 @@ const SHEET: readonly { title: string; shortcuts: readonly Shortcut[] }[] = [
       { keys: ["Esc"], what: "Choose nothing" },
     ],
   },
+  {
+    title: "Source text",
+    shortcuts: [
+      { keys: ["↑", "↓"], what: "Go to the line with figures above or below" },
+      { keys: ["V"], what: "Open the line in VS Code, where links lead there" },
+      { keys: ["D"], what: "Show or hide how each line changed against the compared run" },
+    ],
+  },
   { title: "Timeline", shortcuts: TIMELINE_SHORTCUTS },
 ];
 

@@ -10,7 +10,7 @@ import type {
   ComparePage,
   EventDetail,
   FlamePage,
-  HeldSteps,
+  IncludedSteps,
   Index,
   JobSteps,
   JobTimeline,
@@ -24,6 +24,7 @@ import type {
   Scalars,
   SearchPage,
   SnapshotPage,
+  SourceText,
   TimelinePage,
   TrendSeries,
   TrendsPage,
@@ -67,7 +68,7 @@ export interface Client {
   /** When the answers were written down; absent: the server gives them as they are now. */
   written_ms?: number;
   /** Of which steps single events are there, null: of none. Absent: of all. */
-  held?(span: string): HeldSteps | null;
+  held?(span: string): IncludedSteps | null;
   index(signal?: AbortSignal): Promise<Answer<Index>>;
   catalogue(signal?: AbortSignal): Promise<Answer<Catalogue>>;
   view<V extends ViewId>(span: string, view: V, signal?: AbortSignal): Promise<Answer<PageOf<V>>>;
@@ -105,6 +106,8 @@ export interface Client {
   snapshot?(id: string, asked: Record<string, string>, signal: AbortSignal): Promise<Answer<SnapshotPage>>;
   /** Call paths over the steps, grouped, with work of the backward pass where it ran or was made. */
   flame(span: string, asked: Pick<FlamePage, "by" | "where">, signal: AbortSignal): Promise<Answer<FlamePage>>;
+  /** The text of a source file that the span's lines name. Absent: this is a report. */
+  source?(span: string, file: string, signal: AbortSignal): Promise<Answer<SourceText>>;
   /** All about one event, its rows as the picture has them. */
   event(span: string, asked: { event: number; folded: boolean }, signal: AbortSignal): Promise<Answer<EventDetail>>;
   /** A step as a trace of its own, gzip. */
@@ -185,6 +188,7 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
       ),
     snapshot: (id, asked, signal) => ask("snapshot", { id, ...asked }, signal),
     flame: (span, { by, where }, signal) => ask("flame", { span, by, where }, signal),
+    source: (span, file, signal) => ask("source", { span, file }, signal),
     event: (span, { event, folded }, signal) =>
       ask("event", { span, event: String(event), ...framesOf(folded) }, signal),
     stepFile: (span, step, signal) => requestFile(fetched, address("slice", { span, first: step, last: step }), signal),
@@ -303,7 +307,7 @@ const fault = (response: Response): Problem => ({
 
 /** An answer that is not the plugin's: a proxy's login page, a TensorBoard without the plugin. */
 const foreign = (response: Response): Problem => ({
-  problem: `The server answered ${response.status} and not with figures`,
+  problem: `The server answered ${response.status} instead of with figures`,
   file: "",
   hint: "Is a login needed, or was TensorBoard started again without this plugin? Reload the page.",
 });

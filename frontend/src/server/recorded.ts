@@ -6,9 +6,9 @@ import type {
   EventDetail,
   FlamePage,
   Headline,
-  HeldAnswers,
-  HeldEvents,
-  HeldFlames,
+  IncludedAnswers,
+  IncludedEvents,
+  IncludedFlames,
   PageOf,
   Problem,
   RankMap,
@@ -56,12 +56,12 @@ export const isFinal = ({ problem }: Problem): boolean => FINAL.has(problem);
 
 /** eventsOf, flamesOf: what the report holds of a span's single events, and of its call paths. */
 export function openRecorded(
-  recorded: HeldAnswers,
-  eventsOf: (span: string) => HeldEvents | null = () => null,
-  flamesOf: (span: string) => HeldFlames | null = () => null,
+  recorded: IncludedAnswers,
+  eventsOf: (span: string) => IncludedEvents | null = () => null,
+  flamesOf: (span: string) => IncludedFlames | null = () => null,
 ): Client {
   const { index, catalogue, pages, pairs } = recorded;
-  const ofEvents = async <T>(span: string, answer: (events: HeldEvents) => T | undefined): Promise<Answer<T>> => {
+  const ofEvents = async <T>(span: string, answer: (events: IncludedEvents) => T | undefined): Promise<Answer<T>> => {
     const events = eventsOf(span);
     if (events === null) return { kind: "problem", value: NO_EVENTS };
     const value = answer(events);
@@ -98,7 +98,7 @@ export function openRecorded(
 
 const noEvents = async (): Promise<Answer<never>> => ({ kind: "problem", value: NO_EVENTS });
 
-function flameOf(held: HeldFlames | null, { by, where }: Pick<FlamePage, "by" | "where">): Answer<FlamePage> {
+function flameOf(held: IncludedFlames | null, { by, where }: Pick<FlamePage, "by" | "where">): Answer<FlamePage> {
   const page = held?.pages.find((each) => each.by === by && each.where === where);
   return page ? ready(page) : { kind: "problem", value: NO_FLAME };
 }
@@ -117,13 +117,13 @@ const scalarsOf = (of: Scalars | undefined, tag: string | null): Scalars => ({
   series: (of?.series ?? []).filter((series) => series.tag === tag),
 });
 
-function sameRuns(runs: readonly string[], { index, chain_runs }: HeldAnswers): boolean {
+function sameRuns(runs: readonly string[], { index, chain_runs }: IncludedAnswers): boolean {
   const asked = runs.length === 0 ? index.runs.map(({ name }) => name) : runs;
   return asked.length === chain_runs.length && asked.every((name) => chain_runs.includes(name));
 }
 
 /** Of some runs among many no sentence was written: then only how many there are is said. */
-function trendsOf({ trends, index }: HeldAnswers, runs: readonly string[], focus: string | null): TrendsPage {
+function trendsOf({ trends, index }: IncludedAnswers, runs: readonly string[], focus: string | null): TrendsPage {
   const { rows, changes, of_all, of_one } = trends;
   if (runs.length === 0 || runs.length === index.runs.length)
     return { ...(of_all[focus ?? ""] ?? of_all[""]!), spans: rows, changes, left_out: 0 };
@@ -155,17 +155,18 @@ const countOf = (shown: number, all: number): Headline => ({
   view: null,
   code: null,
   basis: null,
+  card: null,
 });
 
 /** All that is held, whichever part of it is asked for: a page may hold more, and is asked for once then. */
-const timelineOf = ({ folded, whole }: HeldEvents, fold: boolean): TimelinePage =>
+const timelineOf = ({ folded, whole }: IncludedEvents, fold: boolean): TimelinePage =>
   fold || whole === null ? folded : whole;
 
 /** How busy another range was cannot be told from bins. */
-const busyOf = ({ busy }: HeldEvents, from: number, to: number): BusyBins | undefined =>
+const busyOf = ({ busy }: IncludedEvents, from: number, to: number): BusyBins | undefined =>
   busy.start_ns === from && busy.end_ns === to ? busy : undefined;
 
-function eventOf(events: HeldEvents, event: number, folded: boolean): EventDetail | undefined {
+function eventOf(events: IncludedEvents, event: number, folded: boolean): EventDetail | undefined {
   const found = events.described.find((each) => each.event === event);
   if (!found || !folded) return found;
   const row = foldedRows(events);
@@ -176,7 +177,7 @@ function eventOf(events: HeldEvents, event: number, folded: boolean): EventDetai
   };
 }
 
-const foldedRows = ({ moved, moved_row }: HeldEvents): ReadonlyMap<number, number> =>
+const foldedRows = ({ moved, moved_row }: IncludedEvents): ReadonlyMap<number, number> =>
   new Map(moved.map((event, at) => [event, moved_row[at]!]));
 
 interface Asked {
@@ -191,7 +192,7 @@ interface Asked {
 const BINS = 500;
 
 /** Of the events that are described, all at once: hits and counts are true of what the report holds. */
-function searchIn(events: HeldEvents, { words, track, folded, from, first }: Asked): SearchPage {
+function searchIn(events: IncludedEvents, { words, track, folded, from, first }: Asked): SearchPage {
   const sought = words.trim().toLowerCase();
   const named = events.described.filter(
     ({ name, short_name }) =>

@@ -203,7 +203,7 @@ export function Empty({ index }: { index: Index }) {
   return (
     <>
       <h1 class="title">No traces in this log directory yet.</h1>
-      <p class="quiet">Record six steps and write them where TensorBoard looks. They appear here by themselves.</p>
+      <p class="quiet">Record six steps into the log directory of TensorBoard. They appear here by themselves.</p>
       <div class="snippet">
         <Code text={snippet(`${first}/a`)} />
       </div>
@@ -213,7 +213,7 @@ export function Empty({ index }: { index: Index }) {
       </p>
       {index.problems.map((problem) => (
         <Note key={problem.file} cause={`${problem.problem}.`}>
-          {problem.file} {problem.hint}
+          <code>{problem.file}</code>. {problem.hint}
         </Note>
       ))}
     </>

@@ -2,11 +2,13 @@
 
 import { useState } from "preact/hooks";
 import type { Address, Changes, SortKey } from "../address/keys";
-import type { EvidenceRow, Insight } from "../api.gen";
+import { compareKey, selected, selections } from "../address/selection";
+import type { EvidenceRow, Insight, RunEntry } from "../api.gen";
 import type { TableChoice } from "../components/columns_menu";
 import type { Reading } from "../components/figures";
 import { lengthOf, type TimeRange } from "../time_range";
 import type { Tab } from "./props";
+import { sameWork } from "./works";
 
 const NONE: ReadonlySet<string> = new Set();
 
@@ -32,10 +34,42 @@ export function shownStep(
   return byLength[Math.floor((byLength.length - 1) / 2)]?.[1] ?? 0;
 }
 
-/** The runs of Trends that the address names, of those that there are; none: all are shown. */
+/** The runs of Trends that the address names, of those that there are; none: those that are usual. */
 export function namedRuns(state: Address, runs: readonly string[]): readonly string[] {
   const named = new Set(state.runs);
   return runs.filter((run) => named.has(run));
+}
+
+/** More lines than these say nothing beside each other, and their names fill an address. */
+const MOST_ALIKE = 100;
+
+/** What Trends shows unless the reader chooses: the run that is open and those of the same work, at most the newest. */
+export function usualRuns({ index, state, works }: Pick<Tab, "index" | "state" | "works">): readonly string[] {
+  const open = selected(index, state)?.run.name;
+  if (open === undefined || !works?.has(open)) return index.runs.map(({ name }) => name);
+  const alike = index.runs.filter(({ name }) => sameWork(works, name, open));
+  const newest = [...alike].sort((a, b) => recordedOf(b) - recordedOf(a)).slice(0, MOST_ALIKE);
+  const kept = new Set([open, comparedRun({ index, state }), ...newest.map(({ name }) => name)]);
+  return index.runs.flatMap(({ name }) => (kept.has(name) ? [name] : []));
+}
+
+/** When the newest span of a run was recorded, ns since 1970; 0 of one without. */
+export const recordedOf = ({ workers }: RunEntry): number =>
+  Math.max(0, ...workers.flatMap(({ spans }) => spans.map((span) => span.recorded_ns)));
+
+/** The run of the span that the address compares with. */
+export const comparedRun = ({ index, state }: Pick<Tab, "index" | "state">): string | null =>
+  state.with === undefined
+    ? null
+    : (selections(index).find((each) => compareKey(each) === state.with)?.run.name ?? null);
+
+/** The runs of Trends, in the order of the index. Null: it is not known yet which compute the same. */
+export function trendRuns(tab: Pick<Tab, "index" | "state" | "works">): readonly string[] | null {
+  const all = tab.index.runs.map(({ name }) => name);
+  const named = namedRuns(tab.state, all);
+  if (named.length > 0) return named;
+  if (tab.state.among === "all") return all;
+  return tab.works === null ? null : usualRuns(tab);
 }
 
 /** The run that Trends speaks of: the one that was chosen, where it is among those shown; null: the last. */

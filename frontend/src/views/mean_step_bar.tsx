@@ -28,6 +28,8 @@ interface MeanStepBarProps {
   step: MeanStep;
   /** Of the span that is compared with. */
   other: MeanStep | null;
+  /** The two do not do the same: each has an axis of its own. */
+  apart?: boolean;
   /** The same step, shorter; where nothing is compared. */
   couldBe?: (Omit<MeanStep, "name"> & { name: ComponentChildren }) | null;
   /** What is said above the bar, each part of it as long as it is. */
@@ -35,7 +37,15 @@ interface MeanStepBarProps {
   off: ReadonlySet<string>;
 }
 
-export function MeanStepBar({ label, step, other, couldBe = null, braces, off }: MeanStepBarProps) {
+export function MeanStepBar(props: MeanStepBarProps) {
+  const { label, step, other, apart = false, couldBe = null, braces, off } = props;
+  if (other && apart)
+    return (
+      <>
+        <MeanStepBar {...props} other={null} couldBe={null} />
+        <MeanStepBar label={() => `${other.name}: ${ns(other.ns)}.`} step={other} other={null} braces={[]} off={off} />
+      </>
+    );
   const longest = Math.max(...[step, other].map((each) => (each ? each.ns + (each.missing_ns ?? 0) : 0)));
   const scale = scaleFor(longest, "ns");
   const bar = ({ name, ns: length, parts, missing_ns: missing = 0 }: MeanStep): StepBarRow => ({

@@ -24,10 +24,11 @@ import type { Meanings } from "../meanings";
 import type { Client } from "../server/client";
 import type { Asked } from "../server/use_answer";
 import type { Part } from "./lazy";
+import type { Works } from "./works";
 
 export type EventSource = Pick<
   Client,
-  "timeline" | "busy" | "memory" | "flame" | "event" | "search" | "stepFile" | "held"
+  "timeline" | "busy" | "memory" | "flame" | "source" | "event" | "search" | "stepFile" | "held"
 >;
 
 export type ScalarSource = Pick<Client, "scalars">;
@@ -46,6 +47,8 @@ export interface Tab {
   meanings: Meanings;
   index: Index;
   state: Address;
+  /** Which runs compute the same; null: not known yet. */
+  works: Works | null;
   /** Steps of the span that is shown; 1 where none is. */
   steps: number;
   /** Single events of a span: the one thing that does not come with a view's page. */
@@ -77,6 +80,8 @@ export interface Names {
 /** The same view of another span, next to the chosen one. */
 export interface Compared<V extends ViewId> extends Names {
   page: PageOf<V>;
+  /** They do not do the same: lengths of one say nothing of the other's. */
+  unlike?: boolean;
 }
 
 /** What the server says above or under a picture or a table that the page has. */
@@ -104,6 +109,8 @@ export interface TrendsViewProps {
 /** Two runs held against each other. */
 export interface Pair extends Names {
   found: ComparePage;
+  /** They do not do the same: no axis holds both. */
+  unlike: boolean;
 }
 
 export interface PairViewProps {

@@ -1,15 +1,16 @@
 /** The cards: what to do, the most important first, each with the way to its evidence. */
 
 import { rangeInTimeline } from "../address/timeline";
-import type { Insight, PageOf, ViewId } from "../api.gen";
+import type { Insight, PageOf, SpanHead, ViewId } from "../api.gen";
 import { Card } from "../components/card";
 import { Sentence } from "../components/sentence";
 import { evidenceKeys } from "./choices";
+import { EvidencePlace } from "./evidence_place";
 import type { Tab } from "./props";
 import type { Tries } from "./tried";
 
 interface ToDoProps {
-  page: Pick<PageOf<ViewId>, "insights" | "insights_remark"> & Partial<Pick<PageOf<ViewId>, "headline">>;
+  page: Pick<PageOf<ViewId>, "insights" | "insights_remark"> & Partial<Pick<PageOf<ViewId>, "headline" | "head">>;
   /** The view that the cards stand in: it is no link. */
   here: ViewId;
   tab: Tab;
@@ -17,7 +18,13 @@ interface ToDoProps {
   tries?: Tries | null;
 }
 
-export function ToDo({ page: { headline, insights, insights_remark: remark }, here, tab, tries = null }: ToDoProps) {
+export function ToDo({
+  page: { head, headline, insights, insights_remark: remark },
+  here,
+  tab,
+  tries = null,
+}: ToDoProps) {
+  const ordered = here === "overview" ? [...insights].sort(leadBy(headline?.card)) : insights;
   return (
     <section>
       <div class="head">
@@ -38,7 +45,7 @@ export function ToDo({ page: { headline, insights, insights_remark: remark }, he
           {remark ? (
             <Sentence phrase={remark} />
           ) : here === "overview" ? (
-            headline?.action ? (
+            headline?.action && headline.view === null ? (
               TOO_LITTLE
             ) : (
               "No recommendation for this span."
@@ -49,13 +56,17 @@ export function ToDo({ page: { headline, insights, insights_remark: remark }, he
         </p>
       )}
       <ol class="cards">
-        {insights.map((insight) => (
-          <Evident key={insight.id} insight={insight} here={here} tab={tab} tries={tries} />
+        {ordered.map((insight) => (
+          <Evident key={insight.id} insight={insight} head={head} here={here} tab={tab} tries={tries} />
         ))}
       </ol>
     </section>
   );
 }
+
+/** The card that the headline speaks of stands first, also where surer ones gain less. */
+const leadBy = (card: string | null | undefined) => (a: Insight, b: Insight) =>
+  Number(b.id === card) - Number(a.id === card);
 
 /** The headline then asks for another recording. */
 const TOO_LITTLE = "This trace shows too little for a recommendation. The line below the title says what to record.";
@@ -80,13 +91,15 @@ const leadsTo = ({ view, row }: Insight, here: ViewId, { meanings }: Tab): strin
 
 interface EvidentProps {
   insight: Insight;
+  /** The span that it is of; undefined: a job. */
+  head: SpanHead | undefined;
   here: ViewId;
   tab: Tab;
   tries: Tries | null;
 }
 
-/** A card with its links: the view with the evidence, and the timeline where the insight says when. */
-function Evident({ insight, here, tab, tries }: EvidentProps) {
+/** A card with its links: the view with the evidence, and the timeline where the insight says when, drawn in it. */
+function Evident({ insight, head, here, tab, tries }: EvidentProps) {
   const [first] = insight.evidence;
   const shown = (insight.view === here && insight.row === null) || (insight.view === TIMELINE && first !== undefined);
   return (
@@ -103,6 +116,7 @@ function Evident({ insight, here, tab, tries }: EvidentProps) {
       meaning={tab.meanings.card(insight.id)}
       tick={tries?.of(insight.id)}
       why_not={tries?.why_not}
+      picture={head && first && <EvidencePlace key={head.id} head={head} place={first} tab={tab} />}
       openRange={(range) => tab.update(rangeInTimeline(range))}
     />
   );

@@ -9,7 +9,8 @@ const MS = 1_000_000;
 const line = (name: string, id: number, work: number, step_ms: number, more: Partial<RunLine> = {}): RunLine => ({
   ...{ run: name, worker: "worker0", number: id, span: `id-${id}`, work, step_ns: step_ms * MS },
   ...{ trend_ns: [step_ms * MS, step_ms * MS], parts_ns: parts({ kernel: step_ms * MS }), bound: "gpu" as const },
-  ...{ fix: null, gain_ns: 0, gain_fraction: 0, job: plain("training · eager"), machine: plain("T4"), ...more },
+  ...{ fix: null, agreement: null, gain_ns: 0, gain_fraction: 0 },
+  ...{ job: plain("training · eager"), machine: plain("T4"), ...more },
 });
 
 const FIX = { fix: plain("Use graphs"), gain_ns: 3 * MS, gain_fraction: 0.3, bound: "host" as const };
@@ -18,7 +19,7 @@ const LINES = [
   line("alone", 1, 0, 50),
   line("eager", 2, 1, 10, FIX),
   line("graphed", 3, 1, 7),
-  line("amp_eager", 4, 1, 8, { ...FIX, gain_fraction: 0.4, machine: plain("A100") }),
+  line("amp_eager", 4, 1, 8, { ...FIX, gain_fraction: 0.4, machine: plain("A100"), agreement: plain("2 of 3 spans") }),
 ];
 
 async function openRuns(address = "all=runs") {
@@ -45,6 +46,7 @@ test("runs of the same work stand together, the largest share first; those alone
     ...["Training · eager", "amp_eager", "eager", "graphed"],
     ...["Alone in what they compute", "alone", "Not read yet", "new"],
   ]);
+  expect(screen.getByRole("row", { name: /amp_eager/ }).textContent).toContain("Use graphs (2 of 3 spans)");
 });
 
 test("heads sort within groups, words and filters narrow, and the address keeps them", async () => {

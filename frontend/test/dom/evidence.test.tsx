@@ -71,6 +71,7 @@ test("a largest piece leads to its row", () => {
     shares_of: plain("share of kernel time"),
     throughput: plain("100 steps a second."),
     pieces: [{ name: "gemm f32", ns: 8e6, share: 0.8, view: "gpu", row }],
+    leads: true,
   };
   render(<LargestPieces found={found} tab={{ ...TAB, update }} />);
   expect(screen.getByText("80.0 %")).toBeTruthy();

@@ -63,6 +63,32 @@ const keyed = (...keys: string[]) => {
   for (const key of keys) fireEvent.keyDown(screen.getByRole("application"), { key });
 };
 
+test("the call tree opens along what takes most, zooms the graph, and follows it", async () => {
+  const { changed } = await show();
+  const items = () => screen.getAllByRole("treeitem").map((each) => each.querySelector(".clip")!.textContent);
+  const before = items();
+  const tree = screen.getByRole("tree", { name: "Call tree" });
+  fireEvent.keyDown(tree, { key: "ArrowLeft" });
+  expect(items().length).toBeLessThan(before.length);
+  fireEvent.keyDown(tree, { key: "ArrowRight" });
+  expect(items()).toEqual(before);
+  fireEvent.click(screen.getAllByRole("treeitem")[1]!);
+  expect(changed.at(-1)!.frame).toBeTruthy();
+  await waitFor(() => expect(screen.getAllByRole("treeitem")[1]!.getAttribute("aria-selected")).toBe("true"));
+  expect(screen.getByRole("navigation", { name: "Zoomed into" }).textContent).toContain(before[1]!);
+});
+
+test("a frame of Python chooses its line, whose rows of the call tree are marked; an op chooses none", async () => {
+  const { changed } = await show();
+  const marked = () => [...document.querySelectorAll(".of-line .clip")].map((each) => each.textContent);
+  const press = (name: string) =>
+    fireEvent.click(screen.getAllByRole("treeitem").find((each) => each.textContent!.includes(name))!);
+  press("aten::linear");
+  expect([changed.at(-1)!.line, marked()]).toEqual([undefined, []]);
+  press("train.py(9): step");
+  expect([changed.at(-1)!.line, marked()]).toEqual(["train.py(9): step", ["train.py(9): step"]]);
+});
+
 test("keys walk from the whole to the largest frame below, and say what is there", async () => {
   const { asked } = await show();
   expect(asked).toEqual(["stack ran"]);

@@ -1,4 +1,4 @@
-import { fireEvent, render } from "@testing-library/preact";
+import { fireEvent, render, screen } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import type { PageOf } from "../../src/api.gen";
 import { Host } from "../../src/views/host/host";
@@ -26,6 +26,16 @@ test("names what blocks, and for backward the forward line that made it", () => 
     "|aten::_local_scalar_dense|, in aten::item|Backward: autograd nodes|cudaMemcpyAsync + " +
       "cudaStreamSynchronize|train.py(41): forward| Encoder_0|2|30.0 ms|12.0 ms|",
   );
+});
+
+test("the line that blocks leads to its text, and its row to the Timeline", () => {
+  const asked: unknown[] = [];
+  const tab = { ...hostTab({}), update: (changes: unknown) => asked.push(changes) };
+  render(<Host page={hostPage(BLOCKED, titles)} tab={tab} compared={null} />);
+  fireEvent.click(screen.getByRole("button", { name: "train.py(41): forward" }));
+  expect(asked).toEqual([{ view: "operators", line: "train.py(41): forward", mark: null }]);
+  fireEvent.click(screen.getByText("aten::_local_scalar_dense"));
+  expect(asked[1]).toMatchObject({ view: "timeline" });
 });
 
 test("says which call waits for what ranks exchange", () => {

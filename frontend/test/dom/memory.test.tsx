@@ -56,6 +56,7 @@ test("the peak is shown from the summary, without a question to the server", () 
 test("the peak at other batches stands in a table, or why it is not known", () => {
   show();
   expect(screen.getByRole("heading", { name: "The largest batch is 300" })).toBeTruthy();
+  expect(screen.getByText(/batch of 32; 700.MB more were reserved at the peak, and not used/)).toBeTruthy();
   expect(rowsOf("Memory at other batches")).toEqual(["32|10 MB|10 MB|10 MB", "64|18 MB|17 MB|19 MB"]);
   cleanup();
   show({ memory: 1 });
@@ -65,15 +66,15 @@ test("the peak at other batches stands in a table, or why it is not known", () =
 
 test("a press on the picture asks what is alive then, and the address keeps it", () => {
   const { changed } = show();
-  fireEvent.keyDown(screen.getByRole("slider"), { key: "Home" });
-  fireEvent.keyDown(screen.getByRole("slider"), { key: "Enter" });
+  fireEvent.keyDown(screen.getByRole("slider", { name: /at the peak/ }), { key: "Home" });
+  fireEvent.keyDown(screen.getByRole("slider", { name: /at the peak/ }), { key: "Enter" });
   expect(changed).toEqual([{ instant: 0 }]);
 });
 
 test("calls of the driver stand on the same axis, and are told where the pointer is", () => {
   show();
   expect(document.querySelectorAll("line.call")).toHaveLength(1);
-  const chart = screen.getByRole("slider");
+  const chart = screen.getByRole("slider", { name: /at the peak/ });
   fireEvent.keyDown(chart, { key: "End" });
   expect(chart.getAttribute("aria-valuetext")).not.toContain("cudaMalloc");
   for (let press = 0; press < 200; press++) {
@@ -119,4 +120,27 @@ test("where nothing was recorded the view says which flag adds it, and what it c
   expect(screen.getByText(/profile_memory=True, record_shapes=True/)).toBeTruthy();
   expect(screen.getByText(/slows the CPU/)).toBeTruthy();
   expect(screen.queryByText("Allocations were not recorded.")).toBeNull(); // the headline says so
+});
+
+test("what fills the peak, and the settings that change it", () => {
+  show();
+  expect(rowsOf("Memory at the peak by module")).toEqual([
+    "Net › Block|8.0 MB|0 MB|250 kB",
+    "before the recording|2.0 MB|2.0 MB|0 kB",
+  ]);
+  expect(rowsOf("Settings")).toEqual([
+    "As recorded|10 MB|10 µs|319\u202f992",
+    "Checkpoint every Block|6.0 MB|12 µs|400\u202f000",
+    "SGD|9.0 MB|–|–",
+  ]);
+});
+
+test("the best setting's code stands there, and arrow keys choose another one", () => {
+  show();
+  expect(screen.getByRole("region", { name: "Checkpoint every Block" }).textContent).toContain("checkpoint(block)");
+  const chart = screen.getByRole("slider", { name: "Settings by memory and step time" });
+  fireEvent.keyDown(chart, { key: "End" });
+  expect(chart.getAttribute("aria-valuetext")).toContain("SGD");
+  fireEvent.keyDown(chart, { key: "Enter" });
+  expect(screen.getByRole("region", { name: "SGD" }).textContent).toContain("SGD()");
 });

@@ -8,24 +8,22 @@ import { keys, openTab, says } from "./fake_server";
 
 const MS = 1_000_000;
 
-const op = (name: string, host_ms: number, key: string | null = null, idle_ms = 0): OperatorRow => ({
-  ...{ name, key, calls: 4, host_total_ns: host_ms * MS, host_self_ns: host_ms * MS, runtime_ns: 0 },
-  ...{ device_total_ns: null, device_self_ns: null, launches: null, idle_ns: idle_ms * MS, kernel_ns: null },
+const op = (name: string, host_ms: number): OperatorRow => ({
+  ...{ name, key: null, calls: 4, host_total_ns: host_ms * MS, host_self_ns: host_ms * MS, runtime_ns: 0 },
+  ...{ device_total_ns: null, device_self_ns: null, launches: null, idle_ns: 0, kernel_ns: null },
   ...{ tensor_ns: null, unknown_ns: null, allocated_bytes: null, allocated_self_bytes: null },
 });
 
 const REST = { rows: 0, calls: 0, host_self_ns: 0, runtime_ns: 0, device_self_ns: null, allocated_self_bytes: null };
 
-const table = (by: "name" | "line", rows: OperatorRow[]) => ({ by, where: "ran" as const, rows, rest: REST });
+const table = (by: "name", rows: OperatorRow[]) => ({ by, where: "ran" as const, rows, rest: REST });
 
 const PAGE_OF_OPS = {
   ...PAGE,
   result: {
-    tables: [
-      table("name", [op("aten::native_dropout", 6), op("aten::linear", 4)]),
-      table("line", [op("aten::linear", 4, "model.py:24", 8), op("aten::relu", 2, "model.py:24", 2)]),
-    ],
+    tables: [table("name", [op("aten::native_dropout", 6), op("aten::linear", 4)])],
     modules: [],
+    lines: { rows: [{ source: "model.py(24): forward", idle_ns: 10 * MS, host_self_ns: 6 * MS }] },
   } as unknown as OperatorsResult,
 } as unknown as PageOf<"operators">;
 
@@ -63,7 +61,7 @@ test("words find ops, lines, runs and commands, each with its figure; Enter goes
     ["Op", "aten::linear", "2 calls a step", "2.0 ms on the CPU"],
   ]);
   type(":24");
-  expect(rows()).toEqual([["Line", "model.py:24", "", "5.0 ms GPU idle"]]);
+  expect(rows()).toEqual([["Line", "model.py(24): forward", "", "5.0 ms GPU idle"]]);
   type("#6");
   expect(rows()).toEqual([["Step", "Step 6", "", "150.0 ms"]]);
   type("ATEN drop");
@@ -74,12 +72,12 @@ test("words find ops, lines, runs and commands, each with its figure; Enter goes
   expect(keys()).toMatchObject({ step: "5" });
 });
 
-test("an op leads to its row, and a line to the ops of that line", () => {
+test("an op leads to its row, and a line to its text", () => {
   const goals = opGoals(PAGE_OF_OPS);
   expect(goals.map(({ name, go }) => [name, go])).toEqual([
     ["aten::native_dropout", opened("aten::native_dropout")],
     ["aten::linear", opened("aten::linear")],
-    ["model.py:24", { view: "operators", by: "line", ops: "model.py:24", mark: null }],
+    ["model.py(24): forward", { view: "operators", line: "model.py(24): forward", mark: null }],
   ]);
 });
 

@@ -220,3 +220,33 @@ test("where nothing is matched, step times stand alone", async () => {
   expect(rowsOf("Waits by rank")).toEqual(["rank 0|200.0 ms", "rank 1|200.0 ms", "rank 2|198.0 ms"]);
   expect(screen.queryByRole("grid", { name: "Collectives of the job" })).toBeNull();
 });
+
+test("predictions stand after the replay: changes, then more ranks, and why no more are known", async () => {
+  const gain = { ranks: [1], gain_ns: 40, usual_gain_ns: 40 };
+  const what_if = {
+    rank_count: 2,
+    steps: 2,
+    recorded_step_ns: 100,
+    replayed_step_ns: 100,
+    unexplained: 0,
+    trusted: true,
+    by_device: true,
+    changes: [{ id: "late_ranks" as const, step_ns: 60, ...gain }],
+    larger: [{ ranks: 6, step_ns: 110, efficiency: 0.9 }],
+    larger_reason: null,
+  };
+  const words = {
+    replay: plain("The replay takes 100."),
+    changes: [plain("A step takes 60.")],
+    larger: [plain("6 ranks take 110.")],
+    remark: plain("Nothing is known of more."),
+  };
+  await openTab(OPEN, server(ranksPage({ job: { ...JOB, what_if }, what_if: words })));
+  await picture();
+  expect(rowsOf("Predictions for the job")).toEqual([
+    "The replay takes 100.|",
+    "A step takes 60.|",
+    "6 ranks take 110.|",
+  ]);
+  expect(screen.getByText("Nothing is known of more.")).toBeTruthy();
+});

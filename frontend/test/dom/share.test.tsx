@@ -49,7 +49,7 @@ test("the report is saved, and one that did not come is said", async () => {
   let page: Blob | null = null;
   await openTab("", says(), { report: async () => page });
   await open();
-  expect(screen.getByRole("menuitem", { name: "Save as report" }).dataset.hint).toMatch(/no single events/);
+  expect(screen.getByRole("menuitem", { name: "Save as report" }).dataset.hint).toMatch(/without single events/);
   await open();
   await choose("Save as report");
   expect(button().textContent).toContain("Not saved");

@@ -12,7 +12,7 @@ test("the key opens the sheet, which names every shortcut, those of the timeline
   expect(sheet()).toBeNull();
   fireEvent.keyDown(document.body, { key: "?" });
   const titles = [...sheet()!.querySelectorAll("h3")].map((title) => title.textContent);
-  expect(titles).toEqual(["Everywhere", "Menus and lists", "Tables", "Pictures", "Timeline"]);
+  expect(titles).toEqual(["Everywhere", "Menus and lists", "Tables", "Pictures", "Source text", "Timeline"]);
   const said = [...sheet()!.querySelectorAll("dd")].map((each) => each.textContent);
   expect(said).toEqual(expect.arrayContaining(TIMELINE_SHORTCUTS.map(({ what }) => what)));
 });

@@ -17,7 +17,7 @@ export const EVENTS = page(`
 
 export const PAGE: PageOf<"timeline"> = {
   head: HEAD,
-  headline: { verdict: plain("."), action: null, view: null, code: null, basis: null },
+  headline: { verdict: plain("."), action: null, view: null, code: null, basis: null, card: null },
   titles: {},
   insights: [],
   insights_remark: null,

@@ -72,7 +72,7 @@ export function StepBar({ label, end, endText, braces, bars, off }: StepBarProps
 }
 
 /** A brace narrower than this share of the bar cannot hold its words: the last one's then stand at the right end. */
-const TIGHT = 0.2;
+const TIGHT = 0.25;
 
 const tight = (braces: readonly Brace[], end: number): boolean => braces.some((brace) => brace.value < TIGHT * end);
 
@@ -118,7 +118,7 @@ function Bar({ bar, end, off }: { bar: StepBarRow; end: number; off: ReadonlySet
 }
 
 /** A tick nearer to the end than this would run into the end's own label. */
-const NEAR_END = 0.06;
+const NEAR_END = 0.09;
 
 const labelled = (end: number): number[] => ticks(0, end, 10).filter((at) => at < (1 - NEAR_END) * end);
 

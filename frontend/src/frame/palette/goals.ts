@@ -1,7 +1,7 @@
 /** What the palette can go to: each with its figure, in the order of its size. */
 
 import type { Changes } from "../../address/keys";
-import { compareKey, inRun, keysOf, type Selection } from "../../address/selection";
+import { compareKey, endOfComparison, inRun, keysOf, type Selection } from "../../address/selection";
 import { stepInTimeline } from "../../address/timeline";
 import type { Index, PageOf } from "../../api.gen";
 import { counted, DASH, ns, percent } from "../../format";
@@ -96,7 +96,6 @@ export function kernelGoals({ head, result }: PageOf<"gpu">): Goal[] {
 export function opGoals({ head, result }: PageOf<"operators">): Goal[] {
   const steps = Math.max(1, head.step_count);
   const ops = result.tables.find(({ by, where }) => by === "name" && where === "ran")?.rows ?? [];
-  const lines = result.tables.find(({ by, where }) => by === "line" && where === "ran")?.rows ?? [];
   return [
     ...ops.map(
       (row): Goal => ({
@@ -113,7 +112,7 @@ export function opGoals({ head, result }: PageOf<"operators">): Goal[] {
         },
       }),
     ),
-    ...linesOf(lines, steps),
+    ...linesOf(result, steps),
     ...result.modules.map(
       (row): Goal => ({
         kind: "Module",
@@ -125,27 +124,16 @@ export function opGoals({ head, result }: PageOf<"operators">): Goal[] {
   ];
 }
 
-type OpRow = PageOf<"operators">["result"]["tables"][number]["rows"][number];
-
-/** Ops of one line together. What idles before its launches counts more than what the CPU does in it. */
-function linesOf(rows: readonly OpRow[], steps: number): Goal[] {
-  const lines = new Map<string, { idle_ns: number; host_ns: number }>();
-  for (const { key, idle_ns, host_self_ns } of rows) {
-    if (key === null) continue;
-    const line = lines.get(key) ?? { idle_ns: 0, host_ns: 0 };
-    lines.set(key, { idle_ns: line.idle_ns + (idle_ns ?? 0), host_ns: line.host_ns + host_self_ns });
-  }
-  return [...lines]
-    .sort(([, a], [, b]) => b.idle_ns - a.idle_ns || b.host_ns - a.host_ns)
-    .map(
-      ([name, { idle_ns, host_ns }]): Goal => ({
-        kind: "Line",
-        name,
-        figure: idle_ns > 0 ? `${ns(idle_ns / steps)} GPU idle` : `${ns(host_ns / steps)} on the CPU`,
-        go: { view: "operators", by: "line", ops: name, mark: null },
-      }),
-    );
-}
+/** What idles before a line's launches counts more than what the CPU does in it. */
+const linesOf = ({ lines }: PageOf<"operators">["result"], steps: number): Goal[] =>
+  (lines?.rows ?? []).map(
+    ({ source, idle_ns, host_self_ns }): Goal => ({
+      kind: "Line",
+      name: source,
+      figure: (idle_ns ?? 0) > 0 ? `${ns(idle_ns! / steps)} GPU idle` : `${ns(host_self_ns / steps)} on the CPU`,
+      go: { view: "operators", line: source, mark: null },
+    }),
+  );
 
 export const stepGoals = ({ result }: PageOf<"overview">): Goal[] =>
   result.steps.map(({ name, duration_ns, slow }) => ({
@@ -172,7 +160,7 @@ export function commandGoals(tab: Tab, compared: Selection | null, chosen: Selec
   return [
     ...(compared
       ? [
-          command("Drop the comparison", { with: null }),
+          command("Drop the comparison", endOfComparison(tab.state)),
           command("Swap the two that are compared", { ...keysOf(compared), with: compareKey(chosen) }),
         ]
       : []),

@@ -156,7 +156,7 @@ function Palette({ close, ...props }: PaletteProps & { close(): void }) {
         <Glass />
         <input
           value={typed}
-          aria-label="Words of what to go to"
+          aria-label="Words to search for"
           placeholder="A run, view, kernel, op, line, step or command"
           role="combobox"
           aria-expanded="true"
@@ -193,7 +193,7 @@ function Palette({ close, ...props }: PaletteProps & { close(): void }) {
           </li>
         ))}
       </ul>
-      {shown.length === 0 && <p class="none">Nothing here holds all of these words.</p>}
+      {shown.length === 0 && <p class="none">Nothing here contains all of these words.</p>}
       <p class="visually-hidden" role="status">
         {words.length > 0 && counted(shown.length, "result")}
       </p>

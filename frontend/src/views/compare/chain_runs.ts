@@ -1,9 +1,9 @@
 /** The experiments of a chain, and which runs stand in it: those chosen in Trends, else the newest. */
 
-import { compareKey, type Selection, selections } from "../../address/selection";
+import type { Selection } from "../../address/selection";
 import { type Index, type LinkOfChain, MOST_IN_CHAIN, type RunEntry } from "../../api.gen";
 import { counted } from "../../format";
-import { namedRuns } from "../choices";
+import { comparedRun, namedRuns, recordedOf } from "../choices";
 import type { Tab } from "../props";
 
 interface ChainRuns {
@@ -29,20 +29,15 @@ export function chainRuns(tab: Source): ChainRuns {
 }
 
 /** Those that are held against each other stand among them, whatever their age; a report has one chain. */
-const comparedRuns = ({ index, state, written_ms }: Source): readonly (string | undefined)[] =>
-  written_ms === undefined
-    ? [state.run, selections(index).find((each) => compareKey(each) === state.with)?.run.name]
-    : [];
+const comparedRuns = (tab: Source): readonly (string | null | undefined)[] =>
+  tab.written_ms === undefined ? [tab.state.run, comparedRun(tab)] : [];
 
 /** In the order of the index. */
-function newest(runs: Index["runs"], kept: readonly (string | undefined)[]): readonly string[] {
+function newest(runs: Index["runs"], kept: readonly (string | null | undefined)[]): readonly string[] {
   const first = ({ name }: RunEntry): number => Number(kept.includes(name));
-  const last = [...runs].sort((a, b) => first(b) - first(a) || recorded(b) - recorded(a)).slice(0, MOST_IN_CHAIN);
+  const last = [...runs].sort((a, b) => first(b) - first(a) || recordedOf(b) - recordedOf(a)).slice(0, MOST_IN_CHAIN);
   return runs.filter((run) => last.includes(run)).map(({ name }) => name);
 }
-
-const recorded = ({ workers }: RunEntry): number =>
-  Math.max(0, ...workers.flatMap(({ spans }) => spans.map((span) => span.recorded_ns)));
 
 /** An experiment as the pictures show it. */
 export interface Experiment extends LinkOfChain {

@@ -11,12 +11,13 @@ import { ChangeTables } from "./change_tables";
 import { Experiments } from "./experiments";
 import { Promises } from "./promises";
 import { StepWaterfall } from "./step_waterfall";
+import { StepsApart } from "./steps_apart";
 
 export function Comparison({ chosen, base, pair, chain, tab: given }: PairViewProps) {
   const tab = useMemo(() => ({ ...given, steps: 1 }), [given]); // everything here is of a mean step
   return (
     <div class="view" data-view="compare">
-      {pair && <StepWaterfall pair={pair} tab={tab} />}
+      {pair && (pair.unlike ? <StepsApart pair={pair} tab={tab} /> : <StepWaterfall pair={pair} tab={tab} />)}
       {pair && <Figures pair={pair} tab={tab} />}
       {pair && <ChangeTables pair={pair} tab={tab} />}
       {pair && <Promises pair={pair} tab={tab} />}

@@ -6,7 +6,7 @@ import { Filter, Unmatched } from "../../components/filter";
 import { Sentence } from "../../components/sentence";
 import { type Column, fileFields } from "../../components/table";
 import { counted, DASH } from "../../format";
-import { columnHead, type Meanings } from "../../meanings";
+import { columnHead } from "../../meanings";
 import { readingOf } from "../choices";
 import { differenceColumn } from "../compare/compared_columns";
 import { type HostPart, type Tab, titleOf } from "../props";
@@ -64,10 +64,7 @@ export function BlockingCalls(part: HostPart) {
         />
       }
       label="Blocking calls"
-      columns={(width) => [
-        ...columnsOf(blocking, labelsOf(result), tab.meanings, width),
-        ...difference(blocking, compared),
-      ]}
+      columns={(width) => [...columnsOf(blocking, labelsOf(result), tab, width), ...difference(blocking, compared)]}
       file={[
         ...fileFields<BlockingRow>({ bytes: "Copied" }, "bytes"),
         { label: "GPU", of: (row) => String(row.device) },
@@ -120,7 +117,7 @@ const ROOM = { phase: 700, call: 560, count: 460 } as const;
 function columnsOf(
   all: readonly BlockingRow[],
   sites: Labels,
-  meanings: Meanings,
+  { meanings, update }: Tab,
   width: number,
 ): Column<BlockingRow>[] {
   const longest = all.reduce((most, row) => Math.max(most, row.bubble_ns), 0);
@@ -156,7 +153,7 @@ function columnsOf(
       ...columnHead(meanings, "blocking_source"),
       width: width < ROOM.call ? "32%" : "22%",
       order: (row) => madeBy(row)[0] ?? null,
-      cell: (row) => <MadeBy row={row} />,
+      cell: (row) => <MadeBy row={row} openLine={(line) => update({ view: "operators", line, mark: null })} />,
       file: fileFields<BlockingRow>({
         module: "Module",
         source: "Source",
@@ -203,11 +200,23 @@ function Op({ row }: { row: BlockingRow }) {
   );
 }
 
-function MadeBy({ row }: { row: BlockingRow }) {
+/** A line of code leads to its text. */
+function MadeBy({ row, openLine }: { row: BlockingRow; openLine(line: string): void }) {
   const [first, ...rest] = madeBy(row);
+  const leads = first !== undefined && (first === row.forward_source || first === row.source);
+  const open = (event: MouseEvent) => {
+    event.stopPropagation(); // the row leads elsewhere
+    openLine(first!);
+  };
   return (
     <span data-hint={[first, ...rest].filter(Boolean).join("\n")}>
-      {first ?? DASH}
+      {leads ? (
+        <button class="link" onClick={open}>
+          {first}
+        </button>
+      ) : (
+        (first ?? DASH)
+      )}
       {rest[0] && <span class="faint"> {rest[0]}</span>}
     </span>
   );

@@ -20,6 +20,7 @@ export function HostMeanStep({ result, tab, off, name, compared }: HostPart) {
         label={(scale) => spokenOf(result, scale)}
         step={meanStep(result, compared?.own ?? "Mean step")}
         other={other && meanStep(other, compared!.name)}
+        apart={compared?.unlike ?? false}
         braces={[
           { words: `${gpu} works`, ns: works },
           { words: `${gpu} waits`, ns: waits },

@@ -11,8 +11,9 @@ import { ToDo } from "../to_do";
 import { Alive } from "./alive";
 import { MemoryCurve } from "./curve";
 import { type MemoryPart, useMemoryPage } from "./data";
+import { ByModule, Fits, Settings } from "./fit/fits";
 import { SnapshotChoice } from "./snapshot/choice";
-import { ByOp, Churn, Fits, GrowthTable } from "./tables";
+import { ByOp, Churn, GrowthTable } from "./tables";
 
 export function Memory(props: SpanViewProps<"memory">) {
   const { result } = props.page;
@@ -61,6 +62,8 @@ function OfDevice({ page, tab, device, place }: SpanViewProps<"memory"> & { devi
         {device.whole && <Churn {...part} />}
         <ByOp {...part} />
         <Fits {...part} />
+        <ByModule {...part} />
+        <Settings {...part} />
       </div>
     </>
   );

@@ -1,6 +1,6 @@
 /** What stays from step to step, what each step makes and frees again, and what each op allocates. */
 
-import type { BatchFit, ChurnRow, Maker, OpMemory } from "../../api.gen";
+import type { ChurnRow, Maker, OpMemory } from "../../api.gen";
 import { tableData } from "../../components/data_table";
 import { totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
@@ -105,47 +105,6 @@ function churnColumns(meanings: Meanings): Column<ChurnRow>[] {
   ];
 }
 
-/** The peak at other batches, and the largest batch that fits. */
-export function Fits({ device: { fit }, place, titles, tab, name }: MemoryPart) {
-  if (!fit) return null;
-  if (fit.unknown)
-    return (
-      <Picture
-        title="Which batch fits?"
-        name={`memory fit ${name}`}
-        drawn={false}
-        table={() => tableData(fileColumns(fitColumns(tab.meanings)), fit.peaks)}
-      >
-        <p class="quiet">
-          <Sentence phrase={tab.meanings.explain(fit.unknown)} />
-        </p>
-      </Picture>
-    );
-  return (
-    <TablePicture
-      title={titleOf({ titles }, `memory_fit.${place}`)}
-      sub={`recorded with a batch of ${fit.batch}`}
-      name={`memory fit ${name}`}
-      label="Memory at other batches"
-      columns={fitColumns(tab.meanings)}
-      rows={fit.peaks}
-      rowKey={(row) => String(row.batch)}
-      order={null}
-      tab={tab}
-    />
-  );
-}
-
-function fitColumns(meanings: Meanings): Column<BatchFit>[] {
-  const figure = figuresOf<BatchFit>(meanings);
-  return [
-    figure("batch", "memory_fit_batch", 64, (row) => row.batch),
-    figure("peak", "memory_fit_peak", 96, (row) => row.peak_bytes),
-    figure("low", "memory_fit_low", 80, (row) => row.low_bytes),
-    figure("high", "memory_fit_high", 80, (row) => row.high_bytes),
-  ];
-}
-
 export function ByOp({ device, tab, name }: MemoryPart) {
   return (
     <TablePicture
@@ -174,4 +133,4 @@ function opColumns(meanings: Meanings): Column<OpMemory>[] {
   ];
 }
 
-const nameCell = (name: string) => <span data-hint={name}>{name}</span>;
+export const nameCell = (name: string) => <span data-hint={name}>{name}</span>;

@@ -8,6 +8,7 @@ import { OpDetails } from "./detail";
 import { FlameGraph } from "./flame/picture";
 import { Modules } from "./modules";
 import { OpTable } from "./op_table";
+import { LinesPlace } from "./source/place";
 import { knowsWhere, type OperatorPart } from "./tables";
 
 /** What is not recorded, with what adds it. */
@@ -24,6 +25,7 @@ export function Operators({ page, tab, compared }: SpanViewProps<"operators">) {
       <Controls {...part} />
       {idle ? <NoOps tab={tab} /> : result.recorded.ops && <OpTable {...part} />}
       {opened !== undefined && <OpDetails key={opened} op={opened} {...part} close={() => tab.update({ op: null })} />}
+      {result.lines && <LinesPlace part={part} span={head.id} />}
       {result.recorded.ops && !idle && <FlameGraph part={part} span={head.id} />}
       {result.folded.length > 0 && <Modules {...part} />}
       {missing.length > 0 && (

@@ -19,6 +19,7 @@ import { Legend } from "../../components/legend";
 import { Picture } from "../../components/picture";
 import { Words } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
+import { hint } from "../../dom/hint";
 import { counted, ns, rangeText, rough, type Scale, scaleFor } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
@@ -37,7 +38,6 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
   const { result } = page;
   const off = hiddenParts(tab.state);
   const scale = scaleFor(result.mean_duration_ns, "ns");
-  const quiet = page.insights.every(({ severity }) => severity === "minor");
   const tries = triesOf(page, tab);
   const couldBe = ghostOf(page, tries, tab.meanings);
   const largest = page.largest && <LargestPieces found={page.largest} tab={tab} />;
@@ -48,6 +48,7 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
         label={() => spokenOf(result, couldBe?.ns ?? null, page.head.job.machine, compared)}
         step={meanStep(result, compared?.own ?? "Mean step", tab.meanings)}
         other={compared && meanStep(compared.page.result, compared.name, tab.meanings)}
+        apart={compared?.unlike ?? false}
         couldBe={couldBe}
         braces={bracesOf(result, tab.meanings, page.head.job.machine)}
         off={off}
@@ -70,31 +71,35 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
         compared={compared}
         remark={(metric) => remarkOf(page.titles, `tile.${metric}`)}
       />
-      {result.has_device && <Words view="overview" />}
       {compared && <MeanStepDifferences result={result} compared={compared} file={fileOf(page.head)} tab={tab} />}
       <div class={result.steps.length > 1 ? "split" : "sole"}>
         {result.steps.length > 1 && (
           <Steps result={result} title={titleOf(page, "steps")} off={off} tab={tab} name={fileOf(page.head)} />
         )}
         <div class="column">
-          {quiet && largest}
+          {page.largest?.leads && largest}
           <ToDo page={page} here="overview" tab={tab} tries={tries} />
-          {!quiet && largest}
+          {!page.largest?.leads && largest}
         </div>
       </div>
       {result.communication && <Collectives found={result.communication} tab={tab} />}
       {result.devices.length > 1 && <Devices devices={result.devices} tab={tab} />}
+      {result.has_device && <Words view="overview" />}
     </div>
   );
 }
 
-/** What a step takes without what comes once, is interrupted or is the profiler's own; nothing where there is none. */
+/** What a step takes without what comes once, is interrupted or is the profiler's own, which the hint names; nothing
+ * where there is none. */
 function SteadyStep({ steady, lost }: { steady: number | null; lost: readonly Phrase[] }) {
   if (steady === null || !lost.length) return null;
   return (
     <p class="steady">
-      <b>Steady step {rough(steady)}</b>, the median of the steps without excess.{" "}
-      {lost.map((each) => sentence(each)).join(" ")}
+      <b>Steady step {rough(steady)}</b>, the median of the steps{" "}
+      <span class="term" {...hint(lost.map((each) => sentence(each)).join(" "))}>
+        without excess
+      </span>
+      .
     </p>
   );
 }

@@ -16,8 +16,10 @@ import { JobTimelinePicture } from "./job_timeline";
 import { useRankMap } from "./map_data";
 import { MapPicture } from "./map_picture";
 import { MessagePairs, Messages } from "./messages";
+import { PipelinePicture } from "./pipeline";
 import { type MapRow, rowsOf } from "./rows";
 import { Waits } from "./waits";
+import { WhatIf } from "./what_if";
 
 export function Ranks(props: RanksViewProps) {
   const { job, read, found } = props.page;
@@ -54,6 +56,9 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
           <Sentence phrase={page.path} />
         </p>
       )}
+      {job.pipeline && (
+        <PipelinePicture page={page} found={job.pipeline} rows={rows} keysOf={keys} name={name} tab={tab} />
+      )}
       {job.clocks.reason === null && job.matched_steps > 0 && (
         <JobTimelinePicture page={page} job={job} rows={rows} keysOf={keys} name={name} tab={tab} />
       )}
@@ -77,6 +82,7 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
         choose={(row) => tab.update({ ...keys(row), view: "overview" })}
         tab={tab}
       />
+      {job.what_if && page.what_if && <WhatIf found={job.what_if} said={page.what_if} name={name} tab={tab} />}
       <JobCollectives page={page} job={job} name={name} tab={tab} />
       <Messages job={job} name={name} tab={tab} />
       <MessagePairs job={job} name={name} tab={tab} />

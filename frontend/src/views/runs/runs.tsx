@@ -274,6 +274,12 @@ function Read({ line, tab: { meanings }, machine }: { line: RunLine; tab: Tab; m
       </span>
       <span role="cell" class="clip">
         {line.fix ? <Sentence phrase={line.fix} /> : <span class="quiet">Nothing that saves time</span>}
+        {line.agreement && (
+          <span class="quiet">
+            {" "}
+            (<Sentence phrase={line.agreement} />)
+          </span>
+        )}
       </span>
       <span role="cell" class="num">
         {gain > 0 && (

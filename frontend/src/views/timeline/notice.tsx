@@ -1,7 +1,7 @@
 /** In the picture's place where it has no events: the trace is read again, cannot be, or a report lacks them. */
 
 import type { ComponentChildren } from "preact";
-import type { HeldSteps, Problem, TimelineStep, Waiting } from "../../api.gen";
+import type { IncludedSteps, Problem, TimelineStep, Waiting } from "../../api.gen";
 import { Busy, BytesRead, Countdown, Late, percentOf } from "../../components/waiting";
 import { bytesOf, counted, roughCount } from "../../format";
 import { isFinal } from "../../server/recorded";
@@ -90,18 +90,18 @@ function ReadingAgain({ waiting: { progress } }: { waiting: Waiting }) {
 }
 
 /** A report opens at a step that it holds. */
-export function openingStep(shown: string | null, held: HeldSteps | null): string | null {
+export function openingStep(shown: string | null, held: IncludedSteps | null): string | null {
   if (held === null || (shown !== null && held.steps.includes(shown))) return shown;
   return held.steps[0] ?? null;
 }
 
 /** "step 5", "steps 10 to 20", "the whole recording" */
-function stepsOf({ steps }: HeldSteps): string {
+function stepsOf({ steps }: IncludedSteps): string {
   if (steps.length === 0) return "the whole recording";
   return steps.length === 1 ? `step ${steps[0]}` : `steps ${steps[0]} to ${steps.at(-1)}`;
 }
 
-export const heldText = (held: HeldSteps): string =>
+export const heldText = (held: IncludedSteps): string =>
   [
     `this report has the events of ${stepsOf(held)}`,
     ...(held.joined > 0 ? [`${counted(held.joined, "short event")} drawn together with others`] : []),
@@ -109,7 +109,7 @@ export const heldText = (held: HeldSteps): string =>
 
 interface IfHeldProps {
   /** Null: events of all steps are there. */
-  held: HeldSteps | null;
+  held: IncludedSteps | null;
   visible: TimeRange;
   steps: readonly TimelineStep[];
   goTo(at: number): void;

@@ -8,7 +8,7 @@ import { Sentence } from "../../components/sentence";
 import { hint } from "../../dom/hint";
 import { useFocusBack } from "../../dom/hooks";
 import { count, fine, text } from "../../format";
-import type { Asked } from "./data/detail";
+import { type Asked, SOURCE_LINES } from "./data/detail";
 
 interface EventProps {
   detail: EventDetail;
@@ -21,6 +21,8 @@ interface EventProps {
   /** Show frames that are folded away. */
   unfold(): void;
   zoom(): void;
+  /** Shows a line of code, as tables name it. */
+  openLine(source: string): void;
   close(): void;
 }
 
@@ -99,7 +101,7 @@ function Hints() {
   );
 }
 
-function Event({ detail, together, steps, first_ns, go, unfold, zoom, close }: EventProps) {
+function Event({ detail, together, steps, first_ns, go, unfold, zoom, openLine, close }: EventProps) {
   const { name, short_name, kind, on, facts, links, why_gap: why } = detail;
   const head = useRef<HTMLDivElement>(null);
   useFocusBack(head);
@@ -129,7 +131,13 @@ function Event({ detail, together, steps, first_ns, go, unfold, zoom, close }: E
             <Fact key={label} label={label} value={fine(after_ns)} />
           ))}
           {facts.map((fact, at) => (
-            <Fact key={at} label={fact.label} value={factText(fact.value)} copied={fact.copied} />
+            <Fact
+              key={at}
+              label={fact.label}
+              value={factText(fact.value)}
+              copied={fact.copied}
+              open={SOURCE_LINES.includes(fact.label) ? () => openLine(String(fact.value.value)) : undefined}
+            />
           ))}
         </dl>
         <div>
@@ -167,13 +175,27 @@ function FoldedAway({ unfold }: { unfold(): void }) {
 const LONG_LETTERS = 29;
 const WHOLE_LETTERS = 60;
 
-function Fact({ label, value, copied = null }: { label: string; value: string; copied?: string | null }) {
+interface FactProps {
+  label: string;
+  value: string;
+  copied?: string | null;
+  /** Where more is said of it. */
+  open?: (() => void) | undefined;
+}
+
+function Fact({ label, value, copied = null, open }: FactProps) {
   const letters = label.length + value.length + (copied === null ? 0 : 8);
   return (
     <div class={letters > WHOLE_LETTERS ? "widest" : letters > LONG_LETTERS ? "long" : ""}>
       <dt>{label}</dt>
       <dd>
-        {value}
+        {open ? (
+          <button class="link" onClick={open}>
+            {value}
+          </button>
+        ) : (
+          value
+        )}
         {copied !== null && (
           <CopyButton class="link" text={() => copied}>
             Copy

@@ -167,6 +167,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
         first_ns={whole.from}
         go={selection.go}
         unfold={() => tab.update({ frames: "all" })}
+        openLine={(line) => tab.update({ view: "operators", line, mark: null })}
         close={() => {
           choose(null, 1);
           leave();

@@ -6,6 +6,7 @@ import { Chips } from "../../components/chips";
 import { toggled } from "../../components/legend";
 import { Dropdown } from "../../components/popup";
 import { count, shortened } from "../../format";
+import { usualRuns } from "../choices";
 import { MetricChips } from "../metric_chips";
 import type { Tab } from "../props";
 import { QUICK } from "./asked";
@@ -46,8 +47,12 @@ export function Controls({ metric, over, runs, shown, tab }: ControlsProps) {
 function RunChooser({ runs, shown, tab }: Pick<ControlsProps, "runs" | "shown" | "tab">) {
   const all = runs.every((run) => shown.has(run));
   const labels = shortNames(runs);
-  const choose = (next: ReadonlySet<string>) =>
-    tab.update({ runs: next.size === 0 || runs.every((run) => next.has(run)) ? null : [...next] });
+  const usual = usualRuns(tab);
+  const choose = (next: ReadonlySet<string>) => {
+    const asUsual = next.size === 0 || (next.size === usual.length && usual.every((run) => next.has(run)));
+    const every = next.size === runs.length;
+    tab.update({ runs: asUsual || every ? null : [...next], among: every && !asUsual ? "all" : null });
+  };
   const name = all ? `all ${count(runs.length)}` : `${count(shown.size)} of ${count(runs.length)}`;
   return (
     <div class="chips">
@@ -56,6 +61,7 @@ function RunChooser({ runs, shown, tab }: Pick<ControlsProps, "runs" | "shown" |
         {(typed) => (
           <>
             <button onClick={() => choose(new Set(runs))}>Show all</button>
+            {usual.length < runs.length && <button onClick={() => choose(new Set())}>Those of the same work</button>}
             {runs
               .filter((run) => run.toLowerCase().includes(typed))
               .map((run) => (

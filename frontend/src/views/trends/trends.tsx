@@ -1,7 +1,6 @@
 /** How figures move: over steps, spans and time, by run; and within the spans as rows. */
 
 import { useMemo, useRef, useState } from "preact/hooks";
-import { compareKey, selections } from "../../address/selection";
 import type { Change, ScalarSeries, TrendsPage, TrendsTitleId } from "../../api.gen";
 import type { Overlay } from "../../charts/lines/line_layout";
 import { RUN_COLOURS } from "../../colour";
@@ -11,7 +10,7 @@ import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { count, counted } from "../../format";
 import { sentence } from "../../phrase";
-import { focusRun, namedRuns } from "../choices";
+import { comparedRun, focusRun, trendRuns } from "../choices";
 import { type Tab, type TrendsViewProps, titleOf } from "../props";
 import { SMALL } from "./asked";
 import { axisOver, isOver, type Over, type TrendAxis } from "./axis";
@@ -30,15 +29,15 @@ import { SlowSteps } from "./slow_steps";
 export function Trends({ page, tab }: TrendsViewProps) {
   const all = useMemo(() => runsOf(page), [page]);
   const names = tab.index.runs.map((run) => run.name);
-  const named = namedRuns(tab.state, names);
-  const shownNames = (named.length > 0 ? named : names).join("\n");
+  const asked = trendRuns(tab) ?? names;
+  const shownNames = asked.join("\n");
   const shown = useMemo(() => new Set(shownNames.split("\n")), [shownNames]);
   const focus = focusRun(tab.state, [...shown]);
   const compared = comparedRun(tab);
   const [typed, search] = useState("");
   const chosen = useMemo(() => all.filter((run) => shown.has(run.name)), [all, shown]);
   const over = isOver(tab.state.over) ? tab.state.over : naturalOver(chosen);
-  const metric = useMetric(page, named, tab);
+  const metric = useMetric(page, asked.length === names.length ? [] : asked, tab);
   const workers = useMemo(() => manyWorkers(chosen), [chosen]);
   const { worker } = tab.state;
   const { more_is_better: moreIsBetter } = tab.meanings;
@@ -68,12 +67,6 @@ export function Trends({ page, tab }: TrendsViewProps) {
 /** The workers of a run that is shown alone and has many. */
 const manyWorkers = (runs: readonly Run[]): readonly Run[] =>
   runs.length === 1 && runs[0]!.workers >= MANY_WORKERS ? workersOf(runs[0]!) : NONE;
-
-/** The run of the span that the address compares with. */
-const comparedRun = ({ index, state }: Tab): string | null =>
-  state.with === undefined
-    ? null
-    : (selections(index).find((each) => compareKey(each) === state.with)?.run.name ?? null);
 
 /** More steps than this are a band of ink; spans show more, until steps are asked for. */
 const MOST_STEPS = 600;

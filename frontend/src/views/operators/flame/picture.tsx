@@ -146,8 +146,9 @@ function Drawn({ answer, part: { result, tab }, up, name, tools }: DrawnProps) {
           text={text}
           label={TITLES[measure]}
           frame={tab.state.frame}
+          line={tab.state.line}
           smallest={page.smallest}
-          zoomTo={(frame) => tab.update({ frame })}
+          zoomTo={(frame, line) => tab.update({ frame, ...(line !== null && { line }) })}
         />
       ) : (
         <p class="quiet flame-none">

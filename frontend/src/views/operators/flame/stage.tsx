@@ -1,8 +1,9 @@
-/** The flame graph with what stands under it: the way to what is zoomed into, and the kinds of frames. */
+/** The flame graph with the call tree beside it; under them the way to what is zoomed into, and kinds of frames. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Swatch } from "../../../colour";
 import { Keys } from "../../../components/keys";
+import { CallTree } from "./call_tree";
 import { aTask } from "./data";
 import { Graph } from "./graph";
 import { type Layout, layoutOf } from "./layout";
@@ -23,18 +24,32 @@ interface StageProps {
   frame: string | undefined;
   /** Frames below this part of the whole are merged. */
   smallest: number;
-  zoomTo(frame: string | null): void;
+  /** The line of code that is chosen. */
+  line?: string | undefined;
+  /** line: of the user's code that the frame is of. */
+  zoomTo(frame: string | null, line: string | null): void;
 }
 
-export function Stage({ tree, whole, hidden, hide, hits, text, label, frame, smallest, zoomTo }: StageProps) {
+export function Stage({ tree, whole, hidden, hide, hits, text, label, frame, smallest, line, zoomTo }: StageProps) {
   const laid = useLaid(tree);
   const zoomed = useMemo(() => (laid ? frameNamed(laid.marks, laid.tree, frame) : 0), [laid, frame]);
   const kinds = useMemo(() => shownKinds(whole), [whole]);
   if (laid === null) return <p class="quiet flame-none">{"\u00a0"}</p>;
-  const zoom = (at: number) => zoomTo(frameName(laid.marks, at));
+  const zoom = (at: number) => zoomTo(frameName(laid.marks, at), lineOf(laid.tree, at));
   return (
     <>
-      <Graph label={label} tree={laid.tree} layout={laid.layout} zoomed={zoomed} zoom={zoom} hits={hits} text={text} />
+      <div class="flame-pair">
+        <Graph
+          label={label}
+          tree={laid.tree}
+          layout={laid.layout}
+          zoomed={zoomed}
+          zoom={zoom}
+          hits={hits}
+          text={text}
+        />
+        <CallTree tree={laid.tree} zoomed={zoomed} zoom={zoom} text={text} line={line} />
+      </div>
       <div class="flame-foot">
         {zoomed > 0 ? (
           <Crumbs tree={laid.tree} zoomed={zoomed} zoom={zoom} />
@@ -60,6 +75,9 @@ export function Stage({ tree, whole, hidden, hide, hits, text, label, frame, sma
     </>
   );
 }
+
+const lineOf = ({ names, kinds, label }: Tree, at: number): string | null =>
+  kinds[label[at]!] === "python" ? names[label[at]!]! : null;
 
 interface Laid {
   tree: Tree;

@@ -3,18 +3,14 @@
  * the row that decides it. Of the collective under the pointer, lines from each arrival to the last one.
  */
 
-import { useMemo, useState } from "preact/hooks";
-import { type Pen, Sheet } from "../../../charts/canvas/canvas";
+import { useMemo } from "preact/hooks";
+import type { Pen } from "../../../charts/canvas/canvas";
 import { stripes } from "../../../charts/canvas/marks";
-import { type Palette, usePalette } from "../../../charts/canvas/palette";
-import { pointerY } from "../../../charts/pointer/pointing";
 import type { TipContent } from "../../../charts/pointer/tip";
-import { useTimeZoom } from "../../../charts/pointer/zoom";
-import { ZoomedPicture } from "../../../charts/time/zoomed_picture";
-import { Sized } from "../../../dom/size";
-import { fine, ns, scaleFor } from "../../../format";
-import { lengthOf, middleOf, type TimeRange, type TimeScale } from "../../../time_range";
-import { isTall, type LaneLayout, laneLayout, pathY, rowAt } from "./lane_layout";
+import { fine, ns } from "../../../format";
+import type { TimeRange, TimeScale } from "../../../time_range";
+import { isTall, type LaneLayout, laneLayout, pathY } from "./lane_layout";
+import { type LanePlace, LanePlot, type Painted } from "./lane_plot";
 
 /** What cells say, by their number. */
 export const STATES = ["not in this step", "its own time", "waits for others", "transfers"] as const;
@@ -54,80 +50,35 @@ interface LanesProps {
 }
 
 const GUTTER = 64;
-const AXIS_PX = 22;
 
 /** What a name takes. Of low rows every n-th has one, where no row that decides needs the room. */
 const NAME_PX = 14;
 
-export function Lanes(props: LanesProps) {
-  const { found, deciding } = props;
+export function Lanes({ found, deciding, ...plot }: LanesProps) {
   const rows = found.ranks.length;
   const layout = useMemo(() => laneLayout(rows, deciding), [rows, deciding]);
-  return <Sized height={layout.height + AXIS_PX}>{(width) => <Plot {...props} layout={layout} width={width} />}</Sized>;
-}
-
-type PlotProps = LanesProps & { layout: LaneLayout; width: number };
-
-function Plot({ label, found, zoom, setZoom, open, layout, width }: PlotProps) {
-  const palette = usePalette();
-  const [place, point] = useState<{ row: number; at: number } | null>(null);
-  const whole = { from: 0, to: found.length_ns };
-  const zoomed = useTimeZoom({
-    whole,
-    zoom,
-    setZoom,
-    left: GUTTER,
-    width,
-    hover(at, event) {
-      const row = at === null ? null : rowAt(layout, pointerY(event as PointerEvent));
-      point(at === null || row === null ? null : { row, at });
-    },
-    press(at, event) {
-      const row = rowAt(layout, pointerY(event));
-      if (row !== null) open(row, at);
-    },
-  });
-  const { visible, time } = zoomed;
-  const type = (key: string) => {
-    const now = place ?? { row: 0, at: middleOf(visible) };
-    const turn = { ArrowDown: 1, ArrowUp: -1 }[key];
-    if (turn === undefined)
-      return zoomed.typed(key, now.at, {
-        move: (at) => point(at === null ? null : { ...now, at }),
-        choose: (at) => open(now.row, at),
-      });
-    point({ ...now, row: Math.max(0, Math.min(found.ranks.length - 1, now.row + turn)) });
-    return true;
+  const near = (place: LanePlace) => meetingAt(found, place.row, place.at);
+  const fan = (place: LanePlace | null, time: TimeScale) => {
+    const meeting = place && near(place);
+    return meeting && <Fan {...meeting} layout={layout} time={time} />;
   };
-  const near = place && meetingAt(found, place.row, place.at);
   return (
-    <div class="rank-lanes">
-      <div style={{ position: "absolute", left: 0, top: 0 }}>
-        <Sheet
-          width={width}
-          height={layout.height}
-          paint={(pen) => paintLanes(pen, { found, layout, time, palette, width })}
-          of={[found, layout, visible.from, visible.to, width, palette]}
-        />
-      </div>
-      <ZoomedPicture
-        label={label}
-        class="lanes"
-        {...{ whole, zoomed, width, type }}
-        at={place?.at ?? null}
-        content={place && tipOf(found, place, near)}
-        left={GUTTER}
-        top={place ? layout.tops[place.row]! : 0}
-        hereTop={0}
-        bandTop={0}
-        height={layout.height}
-        scale={scaleFor(lengthOf(visible), "ns")}
-      >
-        <Names found={found} layout={layout} />
-        <Path found={found} layout={layout} time={time} />
-        {near && <Fan {...near} layout={layout} time={time} />}
-      </ZoomedPicture>
-    </div>
+    <LanePlot
+      {...plot}
+      layout={layout}
+      length_ns={found.length_ns}
+      gutter={GUTTER}
+      paint={(pen, painted) => paintLanes(pen, found, painted)}
+      of={[found]}
+      tip={(place) => tipOf(found, place, near(place))}
+      over={(place, time) => (
+        <>
+          <Names found={found} layout={layout} />
+          <Path found={found} layout={layout} time={time} />
+          {fan(place, time)}
+        </>
+      )}
+    />
   );
 }
 
@@ -205,18 +156,10 @@ function Fan({ last, rows, arrived_ns, layout, time }: Arrivals & { layout: Lane
   );
 }
 
-interface Painted {
-  found: StepLanes;
-  layout: LaneLayout;
-  time: TimeScale;
-  palette: Palette;
-  width: number;
-}
-
 /** Rows at least this high are hatched where they wait; lower ones are faint. */
 const HATCHED_PX = 8;
 
-function paintLanes(pen: Pen, { found, layout, time, palette, width }: Painted): void {
+function paintLanes(pen: Pen, found: StepLanes, { layout, time, palette, width }: Painted): void {
   pen.clearRect(0, 0, width, layout.height);
   const { from_ns, to_ns, bins, cells, ranks, arrivals } = found;
   const [own] = palette.fills.get("kernel")!;

@@ -36,3 +36,6 @@ export function useDetail(events: EventSource, span: string, event: number | nul
 
 export const readyDetail = (asked: Asked): EventDetail | null =>
   asked?.answer.kind === "ready" ? asked.answer.value : null;
+
+/** What the server calls the lines of code of an event. */
+export const SOURCE_LINES: readonly string[] = ["Source line", "Forward source line"];

@@ -1,0 +1,176 @@
+/** Which batch fits: the peak at other batches, what fills it, and which settings change it. */
+
+import { useState } from "preact/hooks";
+import type { BatchFit, DeviceFit, FitSetting, ModuleBytes } from "../../../api.gen";
+import { Code } from "../../../components/copy";
+import { tableData } from "../../../components/data_table";
+import { Picture } from "../../../components/picture";
+import { Sentence } from "../../../components/sentence";
+import { type Column, fileColumns, Table } from "../../../components/table";
+import { bytes, ns } from "../../../format";
+import type { Meanings } from "../../../meanings";
+import { titleOf } from "../../props";
+import { figuresOf, TablePicture } from "../../table_picture";
+import type { MemoryPart } from "../data";
+import { nameCell } from "../tables";
+import { SettingsChart } from "./settings_chart";
+
+/** The peak at other batches, and the largest batch that fits. */
+export function Fits({ device: { fit }, place, titles, tab, name }: MemoryPart) {
+  if (!fit) return null;
+  if (fit.unknown)
+    return (
+      <Picture
+        title="Which batch fits?"
+        name={`memory fit ${name}`}
+        drawn={false}
+        table={() => tableData(fileColumns(fitColumns(tab.meanings)), fit.peaks)}
+      >
+        <p class="quiet">
+          <Sentence phrase={tab.meanings.explain(fit.unknown)} />
+        </p>
+      </Picture>
+    );
+  return (
+    <TablePicture
+      title={titleOf({ titles }, `memory_fit.${place}`)}
+      sub={recorded(fit)}
+      name={`memory fit ${name}`}
+      label="Memory at other batches"
+      columns={fitColumns(tab.meanings)}
+      rows={fit.peaks}
+      rowKey={(row) => String(row.batch)}
+      order={null}
+      tab={tab}
+    />
+  );
+}
+
+/** The margin is of what is allocated; what a caching allocator holds besides is said apart. */
+function recorded({ batch, unused_bytes }: DeviceFit): string {
+  const of = `recorded with a batch of ${batch}`;
+  return unused_bytes == null ? of : `${of}; ${bytes(unused_bytes)} more were reserved at the peak, and not used`;
+}
+
+function fitColumns(meanings: Meanings): Column<BatchFit>[] {
+  const figure = figuresOf<BatchFit>(meanings);
+  return [
+    figure("batch", "memory_fit_batch", 64, (row) => row.batch),
+    figure("peak", "memory_fit_peak", 96, (row) => row.peak_bytes),
+    figure("low", "memory_fit_low", 80, (row) => row.low_bytes),
+    figure("high", "memory_fit_high", 80, (row) => row.high_bytes),
+  ];
+}
+
+const MADE: Partial<Record<ModuleBytes["kind"], string>> = {
+  outside: "outside of ops",
+  others: "others",
+  before: "before the recording",
+};
+
+const madeBy = ({ path, kind }: ModuleBytes): string => path ?? MADE[kind] ?? kind;
+
+/** What fills the peak, by the module that made it. */
+export function ByModule({ device: { fit }, tab, name }: MemoryPart) {
+  if (!fit?.modules?.length) return null;
+  return (
+    <TablePicture
+      title="Which modules fill the peak?"
+      sub={`at a batch of ${fit.batch}`}
+      name={`memory by module ${name}`}
+      label="Memory at the peak by module"
+      columns={moduleColumns(tab.meanings)}
+      rows={fit.modules}
+      rowKey={madeBy}
+      order={null}
+      tab={tab}
+    >
+      {fit.unnamed && (
+        <p class="quiet">
+          <Sentence phrase={tab.meanings.explain(fit.unnamed)} />
+        </p>
+      )}
+    </TablePicture>
+  );
+}
+
+function moduleColumns(meanings: Meanings): Column<ModuleBytes>[] {
+  const figure = figuresOf<ModuleBytes>(meanings);
+  return [
+    { id: "path", label: "Made in", order: madeBy, cell: (row) => nameCell(madeBy(row)) },
+    figure("bytes", "memory_fit_bytes", 80, (row) => row.bytes),
+    figure("constant", "memory_fit_constant", 80, (row) => row.constant),
+    figure("per_sample", "memory_fit_per_sample", 88, (row) => row.per_sample),
+  ];
+}
+
+/** Memory against step time: each point is a setting, whose code stands below when it is chosen. */
+export function Settings({ device: { fit }, tab, name }: MemoryPart) {
+  const [picked, setPicked] = useState<string | null>(null);
+  const settings = fit?.settings ?? [];
+  if (!fit || settings.length < 2) return null;
+  const columns = settingColumns(tab.meanings).filter(({ id }) => id !== "largest" || fit.limit_bytes !== null);
+  const chosen = settings.find(({ label }) => label === picked) ?? settings.find(({ best, code }) => best && code);
+  return (
+    <Picture
+      title="Which settings need less memory?"
+      sub={`at a batch of ${fit.batch}`}
+      name={`memory settings ${name}`}
+      table={() => tableData(fileColumns(columns), settings)}
+    >
+      <SettingsChart
+        settings={settings}
+        limit={fit.limit_bytes ?? null}
+        chosen={chosen?.label ?? null}
+        choose={setPicked}
+      />
+      <Table
+        label="Settings"
+        columns={columns}
+        rows={settings}
+        rowKey={(row) => row.label}
+        sort={undefined}
+        onSort={null}
+        empty="No setting is known."
+      />
+      <Reasons fit={fit} meanings={tab.meanings} />
+      {chosen?.code && (
+        <section class="memory-setting" aria-label={chosen.label}>
+          <h3>{chosen.label}</h3>
+          <p class="quiet">{gainOf(chosen)}</p>
+          <Code text={chosen.code} />
+        </section>
+      )}
+    </Picture>
+  );
+}
+
+function gainOf({ peak_bytes, low_bytes, high_bytes, again_ns }: FitSetting): string {
+  const peak = `The peak is est. ${bytes(peak_bytes)} (${bytes(low_bytes)} to ${bytes(high_bytes)})`;
+  return again_ns ? `${peak}, and ${ns(again_ns)} of each step are computed again.` : `${peak}.`;
+}
+
+/** Why a peak or a time is not known, each once. */
+function Reasons({ fit, meanings }: { fit: DeviceFit; meanings: Meanings }) {
+  const reasons = (fit.settings ?? []).flatMap(({ unknown, no_time }) => [unknown, no_time]);
+  const distinct = new Map(reasons.flatMap((reason) => (reason ? [[reason.code, reason]] : [])));
+  return (
+    <>
+      {[...distinct.values()].map((reason) => (
+        <p key={reason.code} class="quiet">
+          <Sentence phrase={meanings.explain(reason)} />
+        </p>
+      ))}
+    </>
+  );
+}
+
+function settingColumns(meanings: Meanings): Column<FitSetting>[] {
+  const figure = figuresOf<FitSetting>(meanings);
+  return [
+    { id: "label", label: "Setting", order: (row) => row.label, cell: (row) => nameCell(row.label) },
+    figure("peak", "memory_setting_peak", 72, (row) => row.peak_bytes),
+    figure("step", "memory_setting_step", 72, (row) => row.step_ns),
+    figure("largest", "memory_setting_largest", 88, (row) => row.largest),
+  ];
+}

@@ -1,0 +1,194 @@
+/**
+ * Settings by the memory of their peak and the time of their step.
+ *
+ *     ms  |  o Checkpoint every Block                |
+ *         |     \\                                    | does
+ *         |      o Checkpoint every Attention         | not
+ *         |          \\        o (another is better)    | fit
+ *         |           o As recorded                   |
+ *         +-------------------------------------------+---
+ *            ^     ^   time not recorded
+ *
+ * Filled and joined: no other setting needs less of both. Arrow keys go over the settings, a press chooses one.
+ */
+
+import { max } from "d3-array";
+import { useState } from "preact/hooks";
+import type { FitSetting } from "../../../api.gen";
+import { zeroAxis } from "../../../charts/axes/ticks";
+import { ValueGrid, valueAxis } from "../../../charts/axes/value_axis";
+import { pointerX, pointerY, slider, typed } from "../../../charts/pointer/pointing";
+import { Tip, type TipContent } from "../../../charts/pointer/tip";
+import { Sized } from "../../../dom/size";
+import { bytes, ns, type Scale, scaleFor, tick } from "../../../format";
+import { type Placed, placed } from "./places";
+
+interface SettingsChartProps {
+  settings: readonly FitSetting[];
+  /** What the device has, bytes; null where it is not known. */
+  limit: number | null;
+  chosen: string | null;
+  choose(label: string | null): void;
+}
+
+const HEIGHT = 240;
+const [LEFT, RIGHT, TOP, FOOT] = [72, 16, 12, 176];
+/** Where settings stand whose time is not recorded. */
+const UNTIMED = FOOT + 34;
+const GAPS = 4;
+const NEAR_PX = 14;
+
+export function SettingsChart(props: SettingsChartProps) {
+  return <Sized height={HEIGHT}>{(width) => <Plot {...props} width={width} />}</Sized>;
+}
+
+export function Plot({ settings, limit, chosen, choose, width }: SettingsChartProps & { width: number }) {
+  const [pointed, setPointed] = useState<number | null>(null);
+  const known = settings.filter(({ peak_bytes }) => peak_bytes !== null);
+  const axes = axesOf(known, width);
+  const points = placed(known, { ...axes, untimed: UNTIMED, right: width });
+  const at = pointed ?? points.findIndex(({ setting }) => setting.label === chosen);
+  const here = points[at];
+  const content = here ? tipOf(here.setting) : null;
+  const near = (event: PointerEvent) => nearestTo(points, pointerX(event), pointerY(event));
+  const select = (stop: number | null) => choose(stop === null ? null : points[stop]!.setting.label);
+  return (
+    <>
+      <svg
+        class="settings-chart points"
+        width={width}
+        height={HEIGHT}
+        {...slider("Settings by memory and step time", at < 0 ? null : at, points.length, content)}
+        onPointerMove={(event) => setPointed(near(event))}
+        onPointerLeave={() => setPointed(null)}
+        onBlur={() => setPointed(null)}
+        onClick={(event) => select(nearestTo(points, pointerX(event), pointerY(event)))}
+        onKeyDown={(event) => typed(event, at < 0 ? null : at, points.length, { hover: setPointed, select })}
+      >
+        <rect x="0" y="0" width={width} height={HEIGHT} fill="transparent" />
+        <Axes {...axes} limit={limit} width={width} untimed={points.some(({ setting }) => setting.step_ns === null)} />
+        <polyline class="frontier" points={frontierOf(points)} />
+        {points.map((point) => (
+          <Point key={point.setting.label} point={point} chosen={point.setting.label === chosen} />
+        ))}
+      </svg>
+      <Tip content={pointed === null ? null : content} x={here?.x ?? 0} y={(here?.y ?? 0) + 10} width={width} />
+    </>
+  );
+}
+
+interface Axes {
+  memory: Scale;
+  time: Scale;
+  memoryTicks: readonly number[];
+  timeTicks: readonly number[];
+  x(bytes: number): number;
+  y(ns: number): number;
+  /** Of a tick, which is in the scale's own unit. */
+  tickX(tick: number): number;
+  tickY(tick: number): number;
+}
+
+function axesOf(settings: readonly FitSetting[], width: number): Axes {
+  const peaks = settings.flatMap(({ peak_bytes }) => peak_bytes ?? []);
+  const steps = settings.flatMap(({ step_ns }) => step_ns ?? []);
+  const [memory, time] = [scaleFor(max(peaks) ?? 1, "bytes"), scaleFor(max(steps) ?? 1, "ns")];
+  const across = zeroAxis(memory.of(max(peaks) ?? 1), width < 480 ? 3 : GAPS);
+  const up = valueAxis(
+    steps.map((step) => time.of(step)),
+    false,
+    GAPS,
+  );
+  const tickX = (value: number) => LEFT + (value / across.end) * (width - LEFT - RIGHT);
+  const tickY = (value: number) => FOOT - ((value - up.low) / (up.high - up.low || 1)) * (FOOT - TOP);
+  return {
+    memory,
+    time,
+    memoryTicks: across.ticks,
+    timeTicks: up.ticks,
+    x: (value) => tickX(memory.of(value)),
+    y: (value) => tickY(time.of(value)),
+    tickX,
+    tickY,
+  };
+}
+
+function Axes({ memory, time, memoryTicks, timeTicks, x, tickX, tickY, limit, width, untimed }: Axes & AxesProps) {
+  const right = width - RIGHT;
+  const fits = limit === null ? right : Math.min(right, x(limit));
+  const last = memoryTicks.length - 1;
+  return (
+    <>
+      {fits < right && (
+        <>
+          <rect class="beyond" x={fits} y={TOP} width={right - fits} height={FOOT - TOP} />
+          <line class="limit" x1={fits} x2={fits} y1={TOP} y2={FOOT} />
+        </>
+      )}
+      <ValueGrid ticks={timeTicks} y={tickY} left={LEFT} right={right} unit={time.unit} />
+      {memoryTicks.map((value, place) => (
+        <text
+          key={value}
+          class={place === last ? "end" : "mid"}
+          x={place === last ? width : tickX(value)}
+          y={FOOT + 16}
+        >
+          {place === last ? `${tick(value)}\u00a0${memory.unit}` : tick(value)}
+        </text>
+      ))}
+      {untimed && (
+        <text class="second" x={LEFT} y={UNTIMED + 22}>
+          time not recorded
+        </text>
+      )}
+    </>
+  );
+}
+
+interface AxesProps {
+  limit: number | null;
+  width: number;
+  untimed: boolean;
+}
+
+function Point({ point: { setting, x, y, label }, chosen }: { point: Placed; chosen: boolean }) {
+  return (
+    <g>
+      {chosen && <circle class="ring" cx={x} cy={y} r="8" />}
+      <circle class={setting.best ? "best" : "hollow"} cx={x} cy={y} r="4.5" />
+      {label && (
+        <text class={label.end ? "halo end" : "halo"} x={label.end ? x - 10 : x + 10} y={y + 4}>
+          {setting.label}
+        </text>
+      )}
+    </g>
+  );
+}
+
+/** Through the settings that no other one beats, the least memory first. */
+const frontierOf = (points: readonly Placed[]): string =>
+  points
+    .filter(({ setting }) => setting.best)
+    .sort((a, b) => a.x - b.x)
+    .map(({ x, y }) => `${x.toFixed(1)},${y.toFixed(1)}`)
+    .join(" ");
+
+/** Null where none is near. */
+function nearestTo(points: readonly Placed[], x: number, y: number): number | null {
+  const apart = points.map((point) => Math.hypot(point.x - x, point.y - y));
+  const least = Math.min(...apart);
+  return least <= NEAR_PX ? apart.indexOf(least) : null;
+}
+
+function tipOf({ label, peak_bytes, step_ns, again_ns, largest }: FitSetting): TipContent {
+  return {
+    title: label,
+    rows: [
+      { name: "Peak, est.", value: bytes(peak_bytes) },
+      { name: "Step, est.", value: step_ns === null ? "not recorded" : ns(step_ns) },
+      ...(again_ns ? [{ name: "Computed again", value: ns(again_ns) }] : []),
+      ...(largest === null ? [] : [{ name: "Largest batch", value: String(largest) }]),
+    ],
+    act: "A press shows its code.",
+  };
+}

@@ -1,0 +1,52 @@
+/**
+ * Which lines of a file are shown: those of what was measured, and a few around them; others fold.
+ *
+ *     16  def forward(self, x):      a function with time: its first lines, to its end where it is short
+ *     17      return self.net(x)
+ *         23 lines without time      a fold, which opens
+ *     41  def step(...):
+ */
+
+import type { SourceText } from "../../../api.gen";
+
+export type Mark = SourceText["marks"][number];
+
+/** Line numbers from 1, the last one included. */
+export type ShownLine = { kind: "line"; line: number } | { kind: "fold"; first: number; last: number };
+
+/** Of a function at most so many lines, and so many above what is marked. */
+const MOST_LINES = 60;
+const ABOVE = 1;
+
+/** A fold of fewer lines takes more room than it saves. */
+const FEWEST = 3;
+
+export function shownLines(count: number, marks: readonly Mark[], opened: ReadonlySet<number>): ShownLine[] {
+  const wanted = new Uint8Array(count + 2);
+  for (const { first, last } of marks) {
+    if (first === 0) continue;
+    const end = Math.min(count, last, first + MOST_LINES);
+    wanted.fill(1, Math.max(1, first - ABOVE), end + 1);
+  }
+  const shown: ShownLine[] = [];
+  for (let line = 1; line <= count; ) {
+    let past = line;
+    while (past <= count && wanted[past] === wanted[line]) past++;
+    if (wanted[line] || opened.has(line) || past - line < FEWEST)
+      for (let each = line; each < past; each++) shown.push({ kind: "line", line: each });
+    else shown.push({ kind: "fold", first: line, last: past - 1 });
+    line = past;
+  }
+  return shown;
+}
+
+/** Of each line the mark that holds it most closely: of functions in each other the inner one. */
+export function marksByLine(count: number, marks: readonly Mark[]): readonly (Mark | undefined)[] {
+  const found: (Mark | undefined)[] = new Array(count + 1).fill(undefined);
+  const outermost = [...marks].sort((a, b) => b.last - b.first - (a.last - a.first));
+  for (const mark of outermost) {
+    if (mark.first === 0) continue;
+    for (let line = mark.first; line <= Math.min(count, mark.last); line++) found[line] = mark;
+  }
+  return found;
+}

@@ -1,0 +1,157 @@
+/** What each line of the user's code costs: a table of lines, and the text that they stand in. */
+
+import { useMemo } from "preact/hooks";
+import type { CodeLine, LineTable, OperatorsResult } from "../../../api.gen";
+import { totalsText } from "../../../components/figures";
+import type { Column, Foot } from "../../../components/table";
+import { counted } from "../../../format";
+import type { Meanings } from "../../../meanings";
+import { readingOf } from "../../choices";
+import { differenceColumn } from "../../compare/compared_columns";
+import { figuresOf, TablePicture } from "../../table_picture";
+import type { OperatorPart } from "../tables";
+import { lineName, type Measure, measuresOf, sameLines } from "./rows";
+import { SourceView } from "./view";
+
+/** Rows before the table scrolls. */
+const MOST = 10;
+
+export function Lines({ part, span }: { part: OperatorPart; span: string }) {
+  const { result, titles, tab, name } = part;
+  const table = result.lines!;
+  const { rows } = table;
+  const measures = useMemo(() => measuresOf(rows), [rows]);
+  const difference = tab.state.line_change === "off" ? null : differenceOf(part, table, measures[0]);
+  const chosen = rows.find(({ source }) => source === tab.state.line) ?? rows[0];
+  return (
+    <>
+      <TablePicture
+        title={titles.lines ?? "Which lines take the time?"}
+        sub={totalsText(readingOf(tab))}
+        name={`lines ${name}`}
+        label="Lines of your code"
+        columns={[...columnsOf(rows, tab.meanings), ...(difference ? [difference.column] : [])]}
+        rows={rows}
+        rowKey={({ source }) => source}
+        mark={["lines", ({ source }) => source]}
+        maxRows={MOST}
+        order="code_lines"
+        tab={tab}
+        onChoose={({ source }) => tab.update({ line: source })}
+        chosen={chosen?.source}
+        empty="No line of your code runs in the steps."
+        foot={footOf(table)}
+      >
+        <p class="quiet small aside">{MEANING[table.line_of]}</p>
+      </TablePicture>
+      {chosen && (
+        <SourceView part={part} span={span} chosen={chosen} measures={measures} moved={difference?.moved ?? null} />
+      )}
+    </>
+  );
+}
+
+const MEANING: Readonly<Record<LineTable["line_of"], string>> = {
+  function:
+    "The trace names the line where a function begins: figures are of the whole function, without other functions of " +
+    "yours that it calls. With 0 calls it was running when the recording began, and the line is the one it had " +
+    "reached.",
+  call: "The trace names the lines that ran.",
+};
+
+/** Of a column of times or bytes, px. */
+const WIDTH = 92;
+
+function columnsOf(rows: readonly CodeLine[], meanings: Meanings): Column<CodeLine>[] {
+  const figure = figuresOf<CodeLine>(meanings);
+  const time = (id: string, metric: string, of: (row: CodeLine) => number | null) =>
+    figure(id, metric, WIDTH, of, { adds: "recording", siblings: "time" });
+  const knows = (id: keyof CodeLine) => rows.some((row) => row[id] !== null);
+  return [
+    {
+      id: "source",
+      label: "Line",
+      least: "180px",
+      order: ({ source }) => source,
+      cell: ({ source }) => <span data-hint={lineName(source)}>{shortName(source)}</span>,
+    },
+    ...(knows("calls") ? [figure("calls", "line_calls", 64, (row) => row.calls, { adds: "recording" })] : []),
+    ...(knows("device_ns")
+      ? [
+          time("idle", "line_idle", (row) => row.idle_ns),
+          time("device", "line_device", (row) => row.device_ns),
+          { ...figure("launches", "line_launches", 76, (row) => row.launches, { adds: "recording" }), extra: true },
+        ]
+      : []),
+    time("host_self", "line_host_self", (row) => row.host_self_ns),
+    time("host_total", "line_host_total", (row) => row.host_total_ns),
+    ...(knows("allocated_bytes")
+      ? [figure("allocated", "line_allocated", WIDTH, (row) => row.allocated_bytes, { adds: "recording" })]
+      : []),
+  ];
+}
+
+/** The file without its folders. */
+const shortName = (source: string): string => lineName(source).replace(/^[^:]*\//, "");
+
+/** What is not listed, and what no line is around: the columns then tell the whole. */
+function footOf({ rows, more, rest, elsewhere }: LineTable): Foot | false {
+  if (rows.length === 0) return false;
+  const sum = (id: "device_ns" | "idle_ns" | "launches" | "allocated_bytes") =>
+    elsewhere[id] === null ? null : elsewhere[id] + (rest[id] ?? 0);
+  return {
+    name: more > 0 ? `${counted(more, "more line")}, and elsewhere` : "Elsewhere",
+    cells: {
+      idle: sum("idle_ns"),
+      device: sum("device_ns"),
+      launches: sum("launches"),
+      host_self: elsewhere.host_self_ns + rest.host_self_ns,
+      allocated: sum("allocated_bytes"),
+    },
+  };
+}
+
+export interface Difference {
+  column: Column<CodeLine>;
+  /** By line: what it takes more than in the other span, a step; of lines that both have. */
+  moved: ReadonlyMap<string, number>;
+}
+
+/** Against the other span, in the measure of the heat; null where nothing is compared, or it knows no lines. */
+function differenceOf(
+  { result, compared }: OperatorPart,
+  { rows }: LineTable,
+  { id, unit }: Measure,
+): Difference | null {
+  const other = compared?.page.result;
+  if (!compared || !other?.lines || unit !== "ns") return null;
+  const same = sameLines(rows, other.lines.rows);
+  const named = new Map([...same].map(([source, row]) => [row, source]));
+  const ns = (row: CodeLine) => (row[id] ?? 0) / stepsOf(result);
+  const otherNs = (row: CodeLine) => (row[id] ?? 0) / stepsOf(other);
+  return {
+    column: differenceColumn({
+      rows,
+      others: other.lines.rows,
+      keyOf: (row) => named.get(row) ?? row.source,
+      ...{ ns, otherNs, name: compared.name, own: compared.own },
+      figure: FIGURE[id],
+      whole: other.lines.more === 0,
+    }),
+    moved: new Map(
+      rows.flatMap((row) => {
+        const there = same.get(row.source);
+        return there ? [[row.source, ns(row) - otherNs(there)] as const] : [];
+      }),
+    ),
+  };
+}
+
+const FIGURE: Readonly<Record<Measure["id"], string>> = {
+  idle_ns: "GPU idle time",
+  device_ns: "GPU time",
+  host_self_ns: "CPU time",
+  allocated_bytes: "Memory",
+};
+
+const stepsOf = ({ steps }: OperatorsResult): number => Math.max(1, steps.length);

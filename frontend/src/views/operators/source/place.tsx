@@ -1,0 +1,28 @@
+/** The lines' place in the view: the part is loaded when it comes into sight, or at once where a line is asked for. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { later } from "../../lazy";
+import { useSeen } from "../flame/data";
+import type { OperatorPart } from "../tables";
+
+const PART = later(async () => (await import("./lines")).Lines);
+
+export function LinesPlace({ part, span }: { part: OperatorPart; span: string }) {
+  const box = useRef<HTMLDivElement>(null);
+  const seen = useSeen(box);
+  const [, drawAgain] = useState(0);
+  const asked = part.tab.state.line !== undefined;
+  useEffect(() => {
+    if (!seen && !asked) return;
+    PART.load().then(
+      () => drawAgain((drawn) => drawn + 1),
+      () => {}, // the part did not come: the place stays free
+    );
+  }, [seen, asked]);
+  const Lines = PART.now();
+  return (
+    <div class={Lines ? "lines-place" : "lines-place waits"} ref={box}>
+      {Lines && <Lines part={part} span={span} />}
+    </div>
+  );
+}

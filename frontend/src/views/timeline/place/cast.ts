@@ -1,0 +1,112 @@
+/**
+ * Which rows of the Timeline show a place: the loader where it works there, the thread that launches, its runtime
+ * calls, and the stream that is busiest there.
+ *
+ *     loader      ====                       one row
+ *     thread   [forward          ]           two rows, from the first that no event fills
+ *               [linear][relu ]
+ *     calls       -     -                    one row
+ *     stream              [gemm]             one row
+ */
+
+import type { Track } from "../../../api.gen";
+import { lengthOf, type TimeRange } from "../../../time_range";
+import { type Boxes, inSight, rowKey } from "../data/boxes";
+
+export interface Cast {
+  /** From top to bottom, with as many rows as are drawn. */
+  tracks: readonly Track[];
+  /** The row of the thread that is drawn first. */
+  first_row: number;
+  thread: Track | undefined;
+  stream: Track | undefined;
+}
+
+/** Rows of the thread; beside the loader one less. */
+const THREAD_ROWS = 2;
+
+/** place: what the card speaks of; visible: that with what lies around it. */
+export function castOf(boxes: Boxes, place: TimeRange, visible: TimeRange): Cast {
+  const most = (kind: Track["kind"]): Track | undefined => {
+    const found = boxes.tracks
+      .filter((track) => track.kind === kind)
+      .map((track) => ({ track, ns: coveredIn(boxes, track, visible) }))
+      .reduce((best, each) => (each.ns > best.ns ? each : best), { track: undefined as Track | undefined, ns: 0 });
+    return found.track;
+  };
+  const [loader, calls, stream] = [most("loader"), most("calls"), most("stream")];
+  const above = calls && boxes.tracks[boxes.tracks.indexOf(calls) - 1];
+  const thread = above?.kind === "thread" ? above : most("thread");
+  const first_row = thread ? firstRow(boxes, thread, place) : 0;
+  const rows = Math.min(THREAD_ROWS - (loader ? 1 : 0), (thread?.rows ?? 0) - first_row);
+  const drawn = (track: Track | undefined, rows = 1): Track[] => (track ? [{ ...track, rows, pinned: true }] : []);
+  return {
+    tracks: [...drawn(loader), ...drawn(thread, rows), ...drawn(calls), ...drawn(stream)],
+    first_row,
+    thread,
+    stream,
+  };
+}
+
+/** The boxes with the thread's rows counted from the first that is drawn. */
+export function fromRow(boxes: Boxes, { thread, first_row }: Pick<Cast, "thread" | "first_row">): Boxes {
+  if (!thread || first_row === 0) return boxes;
+  const rows = new Map(boxes.rows);
+  for (let row = 0; row < thread.rows; row++) {
+    const shown = boxes.rows.get(rowKey(thread.id, row + first_row));
+    if (shown) rows.set(rowKey(thread.id, row), shown);
+    else rows.delete(rowKey(thread.id, row));
+  }
+  return { ...boxes, rows };
+}
+
+/** The work of a stream before which it waits longest; where it never waits, none. */
+export function workAfterWait(boxes: Boxes, stream: Track, visible: TimeRange): number | null {
+  const row = boxes.rows.get(rowKey(stream.id, 0));
+  if (!row) return null;
+  const { first, end } = inSight(boxes, row, visible);
+  let [longest, event, until]: [number, number | null, number] = [0, null, visible.from];
+  for (let at = first; at < end; at++) {
+    const wait = boxes.from[at]! - until;
+    if (wait > longest) [longest, event] = [wait, boxes.event[at]!];
+    until = Math.max(until, boxes.to[at]!);
+  }
+  return event;
+}
+
+/** The longest event of a row. */
+export function longestIn(boxes: Boxes, track: Track, row: number, visible: TimeRange): number | null {
+  const found = boxes.rows.get(rowKey(track.id, row));
+  if (!found) return null;
+  const { first, end } = inSight(boxes, found, visible);
+  let [longest, event]: [number, number | null] = [0, null];
+  for (let at = first; at < end; at++) {
+    const length = cut(boxes, at, visible);
+    if (length > longest) [longest, event] = [length, boxes.event[at]!];
+  }
+  return event;
+}
+
+function coveredIn(boxes: Boxes, track: Track, visible: TimeRange): number {
+  const row = boxes.rows.get(rowKey(track.id, 0));
+  if (!row) return 0;
+  const { first, end } = inSight(boxes, row, visible);
+  let covered = 0;
+  for (let at = first; at < end; at++) covered += cut(boxes, at, visible);
+  return covered;
+}
+
+/** What of a box is visible, ns. */
+const cut = ({ from, to }: Boxes, at: number, visible: TimeRange): number =>
+  Math.max(0, Math.min(to[at]!, visible.to) - Math.max(from[at]!, visible.from));
+
+/** What is open all the time says nothing of the place: the step, the loop. Where all rows are so, the innermost. */
+function firstRow(boxes: Boxes, thread: Track, place: TimeRange): number {
+  for (let row = 0; row < thread.rows; row++) {
+    const found = boxes.rows.get(rowKey(thread.id, row));
+    const { first, end } = found ? inSight(boxes, found, place) : { first: 0, end: 0 };
+    if (end === first) return Math.max(0, row - 1);
+    if (end - first !== 1 || cut(boxes, first, place) < lengthOf(place)) return row;
+  }
+  return Math.max(0, thread.rows - 1);
+}

@@ -1,0 +1,151 @@
+/**
+ * A place of the Timeline in a card, by the Timeline's own painter: what the host did, what it launched, what the
+ * device waited for, and under it the source line. Names of tracks stand beside it where a card is wide enough.
+ */
+
+import { useMemo, useRef, useState } from "preact/hooks";
+import { rangeInTimeline } from "../../../address/timeline";
+import type { EventDetail, Evidence, Track } from "../../../api.gen";
+import { Sheet } from "../../../charts/canvas/canvas";
+import { usePalette } from "../../../charts/canvas/palette";
+import { type Size, useSize } from "../../../dom/size";
+import { ns, scaleFor } from "../../../format";
+import { sentence } from "../../../phrase";
+import { lengthOf, timeScale } from "../../../time_range";
+import type { Tab } from "../../props";
+import { readyDetail, SOURCE_LINES, useDetail } from "../data/detail";
+import { usePages } from "../data/loading";
+import { layers as layersOf } from "../data/pages";
+import { layoutOf } from "../layout";
+import { groundOf, overOf, paintOver, paintScene } from "../paint/paint";
+import { AXIS_PX, GUTTER_PX, type Scene } from "../scene";
+import { NO_CHOICES } from "../tracks";
+import { type Cast, castOf, fromRow, longestIn, workAfterWait } from "./cast";
+
+const HEIGHT_PX = 120;
+
+const NOBODY: Cast = { tracks: [], first_row: 0, thread: undefined, stream: undefined };
+
+const NO_COLOURS: ReadonlySet<string> = new Set();
+
+interface PlacePictureProps {
+  span: string;
+  place: Evidence;
+  tab: Tab;
+}
+
+export function PlacePicture({ span, place, tab }: PlacePictureProps) {
+  const box = useRef<HTMLButtonElement>(null);
+  const [{ width }, resize] = useState<Size>({ width: 0, height: HEIGHT_PX });
+  useSize(box, resize);
+  const { step, start_ns, end_ns } = place;
+  const opens = useMemo(() => rangeInTimeline({ step, start_ns, end_ns }), [step, start_ns, end_ns]);
+  const visible = opens.zoom!;
+  const { pages, problem } = usePages(tab.events, span, visible, width, visible, true);
+  const scene = useScene(span, place, visible, width, pages, tab);
+  const line = scene.chosen && sourceOf(scene.chosen);
+  return (
+    <>
+      <div class="place">
+        <div class="names" aria-hidden="true">
+          {scene.layout.places.map((each) =>
+            each.kind === "track" ? (
+              <span key={each.track.id} style={{ top: `${AXIS_PX + each.top}px` }}>
+                {WORDS[each.track.kind] ?? each.track.group}
+              </span>
+            ) : null,
+          )}
+        </div>
+        <button
+          ref={box}
+          aria-label={`${ns(end_ns - start_ns)} in step ${step}: open it in the Timeline`}
+          onClick={() => tab.update(opens)}
+        >
+          {problem ? (
+            <span class="quiet">{`The events are not at hand. ${problem.problem}.`}</span>
+          ) : (
+            pages.length > 0 && (
+              <span class="sheets" style={{ marginLeft: `${-GUTTER_PX}px` }}>
+                <Sheet
+                  width={scene.width}
+                  height={HEIGHT_PX}
+                  paint={(pen) => paintScene(pen, scene)}
+                  of={groundOf(scene)}
+                />
+                <Sheet
+                  width={scene.width}
+                  height={HEIGHT_PX}
+                  paint={(pen) => paintOver(pen, scene)}
+                  of={[...groundOf(scene), ...overOf(scene)]}
+                />
+              </span>
+            )
+          )}
+        </button>
+      </div>
+      <p class="place-line">
+        {line && (
+          <button
+            class="link"
+            data-hint={line.whole}
+            onClick={() => tab.update({ view: "operators", line: line.name, mark: null })}
+          >
+            <code>{line.whole}</code>
+          </button>
+        )}
+        {scene.chosen && <span class="clip">{saidOf(scene.chosen)}</span>}
+      </p>
+    </>
+  );
+}
+
+/** What kinds of tracks are called in a few letters; a device's is called as its group. */
+const WORDS: Partial<Record<Track["kind"], string>> = { thread: "CPU", calls: "Launches", loader: "Loader" };
+
+/** The tracks of the place and what is chosen in it: the work before which the device waits longest. */
+function useScene(
+  span: string,
+  { step, start_ns, end_ns }: Evidence,
+  visible: { from: number; to: number },
+  room: number,
+  pages: Parameters<typeof layersOf>[0],
+  tab: Tab,
+): Scene {
+  const palette = usePalette();
+  const width = room + GUTTER_PX;
+  const time = useMemo(() => timeScale(visible, GUTTER_PX, width), [visible, width]);
+  const found = useMemo(() => layersOf(pages, visible, time.ns_per_px), [pages, visible, time]);
+  const boxes = found.at(-1)?.boxes;
+  const range = useMemo(() => ({ from: start_ns, to: end_ns }), [start_ns, end_ns]);
+  // the axis counts from where the place begins
+  const counted = useMemo(() => ({ name: step, start_ns, end_ns }), [step, start_ns, end_ns]);
+  const cast = useMemo(() => (boxes ? castOf(boxes, range, visible) : NOBODY), [boxes, range, visible]);
+  const layers = useMemo(() => found.map((layer) => ({ ...layer, boxes: fromRow(layer.boxes, cast) })), [found, cast]);
+  const layout = useMemo(() => layoutOf(cast.tracks, false, NO_CHOICES), [cast]);
+  const { stream, thread, first_row } = cast;
+  const work = boxes && stream ? workAfterWait(boxes, stream, visible) : null;
+  const event = work ?? (boxes && thread ? longestIn(boxes, thread, first_row, visible) : null);
+  const chosen = readyDetail(useDetail(tab.events, span, event, true));
+  return {
+    ...{ width, height: HEIGHT_PX, scroll: 0, visible, time, layout, layers, palette, range, chosen },
+    ...{ steps: [], step: counted, scale: scaleFor(lengthOf(visible), "ns") },
+    ...{ matches: null, off: NO_COLOURS, pointed: null, head: null, pointer_ns: null, band: null },
+  };
+}
+
+/** "train.py(48): step" as "train.py:48 step", the path whole, and as tables name it; null where no stacks are kept. */
+function sourceOf({ facts }: EventDetail): { whole: string; name: string } | null {
+  const fact = facts.find(({ label }) => SOURCE_LINES.includes(label));
+  if (!fact) return null;
+  const name = String(fact.value.value);
+  const [, path, line, within] = /^(.*)\((\d+)\): (.*)$/.exec(fact.copied ?? name) ?? [];
+  return { whole: path ? `${path}:${line} ${within}` : name, name };
+}
+
+/** Which event it is, and why the device waited for it. */
+function saidOf({ short_name, gap_start_ns, start_ns, why_gap }: EventDetail): string {
+  if (gap_start_ns === null) return short_name;
+  return why_gap
+    ? `${short_name}. ${sentence(why_gap)}`
+    : `${short_name}, after ${ns(start_ns - gap_start_ns)} of waiting`;
+}

@@ -1,0 +1,112 @@
+/** Where a card's evidence happens: what is drawn of it, and when its events are asked for. */
+
+import { act, fireEvent, render, screen, waitFor } from "@testing-library/preact";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { openUrlStore } from "../../src/address/url";
+import type { SpanHead } from "../../src/api.gen";
+import type { EventSource } from "../../src/views/props";
+import { boxesOf } from "../../src/views/timeline/data/boxes";
+import { castOf, fromRow, workAfterWait } from "../../src/views/timeline/place/cast";
+import { ToDo } from "../../src/views/to_do";
+import { HEAD, INSIGHT, PAGE, TAB } from "../fixtures/pages";
+import { page } from "../fixtures/timeline";
+import { DETAIL, ready, timelineEvents } from "./shown_timeline";
+
+const DRAWN = page(`
+  thread | ffffffffffffffffffffffffffffff
+  thread |   aaaaaaaaa   bbbbbbbb
+  thread |    cc
+  calls  |     d            e
+  stream |       kk            ll`);
+
+const VISIBLE = { from: 0, to: 290 };
+
+test("the thread is drawn below what fills the place; the work after the longest wait is told of", () => {
+  const boxes = boxesOf(DRAWN);
+  const cast = castOf(boxes, { from: 20, to: 200 }, VISIBLE);
+  expect(cast.tracks.map(({ kind, rows }) => [kind, rows])).toEqual([
+    ["thread", 2],
+    ["calls", 1],
+    ["stream", 1],
+  ]);
+  const shown = fromRow(boxes, cast);
+  expect(shown.rows.get(0)).toEqual(boxes.rows.get(1));
+  expect(shown.rows.get(1)).toEqual(boxes.rows.get(2));
+  const event = workAfterWait(boxes, cast.stream!, VISIBLE);
+  expect(boxes.names[boxes.name[[...boxes.event].indexOf(event!)]!]).toBe("l");
+});
+
+let appear = () => {};
+
+beforeEach(() => {
+  window.location.hash = "#tb_steptime";
+  vi.stubGlobal(
+    "IntersectionObserver",
+    class {
+      constructor(seen: (entries: { isIntersecting: boolean }[]) => void) {
+        appear = () => act(() => seen([{ isIntersecting: true }]));
+      }
+      observe() {}
+      disconnect() {}
+    },
+  );
+});
+afterEach(() => Reflect.deleteProperty(globalThis, "IntersectionObserver"));
+
+const SOURCE = { label: "Source line", value: { value: "train.py(48): step", unit: "text" as const }, copied: null };
+
+function show(head: Partial<SpanHead> = {}, more: Partial<EventSource> = {}) {
+  const url = openUrlStore(window);
+  const asked: string[] = [];
+  const events = timelineEvents({
+    timeline: async (span) => {
+      asked.push(span);
+      return ready(DRAWN);
+    },
+    event: async () => ready({ ...DETAIL, facts: [{ ...SOURCE, copied: "/job/src/train.py(48): step" }] }),
+    ...more,
+  });
+  const insights = [{ ...INSIGHT, evidence: [{ step: "5", start_ns: 100, end_ns: 200 }] }];
+  const of = { ...PAGE, insights, head: { ...HEAD, ...head } };
+  render(<ToDo page={of} here="overview" tab={{ ...TAB, events, update: url.update }} />);
+  return asked;
+}
+
+const picture = () => screen.findByRole("button", { name: /in step 5: open it in the Timeline$/ });
+
+test("the events are asked for when the card is in sight; a press opens the Timeline there", async () => {
+  const asked = show();
+  expect(document.querySelector(".evidence-place")!.childElementCount).toBe(0);
+  expect(asked).toEqual([]);
+  appear();
+  const opens = await picture();
+  await waitFor(() => expect(opens.querySelectorAll("canvas")).toHaveLength(2));
+  expect([...document.querySelectorAll(".place .names span")].map(({ textContent }) => textContent)).toEqual([
+    "CPU",
+    "Launches",
+    "GPU 0",
+  ]);
+  expect(asked).toEqual([HEAD.id]);
+  fireEvent.click(opens);
+  expect(openUrlStore(window).read()).toMatchObject({ view: "timeline", step: "5", range: { from: 100, to: 200 } });
+});
+
+test("the source line stands under it with its whole path, and leads to what runs at it", async () => {
+  show();
+  appear();
+  fireEvent.click(await screen.findByRole("button", { name: "/job/src/train.py:48 step" }));
+  expect(openUrlStore(window).read()).toMatchObject({ view: "operators", line: "train.py(48): step" });
+});
+
+test("of a large recording they are asked for on a press", async () => {
+  const asked = show({ file_bytes: 400e6 });
+  expect(asked).toEqual([]);
+  fireEvent.click(screen.getByRole("button", { name: /^Show where it happens/ }));
+  await picture();
+  await waitFor(() => expect(asked).toEqual([HEAD.id]));
+});
+
+test("a report without the events keeps no place for them", () => {
+  show({}, { held: () => null });
+  expect(document.querySelector(".evidence-place")).toBeNull();
+});
