@@ -1,84 +1,145 @@
-"""How often a gate of a CI job is wrong: real trainings on the CPU, of which some do a tenth more work.
+"""How often a gate of a CI job is wrong: real trainings on the CPU under load, of which some do a tenth more work.
 
-    python -m benchmarks.gates --folder DIR      # records 36 trainings of each kind there, goes on where it stopped
-    python -m benchmarks.gates --folder DIR --only-judge
+    python -m benchmarks.gates --folder DIR                  # goes on where it stopped; prints the table
+    python -m benchmarks.gates --folder DIR --judge-again    # the same recordings, after a change of the gate
+    python -m benchmarks.gates --table                       # from the results that are kept beside this file
 
-Each training is a process of its own that records two spans of ten steps; the two kinds are recorded by turns, on a
-machine that does other things, too. Then sides are drawn from them, and a gate at +5 % is asked of each pair:
-
-    unchanged, one recording a side        100 pairs: at most 1 may fail
-    unchanged, three recordings a side     100 pairs: at most 1 may fail
-    a tenth more work, three a side        100 pairs: at least 90 have to fail
+A pair is nine trainings, each a process of its own with two spans of ten steps: three of the base, three of the same
+program again, and three with a tenth more work, recorded by turns. Meanwhile other processes work in bursts, as on a
+machine of a CI. A gate at +5 % is asked of the same program again, with one recording a side and with three, where it
+has to pass, and of the tenth more work, where it has to fail. No recording is in two pairs.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
+import os
 import random
 import statistics
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tb_steptime.comparison.gates import Gate, judge_gate, parse_gate
-from tb_steptime.comparison.sides import ComparedSpan, Side
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.comparison.gates import judge_gate, parse_gate
+from tb_steptime.comparison.sides import COMPARED_VIEWS, ComparedSpan, Side
 from tb_steptime.ingest.compared import compared_side
 from tb_steptime.ingest.measure import measure_file
 
-#: Passes of the model in a step: a tenth more is a real +10 %.
-KINDS = {"base": 20, "slower": 22}
+RESULTS = Path(__file__).with_name("gates.jsonl")
 PAIRS = 100
+#: Passes of the model in a step: a tenth more is a real +10 %.
+PASSES = {"base": 10, "again": 10, "slower": 11}
+RECORDINGS = 3
+RULES = ("step_time>+5%", "unprofiled_step>+5%")
+#: Other processes, and for how long each works and rests, at most.
+NEIGHBOURS, BURST_SECONDS = 1, 1.0
+#: Question: the candidate, how many recordings a side, and its column's title.
+QUESTIONS = {
+    "unchanged, one": ("again", 1, "unchanged, one a side"),
+    "unchanged, three": ("again", RECORDINGS, "unchanged, three a side"),
+    "slower, three": ("slower", RECORDINGS, "a tenth more work, three a side"),
+}
 
 #: The spans of one training.
 Recording = tuple[ComparedSpan, ...]
 
 
+@dataclass(frozen=True)
+class Pair:
+    """load: of the machine, over the last minute. step_us, plain_us: by kind, of each recording the mean of the
+    recorded steps, and the median of those without the profiler. failed: by gate, the questions at which it failed."""
+
+    number: int
+    load: float
+    step_us: dict[str, list[int]]
+    plain_us: dict[str, list[int]]
+    failed: dict[str, list[str]]
+
+
 def train(folder: Path, passes: int) -> None:
-    """Two spans of ten steps, and fifty steps after them."""
+    """Two spans of ten steps, and forty steps after them."""
     import torch
 
     from tb_steptime.record import profile_steps
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    layers = [layer for _ in range(4) for layer in (torch.nn.Linear(128, 128), torch.nn.ReLU())]
-    model, batch = torch.nn.Sequential(*layers), torch.rand(64, 128)
+    model, batch = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU()), torch.rand(128, 512)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    with profile_steps(folder, skip_first=10, wait=5, warmup=2, active=10, repeat=2) as prof:
-        for _ in range(10 + 2 * 17 + 50):
+    with profile_steps(folder, skip_first=5, wait=3, warmup=2, active=10, repeat=2) as prof:
+        for _ in range(5 + 2 * 15 + 40):
             for _ in range(passes):
-                model(batch).square().mean().backward()
+                model(batch).mean().backward()
             optimizer.step()
             optimizer.zero_grad()
             prof.step()
 
 
-def record(folder: Path, runs: int) -> None:
-    """By turns, each in a process of its own; those that are there already are kept."""
+def record(folder: Path) -> None:
+    """A pair: by turns, each in a process of its own; those that are there already are kept."""
     import torch  # noqa: F401 - once for all, as it takes longer than a training
 
-    for number in range(runs):
-        for kind, passes in KINDS.items():
-            place = folder / kind / f"{number:03}"
+    for number in range(RECORDINGS):
+        for kind, passes in PASSES.items():
+            place = folder / kind / str(number)
             if len(list(place.glob("*.pt.trace.json.gz"))) < 2:
                 training = multiprocessing.get_context("fork").Process(target=train, args=(place, passes))
                 training.start()
                 training.join()
 
 
-def spans_of(folder: Path) -> list[Recording]:
-    """Of each training its spans, in the order in which they were recorded."""
+@contextmanager
+def neighbours() -> Iterator[None]:
+    """Other work on the machine, while the block runs."""
+    others = [multiprocessing.get_context("fork").Process(target=_work, args=(seed,)) for seed in range(NEIGHBOURS)]
+    for other in others:
+        other.start()
+    try:
+        yield
+    finally:
+        for other in others:
+            other.terminate()
+            other.join()
+
+
+def _work(seed: int) -> None:
+    lengths, parent = random.Random(seed), os.getppid()
+    while os.getppid() == parent:  # which may be killed
+        end = time.monotonic() + lengths.uniform(0, BURST_SECONDS)
+        while time.monotonic() < end:
+            sum(range(10_000))
+        time.sleep(lengths.uniform(0, BURST_SECONDS))
+
+
+def recordings_of(folder: Path) -> list[Recording]:
+    leave_out = [view.id for view in ANALYSES if view.id not in COMPARED_VIEWS]
     found = []
-    for run in sorted(folder.iterdir()):
-        traces = sorted(run.glob("*.pt.trace.json.gz"))
-        if len(traces) == 2:
-            measured = [measure_file(trace) for trace in traces]
-            found.append(compared_side(run.name, measured, with_gains=False).spans)
+    for number in range(RECORDINGS):
+        traces = sorted((folder / str(number)).glob("*.pt.trace.json.gz"))
+        measured = [measure_file(trace, leave_out=leave_out) for trace in traces]
+        found.append(compared_side(folder.name, measured, with_gains=False).spans)
     return found
 
 
-def fails(gate: Gate, base: Sequence[Recording], candidate: Sequence[Recording]) -> bool:
-    return judge_gate(gate, *map(side_of, (base, candidate))).passed is False
+def judged(number: int, folder: Path, load: float) -> Pair:
+    runs = {kind: recordings_of(folder / kind) for kind in PASSES}
+    failed = {rule: [question for question in QUESTIONS if fails(rule, runs, question)] for rule in RULES}
+    steps, plain = (
+        {kind: [round(of(run) / 1000) for run in of_kind] for kind, of_kind in runs.items()}
+        for of in (mean_step_ns, unprofiled_ns)
+    )
+    return Pair(number, load, steps, plain, failed)
+
+
+def fails(rule: str, runs: dict[str, list[Recording]], question: str) -> bool:
+    candidate, number, _ = QUESTIONS[question]
+    sides = (side_of(runs[kind][:number]) for kind in ("base", candidate))
+    return judge_gate(parse_gate(rule), *sides).passed is False
 
 
 def side_of(runs: Sequence[Recording]) -> Side:
@@ -87,53 +148,67 @@ def side_of(runs: Sequence[Recording]) -> Side:
     return Side("", spans, tuple(map(len, runs)) if len(runs) > 1 else ())
 
 
-def count_failures(
-    draws: random.Random, gate: Gate, base: list[Recording], candidate: list[Recording], number: int
-) -> int:
-    """Of PAIRS pairs of sides with so many recordings each, none of which is on both."""
-    failed = 0
-    for _ in range(PAIRS):
-        drawn = draws.sample(base, 2 * number)
-        other = drawn[number:] if candidate is base else draws.sample(candidate, number)
-        failed += fails(gate, drawn[:number], other)
-    return failed
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="How often a gate at +5 % is wrong.")
-    parser.add_argument("--folder", type=Path, required=True, help="where the recordings are kept")
-    parser.add_argument("--runs", type=int, default=36, help="of each kind (default: 36)")
-    parser.add_argument("--only-judge", action="store_true", help="record nothing more")
-    options = parser.parse_args(arguments)
-    if not options.only_judge:
-        record(options.folder, options.runs)
-    base, slower = (spans_of(options.folder / kind) for kind in KINDS)
-    print(f"{len(base)} recordings, and {len(slower)} of a tenth more work\n")
-    print("| gate | unchanged, one a side | unchanged, three a side | a tenth more work, three a side |")
-    print("|---|---:|---:|---:|")
-    for rule in ("step_time>+5%", "unprofiled_step>+5%"):
-        gate, draws = parse_gate(rule), random.Random(0)
-        counts = [count_failures(draws, gate, base, other, number)
-                  for other, number in ((base, 1), (base, 3), (slower, 3))]  # fmt: skip
-        print(f"| `{rule}` | {' | '.join(f'{count} of {PAIRS} fail' for count in counts)} |")
-    for rule, of in (("step_time", mean_step_ns), ("unprofiled_step", unprofiled_ns)):
-        spread, change = noise(of, base, slower)
-        print(f"\n{rule}: runs of one kind differ by {spread:.1%} (standard deviation); the medians by {change:+.1%}")
-
-
-def noise(of: Callable[[Recording], float], base: list[Recording], slower: list[Recording]) -> tuple[float, float]:
-    """How much the recordings of a kind differ, and the kinds from each other, as fractions."""
-    values = [[of(run) for run in runs] for runs in (base, slower)]
-    spread = max(statistics.stdev(each) / statistics.fmean(each) for each in values)
-    return spread, statistics.median(values[1]) / statistics.median(values[0]) - 1
-
-
 def mean_step_ns(run: Recording) -> float:
     return float(Side("", run).step_ns.mean())
 
 
 def unprofiled_ns(run: Recording) -> float:
     return float(Side("", run).unprofiled_ns()[0][0])
+
+
+def kept() -> list[Pair]:
+    return [Pair(**json.loads(line)) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
+
+
+def keep(pairs: Iterable[Pair]) -> None:
+    lines = [json.dumps(asdict(pair)) for pair in sorted(pairs, key=lambda pair: pair.number)]
+    RESULTS.write_text("\n".join(lines) + "\n")
+
+
+def table(pairs: Sequence[Pair]) -> str:
+    """How often each gate fails, and how much the recordings differ."""
+    rows = [
+        f"| gate at +5 % | {' | '.join(title for *_, title in QUESTIONS.values())} | recordings of a side differ by |",
+        f"|---|{'---:|' * (len(QUESTIONS) + 1)}",
+    ]
+    for rule, values in zip(RULES, ([p.step_us for p in pairs], [p.plain_us for p in pairs]), strict=True):
+        counts = [sum(question in pair.failed[rule] for pair in pairs) for question in QUESTIONS]
+        cells = [f"{count} of {len(pairs)} fail" for count in counts]
+        if rule.startswith("unprofiled"):
+            cells[0] = "needs two"
+        rows.append(
+            f"| `{rule}` | {' | '.join(cells)} | {_differ(values):.1%} |".replace("%", " %").replace("5 %", "5%")
+        )
+    return "\n".join(rows)
+
+
+def _differ(values: Sequence[dict[str, list[int]]]) -> float:
+    """Median of the standard deviations of the sides, as a fraction."""
+    sides = [side for pair in values for side in pair.values()]
+    return statistics.median(statistics.stdev(side) / statistics.fmean(side) for side in sides)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="How often a gate at +5 % is wrong.")
+    parser.add_argument("--folder", type=Path, help="where the recordings are kept")
+    parser.add_argument("--pairs", type=int, default=PAIRS, help=f"default: {PAIRS}")
+    parser.add_argument("--judge-again", action="store_true", help="record nothing, judge all recordings again")
+    parser.add_argument("--table", action="store_true", help="only print the table of the results that are kept")
+    options = parser.parse_args(arguments)
+    if not options.table and not options.folder:
+        parser.error("--folder or --table")
+    pairs = {pair.number: pair for pair in kept()}
+    if options.judge_again:
+        keep(judged(number, options.folder / f"{number:03}", pair.load) for number, pair in pairs.items())
+    elif not options.table:
+        with neighbours():
+            for number in range(options.pairs):
+                if number not in pairs:
+                    place = options.folder / f"{number:03}"
+                    record(place)
+                    pairs[number] = judged(number, place, round(os.getloadavg()[0], 1))
+                    keep(pairs.values())
+    print(table(kept()))
 
 
 if __name__ == "__main__":

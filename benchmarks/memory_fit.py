@@ -3,6 +3,10 @@
 Each model is trained for a few steps on the CPU at one batch and recorded with profile_memory=True and
 record_shapes=True; then at five other batches. Printed is the predicted peak over the measured one, which the allocator
 events of the other recordings tell. The rules were made on half of the models; the others are measured only.
+
+`--checkpoint` instead trains models whose modules of one class are checkpointed, and prints what that saves at the peak
+and takes of a step, the predicted over the measured. `--optimizer` predicts from a recording with each optimizer the
+peak with each other one, `--type` from FP32 that of a training all in BF16, `--length` that of other sequences.
 """
 
 from __future__ import annotations
@@ -10,8 +14,10 @@ from __future__ import annotations
 import itertools
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,19 +26,28 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.profiler import ProfilerActivity, profile
+from torch.utils.checkpoint import checkpoint
 
 from tb_steptime.ingest.measure import read_file
 from tb_steptime.metrics.memory.allocations import allocations
-from tb_steptime.metrics.memory.devices import memory_devices
+from tb_steptime.metrics.memory.devices import Place, memory_devices
+from tb_steptime.metrics.memory.fit.checkpoints import Checkpoint, checkpoints
 from tb_steptime.metrics.memory.fit.fit import MemoryFit, memory_fit
 from tb_steptime.metrics.memory.fit.lines import peak_at
+from tb_steptime.metrics.memory.fit.scaled import LENGTHS
+from tb_steptime.metrics.memory.fit.settings import settings
 from tb_steptime.metrics.memory.peak import step_peaks
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import Float64
 
 #: Of the recorded batch.
 FACTORS = (0.5, 1.5, 2, 3, 4)
 GOAL = 0.05
+#: Of the bytes that a checkpoint saves, and of the time that it takes.
+BYTES_GOAL, TIME_GOAL = 0.10, 0.15
 STEPS = 3
+#: Of a time: a recording that predicts it, and pairs of steps without and with checkpoints that tell it.
+ROUNDS, PAIRS = 10, 5
 
 
 class Training(NamedTuple):
@@ -218,23 +233,113 @@ TRAININGS: dict[str, Training] = {
 }  # fmt: skip
 
 
-def record(training: Training, batch: int, path: Path) -> Trace:
-    """A few steps at this batch, after one that is not recorded."""
-    torch.manual_seed(0)
-    model = training.model()
-    optimizer = training.optimizer(model.parameters())
+class Gated(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.gate, self.up, self.down = (
+            nn.Linear(width, 3 * width),
+            nn.Linear(width, 3 * width),
+            nn.Linear(3 * width, width),
+        )
 
-    def step() -> None:
-        inputs, targets = training.data(batch)
-        optimizer.zero_grad()
-        said = model(inputs)
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.down(functional.silu(self.gate(x)) * self.up(x))
+
+
+class Stage(nn.Module):
+    """Convolution, norm and activation; the last one's result is what the next stage convolves."""
+
+    def __init__(self, before: int, width: int, act: Callable[[], nn.Module] = nn.ReLU) -> None:
+        super().__init__()
+        self.conv, self.norm, self.act = nn.Conv2d(before, width, 3, padding=1), nn.BatchNorm2d(width), act()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.act(self.norm(self.conv(x)))
+
+
+def stages(*widths: int, act: Callable[[], nn.Module] = nn.ReLU) -> nn.Module:
+    made = [Stage(before, width, act) for before, width in itertools.pairwise((3, *widths))]
+    return nn.Sequential(*made, nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(16 * widths[-1], 10))
+
+
+def blocks(make: Callable[[], nn.Module], width: int, count: int, words: int = 100) -> nn.Module:
+    return Language(words, width, nn.Sequential(*(make() for _ in range(count))))
+
+
+#: Trainings, and the class whose modules are checkpointed: larger than those above, since ops of a few microseconds
+#: take less time than a checkpoint's own Python.
+CHECKPOINTED: dict[str, tuple[Training, str]] = {
+    "blocks": (Training(lambda: blocks(lambda: Block(128, Attention(128, 4)), 128, 4), 16, tokens(64, 100), ADAM),
+               "Block"),
+    "blocks_attention": (
+        Training(lambda: blocks(lambda: Block(128, Attention(128, 4)), 128, 4), 16, tokens(64, 100), SGD), "Attention"
+    ),
+    "gated": (Training(lambda: blocks(lambda: Gated(192), 192, 4), 16, tokens(64, 100), MOMENTUM), "Gated"),
+    "residual": (
+        Training(lambda: nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), *(Residual(32) for _ in range(4)),
+                                       nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(128, 10)),
+                 16, pictures(3, 32), SGD), "Residual",
+    ),
+    "stages": (Training(lambda: stages(32, 32, 64), 16, pictures(3, 32), ADAM), "Stage"),
+    # Measured only.
+    "encoder": (Training(lambda: Language(100, 128, encoder(128, 4)), 16, tokens(64, 100), ADAM, True),
+                "TransformerEncoderLayer"),
+    "encoder_dropout": (Training(lambda: Language(100, 96, encoder(96, 6, 0.1)), 24, tokens(48, 100), SGD, True),
+                        "TransformerEncoderLayer"),
+    "blocks_fused": (
+        Training(lambda: blocks(lambda: Block(160, Fused(160, 4)), 160, 3), 12, tokens(80, 100), MOMENTUM, True),
+        "Block",
+    ),
+    "blocks_mlp": (
+        Training(lambda: blocks(lambda: Block(128, Fused(128, 4)), 128, 4), 16, tokens(64, 100), ADAM, True), "Fused",
+    ),
+    "stages_silu": (Training(lambda: stages(24, 48, 48, 48, act=nn.SiLU), 12, pictures(3, 32), SGD, True), "Stage"),
+}  # fmt: skip
+
+
+def checkpoint_every(model: nn.Module, name: str) -> None:
+    """As the setting that is to be copied does it."""
+    for module in model.modules():
+        if type(module).__name__ == name:
+            module.forward = partial(checkpoint, module.forward, use_reentrant=False)
+
+
+class Loop:
+    """A training, step by step, with modules of a class checkpointed where one is named."""
+
+    def __init__(
+        self, training: Training, batch: int, checkpointed: str | None = None, dtype: torch.dtype = torch.float32
+    ) -> None:
+        torch.manual_seed(0)
+        self.training, self.batch, self.dtype = training, batch, dtype
+        self.model = training.model().to(dtype)
+        if checkpointed is not None:
+            checkpoint_every(self.model, checkpointed)
+        self.optimizer = training.optimizer(self.model.parameters())
+
+    def step(self) -> None:
+        inputs, targets = self.training.data(self.batch)
+        inputs = inputs.to(self.dtype) if inputs.is_floating_point() else inputs
+        self.optimizer.zero_grad()
+        said = self.model(inputs)
         functional.cross_entropy(said.flatten(0, -2), targets.flatten()).backward()
-        optimizer.step()
+        self.optimizer.step()
 
-    step()
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True, record_shapes=True) as profiler:
+    def seconds(self) -> float:
+        """Of the CPU, that a step takes."""
+        before = time.process_time()
+        self.step()
+        return time.process_time() - before
+
+
+def record(loop: Loop, path: Path, stacks: bool = False) -> Trace:
+    """A few steps, after one that is not recorded."""
+    loop.step()
+    with profile(
+        activities=[ProfilerActivity.CPU], profile_memory=True, record_shapes=True, with_stack=stacks
+    ) as profiler:
         for _ in range(STEPS):
-            step()
+            loop.step()
             profiler.step()
     profiler.export_chrome_trace(str(path))
     return alone(read_file(str(path)))
@@ -252,30 +357,229 @@ def alone(trace: Trace) -> Trace:
 
 def errors(training: Training, path: Path) -> list[float] | None:
     """Predicted over measured less 1 at each factor; None where nothing is predicted."""
-    trace = record(training, training.batch, path)
+    trace = record(Loop(training, training.batch), path)
     (place,) = memory_devices(trace)
     fit = memory_fit(trace, place)
     if not isinstance(fit, MemoryFit) or fit.batch != training.batch:
         return None
     batches = [round(training.batch * factor) for factor in FACTORS]
-    measured = [max(step_peaks(record(training, batch, path), place)[1:]) for batch in batches]
+    measured = [max(step_peaks(record(Loop(training, batch), path), place)[1:]) for batch in batches]
     return [peak_at(fit.lines, batch) / most - 1 for batch, most in zip(batches, measured, strict=True)]
 
 
-def main(names: list[str]) -> int:
+class Checkpointed(NamedTuple):
+    """What checkpoints save and take. saved: bytes at the peak, predicted and measured; rounds: seconds of a step, the
+    predicted and the measured ones of each round."""
+
+    saved: tuple[float, float]
+    rounds: Float64
+
+    def error(self) -> tuple[float, float, float]:
+        """Of the predicted time over the measured one, less 1, and where it lies in 95 of 100 drawings of rounds."""
+        drawn = np.random.default_rng(0).integers(len(self.rounds), size=(2000, len(self.rounds)))
+        said, took = np.median(self.rounds[drawn], axis=1).T
+        low, high = np.quantile(said / took, (0.025, 0.975))
+        of_all = np.median(self.rounds, axis=0)
+        return float(of_all[0] / of_all[1]) - 1, float(low) - 1, float(high) - 1
+
+
+def checkpointed(training: Training, name: str, path: Path) -> Checkpointed:
+    """Predicted and measured by turns, so that whatever else runs on the machine lengthens both."""
+    plain, again = Loop(training, training.batch), Loop(training, training.batch, name)
+    first = record(plain, path, stacks=True)
+    (place,) = memory_devices(first)
+    fit, measured = memory_fit(first, place), max(step_peaks(record(again, path), place)[1:])
+    assert isinstance(fit, MemoryFit)
+    rounds = [(_again(plain, path, name), _longer(plain, again)) for _ in range(ROUNDS)]
+    saved = fit.peak_bytes - peak_at(_of_class(first, place, name).lines, fit.batch)
+    return Checkpointed((saved, fit.peak_bytes - measured), np.array(rounds))
+
+
+def _again(loop: Loop, path: Path, name: str) -> float:
+    """Predicted seconds. A recording has them by the clock, of which the CPU may work for others meanwhile."""
+    clock, own_time = time.perf_counter(), time.process_time()
+    trace = record(loop, path, stacks=True)
+    share = (time.process_time() - own_time) / (time.perf_counter() - clock)
+    return _of_class(trace, memory_devices(trace)[0], name).again_ns / 1e9 * share
+
+
+def _longer(plain: Loop, again: Loop) -> float:
+    """By how many seconds of the CPU a step is longer with checkpoints: a drift of the machine is in both alike."""
+    pairs = []
+    for _ in range(PAIRS):
+        before, first, second, after = plain.seconds(), again.seconds(), again.seconds(), plain.seconds()
+        pairs.append((first + second - before - after) / 2)
+    return float(np.median(pairs))
+
+
+#: As the settings call them.
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "SGD": SGD,
+    "SGD with momentum": MOMENTUM,
+    "AdamW": lambda params: torch.optim.AdamW(params, lr=0.001),
+}
+
+
+def from_the_start(training: Training, path: Path, dtype: torch.dtype = torch.float32) -> Trace:
+    """A few steps whose model is made while they are recorded: of the CPU only then all is counted."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True, record_shapes=True) as profiler:
+        loop = Loop(training, training.batch, dtype=dtype)
+        for _ in range(STEPS):
+            loop.step()
+            profiler.step()
+    profiler.export_chrome_trace(str(path))
+    return alone(read_file(str(path)))
+
+
+def compare_types(names: list[str], path: Path) -> None:
+    """Predicted from FP32, measured in BF16: model and inputs."""
+    found: list[float] = []
+    larger = {f"{name}, larger": training for name, (training, _) in CHECKPOINTED.items()}
+    for name, training in {**TRAININGS, **larger}.items():
+        if names and name not in names:
+            continue
+        said = _predicted(record(Loop(training, training.batch), path), "All in BF16")
+        half = record(Loop(training, training.batch, dtype=torch.bfloat16), path)
+        _print_error(training, name, said, max(step_peaks(half, memory_devices(half)[0])[1:]), found)
+    _print_sum(found)
+
+
+def compare_lengths(names: list[str], path: Path) -> None:
+    """Of trainings that look up tokens."""
+    found: list[float] = []
+    for name in names or [name for name, training in TRAININGS.items() if isinstance(training.model(), Language)]:
+        training = TRAININGS[name]
+        trace = record(Loop(training, training.batch), path)
+        length = training.data(1)[0].shape[1]
+        for times in LENGTHS:
+            other = training._replace(data=partial(_stretched, training.data, times))
+            longer = record(Loop(other, training.batch), path)
+            said = _predicted(trace, f"Sequences of {round(length * times)}")
+            most = max(step_peaks(longer, memory_devices(longer)[0])[1:])
+            _print_error(training, f"{name} x {times}", said, most, found)
+    _print_sum(found)
+
+
+def _stretched(data: Callable[[int], tuple[Tensor, Tensor]], times: float, batch: int) -> tuple[Tensor, Tensor]:
+    """Rows of so many times their length."""
+    inputs, targets = (each.repeat(1, 2)[:, : round(each.shape[1] * times)].clone() for each in data(batch))
+    return inputs, targets
+
+
+def _predicted(trace: Trace, label: str) -> int | None:
+    known = {each.label: each.peak_bytes for each in settings(trace, memory_devices(trace)[0], None)}
+    return known.get(label)
+
+
+def _print_error(training: Training, name: str, said: int | None, measured: int, found: list[float]) -> None:
+    if said is not None:
+        found.append(abs(said / measured - 1))
+    text = "not predicted" if said is None else f"{said / measured - 1:+7.2%}"
+    print(f"{name:30} {measured_only(training):14} {measured / 1e6:7.2f} MB {text}", flush=True)
+
+
+def _print_sum(found: list[float]) -> None:
+    print(f"{sum(each <= GOAL for each in found)} of {len(found)} that are predicted within {GOAL:.0%}")
+
+
+def compare_optimizers(names: list[str], path: Path) -> None:
+    for name in names or TRAININGS:
+        training = TRAININGS[name]
+        traces = {label: from_the_start(training._replace(optimizer=make), path) for label, make in OPTIMIZERS.items()}
+        peaks = {label: max(step_peaks(trace, memory_devices(trace)[0])[1:]) for label, trace in traces.items()}
+        worst = max(
+            (
+                abs(setting.peak_bytes / peaks[setting.label] - 1)
+                for trace in traces.values()
+                for setting in settings(trace, memory_devices(trace)[0], None)
+                if setting.label in peaks and setting.peak_bytes is not None
+            ),
+            default=1.0,
+        )
+        print(f"{name:24} {measured_only(training):14} worst of six {worst:7.2%}", flush=True)
+
+
+def _of_class(trace: Trace, place: Place, name: str) -> Checkpoint:
+    found = checkpoints(trace, place)
+    assert isinstance(found, list)
+    return next(each for each in found if each.module == name)
+
+
+def main(arguments: list[str]) -> int:
     torch.set_num_threads(1)
-    worst: dict[bool, list[float]] = {False: [], True: []}
     with tempfile.TemporaryDirectory() as folder:
-        for name in names or TRAININGS:
-            training = TRAININGS[name]
-            found = errors(training, Path(folder) / "recorded.pt.trace.json")
-            worst[training.measured_only].append(max(map(abs, found)) if found else 1.0)
-            text = " ".join(f"{each:+7.2%}" for each in found) if found else "the batch is not known"
-            print(f"{name:24} {'measured only' if training.measured_only else '':14} {text}", flush=True)
-    for measured_only, each in worst.items():
-        right = sum(one <= GOAL for one in each)
-        print(f"{'measured only' if measured_only else 'made on'}: {right} of {len(each)} within {GOAL:.0%}")
+        path = Path(folder) / "recorded.pt.trace.json"
+        compare = COMPARED.get(arguments[0] if arguments else "", compare_batches)
+        compare([name for name in arguments if name not in COMPARED], path)
     return 0
+
+
+def compare_batches(names: list[str], path: Path) -> None:
+    worst: dict[bool, list[float]] = {False: [], True: []}
+    for name in names or TRAININGS:
+        training = TRAININGS[name]
+        found = errors(training, path)
+        worst[training.measured_only].append(max(map(abs, found)) if found else 1.0)
+        text = " ".join(f"{each:+7.2%}" for each in found) if found else "the batch is not known"
+        print(f"{name:24} {measured_only(training):14} {text}", flush=True)
+    for only, each in worst.items():
+        right = sum(one <= GOAL for one in each)
+        print(f"{'measured only' if only else 'made on'}: {right} of {len(each)} within {GOAL:.0%}")
+
+
+def compare_checkpoints(names: list[str], path: Path) -> None:
+    right = [0, 0]
+    for name in names or CHECKPOINTED:
+        training, module = CHECKPOINTED[name]
+        found = checkpointed(training, module, path)
+        said, saved = found.saved
+        error, low, high = found.error()
+        right[0] += abs(said / saved - 1) <= BYTES_GOAL
+        right[1] += abs(error) <= TIME_GOAL
+        print(
+            f"{name:24} {measured_only(training):14} saved {saved / 1e6:6.2f} MB {said / saved - 1:+7.2%}   "
+            f"longer {1e3 * np.median(found.rounds[:, 1]):6.2f} ms {error:+7.2%} ({low:+.0%} to {high:+.0%})",
+            flush=True,
+        )
+    print(f"bytes: {right[0]} within {BYTES_GOAL:.0%}; time: {right[1]} within {TIME_GOAL:.0%}")
+    few, many = own(1), own(16)
+    print(f"a checkpoint itself: {1e6 * few:.0f} us of one op, {1e6 * (many - few) / 15:.0f} us of each op more")
+
+
+def own(ops: int) -> float:
+    """Seconds that a checkpoint of so many small ops takes besides them, found in no cache, as behind larger ops."""
+    plain, again = (nn.Sequential(*(nn.Tanh() for _ in range(ops))) for _ in range(2))
+    again.forward = partial(checkpoint, again.forward, use_reentrant=False)
+    (forward, _), (_, whole), (_, longer) = (
+        np.median([_parts(model) for _ in range(60)], axis=0) for model in (plain, plain, again)
+    )
+    return float(longer - whole - forward)
+
+
+def _parts(model: nn.Module) -> tuple[float, float]:
+    """Seconds of the forward pass, and of that and the backward pass."""
+    others, x = torch.zeros(16_000_000), torch.randn(8, requires_grad=True)
+    others.add_(1)
+    first = time.process_time()
+    said = model(x)
+    forward = time.process_time() - first
+    others.add_(1)
+    second = time.process_time()
+    said.sum().backward()
+    return forward, forward + time.process_time() - second
+
+
+def measured_only(training: Training) -> str:
+    return "measured only" if training.measured_only else ""
+
+
+#: What else than other batches can be asked for.
+COMPARED: dict[str, Callable[[list[str], Path], None]] = {
+    "--checkpoint": compare_checkpoints,
+    "--optimizer": compare_optimizers,
+    "--type": compare_types,
+    "--length": compare_lengths,
+}
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
-"""What timing every step costs a job: a loop with a step clock and one without, by turns.
+"""What timing every step costs a job: the CPU time that `prof.step()` takes of a loop after the last span.
 
     python -m benchmarks.step_clock             # steps of 1 ms of CPU time
-    python -m benchmarks.step_clock --control   # neither has one: what it shows then is noise
+    python -m benchmarks.step_clock --control   # nothing is timed: what it shows then is noise
 
-What is timed is what `prof.step()` adds to a loop after the last span, in blocks of 250 steps, in each of which the
-clock writes to its file, too. By turns, because a machine changes its pace within seconds by more than the clock costs.
-The median of the blocks and their middle half are printed, as other processes interrupt some.
+First of steps that follow each other at once, with the writes to the file: the least of 20 times 2,000 calls, which is
+the same however busy the machine is. Then after 1 ms of other work each, over that of an empty function: the mean of
+blocks of 2,000 steps, their median, the least and the most. That also counts what other processes took from the caches,
+so it says little of a busy machine. Blocks in which slow steps began a span are left out.
 """
 
 from __future__ import annotations
@@ -13,15 +14,14 @@ from __future__ import annotations
 import argparse
 import statistics
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from time import thread_time_ns
 
-from benchmarks.recorder import spin
 from tb_steptime.record.profiling import StepProfiler
 
 STEP_NS = 1_000_000
-BLOCK = 250
+BLOCK, BLOCKS, BURSTS = 2_000, 12, 20
 
 
 def watching(folder: Path) -> StepProfiler:
@@ -33,31 +33,57 @@ def watching(folder: Path) -> StepProfiler:
 
 
 def block_ns(step: Callable[[], None]) -> float:
-    """Mean time of a call of step between two steps of the job."""
+    """Mean CPU time of a call between two steps of the job, over that of a function that does nothing."""
     spent = 0
     for _ in range(BLOCK):
-        spin(STEP_NS)
-        before = time.perf_counter_ns()
+        end = thread_time_ns() + STEP_NS
+        while thread_time_ns() < end:
+            pass
+        before = thread_time_ns()
+        _nothing()
+        between = thread_time_ns()
         step()
-        spent += time.perf_counter_ns() - before
+        spent += thread_time_ns() - between - (between - before)
     return spent / BLOCK
+
+
+def at_once_ns(prof: StepProfiler) -> float:
+    """Least mean CPU time of calls that follow each other, each with its part of a write."""
+    assert prof.clock is not None
+    means = []
+    for _ in range(BURSTS):
+        before = thread_time_ns()
+        for _ in range(BLOCK):
+            prof.step()
+        prof.clock.write()
+        means.append((thread_time_ns() - before) / BLOCK)
+    return min(means)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="What timing every step costs a job.")
-    parser.add_argument("--blocks", type=int, default=40, help="of 250 steps, each way (default: 40)")
+    parser.add_argument("--blocks", type=int, default=BLOCKS, help=f"of {BLOCK:,} steps (default: {BLOCKS})")
     parser.add_argument("--control", action="store_true", help="time nothing: shows what the loop itself costs")
     options = parser.parse_args(arguments)
+    costs = []
     with tempfile.TemporaryDirectory(prefix="step_clock_") as folder:
         prof = watching(Path(folder))
-        timed: Callable[[], None] = _nothing if options.control else prof.step
-        pairs = [(block_ns(_nothing), block_ns(timed)) for _ in range(options.blocks)]
+        if not options.control:
+            print(f"at once: {_said(at_once_ns(prof))}")
+        for _ in range(options.blocks):
+            spans = len(list(Path(folder).glob("*.json.gz")))
+            cost = block_ns(_nothing if options.control else prof.step)
+            if len(list(Path(folder).glob("*.json.gz"))) == spans and prof.profiler is None:
+                costs.append(cost)
         prof.stop()
         size = sum(path.stat().st_size for path in Path(folder).glob("*.steps"))
-    low, usual, high = statistics.quantiles((with_ns - without_ns for without_ns, with_ns in pairs), n=4)
-    share = 100 * usual / STEP_NS
-    print(f"a step: {usual / 1000:.2f} us (middle half {low / 1000:.2f} to {high / 1000:.2f}), {share:.2f} % of 1 ms")
-    print(f"file: {size / 1000:.0f} kB after {options.blocks * BLOCK:,} steps")
+    least, most = min(costs) / 1000, max(costs) / 1000
+    print(f"after 1 ms: {_said(statistics.median(costs))} ({least:.2f} to {most:.2f} us in {len(costs)} blocks)")
+    print(f"file: {size / 1000:.0f} kB")
+
+
+def _said(ns: float) -> str:
+    return f"{ns / 1000:.2f} us a step, {100 * ns / STEP_NS:.2f} % of 1 ms"
 
 
 def _nothing() -> None:

@@ -11,8 +11,8 @@
   recorded_workers   three workers whose images come from afar, with tb_steptime's recorder: what each of them does
   kept_graph         memory, shapes and call stacks recorded: each step keeps a loss of held-out images with its graph
 
-Each experiment writes two spans (two windows of a few steps each; the last one span) to <out>/<experiment>/; on a CPU
-to <out>/cpu_<experiment>/. Needs torch and numpy, and only files of its folder; recorded_workers needs tb_steptime.
+Each experiment writes two spans (two windows of a few steps each; the last one span) to <out>/gpu_<experiment>/; on a
+CPU to <out>/cpu_<experiment>/. Needs torch and numpy, and only files of its folder; recorded_workers needs tb_steptime.
 """
 
 from __future__ import annotations
@@ -166,12 +166,14 @@ def forget_machine(path: Path) -> None:
 
 def forget_recorder_machine(path: Path) -> None:
     """The same for a recorder's file, whose own name begins with the machine's."""
-    from tb_steptime.record.file.format import decode_header, encode_header, rows_begin
+    from tb_steptime.record.file.format import LOADER
 
     content = path.read_bytes()
-    header = decode_header(content)
+    header = LOADER.decode_header(content)
     name = path.name.replace(header["host"], "demo", 1)
-    path.with_name(name).write_bytes(encode_header({**header, "host": ""}) + content[rows_begin(content) :])
+    path.with_name(name).write_bytes(
+        LOADER.encode_header({**header, "host": ""}) + content[LOADER.rows_begin(content) :]
+    )
     path.unlink()
 
 
@@ -202,7 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with demo_images() as images:
         for experiment in EXPERIMENTS:
             if experiment.name in options.experiments:
-                folder = options.out / (experiment.name if device.type == "cuda" else f"cpu_{experiment.name}")
+                folder = options.out / f"{'gpu' if device.type == 'cuda' else 'cpu'}_{experiment.name}"
                 print(f"{experiment.name} on {device.type} -> {folder}")
                 before = set(folder.glob("*"))
                 record(experiment, device, images, folder, options.steps or experiment.steps)

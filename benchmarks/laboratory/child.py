@@ -1,4 +1,5 @@
-"""Runs one program in a process of its own: recorded as the README says, or timed without a profiler.
+"""Runs one program in a process of its own, or in one for each rank: recorded as the README says, or timed without a
+profiler.
 
 The processes are forked from one that has imported torch, which takes longer than most programs.
 """
@@ -6,12 +7,14 @@ The processes are forked from one that has imported torch, which takes longer th
 from __future__ import annotations
 
 import multiprocessing
+import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from typing import ParamSpec, TypeVar
 
 import torch
+import torch.distributed as dist
 
 import benchmarks.laboratory.programs  # noqa: F401
 from benchmarks.laboratory.program import PROGRAMS, Program, Run
@@ -33,10 +36,35 @@ R = TypeVar("R")
 
 def in_a_process(function: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
     """What a function of this module returns, called in a process of its own."""
+    with _processes(1) as processes:
+        return processes.submit(function, *arguments, **named).result(PATIENCE_S)
+
+
+def in_a_job(ranks: int, function: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
+    """As `in_a_process`, called on each rank of a job at the same time; what rank 0 returns."""
+    if ranks == 1:
+        return in_a_process(function, *arguments, **named)
+    with tempfile.TemporaryDirectory(prefix="laboratory_") as folder, _processes(ranks) as processes:
+        calls = [
+            processes.submit(_as_rank, rank, ranks, f"{folder}/store", function, *arguments, **named)
+            for rank in range(ranks)
+        ]
+        first, *_ = [call.result(PATIENCE_S) for call in calls]
+        return first
+
+
+def _processes(number: int) -> ProcessPoolExecutor:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__, "torch._dynamo"])
-    with ProcessPoolExecutor(1, context) as processes:
-        return processes.submit(function, *arguments, **named).result(PATIENCE_S)
+    return ProcessPoolExecutor(number, context)
+
+
+def _as_rank(rank: int, ranks: int, store: str, function: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=ranks)
+    try:
+        return function(*arguments, **named)
+    finally:
+        dist.destroy_process_group()
 
 
 def record(name: str, folder: str) -> None:
@@ -50,11 +78,14 @@ def record(name: str, folder: str) -> None:
 
 def timed(name: str, run: Run) -> list[int]:
     """Steps in ns."""
-    body, steps = _begun(name).body(run), list[int]()
+    program = _begun(name)
+    body, steps = program.body(run), list[int]()
     for _ in range(FIRST_STEPS):
         next(body)
     began = before = time.perf_counter_ns()
-    while len(steps) < LEAST_STEPS or (before - began < LEAST_S * 1e9 and len(steps) < MOST_STEPS):
+    # ranks that looked at their own clocks would stop after different steps, and wait for each other
+    more_s = LEAST_S if program.ranks == 1 else 0
+    while len(steps) < LEAST_STEPS or (before - began < more_s * 1e9 and len(steps) < MOST_STEPS):
         next(body)
         after = time.perf_counter_ns()
         steps.append(after - before)

@@ -42,7 +42,8 @@ class Program:
 
     changes: by card, the program's own change that follows it; "" where the card's line of code is followed. Any of
     these cards names the cause. Without changes the program is healthy, and every card above minor is wrong.
-    measures_only: constants are never set by looking at this program. stacks: recorded with call stacks.
+    measures_only: constants are never set by looking at this program. stacks: recorded with call stacks. ranks: how
+    many processes train together, over gloo.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Program:
     changes: Mapping[str, str]
     measures_only: bool
     stacks: bool = False
+    ranks: int = 1
 
     @property
     def is_healthy(self) -> bool:
@@ -60,14 +62,19 @@ PROGRAMS: dict[str, Program] = {}
 
 
 def program(
-    name: str, changes: Mapping[str, str] | None = None, *, stacks: bool = False, taught: bool = False
+    name: str,
+    changes: Mapping[str, str] | None = None,
+    *,
+    stacks: bool = False,
+    taught: bool = False,
+    ranks: int = 1,
 ) -> Callable[[Body], Body]:
     """Adds a program to the list. Every second one only measures, but for those that taught a rule something."""
 
     def add(body: Body) -> Body:
         assert name not in PROGRAMS, name
         only = len(PROGRAMS) % 2 == 1 and not taught
-        PROGRAMS[name] = Program(name, body, changes or {}, measures_only=only, stacks=stacks)
+        PROGRAMS[name] = Program(name, body, changes or {}, measures_only=only, stacks=stacks, ranks=ranks)
         return body
 
     return add

@@ -5,29 +5,18 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.laboratory.cards import PACE, Card, summary
 from benchmarks.laboratory.program import PROGRAMS, Program
 from tb_steptime.insights.followed import Followed
 
 RESULTS = Path(__file__).with_name("results.jsonl")
-#: A difference between two sides that is smaller than so much of a step is none, whatever the noise.
-PACE = 0.02
 #: Standard errors of a difference.
 CHANCE = 2
-
-
-@dataclass(frozen=True)
-class Card:
-    id: str
-    title: str
-    severity: str
-    confidence: str
-    gain_ns: int
 
 
 @dataclass
@@ -117,7 +106,7 @@ def page(trials: Iterable[Trial]) -> str:
     tried = list(trials)
     parts = (
         _INTRODUCTION,
-        summary(tried),
+        summary(trial.remark for trial in tried),
         "## Promised and gained",
         promised_and_gained(tried),
         *(f"## {title}\n\n{table([t for t in tried if wanted(t)])}" for title, wanted in _PARTS.items()),
@@ -140,13 +129,6 @@ _PARTS: dict[str, Callable[[Trial], bool]] = {
     "Programs with a cause": lambda trial: not trial.program.is_healthy,
     "Healthy programs": lambda trial: trial.program.is_healthy,
 }
-
-
-def summary(trials: Sequence[Trial]) -> str:
-    """How many programs came out how."""
-    counts = Counter(trial.remark.partition(":")[0].strip("*") for trial in trials)
-    rows = [f"| {remark} | {number} |" for remark, number in counts.most_common()]
-    return "\n".join(["| first card | programs |", "|---|---:|", *rows])
 
 
 def followed(trials: Iterable[Trial]) -> dict[str, Followed]:

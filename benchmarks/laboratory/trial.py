@@ -11,13 +11,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.laboratory.child import in_a_process, record, timed
+from benchmarks.laboratory.cards import Card
+from benchmarks.laboratory.child import in_a_job, record, timed
 from benchmarks.laboratory.program import Program, Run
-from benchmarks.laboratory.results import Card, Trial
+from benchmarks.laboratory.results import Trial
+from tb_steptime.ingest.found import spans_of_files
+from tb_steptime.ingest.job_ranks import at_the_same_time, rank_spans, recorded_ranks
 from tb_steptime.ingest.measure import measure_file
+from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight
-from tb_steptime.text.printer import plain
+from tb_steptime.insights.job_rules import judge_job
+from tb_steptime.ranks.job import job_ranks
 
 #: Runs of each side: so many at least, and more until the difference is known to NARROW of a step.
 LEAST_ROUNDS, MOST_ROUNDS, NARROW = 3, 6, 0.03
@@ -27,14 +32,14 @@ _SETTING = re.compile(r"(num_workers|prefetch_factor|persistent_workers)=(\d+|Tr
 
 def try_program(program: Program) -> Trial:
     with tempfile.TemporaryDirectory(prefix="laboratory_") as folder:
-        in_a_process(record, program.name, folder)
-        spans = [judged(trace) for trace in sorted(Path(folder).glob("*.pt.trace.json*"))]
+        in_a_job(program.ranks, record, program.name, folder)
+        spans = judged_spans(Path(folder))
     verdict, cards = spans[-1]
     trial = Trial(
         program.name,
         verdict=verdict,
-        cards=[card_of(card) for card in cards],
-        earlier=[card_of(card) for _, others in spans[:-1] for card in others[:1]],
+        cards=[Card.of(card) for card in cards],
+        earlier=[Card.of(card) for _, others in spans[:-1] for card in others[:1]],
     )
     first = cards[0] if cards else None
     change = followed(program, first) if first else None
@@ -57,17 +62,27 @@ def followed(program: Program, card: Insight) -> dict[str, Any] | None:
     return {"change": change} if change else None
 
 
-def judged(trace: Path) -> tuple[str, list[Insight]]:
-    """The verdict and the cards of a recording."""
-    judgement = judge(dict(measure_file(trace).results))
+def judged_spans(folder: Path) -> list[tuple[str, list[Insight]]]:
+    """The verdict and the cards of each span of a program; those of a job are followed by those of its first rank."""
+    found = spans_of_files(sorted(folder.glob("*.pt.trace.json*")))
+    measured = [(each, measure_file(each.path)) for each in found]
+    jobs = at_the_same_time(recorded_ranks(measured))
+    if not any(len(job) > 1 for job in jobs):
+        return [_judged(span) for _, span in measured]
+    spans = []
+    for job in jobs:
+        first = min(job, key=lambda each: each.rank)
+        verdict, cards = _judged(first.measured)
+        spans.append((verdict, [*judge_job(job_ranks(rank_spans(job))), *cards]))
+    return spans
+
+
+def _judged(measured: MeasuredSpan) -> tuple[str, list[Insight]]:
+    judgement = judge(dict(measured.results))
     return judgement.verdict.bound.value, list(judgement.insights)
-
-
-def card_of(insight: Insight) -> Card:
-    return Card(insight.id, plain(insight.title), insight.severity.value, insight.confidence.value, insight.gain_ns)
 
 
 def _timed(program: Program, change: Mapping[str, Any]) -> float:
     """The step in ns: the mean without the fewest that the machine interrupted."""
-    steps = sorted(in_a_process(timed, program.name, Run(**change)))
+    steps = sorted(in_a_job(program.ranks, timed, program.name, Run(**change)))
     return statistics.mean(steps[: math.ceil(0.99 * len(steps))])

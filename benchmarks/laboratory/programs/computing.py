@@ -51,10 +51,10 @@ def double(run: Run) -> Iterator[None]:
 class Unrolled(nn.Module):
     """A recurrent network written step by step, or torch's own."""
 
-    def __init__(self, own: bool) -> None:
+    def __init__(self, own: bool, features: int = 32, width: int = 64) -> None:
         super().__init__()
-        self.cell, self.whole = nn.LSTMCell(32, 64), nn.LSTM(32, 64, batch_first=True)
-        self.own, self.head = own, nn.Linear(64, CLASSES)
+        self.cell, self.whole = nn.LSTMCell(features, width), nn.LSTM(features, width, batch_first=True)
+        self.own, self.head = own, nn.Linear(width, CLASSES)
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         if self.own:

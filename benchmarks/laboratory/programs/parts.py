@@ -13,9 +13,9 @@ from torch.utils.data import DataLoader, Dataset
 FEATURES, CLASSES = 256, 10
 
 
-def mlp(width: int = 512, depth: int = 2) -> nn.Sequential:
+def mlp(width: int = 512, depth: int = 2, features: int = FEATURES) -> nn.Sequential:
     hidden = [layer for _ in range(depth - 1) for layer in (nn.Linear(width, width), nn.ReLU())]
-    return nn.Sequential(nn.Linear(FEATURES, width), nn.ReLU(), *hidden, nn.Linear(width, CLASSES))
+    return nn.Sequential(nn.Linear(features, width), nn.ReLU(), *hidden, nn.Linear(width, CLASSES))
 
 
 def cnn() -> nn.Sequential:
