@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import gc
 import os
+import re
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -33,10 +34,40 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(GARBAGE_EVERY, *gc.get_threshold()[1:])
 
 
+#: Modules whose tests may say more where torch or real traces are: they speak of one of them, or import what does.
+MAY_SAY_MORE = re.compile(r"torch|real_|\btrace_path\b|tests\.(fuzz|judged|truth)\b")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`.ci/run` runs all tests twice, first without torch and real traces, and then nothing for the second time that
+    they make no difference to."""
+    group = parser.getgroup("what passed before")
+    group.addoption("--note-passed", type=Path, metavar="FILE", help="write the names of the tests that passed there")
+    group.addoption(
+        "--leave-passed",
+        type=Path,
+        metavar="FILE",
+        help="leave out the tests whose names are there, but those in modules that speak of torch or real traces",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if noted := config.getoption("leave_passed"):
+        passed = set(noted.read_text("utf-8").splitlines())
+        modules = {item.path for item in items}
+        same = {path for path in modules if not MAY_SAY_MORE.search(path.read_text("utf-8"))}
+        left_out = [item for item in items if item.path in same and item.nodeid in passed]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None]:
     """Above the closing line: what did not run although it was asked for. Tests that wait for real traces have one line
     together and none of their own."""
+    if noted := terminalreporter.config.getoption("note_passed"):
+        passed = sorted(report.nodeid for report in terminalreporter.stats.get("passed", []))
+        noted.write_text("".join(f"{name}\n" for name in passed), "utf-8")
     skipped = terminalreporter.stats.get("skipped", [])
     reasons = [str(report.longrepr) for report in skipped]
     told = [report for report, why in zip(skipped, reasons, strict=True) if WAITS not in why]

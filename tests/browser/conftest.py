@@ -28,7 +28,7 @@ OpenTab = Callable[..., Tab]
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if item.path.parent == Path(__file__).parent:
             item.add_marker(pytest.mark.browser)
             if "real_pair" in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.real)
@@ -82,8 +82,8 @@ def tensorboard(browser: Browser) -> Iterator[StartTensorBoard]:
 
 @pytest.fixture(scope="session")
 def pages() -> dict[str, list[Page]]:
-    """Pages that no test uses now, by theme. Where TensorBoard's application was compiled before, it opens in a third
-    of the time."""
+    """Pages that no test uses now, by theme: one that shows the same TensorBoard first. Where its application was
+    compiled before, it opens in a third of the time."""
     return defaultdict(list)
 
 
@@ -97,7 +97,9 @@ def tab(browser: Browser, pages: dict[str, list[Page]], request: pytest.FixtureR
     opened: list[tuple[str, Tab]] = []
 
     def open_tab(server: TensorBoard, state: str = "", theme: str = "light", width: int = 1280) -> Tab:
-        page = pages[theme].pop() if pages[theme] else new_page(browser, theme)
+        unused = sorted(pages[theme], key=lambda page: page.url.startswith(server.url))
+        page = unused[-1] if unused else new_page(browser, theme)
+        pages[theme] = unused[:-1]
         page.set_viewport_size({"width": width, "height": 800})
         opened.append((theme, Tab(page, server)))
         opened[-1][1].open(state)

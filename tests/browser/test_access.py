@@ -24,7 +24,7 @@ COLOURS = {"resultTypes": ["violations"], "preload": False, "runOnly": ["color-c
 #: With a loader, several spans and workers, and one whose GPU has kernels to choose.
 RUN = "num_dataloaders_simulated"
 #: With what this one lacks: memory, modules and lines.
-RECORDED_MORE = re.compile("kept_graph")
+RECORDED_MORE = re.compile("cpu_kept_graph")
 OF_RANKS = re.compile("late_rank")
 
 

@@ -127,7 +127,7 @@ def test_it_opens_with_the_run_that_the_readme_shows(demo: Demo, tab: Tab) -> No
 def test_by_hand_it_opens_with_a_gpu(tab: Tab) -> None:
     tab.open()
     tab.view("overview")
-    expect(tab.frame.get_by_text("NVIDIA A100").first).to_be_visible()
+    expect(tab.frame.get_by_text("NVIDIA H200").first).to_be_visible()
 
 
 def test_no_trace_is_read_and_no_file_changes(demo: Demo, tab: Tab) -> None:

@@ -95,8 +95,10 @@ def test_the_buttons_stay_at_the_end_of_the_bar(
     tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
 ) -> None:
     server = tensorboard(measured_demo)
+    one = tab(server)
     for width in (ZOOMED_PX, 900, 1030, 1280):
-        one = tab(server, state(run=RUN), width=width)
+        one.page.set_viewport_size({"width": width, "height": 800})
+        one.open(state(run=RUN))
         one.view("overview")
         boxes = one.frame.evaluate(BAR)
         assert abs(boxes["share"]["top"] - boxes["run"]["top"]) < 8, f"{width} px: {boxes}"
@@ -106,8 +108,10 @@ def test_the_buttons_stay_at_the_end_of_the_bar(
 def test_no_card_is_wider_than_its_place(tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab) -> None:
     server = tensorboard(measured_demo)
     wait_until_all_is_read(server)
+    one = tab(server)
     for width in (900, 1280, 1680):
-        one = tab(server, state(view="host", run=CPU_RUN), width=width)
+        one.page.set_viewport_size({"width": width, "height": 800})
+        one.open(state(view="host", run=CPU_RUN))
         one.view("host")
         expect(one.frame.locator(".cards h3").first).to_be_visible()
         assert one.frame.evaluate(OUTSIDE) == [], f"{width} px"

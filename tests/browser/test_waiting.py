@@ -59,7 +59,7 @@ def test_a_view_whose_part_of_the_tab_does_not_come_is_asked_for_again(
     one.view("overview")
     one.go_to("Host")
     content = one.content("failed")
-    expect(content).to_contain_text("The part of the tab that draws this view did not come")
+    expect(content).to_contain_text("The part of the tab that draws this view could not be loaded")
     expect(content).to_contain_text("Trying again")
     one.screenshot(ARTIFACTS / "waiting-part.png")
     with one.page.expect_request(pattern):

@@ -30,6 +30,12 @@ SAID = """w +96 @1, v +128 @2.5, h +192 @7.5, w -96 @8.6, v -128 @8.7, h -192 @1
     x +96 @11, y +128 @12.5, g +192 @17.5, x -96 @18.6, y -128 @18.7"""
 
 
-def training(inputs: dict[str, tuple[str, ...]] = INPUTS, *, totals: bool = True) -> Trace:
+def training(
+    inputs: dict[str, tuple[str, ...]] = INPUTS,
+    *,
+    totals: bool = True,
+    device: tuple[int, int] = CPU,
+    reserved: int = 0,
+) -> Trace:
     trace = timeline(TRAINING, names=NAMES, inputs=inputs, sequences={"f": (5, 0), "n": (5, 1)})
-    return with_memory(trace, SAID, before=1000, device=CPU, totals=totals)
+    return with_memory(trace, SAID, before=1000, device=device, reserved=reserved, totals=totals)

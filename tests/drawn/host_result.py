@@ -23,6 +23,7 @@ from tb_steptime.metrics.launches.run_ahead import LaunchFigures
 from tb_steptime.metrics.phases.assignment import SITES
 from tb_steptime.metrics.steps.segments import Segment
 from tb_steptime.metrics.steps.sites import GapExample, SiteRow
+from tb_steptime.trace.step_pace import StepPace
 from tests.drawn.timeline import timeline
 
 US = 1_000
@@ -76,14 +77,20 @@ def _sum(idles: Sequence[IdleNs]) -> IdleNs:
     return IdleNs(*map(sum, zip(*map(msgspec.structs.astuple, (IdleNs(), *idles)), strict=True)))
 
 
-def judged(host: HostResult, job: JobKind | None = None, once_ns: int = 0, steps: int = STEPS) -> Judgement:
+def judged(
+    host: HostResult,
+    job: JobKind | None = None,
+    once_ns: int = 0,
+    steps: int = STEPS,
+    pace: StepPace | None = None,
+) -> Judgement:
     """The host's result beside those of a plain trace with the same steps. job: another than that trace's, an eager one
     that shows neither training nor inference. once_ns: what of each step comes only once."""
     results = _others(steps)
     overview = results["overview"]
     assert isinstance(overview, OverviewResult)
     rows = [msgspec.structs.replace(step, once_ns=once_ns) for step in overview.steps]
-    overview = msgspec.structs.replace(overview, steps=rows, job=job or overview.job)
+    overview = msgspec.structs.replace(overview, steps=rows, job=job or overview.job, pace=pace)
     return judge(results | {"overview": overview, "host": host})
 
 

@@ -22,7 +22,7 @@ def met_group(*rows: str) -> Matched:
     length = np.array([[end - begin for begin, end in own] for own in runs]).T
     zeros = np.zeros(len(length), np.int64)
     return Matched(GroupKey("0", (), None), [REDUCE], np.arange(len(rows)), zeros, zeros, zeros == 0, start, length,
-                   length)  # fmt: skip
+                   length, np.repeat(np.arange(len(length))[:, None], len(rows), axis=1))  # fmt: skip
 
 
 def _runs(row: str) -> list[tuple[int, int]]:

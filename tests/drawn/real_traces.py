@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tb_steptime.metrics.data_loading.scaling import throughput
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.reading import read_trace
 from tools.real_traces import FETCHED, rows
@@ -129,11 +130,13 @@ def read_real(trace: Path | str) -> Trace:
 
     trace: a path, or a name as `real_trace` takes it.
     """
-    return _read(trace.resolve() if isinstance(trace, Path) else real_trace(trace))
+    path = trace.resolve() if isinstance(trace, Path) else real_trace(trace)
+    return _read(path, throughput.HANDOVER_NS)
 
 
 @cache
-def _read(path: Path) -> Trace:
+def _read(path: Path, handover_ns: int) -> Trace:
+    """handover_ns: the cost of a batch that tests set, see `drawn_in_microseconds`; what a trace keeps rests on it."""
     return read_trace(path)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,19 @@ LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 
 
 def write_trace(
-    path: Path, *, steps: int = 3, first_step: int = 5, rank: int | None = None, op_us: float = 10, **extra: Any
+    path: Path,
+    *,
+    steps: int = 3,
+    first_step: int = 5,
+    rank: int | None = None,
+    op_us: float = 10,
+    frames: Sequence[str] = (),
+    **extra: Any,
 ) -> Path:
-    """Write a trace of so many steps; `.gz` in the name compresses it. extra becomes metadata of the file."""
+    """Write a trace of so many steps; `.gz` in the name compresses it. frames: see `with_frames`; extra becomes
+    metadata of the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    content = json.dumps(small_trace(steps, first_step, rank, op_us) | extra).encode()
+    content = json.dumps(with_frames(small_trace(steps, first_step, rank, op_us), frames) | extra).encode()
     path.write_bytes(gzip.compress(content, mtime=0) if path.name.endswith(".gz") else content)
     return path
 
@@ -36,6 +45,24 @@ def with_allocations(trace: dict[str, Any]) -> dict[str, Any]:
         for us, size, total in said
     ]  # fmt: skip
     return trace | {"traceEvents": trace["traceEvents"] + memory, "profile_memory": 1}
+
+
+def with_frames(trace: dict[str, Any], frames: Sequence[str]) -> dict[str, Any]:
+    """In each step these Python frames are around the product, each inside the one before it."""
+    products = [event for event in trace["traceEvents"] if event["name"] == "aten::mm"]
+    around = [
+        {
+            **op,
+            "cat": "python_function",
+            "name": name,
+            "ts": op["ts"] - before,
+            "dur": op["dur"] + 2 * before,
+            "args": {},
+        }
+        for op in products
+        for before, name in enumerate(reversed(frames), start=1)
+    ]
+    return trace | {"traceEvents": trace["traceEvents"] + around, "with_stack": 1} if frames else trace
 
 
 def small_trace(steps: int = 3, first_step: int = 5, rank: int | None = None, op_us: float = 10) -> dict[str, Any]:

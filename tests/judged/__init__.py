@@ -6,6 +6,8 @@
     corpus.py    all labels with their recordings
     report.py    how often each card is right; `python -m tests.judged` prints it, and writes it into docs/judgement.md
     world.py     other people's jobs with an expert's judgements, which are counted apart
+    variants.py  recordings rewritten in ways that change nothing about the job
+    stability.py what is concluded otherwise of these
     conclusions.py  every conclusion on every recording at hand, and which of them moved since
     not_yet.py   what is known to be wrong still: those tests have to fail, and say so when they no longer do
     jobs/        the labels, by kind of job

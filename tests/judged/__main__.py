@@ -5,6 +5,7 @@ python -m tests.judged docs/judgement.md  the same and the world's jobs, written
 python -m tests.judged --world            other people's jobs: how many judgements are right, and each that is wrong
 python -m tests.judged --save FILE        every conclusion on every recording at hand
 python -m tests.judged --changes FILE     each conclusion that moved since, with the figures that moved
+python -m tests.judged --variants [WORD]  each conclusion that moves where a recording is rewritten, but not the job
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.judged import conclusions, world
+from tests.judged import conclusions, stability, world
 from tests.judged.report import report
 
 #: Headings of the page, with what stands below each.
@@ -29,11 +30,14 @@ def main() -> None:
     parser.add_argument("--world", action="store_true")
     parser.add_argument("--save", type=Path, metavar="FILE")
     parser.add_argument("--changes", type=Path, metavar="FILE")
+    parser.add_argument("--variants", nargs="?", const="", metavar="WORD")
     asked = parser.parse_args()
     if asked.save:
         conclusions.save(asked.save)
     elif asked.changes:
         show(conclusions.changes(asked.changes))
+    elif asked.variants is not None:
+        show(stability.report(asked.variants))
     elif asked.world:
         show(world.report())
     elif asked.page:

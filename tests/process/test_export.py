@@ -151,6 +151,20 @@ def test_a_module_is_a_row_with_its_path():
     ]
 
 
+def test_source_lines_and_the_row_without_one_sum_to_the_steps(tmp_path):
+    frames = ["train.py(1): step", "net.py(2): forward"]
+    write_trace(tmp_path / "logs" / "a" / "host_7.1600000000000.pt.trace.json.gz", frames=frames)
+    export(tmp_path / "logs", "--csv", "-o", tmp_path / "csv")
+    with open(tmp_path / "csv" / "source_lines.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    columns = ["source", "calls", "idle_ns", "device_ns", "launches", "host_self_ns", "host_total_ns"]
+    assert [[row[name] for name in columns] for row in rows] == [
+        ["net.py(2): forward", "3", "80000", "120000", "3", "36000", "36000"],
+        ["train.py(1): step", "3", "0", "0", "0", "6000", "42000"],
+        ["", "", "0", "0", "0", "258000", ""],
+    ]
+
+
 def test_tables_hold_what_was_measured(logs, tmp_path):
     assert export(logs, "--csv", "-o", tmp_path / "csv") == export(logs, "--jsonl", "-o", tmp_path / "jsonl") == 0
     assert sorted(each.name for each in (tmp_path / "csv").iterdir()) == sorted(
@@ -165,7 +179,7 @@ def test_tables_hold_what_was_measured(logs, tmp_path):
             read = list(csv.DictReader(file))
         assert [list(row) for row in rows] == [exported.column_names] * len(rows)
         assert read == [{name: _as_csv(value) for name, value in row.items()} for row in rows]
-        said = set() if name == "modules" else {("a", "worker_4711")}  # none are recorded
+        said = set() if name in ("modules", "source_lines") else {("a", "worker_4711")}  # none are recorded
         assert {(row["run"], row["worker"]) for row in rows} == said
     steps = [json.loads(line) for line in (tmp_path / "jsonl" / "steps.jsonl").read_text().splitlines()]
     assert [row["duration_ns"] for row in steps[:3]] == [row.duration_ns for row in measured.results["overview"].steps]

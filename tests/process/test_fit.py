@@ -5,9 +5,15 @@ import json
 import pytest
 
 from tb_steptime import cli
+from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.memory.fit.asked import fits
+from tb_steptime.metrics.memory.fit.scaled import SMALL
+from tb_steptime.metrics.memory.fit.states import NO_STATE, NO_TIME
 from tb_steptime.terminal.fit_report import NOT_RECORDED, SpanFit, fit_text
+from tb_steptime.text.printer import plain
 from tests.drawn.batched_training import training as with_memory
+from tests.drawn.memory import GPU
+from tests.drawn.module_training import training as with_modules
 from tests.drawn.replayed import MS, section, training
 from tests.truth.simulate.causes import Loader
 from tests.truth.simulate.chrome import write
@@ -20,7 +26,7 @@ def text(**asked):
 
 def test_the_largest_batch_and_the_peaks_as_text():
     margin = "The margin is 5\u00a0%: workspaces and fragmentation are not known."
-    assert text(batches=[8], limit_bytes=2000).splitlines() == [
+    assert text(batches=[8], limit_bytes=2000).splitlines()[:7] == [
         "run · host_1 · span 1",
         "",
         f"CPU: the largest batch that fits in 2\u00a0kB is 14 (12 to 16), est. {margin}",
@@ -29,6 +35,40 @@ def test_the_largest_batch_and_the_peaks_as_text():
         "4, recorded        1\u00a0kB  1\u00a0kB  1\u00a0kB",
         "8                  2\u00a0kB  2\u00a0kB  2\u00a0kB",
     ]
+
+
+def test_what_fills_the_peak_and_the_settings_as_text():
+    said = fit_text(SpanFit("run", "host_1", 1, "x.json", fits(with_modules())), code=True).splitlines()
+    assert said[10:] == [
+        "At the peak, made in  bytes  constant  per sample",
+        "Net › Block           10\u00a0kB       0\u00a0B        2\u00a0kB",
+        "before the recording   1\u00a0kB      1\u00a0kB         0\u00a0B",
+        "outside of ops        400\u00a0B       0\u00a0B       100\u00a0B",
+        "aten::sum               4\u00a0B       0\u00a0B         1\u00a0B",
+        "",
+        "Setting                     peak, est.  again  step, est.  largest batch  best",
+        "As recorded                      11\u00a0kB      -       24\u00a0µs              -   yes",
+        "Checkpoint every Block            8\u00a0kB   6\u00a0µs       30\u00a0µs              -   yes",
+        "Other optimizers, and FSDP           -      -           -              -",
+        "All in BF16                          -      -           -              -",
+        *(plain(explain(why)) for why in (NO_STATE, NO_TIME, SMALL)),
+        "",
+        "Checkpoint every Block:",
+        "",
+        "    from functools import partial",
+        "    from torch.utils.checkpoint import checkpoint",
+        "",
+        "    for module in model.modules():",
+        '        if type(module).__name__ == "Block":',
+        "            module.forward = partial(checkpoint, module.forward, use_reentrant=False)",
+    ]
+
+
+def test_what_the_allocator_had_reserved_besides_is_part_of_the_margin():
+    trace = with_memory(device=GPU, reserved=2000)
+    assert [each.unused_bytes for each in fits(trace)] == [2000 - 1416]
+    said = fit_text(SpanFit("run", "host_1", 1, "x.json", fits(trace)))
+    assert "At the recorded peak 584\u00a0B more were reserved and not used." in said
 
 
 def test_no_limit_and_no_batch_that_fits():

@@ -15,7 +15,11 @@ from tb_steptime import cli
 from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.memory.devices import NOT_RECORDED
+from tb_steptime.terminal.agent.fitting import memory_fit
+from tb_steptime.terminal.agent.logs import Which
+from tb_steptime.terminal.fit_report import NOT_RECORDED as NO_ALLOCATIONS
 from tb_steptime.text.printer import plain
+from tests.drawn.module_training import training
 from tests.drawn.small_trace import write_trace
 from tests.drawn.snapshots import Allocator
 
@@ -52,6 +56,12 @@ QUESTIONS = (
     ("kernels", {"run": "A"}),
     ("memory_snapshot", {"since": "a/one.pickle", "file": "b/two.pickle"}),
     ("memory_snapshot", {}),
+    ("ranks", {"run": "a"}),
+    ("source_lines", {"run": "b", "limit": 1}),
+    ("source_lines", {"run": "a"}),
+    ("memory_fit", {"run": "a", "memory": "24GB"}),
+    ("memory_fit", {"run": "a", "batches": [0]}),
+    ("memory_fit", {"run": "a", "memory": "much"}),
 )
 
 
@@ -59,7 +69,7 @@ QUESTIONS = (
 def logs(tmp_path_factory):
     logs = tmp_path_factory.mktemp("logs")
     write_trace(logs / "a" / "w.pt.trace.json")
-    write_trace(logs / "b" / "w.pt.trace.json", op_us=12)
+    write_trace(logs / "b" / "w.pt.trace.json", op_us=12, frames=["train.py(9): step", "net.py(4): forward"])
     made = Allocator()
     for folder, name in (("a", "one"), ("b", "two")):
         made.alloc(3_000_000, "/home/user/train.py", 7)
@@ -104,7 +114,7 @@ def test_the_command_answers_over_stdio(mcp, logs, answers):
 
 
 def test_each_tool_answers_in_few_words_with_units(answers):
-    assert [error for error, _ in answers] == [False] * 11 + [True] * 6 + [False, True]
+    assert [error for error, _ in answers] == [False] * 11 + [True] * 6 + [False, True] + [False] * 4 + [True] * 2
     assert max(len(text) for _, text in answers) < 6_000
     runs, summary, kernels, ops, modules, blocking, memory, step, window, comparison, definitions = (
         json.loads(text) for _, text in answers[:11]
@@ -147,8 +157,23 @@ def test_each_tool_answers_in_few_words_with_units(answers):
          "duration_ms": 0.04}
     ]  # fmt: skip
     assert comparison["step"]["change_ms"] == 0.0
+    assert json.loads(answers[19][1]) == {"jobs": []}  # one process alone
     assert comparison["headline"].startswith("b is not distinguishable from a with 3 steps: ")
     assert definitions["definitions"][0]["unit"] == "ms"
+
+
+def test_lines_say_what_they_cost_and_where_their_functions_begin(answers):
+    assert json.loads(answers[20][1]) == {
+        "lines": [
+            {
+                "line": "net.py(4): forward", "calls": 3, "idle_ms": 0.08, "gpu_ms": 0.12, "launches": 3,
+                "host_self_ms": 0.042, "host_total_ms": 0.042,
+            }
+        ],
+        "line_of": "function",
+        "more": 1,
+    }  # fmt: skip
+    assert json.loads(answers[21][1]) == {"lines": [], "why_none": plain(MISSING["no_stacks"])}
 
 
 def test_a_memory_snapshot_says_what_each_line_holds_and_what_has_grown(answers):
@@ -158,6 +183,33 @@ def test_a_memory_snapshot_says_what_each_line_holds_and_what_has_grown(answers)
     parts = ("in_use_mb", "rounding_mb", "kept_mb", "releasable_mb")
     assert sum(device[part] for part in parts) == pytest.approx(device["reserved_mb"], rel=1e-3)
     assert answers[18][1].endswith("Name a snapshot. The snapshots are: a/one.pickle, b/two.pickle.")
+
+
+def test_without_allocations_nobody_knows_what_fits(answers):
+    assert json.loads(answers[22][1]) == {"devices": [], "margin": 0.05, "why_none": NO_ALLOCATIONS}
+    assert answers[23][1].endswith("A batch has at least one sample, and 0 was asked for.")
+    assert answers[24][1].endswith('"much" is no size such as 24GB or 80GiB')
+
+
+def test_which_batch_fits_is_said_with_what_fills_the_peak_and_what_changes_it():
+    """Of a training whose peak is 1 kB and 2.5 kB for each sample more."""
+
+    class OneRecording:
+        def find(self, which):
+            return which
+
+        def trace(self, found):
+            return training()
+
+    fit = memory_fit(OneRecording(), Which(None, None, None), [8], "20 kB")
+    (device,) = fit.devices
+    checkpointed = device.settings[1]
+    assert (device.batch, device.limit_mb, [each.batch for each in device.peaks]) == (4, 0.02, [4, 8])
+    assert device.largest_batch_range[0] <= device.largest_batch <= device.largest_batch_range[1]
+    assert sum(each.mb for each in device.filled_by) == pytest.approx(device.peaks[0].peak_mb, rel=0.01)
+    assert (checkpointed.setting, checkpointed.best) == ("Checkpoint every Block", True)
+    assert checkpointed.peak_mb < device.settings[0].peak_mb
+    assert "checkpoint" in (checkpointed.code or "")
 
 
 def test_a_wrong_question_is_an_error_that_says_what_to_ask(answers):

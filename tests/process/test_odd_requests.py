@@ -95,6 +95,7 @@ TOOLS = (
     "memory",
     "timeline",
     "compare",
+    "ranks",
     "definitions",
 )
 NAMED = ("run", "worker", "span", "limit", "by", "step", "start_ms", "end_ms", "base", "candidate", "metrics")

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -23,19 +24,43 @@ from tests.process.boards import PREFIX, WORK, tensorboard
 pytestmark = pytest.mark.usefixtures("at_once")
 
 
+def write_spans(folder):
+    for number in (1, 2):
+        write_trace(folder / f"host.{number}.pt.trace.json.gz", rank=2)
+
+
+def write_bad(logs):
+    (logs / "bad").mkdir()
+    (logs / "bad" / "host.1.pt.trace.json").write_text("this is no trace")
+
+
 @pytest.fixture
 def unread(tmp_path):
-    write_trace(tmp_path / "logs" / "a" / "host.1.pt.trace.json.gz", rank=2)
-    write_trace(tmp_path / "logs" / "a" / "host.2.pt.trace.json.gz", rank=2)
-    (tmp_path / "logs" / "bad").mkdir()
-    (tmp_path / "logs" / "bad" / "host.1.pt.trace.json").write_text("this is no trace")
+    write_spans(tmp_path / "logs" / "a")
+    write_bad(tmp_path / "logs")
+    return tmp_path / "logs"
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """Two spans with their summaries. Nobody writes to it."""
+    folder = tmp_path_factory.mktemp("measured")
+    write_spans(folder)
+    measure_all(folder)
+    return folder
+
+
+@pytest.fixture
+def logs(tmp_path, measured):
+    """All of it is read already, so that no test but those of reading starts a process."""
+    shutil.copytree(measured, tmp_path / "logs" / "a")
     return tmp_path / "logs"
 
 
 @pytest.fixture
-def logs(unread):
-    measure_all(unread / "a")
-    return unread
+def bad(logs):
+    """A trace that cannot be read is in it, too."""
+    write_bad(logs)
 
 
 @pytest.fixture
@@ -130,7 +155,7 @@ def test_the_host_view_has_the_cards_that_lead_to_it(client):
     assert all(page["insights"] == [] for view, page in pages.items() if view not in ("overview", "host"))
 
 
-def test_a_failure_is_told_in_the_users_words(client):
+def test_a_failure_is_told_in_the_users_words(bad, client):
     bad = read(client)["bad/host.1.pt.trace.json"]
     assert bad["state"] == "failed"
     assert bad["error"] == get(client, f"view?span={bad['id']}&view=overview", 422)
@@ -340,7 +365,7 @@ def test_tensorboard_finds_no_fault_with_any_answer(client, monkeypatch):
     assert faults == []
 
 
-def test_the_first_answer_holds_all_of_the_first_picture(client):
+def test_the_first_answer_holds_all_of_the_first_picture(bad, client):
     assert get(client, "opening?view=host&run=bad")["page"] is None
     span = read(client)["a/host.2.pt.trace.json.gz"]["id"]
     opening = get(client, "opening?view=host&run=a&worker=host&number=2")
@@ -399,7 +424,7 @@ def test_the_catalogue_is_served(client):
     assert [view["id"] for view in catalogue["views"]] == list(RESULTS)
 
 
-def test_the_bundle_is_javascript_and_says_when_it_is_missing(client, tmp_path, monkeypatch):
+def test_the_bundle_is_javascript_and_says_when_it_is_missing(bad, client, tmp_path, monkeypatch):
     monkeypatch.setattr(bundle, "STATIC", tmp_path)
     missing = client.get(PREFIX + "index.js")
     assert (missing.status_code, missing.headers["Content-Type"]) == (200, "text/javascript; charset=utf-8")
@@ -443,7 +468,7 @@ def test_a_report_is_a_file_to_download_for_the_tab_alone(client, tmp_path, monk
     assert len(answer.get_data()) == int(answer.headers["Content-Length"])
 
 
-def test_a_logdir_spec_names_runs(logs):
+def test_a_logdir_spec_names_runs(bad, logs):
     client = tensorboard("--logdir_spec", f"base:{logs / 'a'},new:{logs}")
     assert [run["name"] for run in get(client, "index")["runs"]] == ["base", "new/a", "new/bad"]
 
@@ -471,7 +496,7 @@ def test_a_context_without_flags_still_loads(tmp_path):
     assert "/index" in made.get_plugin_apps()
 
 
-def test_scalars_of_event_files_beside_a_trace(logs):
+def test_scalars_of_event_files_beside_a_trace(bad, logs):
     """Simple values, as torch.utils.tensorboard writes them, which TensorBoard turns into its scalars."""
     write_scalars(logs / "a", "train/loss", [2.5, 1.25])
     client = tensorboard("--logdir", str(logs))

@@ -5,6 +5,7 @@ import json
 import msgspec
 import pytest
 
+import tb_steptime
 from tb_steptime import cli
 from tb_steptime.replay.whatif import what_if
 from tb_steptime.terminal.whatif_report import SpanWhatIf, what_if_text
@@ -69,7 +70,34 @@ def test_what_other_ranks_hold_is_said(capsys, tmp_path):
     (span,) = json.loads(out)["spans"]
     assert span["for_ranks_ns"] > 2 * MS
     _, out, _ = whatif(capsys, path)
-    assert "its collectives wait for other ranks." in " ".join(out.split())
+    assert "Its collectives wait for other ranks for" in " ".join(out.split())
+
+
+def test_the_ranks_of_a_folder_are_replayed_together(capsys, tmp_path):
+    """Rank 1 computes 6 ms longer; without it a step takes 40 ms and its transfers."""
+    write_ranks(run(Declared(3, late={1: 6 * MS}, waits=True, group_name="ddp")), tmp_path / "run")
+    code, out, _ = whatif(capsys, tmp_path, "--format", "json")
+    said = json.loads(out)
+    (job,) = said["jobs"]
+    assert (code, len(said["spans"]), job["run"], job["of_ranks"], job["trusted"]) == (0, 3, "run", [0, 1, 2], True)
+    assert job["recorded_step_ns"] == pytest.approx(job["replayed_step_ns"], rel=0.0001)
+    late = next(each for each in job["changes"] if each["id"] == "late_ranks")
+    assert (late["ranks"], late["gain_ns"]) == ([1], pytest.approx(6 * MS, rel=0.01))
+    assert late["step_ns"] + late["gain_ns"] == job["replayed_step_ns"]
+    assert ([each["ranks"] for each in job["larger"]], job["larger_unknown"]) == ([6, 12], None)
+    assert 0.98 < job["larger"][1]["efficiency"] < job["larger"][0]["efficiency"] < 1
+    _, out, _ = whatif(capsys, tmp_path)
+    text = " ".join(out.split("The job:")[1].split())
+    assert text.startswith("run · 3 ranks · 8 steps The replay of all ranks takes")
+    assert "est., with rank 1 as fast as the median of the others: 6.0 ms less." in text
+    assert "12 ranks, each with as much to do, take" in text
+    (found,) = tb_steptime.open(tmp_path).whatif()
+    assert [change.id for change in found.changes] == [change["id"] for change in job["changes"]]
+
+
+def test_a_run_without_ranks_has_no_job(capsys, trace):
+    _, out, _ = whatif(capsys, trace.parent, "--format", "json")
+    assert json.loads(out)["jobs"] == []
 
 
 def test_why_a_replay_is_not_to_be_relied_on(capsys, tmp_path):

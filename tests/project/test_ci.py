@@ -1,11 +1,40 @@
-"""In CI nothing that needs torch may be skipped: a skip there would look like success."""
+"""In CI nothing that needs torch may be skipped: a skip there would look like success. And what is not run a second
+time has passed before."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
+from pathlib import Path
 
 import pytest
+
+pytest_plugins = ["pytester"]
+
+#: Only the first of these modules says the same whether torch and real traces are there or not.
+DRAWN = {
+    "test_plain": """
+        import pytest
+
+        def test_passes():
+            pass
+
+        @pytest.mark.parametrize("name", ["a", "b"])
+        def test_of(name):
+            if name == "b":
+                pytest.skip("not yet")
+        """,
+    "test_recorder": """
+        def test_records_with_torch():
+            pass
+        """,
+    "test_measured": """
+        from tests.truth import pairs
+
+        def test_pairs():
+            pass
+        """,
+}
 
 
 @pytest.mark.live  # `make test` needs no torch, in CI as elsewhere
@@ -13,3 +42,25 @@ import pytest
 @pytest.mark.parametrize("module", ["torch", "torchdata", "lightning", "transformers", "accelerate"])
 def test_what_the_recorder_is_tested_with_is_here(module):
     assert importlib.util.find_spec(module) is not None, f"{module} is missing; .ci/run installs it with `make torch`"
+
+
+def test_a_second_run_leaves_out_what_passed_and_needs_neither_torch_nor_real_traces(
+    pytester: pytest.Pytester, tmp_path: Path
+) -> None:
+    pytester.makepyfile(**DRAWN)
+    noted = tmp_path / "passed"
+    shared = ("-p", "tests.conftest", "-p", "no:cacheprovider", "-p", "no:xdist")
+    pytester.runpytest_inprocess(*shared, f"--note-passed={noted}").assert_outcomes(passed=4, skipped=1)
+    assert noted.read_text().split() == [
+        "test_measured.py::test_pairs",
+        "test_plain.py::test_of[a]",
+        "test_plain.py::test_passes",
+        "test_recorder.py::test_records_with_torch",
+    ]
+    again = pytester.inline_run(*shared, f"--leave-passed={noted}")
+    run = {report.nodeid for report in again.getreports("pytest_runtest_logreport")}
+    assert run == {
+        "test_measured.py::test_pairs",
+        "test_plain.py::test_of[b]",
+        "test_recorder.py::test_records_with_torch",
+    }

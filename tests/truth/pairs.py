@@ -45,6 +45,11 @@ PAIRS = (
         (world("rtx5080_train_graphed_callables"),),
         "launch_graphs",
     ),
+    Pair(
+        (world("a100_sam2_amg_0_start"),),
+        (world("a100_sam2_amg_1_mask_to_rle"),),
+        "sync_bubble",
+    ),
 )
 
 

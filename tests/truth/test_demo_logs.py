@@ -28,14 +28,14 @@ DEMO = PROJECT / "demo_logs"
 EXPERIMENTS = ("baseline", "num_dataloaders", "transforms", "resnet50_baseline", "autocast")
 WITH_RECORDER = "recorded_workers"
 #: Recorded with memory, shapes and call stacks, and so once.
-WITH_MEMORY = "cpu_kept_graph"
+WITH_MEMORY = ("cpu_kept_graph", "gpu_kept_graph")
 #: One recording of each of four ranks.
 OF_RANKS = "cpu_late_rank"
 FORUM = (
     *(f"forum_{data}{item}" for data in ("preloaded", "workers2", "workers8") for item in ("", "_item")),
     "forum_sparse_one_gpu", "forum_sparse_multi_gpu", "forum_dense_multi_gpu",
 )  # fmt: skip
-WITH_STACK = ("forum_sparse", "forum_dense", WITH_MEMORY)
+WITH_STACK = ("forum_sparse", "forum_dense", *WITH_MEMORY)
 
 #: No demo log may be larger, so that a clone stays quick.
 MOST_BYTES = 1_000_000
@@ -45,7 +45,7 @@ def logs(pattern: str) -> list[str]:
     return sorted(str(path.relative_to(DEMO)) for path in DEMO.glob(pattern))
 
 
-RECORDED, SIMULATED = logs("cpu_*/*.pt.trace.json.gz"), logs("*_simulated/*.pt.trace.json.gz")
+RECORDED, SIMULATED = logs("[cg]pu_*/*.pt.trace.json.gz"), logs("*_simulated/*.pt.trace.json.gz")
 ASKED = [name for name in SIMULATED if name.startswith("forum_")]
 TOLD = [name for name in SIMULATED if name not in ASKED]
 
@@ -61,8 +61,9 @@ def text_of(name: str) -> str:
 
 
 def test_every_experiment_has_two_spans_of_each_kind_and_every_question_one():
-    two = [*(f"cpu_{name}" for name in (*EXPERIMENTS, WITH_RECORDER)), *(f"{name}_simulated" for name in EXPERIMENTS)]
-    one = [WITH_MEMORY, *(f"{name}_simulated" for name in FORUM)]
+    recorded = (f"{device}_{name}" for device in ("cpu", "gpu") for name in (*EXPERIMENTS, WITH_RECORDER))
+    two = [*recorded, *(f"{name}_simulated" for name in EXPERIMENTS)]
+    one = [*WITH_MEMORY, *(f"{name}_simulated" for name in FORUM)]
     folders = sorted(path.name for path in DEMO.iterdir() if path.is_dir())
     counts = {folder: len(logs(f"{folder}/*.pt.trace.json.gz")) for folder in folders}
     assert counts == dict.fromkeys(two, 2) | dict.fromkeys(one, 1) | {OF_RANKS: 4}
@@ -93,21 +94,24 @@ def test_a_simulation_says_so_and_names_the_declared_cause(name: str):
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_a_recording_shows_a_cpu_at_work_in_every_step(name: str):
+def test_a_recording_shows_its_device_at_work_in_every_step(name: str):
     trace = trace_of(name)
     result = overview.analyse(trace)
-    few = {"cpu_resnet50_baseline": 3, "cpu_autocast": 3, WITH_MEMORY: 5, OF_RANKS: 6}
-    assert len(result.steps) == few.get(name.partition("/")[0], 15)
-    assert not result.has_device
-    assert min(row.parts_ns.cpu_exec for row in result.steps) > 0
+    device, _, experiment = name.partition("/")[0].partition("_")
+    few = {"resnet50_baseline": 3, "autocast": 3, "kept_graph": 5, "late_rank": 6}
+    assert len(result.steps) == few.get(experiment, 15)
+    assert result.has_device is (device == "gpu")
+    works = "kernel" if result.has_device else "cpu_exec"
+    assert min(getattr(row.parts_ns, works) for row in result.steps) > 0
     waits = data_loading.analyse(trace)
     assert waits.multiprocess is not name.startswith(OF_RANKS)
-    assert all(0 < row.wait_ns == row.exposed_ns for row in waits.steps)
+    assert all(0 <= row.exposed_ns <= row.wait_ns for row in waits.steps)
+    assert result.has_device or all(0 < row.wait_ns == row.exposed_ns for row in waits.steps)
 
 
 def test_the_graph_that_each_step_keeps_is_found_with_its_line():
     """Of 32 images of 32 x 32: what 16 channels of 28 x 28 take before and after the activation, and the batch."""
-    (name,) = logs(f"{WITH_MEMORY}/*.pt.trace.json.gz")
+    (name,) = logs("cpu_kept_graph/*.pt.trace.json.gz")
     (device,) = memory.analyse(trace_of(name)).devices
     activation = 32 * 16 * 28 * 28 * 4
     largest = max(device.makers, key=lambda each: each.bytes_per_step)

@@ -9,10 +9,10 @@ import pytest
 pytest.importorskip("torch", reason="The laboratory's programs need torch.")
 
 import benchmarks.laboratory.programs  # noqa: F401
-from benchmarks.laboratory.child import in_a_process, record
+from benchmarks.laboratory.child import in_a_job, record
 from benchmarks.laboratory.program import PROGRAMS, Program
 from benchmarks.laboratory.results import Card, Trial, followed, keep, kept, page
-from benchmarks.laboratory.trial import judged
+from benchmarks.laboratory.trial import judged_spans
 from tb_steptime.insights.followed import FOLLOWED
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "laboratory.md"
@@ -23,8 +23,8 @@ SLOW, HEALTHY = "slow collate", "healthy: convolutions"
 @pytest.mark.laboratory
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=list(PROGRAMS))
 def test_no_card_above_minor_is_of_another_cause(program: Program, tmp_path: Path):
-    in_a_process(record, program.name, str(tmp_path))
-    _, cards = judged(max(tmp_path.glob("*.pt.trace.json*")))
+    in_a_job(program.ranks, record, program.name, str(tmp_path))
+    _, cards = judged_spans(tmp_path)[-1]
     assert [card.id for card in cards[:1] if card.severity.value != "minor" and card.id not in program.changes] == []
 
 

@@ -9,24 +9,15 @@ from pathlib import Path
 import pytest
 
 from tb_steptime.analyses.overview import OverviewResult
-from tb_steptime.ingest.found import spans_of_files
-from tb_steptime.ingest.job_ranks import at_the_same_time, rank_spans, recorded_ranks
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.metrics.communication.reducer import Reducer
-from tb_steptime.ranks.job import job_ranks
-from tb_steptime.ranks.result import JobRanks
 from tb_steptime.text.printer import plain
 from tests import PROJECT
+from tests.drawn.recorded_jobs import job_in
 from tests.drawn.simulated_ranks import MS
 
 SCRIPT = PROJECT / "examples" / "record_ranks.py"
-
-
-def job_in(folder: Path) -> JobRanks:
-    found = spans_of_files(sorted(folder.glob("*.pt.trace.json.gz")))
-    (job,) = at_the_same_time(recorded_ranks([(each, measure_file(each.path)) for each in found]))
-    return job_ranks(rank_spans(job))
 
 
 def test_the_demo_s_late_rank_loads_its_batches_slowly():
@@ -56,6 +47,26 @@ def test_a_rank_that_sleeps_is_found(tmp_path: Path, wrap: str, ranks: int, late
     assert [group.role for group in job.groups] == [wrap]
     # on a machine with fewer cores than processes, what the others compute takes from their waits
     assert 100 * MS < job.late[0].gain_ns < 220 * MS
+
+
+@pytest.mark.live
+def test_the_replay_foretells_the_job_without_its_late_rank(tmp_path: Path):
+    """In one of three recordings at least: other programs of a busy machine delay ranks, too. Two ranks on two cores:
+    how long more of them take without the late one depends on what else the machine does."""
+    errors = []
+    for number in range(3):
+        for late in (1, -1):
+            folder = tmp_path / str(number) / str(late)
+            record(folder, "--ranks", "2", "--late", str(late), "--delay", "0.2", "--steps", "12")
+        with_it, without = (job_in(tmp_path / str(number) / late).what_if for late in ("1", "-1"))
+        assert with_it is not None
+        assert without is not None
+        gained_ns = with_it.recorded_step_ns - without.recorded_step_ns
+        gains = [each.gain_ns for each in with_it.changes if each.id == "late_ranks" and each.ranks == [1]]
+        errors += [max(abs(gain / gained_ns - 1), abs(gain / (200 * MS) - 1)) for gain in gains]
+        if errors and min(errors) < 0.1:
+            return
+    pytest.fail(f"what the late rank costs is off by {errors}")
 
 
 @pytest.mark.live

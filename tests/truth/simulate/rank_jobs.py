@@ -31,7 +31,8 @@ class Declared:
     """late: rank -> ns that it computes longer in each step. spread_ns: standard deviation of what each rank computes
     in each step. bus_rate: bytes a second of each link. clocks_ns: standard deviation of the clocks of ranks. numbered:
     collectives say their number, as those of current PyTorch. lost: rank -> numbers of those that its recording has
-    not. waits: the host waits for the device at the end of each step, as one does that reads the loss."""
+    not. waits: the host waits for the device at the end of each step, as one does that reads the loss; its ops are
+    recorded then."""
 
     ranks: int
     steps: int = 8
@@ -140,6 +141,7 @@ def _computing(ran: Ran, rank: int) -> list[dict[str, object]]:
             id = 10_000 + step * 100 + piece
             call = ([0, *ran.step_end][step]) + 2_000 + piece * 5_000
             events.append(_event("cudaLaunchKernel", "cuda_runtime", call, call + 1_000, 1, correlation=id))
+            events += [_event("aten::mm", "cpu_op", call - 500, call + 1_200, 1)] if ran.declared.waits else []
             events.append(_event("gemm", "kernel", begin + 6_000, end, 7, correlation=id, device=0, stream=7,
                                  grid=[100, 1, 1], block=[256, 1, 1]))  # fmt: skip
     return events

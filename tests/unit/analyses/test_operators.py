@@ -79,6 +79,7 @@ def test_titles_say_what_takes_most_and_what_is_missing():
     assert titles(drawn()) == {
         "operators": "aten::addmm takes 100 % of the GPU's work",
         "modules": "Net takes 100 % of the modules' forward pass",
+        "lines": "The GPU is idle for 10 µs a step before what `train.py(9): step` launches",
         "no_shapes": "Shapes are not recorded. `record_shapes=True` adds them; files grow, and inputs are kept a "
         "little longer.",
     }

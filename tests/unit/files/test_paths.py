@@ -135,5 +135,5 @@ def test_only_files_are_opened_and_nobody_waits_for_a_pipe(tmp_path):
     with open_regular(tmp_path / "file") as file:
         assert file.read() == b"a"
     for path in (tmp_path / "pipe", tmp_path, Path("/dev/null")):
-        with pytest.raises(OSError, match="no regular file"):
+        with pytest.raises(OSError, match="not a regular file"):
             open_regular(path)

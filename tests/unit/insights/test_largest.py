@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from tb_steptime.insights.base import EvidenceRow, Severity
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.insights.base import Confidence, EvidenceRow, Insight, Severity
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.headlines import overview
+from tb_steptime.insights.largest import largest_pieces
+from tb_steptime.insights.severity import WARNING_FRACTION
+from tb_steptime.text import phrase
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import judged
 from tests.drawn.timeline import V100, timeline
 
 MS = 1_000_000
+
+#: A hint whose gain is not sure.
+GUESS = Insight(
+    id="guess", severity=Severity.MINOR, title=phrase("Try it"), why=phrase("It is slow."), how=None, gain_ns=0,
+    gain_fraction=0.0, later_ns=None, gain_formula=phrase(""), confidence=Confidence.LOW,
+    why_confidence=phrase("A guess."), view="host", colour="cpu", instead=phrase("gain not computed"),
+)  # fmt: skip
 
 
 def busy(idle: str = "", **inputs: tuple[str, ...]) -> Trace:
@@ -40,6 +54,38 @@ def test_a_healthy_job_shows_its_largest_kernels():
     assert found.pieces[0].row == EvidenceRow("kernels", "c")
     assert plain(found.title) == "Nothing big is left; these kernels take most of kernel time"
     assert plain(found.throughput) == "100 steps a second; the trace does not show the size of a batch."
+
+
+def test_a_headline_without_a_gain_says_where_to_look():
+    """Nothing is to be done about a GPU that always works: its largest kernel. One that idles: its launches."""
+    headline = judged(busy()).headlines["overview"]
+    assert headline.action is not None
+    assert plain(headline.action) == "The GPU view shows more of `c`, which takes most of kernel time: 80 %."
+    assert (headline.view, headline.card) == ("gpu", None)
+
+
+@pytest.mark.parametrize("gain", [0.04, 0.06])
+def test_pieces_lead_where_no_card_is_worth_a_headline(gain: float):
+    """Of a guess that gains much the headline speaks: its card stands before them."""
+    facts = Facts({each.id: each.analyse(busy()) for each in ANALYSES}, {})
+    guess = msgspec.structs.replace(GUESS, gain_fraction=gain)
+    found = largest_pieces(facts, [guess])
+    assert found is not None
+    assert found.leads is (gain < WARNING_FRACTION)
+    assert plain(found.title).startswith("Nothing big is left") is found.leads
+
+
+@pytest.mark.parametrize(
+    ("gain_ns", "said"),
+    [(400_000, "Try it: up to 400 µs a step (4 %)."), (0, "Try it: gain not computed.")],
+)
+def test_a_lesser_card_is_named_with_what_it_would_bring(gain_ns: int, said: str):
+    """That is all there is to do; a headline that stopped there would leave the reader alone."""
+    facts = Facts({each.id: each.analyse(busy()) for each in ANALYSES}, {})
+    card = msgspec.structs.replace(GUESS, gain_ns=gain_ns, gain_fraction=gain_ns / (10 * MS))
+    headline = overview(facts, [card])
+    assert headline.action is not None
+    assert (plain(headline.action), headline.view, headline.card) == (said, "host", "guess")
 
 
 def test_a_gpu_that_waits_has_something_big_left_though_no_card_knows_what():
@@ -94,8 +140,8 @@ def test_a_job_on_the_cpu_shows_its_ops_whatever_there_is_to_do():
         ("b", 2 * MS, "host"),
     ]
     assert plain(judgement.largest.throughput) == (
-        "100 steps a second; the trace does not show the size of a batch. Ops run on 1 thread, OpenMP's not counted; "
-        "how many cores there are is not recorded."
+        "100 steps a second; the trace does not show the size of a batch. Ops run on 1 thread, not counting those of "
+        "OpenMP; how many cores there are is not recorded."
     )
     for view in ("gpu", "tensor_cores"):
         headline = judgement.headlines[view]

@@ -104,9 +104,11 @@ def cold(steps: int) -> Trace:
 def test_a_recording_that_is_mostly_set_up_gets_no_advice_on_graphs():
     judgement = judged(cold(1))
     assert (
-        plain(judgement.verdict.text).replace("\xa0", " ").startswith("60.0 ms of the recorded 70.0 ms come only once")
+        plain(judgement.verdict.text)
+        .replace("\xa0", " ")
+        .startswith("60.0 ms of the recorded 70.0 ms is one-time work")
     )
-    assert plain(judgement.verdict.text).endswith("come only once, in the first cudaDeviceGetS…PriorityRange.")
+    assert plain(judgement.verdict.text).endswith("is one-time work in the first cudaDeviceGetS…PriorityRange.")
     assert judgement.verdict.confidence is Confidence.LOW
     assert judgement.insights[0].id == "one_time"
     assert {insight.severity for insight in judgement.insights} == {Severity.MINOR}
@@ -119,7 +121,7 @@ def test_a_recording_that_is_mostly_set_up_gets_no_advice_on_graphs():
 def test_a_few_whole_steps_are_judged_as_ever(steps: int, little: bool):
     judgement = judged(cold(steps))
     assert judgement.verdict.bound is Bound.HOST
-    assert ("only once" in judgement.verdict.text.template) is little
+    assert ("one-time work" in judgement.verdict.text.template) is little
     assert any(insight.severity is Severity.MAJOR for insight in judgement.insights) is not little
 
 

@@ -79,8 +79,8 @@ def test_a_wait_needs_a_hundredth_of_the_step_for_a_card():
         return judged(f"""
             step          | {step} |
             loader single | {"l" * cells}{"." * (1000 - cells)} |
-            runtime       | {"." * cells}k{"." * (999 - cells)} |
-            kernel 7      | {"." * (cells + 1)}{"k" * (999 - cells)} |""")
+            runtime       | {"." * cells}kabcdefghij{"." * (989 - cells)} |
+            kernel 7      | {"." * (cells + 1)}{"k" * (989 - cells)}abcdefghij |""")
 
     assert card(wait(9), "no_workers") is None
     assert card(wait(10), "no_workers") is not None

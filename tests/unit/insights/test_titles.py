@@ -128,7 +128,7 @@ def test_each_gpu_has_its_own_titles():
     ("split", "title"),
     [
         (Split(0, 0, 0, 0, 0), "Kernel time by what it does"),
-        (Split(100, 0, 4, 0, 96), "No kernel runs on tensor cores, and hardly any could"),
+        (Split(100, 0, 4, 0, 96), "No kernel runs on tensor cores, and almost none could"),
         (Split(100, 0, 48, 0, 52), "48 % of kernel time could use tensor cores, and none of it does"),
         (Split(100, 40, 4, 0, 56), "40 % of kernel time runs on tensor cores"),
         (Split(100, 40, 30, 0, 30), "40 % of kernel time runs on tensor cores, another 30 % could"),

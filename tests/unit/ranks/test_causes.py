@@ -10,9 +10,10 @@ import pytest
 
 from tb_steptime.analyses import overview
 from tb_steptime.analyses.compare import ComparedStep, CompareResult
+from tb_steptime.metrics.host.op_times import OpTime
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 from tb_steptime.metrics.steady.shown import ExcessName, ExcessRow
-from tb_steptime.ranks.delays.causes import causes
+from tb_steptime.ranks.delays.causes import causes, excess_ns
 from tb_steptime.ranks.result import Cause
 from tb_steptime.ranks.spans import RankSpan
 from tests.drawn.exchanging_ranks import rank
@@ -73,6 +74,35 @@ def test_slower_kernels_and_more_work_are_told_apart(
     usual = span(0, {"kernel_time": 60}, ("gemm", "[512]", 20, 5), ("relu", "", 20, 1), (NCCL, "", 10, 9))
     (found,) = why(span(2, {"kernel_time": 70}, *launches, (NCCL, "", 10, 1)), usual, usual)
     assert (found.id, found.name, found.factor) == (cause, name, pytest.approx(factor, abs=0.04))
+
+
+def with_ops(of: RankSpan, views_us: int, product_us: int, views: int = 20) -> RankSpan:
+    """Three ops that look at no element, views_us each, and a product in both steps."""
+    ops = [OpTime(name, views, views * views_us * 1_000) for name in ("aten::view", "aten::t", "aten::expand")]
+    compared = of.results["compare"]
+    assert isinstance(compared, CompareResult)
+    waits = OpTime("c10d::allreduce_", 2, 90 * MS)
+    found = msgspec.structs.replace(compared, ops=[*ops, OpTime("aten::mm", 20, 20 * product_us * 1_000), waits])
+    return replace(of, results={**of.results, "compare": found})
+
+
+@pytest.mark.parametrize(
+    ("views_us", "product_us", "views", "cause"),
+    [
+        (10, 3_000, 20, "more_work"),  # more rows
+        (15, 3_000, 20, "more_work"),  # a slower CPU, and more rows
+        (10, 1_500, 20, "cpu_work"),  # another process on the core may do so
+        (25, 2_500, 20, "cpu_work"),  # all ops take as much longer: a slower CPU
+        (10, 3_000, 9, "cpu_work"),  # too few calls to tell
+    ],
+)
+def test_more_rows_and_a_slower_cpu_are_told_apart(views_us: int, product_us: int, views: int, cause: str):
+    """Ops that look at no element take as long for any number of rows."""
+    usual = [with_ops(span(number, {"cpu_exec_time": 20, "other_time": 1}), 10, 1_000, views) for number in (0, 1)]
+    late = with_ops(span(2, {"cpu_exec_time": 30, "other_time": 1}), views_us, product_us, views)
+    found = why(late, *usual)
+    assert [(each.id, each.own_ns, each.others_ns) for each in found] == [(cause, 30 * MS, 20 * MS)]
+    assert excess_ns(found[0], [*usual, late], 2, np.array([0, 1])).tolist() == [10 * MS, 10 * MS]
 
 
 def test_what_explains_little_of_the_delay_is_no_cause():

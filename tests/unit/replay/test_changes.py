@@ -1,14 +1,17 @@
-"""What stays whatever is changed: a job that trains nothing fetches what a step is there for."""
+"""What stays whatever is changed: a job that trains nothing fetches what a step is there for. What a copy waits for the
+work before it is no time of the host's."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tb_steptime.replay.changes import hands_out
 from tb_steptime.replay.graph import build_graph
 from tb_steptime.replay.steady import steady_step
 from tb_steptime.replay.whatif import what_if
 from tb_steptime.trace.model import Trace
+from tests.drawn.timeline import timeline
 from tests.truth.simulate.causes import Loader, Section, Training
 from tests.truth.simulate.demo import simulate
 from tests.truth.simulate.jobs.inference import Decoding, decode_from_graph
@@ -34,3 +37,39 @@ def test_a_token_that_is_fetched_twice_is_fetched_once_too_often():
     (once,) = what_if(decoding(*step), ["sync_bubble"]).changes
     (twice,) = what_if(decoding(*step, *step), ["sync_bubble"]).changes
     assert once.gain_ns == 0 < twice.gain_ns
+
+
+def test_a_copy_that_waits_within_its_call_comes_as_soon_as_the_work_before_it_is_done():
+    """The call of a copy to pageable memory waits for its stream, and the copy begins while the call runs."""
+    trace = timeline(
+        """
+        step     | 00000000000000000000 |
+        runtime  | cc.kk.dddddddddddd.. |
+        memcpy 7 | .c...............d.. |
+        kernel 7 | ....kkkkkkkkkkkkk... |""",
+        names={"c": "Memcpy HtoD (Pageable -> Device)", "d": "Memcpy DtoH (Device -> Pageable)"},
+        calls={"c": "cudaMemcpyAsync", "d": "cudaMemcpyAsync"},
+        cell_ns=100_000,
+    )
+    found = what_if(trace)
+    assert found is not None
+    assert found.steady_step_ns == found.replayed_step_ns == 2_000_000
+    # an instant GPU leaves what the host does itself, and nothing of the call that waits for twelve cells
+    assert found.sensitivity.device <= 900_000
+
+
+@pytest.mark.parametrize("other", ["", "memset 7 gpu1 | ..............z......."])
+def test_work_whose_launch_is_lost_holds_no_part_of_the_step(other: str):
+    """It has a stream of its own, and nothing says when it could begin at the earliest."""
+    trace = timeline(
+        f"""
+        runtime  | kk..ll..mm..nn..oo.ss |
+        kernel 7 | ..k...l...m...n...o.. |
+        {other}""",
+        calls={"s": "cudaDeviceSynchronize"},
+        cell_ns=100_000,
+    )
+    found = what_if(trace)
+    assert found is not None
+    assert (found.trusted, found.pace) == (True, "host")
+    assert found.sensitivity.host <= 700_000

@@ -5,6 +5,9 @@ import pytest
 
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measure import measure_file
+from tb_steptime.insights import judge
+from tb_steptime.insights.run_advice import run_advice, span_advice
+from tb_steptime.insights.wording.run_advice import agreement
 from tb_steptime.serve.kept import KeptResults
 from tb_steptime.serve.run_lines import RunLines
 from tb_steptime.serve.served import ServedSpan
@@ -37,6 +40,21 @@ def test_a_line_is_of_the_newest_span_and_its_trend_of_all(spans):
     assert (line.span, line.number) == (of_run[-1].found.id, of_run[-1].found.number)
     assert line.trend_ns == [span.measured.facts.mean_step_ns for span in of_run]
     assert line.step_ns == line.trend_ns[-1] == sum(msgspec.structs.astuple(line.parts_ns))
+
+
+def test_a_line_has_the_one_recommendation_of_its_spans(spans):
+    lines = RunLines(KeptResults()).page(spans, budget_seconds=600).lines
+    for line in lines:
+        of_run = [span.measured for span in spans if span.found.run == line.run]
+        firsts = [next((card for card in judge(each.results).insights if card.gain_ns > 0), None) for each in of_run]
+        advice = run_advice(
+            [span_advice(*each) for each in zip(firsts, (each.results for each in of_run), strict=True)]
+        )
+        assert (line.fix, line.gain_ns) == ((advice.card.title, advice.card.gain_ns) if advice.card else (None, 0))
+        assert line.agreement == agreement(advice)
+        curves = {each.results["data_loading"].curve.recommended for each in of_run} if advice.workers else set()
+        assert advice.workers == ((min(curves), max(curves)) if curves else None)
+    assert any(line.agreement for line in lines)
 
 
 def test_what_one_answer_has_no_time_for_comes_with_the_next(spans):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,23 +11,26 @@ from msgspec import structs
 
 from tb_steptime import cli
 from tb_steptime.ingest.found import FoundSpan, spans_of_files
+from tb_steptime.insights.run_advice import SpanAdvice
 from tb_steptime.terminal.run_lines import SpanLine, run_key, run_table
 from tb_steptime.text.printer import UNKNOWN
 from tests.drawn.small_trace import write_trace
+from tests.golden.compare import DEMO
+from tests.unit.insights.cards import workers_card
 
 FOUND = FoundSpan("id", "a", "w", 1, "a/w.json", Path("logs/a/w.json"), None)
-FIRST = SpanLine(10, 20_000_000, "input-bound", "more_workers", "Major: Use 4 workers, up to 9 ms a step", False)
-SLOWER = structs.replace(FIRST, step_ns=50_000_000, said="Major: Use 8 workers, up to 30 ms a step")
-OTHER = SpanLine(20, 20_000_000, "host-bound", None, "no card", False)
+FIRST = SpanLine(10, 20_000_000, "input-bound", workers_card(4, 9_000_000), False)
+SLOWER = structs.replace(FIRST, step_ns=50_000_000, advice=workers_card(8, 30_000_000))
+OTHER = SpanLine(20, 20_000_000, "host-bound", SpanAdvice(None), False)
 
 
 def test_spans_that_disagree_are_counted():
     runs = [(FOUND, [FIRST]), (replace(FOUND, run="long/name"), [FIRST, OTHER, SLOWER]), (FOUND, [OTHER, OTHER])]
     assert list(run_table(runs, None)) == [
         "Run        Spans  Mean step  Limited by                  First card",
-        "a              1    20.0 ms  input-bound                 Major: Use 4 workers, up to 9 ms a step",
-        "long/name      3    27.5 ms  input-bound (2 of 3 spans)  "
-        "Major: Use 4 workers, up to 9 ms a step (2 of 3 spans)",
+        "a              1    20.0 ms  input-bound                 Major: Use 4 workers, up to 9.0 ms a step (30 %)",
+        "long/name      3    27.5 ms  input-bound (2 of 3 spans)  Major: Use 4 workers, up to 9.0 ms a step (30 %) "
+        "(2 of 3 spans: 4 to 8 workers, up to 9.0 ms in one and 30.0 ms in another)",
         "a              2    20.0 ms  host-bound                  no card",
     ]
 
@@ -90,3 +94,19 @@ def test_what_cannot_be_read_is_in_no_line(logs, capsys):
     said = capsys.readouterr()
     assert [line.split()[0] for line in said.out.splitlines() if line][:3] == ["Run", "a", "b"]
     assert len(said.err.splitlines()) == 1
+
+
+def test_spans_of_one_run_that_disagree_get_a_line_and_a_report(capsys):
+    """Both wait for their loader, one of them twice as long."""
+    words = printed(capsys, DEMO / "cpu_baseline")[-1].removeprefix("First card of cpu_baseline: ")
+    assert words.startswith("Warning: Produce batches faster, up to 2.4 ms a step")
+    assert words.endswith(" (2 spans: up to 2.4 ms in one and 4.9 ms in another)")
+    report = json.loads("".join(printed(capsys, DEMO / "cpu_baseline", "--format", "json")))
+    least_ns, most_ns = sorted(span["insights"][0]["gain_ns"] for span in report["spans"])
+    of_two = {"spans": 2, "saying": 2, "card": "input_bound", "least_workers": None, "most_workers": None}
+    gains = {"least_gain_ns": least_ns, "most_gain_ns": most_ns}
+    assert report["runs"] == [{"run": ".", "text": words, **of_two, **gains}]
+
+
+def test_the_ranks_of_a_job_are_no_spans_that_disagree(capsys):
+    assert not [line for line in printed(capsys, DEMO / "cpu_late_rank") if line.startswith("First card of")]

@@ -164,3 +164,21 @@ def test_a_number_that_no_profiler_counts_to_is_no_step():
 
 def test_an_empty_trace_has_one_empty_step():
     assert windows(timeline("op | . |")) == [("0", 0, 0)]
+
+
+@pytest.mark.parametrize(("crop", "begins_us"), [("fff.....", 1), ("......ff", 9)], ids=["long before", "just before"])
+def test_a_recording_without_marks_begins_with_what_the_user_s_functions_do_before_the_first_op(
+    crop: str, begins_us: int
+):
+    """main was called before the recording, so its beginning says nothing."""
+    trace = timeline(
+        f"""
+        python   | mmmmmmmmmmmmmmmmmmmmmmmmmmmmmm |
+        python   | .{crop}..................... |
+        op       | .........oooooooooooooooooooo. |
+        runtime  | ..........k................... |
+        kernel 7 | ...........kkkkkkkkkkkkkkkkkk. |""",
+        names={"m": "train.py(1): main", "f": "data.py(9): crop"},
+    )
+    (step,) = find_steps(trace).steps
+    assert (step.start_ns, step.end_ns) == (1_000 * begins_us, 29_000)

@@ -52,14 +52,15 @@ def test_two_steps_with_a_hidden_and_two_exposed_collectives():
         free_compute_ns=5_000_000,
         rows=[
             CollectiveRow("all_reduce", "all-reduce", "0", 8, "Float", 1.5, 1_500_000, 2.5e8, 8_500_000, 8_000_000,
-                4_500_000, 1_500_000, 0, 0, InARow(
-                    count=1.0, exposed_ns=2_500_000, bytes=1_000_000, bytes_p50=1_000_000, ns_p50=6_500_000)),
-            CollectiveRow("broadcast", "broadcast", "0", 8, "Long", 0.5, 32, 1.6e4, 2_000_000, 4_000_000, 0, 0, 0, 0,
-                InARow(count=0.5, exposed_ns=0, bytes=32, bytes_p50=64, ns_p50=4_000_000)),
+                4_000_000, 1_000_000, 0, 0, InARow(
+                    count=1.0, exposed_ns=2_000_000, bytes=1_000_000, bytes_p50=1_000_000, ns_p50=6_500_000)),
+            CollectiveRow("broadcast", "broadcast", "0", 8, "Long", 0.5, 32, 1.6e4, 2_000_000, 4_000_000,
+                500_000, 500_000, 0, 0, InARow(
+                    count=0.5, exposed_ns=500_000, bytes=32, bytes_p50=64, ns_p50=4_000_000)),
         ],
         examples=[CommRange("1", 36 * MS, 40 * MS), CommRange("0", 7 * MS, 10 * MS), CommRange("1", 20 * MS, 21 * MS),
                   CommRange("1", 24 * MS, 25 * MS)],
-        waits=[CommRange("0", 2 * MS, 10 * MS)],
+        waits=[CommRange("0", 2 * MS, 10 * MS), CommRange("0", 4 * MS, 8 * MS)],
     )  # fmt: skip
 
 

@@ -18,6 +18,21 @@ def test_one_device_is_no_question():
     assert several_devices(trace) is None
 
 
+def test_a_device_on_which_hardly_anything_runs_is_not_driven():
+    """A library sets a byte on each GPU that it sees."""
+    long = "k" * 101
+
+    def devices(second: str):
+        return several_devices(timeline(f"""
+        step          | {"0" * 103} |
+        runtime       | kj{"." * 101} |
+        kernel 7 gpu0 | .{long}. |
+        memset 7 gpu1 | ..{second:.<101} |"""))  # fmt: skip
+
+    assert devices("j") is None
+    assert devices("jj") is not None
+
+
 @pytest.mark.parametrize(("second", "concurrency"), [("..jjjj....", 1.6), ("......jjjj", 1.0), (".jjjj.....", 2.0)])
 def test_how_many_work_while_any_does(second: str, concurrency: float):
     trace = timeline(f"""

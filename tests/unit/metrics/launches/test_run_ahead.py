@@ -21,6 +21,7 @@ from tb_steptime.metrics.launches.queue import (
     queue_levels,
     queue_per_step,
     queued_intervals,
+    stalled_launches,
 )
 from tb_steptime.metrics.launches.run_ahead import (
     LaunchedFrom,
@@ -177,9 +178,9 @@ def test_the_queue_agrees_with_itself(trace: Trace):
     assert find_queue(trace).peaks(edges).tolist() == inside.max(axis=1).tolist()
 
 
-def _queue_of(depth: int, call_ns: int) -> Trace:
+def _queue_of(depth: int, call_ns: int, begins_at: int = 0) -> Trace:
     """A kernel that runs, so many launches of 1 us that wait behind it, then one more that takes call_ns; then they
-    run."""
+    run. The recording begins after begins_at of these calls."""
     host, gpu = Thread("1", "main"), Thread("0", "7")
     full_at = 2_000 * (depth + 1)
     first = full_at + call_ns
@@ -189,6 +190,7 @@ def _queue_of(depth: int, call_ns: int) -> Trace:
     events += [
         Drawn("k", start, stop, Kind.RUNTIME, "cudaLaunchKernel", host, correlation_id=place)
         for place, (start, stop) in enumerate(calls)
+        if place >= begins_at
     ]
     events += [Drawn("k", start, stop, Kind.KERNEL, "k", gpu, 0, 7, place) for place, (start, stop) in enumerate(runs)]
     return trace_of(events, {}, {}, {}, Job(), (), {})
@@ -211,6 +213,15 @@ def test_a_long_launch_into_a_full_queue_waits_for_room():
     step = find_steps(trace).steps[0]
     assert full_queue_ns(trace, 0) == 49_000
     assert host_floor_ns(trace).tolist() == [step.duration_ns - 49_000]
+
+
+def test_work_from_before_the_recording_is_in_the_queue_from_its_beginning_on():
+    """One step of a job whose host is a step ahead: of a full queue most was launched before."""
+    whole, cut = _queue_of(FULL_QUEUE, call_ns=50_000), _queue_of(FULL_QUEUE, call_ns=50_000, begins_at=900)
+    full_at = np.array([2_000 * FULL_QUEUE + 2_500])
+    assert find_queue(cut).depth_at(full_at).tolist() == find_queue(whole).depth_at(full_at).tolist() == [1_001]
+    assert stalled_launches(cut).wait_ns.tolist() == stalled_launches(whole).wait_ns.tolist() == [49_000]
+    assert queued_intervals(cut).end[-1] == queued_intervals(whole).end[-1]
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,8 @@ def test_exposed_collectives_are_worth_what_computation_could_hide():
     assert (insight.later_ns, insight.confidence, insight.view) == (None, Confidence.MEDIUM, "overview")
     assert plain(insight.title) == "Overlap communication with computation"
     assert said(insight) == (
-        "For 2.0 ms a step only collectives run, most of it all-reduce: 1.0 MB a step at 250 MB/s, waits for the "
-        "slowest rank included."
+        "For 2.0 ms a step only collectives run, most of it all-reduce: 1.0 MB a step at 250 MB/s, including waits for "
+        "the slowest rank."
     )
     assert insight.evidence == [Evidence(str(step), (10 * step - 4) * MS, (10 * step - 2) * MS) for step in range(1, 5)]
     assert insight.how is not None
@@ -68,7 +68,7 @@ def test_all_reduces_of_the_forward_pass_are_those_of_layers_split_over_ranks():
 
 def test_without_bytes_the_card_says_how_many_there_are():
     assert said(sure(drawn(HIDDEN_HALF), "exposed_communication")) == (
-        "For 2.0 ms a step only collectives run, most of it all-reduce, 1 a step, waits for the slowest rank included."
+        "For 2.0 ms a step only collectives run, most of it all-reduce, 1 a step, including waits for the slowest rank."
     )
 
 
@@ -372,3 +372,47 @@ def test_gradients_are_copied_out_of_buckets_on_cpus():
     insight = sure(copied, "gradient_copies")
     assert (insight.gain_ns, plain(insight.title)) == (US, "Keep gradients in DDP's buckets")
     assert said(insight) == "DDP copies 1 gradient a step out of its buckets: 1 µs."
+
+
+FORWARD, UPDATE = "user DistributedDataParallel.forward", "user Optimizer.step#SGD.step"
+#: Two micro-batches before each of two optimizer steps; a and c ask for the exchanges A and C on a thread of gloo.
+MICRO_BATCHES = f"""
+    step      | 0000000000000011111111111111 |
+    {FORWARD} | FF....FF......FF....FF...... |
+    op        | ffba..ffbc..o.ffba..ffbc..o. |
+    op worker | ....AA....CC......AA....CC.. |
+    {UPDATE}  | ............O.............O. |"""
+
+
+def micro_batches(lines: str = MICRO_BATCHES, sizes: tuple[int, int] = (100, 100)) -> Trace:
+    ask, run = "c10d::allreduce_", "gloo:all_reduce"
+    sent = {name: (f"[[{size}]]", '["float"]') for name, size in zip("ACac", sizes * 2, strict=True)}
+    return timeline(lines, names={"a": ask, "c": ask, "A": run, "C": run, "b": NODE}, inputs=sent)
+
+
+def test_gradients_of_micro_batches_are_exchanged_once():
+    insight = sure(micro_batches(), "each_micro_batch")
+    assert (plain(insight.title), insight.gain_ns) == ("Exchange gradients once per optimizer step", 2 * US)
+    assert said(insight) == (
+        "Before one optimizer step, 2 backward passes exchange the same gradients: for 2 µs a step only those run that "
+        "the last could replace."
+    )
+    rest = next(each for each in judged(micro_batches()).insights if each.id == "exposed_communication")
+    assert rest.gain_ns <= 2 * US, "the exchange that stays"
+
+
+@pytest.mark.parametrize(
+    ("trace", "why"),
+    [
+        (micro_batches(sizes=(100, 200)), "two models, each with gradients of its own"),
+        (micro_batches(MICRO_BATCHES.replace("FF....FF", "FFFFFFFF")), "one forward pass before both exchanges"),
+        (
+            micro_batches(MICRO_BATCHES.replace("............O.", "......O.....O.")),
+            "the optimizer steps after each of them",
+        ),
+        (micro_batches("\n".join(MICRO_BATCHES.splitlines()[:-1])), "no step of an optimizer is recorded"),
+        (micro_batches(MICRO_BATCHES.replace("FF....FF......", "FFFF..FFFF....")), "the forward passes exchange them"),
+    ],
+)
+def test_exchanges_that_are_all_needed_are_no_card(trace: Trace, why: str):
+    assert "each_micro_batch" not in [insight.id for insight in judged(trace).insights], why

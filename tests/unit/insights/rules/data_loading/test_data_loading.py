@@ -99,7 +99,7 @@ def test_a_worker_that_is_slower_than_the_others_is_named(tmp_path, iterable, ex
         insight = sure(found, "slow_worker")
         assert plain(insight.title) == "Make worker 1 as fast as the others"
         assert said(insight).endswith(
-            "Worker 1 needs 12 µs per batch, the others 2 µs, and the loop takes them by turns."
+            "Worker 1 needs 12 µs per batch, the others 2 µs, and the loop takes their batches in turn."
         )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
-from tb_steptime.insights.base import Insight
+from tb_steptime.insights.base import Insight, Severity
 from tb_steptime.insights.rules.host.optimizer_launches import MANY_KERNELS
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Device, Job
@@ -65,21 +65,21 @@ def product(kernel: str, shapes: str, dtypes: str) -> dict[str, Any]:
             product(SGEMM, FITS, FLOATS),
             A100,
             1 - 19.5 / 156,
-            "without tensor cores: FP32 inputs, TF32 off, above all aten::mm 4096×4096.",
+            "without tensor cores: FP32 inputs, TF32 off, mostly aten::mm 4096×4096.",
             HIGH,
         ),
         (
             product(SGEMM, FITS, FLOATS),
             V100,
             1 - 15.7 / 125,
-            "without tensor cores: its inputs are FP32, above all aten::mm 4096×4096.",
+            "without tensor cores: its inputs are FP32, mostly aten::mm 4096×4096.",
             'with torch.autocast("cuda", dtype=torch.float16):\n    output = model(batch)',
         ),
         (
             product(HGEMM, FITS, HALVES),
             A100,
             1 - 78 / 312,
-            "700 µs kernel time a step is matrix work without tensor cores, above all aten::mm 4096×4096.",
+            "700 µs kernel time a step is matrix work without tensor cores, mostly aten::mm 4096×4096.",
             None,
         ),
     ],
@@ -92,6 +92,7 @@ def test_unused_tensor_cores_name_the_reason_and_the_setting(
     assert up_to(insight) == round(700 * US * saved)
     assert words in said(insight)
     assert insight.how == setting
+    assert (insight.severity is Severity.MINOR) == (setting is None), "without a reason it is a hint"
 
 
 def test_unused_tensor_cores_are_worth_nothing_while_the_host_sets_the_pace():
@@ -158,7 +159,7 @@ def test_a_small_grid_leaves_sms_empty():
     insight = found("small_grids", WORKING, **launch(27))
     assert insight is not None
     assert up_to(insight) == round(700 * US * (1 - 27 / 108))
-    assert said(insight) == "Kernels of 700 µs a step fill 25 % of the GPU with blocks, above all aten::sum (reduce)."
+    assert said(insight) == "Kernels of 700 µs a step fill 25 % of the GPU with blocks, mostly aten::sum (reduce)."
 
 
 def test_a_grid_of_half_the_sms_is_not_small():
@@ -241,8 +242,8 @@ def test_on_amd_they_are_matrix_cores_and_compute_units():
     insight = found("layout_conversion", CONVOLVING, **around, devices={0: mi300x})
     assert insight is not None
     assert said(insight) == (
-        "1 kernel of 200 µs a step only converts the layout of images around matrix work on matrix cores, above all "
-        "aten::cudnn_convolution (batched_t…2x32_half)."
+        "1 kernel of 200 µs a step only converts the layout of images around matrix work on matrix cores, mostly "
+        "aten::cudnn_convolution (batched_tra…32x32_half)."
     )
     small = found("small_grids", WORKING, **launch(27), devices={0: mi300x})
     assert small is not None

@@ -147,7 +147,7 @@ def in_double(kernel: str, inputs: dict[str, Any] | None = DOUBLES) -> Trace:
 def test_products_in_double_precision_are_told_apart_by_type_or_name(inputs):
     insight = sure(in_double(DGEMM, inputs), "double_precision")
     assert up_to(insight) == pytest.approx(700_000 * (1 - 9.7 / 156), abs=1)
-    assert said(insight).startswith("700 µs of 2.8 ms kernel time a step is matrix work with FP64 inputs, above all ")
+    assert said(insight).startswith("700 µs of 2.8 ms kernel time a step is matrix work with FP64 inputs, mostly ")
     assert (insight.severity, insight.confidence) == (Severity.MINOR, Confidence.LOW)
 
 
@@ -175,7 +175,7 @@ def test_other_ops_with_double_inputs_move_twice_the_bytes():
     trace = drawn(MULTIPLYING, names=names, inputs=DOUBLES, cell_ns=700 * US)
     insight = sure(trace, "double_precision")
     assert up_to(insight) == 350 * US
-    assert said(insight).startswith("700 µs of 2.8 ms kernel time a step is work with FP64 inputs, above all aten::add")
+    assert said(insight).startswith("700 µs of 2.8 ms kernel time a step is work with FP64 inputs, mostly aten::add")
     mixed = {"A": (FAST, '["double","long int"]'), "B": (FAST, '["float","float"]')}
     assert card(drawn(MULTIPLYING, names=names, inputs=mixed, cell_ns=700 * US), "double_precision") is None
 
@@ -211,7 +211,7 @@ def test_a_norm_that_is_written_out():
     assert up_to(insight) == 800 * US
     assert insight.title.template.endswith("se the fused RMSNorm")
     assert said(insight) == (
-        "4 kernels of 1.2 ms a step only pass data on to the next one, above all pow, mean, rsqrt, mul in LlamaRMSNorm."
+        "4 kernels of 1.2 ms a step only pass data on to the next one, mostly pow, mean, rsqrt, mul in LlamaRMSNorm."
     )
     assert insight.confidence is Confidence.LOW
     assert insight.severity is not Severity.MAJOR  # an estimate, of two fifths of the step
@@ -257,7 +257,7 @@ def copying(copies: int, cells: int = 1, kernel: str = COPY, asking: str = "aten
 def test_hundreds_of_copies_are_named_by_the_op_that_asks_for_them():
     insight = sure(copying(120), "device_copies")
     assert up_to(insight) == 120 * US
-    assert said(insight) == "120 copies within the GPU take 120 µs a step, above all aten::reshape 8×64."
+    assert said(insight) == "120 copies within the GPU take 120 µs a step, mostly aten::reshape 8×64."
     assert insight.severity is not Severity.MAJOR
 
 

@@ -23,8 +23,11 @@ from tb_steptime.metrics.job.purpose import Purpose
 from tb_steptime.metrics.launches.recaptures import Recaptures
 from tb_steptime.metrics.steps.segments import Grown, GrownPart, Segment
 from tb_steptime.metrics.steps.sites import SiteRow
+from tb_steptime.replay.sensitivity import Sensitivity
+from tb_steptime.replay.whatif import Gain, WhatIf
 from tb_steptime.text import phrase
 from tb_steptime.text.printer import plain
+from tb_steptime.trace.step_pace import StepPace
 from tests.drawn.host_result import LAUNCHES, STEP, US, blocking, card, fired, host_result, judged, site
 
 FORWARD, NODES, HOOKS, BROADCAST = "forward.model", "backward.nodes", "backward.hooks", "forward.buffer_broadcast"
@@ -38,13 +41,14 @@ def late(us: int) -> IdleNs:
 
 
 def test_late_launches_of_the_model_are_worth_their_idle_time():
-    host = host_result([site(FORWARD, late(200), device=300 * US), site(NODES, late(100), device=100 * US)])
+    most = msgspec.structs.replace(site(FORWARD, late(200), launches=120.0), each_ns=2 * US)
+    host = host_result([most, msgspec.structs.replace(site(NODES, late(100), launches=80.0), each_ns=9 * US)])
     insight = card(host, "launch_graphs")
     assert insight is not None
     assert (insight.gain_ns, insight.severity, insight.confidence) == (300 * US, Severity.MAJOR, Confidence.MEDIUM)
     assert plain(insight.title) == "Launch forward and backward pass as CUDA graphs"
     assert plain(insight.why) == (
-        "200 launches a step, for 2 µs of GPU work each on average: the CPU cannot launch them in time."
+        "200 launches a step, with a median of 2 µs of GPU work: the CPU cannot launch them in time."
     )
     assert insight.evidence == [Evidence("1", STEP, STEP + 200 * US), Evidence("1", STEP, STEP + 100 * US)]
 
@@ -80,8 +84,8 @@ def test_the_pass_that_is_late_is_the_one_to_launch(sites: list[str], title: str
         (JobKind(), 0.0, "Launch the model as a CUDA graph", _LATE := "the CPU cannot launch them in time."),
         (JobKind(purpose="inference"), 0.0, "Launch the model as a CUDA graph", _LATE),
         (JobKind(vendor="amd"), 0.0, "Launch the model as a HIP graph", _LATE),
-        (JobKind(compiled_share=0.1), 0.0, "Launch the compiled model as a CUDA graph", "average, come late."),
-        (JobKind(), 2.0, "Capture more of the step in CUDA graphs", "average, start late."),
+        (JobKind(compiled_share=0.1), 0.0, "Launch the compiled model as a CUDA graph", "of GPU work, come late."),
+        (JobKind(), 2.0, "Capture more of the step in CUDA graphs", "with a median of 0 ms, start late."),
         (
             JobKind(graph_share=0.6),
             2.0,
@@ -155,6 +159,51 @@ def test_work_between_the_passes_is_done_less_often():
     assert card(host_result([site("data_loading", IdleNs(data_loading=50 * US))]), "between_passes") is None
 
 
+@pytest.mark.parametrize(
+    ("others", "title", "severity"),
+    [
+        (["optimizer", NODES], "Launch less outside forward, backward and optimizer", Severity.MAJOR),
+        ([NODES], "Find out what is launched after the backward pass", Severity.MINOR),
+        ([], "Launch less between the steps", Severity.MAJOR),
+    ],
+)
+def test_without_its_range_the_optimizer_may_be_what_follows_the_backward_pass(
+    others: list[str], title: str, severity: Severity
+):
+    insight = card(
+        host_result([site("other", late(300)), *(site(each, IdleNs()) for each in others)]), "between_passes"
+    )
+    assert insight is not None
+    assert (plain(insight.title), insight.severity, insight.gain_ns) == (title, severity, 300 * US)
+
+
+@pytest.mark.parametrize(("activities", "steps", "cards"), [(9, 1, 0), (10, 1, 1), (9, 2, 1)])
+def test_one_step_with_hardly_any_work_shows_no_job(activities: int, steps: int, cards: int):
+    host = host_result([site(FORWARD, late(300))], launches=msgspec.structs.replace(LAUNCHES, activities=activities))
+    found = judged(host, steps=steps).insights
+    assert [each.id for each in found] == cards * ["launch_graphs"]
+
+
+def test_what_few_launches_between_two_waits_cost_is_the_waits_and_no_graph_s():
+    late_site = msgspec.structs.replace(site(FORWARD, late(300), bubble=50 * US), split_ns=200 * US)
+    host = host_result([late_site], blocking=[blocking(50 * US)], whatif=replayed(sync_bubble=180 * US))
+    assert said(host, "sync_bubble") == (
+        180, "Read values from the GPU less often",
+        "aten::item and other calls that wait leave the GPU idle for 180 µs a step: between two of them the CPU "
+        "launches too little to get ahead.",
+    )  # fmt: skip
+    assert card(host, "launch_graphs").gain_ns == 50 * US  # type: ignore[union-attr]
+
+
+def replayed(**gains: int) -> WhatIf:
+    """A step that is to be trusted, with these gains, and that nothing shortens otherwise."""
+    instant = STEP - 300 * US
+    return WhatIf(
+        STEP, STEP, STEP, "host", Sensitivity(instant, STEP, STEP, STEP, STEP, instant), None, 0.0, 0.0, True, True,
+        [Gain(id, ns, ns, ns, ns, []) for id, ns in gains.items()], [],
+    )  # fmt: skip
+
+
 def test_gradients_need_no_zeros():
     insight = card(host_result([site("zero_grad", late(20), launches=161.0)]), "zero_gradients")
     assert insight is not None
@@ -198,7 +247,7 @@ def test_long_waits_are_about_what_the_cpu_does_in_them():
     named = waited(long_gap("/home/me/data.py(9): crop", 0.2), long_gap(None, 0.1))
     assert said(named, "launch_graphs") == (
         40, "Launch the model as a CUDA graph",
-        "100 launches a step, for 0 ms of GPU work each on average: the CPU cannot launch them in time.",
+        "100 launches a step, with a median of 0 ms of GPU work: the CPU cannot launch them in time.",
     )  # fmt: skip
     assert said(named, "long_stretches") == (
         60, "Shorten crop, or overlap it with GPU work",
@@ -852,6 +901,30 @@ def test_what_slowed_the_cpu_is_said(stack: bool, memory: bool, why: str):
     host = host_result([site(FORWARD, late(600))], with_stack=stack, with_memory=memory)
     verdict = judged(host).verdict
     assert (verdict.confidence, plain(verdict.why_confidence)) == (Confidence.MEDIUM, why)
+
+
+@pytest.mark.parametrize(
+    ("plain_us", "bound", "share"),
+    [(600, Bound.GPU, "100 %"), (650, Bound.GPU, "92 %"), (700, Bound.HOST, None), (1_000, Bound.HOST, None)],
+)
+def test_a_cpu_that_only_the_profiler_slows_does_not_set_the_pace(plain_us: int, bound: Bound, share: str | None):
+    """Of 1 ms the GPU works for 600 us."""
+    found = judged(host_result([site(FORWARD, late(400))]), pace=StepPace(STEP, 20, plain_us * US, 40))
+    assert found.verdict.bound is bound
+    said = [plain(found.verdict.text), plain(found.titles["host"]["answer"])]
+    if share is None:
+        assert said[1] == "Yes. The GPU waits 400 µs a step (40 %) for the CPU to launch its next kernels."
+        return
+    without = f"Without the profiler a step takes {plain_us} µs, and the GPU works for {share} of"
+    only = "Only in the 1.0 ms that are recorded does the CPU set the pace."
+    assert said == [f"{without} that. {only}", f"Only in recorded steps. {without} it."]
+    assert found.verdict.confidence is Confidence.MEDIUM
+    assert [card.id for card in found.insights if card.view == "host" and card.gain_ns > (plain_us - 600) * US] == []
+
+
+def test_steps_that_differ_by_chance_say_nothing_of_the_profiler():
+    pace = StepPace(STEP, 20, 600 * US, 40, differ=False)
+    assert judged(host_result([site(FORWARD, late(400))]), pace=pace).verdict.bound is Bound.HOST
 
 
 def test_of_several_gpus_the_verdict_names_the_one():

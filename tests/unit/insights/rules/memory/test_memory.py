@@ -10,7 +10,7 @@ from tb_steptime.insights.base import Severity
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import judged, said, sure
-from tests.drawn.memory import with_memory
+from tests.drawn.memory import CPU, with_memory
 from tests.drawn.timeline import A100, timeline
 
 CARDS = {"memory_grows", "peak_of_activations", "gradients_kept", "fragmented", "larger_batch"}
@@ -75,7 +75,7 @@ def test_growth_of_several_places_names_the_first():
     memory = every_step("kept +2000000 @+1.5", "more +1000000 @+4.5", "v +500000 @+5", "v -500000 @+8")
     grows = sure(with_memory(training(), memory), "memory_grows")
     assert said(grows) == (
-        "Each of 5 steps leaves 3.0 MB on NVIDIA A100-SXM4-80GB, made above all by aten::linear in net.py(7): forward."
+        "Each of 5 steps leaves 3.0 MB on NVIDIA A100-SXM4-80GB, made mostly by aten::linear in net.py(7): forward."
     )
 
 
@@ -191,3 +191,12 @@ def test_no_larger_batch_for_a_gpu_that_is_busy_or_whose_memory_is_not_recorded(
     busy = training(kernels=".kkkkkkkkk")
     assert "larger_batch" not in fired(with_memory(busy, BATCH, before=100 * MB, reserved=300 * MB))
     assert "larger_batch" not in fired(training())
+
+
+def test_memory_of_the_cpu_is_no_headline_where_a_gpu_works():
+    alone = with_memory(training(kernels=".........."), "x +8 @1.5", device=CPU)
+    beside = with_memory(training(), "x +8 @1.5", device=CPU)
+    assert [plain(judged(trace).headlines["memory"].verdict) for trace in (alone, beside)] == [
+        "On the CPU, at most 8 B is allocated, in step 0, forward.",
+        "Allocations on the GPU were not recorded; on the CPU, 8 B at most.",
+    ]

@@ -12,6 +12,8 @@ from tb_steptime.insights.job_rules import JOB_RULES, judge_job
 from tb_steptime.insights.wording.ranks import path_text, ranks_headline
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.result import Cause, CauseId, DecidingPath, JobCollective, JobRanks, PathRank, Role
+from tb_steptime.ranks.what_if import JobChange, JobReplay
+from tb_steptime.text import phrase
 from tb_steptime.text.printer import plain
 from tests.drawn.exchanging_ranks import rank
 from tests.drawn.simulated_ranks import MS, job_of, job_on_hosts
@@ -77,10 +79,32 @@ def test_the_card_says_what_to_do_about_the_cause(cause: CauseId | None, title: 
     assert card.confidence is (Confidence.HIGH if cause else Confidence.MEDIUM)
 
 
+@pytest.mark.parametrize("ranks", [2, 4, 8])
+def test_what_one_rank_has_too_much_is_shared_by_all(ranks: int):
+    """As in a job whose ranks have as much in all."""
+    uneven, even = (
+        run(replace(HEALTHY, ranks=ranks, late=late))
+        for late in ({1: 8 * MS}, dict.fromkeys(range(ranks), 8 * MS // ranks))
+    )
+    job = job_of(uneven)
+    late = msgspec.structs.replace(job.late[0], causes=[Cause("more_work", 9 * MS, MS, 1.0)])
+    card, *_ = judge_job(msgspec.structs.replace(job, late=[late]))
+    gained = (uneven.step_end[-1] - even.step_end[-1]) / len(uneven.step_end)
+    assert card.gain_ns == pytest.approx(gained, rel=0.05)
+
+
+def test_slower_ops_on_a_cpu_are_a_hint():
+    """Ranks share cores there, and another program may be on them."""
+    job = job_of(run(replace(HEALTHY, late={1: 8 * MS})))
+    late = msgspec.structs.replace(job.late[0], causes=[Cause("cpu_work", 9 * MS, MS, 1.0)])
+    card = next(each for each in judge_job(msgspec.structs.replace(job, late=[late])) if each.id == "straggler")
+    assert (card.severity, card.confidence) == (Severity.MINOR, Confidence.LOW)
+
+
 def test_ranks_that_take_turns_are_to_be_balanced():
     found = cards(Declared(8, steps=30, spread_ns=6 * MS))
     assert "straggler" not in found
-    assert plain(found["imbalance"].title) == "Give all ranks equally much work in each step"
+    assert plain(found["imbalance"].title) == "Give all ranks the same amount of work in each step"
     assert found["imbalance"].severity in (Severity.WARNING, Severity.MAJOR)
     assert "(of the late one: it computes" in plain(found["imbalance"].why)
 
@@ -135,7 +159,7 @@ def groups_of(transfers: list[int]) -> JobRanks:
         )
         for number, ns in enumerate(transfers)
     ]  # fmt: skip
-    return msgspec.structs.replace(job, collectives=rows, exchange=None)
+    return msgspec.structs.replace(job, collectives=rows, exchange=None, what_if=None)
 
 
 def test_a_group_with_a_slower_link_is_named():
@@ -158,7 +182,7 @@ def test_nothing_is_said_where_nothing_is_matched():
 def test_titles_have_ten_words_at_most():
     found = {**cards(replace(HEALTHY, late={3: 10 * MS})), **cards(Declared(8, bus_rate=5e9))}
     found |= cards(replace(HEALTHY, ranks=64, late=dict.fromkeys((1, 9, 25, 42, 63), 10 * MS)))
-    assert len(JOB_RULES) == 5
+    assert len(JOB_RULES) == 6
     assert [card.id for card in found.values() if len(plain(card.title).split()) > 10] == []
 
 
@@ -166,7 +190,7 @@ def deciding(*ranks: PathRank) -> JobRanks:
     """A job whose ranks take turns, with what decides its step of 100 ms; 10 ms of it are transfers."""
     job = job_of(run(Declared(8, steps=30, spread_ns=6 * MS)))
     work = 90 * MS - sum(each.late_ns for each in ranks)
-    return msgspec.structs.replace(job, path=DecidingPath(30, 100 * MS, work, 10 * MS, list(ranks)))
+    return msgspec.structs.replace(job, path=DecidingPath(30, 100 * MS, work, 10 * MS, list(ranks)), what_if=None)
 
 
 STOPS = [Cause("cpu_interrupted", 31 * MS, MS, 1.0)]
@@ -188,10 +212,42 @@ def test_several_ranks_may_decide():
     )
 
 
+def replayed(*changes: JobChange, trusted: bool = True) -> JobReplay:
+    return JobReplay(4, 30, 100 * MS, 100 * MS, 0.0, trusted, True, list(changes))
+
+
+@pytest.mark.parametrize(
+    ("causes", "title", "gain_ns"),
+    [
+        (STOPS, "Give all ranks CPU cores of their own", 30 * MS),
+        ([Cause("blocking", 31 * MS, MS, 1.0)], "Remove blocking calls of ranks 0 and 6", 20 * MS),
+    ],
+)
+def test_where_ranks_are_replayed_together_they_promise_what_that_gains(causes: list[Cause], title: str, gain_ns: int):
+    """Whose CPU is interrupted is chance, so it is about all of them."""
+    what_if = replayed(
+        JobChange("late_ranks", [0, 6], 80 * MS, 20 * MS, 20 * MS),
+        JobChange("no_interruptions", [], 60 * MS, 40 * MS, 30 * MS),
+    )
+    job = msgspec.structs.replace(deciding(PathRank(0, 30 * MS, causes), PathRank(6, 20 * MS, causes)), what_if=what_if)
+    card = next(each for each in judge_job(job) if each.id == "imbalance")
+    assert (plain(card.title), card.gain_ns) == (title, gain_ns)
+    without = "interruptions on any rank" if causes is STOPS else "these waits"
+    assert plain(ranks_headline(job).action or phrase("")).startswith(f"Without {without} a step takes up to")
+
+
+def test_a_late_rank_whose_others_need_as_long_by_themselves_promises_nothing():
+    path = [PathRank(0, 30 * MS, STOPS), PathRank(6, 20 * MS, STOPS)]
+    job = deciding(*path)
+    nothing, unknown = (msgspec.structs.replace(job, what_if=replayed(trusted=each)) for each in (True, False))
+    assert not [card for card in judge_job(nothing) if card.id == "imbalance"]
+    assert [card.gain_ns for card in judge_job(unknown) if card.id == "imbalance"] == [50 * MS]
+
+
 @pytest.mark.parametrize("late", [PathRank(0, 9 * MS, STOPS), PathRank(0, 40 * MS)])
 def test_a_rank_decides_by_a_tenth_of_the_step_and_for_a_reason_that_shows(late: PathRank):
     card = next(each for each in judge_job(deciding(late)) if each.id == "imbalance")
-    assert plain(card.title) == "Give all ranks equally much work in each step"
+    assert plain(card.title) == "Give all ranks the same amount of work in each step"
 
 
 @pytest.mark.parametrize(

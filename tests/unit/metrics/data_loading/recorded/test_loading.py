@@ -346,18 +346,33 @@ def test_what_holds_a_worker_up_is_told_by_its_cpu_time_and_its_wait_for_a_core(
 
 
 @pytest.mark.parametrize(
-    ("cpu", "arrived", "held"),
-    [(11, 2, 3_000), (11, 1, None), (11, 0, None), (2, 2, None)],
-    ids=["holds the interpreter", "was there when the loop looked", "was sent at once", "waits for files"],
+    ("cpu", "arrived", "returned", "held"),
+    [
+        (11, 2, 3, 3_000),
+        (11, 0, 4, 4_000),
+        (11, 1, 2, None),
+        (11, 0, 1, None),
+        (2, 2, 3, None),
+    ],
+    ids=[
+        "holds the interpreter",
+        "gives the memory away late",
+        "was there when the loop looked",
+        "was sent at once",
+        "waits for files",
+    ],
 )
-def test_a_worker_that_computes_in_python_sends_what_it_produced_late(tmp_path, monkeypatch, cpu, arrived, held):
-    """Each batch is there 1 us before the loop asks for it, which has it 3 us after asking; drawn in us, not in ms."""
+def test_a_worker_that_computes_in_python_sends_what_it_produced_late(
+    tmp_path, monkeypatch, cpu, arrived, returned, held
+):
+    """Each batch is there 1 us before the loop asks for it, which has it so many us after asking; drawn in us."""
     monkeypatch.setattr(loading, "HELD_NS", 2_000)
     monkeypatch.setattr(loading, "READ_NS", 1_000)
     monkeypatch.setattr(loading, "COPIED", 1e9)
     main = File(tmp_path, "main", num_workers=2, pin_memory=False)
     for batch in range(4):
-        main.unpickled(batch, 7 * batch, arrived=7 * batch + arrived, there=7 * batch + 3, returned=7 * batch + 3)
+        at = 7 * batch
+        main.unpickled(batch, at, arrived=at + arrived, there=at + returned, returned=at + returned)
     main.write()
     for worker in (0, 1):
         file = File(tmp_path, f"w{worker}", num_workers=2, pin_memory=False)

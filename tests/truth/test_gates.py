@@ -1,0 +1,51 @@
+"""The gate's pairs (`python -m benchmarks.gates`): what is counted of them, and where it stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.gates import PASSES, RESULTS, Pair, fails, kept, table
+from tests.drawn.timeline import timeline
+from tests.unit.comparison.sides import side_of
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "accuracy.md"
+
+
+def recording(*spans_us):
+    """Spans of steps of these lengths, us."""
+    drawn = ["".join(str(place) * length for place, length in enumerate(lengths)) for lengths in spans_us]
+    traces = [timeline(f"step | {steps} |\n op | {'a' * len(steps)} |") for steps in drawn]
+    return tuple(span for trace in traces for span in side_of("", trace).spans)
+
+
+BASE = [recording((50, 50), (50, 51)), recording((51, 50), (50, 50)), recording((50, 50), (51, 51))]
+SLOWER = [recording((60, 60), (60, 61)), recording((61, 60), (60, 60)), recording((60, 60), (61, 61))]
+RUNS = {"base": BASE, "again": BASE[::-1], "slower": SLOWER}
+
+
+def test_the_same_program_passes_and_more_work_fails():
+    found = {
+        question: fails("step_time>+5%", RUNS, question)
+        for question in ("unchanged, one", "unchanged, three", "slower, three")
+    }
+    assert found == {"unchanged, one": False, "unchanged, three": False, "slower, three": True}
+
+
+def test_the_table_counts_pairs_and_says_how_much_recordings_differ():
+    same = {kind: [100, 102, 104] for kind in PASSES}
+    pairs = [
+        Pair(0, 1.5, same, same, {"step_time>+5%": ["slower, three"], "unprofiled_step>+5%": []}),
+        Pair(1, 2.5, same, same, {"step_time>+5%": ["unchanged, one", "slower, three"], "unprofiled_step>+5%": []}),
+    ]
+    assert table(pairs).splitlines()[2:] == [
+        "| `step_time>+5%` | 1 of 2 fail | 0 of 2 fail | 2 of 2 fail | 2.0 % |",
+        "| `unprofiled_step>+5%` | needs two | 0 of 2 fail | 0 of 2 fail | 2.0 % |",
+    ]
+
+
+def test_the_documentation_has_the_table_of_the_pairs_that_are_kept_and_no_other():
+    said = [
+        line for line in PAGE.read_text().splitlines() if line.startswith(("| gate at", "| `step_time>", "| `unpro"))
+    ]
+    of_kept = table(kept()).splitlines() if RESULTS.exists() else []
+    assert said == [line for line in of_kept if not line.startswith("|---")], "python -m benchmarks.gates --table"

@@ -1,0 +1,62 @@
+"""What is predicted of a job, in words: the change, its step, est., and its gain; why nothing is, where nothing is."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tb_steptime.insights.wording.job_what_if import what_if_texts
+from tb_steptime.ranks.what_if import JobChange, JobChangeId, JobReplay, LargerJob
+from tb_steptime.text import Reason
+from tb_steptime.text.printer import plain
+from tests.drawn.simulated_ranks import MS
+
+FOUND = JobReplay(16, 5, 99 * MS, 100 * MS, 0.0, trusted=True, by_device=True)
+
+
+def texts(**of: object) -> list[str]:
+    return [plain(each) for each in what_if_texts(msgspec.structs.replace(FOUND, **of))]
+
+
+@pytest.mark.parametrize(
+    ("id", "ranks", "words"),
+    [
+        ("late_ranks", [3], "with rank 3 as fast as the median of the others"),
+        ("late_ranks", [0, 6], "with ranks 0 and 6 as fast as the median of the others"),
+        ("late_ranks", list(range(9)), "with the 9 latest ranks as fast as the median of the others"),
+        ("even_ranks", [], "with no rank slower than the median one in any step"),
+        ("hidden_exchanges", [], "with gradients and parameters exchanged beside computation"),
+        ("instant_exchanges", [], "with an instant interconnect"),
+        ("instant_host", [], "with an instant CPU on all ranks"),
+        ("no_loader_waits", [], "without waits for batches on any rank"),
+        ("no_interruptions", [], "without interrupted calls and kernels on any rank"),
+    ],
+)
+def test_a_change_is_a_sentence(id: JobChangeId, ranks: list[int], words: str) -> None:
+    said = texts(changes=[JobChange(id, ranks, 60 * MS, 40 * MS, 40 * MS)])
+    assert said == [
+        "The replay of all ranks takes 100.0 ms a step; 99.0 ms were recorded.",
+        f"A step takes 60.0 ms, est., {words}: 40.0 ms less.",
+    ]
+
+
+def test_one_other_rank_has_no_median() -> None:
+    late = JobChange("late_ranks", [1], 60 * MS, 40 * MS, 40 * MS)
+    assert texts(rank_count=2, changes=[late])[1:] == [
+        "A step takes 60.0 ms, est., with rank 1 as fast as the other rank: 40.0 ms less."
+    ]
+
+
+def test_more_ranks_follow_or_why_they_are_not_known() -> None:
+    said = texts(larger=[LargerJob(16, 125 * MS, 0.8)])
+    assert said[1:] == ["16 ranks, each with as much to do, take 125.0 ms a step, est.: 80 % efficient."]
+    (why,) = texts(larger_reason=Reason("larger_job_needs_bytes"))[1:]
+    assert why.startswith("How long more ranks take is not known: not all collectives")
+
+
+def test_a_replay_that_is_not_to_be_trusted_says_why() -> None:
+    assert texts(trusted=False, unexplained=0.4)[0].endswith(
+        "Nothing recorded explains 40 % of the work of a rank, so no change is predicted."
+    )
+    assert texts(trusted=False, recorded_step_ns=80 * MS)[0].endswith("They differ too much for a prediction.")
+    assert what_if_texts(None) == []

@@ -1,0 +1,41 @@
+"""One recommendation of the spans of a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_steptime.insights.run_advice import RunAdvice, SpanAdvice, run_advice
+from tb_steptime.insights.wording.run_advice import agreement
+from tb_steptime.text import Phrase
+from tb_steptime.text.printer import plain
+from tests.unit.insights.cards import card, workers_card
+
+TWO, THREE = workers_card(2, 20_000_000), workers_card(3, 24_000_000)
+ITEM = SpanAdvice(card("blocking", 30_000_000, Phrase("Read the loss less often")))
+NONE = SpanAdvice(None)
+
+
+@pytest.mark.parametrize(
+    ("spans", "found", "words"),
+    [
+        ([TWO], RunAdvice(TWO.card, 1, 1, (2, 2), (20_000_000,) * 2), None),
+        ([TWO, TWO], RunAdvice(TWO.card, 2, 2, (2, 2), (20_000_000,) * 2), None),
+        (
+            [THREE, TWO],
+            RunAdvice(TWO.card, 2, 2, (2, 3), (20_000_000, 24_000_000)),
+            "2 spans: 2 to 3 workers, up to 20.0 ms in one and 24.0 ms in another",
+        ),
+        (
+            [TWO, NONE, workers_card(8, 20_500_000), TWO],
+            RunAdvice(TWO.card, 3, 4, (2, 8), (20_000_000, 20_500_000)),
+            "3 of 4 spans: 2 to 8 workers",
+        ),
+        ([NONE, NONE, TWO], RunAdvice(None, 2, 3, None, (0, 0)), "2 of 3 spans"),
+        ([NONE, ITEM, THREE], RunAdvice(ITEM.card, 1, 3, None, (30_000_000,) * 2), "1 of 3 spans"),
+    ],
+    ids=["one", "alike", "other numbers", "the median", "mostly no card", "as many of each: the one that gains most"],
+)
+def test_spans_give_one_recommendation(spans, found, words):
+    assert run_advice(spans) == found == run_advice(spans[::-1])
+    said = agreement(found)
+    assert (said and plain(said)) == words

@@ -1,0 +1,90 @@
+"""The peak of a drawn training all in BF16, and with sequences of another length."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_steptime.metrics.memory.devices import Place
+from tb_steptime.metrics.memory.fit.asked import fits
+from tb_steptime.metrics.memory.fit.fit import steady
+from tb_steptime.metrics.memory.fit.scaled import LENGTH_AMBIGUOUS, MIXED_TYPES, OWN_CHOICE, SMALL, scaled_settings
+from tb_steptime.text import Reason
+from tb_steptime.trace.model import Trace
+from tests.drawn.memory import CPU, with_memory
+from tests.drawn.timeline import timeline
+
+HOST = Place(*CPU)
+#: What is there before, on the CPU none of it of the model.
+BEFORE = 5_000_000
+#: Tokens of 4 sequences of 6 are looked up in 50 rows of 8, and multiplied with one another to scores.
+DRAWN = """
+    step | 000000000000000000 |
+    op   | .eebbss.nnmmkkaa.. |"""
+NAMES = {
+    "e": "aten::embedding",
+    "b": "aten::bmm",
+    "s": "aten::softmax",
+    "n": "autograd::engine::evaluate_function: SoftmaxBackward0",
+    "m": "autograd::engine::evaluate_function: BmmBackward0",
+    "k": "autograd::engine::evaluate_function: EmbeddingBackward0",
+    "a": "torch::autograd::AccumulateGrad",
+}
+INPUTS = {
+    "e": ("[[50,8],[4,6]]", '["float","long int"]'),
+    "b": ("[[4,6,8],[4,8,6]]", '["float","float"]'),
+    "s": ("[[4,6,6]]", '["float"]'),
+    "n": ("[[4,6,6]]", '["float"]'),
+    "m": ("[[4,6,6]]", '["float"]'),
+    "k": ("[[4,6,8]]", '["float"]'),
+    "a": ("[[50,8]]", '["float"]'),
+}
+SEQUENCES = {"e": (1, 0), "b": (2, 0), "s": (3, 0), "n": (3, 1), "m": (2, 1), "k": (1, 1)}
+#: t: tokens; x: rows of the table; y, z: scores; g: the gradient of the table.
+SAID = """t +192 @0.5, x +768 @1.5, y +576 @3.5, z +576 @5.5, y -576 @7, z -576 @9.9, x -768 @11.9, g +1600 @13,
+    t -192 @16.5, g -1600 @17.5"""
+
+
+def training(names: dict[str, str] = NAMES, inputs: dict[str, tuple[str, ...]] = INPUTS, before: int = BEFORE) -> Trace:
+    trace = timeline(DRAWN, names=names, inputs=inputs, sequences=SEQUENCES)
+    return with_memory(trace, SAID, before=before, device=CPU)
+
+
+def test_floats_are_halved_and_scores_grow_with_the_square_of_the_length():
+    """Recorded are 192 + 768 + 2 x 576 at once. In BF16 192 + 384 + 2 x 288; twice as long 384 + 1536 + 2 x 2304; of
+    half the length the gradient of the table is the most: 96 + 1600."""
+    (fit,) = fits(training())
+    peaks = {each.label: (each.peak_bytes or 0) - BEFORE for each in fit.settings}
+    assert peaks == {
+        "As recorded": 2112,
+        "Sequences of 12": 6528,
+        "Sequences of 3": 1696,
+        "All in BF16": 1152,
+        "Other optimizers, and FSDP": -BEFORE,
+    }
+
+
+BF16 = ("[[4,6,6]]", '["c10::BFloat16"]')
+
+
+@pytest.mark.parametrize(
+    ("trace", "half", "length"),
+    [
+        (training(before=0), SMALL, None),
+        (training(inputs=INPUTS | {"s": BF16}), MIXED_TYPES, None),
+        (training(NAMES | {"s": "aten::gru"}), OWN_CHOICE, OWN_CHOICE),
+        (training(NAMES | {"s": "aten::_scaled_dot_product_attention_math"}), OWN_CHOICE, None),
+        (training(inputs=INPUTS | {"a": ("[[50,6]]", '["float"]')}), None, LENGTH_AMBIGUOUS),
+    ],
+)
+def test_what_is_not_known_has_a_reason(trace: Trace, half: Reason | None, length: Reason | None):
+    of = steady(trace, HOST)
+    assert not isinstance(of, Reason)
+    said = {each.label: each.lines for each in scaled_settings(trace, HOST, of) if isinstance(each.lines, Reason)}
+    expected = {"All in BF16": half, "Sequences of another length": length}
+    assert said == {label: reason for label, reason in expected.items() if reason is not None}
+
+
+def test_without_tokens_no_length_is_known():
+    of = steady(trace := training(NAMES | {"e": "aten::linear"}), HOST)
+    assert not isinstance(of, Reason)
+    assert [each.label for each in scaled_settings(trace, HOST, of)] == ["All in BF16"]

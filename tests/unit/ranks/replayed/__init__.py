@@ -1,0 +1,1 @@
+"""The joint replay of the ranks of a job."""

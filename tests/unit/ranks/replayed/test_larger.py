@@ -1,0 +1,60 @@
+"""More ranks are predicted where their groups are known to grow and their collectives say their bytes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from tb_steptime.analyses.ranks import RanksResult
+from tb_steptime.ranks.job import job_ranks
+from tb_steptime.ranks.replayed import larger
+from tb_steptime.ranks.spans import RankSpan
+from tb_steptime.ranks.what_if import JobReplay
+from tests.drawn.simulated_ranks import span_of
+from tests.truth.simulate.rank_jobs import Declared, run
+
+
+def spans(**of: object) -> list[RankSpan]:
+    ran = run(Declared(4, steps=4, **of))  # type: ignore[arg-type]
+    return [span_of(ran, rank) for rank in range(4)]
+
+
+def replay_of(ranks: list[RankSpan]) -> JobReplay:
+    found = job_ranks(ranks).what_if
+    assert found is not None
+    return found
+
+
+def named(span: RankSpan, name: str, *, sized: bool = True) -> RankSpan:
+    """The rank whose group has this name."""
+    result = span.results["ranks"]
+    assert isinstance(result, RanksResult)
+    kept = result.exchanges
+    groups = [msgspec.structs.replace(group, name=name) for group in kept.groups]
+    classes = [msgspec.structs.replace(each, bytes=each.bytes if sized else None) for each in kept.classes]
+    exchanges = msgspec.structs.replace(kept, groups=groups, classes=classes)
+    return replace(span, results={**span.results, "ranks": RanksResult(exchanges)})
+
+
+def test_groups_of_data_parallelism_grow() -> None:
+    assert [each.ranks for each in replay_of(spans()).larger] == [8, 16]
+
+
+@pytest.mark.parametrize(
+    ("name", "sized", "code"), [("tp", True, "larger_job_not_of_data"), ("ddp", False, "larger_job_needs_bytes")]
+)
+def test_what_nothing_says_is_not_predicted(name: str, sized: bool, code: str) -> None:
+    found = replay_of([named(span, name, sized=sized) for span in spans()])
+    assert (found.trusted, found.larger, found.larger_reason and found.larger_reason.code) == (True, [], code)
+
+
+def test_ranks_on_cpus_share_their_cores() -> None:
+    without = [replace(span, figures={"step_time": span.figures["step_time"]}) for span in spans()]
+    assert replay_of(without).larger_reason == larger.Reason("larger_job_shares_cores")
+
+
+def test_too_many_collectives_are_not_swept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(larger, "_MOST_CALLS", 100)
+    assert replay_of(spans()).larger_reason == larger.Reason("larger_job_has_too_many_calls")
