@@ -2,8 +2,7 @@
 
 With --check only those in words that the field does not use, and those that do not begin with their subject.
 
-Meanings come from the catalogue; all other sentences are read out of the source, where `{...}` stands for a value. The
-tab's own words (buttons, axes) are in `frontend/src`.
+Meanings come from the catalogue; all other sentences are read out of the source, where `{...}` stands for a value.
 """
 
 from __future__ import annotations
@@ -25,6 +24,11 @@ from tb_steptime.terminal.commands.base import Command
 PACKAGE = Path(tb_steptime.__file__).parent
 WIDTH = 110
 MEANINGS = "Labels and meanings"
+OF_TAB = "Said by the tab itself"
+#: What the tab itself says, beside the sentences of results: buttons, axes, hints.
+TAB = Path(__file__).resolve().parent.parent / "frontend" / "src"
+#: In TypeScript: a string, a template, or text between tags, from its first letter on.
+_TYPESCRIPT = re.compile(r'"([A-Z][^"\n]*)"|`([A-Z][^`]*)`|>\s*([A-Z][^<>{}=;]*)\s*<')
 
 
 class Section(NamedTuple):
@@ -47,6 +51,8 @@ FRAGMENT = re.compile(
     r"(?:^|[.!?] )(Of (?!course\b)|As (far|predicted|much|many)\b|By the|So there|And |But )[^?]*?\.(?: |$)"
 )
 
+#: Two words of a sentence: paths of pictures and code between angle brackets have none.
+_IN_ENGLISH = re.compile(r"[a-z]{2,} [a-z{]|[A-Z]{2,} [a-z]")
 _PHRASES = ("phrase", "Phrase")
 _ERRORS = ("TraceError", "Problem", "FormatError", "UnbegunError", "OSError", "warning")
 SECTIONS = (
@@ -56,11 +62,12 @@ SECTIONS = (
     Section("Cards: GPU", ("insights/rules/gpu/*.py",)),
     Section("Cards: communication", ("insights/rules/communication/*.py", "insights/rules/ranks/*.py")),
     Section("Cards: steps", ("insights/rules/steps/*.py",)),
+    Section("Cards: memory", ("insights/rules/memory/*.py",)),
     Section("Notes about a trace", ("insights/wording/notes/*.py",)),
     Section("Titles, remarks and reasons", ("insights/wording/*.py",)),
     Section("Other sentences of results", ("timeline/*.py",), _PHRASES),
     Section("Errors and warnings", ("**/*.py",), _ERRORS),
-    Section("Printed by the command line", ("terminal/*.py",)),
+    Section("Printed by the command line", ("terminal/**/*.py",)),
 )
 
 
@@ -92,13 +99,16 @@ def words() -> Iterator[tuple[str, list[str]]]:
         whole |= set() if calls else set(paths)
         yield title, list(dict.fromkeys(each for path in paths for each in _sentences(path, calls)))
     yield "Help of the command line", [_help(command) for command in COMMANDS]
+    paths = sorted(path for path in TAB.rglob("*.ts*") if not path.name.endswith(".gen.ts"))
+    yield OF_TAB, list(dict.fromkeys(each for path in paths for each in _tab_sentences(path)))
 
 
 def to_rewrite() -> Iterator[tuple[str, str]]:
-    """Section and sentence. A label and its meaning are one entry, so that fragments are not judged there."""
+    """Yields section and sentence. Fragments are not judged where a label and its meaning are one entry, nor in hints
+    of labels."""
     for title, sentences in words():
         for sentence in sentences:
-            fragment = title != MEANINGS and FRAGMENT.search(sentence)
+            fragment = title not in (MEANINGS, OF_TAB) and FRAGMENT.search(sentence)
             if AVOIDED.search(sentence) or fragment:
                 yield title, sentence
 
@@ -123,6 +133,13 @@ def _sentences(path: Path, calls: tuple[str, ...]) -> Iterator[str]:
     nodes = [node for node in ast.walk(tree) if _is_call(node, calls)] if calls else [_without_docstrings(tree)]
     for node in nodes:
         yield from (text for text in _texts(node) if _is_sentence(text))
+
+
+def _tab_sentences(path: Path) -> Iterator[str]:
+    for found in _TYPESCRIPT.finditer(path.read_text("utf-8")):
+        text = " ".join(re.sub(r"\$\{[^}]*\}", "{}", "".join(filter(None, found.groups()))).split())
+        if _IN_ENGLISH.search(text):
+            yield text
 
 
 def _is_call(node: ast.AST, names: Iterable[str]) -> bool:

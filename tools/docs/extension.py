@@ -36,6 +36,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "snapshot json": terminal.snapshot_schema,
     "hang json": terminal.hang_schema,
     "operators json": terminal.operators_schema,
+    "lines json": terminal.lines_schema,
     "ranks json": terminal.ranks_schema,
     "explain json": terminal.explain_schema,
     "compare json": terminal.compare_schema,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.kernels.table import KernelGroup
+from tb_steptime.metrics.operators.lines import CodeLine
 from tb_steptime.metrics.operators.module_tree import ModuleRow
 from tb_steptime.metrics.operators.table import OperatorRow
 from tb_steptime.notebook import span_tables
@@ -23,6 +24,7 @@ _TABLES: Mapping[str, tuple[Callable[..., object], type | Mapping[str, Kind]]] =
     "span.idle": (span_tables.idle_table, IDLE.kinds_on(Surface.ROWS)),
     "span.kernels": (span_tables.kernels_table, KernelGroup),
     "span.operators": (span_tables.operators_table, OperatorRow),
+    "span.lines": (span_tables.lines_table, CodeLine),
     "span.modules": (span_tables.modules_table, ModuleRow),
     "span.blocking_calls": (span_tables.blocking_table, BlockingRow),
     "span.copies": (span_tables.copies_table, CopyRow),

@@ -65,16 +65,16 @@ class Picture(NamedTuple):
 TUTORIAL = ("baseline_simulated", "num_dataloaders_simulated", "transforms_simulated")
 
 PICTURES = (
-    Picture("overview", "num_dataloaders_simulated", "light", 860),
+    Picture("overview", "gpu_num_dataloaders", "light", 980),
     Picture("trends", "num_dataloaders_simulated", "light", 860, {"runs": "\n".join(TUTORIAL)}),
     Picture("data_loading", "cpu_recorded_workers", "light", 1110),
-    Picture("tensor_cores", "resnet50_baseline_simulated", "dark", 860),
-    Picture("gpu", "autocast_simulated", "light", 980),
+    Picture("tensor_cores", "gpu_resnet50_baseline", "dark", 860),
+    Picture("gpu", "gpu_autocast", "light", 980),
     Picture("host", "forum_sparse_multi_gpu_simulated", "light", 980),
-    Picture("operators", "resnet50_baseline_simulated", "light", 1160, {"op": "aten::cudnn_convolution"}),
+    Picture("operators", "gpu_resnet50_baseline", "light", 1160, {"op": "aten::cudnn_convolution"}),
     Picture("memory", "cpu_kept_graph", "light", 1160),
     Picture("operators", "forum_sparse_multi_gpu_simulated", "light", 1900, {"work": "made"}, "flame"),
-    Picture("compare", "num_dataloaders_simulated", "light", 900, {"with": "baseline_simulated/gpu/1"}),
+    Picture("compare", "gpu_transforms", "light", 900, {"with": "gpu_baseline/cuda/1"}),
     Picture("ranks", "cpu_late_rank", "light", 860),
     Picture("timeline", "forum_sparse_multi_gpu_simulated", "dark", 1180),
 )

@@ -16,6 +16,7 @@ from tb_steptime.tables.blocking import BLOCKING
 from tb_steptime.tables.cards import CARDS
 from tb_steptime.tables.comparison import ComparisonReport
 from tb_steptime.tables.kernels import KERNELS
+from tb_steptime.tables.lines import LINES
 from tb_steptime.tables.memory import ALLOCATIONS
 from tb_steptime.tables.operators import OPERATORS
 from tb_steptime.tables.recordings import WHICH
@@ -26,6 +27,7 @@ from tb_steptime.terminal.export.tables import TABLES
 from tb_steptime.terminal.fit_report import FitReport
 from tb_steptime.terminal.hang_report import HangReport
 from tb_steptime.terminal.kernel_report import KernelReport
+from tb_steptime.terminal.line_report import LineReport
 from tb_steptime.terminal.operator_report import OperatorReport
 from tb_steptime.terminal.ranks.contract import JobsReport, Report
 from tb_steptime.terminal.snapshot_report import SnapshotReport
@@ -66,6 +68,10 @@ def kernels_schema() -> str:
 
 def operators_schema() -> str:
     return _schema(OperatorReport)
+
+
+def lines_schema() -> str:
+    return _schema(LineReport)
 
 
 def explain_schema() -> str:
@@ -116,12 +122,13 @@ def mcp_schema() -> str:
         agent.Comparison,
         agent.Kernels,
         agent.Operators,
+        agent.Lines,
         agent.BlockingCalls,
         agent.Memory,
         agent.Window,
         agent.Definitions,
     )
-    rows = "\n\n".join(map(_agent_rows, (CARDS, KERNELS, OPERATORS, BLOCKING, ALLOCATIONS)))
+    rows = "\n\n".join(map(_agent_rows, (CARDS, KERNELS, OPERATORS, LINES, BLOCKING, ALLOCATIONS)))
     return "\n\n".join([*map(_schema, answers), rows])
 
 
