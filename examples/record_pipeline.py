@@ -155,7 +155,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=4)
     options = parser.parse_args()
     options.ranks = options.ranks or options.stages
-    mp.spawn(train, (options, free_port()), nprocs=options.ranks)
+    # forked, since importing torch again in each rank takes longer than the pipeline does
+    mp.start_processes(train, (options, free_port()), nprocs=options.ranks, start_method="fork")
 
 
 if __name__ == "__main__":

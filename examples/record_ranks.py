@@ -103,7 +103,8 @@ def main() -> None:
     parser.add_argument("--find-unused", action="store_true", help="DDP searches for parameters that a step leaves out")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    mp.spawn(train, (options, free_port()), nprocs=options.ranks)
+    # forked, since importing torch again in each rank takes long
+    mp.start_processes(train, (options, free_port()), nprocs=options.ranks, start_method="fork")
     for path in options.out.glob("*.pt.trace.json.gz"):
         without_names(path)
 

@@ -21,30 +21,32 @@ def recorded(folder: Path, *arguments: str) -> Pipeline:
     return recorded_job(folder, *arguments)[0]
 
 
-def recorded_job(folder: Path, *arguments: str) -> tuple[Pipeline, JobReplay]:
+def recorded_job(folder: Path, *arguments: str) -> tuple[Pipeline, JobReplay | None]:
+    """The second is None where sends are not recorded. Where cores are busy, a stage adds 2 to 5 ms to what it sleeps,
+    so declared times are long."""
     pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
     subprocess.run([sys.executable, str(SCRIPT), "--out", str(folder), *arguments], check=True, capture_output=True)
     job = job_in(folder)
     found = job.pipeline
     assert found is not None
-    assert job.what_if is not None
     assert found.window_ns + found.other_ns == found.step_ns
     return found, job.what_if
 
 
 def test_a_slow_stage_of_a_recorded_1f1b_costs_what_it_was_declared_to(tmp_path: Path):
     """Stage 1 takes half as long again as the others; what is declared is sleep, to which a stage adds its own."""
-    times = ["--forward", "20", "30", "20", "--backward", "40", "60", "40"]
+    times = ["--forward", "80", "120", "80", "--backward", "160", "240", "160"]
     found, what_if = recorded_job(tmp_path, "--stages", "3", "--micro-batches", "4", "--steps", "3", *times)
-    slow = DrawnPipeline(in_turns(3, 4), [20 * MS, 30 * MS, 20 * MS], [40 * MS, 60 * MS, 40 * MS])
-    even = DrawnPipeline(in_turns(3, 4), [70 * MS // 3] * 3, [140 * MS // 3] * 3)
+    slow = DrawnPipeline(in_turns(3, 4), [80 * MS, 120 * MS, 80 * MS], [160 * MS, 240 * MS, 160 * MS])
+    even = DrawnPipeline(in_turns(3, 4), [280 * MS // 3] * 3, [560 * MS // 3] * 3)
     assert (found.schedule, found.stages, found.micro_batches, found.odd_ranks) == ("1f1b", 3, 4, [])
     assert [row.stages for row in found.rows] == [[0], [1], [2]]
-    assert found.schedule_ns == pytest.approx(2 * 70 * MS, rel=0.05)
+    assert found.schedule_ns == pytest.approx(2 * 280 * MS, rel=0.05)
     assert found.imbalance_ns == pytest.approx(slow.window - even.window, rel=0.05)
     assert found.ordering_ns == 0
-    assert found.perfect_ns == pytest.approx(4 * 90 * MS, rel=0.05)
-    as_fast = DrawnPipeline(in_turns(3, 4), [20 * MS] * 3, [40 * MS] * 3)
+    assert found.perfect_ns == pytest.approx(4 * 360 * MS, rel=0.05)
+    as_fast = DrawnPipeline(in_turns(3, 4), [80 * MS] * 3, [160 * MS] * 3)
+    assert what_if is not None
     (change,) = [each for each in what_if.changes if each.ranks == [1]]
     assert what_if.wrong_by < 0.02
     assert change.step_ns == pytest.approx(as_fast.window + found.other_ns, rel=0.05)
@@ -55,29 +57,30 @@ def test_a_slow_stage_of_a_recorded_1f1b_costs_what_it_was_declared_to(tmp_path:
 @pytest.mark.parametrize(("schedule", "order"), [("GPipe", gpipe), ("1F1B", in_turns)])
 @pytest.mark.parametrize("stages", [2, 4])
 def test_balanced_stages_wait_for_their_schedule(tmp_path: Path, schedule: str, order, stages: int):
-    arguments = ["--schedule", schedule, "--stages", str(stages), "--forward", "40", "--backward", "80"]
+    times = ["--forward", "120", "--backward", "240", "--steps", "3"]
+    arguments = ["--schedule", schedule, "--stages", str(stages), *times]
     found = recorded(tmp_path, *arguments)
-    drawn = DrawnPipeline(order(stages, 6), [40 * MS] * stages, [80 * MS] * stages)
+    drawn = DrawnPipeline(order(stages, 6), [120 * MS] * stages, [240 * MS] * stages)
     assert found.schedule == schedule.lower()
-    assert found.schedule_ns == pytest.approx(drawn.window - 6 * 120 * MS, rel=0.05)
+    assert found.schedule_ns == pytest.approx(drawn.window - 6 * 360 * MS, rel=0.05)
     assert found.imbalance_ns < 0.05 * found.schedule_ns
 
 
 @pytest.mark.live
 def test_delayed_messages_are_transfers(tmp_path: Path):
-    """A GPipe of three stages waits for four messages, each of which is sent 20 ms late."""
+    """A GPipe of three stages waits for four messages, each of which is sent 100 ms late."""
     arguments = ["--schedule", "GPipe", "--stages", "3", "--micro-batches", "4", "--forward", "20", "--backward", "40"]
-    at_once, late = (recorded(tmp_path / each, *arguments, "--transfer", each) for each in ("0", "20"))
-    assert late.transfer_ns - at_once.transfer_ns == pytest.approx(4 * 20 * MS, rel=0.05)
+    at_once, late = (recorded(tmp_path / each, *arguments, "--transfer", each) for each in ("0", "100"))
+    assert late.transfer_ns - at_once.transfer_ns == pytest.approx(4 * 100 * MS, rel=0.05)
 
 
 @pytest.mark.live
 def test_one_micro_batch_after_the_other_is_the_order_s_cost(tmp_path: Path):
-    times = ["--forward", "40", "--backward", "80"]
+    times = ["--forward", "80", "--backward", "160", "--steps", "3"]
     arguments = ["--schedule", "GPipe", "--stages", "3", "--micro-batches", "4", "--one-by-one", *times]
     found = recorded(tmp_path, *arguments)
     assert found.schedule is None
-    assert found.ordering_ns == pytest.approx(4 * 360 * MS - (4 + 2) * 120 * MS, rel=0.05)
+    assert found.ordering_ns == pytest.approx(4 * 720 * MS - (4 + 2) * 240 * MS, rel=0.05)
 
 
 @pytest.mark.live
