@@ -1,6 +1,7 @@
 """How long a memory snapshot takes to read, and how much memory: `python -m benchmarks.snapshot [FILE …]`.
 
-A snapshot of this size is drawn as torch pickles it: each entry has a stack of its own of frames that all share.
+A snapshot of this size is drawn as torch pickles it: entries refer to frames and names that were written before, and
+steps are alike, so that stacks repeat; --own-stacks gives each entry a stack that no other has, the worst case.
 Another process reads it, and prints its time and the most of memory that it had. Of files it says instead what the
 caching allocator had reserved when most was in use: what is reserved besides is fragments and cache.
 """
@@ -13,14 +14,17 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tb_steptime.metrics.memory.fit.asked import size_of
 from tb_steptime.snapshots.reading import read_snapshot
 from tb_steptime.snapshots.usage import usage
 
-FRAMES, DEPTH = 20_000, 60
+#: As in snapshots of one step of a transformer: frames, and how many there are in a stack.
+FRAMES, DEPTH = 600, 52
+#: Stacks of a training whose steps are alike.
+STACKS = 5_000
 #: Blocks that are in use at a time, by turns allocated and freed.
 LIVE = 1000
 READ = """
@@ -35,41 +39,75 @@ print(f"{len(snapshot.entries):,} entries in {took:.1f} s and {most / 1e6:.2f} G
 """
 
 
-def text(value: str) -> bytes:
-    return b"\x8c" + bytes([len(value)]) + value.encode()
+class Drawn:
+    """The opcodes that Python's pickle writes in protocol 4: each container and each new text is remembered, and what
+    was remembered is referred to."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, bytes] = {}
+        self.count = 0
+
+    def remembered(self) -> bytes:
+        """The reference to what was written last."""
+        self.count += 1
+        return reference(self.count - 1)
+
+    def text(self, value: str) -> bytes:
+        if value in self.texts:
+            return self.texts[value]
+        self.texts[value] = self.remembered()
+        return b"\x8c" + bytes([len(value)]) + value.encode() + b"\x94"
+
+    def opened(self, container: bytes) -> bytes:
+        self.remembered()
+        return container + b"\x94("
+
+    def record(self, items: Mapping[str, str | int], frames: bytes = b"") -> bytes:
+        said = [self.opened(b"}")]
+        for key, value in items.items():
+            said += [self.text(key), self.text(value) if isinstance(value, str) else number(value)]
+        if frames:
+            said += [self.text("frames"), self.opened(b"]"), frames, b"e"]
+        return b"".join([*said, b"u"])
+
+
+def reference(place: int) -> bytes:
+    return b"h" + bytes([place]) if place < 256 else b"j" + struct.pack("<I", place)
 
 
 def number(value: int) -> bytes:
+    if value < 256:
+        return b"K" + bytes([value])
     return b"J" + struct.pack("<i", value) if value < 1 << 31 else b"\x8a\x08" + struct.pack("<q", value)
 
 
-def record(*items: tuple[str, bytes]) -> bytes:
-    return b"}(" + b"".join(text(key) + value for key, value in items) + b"u"
+def pieces(size: int, stacks: int) -> Iterator[bytes]:
+    """Of a pickle of at least this size. By turns a block is allocated and freed. stacks: 0 for each entry its own."""
+    drawn, chance = Drawn(), random.Random(0)
+    yield b"\x80\x04" + drawn.opened(b"}") + drawn.text("frames") + drawn.opened(b"]")
+    frames = []
+    for place in range(FRAMES):
+        frames.append(reference(drawn.count))
+        yield drawn.record({"name": f"f{place}", "filename": f"model_{place % 200}.py", "line": place})
 
+    yield b"e" + drawn.text("segments") + b"]" + drawn.text("device_traces") + b"](]("
 
-def frame(place: int) -> bytes:
-    """Remembered under its number."""
-    said = record(("filename", text(f"model_{place % 200}.py")), ("line", number(place)), ("name", text(f"f{place}")))
-    return said + b"r" + struct.pack("<I", place)
+    def stack() -> bytes:
+        return b"".join(chance.choices(frames, k=DEPTH))
 
-
-def entry(place: int, chance: random.Random) -> bytes:
-    """By turns of an allocation and of a free of a block that is in use."""
-    stack = b"".join(b"j" + struct.pack("<I", each) for each in chance.choices(range(FRAMES), k=DEPTH))
-    action = "alloc" if place // LIVE % 2 == 0 else "free_completed"
-    return record(
-        ("action", text(action)), ("addr", number((1 << 40) + place % LIVE * 4096)), ("size", number(2048)),
-        ("stream", number(0)), ("time_us", number((1 << 50) + place)), ("frames", b"](" + stack + b"e"),
-    )  # fmt: skip
-
-
-def pieces(size: int) -> Iterator[bytes]:
-    """Of a pickle of at least this size."""
-    yield b"\x80\x04}(" + text("frames") + b"](" + b"".join(map(frame, range(FRAMES))) + b"e"
-    yield text("segments") + b"]" + text("device_traces") + b"](]("
-    chance, written, place = random.Random(0), 0, 0
+    known = [stack() for _ in range(stacks)]
+    written, place = 0, 0
     while written < size:
-        said = entry(place, chance)
+        said = drawn.record(
+            {
+                "action": "alloc" if place // LIVE % 2 == 0 else "free_completed",
+                "addr": (1 << 40) + place % LIVE * 4096,
+                "size": 2048,
+                "stream": 0,
+                "time_us": (1 << 50) + place,
+            },
+            known[place % stacks] if stacks else stack(),
+        )
         written, place = written + len(said), place + 1
         yield said
     yield b"eeu."
@@ -90,6 +128,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="*")
     parser.add_argument("--size", type=size_of, default=size_of("1GB"))
+    parser.add_argument("--own-stacks", action="store_true")
     options = parser.parse_args(arguments)
     for path in options.files:
         reserved_at_peak(path)
@@ -98,7 +137,7 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "drawn.pickle"
         with path.open("wb") as file:
-            file.writelines(pieces(options.size))
+            file.writelines(pieces(options.size, 0 if options.own_stacks else STACKS))
         print(f"{path.stat().st_size / 1e9:.2f} GB: ", end="", flush=True)
         subprocess.run([sys.executable, "-c", READ, str(path)], check=True)
     return 0

@@ -11,8 +11,7 @@ import { INSIGHT, plain, TAB } from "../fixtures/pages";
 const ROWS = Array.from({ length: 500 }, (_, at) => `op ${at}`);
 
 test("the row that a card leads to is framed, in view, and has the focus", async () => {
-  const shown = vi.fn();
-  Element.prototype.scrollIntoView = shown;
+  const shown = vi.spyOn(Element.prototype, "scrollIntoView");
   const keys = evidenceKeys({ ...INSIGHT, view: "host", row: { table: "cpu_ops", key: "op 3" } }, { calls: "add" });
   expect(keys).toMatchObject({ view: "host", mark: "cpu_ops:op 3", calls: null });
   const own = (op: string) => op;

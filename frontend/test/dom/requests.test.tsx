@@ -13,12 +13,20 @@ beforeEach(() => {
   vi.useFakeTimers({ shouldAdvanceTime: true });
 });
 afterEach(() => {
-  vi.restoreAllMocks();
   vi.useRealTimers();
   window.innerHeight = HEIGHT;
 });
 
 const seconds = (count: number) => act(async () => void (await vi.advanceTimersByTimeAsync(1000 * count)));
+
+/** Lets a minute pass, and says how far the number of requests is from one every five seconds. Slow machines add the
+ * time that they need for it to the minute. */
+async function minuteOf(asked: { log: string[] }): Promise<number> {
+  const [began, before] = [Date.now(), asked.log.length];
+  await seconds(60);
+  return Math.abs(asked.log.length - before - (Date.now() - began) / 5000);
+}
+
 const main = () => document.querySelector("main")!;
 const READING = { state: "reading" as const, file: "w", file_number: 1, file_count: 2, progress: null };
 
@@ -80,9 +88,8 @@ describe("polls that changed nothing", () => {
     const asked = await openTab("view=overview", server);
     await screen.findByText("A step takes long.");
     await seconds(1);
-    const [before, polls] = [drawn(), asked.log.length];
-    await seconds(60);
-    expect(asked.log.length - polls).toBe(12);
+    const before = drawn();
+    expect(await minuteOf(asked)).toBeLessThan(1);
     expect(drawn()).toBe(before);
   });
 
@@ -93,9 +100,7 @@ describe("polls that changed nothing", () => {
     const changes: MutationRecord[] = [];
     const seen = new MutationObserver((records) => changes.push(...records));
     seen.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
-    const polls = asked.log.length;
-    await seconds(60);
-    expect(asked.log.length - polls).toBe(12);
+    expect(await minuteOf(asked)).toBeLessThan(1);
     expect(changes).toEqual([]);
     await act(async () => press(/^Data loading/, "link"));
     await seconds(1);

@@ -37,7 +37,9 @@ vi.stubGlobal(
 );
 vi.stubGlobal("ImageData", class {});
 
+// Files share one document: what a test replaces in it would stay for the next file.
 afterEach(() => {
   cleanup();
+  vi.restoreAllMocks();
   document.body.innerHTML = "";
 });

@@ -5,7 +5,6 @@ import { afterEach, expect, test, vi } from "vitest";
 import { openTab, press, says } from "./fake_server";
 
 afterEach(() => {
-  vi.restoreAllMocks();
   vi.unstubAllGlobals();
 });
 

@@ -24,9 +24,9 @@ beforeEach(async () => {
   vi.useFakeTimers();
   [saved, asked, answers] = [[], [], []];
   vi.stubGlobal("URL", Object.assign(URL, { createObjectURL: () => "blob:x", revokeObjectURL: () => {} }));
-  HTMLAnchorElement.prototype.click = function () {
+  vi.spyOn(HTMLAnchorElement.prototype, "click").mockImplementation(function (this: HTMLAnchorElement) {
     saved.push(this.download);
-  };
+  });
 });
 afterEach(() => {
   vi.useRealTimers();

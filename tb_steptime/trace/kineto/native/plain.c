@@ -173,8 +173,29 @@ static Outcome set_items(Walk *walk)
     return outcome;
 }
 
-/* A list that holds references alone, if its like was read before; else an empty list, if it is surely no run. end: behind
- * what was read. */
+/* What a run refers to, if all of it is numbers: a new reference, remembered for the next run of the same bytes. NULL where
+ * Python has to look, or with an error. */
+static PyObject *new_run(Walk *walk, PyObject *run, const unsigned char *at, const unsigned char *end)
+{
+    PyObject *values = PyList_New(0), *made = NULL;
+    while (values && at < end) {
+        int size = *at == BINGET ? 1 : 4;
+        Py_ssize_t number = (Py_ssize_t)little_endian(at + 1, size);
+        PyObject *value = number < PyList_Size(walk->memo) ? PyList_GetItem(walk->memo, number) : NULL;
+        if (!value || !PyLong_CheckExact(value) || PyList_Append(values, value))
+            Py_CLEAR(values);
+        at += 1 + size;
+    }
+    if (values)
+        made = PyObject_CallFunctionObjArgs(walk->references, values, NULL);
+    if (made && PyDict_SetItem(walk->runs, run, made))
+        Py_CLEAR(made);
+    Py_XDECREF(values);
+    return made;
+}
+
+/* A list that holds references alone, if its like was read before or it is of numbers; else an empty list, if it is surely no
+ * run. end: behind what was read. */
 static Outcome list_or_run(Walk *walk, Py_ssize_t *end)
 {
     const unsigned char *text = walk->text;
@@ -200,12 +221,16 @@ static Outcome list_or_run(Walk *walk, Py_ssize_t *end)
         return LEFT;
     if (at == first || text[at] != APPENDS)
         return push(walk, PyList_New(0));
+    if (put > PyList_Size(walk->memo))
+        return LEFT;
     run = PyBytes_FromStringAndSize((const char *)text + first, at - first);
     known = run ? PyDict_GetItemWithError(walk->runs, run) : NULL;
+    Py_XINCREF(known);
+    if (run && !known && !PyErr_Occurred())
+        known = new_run(walk, run, text + first, text + at);
     Py_XDECREF(run);
-    if (!known || put > PyList_Size(walk->memo))
+    if (!known)
         return PyErr_Occurred() ? FAILED : LEFT;
-    Py_INCREF(known);
     *end = at + 1;
     if (push(walk, known) != DONE)
         return FAILED;
