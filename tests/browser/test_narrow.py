@@ -1,10 +1,11 @@
-"""The tab at 200 % zoom, in the colours of the system and on paper."""
+"""The tab at 200 % zoom, on a phone, in the colours of the system and on paper."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenTab, StartTensorBoard
@@ -15,14 +16,23 @@ RUN = "num_dataloaders_simulated"
 #: Its card names an op in its title, in a half of the view.
 CPU_RUN = "cpu_baseline"
 
-#: What a window of 1280 px has at 200 %.
-ZOOMED_PX = 640
+#: What a window of 1280 px has at 200 %, and a phone.
+ZOOMED_PX, PHONE_PX = 640, 390
 
 #: Texts outside of pictures and of what scrolls that are wider than their box.
 CLIPPED = """() => [...document.querySelectorAll("h1, h2, h3, .tile *, .verdict *, .cards *, .note *")]
   .filter(each => !each.closest("svg, .visually-hidden, code, pre") && getComputedStyle(each).display !== "inline")
   .filter(each => each.clientWidth > 0 && each.scrollWidth > each.clientWidth + 1)
   .map(each => `${each.className} ${each.scrollWidth} > ${each.clientWidth}: ${each.textContent.slice(0, 60)}`)"""
+
+#: What the edge of the view cuts off: it does not scroll to the side. What scrolls inside of it may be wider.
+CUT = """() => [...document.querySelectorAll("main *")].filter(each => {
+    const edge = document.documentElement.clientWidth + 1;
+    if (each.getBoundingClientRect().right <= edge || each.closest("svg *, .visually-hidden")) return false;
+    for (let box = each.parentElement; box.localName !== "main"; box = box.parentElement)
+      if (getComputedStyle(box).overflowX !== "visible" && box.getBoundingClientRect().right <= edge) return false;
+    return true;
+  }).map(each => `${each.localName}.${each.className} ends at ${each.getBoundingClientRect().right}`)"""
 
 #: Parts of the mean step whose colour the system took away, and controls without an edge.
 LOST = """() => [...document.querySelectorAll(".fill, .button")]
@@ -44,11 +54,12 @@ BAR = """() => Object.fromEntries(Object.entries({
   }).map(([name, selector]) => [name, document.querySelector(selector).getBoundingClientRect().toJSON()]))"""
 
 
-def test_no_view_is_wider_than_the_window_at_200_percent(
-    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
+@pytest.mark.parametrize("width", [ZOOMED_PX, PHONE_PX])
+def test_no_view_is_wider_than_the_window(
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab, width: int
 ) -> None:
     server = tensorboard(measured_demo)
-    one = tab(server, state(run=RUN), width=ZOOMED_PX)
+    one = tab(server, state(run=RUN), width=width)
     wait_until_all_is_read(server)
     one.view("overview")
     found = []
@@ -57,8 +68,26 @@ def test_no_view_is_wider_than_the_window_at_200_percent(
         one.view(view)
         if one.overflow_px() > 0:
             found.append(f"{view}: {one.overflow_px()} px wider than the window")
-        found += [f"{view}: {clipped}" for clipped in one.frame.evaluate(CLIPPED)]
+        found += [f"{view}: {clipped}" for check in (CLIPPED, CUT) for clipped in one.frame.evaluate(check)]
     assert found == [], "\n".join(found)
+
+
+def test_on_a_phone_one_drawer_holds_the_pickers(
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
+) -> None:
+    server = tensorboard(measured_demo)
+    one = tab(server, state(run=RUN), width=PHONE_PX)
+    one.view("overview")
+    drawer = one.frame.get_by_role("button", name=re.compile(f"^{RUN}.*simulated$"))
+    picker = one.frame.get_by_role("button", name=f"Run {RUN}")
+    expect(picker).to_be_hidden()
+    drawer.click()
+    picker.click()
+    one.frame.get_by_role("option", name=CPU_RUN).click()
+    drawer = one.frame.get_by_role("button", name=re.compile(f"^{CPU_RUN}"))
+    expect(drawer).to_have_attribute("aria-expanded", "true")
+    drawer.click()
+    expect(one.frame.get_by_role("button", name=f"Run {CPU_RUN}")).to_be_hidden()
 
 
 def test_the_colours_of_the_system_take_no_meaning_away(

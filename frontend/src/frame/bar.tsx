@@ -56,20 +56,31 @@ export function Bar({
   report,
 }: BarProps) {
   const one = all ? null : selection;
+  const [opened, setOpened] = useState(false);
   return (
     <header class="bar">
       <span class="name">Step Insights</span>
-      <div class="chosen">
-        {source.client.runs && index.runs.length > 1 && <AllRunsLink here={all} tab={tab} />}
-        {one && many && <FocusPicker index={index} selection={one} tab={tab} />}
-        {one && !many && <Pickers index={index} selection={one} tab={tab} />}
-        {one && index.spans_total > 1 && <ComparePicker index={index} selection={one} tab={tab} />}
-        {one && totals && hasSteps(one.span) && <TotalsPicker tab={tab} />}
-        {one && simulated && (
-          <b class="stamp" {...hint("These figures come from a simulator, not from a recording.")}>
-            Simulated
-          </b>
+      <div class="choice">
+        {one && (
+          <button class="drawer" aria-expanded={opened} onClick={() => setOpened(!opened)}>
+            <span class="clip">{[one.run.name, ...namesIn(one), ...(simulated ? ["simulated"] : [])].join(", ")}</span>
+            <svg viewBox="0 0 8 8" aria-hidden="true">
+              <path d="M1 2.5l3 3 3-3" />
+            </svg>
+          </button>
         )}
+        <div class="chosen">
+          {source.client.runs && index.runs.length > 1 && <AllRunsLink here={all} tab={tab} />}
+          {one && many && <FocusPicker index={index} selection={one} tab={tab} />}
+          {one && !many && <Pickers index={index} selection={one} tab={tab} />}
+          {one && index.spans_total > 1 && <ComparePicker index={index} selection={one} tab={tab} />}
+          {one && totals && hasSteps(one.span) && <TotalsPicker tab={tab} />}
+          {one && simulated && (
+            <b class="stamp" {...hint("These figures come from a simulator, not from a recording.")}>
+              Simulated
+            </b>
+          )}
+        </div>
       </div>
       <span class="state push">{tab.written_ms === undefined && readState(index, spansAtFirst)}</span>
       {selection && <PaletteButton {...{ tab, selection, source }} />}

@@ -1,5 +1,6 @@
 /** The list of views, each with how much of the step it explains, and where the figures come from. */
 
+import { useEffect, useRef } from "preact/hooks";
 import type { SidebarShare, SpanHead, ViewId, ViewMeaning } from "../api.gen";
 import { fillClass } from "../colour";
 import { hint } from "../dom/hint";
@@ -35,8 +36,13 @@ export function ViewList({ current, meanings, head, tab }: ViewListProps) {
       open={() => tab.update({ view: view.id, mark: null, snapshot: null })}
     />
   );
+  const list = useRef<HTMLElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: where the list is one line, the view that is opened is in it
+  useEffect(() => {
+    list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [current]);
   return (
-    <nav class="views" aria-label="Views">
+    <nav class="views" aria-label="Views" ref={list}>
       {views.filter((view) => !explainsPart(view.id)).map(entry)}
       <hr />
       <p class="shares-of" {...hint(SHARES_OF)}>
