@@ -37,7 +37,7 @@ export function ViewList({ current, meanings, head, tab }: ViewListProps) {
     />
   );
   const list = useRef<HTMLElement>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: where the list is one line, the view that is opened is in it
+  // biome-ignore lint/correctness/useExhaustiveDependencies: in a list of one line the view that was opened is shown
   useEffect(() => {
     list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   }, [current]);

@@ -35,15 +35,19 @@ interface MeanStepBarProps {
   /** What is said above the bar, each part of it as long as it is. */
   braces: readonly { words: string; ns: number; meaning?: string | undefined; whole?: boolean }[];
   off: ReadonlySet<string>;
+  /** Its legend. */
+  children?: ComponentChildren;
 }
 
 export function MeanStepBar(props: MeanStepBarProps) {
-  const { label, step, other, apart = false, couldBe = null, braces, off } = props;
+  const { label, step, other, apart = false, couldBe = null, braces, off, children } = props;
   if (other && apart)
     return (
       <>
-        <MeanStepBar {...props} other={null} couldBe={null} />
-        <MeanStepBar label={() => `${other.name}: ${ns(other.ns)}.`} step={other} other={null} braces={[]} off={off} />
+        <MeanStepBar {...props} other={null} couldBe={null} children={undefined} />
+        <MeanStepBar label={() => `${other.name}: ${ns(other.ns)}.`} step={other} other={null} braces={[]} off={off}>
+          {children}
+        </MeanStepBar>
       </>
     );
   const longest = Math.max(...[step, other].map((each) => (each ? each.ns + (each.missing_ns ?? 0) : 0)));
@@ -79,7 +83,9 @@ export function MeanStepBar(props: MeanStepBarProps) {
       }))}
       bars={bars}
       off={off}
-    />
+    >
+      {children}
+    </StepBar>
   );
 }
 

@@ -44,9 +44,11 @@ interface StepBarProps {
   bars: readonly StepBarRow[];
   /** Parts that the legend hides. */
   off: ReadonlySet<string>;
+  /** Below the axis, from the left edge of the bars on. */
+  children?: ComponentChildren;
 }
 
-export function StepBar({ label, end, endText, braces, bars, off }: StepBarProps) {
+export function StepBar({ label, end, endText, braces, bars, off, children }: StepBarProps) {
   return (
     <figure class="step-bar" aria-label={label}>
       <span />
@@ -67,6 +69,7 @@ export function StepBar({ label, end, endText, braces, bars, off }: StepBarProps
         ))}
         <span style={{ left: "100%" }}>{endText}</span>
       </div>
+      {children && <div class="under">{children}</div>}
     </figure>
   );
 }

@@ -26,19 +26,20 @@ export function HostMeanStep({ result, tab, off, name, compared }: HostPart) {
           { words: `${gpu} waits`, ns: waits },
         ]}
         off={off}
-      />
-      <Legend
-        label="Parts of the mean step. A button shows or hides its part."
-        scale={scaleFor(Math.max(whole, other?.mean_step_ns ?? 0), "ns")}
-        off={off}
-        choose={(next) => tab.update(keysOfHidden(next))}
-        parts={segments.map((segment) => ({
-          meaning: meaningOf(segment, tab.meanings.idle_reasons),
-          ns: segment.ns,
-          share: whole ? segment.ns / whole : 0,
-          absent: undefined,
-        }))}
-      />
+      >
+        <Legend
+          label="Parts of the mean step. A button shows or hides its part."
+          scale={scaleFor(Math.max(whole, other?.mean_step_ns ?? 0), "ns")}
+          off={off}
+          choose={(next) => tab.update(keysOfHidden(next))}
+          parts={segments.map((segment) => ({
+            meaning: meaningOf(segment, tab.meanings.idle_reasons),
+            ns: segment.ns,
+            share: whole ? segment.ns / whole : 0,
+            absent: undefined,
+          }))}
+        />
+      </MeanStepBar>
       {compared && other && (
         <PartDifferences
           name={compared.name}

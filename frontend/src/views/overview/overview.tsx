@@ -52,16 +52,17 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
         couldBe={couldBe}
         braces={bracesOf(result, tab.meanings, page.head.job.machine)}
         off={off}
-      />
-      <Legend
-        label="Parts of the mean step. A button shows or hides its part."
-        parts={shownParts(result, compared?.page.result, tab.meanings).map((meaning) =>
-          legendPart(meaning, result, tab.meanings),
-        )}
-        scale={scale}
-        off={off}
-        choose={(next) => tab.update(keysOfHidden(next))}
-      />
+      >
+        <Legend
+          label="Parts of the mean step. A button shows or hides its part."
+          parts={shownParts(result, compared?.page.result, tab.meanings).map((meaning) =>
+            legendPart(meaning, result, tab.meanings),
+          )}
+          scale={scale}
+          off={off}
+          choose={(next) => tab.update(keysOfHidden(next))}
+        />
+      </MeanStepBar>
       <SteadyStep steady={result.steady_step_ns} lost={page.excess} />
       <SeriesTiles
         label="Figures of this span"
