@@ -1799,8 +1799,8 @@ export interface JobKind {
  * unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 but of an imbalance.
  * imbalance_causes: what takes the late rank of each step longer than the median of the others in it, most first.
  * path: None where unmatched, and where ranks send to each other, whose waits no collective shows.
- * pipeline: of ranks that are the stages of one, else None. what_if: what a step would take after changes; None where
- * nothing is matched, where a message that ranks send has one side only, and of too many exchanges.
+ * pipeline: of ranks that are the stages of one, else None. what_if: what a step would take after changes, else None,
+ * with what_if_reason.
  * notes: what is missing, twice, cut off, or could not be matched, with counts. on_device: kernels ran on some rank.
  */
 export interface JobRanks {
@@ -1826,6 +1826,7 @@ export interface JobRanks {
   path: DecidingPath | null;
   pipeline: Pipeline | null;
   what_if: JobReplay | null;
+  what_if_reason: Reason | null;
   notes: Note[];
   on_device: boolean;
 }

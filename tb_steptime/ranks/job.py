@@ -79,7 +79,7 @@ def job_with_waits(spans: Sequence[RankSpan], links: Links | None = None) -> tup
         notes=[*found.notes, *_notes(exchanged), *([Note("links_not_read")] if links.odd else [])],
     )
     if not exchanged.steps.size:
-        return msgspec.structs.replace(job, what_if=_what_if(exchanged, _slowest_stage(job.pipeline))), None
+        return _with_what_if(job, _what_if(exchanged, _slowest_stage(job.pipeline))), None
     return _with_exchanges(job, exchanged, links), exchanged.waits
 
 
@@ -190,7 +190,9 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, links: Links) -> JobRanks:
     path = None if job.messages else _path(found)
     balance = balance_of(first, group, waits_ns, step_ns, ranks, straggles=_straggles(found, late))
     late_together = group if balance == "late_ranks" else None
-    what_if = _what_if(found, [*_late_groups(late, late_together, path), *_slowest_stage(job.pipeline)])
+    foretold = _what_if(found, [*_late_groups(late, late_together, path), *_slowest_stage(job.pipeline)])
+    job = _with_what_if(job, foretold)
+    what_if = job.what_if
     return msgspec.structs.replace(
         job,
         ranks=[_with_waits(row, found.arrivals, place, offsets[place]) for place, row in enumerate(job.ranks)],
@@ -207,16 +209,30 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, links: Links) -> JobRanks:
         imbalance_gain_ns=_evened_ns(waits_ns, what_if, path) if balance == "imbalance" else 0,
         imbalance_causes=_turns(found) if balance == "imbalance" else [],
         path=path,
-        what_if=what_if,
         notes=[*job.notes, *_stalls(collectives)],
     )
 
 
-def _what_if(found: _Exchanged, groups: Sequence[list[int]]) -> JobReplay | None:
+def _with_what_if(job: JobRanks, foretold: JobReplay | Reason) -> JobRanks:
+    if isinstance(foretold, Reason):
+        return msgspec.structs.replace(job, what_if_reason=foretold)
+    return msgspec.structs.replace(job, what_if=foretold)
+
+
+def _unmatched(ranks: Sequence[Instances]) -> Reason:
+    if not message_steps(ranks).size:
+        return Reason("no_matched_collectives")
+    peers = any(one.peer is not None for each in ranks for one in each.classes if one.kind == "send_receive")
+    return Reason("messages_one_sided") if peers else Reason("messages_without_peers")
+
+
+def _what_if(found: _Exchanged, groups: Sequence[list[int]]) -> JobReplay | Reason:
     """groups: of ranks, each as fast as those beside it."""
+    if not found.whole_steps.size:
+        return _unmatched(found.ranks)
     job = ReplayedJob.of(found.spans, found.names, found.matching.matched, found.messages, found.whole_steps)
     if job is None:
-        return None
+        return Reason("no_common_steps")
     return job_replay(job, [list(each) for each in dict.fromkeys(tuple(each) for each in groups if each)])
 
 

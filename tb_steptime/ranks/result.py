@@ -296,8 +296,8 @@ class JobRanks(msgspec.Struct, frozen=True):
     unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 but of an imbalance.
     imbalance_causes: what takes the late rank of each step longer than the median of the others in it, most first.
     path: None where unmatched, and where ranks send to each other, whose waits no collective shows.
-    pipeline: of ranks that are the stages of one, else None. what_if: what a step would take after changes; None where
-    nothing is matched, where a message that ranks send has one side only, and of too many exchanges.
+    pipeline: of ranks that are the stages of one, else None. what_if: what a step would take after changes, else None,
+    with what_if_reason.
     notes: what is missing, twice, cut off, or could not be matched, with counts. on_device: kernels ran on some rank.
     """
 
@@ -323,5 +323,6 @@ class JobRanks(msgspec.Struct, frozen=True):
     path: DecidingPath | None = None
     pipeline: Pipeline | None = None
     what_if: JobReplay | None = None
+    what_if_reason: Reason | None = None
     notes: list[Note] = []
     on_device: bool = False

@@ -1,4 +1,4 @@
-import { fireEvent, screen, waitFor, within } from "@testing-library/preact";
+import { cleanup, fireEvent, screen, waitFor, within } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import type { RankMap } from "../../src/api.gen";
 import type { Answer } from "../../src/server/client";
@@ -249,4 +249,16 @@ test("predictions stand after the replay: changes, then more ranks, and why no m
     "6 ranks take 110.|",
   ]);
   expect(screen.getByText("Nothing is known of more.")).toBeTruthy();
+});
+
+test("why the ranks cannot be replayed together is said once", async () => {
+  const because = (code: string) => ({ code, values: {} });
+  await openTab(OPEN, server(ranksPage({ job: { ...JOB, what_if_reason: because("one_sided") } })));
+  await picture();
+  expect(screen.getByText(/^The ranks cannot be replayed together\./)).toBeTruthy();
+  cleanup();
+  const none = because("no_matched_collectives");
+  await openTab(OPEN, server(ranksPage({ job: { ...JOB, what_if_reason: none, unmatched: none } })));
+  await screen.findByRole("heading", { level: 1 });
+  expect(screen.queryByText(/^The ranks cannot be replayed together\./)).toBeNull();
 });

@@ -23,6 +23,7 @@ REASONS: dict[str, str] = {
     "later a step takes about {then} instead of {now}.",
     "differs_by_loader": "Differs from loader to loader.",
     "empty_window": "The steps have no length.",
+    "exchanges_out_of_order": "The ranks exchange in orders that exclude each other: an exchange was not recorded.",
     "flops_known_unequally": "The operations of products are known for more of their time on one side than on the "
     "other, as where one runs them in captured graphs: the two figures would not be of the same work.",
     "flops_mostly_unknown": "The operations of most time on products are not known: their kernels have no op "
@@ -63,6 +64,9 @@ REASONS: dict[str, str] = {
     "memory_not_recorded": "Allocations were not recorded.",
     "memory_not_reserved": "The CPU has no caching allocator, which would reserve memory.",
     "memory_without_totals": "The trace has neither addresses nor totals: it is of a release before PyTorch 1.11.",
+    "messages_one_sided": "In each step a message was recorded by its sender or its receiver alone: a rank was not "
+    "recorded, or a thread that the profiler does not see sends it.",
+    "messages_without_peers": "To which rank each message goes is not recorded. Over gloo `record_shapes=True` does.",
     "misaligned_kernel": "The library chose a kernel for operands that are not aligned in memory.",
     "misaligned_size": "A size of {length} is not a multiple of {unit}.",
     "no_blocks_recorded": "The blocks of kernels are not recorded, or not those of all.",
@@ -82,6 +86,7 @@ REASONS: dict[str, str] = {
     "no_loader_events": "The trace has no loader events.",
     "no_loader_events_in_steps": "The steps have no loader events.",
     "pipeline_order_unknown": "The order of its passes matches no known schedule, so it is compared with 1F1B.",
+    "no_common_steps": "The ranks have no step in common whose end is known.",
     "no_matched_collectives": "No collective of these ranks could be matched with those of the others.",
     "no_matrix_product": "Tensor cores multiply matrices. A depthwise convolution, or a matrix times a vector, is "
     "no work for them.",
@@ -107,6 +112,7 @@ REASONS: dict[str, str] = {
     "role_shown_by_name": "Its name says it.",
     "scaling_work_not_known": "How the two jobs scale is not known: the computing time of a rank is neither the same "
     "in both nor shorter in proportion to the number of ranks.",
+    "too_many_exchanges": "The ranks exchange more than {most} times.",
     "small_size": "A size of {length} fills a small part of a tile.",
     "stage_of_product": "It prepares or completes a matrix product that does not use tensor cores.",
     "tf32_no_faster": "FP32 inputs, and on this GPU TF32 is no faster than FP32: only 16-bit inputs are.",

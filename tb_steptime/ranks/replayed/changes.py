@@ -16,6 +16,7 @@ from tb_steptime.ranks.replayed.joint import Replayed
 from tb_steptime.ranks.replayed.larger import larger_jobs
 from tb_steptime.ranks.result import Role
 from tb_steptime.ranks.what_if import MOST_ERROR, MOST_UNEXPLAINED, JobChange, JobChangeId, JobReplay
+from tb_steptime.text import Reason, count
 
 #: A change that gains a smaller share of the step is not told.
 LEAST_GAIN = 0.005
@@ -41,12 +42,14 @@ class _Change:
     least_ns: int = 0
 
 
-def job_replay(job: ReplayedJob, late: Sequence[Sequence[int]]) -> JobReplay | None:
-    """late: groups of ranks that make the others wait. None where ranks meet in orders that exclude each other, and of
-    more collectives than can be swept. Raises what reading results raises."""
-    replayed = job.swept() if sum(len(graph.kind) for graph in job.graphs) <= MOST_CALLS else None
+def job_replay(job: ReplayedJob, late: Sequence[Sequence[int]]) -> JobReplay | Reason:
+    """late: groups of ranks that make the others wait. A reason where ranks meet in orders that exclude each other, and
+    of more collectives than can be swept. Raises what reading results raises."""
+    if sum(len(graph.kind) for graph in job.graphs) > MOST_CALLS:
+        return Reason("too_many_exchanges", {"most": count(MOST_CALLS)})
+    replayed = job.swept()
     if replayed is None:
-        return None
+        return Reason("exchanges_out_of_order")
     recorded_ns, replayed_ns = job.step_ns(job.as_recorded), job.step_ns(replayed)
     not_told = max(map(unexplained, job.spans))
     trusted = abs(replayed_ns - recorded_ns) <= MOST_ERROR * recorded_ns and not_told <= MOST_UNEXPLAINED

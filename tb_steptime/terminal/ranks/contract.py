@@ -143,8 +143,7 @@ class JobReport(msgspec.Struct, frozen=True):
     and unmatched says why, where no collective could be matched. late_together: null where no ranks are late together.
     imbalance_causes: where ranks take turns, what takes the late one of each step longer; else empty.
     path: what decides the step; null where unmatched, or where ranks send to each other. pipeline: null where ranks are
-    no stages of one. what_if: null where nothing is matched, where a message that ranks send has one side only, and of
-    too many exchanges.
+    no stages of one. what_if: null, and what_if_unknown says why, where the ranks cannot be replayed together.
     clock_residual_ns: how well clocks agree after they are aligned; null where they are not."""
 
     run: str
@@ -163,6 +162,7 @@ class JobReport(msgspec.Struct, frozen=True):
     path: PathReport | None
     pipeline: BubbleReport | None
     what_if: JobWhatIfReport | None
+    what_if_unknown: str | None
     collectives: list[CollectiveReport]
     messages: list[MessagesReport]
     clock_residual_ns: int | None

@@ -53,6 +53,7 @@ def job_report(found: FoundJob) -> JobReport:
         path=None if job.path is None else _path(job.path),
         pipeline=None if job.pipeline is None else _pipeline(job.pipeline),
         what_if=None if job.what_if is None else what_if_report(job.what_if),
+        what_if_unknown=None if job.what_if_reason is None else plain(explain(job.what_if_reason)),
         collectives=[collective_report(each, job) for each in job.collectives],
         messages=[messages_report(each) for each in job.pairs],
         clock_residual_ns=job.clocks.residual_ns,

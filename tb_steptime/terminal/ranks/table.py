@@ -12,6 +12,7 @@ from tb_steptime.insights.wording.job_what_if import what_if_texts
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.pipeline import pipeline_text
 from tb_steptime.insights.wording.ranks import path_text, ranks_headline
+from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.tables.base import Surface, Table
 from tb_steptime.tables.pipeline import STAGES
 from tb_steptime.tables.ranks import (
@@ -25,7 +26,7 @@ from tb_steptime.tables.ranks import (
 )
 from tb_steptime.terminal.ranks.jobs import FoundJob
 from tb_steptime.terminal.rows import columns, shortened, text_cell
-from tb_steptime.text import phrase
+from tb_steptime.text import joined, phrase
 from tb_steptime.text.printer import (
     GAP,
     counted,
@@ -58,7 +59,8 @@ def job_table(found: FoundJob, width: int) -> str:
 
 def job_what_if(found: FoundJob, width: int) -> str:
     """What a step of the job would take, alone."""
-    said = what_if_texts(found.ranks.what_if) or [phrase("Nothing of this job can be replayed.")]
+    nothing, reason = phrase("Nothing of this job can be replayed."), found.ranks.what_if_reason
+    said = what_if_texts(found.ranks.what_if) or [joined(nothing, explain(reason)) if reason else nothing]
     lines = [f"The job: {_top(found)}", "", *(line for each in said for line in _wrap(render(each), width, "  "))]
     return "\n".join(lines).replace(GAP, " ")
 

@@ -83,6 +83,11 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
         tab={tab}
       />
       {job.what_if && page.what_if && <WhatIf found={job.what_if} said={page.what_if} name={name} tab={tab} />}
+      {job.what_if_reason && job.unmatched?.code !== job.what_if_reason.code && (
+        <p class="quiet">
+          The ranks cannot be replayed together. <Sentence phrase={tab.meanings.explain(job.what_if_reason)} />
+        </p>
+      )}
       <JobCollectives page={page} job={job} name={name} tab={tab} />
       <Messages job={job} name={name} tab={tab} />
       <MessagePairs job={job} name={name} tab={tab} />

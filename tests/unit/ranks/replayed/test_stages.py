@@ -8,6 +8,7 @@ import pytest
 
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.what_if import JobReplay
+from tb_steptime.text import Reason
 from tests.drawn.pipelines import MS, DrawnPipeline, gpipe, in_turns
 
 
@@ -38,8 +39,12 @@ def test_even_stages_gain_nothing():
 
 def test_a_message_with_one_side_has_no_replay():
     drawn = DrawnPipeline(in_turns(3, 4), [20 * MS] * 3, [40 * MS] * 3, apart=True)
-    assert job_ranks(drawn.spans()[:2]).what_if is None
-    assert job_ranks(replace(drawn, peers=False).spans()).what_if is None
+    for spans, why in (
+        (drawn.spans()[:2], "messages_one_sided"),
+        (replace(drawn, peers=False).spans(), "messages_without_peers"),
+    ):
+        job = job_ranks(spans)
+        assert (job.what_if, job.what_if_reason) == (None, Reason(why))
 
 
 def test_clocks_of_other_machines_are_told_by_messages_in_both_directions():
