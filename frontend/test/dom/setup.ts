@@ -1,7 +1,7 @@
 /** What a browser has and the simulated document lacks: a size for every element, and a canvas that accepts drawing. */
 
 import { cleanup, configure } from "@testing-library/preact";
-import { afterEach, vi } from "vitest";
+import { afterEach, beforeEach, vi } from "vitest";
 
 /** What appears is waited for as long as a full machine may take; a test ends as soon as it is there. */
 configure({ asyncUtilTimeout: 20_000 });
@@ -37,9 +37,22 @@ vi.stubGlobal(
 );
 vi.stubGlobal("ImageData", class {});
 
+/** What opens over the page takes Escape before any other: one that a test leaves open would take it from the next. */
+const takers = new Set<EventListener>();
+const listen = Document.prototype.addEventListener;
+beforeEach(() => {
+  document.addEventListener = (type: string, listener: EventListener, options?: boolean | AddEventListenerOptions) => {
+    if (type === "keydown" && options === true) takers.add(listener);
+    listen.call(document, type, listener, options);
+  };
+});
+
 // Files share one document: what a test replaces in it would stay for the next file.
 afterEach(() => {
   cleanup();
   vi.restoreAllMocks();
+  for (const each of takers) document.removeEventListener("keydown", each, true);
+  takers.clear();
+  Reflect.deleteProperty(document, "addEventListener");
   document.body.innerHTML = "";
 });
