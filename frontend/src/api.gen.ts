@@ -1535,7 +1535,7 @@ export interface HostStep {
  * more than 50 us after its call returned; collective_wait: likewise, and the next work is a collective;
  * unrecorded_work: the device is busy with what the trace does not show, since a launch, a synchronize or a copy takes
  * far longer than an idle device lets it take; unknown: no launch record; tail: nothing follows in this recording.
- * The last four are left out of judgement (`set_aside`): before_recording, the device runs work from before the
+ * The last four are left out of judgement (`excluded_time`): before_recording, the device runs work from before the
  * recording; once, the host does what comes once; after_recording, the end of the recording hides what follows;
  * profiler, the profiler itself works.
  */

@@ -8,6 +8,7 @@ import msgspec
 
 from tb_steptime.analyses.base import Analysis
 from tb_steptime.metrics.catalogue import main_device
+from tb_steptime.metrics.excluded_time.whole_steps import step_at, whole_steps
 from tb_steptime.metrics.host.blocking_places import BlockingPlace, blocking_places
 from tb_steptime.metrics.host.copy_places import CopyPlace, copy_places
 from tb_steptime.metrics.host.op_times import OpTime, op_times
@@ -16,7 +17,6 @@ from tb_steptime.metrics.job.setup import Setup, setup_of
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace, launch_places
 from tb_steptime.metrics.phases.assignment import PHASES, host_time_ns, phase_labels
 from tb_steptime.metrics.roofline.utilization import known_products
-from tb_steptime.metrics.set_aside.whole_steps import step_at, whole_steps
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 

@@ -9,6 +9,8 @@ from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import HOST_TILES, NO_DEVICE, main_device, measure
 from tb_steptime.metrics.communication.exposure import exposure
 from tb_steptime.metrics.communication.waited_for import waited_collectives
+from tb_steptime.metrics.excluded_time.costs import OneTimeCost, one_time_rows
+from tb_steptime.metrics.excluded_time.ranges import excluded_time, judged_ns
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
 from tb_steptime.metrics.host.cpu_ops import CpuWork, cpu_work
@@ -29,8 +31,6 @@ from tb_steptime.metrics.launches.recaptures import Recaptures, recaptures
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures
 from tb_steptime.metrics.phases.assignment import phase_labels
 from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
-from tb_steptime.metrics.set_aside.costs import OneTimeCost, one_time_rows
-from tb_steptime.metrics.set_aside.ranges import judged_ns, set_aside
 from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
 from tb_steptime.metrics.steps.host_figures import host_figures
 from tb_steptime.metrics.steps.mean_step import StepAggregates, mean_host_ns, step_aggregates
@@ -202,7 +202,7 @@ def _of_host_alone(trace: Trace) -> HostResult:
         with_memory=trace.job.with_memory,
         one_time=one_time_rows(trace, None),
         grown=slow_steps_of_host(find_steps(trace).steps, judged_ns(trace, None), step_breakdown(trace)),
-        cpu=cpu_work(trace, set_aside(trace, None).total),
+        cpu=cpu_work(trace, excluded_time(trace, None).total),
         python_function=python_function(trace),
         python_work=python_work(trace),
         recurring=recurring_work(trace, None),

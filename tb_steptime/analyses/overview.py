@@ -10,13 +10,13 @@ from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import TILES, main_device, measure
 from tb_steptime.metrics.communication.summary import Communication, communication
 from tb_steptime.metrics.data_loading.waits import device_busy
+from tb_steptime.metrics.excluded_time.findings import findings
+from tb_steptime.metrics.excluded_time.ranges import excluded_time, judged_ns
 from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, KINETO_ACHIEVED_OCCUPANCY
 from tb_steptime.metrics.gpu.utilization import EST_SM_EFFICIENCY, GPU_UTILIZATION, has_device_activity
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.job.kind import JobKind, job_kind
 from tb_steptime.metrics.outliers import slow
-from tb_steptime.metrics.set_aside.findings import findings
-from tb_steptime.metrics.set_aside.ranges import judged_ns, set_aside
 from tb_steptime.metrics.steady.shown import ExcessNs, ExcessRow, excess_rows, steady_step_ns, step_excess
 from tb_steptime.metrics.steady.step import steady_ns
 from tb_steptime.metrics.steps.parts import (
@@ -59,8 +59,8 @@ class StepRow(msgspec.Struct, frozen=True):
     @property
     def judged_ns(self) -> int:
         """Its length without what is left out."""
-        aside = self.before_recording_ns + self.once_ns + self.after_recording_ns + self.profiler_ns
-        return self.duration_ns - aside
+        excluded = self.before_recording_ns + self.once_ns + self.after_recording_ns + self.profiler_ns
+        return self.duration_ns - excluded
 
 
 class DeviceFigures(msgspec.Struct, frozen=True):
@@ -153,9 +153,9 @@ def _step_rows(trace: Trace) -> list[StepRow]:
     steps = find_steps(trace)
     parts = step_breakdown(trace)
     device = main_device(trace)
-    outlier, aside = slow(judged_ns(trace, device)), set_aside(trace, device)
+    outlier, excluded = slow(judged_ns(trace, device)), excluded_time(trace, device)
     left_out = {
-        field: getattr(aside, reason).overlap_ns(steps.start_ns, steps.end_ns).tolist()
+        field: getattr(excluded, reason).overlap_ns(steps.start_ns, steps.end_ns).tolist()
         for field, reason in _LEFT_OUT.items()
     }
     busy = device_busy(trace).overlap_ns(steps.start_ns, steps.end_ns).tolist()

@@ -6,6 +6,8 @@ from tb_steptime.metrics.catalogue import main_device, measure
 from tb_steptime.metrics.communication.summary import MOST_ROWS, how_many_alike
 from tb_steptime.metrics.data_loading.loaders import MOST_LOADERS
 from tb_steptime.metrics.data_loading.waits import loader_iterators
+from tb_steptime.metrics.excluded_time.costs import one_time_rows
+from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.gpu.counters import clocks_were_locked, validated_sm_efficiency
 from tb_steptime.metrics.gpu.occupancy import kineto_zero_fraction
 from tb_steptime.metrics.gpu.utilization import EST_SM_EFFICIENCY, has_device_activity
@@ -17,8 +19,6 @@ from tb_steptime.metrics.job.kind import job_kind
 from tb_steptime.metrics.replays.naming import graph_time
 from tb_steptime.metrics.roofline.utilization import HFU
 from tb_steptime.metrics.roofline.validated import validated_tensor_work, validated_traffic
-from tb_steptime.metrics.set_aside.costs import one_time_rows
-from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.metrics.steady.before_recording import has_launches
 from tb_steptime.text import Note, Quantity, Unit, count, fraction, ns, shortened, text
 from tb_steptime.trace.model import Trace, is_cut_short
@@ -85,12 +85,12 @@ def _told_apart(trace: Trace) -> list[Note]:
 def _left_out(trace: Trace) -> list[Note]:
     """What of the steps is not judged, for each reason that takes a visible share of a step."""
     device = main_device(trace)
-    steps, aside = find_steps(trace), set_aside(trace, device)
+    steps, excluded = find_steps(trace), excluded_time(trace, device)
     notes, known = [], {each.id for each in recording_findings(trace)}
     for id, when in (
-        ("before_recording" if has_launches(trace) else "before_first_work", aside.before_recording),
-        ("once", aside.once),
-        ("after_recording", aside.after_recording),
+        ("before_recording" if has_launches(trace) else "before_first_work", excluded.before_recording),
+        ("once", excluded.once),
+        ("after_recording", excluded.after_recording),
     ):
         left_out = when.overlap_ns(steps.start_ns, steps.end_ns)
         if id == "after_recording" and "end_missing" in known:

@@ -7,10 +7,10 @@ import numpy as np
 
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis, Series
 from tb_steptime.metrics.catalogue import BINNED, METRICS, main_device, measure
+from tb_steptime.metrics.excluded_time.ranges import judged_ns
 from tb_steptime.metrics.gpu.counters import MEASURED, measured_ids
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.outliers import slow
-from tb_steptime.metrics.set_aside.ranges import judged_ns
 from tb_steptime.metrics.steps.parts import PART_MEANINGS, Parts, step_breakdown
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import Step, find_steps

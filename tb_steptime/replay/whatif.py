@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.catalogue import main_device
+from tb_steptime.metrics.excluded_time.ranges import judged_ns
 from tb_steptime.metrics.idle.bottleneck import Bound
-from tb_steptime.metrics.set_aside.ranges import judged_ns
 from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.metrics.steady.shown import steady_step_ns
 from tb_steptime.replay.changes import Named, changes

@@ -12,7 +12,7 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.ingest.analysing import analyse
 from tb_steptime.insights import judge
 from tb_steptime.metrics.catalogue import main_device
-from tb_steptime.metrics.set_aside.ranges import judged_ns
+from tb_steptime.metrics.excluded_time.ranges import judged_ns
 from tb_steptime.trace.model import Trace
 from tests.drawn.real_traces import read_real, real_path, world
 

@@ -17,10 +17,10 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.communication.collectives import Collectives, find_collectives
+from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.idle.reasons import devices_by_activity
-from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.host_ranges import union_of, union_where
 from tb_steptime.trace.intervals import Intervals
@@ -73,7 +73,7 @@ def computing_times(trace: Trace) -> Intervals:
 def judged_windows(trace: Trace) -> Intervals:
     """The steps, less what verdicts and cards leave out of them on the device that works longest."""
     steps, devices = find_steps(trace), devices_by_activity(trace)
-    left_out = set_aside(trace, devices[0] if devices else None).total
+    left_out = excluded_time(trace, devices[0] if devices else None).total
     return Intervals.union(steps.start_ns, steps.end_ns) - left_out
 
 

@@ -13,8 +13,8 @@ from operator import or_
 
 import msgspec
 
+from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
-from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import iterator_of, loader_intervals, loader_rows
 from tb_steptime.trace.model import Trace
@@ -41,7 +41,7 @@ def device_busy(trace: Trace) -> Intervals:
 @shared
 def work_from_before(trace: Trace) -> Intervals:
     """When any device runs work that was launched before the recording, seen or not."""
-    runs = (set_aside(trace, device).before_recording for device in devices_with_activity(trace))
+    runs = (excluded_time(trace, device).before_recording for device in devices_with_activity(trace))
     return reduce(or_, runs, Intervals.empty())
 
 

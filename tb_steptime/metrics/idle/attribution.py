@@ -20,15 +20,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tb_steptime.metrics.excluded_time.ranges import ExcludedTime, excluded_time
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
 from tb_steptime.metrics.idle.gaps import Gaps, find_gaps
-from tb_steptime.metrics.idle.reasons import REASONS, SET_ASIDE
+from tb_steptime.metrics.idle.reasons import EXCLUDED, REASONS
 from tb_steptime.metrics.idle.unrecorded import reached_ns, unrecorded_work
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
-from tb_steptime.metrics.set_aside.ranges import SetAside, set_aside
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_intervals
@@ -45,9 +45,9 @@ HARDWARE_GAP_NS = 10_000
     _LOADING, _BLOCKING, _ALLOCATOR, _CPU, _NOTHING, _LATENCY, _QUEUED, _COLLECTIVE, _DEPENDENCY, _UNRECORDED, _UNKNOWN,
     _TAIL,
 ) = range(12)  # fmt: skip
-#: In the order of `SetAside`: the first of them that covers an instant.
-_SET_ASIDE = np.array([REASONS.index(reason) for reason in SET_ASIDE], np.int32)
-_BEFORE = int(_SET_ASIDE[0])
+#: In the order of `ExcludedTime`: the first of them that covers an instant.
+_EXCLUDED = np.array([REASONS.index(reason) for reason in EXCLUDED], np.int32)
+_BEFORE = int(_EXCLUDED[0])
 _SITE_OF_LOADING = [site.id for site in SITES].index("data_loading")
 _SITE_OF_TAIL = len(SITES) - 1
 
@@ -107,7 +107,7 @@ def _cut(trace: Trace, device: int, gaps: Gaps, first: int, past: int) -> Iterat
     for begin in range(first, past, _GAPS_AT_ONCE):
         some = slice(begin, min(begin + _GAPS_AT_ONCE, past))
         piece = Gaps(gaps.start[some], gaps.end[some], gaps.launch[some])
-        yield _segments(trace, piece, reached[some], threads, set_aside(trace, device))
+        yield _segments(trace, piece, reached[some], threads, excluded_time(trace, device))
 
 
 class _Parts(NamedTuple):
@@ -119,10 +119,10 @@ class _Parts(NamedTuple):
     reason: Int32
 
 
-def _segments(trace: Trace, gaps: Gaps, reached: Int64, threads: _Threads, aside: SetAside) -> IdleSegments:
+def _segments(trace: Trace, gaps: Gaps, reached: Int64, threads: _Threads, excluded: ExcludedTime) -> IdleSegments:
     begun = _begun(trace, gaps, reached)
     parts = [*_after_the_call(gaps, begun, threads.before_all), *_before_the_call(trace, gaps, begun.late, threads)]
-    gap, start, end, why = _left_out(_Parts(*(np.concatenate(column) for column in zip(*parts, strict=True))), aside)
+    gap, start, end, why = _left_out(_Parts(*(np.concatenate(column) for column in zip(*parts, strict=True))), excluded)
     steps = find_steps(trace)
     cut = Segments.numbered(steps.start_ns, steps.end_ns).cut(start, end)
     order = np.argsort(cut.start, kind="stable")
@@ -130,19 +130,19 @@ def _segments(trace: Trace, gaps: Gaps, reached: Int64, threads: _Threads, aside
     launch, why = gaps.launch[gap[cut.source[order]]], why[cut.source[order]]
     site = np.where(launch >= 0, activity_sites(trace)[launch], _SITE_OF_TAIL)
     site = np.where(why == _LOADING, _SITE_OF_LOADING, site)
-    site = np.where(is_in(why, _SET_ASIDE), _SITE_OF_TAIL, site)
+    site = np.where(is_in(why, _EXCLUDED), _SITE_OF_TAIL, site)
     return IdleSegments(
         cut.start[order], cut.end[order], cut.label[order], why.astype(np.uint8), site.astype(np.uint8), launch
     )
 
 
-def _left_out(parts: _Parts, aside: SetAside) -> _Parts:
+def _left_out(parts: _Parts, excluded: ExcludedTime) -> _Parts:
     """Parts cut where judgement leaves time out, with that as their reason. The loader's waits stay, but for those in
     which the device runs work from before the recording."""
     low, high = int(parts.start.min(initial=0)), int(parts.end.max(initial=0))
-    ranges = [getattr(aside, reason) for reason in SET_ASIDE]
+    ranges = [getattr(excluded, reason) for reason in EXCLUDED]
     cut = Segments.first_of(ranges, low, high).cut(parts.start, parts.end)
-    was, why = parts.reason[cut.source], np.append(_SET_ASIDE, -1)[cut.label]
+    was, why = parts.reason[cut.source], np.append(_EXCLUDED, -1)[cut.label]
     why = np.where((why < 0) | ((was == _LOADING) & (why != _BEFORE)), was, why)
     return _Parts(parts.gap[cut.source], cut.start, cut.end, why)
 

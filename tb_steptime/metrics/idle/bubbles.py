@@ -22,13 +22,13 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.gpu.copy_directions import directions
 from tb_steptime.metrics.host.sync_groups import KINDS, BlockingKind, Groups, blocking_groups
 from tb_steptime.metrics.idle.gaps import idle_outside_loader, launch_rows
 from tb_steptime.metrics.idle.unrecorded import unrecorded_work
 from tb_steptime.metrics.phases.assignment import SITES, site_of
 from tb_steptime.metrics.phases.marks import PhaseId
-from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import short_range, user_ranges
 from tb_steptime.trace.intervals import Intervals
@@ -110,7 +110,7 @@ def bubbles(trace: Trace, device: int) -> Bubbles:
 def blocked_ns(trace: Trace, device: int) -> Int64:
     """Returns how long each of `blocking_groups` blocks the host; time that judgement leaves out does not count."""
     groups = blocking_groups(trace)
-    left_out = set_aside(trace, device).total.overlap_ns(groups.start, groups.end)
+    left_out = excluded_time(trace, device).total.overlap_ns(groups.start, groups.end)
     blocked: Int64 = np.maximum(groups.blocked_ns - left_out, 0)
     return blocked
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.gpu.utilization import busy_intervals
-from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_intervals
@@ -56,4 +56,4 @@ def idle_outside_loader(trace: Trace, device: int) -> Intervals:
     """When the device is idle within the steps, the loader's waits left out, and what judgement leaves out."""
     steps = find_steps(trace)
     idle = Intervals.union(steps.start_ns, steps.end_ns) - busy_intervals(trace, device)
-    return idle - loader_intervals(trace) - set_aside(trace, device).total
+    return idle - loader_intervals(trace) - excluded_time(trace, device).total

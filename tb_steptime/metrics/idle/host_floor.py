@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, mean_figure
+from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.launches.blocked import blocked_intervals
-from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.text import Unit
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
@@ -41,7 +41,7 @@ def host_floor_ns(trace: Trace) -> Int64:
     steps = find_steps(trace)
     waits = loader_intervals(trace) | blocked_intervals(trace)
     for device in devices_by_activity(trace)[:1]:
-        waits = waits | set_aside(trace, device).before_recording
+        waits = waits | excluded_time(trace, device).before_recording
     start = np.array([step.host_start_ns for step in steps.steps], np.int64)
     length = np.array([step.host_ns for step in steps.steps], np.int64)
     return length - waits.overlap_ns(start, start + length)

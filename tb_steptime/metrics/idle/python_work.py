@@ -16,9 +16,9 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.idle.python_function import RECORDED
 from tb_steptime.metrics.phases.marks import training_threads
-from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import is_file, is_source, short_frame
 from tb_steptime.trace.intervals import Intervals
@@ -73,7 +73,7 @@ def python_work(trace: Trace) -> list[PythonWork]:
         return []
     events, steps, calls, waits = trace.events, find_steps(trace), _calls(trace, threads[0]), _waits(trace, threads[0])
     waited = Intervals.union(events.start_ns[waits], events.ends(waits))
-    judged = Intervals.union(steps.start_ns, steps.end_ns) - set_aside(trace, None).total - calls
+    judged = Intervals.union(steps.start_ns, steps.end_ns) - excluded_time(trace, None).total - calls
     chosen = _chosen(trace, threads[0])
     alone = _what_they_do(trace, top_level(trace, _python_alone(trace, chosen, calls | waited)), chosen)
     found = []

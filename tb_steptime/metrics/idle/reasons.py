@@ -16,7 +16,7 @@ from tb_steptime.trace.table import DEVICE_KINDS, Int64, distinct_in
 HOST_LATE = ("blocking_call", "allocator", "cpu_work", "nothing_recorded")
 HOST_BOUND = (*HOST_LATE, "launch_latency")
 #: Reasons whose time tells nothing about a step of the job.
-SET_ASIDE = ("before_recording", "once", "after_recording", "profiler")
+EXCLUDED = ("before_recording", "once", "after_recording", "profiler")
 
 
 class IdleNs(msgspec.Struct, frozen=True):
@@ -28,7 +28,7 @@ class IdleNs(msgspec.Struct, frozen=True):
     more than 50 us after its call returned; collective_wait: likewise, and the next work is a collective;
     unrecorded_work: the device is busy with what the trace does not show, since a launch, a synchronize or a copy takes
     far longer than an idle device lets it take; unknown: no launch record; tail: nothing follows in this recording.
-    The last four are left out of judgement (`set_aside`): before_recording, the device runs work from before the
+    The last four are left out of judgement (`excluded_time`): before_recording, the device runs work from before the
     recording; once, the host does what comes once; after_recording, the end of the recording hides what follows;
     profiler, the profiler itself works.
     """
@@ -53,7 +53,7 @@ class IdleNs(msgspec.Struct, frozen=True):
     @property
     def judged(self) -> IdleNs:
         """What verdicts and gains rest on: without the time that is left out."""
-        return msgspec.structs.replace(self, **dict.fromkeys(SET_ASIDE, 0))
+        return msgspec.structs.replace(self, **dict.fromkeys(EXCLUDED, 0))
 
     @property
     def total_ns(self) -> int:

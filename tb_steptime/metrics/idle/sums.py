@@ -11,7 +11,7 @@ import numpy as np
 from tb_steptime.metrics.base import Figure, Metric, mean_figure
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles
-from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, REASONS, SET_ASIDE, devices_by_activity
+from tb_steptime.metrics.idle.reasons import EXCLUDED, HOST_BOUND, HOST_LATE, REASONS, devices_by_activity
 from tb_steptime.metrics.phases.assignment import SITES
 from tb_steptime.text import Unit
 from tb_steptime.trace.groups import exact_sums
@@ -31,7 +31,7 @@ BUBBLE_TIME = Metric(
 
 _LOADING = REASONS.index("data_loading")
 #: Reasons that are no launch's and no call's.
-_OF_NOBODY = [_LOADING, *(REASONS.index(reason) for reason in SET_ASIDE)]
+_OF_NOBODY = [_LOADING, *(REASONS.index(reason) for reason in EXCLUDED)]
 #: Reasons that no blocking call causes.
 _NO_BUBBLE = [*_OF_NOBODY, REASONS.index("unrecorded_work")]
 

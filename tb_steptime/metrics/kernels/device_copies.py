@@ -20,11 +20,11 @@ from typing import Literal, NamedTuple
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.flops.calls import types_of
 from tb_steptime.metrics.gpu.copy_directions import way
 from tb_steptime.metrics.gpu.kernel_site import KernelSite, activity_site
 from tb_steptime.metrics.kernels.kernel_kinds import KernelKind, in_layer, stream_kernels
 from tb_steptime.metrics.steady.step import steady_activity_ns
-from tb_steptime.metrics.work.calls import types_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace

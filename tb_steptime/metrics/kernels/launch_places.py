@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.excluded_time.whole_steps import step_at
 from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.phases.marks import PhaseId
-from tb_steptime.metrics.set_aside.whole_steps import step_at
 from tb_steptime.trace.frames import module_name
 from tb_steptime.trace.groups import Groups, known
 from tb_steptime.trace.kernel_labels import kernel_labels

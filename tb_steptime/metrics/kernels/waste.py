@@ -17,6 +17,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.flops.calls import types_of
+from tb_steptime.metrics.flops.peaks import Peaks, peaks_of
 from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
 from tb_steptime.metrics.gpu.occupancy import filling
 from tb_steptime.metrics.gpu.utilization import blocks, busy_intervals, kernel_rows, runs_alone
@@ -31,8 +33,6 @@ from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility, memory_share
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
-from tb_steptime.metrics.work.calls import types_of
-from tb_steptime.metrics.work.peaks import Peaks, peaks_of
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import kernel_origins

@@ -20,6 +20,8 @@ from typing import Literal, NamedTuple
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.flops.calls import Work
+from tb_steptime.metrics.flops.peaks import Peaks
 from tb_steptime.metrics.gpu.collectives import exchanging
 from tb_steptime.metrics.gpu.utilization import blocks_per_sm, kernel_rows
 from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
@@ -32,8 +34,6 @@ from tb_steptime.metrics.tensor_cores.arithmetic_proof import MARGIN
 from tb_steptime.metrics.tensor_cores.attainable import EMPTY_NS
 from tb_steptime.metrics.tensor_cores.matmul_ops import Product
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers
-from tb_steptime.metrics.work.calls import Work
-from tb_steptime.metrics.work.peaks import Peaks
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in

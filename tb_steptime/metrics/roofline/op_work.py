@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_steptime.metrics.flops.least_bytes import MEMORY_OPS, moved_by
 from tb_steptime.metrics.tensor_cores.matmul_ops import (
     Product,
     Products,
@@ -22,7 +23,6 @@ from tb_steptime.metrics.tensor_cores.matmul_ops import (
     inputs_of,
     labelled_ops,
 )
-from tb_steptime.metrics.work.least_bytes import MEMORY_OPS, moved_by
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import outermost
 from tb_steptime.trace.ops import kernel_op_names, kernel_origins

@@ -12,9 +12,9 @@ import itertools
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.excluded_time.ranges import judged_ns
 from tb_steptime.metrics.outliers import SLOW_FRACTION
 from tb_steptime.metrics.phases.marks import training_threads
-from tb_steptime.metrics.set_aside.ranges import judged_ns
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import self_times

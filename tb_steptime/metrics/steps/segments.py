@@ -13,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
-from tb_steptime.metrics.idle.reasons import SET_ASIDE, IdleNs
+from tb_steptime.metrics.idle.reasons import EXCLUDED, IdleNs
 from tb_steptime.metrics.outliers import slow
 from tb_steptime.metrics.phases.assignment import PHASES
 from tb_steptime.metrics.phases.marks import PhaseId
@@ -87,7 +87,7 @@ def _gaps(idle: IdleNs) -> list[Segment]:
         replace(gap, id="gap", label="Gap, dependency", reasons=("queued", "dependency")),
         *(
             _wait(reason, getattr(idle, reason))
-            for reason in ("collective_wait", "unrecorded_work", "unknown", "tail", *SET_ASIDE)
+            for reason in ("collective_wait", "unrecorded_work", "unknown", "tail", *EXCLUDED)
         ),
     ]
 
@@ -147,7 +147,7 @@ def _grown(step: Step, excess_ns: int, own: list[Segment], usual: list[int]) -> 
     parts = [
         GrownPart(each.id, each.label, each.ns - ns)
         for each, ns in zip(own, usual, strict=True)
-        if each.id not in SET_ASIDE
+        if each.id not in EXCLUDED
     ]
     parts = [part for part in parts if part.excess_ns >= max(1, GROWN_FRACTION * excess_ns)]
     parts.sort(key=lambda part: -part.excess_ns)

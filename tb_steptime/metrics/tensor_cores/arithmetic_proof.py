@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tb_steptime.metrics.flops.peaks import HALVES, Peaks, peaks_of
 from tb_steptime.metrics.kernel_names.name_rules import Answer
 from tb_steptime.metrics.tensor_cores.matmul_ops import Product, Products, alike, find_products
-from tb_steptime.metrics.work.peaks import HALVES, Peaks, peaks_of
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tb_steptime.metrics.flops.calls import TYPE_BYTES, Work
+from tb_steptime.metrics.flops.peaks import Peaks
 from tb_steptime.metrics.kernel_names.traits import ALWAYS_ALIGNED, LOADED_AT_ONCE
-from tb_steptime.metrics.work.calls import TYPE_BYTES, Work
-from tb_steptime.metrics.work.peaks import Peaks
 from tb_steptime.text import Reason, count
 
 #: A kernel that does nothing takes as long, ns.

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.work.calls import Outputs, Work
-from tb_steptime.metrics.work.convolutions import BACKWARD, convolution_output
-from tb_steptime.metrics.work.flops import OPS, work_of
+from tb_steptime.metrics.flops.calls import Outputs, Work
+from tb_steptime.metrics.flops.convolutions import BACKWARD, convolution_output
+from tb_steptime.metrics.flops.op_flops import OPS, work_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.kernel_labels import kernel_labels

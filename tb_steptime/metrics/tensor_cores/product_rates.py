@@ -14,6 +14,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.flops.calls import Work
+from tb_steptime.metrics.flops.peaks import peaks_of
 from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
 from tb_steptime.metrics.gpu.utilization import kernel_rows, runs_alone
 from tb_steptime.metrics.tensor_cores.attainable import (
@@ -27,8 +29,6 @@ from tb_steptime.metrics.tensor_cores.attainable import (
 )
 from tb_steptime.metrics.tensor_cores.matmul_ops import Product, alike, find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
-from tb_steptime.metrics.work.calls import Work
-from tb_steptime.metrics.work.peaks import peaks_of
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps

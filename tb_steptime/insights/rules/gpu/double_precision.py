@@ -7,8 +7,8 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
 from tb_steptime.insights.wording.kernels import closed, site_phrase
+from tb_steptime.metrics.flops.peaks import Peaks, peaks_of
 from tb_steptime.metrics.kernels.waste import Waste
-from tb_steptime.metrics.work.peaks import Peaks, peaks_of
 from tb_steptime.text import Phrase, Quantity, Unit, filled, joined, ns, phrase, text
 
 _HOW = "x = x.float()  # NumPy's arrays are FP64: torch.from_numpy(a).float()"

@@ -15,7 +15,7 @@ def pageable_copies(facts: Facts) -> Insight | None:
     """Fires when copies of pageable memory to the GPU leave it idle long enough for a card.
 
     Similar pattern: copies that wait for earlier work of the GPU: then the GPU is busy, and nothing is gained. A
-    first copy that waits for work from before the recording is set aside.
+    first copy that waits for work from before the recording is left out.
 
     Needs: memory copies with their kind of memory, and the launch calls.
 

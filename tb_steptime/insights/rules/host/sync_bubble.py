@@ -16,7 +16,7 @@ def sync_bubble(facts: Facts) -> Insight | None:
     """Fires when what blocking calls of the script cost, not how long they take, is worth a card.
 
     Similar pattern: a wait for a GPU that is busy all the time: it costs nothing, and only the idle time behind it
-    counts. A wait for work from before the recording is set aside. A wait for other ranks: `synchronous_exchange`.
+    counts. A wait for work from before the recording is left out. A wait for other ranks: `synchronous_exchange`.
 
     Needs: CPU and GPU activity, with the launch calls.
 

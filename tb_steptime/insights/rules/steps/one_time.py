@@ -7,7 +7,7 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.insights.severity import MAJOR_FRACTION
-from tb_steptime.metrics.set_aside.costs import OneTimeCost
+from tb_steptime.metrics.excluded_time.costs import OneTimeCost
 from tb_steptime.text import Phrase, ns, phrase, text
 
 _WARM_UP = "schedule(wait=1, warmup=3, active=3)  # and prof.step() after each batch"

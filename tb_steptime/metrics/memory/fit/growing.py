@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tb_steptime.metrics.flops.calls import TYPE_BYTES, Shape, shapes_of, types_of
 from tb_steptime.metrics.memory.allocations import allocations
 from tb_steptime.metrics.memory.births import PHASE, births
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
 from tb_steptime.metrics.memory.devices import CPU
 from tb_steptime.metrics.memory.fit.batch import holds_batch, parameter_shapes
-from tb_steptime.metrics.work.calls import TYPE_BYTES, Shape, shapes_of, types_of
 from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import parent_places

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tb_steptime.metrics.flops.calls import TYPE_BYTES, Shape, types_of
 from tb_steptime.metrics.memory.allocations import allocations
 from tb_steptime.metrics.memory.births import PHASE, births
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
@@ -25,7 +26,6 @@ from tb_steptime.metrics.memory.fit.fit import Steady, bytes_alive
 from tb_steptime.metrics.memory.fit.growing import FLOAT, Tensor, growing, telling_ops, tensors_of
 from tb_steptime.metrics.memory.fit.lines import PeakLine, highest_lines
 from tb_steptime.metrics.memory.fit.states import Other, recorded_states
-from tb_steptime.metrics.work.calls import TYPE_BYTES, Shape, types_of
 from tb_steptime.text import Reason
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.lanes import op_rows

@@ -17,8 +17,8 @@ from tb_steptime.metrics.communication.summary import (
     communication,
 )
 from tb_steptime.metrics.communication.waits import est_wait_ns
+from tb_steptime.metrics.excluded_time.ranges import judged_ns
 from tb_steptime.metrics.idle.reasons import devices_by_activity
-from tb_steptime.metrics.set_aside.ranges import judged_ns
 from tb_steptime.metrics.steps.parts import step_breakdown
 from tb_steptime.text import count
 from tb_steptime.trace.model import Trace
@@ -143,7 +143,7 @@ def test_a_trace_without_collectives():
     assert communication(timeline("step | 00 |\n kernel 7 | kk |")) is None
 
 
-def _set_aside_ns(trace: Trace) -> int:
+def _excluded_ns(trace: Trace) -> int:
     """Of the steps, on the device that works longest."""
     devices = devices_by_activity(trace)
     steps = find_steps(trace)
@@ -160,7 +160,7 @@ def test_on_real_traces_exposed_times_are_the_part_of_the_steps(name: str):
         return
     left_out = parts - int(shown.exposed_ns.sum())
     assert shown.alone.total_ns + left_out == parts
-    assert 0 <= left_out <= _set_aside_ns(trace)
+    assert 0 <= left_out <= _excluded_ns(trace)
     assert sum(row.exposed_ns for row in found.rows) == found.exposed_ns <= found.running_ns
     assert (est_wait_ns(trace) <= shown.exposed_ns).all()
     assert {KINDS[kind] for kind in np.unique(find_collectives(trace).kind)} >= {row.kind for row in found.rows}

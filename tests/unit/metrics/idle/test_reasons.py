@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles
-from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, REASONS, SET_ASIDE, devices_by_activity
+from tb_steptime.metrics.idle.reasons import EXCLUDED, HOST_BOUND, HOST_LATE, REASONS, devices_by_activity
 from tb_steptime.metrics.idle.sums import Longest, idle_of_activity, idle_partition, idle_sums, longest_gaps
 from tb_steptime.metrics.phases.marks import SITES
 from tb_steptime.trace.launches import find_launches
@@ -450,7 +450,7 @@ def assert_conserved(trace: Trace) -> None:
         assert (sums.bubble_ns <= sums.ns).all()
         assert sums.bubble_ns.sum() == bubbles(trace, device).idle_ns.sum()
         by_reason = dict(zip(REASONS, sums.ns.sum(axis=(0, 1)).tolist(), strict=True))
-        nobodys = ("data_loading", "tail", *SET_ASIDE)
+        nobodys = ("data_loading", "tail", *EXCLUDED)
         charged = sum(by_reason.values()) - sum(by_reason[reason] for reason in nobodys)
         assert idle_of_activity(trace, device).sum() == charged
         for segments in idle_segments(trace, device):

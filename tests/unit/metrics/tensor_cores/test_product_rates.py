@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from tb_steptime.metrics.flops.calls import Work
+from tb_steptime.metrics.flops.op_flops import work_of
 from tb_steptime.metrics.tensor_cores.attainable import ALIGNED_FRACTION, Chip, attainable_ns, why_slow
 from tb_steptime.metrics.tensor_cores.product_rates import ProductRates, product_rates
-from tb_steptime.metrics.work.calls import Work
-from tb_steptime.metrics.work.flops import work_of
 from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import A100, timeline
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tb_steptime.analyses.quality import notes
-from tb_steptime.metrics.set_aside.ranges import judged_ns, set_aside
+from tb_steptime.metrics.excluded_time.ranges import excluded_time, judged_ns
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
@@ -18,7 +18,7 @@ MS = 1_000_000
 
 
 def head_ms(trace: Trace, device: int = 0) -> list[tuple[float, float]]:
-    return [(start / MS, end / MS) for start, end in set_aside(trace, device).before_recording]
+    return [(start / MS, end / MS) for start, end in excluded_time(trace, device).before_recording]
 
 
 def drawn(runtime: str, kernel: str, copy: str = ".", cell_ns: int = MS, **calls: str) -> Trace:
@@ -145,7 +145,7 @@ def test_recorded_work_without_launch_is_a_head_by_its_number(first: int, head: 
 
 
 def test_without_any_launch_record_nothing_is_known():
-    assert set_aside(timeline("kernel 7 | ..kk.kk |"), 0).total == Intervals.empty()
+    assert excluded_time(timeline("kernel 7 | ..kk.kk |"), 0).total == Intervals.empty()
 
 
 def test_kernels_wait_for_earlier_work_while_a_copy_on_a_stream_of_its_own_does_not():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.set_aside.one_time import OneTime, OneTimeCause, one_time_costs
-from tb_steptime.metrics.set_aside.ranges import set_aside
+from tb_steptime.metrics.excluded_time.one_time import OneTime, OneTimeCause, one_time_costs
+from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -62,7 +62,7 @@ def _row(trace: Trace, device: int | None, cost: OneTime) -> OneTimeCost:
         cause=cost.cause,
         count=int((sums > 0).sum()),
         total_ns=cost.when.total_ns,
-        idle_ns=(cost.when & set_aside(trace, device).once).total_ns,
+        idle_ns=(cost.when & excluded_time(trace, device).once).total_ns,
         op=trace.strings[int(events.name[row])] if row >= 0 and events.kind[row] == Kind.CPU_OP else None,
         name=trace.strings[int(events.name[event])] if event >= 0 else "",
         worst_step=steps.steps[step].name,

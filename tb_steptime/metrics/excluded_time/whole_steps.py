@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.metrics.set_aside.ranges import judged_ns
+from tb_steptime.metrics.excluded_time.ranges import judged_ns
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tb_steptime.metrics.work.least_bytes import moved_by
+from tb_steptime.metrics.flops.least_bytes import moved_by
 
 IMAGES = [2, 8, 16, 16]
 ELEMENTS = 2 * 8 * 16 * 16

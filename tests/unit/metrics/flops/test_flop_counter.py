@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_steptime.metrics.work.flops import OPS, work_of
+from tb_steptime.metrics.flops.op_flops import OPS, work_of
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.nesting import outermost
 from tb_steptime.trace.table import Kind

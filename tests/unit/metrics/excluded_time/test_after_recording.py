@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.set_aside.ranges import set_aside
+from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
 
@@ -12,7 +12,7 @@ MS = 1_000_000
 
 
 def tail_ms(trace: Trace) -> list[tuple[int, int]]:
-    return [(start // MS, end // MS) for start, end in set_aside(trace, 0).after_recording]
+    return [(start // MS, end // MS) for start, end in excluded_time(trace, 0).after_recording]
 
 
 def test_a_tail_is_left_out_from_where_other_steps_had_ended():

@@ -25,7 +25,7 @@ from collections.abc import Callable
 from math import prod
 from typing import NamedTuple
 
-from tb_steptime.metrics.work.calls import TYPE_BYTES, Call, Shape, Work, settings_of, shapes_of, types_of
+from tb_steptime.metrics.flops.calls import TYPE_BYTES, Call, Shape, Work, settings_of, shapes_of, types_of
 
 
 class Moved(NamedTuple):

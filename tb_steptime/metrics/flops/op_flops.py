@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from tb_steptime.metrics.work import convolutions
-from tb_steptime.metrics.work.attention_ops import ATTENTION, attention
-from tb_steptime.metrics.work.calls import (
+from tb_steptime.metrics.flops import convolutions
+from tb_steptime.metrics.flops.attention_ops import ATTENTION, attention
+from tb_steptime.metrics.flops.calls import (
     TYPE_BYTES,
     Call,
     Outputs,

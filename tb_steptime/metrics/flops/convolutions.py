@@ -11,7 +11,7 @@ from collections.abc import Callable
 from math import prod
 from typing import NamedTuple
 
-from tb_steptime.metrics.work.calls import Call, Shape, Work, shapes_of
+from tb_steptime.metrics.flops.calls import Call, Shape, Work, shapes_of
 
 
 class Places(NamedTuple):

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import msgspec
 
+from tb_steptime.metrics.excluded_time.one_time import once
 from tb_steptime.metrics.gpu.utilization import busy_intervals
-from tb_steptime.metrics.set_aside.one_time import once
 from tb_steptime.metrics.steady.after_recording import after_recording
 from tb_steptime.metrics.steady.before_recording import before_recording
 from tb_steptime.metrics.steady.host import profiler_intervals
@@ -23,7 +23,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
 
-class SetAside(msgspec.Struct, frozen=True, eq=False):
+class ExcludedTime(msgspec.Struct, frozen=True, eq=False):
     """Ranges of the recording, as one device has them. before_recording: it runs work that was launched earlier; once:
     it is idle, and the host does what comes once; after_recording: idle after its last recorded work; profiler: idle
     while the profiler itself works."""
@@ -39,21 +39,21 @@ class SetAside(msgspec.Struct, frozen=True, eq=False):
 
 
 @shared
-def set_aside(trace: Trace, device: int | None) -> SetAside:
+def excluded_time(trace: Trace, device: int | None) -> ExcludedTime:
     """Returns the times of a device that judgement leaves out. With None for a process without a device, only one-time
     work is known. Waits for a batch are judged, except those in which the device runs earlier work."""
     if device is None:
-        return SetAside(Intervals.empty(), once(trace, device), Intervals.empty(), Intervals.empty())
+        return ExcludedTime(Intervals.empty(), once(trace, device), Intervals.empty(), Intervals.empty())
     before = before_recording(trace, device)
     after = after_recording(trace, device) - loader_intervals(trace) - before
     own = profiler_intervals(trace) - busy_intervals(trace, device) - loader_intervals(trace) - before
     free = once(trace, device) - busy_intervals(trace, device) - own
-    return SetAside(before, free - before - after, after - own, own)
+    return ExcludedTime(before, free - before - after, after - own, own)
 
 
 def judged_ns(trace: Trace, device: int | None) -> Int64:
     """Returns the length of each step less the time that is left out, ns."""
     steps = find_steps(trace)
-    left_out = set_aside(trace, device).total.overlap_ns(steps.start_ns, steps.end_ns)
+    left_out = excluded_time(trace, device).total.overlap_ns(steps.start_ns, steps.end_ns)
     judged: Int64 = steps.end_ns - steps.start_ns - left_out
     return judged

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.metrics.set_aside.ranges import set_aside
+from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.text import Finding, fraction, ns
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality import recording_findings
@@ -15,7 +15,7 @@ LEAST_FRACTION = 0.01
 
 def findings(trace: Trace, device: int | None) -> list[Finding]:
     """Repaired first, then what is left out, then what is only said. device: the one that is judged."""
-    steps, own = find_steps(trace), set_aside(trace, device).profiler
+    steps, own = find_steps(trace), excluded_time(trace, device).profiler
     taken = int(own.overlap_ns(steps.start_ns, steps.end_ns).sum())
     share = taken / max(1, int((steps.end_ns - steps.start_ns).sum()))
     found = list(recording_findings(trace))

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tb_steptime.metrics.catalogue import main_device
-from tb_steptime.metrics.set_aside.costs import OneTimeCost, one_time_rows
-from tb_steptime.metrics.set_aside.one_time import one_time_costs
-from tb_steptime.metrics.set_aside.ranges import judged_ns, set_aside
+from tb_steptime.metrics.excluded_time.costs import OneTimeCost, one_time_rows
+from tb_steptime.metrics.excluded_time.one_time import one_time_costs
+from tb_steptime.metrics.excluded_time.ranges import excluded_time, judged_ns
 from tb_steptime.metrics.steady.first_use import starts_up
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
@@ -47,7 +47,7 @@ def test_the_first_of_some_calls_sets_up_and_the_idle_time_in_it_is_no_step_s():
 def test_what_the_device_works_meanwhile_is_not_left_out():
     trace = drawn("kpppppppppp.q..p", kernel=".kkkkk......qq", calls={"p": "cudaStreamCreateWithPriority"})
     assert causes_ms(trace) == [("set_up", 10)]
-    assert set_aside(trace, 0).once.total_ns == 5 * MS
+    assert excluded_time(trace, 0).once.total_ns == 5 * MS
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import prod
 from typing import NamedTuple
 
-from tb_steptime.metrics.work.calls import Call, Work
+from tb_steptime.metrics.flops.calls import Call, Work
 
 
 class Attention(NamedTuple):

@@ -15,8 +15,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from tb_steptime.metrics.work.graphics_cards import card_rates
-from tb_steptime.metrics.work.user_peaks import user_rates
+from tb_steptime.metrics.flops.graphics_cards import card_rates
+from tb_steptime.metrics.flops.user_peaks import user_rates
 from tb_steptime.text.patterns import expression
 
 
