@@ -4096,8 +4096,7 @@ export interface StepMark {
 
 /**
  * Medians of the steps of a job, ns. recorded, plain: of how many. differ: their 95 % intervals do not overlap, so
- * that one of them is longer by more than steps differ from each other. fast_ns: a tenth of the plain steps take no
- * longer; None in a summary of a release that did not measure it.
+ * that one of them is longer by more than steps differ from each other.
  */
 export interface StepPace {
   recorded_ns: number;
@@ -4105,7 +4104,6 @@ export interface StepPace {
   plain_ns: number;
   plain: number;
   differ: boolean;
-  fast_ns: number | null;
 }
 
 /**

@@ -11,7 +11,7 @@ A change is compared with the noise between recordings: several runs a side, or 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,30 +24,18 @@ from tb_steptime.comparison.sides import Side
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.text import Unit, did_you_mean
-from tb_steptime.trace.step_pace import StepPace
 from tb_steptime.trace.table import Float64
 
 _GATE = re.compile(
     r"\s*(?P<metric>\w+)\s*(?P<beyond>[<>])\s*(?P<sign>[+-]?)(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>%|\w*)\s*"
 )
 _TIMES = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-#: No figures of a trace, as they are of the steps that no trace has: the recorder timed them.
+#: No figure of a trace, as it is of the steps that no trace has: the recorder timed them.
 UNPROFILED = Metric(
     "unprofiled_step", "Step without the profiler", Unit.NS, "Median of the steps that were not profiled, of each run."
 )
-FAST = Metric(
-    "fast_step",
-    "Fast steps without the profiler",
-    Unit.NS,
-    "A tenth of the steps that were not profiled take no longer, in each run. Other processes seldom slow these.",
-)
-#: Gates on one value of each run.
-OF_RUNS: Mapping[str, Callable[[StepPace], int | None]] = {
-    UNPROFILED.id: lambda pace: pace.plain_ns,
-    FAST.id: lambda pace: pace.fast_ns,
-}
 #: What a gate may be about.
-GATED: Mapping[str, Metric] = {metric.id: metric for metric in (*METRICS, UNPROFILED, FAST)}
+GATED: Mapping[str, Metric] = {metric.id: metric for metric in (*METRICS, UNPROFILED)}
 
 Of = Literal["change", "relative", "value"]
 
@@ -119,8 +107,8 @@ def judge_gate(gate: Gate, base: Side, candidate: Side, *, strict: bool = False)
         return GateResult(candidate.name, gate.rule, None, gate.limit, None)
     if is_range(gate.metric, candidate) or (gate.of != "value" and is_range(gate.metric, base)):
         return _judged_range(gate, base, candidate, strict)
-    if gate.metric in OF_RUNS:
-        return _judged_runs(gate, base, candidate, strict)
+    if gate.metric == UNPROFILED.id:
+        return _judged_unprofiled(gate, base, candidate, strict)
     before, after = base.per_unit(gate.metric), candidate.per_unit(gate.metric)
     found = _judged(gate, before, after, candidate.name, max(base.period, candidate.period), strict)
     if gate.of != "relative":
@@ -129,9 +117,9 @@ def judge_gate(gate: Gate, base: Side, candidate: Side, *, strict: bool = False)
     return msgspec.structs.replace(found, spread=max(spreads, default=None))
 
 
-def _judged_runs(gate: Gate, base: Side, candidate: Side, strict: bool) -> GateResult:
+def _judged_unprofiled(gate: Gate, base: Side, candidate: Side, strict: bool) -> GateResult:
     """Each run has one value, so only several runs a side tell how much they differ by chance."""
-    before, after = (side.per_run(OF_RUNS[gate.metric]) for side in (base, candidate))
+    before, after = base.unprofiled_ns(), candidate.unprofiled_ns()
     if not strict and min(len(before) if gate.of != "value" else len(after), len(after)) < 2:
         return GateResult(candidate.name, gate.rule, None, gate.limit, None)
     return _judged(gate, before, after, candidate.name, 1, strict)

@@ -20,7 +20,6 @@ from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.text import Reason
-from tb_steptime.trace.step_pace import StepPace
 from tb_steptime.trace.table import Bool, Float64, Int64
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -139,11 +138,10 @@ class Side:
                  for part in parts]  # fmt: skip
         return [values for values in found if len(values)]
 
-    def per_run(self, of: Callable[[StepPace], int | None]) -> list[Float64]:
-        """Returns for each run that value of its steps without the profiler, as its last span knows it; (1,) each."""
+    def unprofiled_ns(self) -> list[Float64]:
+        """Returns for each run the median of its steps without the profiler, as its last span knows it; (1,) each."""
         paces = [[span.overview.pace for span in part if span.overview.pace] for part in self._recordings]
-        values = [of(of_run[-1]) for of_run in paces if of_run]
-        return [np.array([value], np.float64) for value in values if value is not None]
+        return [np.array([of_run[-1].plain_ns], np.float64) for of_run in paces if of_run]
 
     def spread(self, metric: str) -> float | None:
         """How much the spans of one run differ by at most, as a fraction of their mean; None where each has one."""

@@ -62,7 +62,7 @@ def _noise(result: GateResult) -> list[str]:
         return []
     return [
         f"!       Spans of one run differ by {percent_exact(result.spread)}, more than the limit: "
-        "record several runs a side, alternating, and gate fast_step."
+        "record several runs a side, alternating, or gate unprofiled_step."
     ]
 
 

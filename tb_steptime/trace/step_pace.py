@@ -7,15 +7,13 @@ import msgspec
 
 class StepPace(msgspec.Struct, frozen=True):
     """Medians of the steps of a job, ns. recorded, plain: of how many. differ: their 95 % intervals do not overlap, so
-    that one of them is longer by more than steps differ from each other. fast_ns: a tenth of the plain steps take no
-    longer; None in a summary of a release that did not measure it."""
+    that one of them is longer by more than steps differ from each other."""
 
     recorded_ns: int
     recorded: int
     plain_ns: int
     plain: int
     differ: bool = True
-    fast_ns: int | None = None
 
     @property
     def times(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.gates import PASSES, RESULTS, RULES, Pair, fails, kept, table
+from benchmarks.gates import PASSES, RESULTS, Pair, fails, kept, table
 from tests.drawn.timeline import timeline
 from tests.unit.comparison.sides import side_of
 
@@ -32,29 +32,20 @@ def test_the_same_program_passes_and_more_work_fails():
 
 
 def test_the_table_counts_pairs_and_says_how_much_recordings_differ():
-    values = {rule: {kind: [100, 102, 104] for kind in PASSES} for rule in RULES}
+    same = {kind: [100, 102, 104] for kind in PASSES}
     pairs = [
-        Pair(0, 1.5, values, {"step_time>+5%": ["slower, three"], "unprofiled_step>+5%": [], "fast_step>+5%": []}),
-        Pair(
-            1,
-            2.5,
-            values,
-            {
-                "step_time>+5%": ["unchanged, one", "slower, three"],
-                "unprofiled_step>+5%": [],
-                "fast_step>+5%": ["slower, three"],
-            },
-        ),
+        Pair(0, 1.5, same, same, {"step_time>+5%": ["slower, three"], "unprofiled_step>+5%": []}),
+        Pair(1, 2.5, same, same, {"step_time>+5%": ["unchanged, one", "slower, three"], "unprofiled_step>+5%": []}),
     ]
     assert table(pairs).splitlines()[2:] == [
         "| `step_time>+5%` | 1 of 2 fail | 0 of 2 fail | 2 of 2 fail | 2.0 % |",
         "| `unprofiled_step>+5%` | needs two | 0 of 2 fail | 0 of 2 fail | 2.0 % |",
-        "| `fast_step>+5%` | needs two | 0 of 2 fail | 1 of 2 fail | 2.0 % |",
     ]
 
 
 def test_the_documentation_has_the_table_of_the_pairs_that_are_kept_and_no_other():
-    starts = ("| gate at", *(f"| `{rule}`" for rule in RULES))
-    said = [line for line in PAGE.read_text().splitlines() if line.startswith(starts)]
+    said = [
+        line for line in PAGE.read_text().splitlines() if line.startswith(("| gate at", "| `step_time>", "| `unpro"))
+    ]
     of_kept = table(kept()).splitlines() if RESULTS.exists() else []
     assert said == [line for line in of_kept if not line.startswith("|---")], "python -m benchmarks.gates --table"

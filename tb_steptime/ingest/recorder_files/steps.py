@@ -36,9 +36,6 @@ NEAR_STEPS = 200
 FIRST_STEPS = 5
 #: Of the normal distribution that the number of shorter steps has: 95 % of it are within so many standard deviations.
 _DEVIATIONS = 1.96
-#: Other processes slow some steps and never speed one up: a tenth of the steps, or more, is seldom slowed. The fastest
-#: step of all is a matter of chance.
-FAST_SHARE = 0.1
 
 
 class TimedSteps(msgspec.Struct, frozen=True, eq=False):
@@ -118,7 +115,7 @@ def step_pace(steps: TimedSteps) -> StepPace | None:
         return None
     inside, outside = _Median.of(recorded), _Median.of(plain)
     differ = inside.high_ns < outside.low_ns or outside.high_ns < inside.low_ns
-    return StepPace(inside.ns, inside.steps, outside.ns, outside.steps, differ, outside.fast_ns)
+    return StepPace(inside.ns, inside.steps, outside.ns, outside.steps, differ)
 
 
 def _near(rows: Rows, recorded: Rows) -> Rows:
@@ -133,13 +130,11 @@ def _near(rows: Rows, recorded: Rows) -> Rows:
 
 
 class _Median(NamedTuple):
-    """The median of so many steps, with its 95 % interval, and the quantile FAST_SHARE; those of a group count with
-    their mean."""
+    """The median of so many steps, with its 95 % interval; those of a group count with their mean."""
 
     ns: int
     low_ns: int
     high_ns: int
-    fast_ns: int
     steps: int
 
     @staticmethod
@@ -148,7 +143,8 @@ class _Median(NamedTuple):
         mean_ns = rows["duration_ns"] / rows["steps"]
         order = np.argsort(mean_ns)
         upto, steps = np.cumsum(rows["steps"][order]), int(rows["steps"].sum())
-        half = _DEVIATIONS * math.sqrt(steps) / 2
-        ranks = [steps / 2, steps / 2 - half, steps / 2 + half, steps * FAST_SHARE]
-        places = np.minimum(np.searchsorted(upto, ranks), len(order) - 1)
-        return _Median(*mean_ns[order][places].astype(int).tolist(), steps)
+        ranks = steps / 2 + np.array([0.0, -1.0, 1.0]) * _DEVIATIONS * math.sqrt(steps) / 2
+        middle, low, high = (
+            mean_ns[order][np.minimum(np.searchsorted(upto, ranks), len(order) - 1)].astype(int).tolist()
+        )
+        return _Median(middle, low, high, steps)

@@ -102,7 +102,7 @@ def test_what_profiling_costs(tmp_path):
         file.waiting.append(timed(step, flags, length * MS))
     file.close()
     pace = step_pace(decode_steps(path.read_bytes()))
-    assert pace == StepPace(13 * MS, 10, 10 * MS, 60 - 5 - 3 - 10, fast_ns=10 * MS)
+    assert pace == StepPace(13 * MS, 10, 10 * MS, 60 - 5 - 3 - 10)
     assert pace.times == pytest.approx(1.3)
 
 
@@ -118,19 +118,6 @@ def test_profiling_costs_nothing_that_shows_where_steps_differ_by_more(tmp_path)
     file.close()
     pace = step_pace(decode_steps(path.read_bytes()))
     assert (pace.recorded, pace.plain, pace.differ) == (8, 45, False)
-
-
-def test_other_processes_that_slow_most_steps_leave_the_fast_ones(tmp_path):
-    """Four steps of five are slowed, each by another time; the fastest step of all is one of a kind."""
-    path = tmp_path / "x.steps"
-    file = StepFile(path, HEADER, lambda: 7, refuse)
-    for step in range(60):
-        slowed = 0 if step % 5 == 0 else step % 7
-        recorded = RECORDED if 20 <= step < 30 else 0
-        file.waiting.append(timed(step, recorded, 8 * MS if step == 40 else (10 + slowed) * MS))
-    file.close()
-    pace = step_pace(decode_steps(path.read_bytes()))
-    assert (pace.plain, pace.plain_ns, pace.fast_ns) == (45, 12 * MS, 10 * MS)
 
 
 def fed(*lengths_ms: float) -> tuple[Slowness, list[int], list[tuple[float, float]]]:
