@@ -176,9 +176,7 @@ def table(pairs: Sequence[Pair]) -> str:
         cells = [f"{count} of {len(pairs)} fail" for count in counts]
         if rule.startswith("unprofiled"):
             cells[0] = "needs two"
-        rows.append(
-            f"| `{rule}` | {' | '.join(cells)} | {_differ(values):.1%} |".replace("%", " %").replace("5 %", "5%")
-        )
+        rows.append(f"| `{rule}` | {' | '.join(cells)} | {100 * _differ(values):.1f} % |")
     return "\n".join(rows)
 
 
