@@ -6,6 +6,7 @@ import fcntl
 import gc
 import os
 import re
+import signal
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -25,6 +26,13 @@ hypothesis.settings.load_profile("quick")
 
 #: New containers between two collections of garbage, ten times as many as usual.
 GARBAGE_EVERY = 10_000
+
+
+def pytest_configure() -> None:
+    """A shell that starts the tests in the background makes them ignore Ctrl+C, and so would each command that a test
+    starts and interrupts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:
