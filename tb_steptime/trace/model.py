@@ -83,7 +83,7 @@ class Job:
     simulated: str | None = None  # set by a simulator, with its statement; never by a recording
     unfinished_step: int | None = None  # the recording ended inside this step, according to the recorder
     groups: tuple[ProcessGroup, ...] = ()  # the process groups of this rank
-    sliced_from_ns: int | None = None  # of whole steps cut out of a recording: epoch time where the first one starts
+    sliced_from_ns: int | None = None  # for steps cut out of a recording: epoch time at which the first one starts
 
 
 @dataclass(frozen=True)
