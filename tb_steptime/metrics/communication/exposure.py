@@ -29,7 +29,7 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct
 
-#: A stream with this share of the computing time of its device is one that the model computes on.
+#: A stream with at least this share of its device's computing time counts as one that the model computes on.
 COMPUTE_STREAM_FRACTION = 0.10
 #: Two collectives with at most this many computing kernels in between count as one exchange: a division by the number
 #: of ranks, a copy out of a buffer. Between layers there are more.

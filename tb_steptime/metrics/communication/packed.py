@@ -14,7 +14,7 @@ import numpy as np
 
 from tb_steptime.trace.table import Int64
 
-#: Collectives of one recording: more are in no trace that a profiler could write.
+#: Maximum number of collectives of one recording: no trace that a profiler could write has more.
 MOST_VALUES = 10_000_000
 _INT64_BYTES = 8
 
