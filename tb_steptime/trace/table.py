@@ -93,8 +93,8 @@ def distinct(values: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
 
-#: A set of up to _FEW numbers is compared one by one. If its range exceeds _SCATTERED times its size, no look-up table
-#: is used.
+#: A set of up to _FEW numbers is compared one by one. If its range exceeds _SCATTERED times the number of values, no
+#: look-up table is used.
 _FEW, _SCATTERED = 8, 8
 
 
