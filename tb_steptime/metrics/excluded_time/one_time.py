@@ -30,7 +30,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.stops import loading_calls
 from tb_steptime.trace.table import Bool, Int64, Kind, is_in
 
-#: What makes a cost come once, in the order in which one instant is charged.
+#: Causes of one-time costs, in the order in which an instant is attributed to them.
 OneTimeCause = Literal["compilation", "graph_capture", "loading", "allocation", "set_up", "first_call", "between_ops"]
 
 

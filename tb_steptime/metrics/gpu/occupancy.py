@@ -50,7 +50,7 @@ SLOT_EFFICIENCY = Metric(
     short="Slot eff.",
 )
 
-#: Warps of every NVIDIA GPU have this many threads.
+#: Threads per warp on every NVIDIA GPU.
 WARP = 32
 #: Registers are given to warps in units of 256, from one of the SM's four partitions.
 REGISTER_UNIT, PARTITIONS = 256, 4
