@@ -86,8 +86,7 @@ def _seen(trace: Trace, rows: Int64, linked: Int64) -> Int32:
 
 
 def _up_to_first(trace: Trace, low: int, seen: Int32, linked: Int64) -> Intervals:
-    """Until the end of the last of them that ends before the recording's own work begins, and of those that run beside
-    it."""
+    """Until the end of those that begin before the recording's own work does, and while others run beside that work."""
     events = trace.events
     start, end = events.start_ns[seen], events.ends(seen)
     own = events.start_ns[find_launches(trace).activity[linked[0]]]
