@@ -22,8 +22,8 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct, is_in, median
 
-#: So many steps at equal distances are no chance; of fewer, two that call as many ops as each other, while all others
-#: call as many as each other, are none either.
+#: REGULAR steps at equal distances are not chance. Of fewer, FEWEST suffice if they all call the same number of ops,
+#: and all other steps also agree in theirs.
 REGULAR, FEWEST = 3, 2
 #: Steps do extra work if they call this many times as many ops as the median step.
 MORE = 1.1
