@@ -40,7 +40,7 @@ def write_queue(trace: Trace, columns: Columns) -> None:
     events, launches = trace.events, find_launches(trace)
     linked = np.flatnonzero(launches.call >= 0)
     calls, first = np.unique(launches.call[linked], return_index=True)
-    started = events.start_ns[launches.activity[linked[first]]]  # activities come in time order: the call's first
+    started = events.start_ns[launches.activity[linked[first]]]  # activities are in time order: the first one
     launched = np.minimum(events.start_ns[calls], started)  # by two clocks; must not be negative
     instants = np.concatenate((launched, started))
     order = np.argsort(instants, kind="stable")  # launches first at equal times

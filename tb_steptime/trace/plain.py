@@ -33,7 +33,7 @@ Pickled = bytes | mmap.mmap
 #: What a complete dict is replaced by: itself, or another value that stands for it from then on.
 Take = Callable[["Record"], Any]
 
-#: A list that holds references alone, from its beginning to its end.
+#: A list that contains only references, from its beginning to its end.
 _RUN = re.compile(rb"\](?P<memo>\x94|q.|r.{4})?\((?P<run>(?:h.|j.{4})+)e", re.DOTALL)
 _REFERENCE = re.compile(rb"h(.)|j(.{4})", re.DOTALL)
 _OPCODES = {ord(each.code): each.name for each in pickletools.opcodes}

@@ -99,7 +99,7 @@ class Bubbles(NamedTuple):
 
 
 def bubbles(trace: Trace, device: int) -> Bubbles:
-    """The bubbles of each of `blocking_groups`; most groups have none."""
+    """The bubbles of each of `blocking_groups`; many groups have none."""
     groups, idle = blocking_groups(trace), idle_outside_loader(trace, device) - unrecorded_work(trace, device)
     start, end = _stalls(trace, device, groups)
     lasts = _when_covered(idle, idle.covered_before(start) + blocked_ns(trace, device))

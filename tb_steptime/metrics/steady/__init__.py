@@ -10,5 +10,5 @@ repeats.py     the steady duration of the calls of a site, and the calls that ar
 step.py        the part of each recorded step that is excess, and the remaining steady step
 shown.py       the same as rows of a result
 first_use.py   work that the recording itself identifies as a first use
-edges.py       the time before and after the work that the recording explains
+before_recording.py, after_recording.py   the time before and after the work that the recording explains
 """

@@ -88,7 +88,7 @@ class _Group(NamedTuple):
 
     @property
     def tflops(self) -> float:
-        return self.work.flops * self.calls / max(1, self.total_ns) / 1000  # FLOP/ns = 1000 TFLOP/s
+        return self.work.flops * self.calls / max(1, self.total_ns) / 1000  # 1000 FLOP/ns = 1 TFLOP/s
 
     @property
     def call_ns(self) -> float:

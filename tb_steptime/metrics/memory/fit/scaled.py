@@ -45,7 +45,7 @@ _LEAST_BYTES = 4_000_000
 #: in ops is computed in FP32 whatever its input type.
 _RECURRENT = expression(r"aten::(lstm|gru|rnn_tanh|rnn_relu|lstm_cell|gru_cell)$")
 _IN_FLOATS = expression(r"aten::_scaled_dot_product_attention_math$")
-#: Of the recorded length.
+#: Sequence lengths, as factors of the recorded length.
 LENGTHS = (0.5, 2)
 _SHORT = {name for name, size in TYPE_BYTES.items() if size < TYPE_BYTES[FLOAT] and name.startswith("c10::")}
 _STATES = ("parameters", "gradients", "optimizer_state")
