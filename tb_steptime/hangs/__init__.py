@@ -1,4 +1,4 @@
-"""Why a job of many ranks hangs, by the dumps of the flight recorder of NCCL, without unpickling anything.
+"""Why a job of many ranks hangs, according to the dumps of NCCL's flight recorder, read without unpickling anything.
 
 dumps      the files of a job -> what each rank had begun and finished in each of its groups
 verdict    which ranks block the others, and what shows it

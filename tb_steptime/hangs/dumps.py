@@ -1,6 +1,6 @@
-"""Dumps of the flight recorder: one file a rank, with the calls that it remembers and counters of each group.
+"""Dumps of the flight recorder: one file per rank, with the calls that it remembers and counters of each group.
 
-PyTorch writes them when a collective runs into its timeout, or on request; `<prefix><rank>`.
+PyTorch writes them when a collective times out, or on request, as `<prefix><rank>`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _HINT = "Name the dumps of the ranks, or the folder that holds them."
 
 @dataclass(frozen=True)
 class Call:
-    """A collective that a rank had begun, or an exchange between two ranks. line: where it was called; None where that
-    is not recorded."""
+    """A collective, or an exchange between two ranks, that a rank had begun. line: where it was called; None if not
+    recorded."""
 
     group: str
     name: str
@@ -41,8 +41,8 @@ class Progress:
 
 @dataclass(frozen=True)
 class Dump:
-    """What one rank remembers. members: by group, where the file says so; purposes: what groups are for, as the job
-    named them; calls: those that had not finished, the oldest first."""
+    """The contents of one rank's dump. members: by group, if the file has them; purposes: what the groups are for, as
+    the job named them; calls: those that had not finished, the oldest first."""
 
     rank: int
     members: dict[str, tuple[int, ...]]
@@ -52,7 +52,7 @@ class Dump:
 
 
 def read_dump(path: AnyPath) -> Dump:
-    """The dump of one rank. Raises TraceError where the file is none, or its name does not end in a rank."""
+    """The dump of one rank. Raises TraceError if the file is not a dump, or its name does not end in a rank."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -84,18 +84,18 @@ def _dict(value: Any) -> dict[Any, Any]:
 
 
 def _group(entry: dict[Any, Any]) -> str:
-    """A group has a name, which is a number, and what it is for."""
+    """The name of the entry's group, which is a number. The entry also has the group's purpose."""
     return str(next(iter(_list(entry.get("process_group"))), ""))
 
 
 def _ranks(written: Any) -> tuple[int, ...]:
-    """They are written as text: "[0, 2]"."""
+    """The ranks, which are written as text: "[0, 2]"."""
     return tuple(map(int, _NUMBERS.findall(written))) if isinstance(written, str) else ()
 
 
 def _progress(status: dict[Any, Any], groups: dict[str, str]) -> Iterator[tuple[str, Progress]]:
-    """Returns the progress in groups with a call that is remembered: the counters have numbers of this rank, the calls
-    have both."""
+    """The progress in the groups that have a remembered call. Counters use this rank's numbers of groups; the calls
+    have both numbers and names."""
     for number, counters in status.items():
         group, counters = groups.get(str(number)), _dict(counters)
         begun, finished = (counters.get(f"last_{name}_collective") for name in ("enqueued", "completed"))

@@ -2,10 +2,10 @@
 
 finished      A collective that one member has finished was joined by all. So a member that has not finished it is
               blocked by its own device: the call was launched, and its GPU stopped.
-begun         Where all have finished equally many, a member that has not begun what others have begun is blocked by its
-              own program; unless it waits in another group, and then for the ranks that it waits for there.
+begun         If all have finished equally many, a member that has not begun what others have begun is blocked by its
+              own program; or, if it waits in another group, by the ranks for which it waits there.
 
-Counters of groups in which two ranks exchange something are numbers of the rank alone, and are not compared.
+Counters of groups in which two ranks exchange something are counted by each rank alone, and are not compared.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tb_steptime.hangs.dumps import Dump
 
 class Behind(msgspec.Struct, frozen=True):
     """A rank in a group. others_finished, others_begun: the most of any other member. why: what it has not done. call:
-    the oldest that it has not finished there; line: where it was called."""
+    the oldest call that it has not finished there; line: where it was called."""
 
     rank: int
     group: str
@@ -48,7 +48,7 @@ FINISH, BEGIN = "finish", "begin"
 
 
 def find_hang(dumps: Sequence[Dump]) -> Hang:
-    """What the dumps of a job show."""
+    """The verdict from the dumps of a job."""
     by_rank = {each.rank: each for each in dumps}
     shown = [*_unfinished(by_rank)] or [*_not_begun(by_rank)]
     worst = {row.rank: row for row in sorted(shown, key=_lag)}
@@ -64,7 +64,7 @@ def _lag(row: Behind) -> int:
 
 
 def _groups(by_rank: dict[int, Dump]) -> dict[str, list[int]]:
-    """Returns the members with a dump of each group whose counters may be compared."""
+    """The members with a dump, for each group whose counters may be compared."""
     exchanging = {call.group for each in by_rank.values() for call in each.calls if call.is_exchange}
     found: dict[str, list[int]] = {}
     for rank, each in sorted(by_rank.items()):
@@ -84,8 +84,8 @@ def _unfinished(by_rank: dict[int, Dump]) -> list[Behind]:
 
 
 def _not_begun(by_rank: dict[int, Dump]) -> list[Behind]:
-    """A rank with an unfinished collective of which all have begun as much waits for its device, or in another group;
-    one without any such call runs no collective at all."""
+    """Ranks that have not begun a collective. A rank with an unfinished collective that all have begun waits for its
+    device, or in another group; a rank without any such call is running no collective at all."""
     found = []
     for group, ranks in _groups(by_rank).items():
         most = max(by_rank[rank].progress[group].begun for rank in ranks)
@@ -97,7 +97,7 @@ def _not_begun(by_rank: dict[int, Dump]) -> list[Behind]:
 
 
 def _waits_for_others(by_rank: dict[int, Dump], row: Behind, blamed: set[int]) -> bool:
-    """Whether the rank waits in another group, in which a rank that is blamed has begun less."""
+    """Whether the rank waits in another group, in which a blamed rank has begun less."""
     own = by_rank[row.rank]
     for call in own.calls:
         mine = own.progress.get(call.group)

@@ -56,7 +56,7 @@ class PartMeaning(msgspec.Struct, frozen=True):
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """A figure over the span's window and over each step; None where it is not known, and then `reason`."""
+    """A figure over the span's window and over each step; None if not known, with the reason."""
 
     value: float | None
     steps: tuple[float | None, ...]
@@ -64,12 +64,12 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 def mean_figure(values: Int64 | Float64) -> Figure:
-    """The figure of which each step has one of the values and the span their mean."""
+    """A figure with one value per step, and their mean for the span."""
     return Figure(float(values.mean()), tuple(values.tolist()))
 
 
 def ratio_figure(part: Float64 | Int64, whole: Float64 | Int64, reason: Reason | None) -> Figure:
-    """part / whole for the span (first) and its steps; None, with the reason, where the whole is nothing."""
+    """part / whole for the span (first) and its steps; None, with the reason, if the whole is 0."""
     shares = [p / w if w > 0 else None for p, w in zip(part.tolist(), whole.tolist(), strict=True)]
     return Figure(shares[0], tuple(shares[1:]), (reason or NO_TIME) if shares[0] is None else None)
 
@@ -81,7 +81,7 @@ def share_of_step(trace: Trace, values: Int64 | Float64) -> Figure:
 
 
 def step_lengths(trace: Trace) -> Int64:
-    """ns of each step."""
+    """Length of each step in ns."""
     steps = find_steps(trace)
     return steps.end_ns - steps.start_ns
 

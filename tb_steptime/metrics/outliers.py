@@ -1,4 +1,4 @@
-"""How steps differ: the middle of them, and which ones stand out."""
+"""How much steps vary: their median, and which ones stand out."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from tb_steptime.trace.table import median as median
 
 #: Modified z-score beyond which a value is an outlier (Iglewicz and Hoaglin, 1993).
 OUTLIER_Z = 3.5
-#: Steps of one loop differ by some percent on any machine, and among steps that agree by a microsecond any other one
-#: stands out: a slow one takes this much longer than the median.
+#: A slow step takes at least this much longer than the median. Steps of one loop vary by some percent on any machine,
+#: and among steps that agree to a microsecond any other one would stand out.
 SLOW_FRACTION = 0.10
-#: Makes the median absolute deviation, and the mean one, comparable to a standard deviation of normal values.
+#: Factors that make the median absolute deviation, and the mean one, comparable to the standard deviation of normal
+#: values.
 MAD_SCALE, MEAN_AD_SCALE = 1.4826, 1.2533
 #: With fewer values than this, median and outliers cannot be separated.
 ENOUGH_STEPS = 4
@@ -33,7 +34,7 @@ def modified_z(values: Int64 | Float64) -> Float64:
 
 
 def slow(values: Int64 | Float64) -> Bool:
-    """Which values are outliers above the rest, and by a tenth above the median; none where there are too few."""
+    """Which values are outliers above the rest, and at least a tenth above the median; none if there are too few."""
     if len(values) < ENOUGH_STEPS:
         return np.zeros(len(values), bool)
     usual = median(values)

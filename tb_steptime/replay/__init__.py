@@ -1,1 +1,1 @@
-"""What a recording would take if something in it were different: a graph of what waits for what, and its replay."""
+"""Predicts the length of a recording after changes: a graph of what waits for what, and its replay."""

@@ -1,4 +1,4 @@
-"""Changes to a step that can be replayed: each is a function from a step to the step as it would be.
+"""Changes to a step that can be replayed: each is a function from a step to the changed step.
 
 launch_graphs(trace, step)      several compose: overlapped(trace, launch_graphs(trace, step))
 """
@@ -25,21 +25,21 @@ from tb_steptime.trace.names import named_in
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import Bool, Kind, distinct, is_in
 
-#: Workers that `more_workers` stands for where the training thread makes its batches itself.
+#: Number of workers in `more_workers` if the training thread makes its batches itself.
 WORKERS = 4
 
 Change = Callable[[SteadyStep], SteadyStep]
 
 
 class Named(NamedTuple):
-    """A change with its id, which is that of the card that advises it, if one does."""
+    """A change with its id, which equals that of the card that recommends it, if there is one."""
 
     id: str
     apply: Change
 
 
 def changes(trace: Trace) -> list[Named]:
-    """All changes, whether or not they do anything for this recording."""
+    """All changes, whether or not they affect this recording."""
     return [
         Named("launch_graphs", lambda step: launch_graphs(trace, step)),
         Named("between_graphs", between_graphs),
@@ -52,8 +52,8 @@ def changes(trace: Trace) -> list[Named]:
 
 
 def launch_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
-    """The step whose ops are launched as graphs: their time on the host vanishes, with that of the launches in them.
-    Python between ops and the optimizer stay as they are."""
+    """The step with its ops launched as graphs: their time on the host vanishes, together with that of the launches in
+    them. Python between ops and the optimizer stay unchanged."""
     graph, events = step.graph, trace.events
     own, lanes = graph.own_ns.copy(), host_lanes(trace)
     ops = events.rows(Kind.CPU_OP)
@@ -71,14 +71,14 @@ def launch_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
 
 
 def without_calls(step: SteadyStep, calls: Bool) -> SteadyStep:
-    """The step in which these calls, a mask of its nodes, wait for no device."""
+    """The step in which these calls, a mask of its nodes, do not wait for a device."""
     edges, links = step.graph.edges, step.links
     graph = replace(step.graph, edges=edges.where(~is_in(edges.kind, HOLDS) | ~calls[edges.after]))
     return replace(step, graph=graph, links=links.where(~is_in(links.kind, HOLDS) | ~calls[links.after]))
 
 
 def hands_out(trace: Trace, step: SteadyStep) -> Bool:
-    """Marks the nodes that wait for the step's result. A training needs nothing of a step on the host. Any other job
+    """Which nodes wait for the step's result. Training does not need a step's results on the host. Any other job
     fetches its results, and decoding continues from the step before, so the last wait for a copy to the host stays."""
     graph = step.graph
     found = np.zeros(len(graph), bool)
@@ -93,14 +93,14 @@ def hands_out(trace: Trace, step: SteadyStep) -> Bool:
 
 
 def between_graphs(step: SteadyStep) -> SteadyStep:
-    """The step whose host needs no time between its launches, where a call launches a graph: the calls stay."""
+    """The step without host time between its launches, if a call launches a graph; the calls stay."""
     graph = step.graph
     launched = np.bincount(graph.edges.before[graph.edges.kind == EdgeKind.LAUNCH], minlength=1)
     return free(step, graph.role == Role.STRETCH) if launched.max() > 1 else step
 
 
 def more_workers(trace: Trace, step: SteadyStep) -> SteadyStep:
-    """The step whose batches are made by workers beside it, where the training thread makes them itself."""
+    """The step with its batches made by workers beside it, if the training thread makes them itself."""
     loads = step.graph.role == Role.LOADER
     if is_multiprocess(loader_iterators(trace)) is not False or not loads.any():
         return step
@@ -108,7 +108,7 @@ def more_workers(trace: Trace, step: SteadyStep) -> SteadyStep:
 
 
 def overlapped(trace: Trace, step: SteadyStep) -> SteadyStep:
-    """The step whose exchanges run beside its other work, one after the other."""
+    """The step with its exchanges running beside its other work, one after another."""
     shared = exchanges(trace, step.graph)
     if not shared.any():
         return step
@@ -116,8 +116,8 @@ def overlapped(trace: Trace, step: SteadyStep) -> SteadyStep:
 
 
 def on_tensor_cores(trace: Trace, step: SteadyStep) -> SteadyStep:
-    """The step whose matrix products run on tensor cores, as far as they can and memory lets them. Work that had no
-    room beside others waits less by the share that all work takes less."""
+    """The step with its matrix products on tensor cores, as far as they and memory allow it. Contended delays shrink by
+    the same share as all work."""
     gain = np.zeros(len(trace.events), np.int64)
     gain[trace.kernels.event] = eligibility(trace).gain_ns
     graph = step.graph
@@ -128,7 +128,8 @@ def on_tensor_cores(trace: Trace, step: SteadyStep) -> SteadyStep:
 
 
 def _paced(step: SteadyStep, nodes: Bool, period_ns: int, kind: EdgeKind) -> SteadyStep:
-    """The step with these nodes taking no time, which lasts at least the period, since something beside it does."""
+    """The step in which these nodes take no time, and which lasts at least the period, as something beside it takes
+    that long."""
     last = np.flatnonzero(nodes)[-1:]
     link = edges_of(kind, last, last, np.array([period_ns], np.int64))
     changed = free(step, nodes)

@@ -1,9 +1,9 @@
-"""What devices do, and why each activity begins when it does.
+"""The activities of devices, and the reason for which each begins when it does.
 
 launch      call --lag--> activity                         from the end of the call, or its beginning where that fits;
                                                            behind other work it would have begun as soon as usual
 stream      activity --lag--> the next one of its stream
-crossing    the end of another stream's work just before a start that nothing else explains
+crossing    the end of another stream's work just before a start that has no other explanation
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool, Float64, Int64, median
 
-#: The hardware takes no longer between two activities of a stream, or from a launch to its start.
+#: Maximum delay of the hardware between two activities of a stream, or from a launch to its start.
 LAG_NS = 10_000
-#: Work that begins this long before its call returns does not wait for the return.
+#: Work that begins at least this long before its call returns does not wait for the return.
 EARLY_NS = 10_000
 _NEVER = -(1 << 62)
 
@@ -44,10 +44,10 @@ class Activities:
 
 @dataclass(frozen=True, eq=False)
 class Starts:
-    """Edges into activities, and the parts of delays that no edge explains; int64 in ns, one for each activity.
+    """Edges into activities, and the unexplained parts of delays; int64 in ns, one for each activity.
 
-    unexplained_ns   nothing says why
-    contended_ns     another stream's work was running: it may have had no room
+    unexplained_ns   delay without an explanation
+    contended_ns     delay while another stream's work was running, which may have left no room
     """
 
     edges: Edges
@@ -73,7 +73,7 @@ def find_activities(trace: Trace, host: Host) -> Activities:
 
 
 def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
-    """Why each activity begins when it does."""
+    """The reasons for the start of each activity."""
     begun, known, follows = work.start_ns, work.item >= 0, work.previous >= 0
     returned = host.end_ns[work.item] if len(host) else begun
     ended = work.end_ns[work.previous] if len(work) else begun
@@ -116,8 +116,8 @@ def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
 
 
 def _during_call(host: Host, work: Activities, returned: Int64) -> Bool:
-    """Marks the activities that begin while their call still runs, as copies of pageable memory do, or a copy that its
-    call waits for: they follow the beginning of the call."""
+    """Which activities begin while their call still runs, such as copies of pageable memory, or a copy for which its
+    call waits: they depend on the begin of the call."""
     if not len(host):
         return np.zeros(len(work), bool)
     ahead = np.where(work.item >= 0, returned - work.start_ns, 0)
@@ -126,8 +126,8 @@ def _during_call(host: Host, work: Activities, returned: Int64) -> Bool:
 
 
 def _begun_in_call(host: Host, work: Activities, early: Bool, ended: Int64) -> Int64:
-    """When activities that begin while their call runs would have begun on a stream with nothing to do, ns: as long
-    after the call's beginning as those usually do that found one, if they stand directly behind other work.
+    """When activities that begin during their call would have begun on an idle stream, ns. If they are directly behind
+    other work, this is the usual delay after the call's begin of those that found an idle stream.
 
     call     [copy, waits for all of the stream   ]
     stream      kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkcc      the call's beginning says when to launch, not when to begin
@@ -142,7 +142,7 @@ def _begun_in_call(host: Host, work: Activities, early: Bool, ended: Int64) -> I
 
 
 def _launch_lag(host: Host, work: Activities, returned: Int64, ended: Int64) -> int:
-    """From the end of a call to the start of its activity on a stream that has nothing to do, ns."""
+    """Delay from the end of a call to the start of its activity on an idle stream, ns."""
     if not len(host):
         return 0
     rests = (work.previous < 0) | (ended < host.start_ns[work.item])
@@ -151,7 +151,7 @@ def _launch_lag(host: Host, work: Activities, returned: Int64, ended: Int64) -> 
 
 
 def _dependencies(trace: Trace, work: Activities) -> tuple[Edges, Bool]:
-    """Recorded edges of graphs between activities, and which activities these explain."""
+    """Recorded edges between activities of graphs, and which activities they explain."""
     place = np.full(len(trace.events), -1, np.int64)
     place[work.row] = np.arange(len(work))
     before, after = (place[column] for column in (trace.dependencies.before, trace.dependencies.after))
@@ -165,7 +165,7 @@ def _dependencies(trace: Trace, work: Activities) -> tuple[Edges, Bool]:
 
 
 def _crossings(work: Activities, delay: Int64, stream_lag: int) -> tuple[Int64, Bool]:
-    """For each activity the one that ended last before its start, and whether that is what it waited for."""
+    """For each activity the one that ended last before its start, and whether it waited for that one."""
     ends = np.argsort(work.end_ns, kind="stable")
     latest = np.searchsorted(work.end_ns[ends], work.start_ns + 1) - 1
     other = np.where(latest >= 0, ends[np.maximum(latest, 0)], -1) if len(work) else latest
@@ -175,7 +175,7 @@ def _crossings(work: Activities, delay: Int64, stream_lag: int) -> tuple[Int64, 
 
 
 def _how_sure(work: Activities, other: Int64, crossing: Bool, late: Bool) -> Float64:
-    """For each crossing the share of late starts of its stream that the same other stream explains."""
+    """For each crossing the share of late starts on its stream that the same other stream explains."""
     size = int(work.track.max(initial=0)) + 1
     pair = work.track[crossing] * size + work.track[other[crossing]]
     fits = np.bincount(pair, minlength=1)
@@ -185,8 +185,7 @@ def _how_sure(work: Activities, other: Int64, crossing: Bool, late: Bool) -> Flo
 
 
 def _beside_others(work: Activities) -> Bool:
-    """Marks the activities that begin while an earlier one is running; an earlier one of the same stream is over by
-    then."""
+    """Which activities begin while an earlier one is running. An earlier one on the same stream has ended by then."""
     reach = np.maximum.accumulate(np.append(_NEVER, work.end_ns))[:-1]
     found: Bool = reach > work.start_ns
     return found

@@ -1,4 +1,4 @@
-"""How far a replay is from its recording."""
+"""The deviation of a replay from its recording."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tb_steptime.trace.steps import find_steps
 
 
 def identity(graph: Graph) -> float:
-    """Returns the share by which the replayed length differs from the recorded one."""
+    """The relative difference between the replayed and the recorded length."""
     end = starts(graph.own_ns, graph.release_ns, graph.edges) + graph.own_ns
     return abs(int(end.max()) - int(graph.end_ns.max())) / max(graph.recorded_ns, 1)
 
 
 def wait_error(trace: Trace, graph: Graph) -> float | None:
-    """Returns the share by which the replayed lengths of calls that wait differ from the recorded ones; None without
-    such calls."""
+    """The relative difference between the replayed and the recorded lengths of waiting calls; None without such
+    calls."""
     began = starts(graph.own_ns, graph.release_ns, graph.edges)
     before, after = graph.edges.before, graph.edges.after
     held = np.zeros(len(graph), bool)
@@ -32,8 +32,8 @@ def wait_error(trace: Trace, graph: Graph) -> float | None:
 
 
 def unlinked(graph: Graph) -> float:
-    """The share of the work of devices whose launch is not recorded. On each stream what runs before the first work
-    with a launch is from before the recording, and does not count."""
+    """Share of the devices' work whose launch is not recorded. On each stream, work before the first one with a launch
+    is from before the recording and does not count."""
     linked = np.zeros(len(graph), bool)
     linked[graph.edges.after[graph.edges.kind == EdgeKind.LAUNCH]] = True
     if not linked.any():
@@ -41,16 +41,16 @@ def unlinked(graph: Graph) -> float:
     begun = graph.start_ns[linked]
     first = np.full(int(graph.track.max()) + 1, int(begun.min()))
     track = graph.track[linked]
-    first[track[::-1]] = begun[::-1]  # nodes are in the order of their starts, and the first one is written last
+    first[track[::-1]] = begun[::-1]  # nodes are sorted by start, and the first one is written last
     counts = graph.on_device & (graph.start_ns >= first[graph.track])
     missing = int(graph.own_ns[counts & ~linked].sum())
     return missing / max(int(graph.own_ns[counts].sum()), 1)
 
 
 def recorded_length(trace: Trace, step: SteadyStep) -> int:
-    """How long the recorded step took, ns: from its start to that of the next one, since what the loop does between two
-    marks is part of it; of the last one its length. With a loader that sets the pace it is the mean of all steps, as a
-    few of them wait for all batches; where steps are not shown it is the recording."""
+    """Length of the recorded step in ns: from its start to that of the next one, since the loop's work between two
+    marks belongs to it; for the last step its own length. If a loader sets the pace, it is the mean of all steps, as a
+    few of them wait for all batches; if no steps are known, it is the recording."""
     if not step.repeats:
         return max(step.graph.recorded_ns, 1)
     steps, place = find_steps(trace), step.number

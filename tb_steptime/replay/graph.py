@@ -3,8 +3,8 @@ r"""The graph of one process: what its host threads and its devices do, and what
 host     --[launch]------[launch]--[synchronize]--      items, and the host's own time before each of them
 stream       \-> kkkkkkk     \-> kkkkk ----^            activities, in the order of their stream
 
-The time of a wait is not in the graph: it is what the replay finds. Lags are constants of the recording, one for each
-kind of edge. A delay that no edge explains is kept, and counted as unexplained, or as contended where other work ran.
+Waiting time is not in the graph: the replay computes it. Lags are constants of the recording, one for each kind of
+edge. A delay that no edge explains is kept, and counted as unexplained, or as contended if other work was running.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool, Int64, UInt8, is_in
 
-#: A synchronize returns within this time after the work that it waits for; one that waits for nothing takes no longer.
+#: A synchronize returns within this time after the work for which it waits; one that waits for nothing takes no longer.
 RETURN_NS = 30_000
 
 
@@ -28,9 +28,9 @@ RETURN_NS = 30_000
 class Graph:
     """Nodes in the order of their recorded starts; int64 columns in ns.
 
-    start_ns, end_ns   as recorded; a call that waits is at its return
-    own_ns             what the node takes when it waits for nothing
-    release_ns         no earlier start: the recorded one of what nothing in the recording explains
+    start_ns, end_ns   as recorded; for a waiting call, its return
+    own_ns             duration of the node if it waits for nothing
+    release_ns         earliest start: the recorded one, for nodes whose start nothing in the recording explains
     unexplained_ns     the delay that no edge explains, part of the lags of edges into the node
     contended_ns       likewise, while other work was running
     event              row of the event table; -1 for the host's own time between items
@@ -73,7 +73,7 @@ class Graph:
         return replace(self, **{name: getattr(self, name)[nodes] for name in COLUMNS}, edges=edges)
 
 
-#: Of a graph those with one value for each node.
+#: Names of the graph's columns with one value per node.
 COLUMNS = tuple(one.name for one in fields(Graph) if one.name != "edges")
 
 
@@ -93,7 +93,7 @@ def build_graph(trace: Trace) -> Graph:
     release[heads], release[orphans] = start[heads], start[orphans]
     of_workers = is_multiprocess(loader_iterators(trace)) is True
     paced, batches = batch_edges(host, of_workers)
-    # a call that waits, and a wait for a batch that workers make, are empty nodes at their return
+    # a waiting call, and a wait for a batch that workers make, are empty nodes at their return
     empty = np.concatenate((np.flatnonzero(waits), paced)) + count
     own[empty] = 0
     start[empty] = end[empty]
@@ -116,7 +116,7 @@ def build_graph(trace: Trace) -> Graph:
 
 
 def _returns(host: Host, work: Activities) -> tuple[Bool, Edges]:
-    """Returns the items that return because the work of a device has ended, and the edges from that work to them."""
+    """The items that return because work of a device has ended, and the edges from that work to them."""
     ends = np.argsort(work.end_ns, kind="stable")
     allocates = host.role == Role.ALLOCATE
     calls = np.flatnonzero((host.role == Role.WAIT) | (allocates & (host.end_ns - host.start_ns > RETURN_NS)))
@@ -124,7 +124,7 @@ def _returns(host: Host, work: Activities) -> tuple[Bool, Edges]:
     last = np.searchsorted(work.end_ns[ends], back, side="right") - 1
     by = ends[np.maximum(last, 0)] if len(ends) else last
     ended = np.where(last >= 0, work.end_ns[by], 0) if len(ends) else np.zeros(len(calls), np.int64)
-    # calls that give memory back wait for a device that has nothing more to do, or for none
+    # calls that free memory wait until the device has no more work, or not at all
     drained = np.searchsorted(np.sort(work.start_ns), back, side="right") == last + 1
     holds = (last >= 0) & (ended > host.start_ns[calls]) & (back - ended < RETURN_NS) & (drained | ~allocates[calls])
     lag = round(float((back - ended)[holds].mean())) if holds.any() else 0
@@ -139,8 +139,8 @@ def _returns(host: Host, work: Activities) -> tuple[Bool, Edges]:
 
 
 def _would_wait(host: Host, work: Activities, waits: Bool) -> Edges:
-    """From the last work that a thread launched to a call of it that waits for a device and found that work done: it
-    would wait if the work ended later, or if the call came earlier."""
+    """Edges from the last work that a thread launched to its calls that wait for a device but found that work done:
+    they would wait if the work ended later, or if the call came earlier."""
     known = np.flatnonzero(work.item >= 0)
     in_turn = known[np.lexsort((work.end_ns[known], work.item[known]))]
     calls = np.flatnonzero((host.role == Role.WAIT) & ~waits)
@@ -153,7 +153,7 @@ def _would_wait(host: Host, work: Activities, waits: Bool) -> Edges:
 
 
 def _room(host: Host, work: Activities) -> Edges:
-    """From the work that ended last to a launch that then found room in the full queue."""
+    """Edges from the work that ended last to a launch that then found room in the full queue."""
     calls = np.flatnonzero(host.queue_ns)
     found, ends = host.start_ns[calls] + host.queue_ns[calls], np.argsort(work.end_ns, kind="stable")
     last = np.searchsorted(work.end_ns[ends], found, side="right") - 1
@@ -165,8 +165,8 @@ def _room(host: Host, work: Activities) -> Edges:
 
 
 def _numbered(graph: Graph) -> Graph:
-    """Number the nodes by recorded start, and leave out edges that clocks turn round."""
-    # of host nodes at one instant the order of the lane counts: a stretch, its item, the next stretch
+    """Number the nodes by recorded start, and leave out edges that inaccurate clocks reverse."""
+    # host nodes at one instant keep the order of their lane: a stretch, its item, the next stretch
     hosts = np.count_nonzero(~graph.on_device) // 2
     sequence = np.concatenate(
         (2 * np.arange(hosts), 2 * np.arange(hosts) + 1, np.full(len(graph) - 2 * hosts, 2 * hosts))

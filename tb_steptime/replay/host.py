@@ -1,5 +1,5 @@
-"""What host threads do, as far as it matters to devices: calls that launch or wait, waits for a batch, and the own time
-of the host before each of them.
+"""The activity of host threads, as far as it affects devices: calls that launch or wait, waits for a batch, and the
+host's own time before each of them.
 
 thread   --[launch]-----[batch]--[launch]----[synchronize]--      own time and an item, in turns
 """
@@ -22,22 +22,22 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, UInt8, distinct_in, is_in
 
-#: A wait for a batch that is longer, and takes this share of the time between two waits, is one for its making; others
-#: only take it off the queue.
+#: A wait for a batch that is at least this long, and takes at least this share of the time between two waits, is a wait
+#: for its production; shorter ones only take it off the queue.
 READY_NS, LATE_FRACTION = 1_000_000, 0.05
-#: So many workers may give their batches at once, and then make the next ones.
+#: Number of workers that may deliver their batches at once, before making the next ones.
 BURST = 8
 
 
 class Role(enum.IntEnum):
-    """What a node is."""
+    """The kind of a node."""
 
     STRETCH = 0  # the host's own time between two items
     CALL = 1  # a call that launches
     WAIT = 2  # a call that waits for a device
     LOADER = 3  # a wait for a batch, or its making where the thread does that itself
     ACTIVITY = 4  # of a device
-    ALLOCATE = 5  # a call that asks for memory or gives it back
+    ALLOCATE = 5  # a call that allocates or frees memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +50,8 @@ class Host:
     end_ns     when the lane goes on
     first      bool: the first item of its lane
     role       uint8, a `Role`
-    drains     bool: a call that does nothing but wait
-    queue_ns   int64, what a launch waits for room in the full queue of its device
+    drains     bool: a call that only waits
+    queue_ns   int64, time for which a launch waits for room in the full queue of its device
     """
 
     row: Int64
@@ -91,7 +91,7 @@ def find_host(trace: Trace) -> Host:
 
 
 def _queue_ns(trace: Trace, row: Int64) -> Int64:
-    """What the calls of these rows wait for room in a full queue."""
+    """How long the calls of these rows wait for room in a full queue."""
     wait = np.zeros(len(trace.events), np.int64)
     for device in devices_with_activity(trace):
         stalled = stalled_launches(trace, device)
@@ -109,7 +109,7 @@ def _lane_starts(trace: Trace, start_ns: Int64, lane: Int64) -> Int64:
 
 
 def host_edges(host: Host) -> Edges:
-    """The order of lanes: stretches have numbers from 0 on, items those after all stretches."""
+    """The order of lanes: stretches are numbered from 0 on, items after all stretches."""
     count = len(host)
     item, later = np.arange(count, 2 * count), np.flatnonzero(~host.first)
     none = np.zeros(count, np.int64)
@@ -122,8 +122,9 @@ def host_edges(host: Host) -> Edges:
 
 
 def batch_edges(host: Host, of_workers: bool) -> tuple[Int64, Edges]:
-    """Items that wait for workers, and edges from one to the next: after a wait no batch is ready, so workers make all
-    that are taken up to the next wait. Waits far apart are hiccups; without two near each other none is of a pace."""
+    """Items that wait for workers, and edges from one to the next. After a wait no batch is ready, so workers make all
+    batches that are taken until the next wait. Waits far apart are accidental; unless two are near each other, the
+    waits do not show a pace."""
     loads = np.flatnonzero(host.role == Role.LOADER)
     wait = host.end_ns[loads] - host.start_ns[loads]
     apart = (host.end_ns[loads[-1]] - host.end_ns[loads[0]]) / (len(loads) - 1) if len(loads) > 1 else 0.0
@@ -147,7 +148,7 @@ def host_lanes(trace: Trace) -> Int64:
 
 
 def _reach(ends: Int64, lane: Int64) -> Int64:
-    """The latest end so far on the same lane; lanes follow each other."""
+    """The latest end so far on the same lane; items are sorted by lane."""
     if not len(ends):
         return ends
     span = int(ends.max()) + 1

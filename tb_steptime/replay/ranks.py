@@ -1,10 +1,10 @@
-"""What other ranks decide: a collective ends when the last of them has arrived, whatever this rank does before.
+"""The influence of other ranks: a collective ends when the last of them has arrived, whatever this rank does before.
 
 this rank   ---[wait   [==]----------[==]        as recorded
 changed     -[wait     [==]----------[==]        its launch comes earlier, the others do not
 others      |---------->|                        their own time since they all left the collective before
 
-Where this rank was the last one, nothing shows how long the others had waited: nobody holds it there.
+If this rank was the last one, nothing shows how long the others had waited, so they do not hold it there.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from tb_steptime.trace.table import Int64
 
 
 def held_by_ranks(trace: Trace, step: SteadyStep) -> SteadyStep:
-    """The same step, whose collectives take their own time alone, and wait for ranks that arrive as they did in it: so
-    long after the collective of their group before, or where that is not of the step, at the same time."""
+    """The same step with its collectives taking only their own time, and waiting for ranks that arrive as in the
+    recording: the same time after their group's previous collective or, if that is not in the step, at the same
+    time."""
     graph = step.graph
     nodes, group = _collectives(trace, graph)
     wait = np.minimum(_waits_ns(trace, graph, nodes), graph.own_ns[nodes])
@@ -55,7 +56,7 @@ def held_by_ranks(trace: Trace, step: SteadyStep) -> SteadyStep:
 
 
 def _collectives(trace: Trace, graph: Graph) -> tuple[Int64, Int64]:
-    """Nodes that are collectives, and a number for the group of each."""
+    """Nodes that are collectives, and a number for each one's group."""
     found = find_collectives(trace)
     place = np.full(len(trace.events), -1, np.int64)
     place[found.event] = Groups.of(found.group, found.group_size).place

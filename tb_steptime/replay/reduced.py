@@ -1,10 +1,12 @@
-"""The graph of a recording, reduced to where other ranks can hold it: collectives, and begins and ends of steps.
+"""The graph of a recording, reduced to the nodes at which other ranks can hold it: collectives, and begins and ends of
+steps.
 
 graph      host, kernels, copies: [a]-[b]-[c]-[collective]-[d]-[e]      a hundred thousand nodes
 reduced    begin --a, b, c--> collective --d, e--> end                  a few paths for each collective
 
-Each path is the longest through no other of these, so a sweep of the reduced graph finds the same times. It fits in a
-summary, where the graph does not; so do those of a few changes of the recording, each reduced anew.
+Each path is the longest one that does not pass through another of these nodes, so a sweep of the reduced graph finds
+the same times. Unlike the full graph it fits in a summary; so do the reduced graphs of a few changes of the recording,
+each reduced separately.
 """
 
 from __future__ import annotations
@@ -32,11 +34,13 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, is_in
 
-#: Where a path begins at the releases: at a time instead of a node.
+#: Stands for a path that begins at a fixed time (a release) instead of a node.
 START = -1
-#: A path is not left out for one through a node that is further back; columns of so many values fit in memory.
+#: Limits of the search for redundant paths: how many nodes it looks back, and the number of cells, which fits in
+#: memory.
 _LOOK_BACK, _MOST_CELLS = 512, 8_000_000
-#: Of a larger graph the paths to all of its nodes would not fit in the memory that a large trace may take.
+#: Maximum number of nodes: for a larger graph the paths to all nodes would not fit in the memory limit of a large
+#: trace.
 _MOST_NODES = 1_000_000
 
 
@@ -74,7 +78,7 @@ class Reduced(msgspec.Struct, frozen=True):
 
 
 class PathColumns(NamedTuple):
-    """`Paths` as they are calculated with, int64."""
+    """The columns of `Paths` for calculations, int64."""
 
     before: Int64
     after: Int64
@@ -82,7 +86,7 @@ class PathColumns(NamedTuple):
 
 
 def paths_of(paths: Paths) -> PathColumns:
-    """Raises ValueError where a summary holds what are no columns of one length."""
+    """The columns of paths. Raises ValueError if a summary's columns have different lengths."""
     before, after, lag = unpacked(paths.before), unpacked(paths.after), unpacked(paths.lag)
     if not len(before) == len(after) == len(lag):
         raise ValueError("columns of paths have different lengths")
@@ -90,7 +94,7 @@ def paths_of(paths: Paths) -> PathColumns:
 
 
 def reduced(trace: Trace) -> Reduced:
-    """Reduces the graph of all steps whose collectives are kept."""
+    """The reduced graph of all steps whose collectives are kept."""
     rows = find_collectives(trace).event[kept_collectives(trace)[0]]
     if not len(rows) or not len(trace.events.rows(Kind.CPU_OP)):
         return Reduced()
@@ -126,7 +130,7 @@ def _nodes_of(graph: Graph, rows: Int64, events: int) -> Int64:
 
 @dataclass(frozen=True, eq=False)
 class _Cut:
-    """A graph with an empty node after all others for each step, which ends when all of the step has.
+    """A graph with one empty node per step after all others, which ends when all nodes of the step have ended.
 
     chosen: for each node its number in `Paths`, -1 for none. began_ns, ended_ns: as recorded, of each step.
     """
@@ -137,7 +141,7 @@ class _Cut:
     ended_ns: Int64
 
     def padded(self, nodes: Bool) -> Bool:
-        """A mask of the graph's own nodes as one of all."""
+        """A mask of the graph's own nodes, extended to all nodes."""
         return np.append(nodes, np.zeros(len(self.chosen) - len(nodes), bool))
 
 
@@ -173,7 +177,7 @@ def _cut(trace: Trace, graph: Graph, collectives: Int64) -> _Cut:
 
 
 def _begins(graph: Graph, step: Int64, steps: int) -> Int64:
-    """The first node of each step on the thread that has most nodes, -1 of a step without."""
+    """The first node of each step on the thread with the most nodes, -1 for a step without any."""
     host = np.flatnonzero(~graph.on_device & (step >= 0))
     found = np.full(steps, -1, np.int64)
     if len(host):
@@ -183,8 +187,8 @@ def _begins(graph: Graph, step: Int64, steps: int) -> Int64:
 
 
 def _tied(graph: Graph, step: Int64, begins: Int64) -> Graph:
-    """The graph in which only the first nodes of tracks have a time of their own. Threads beside the one of the steps
-    begin each step as long after it as recorded; a wait for a batch whose making nothing shows lasts as long."""
+    """The graph in which only the first nodes of tracks have fixed times. Other threads than the step's begin each step
+    as long after it as recorded; a wait for a batch whose production is not visible keeps its length."""
     edges, release, begin = graph.edges, graph.release_ns, np.where(step >= 0, begins[step], -1)
     mine = (begin >= 0) & (begin < np.arange(len(graph))) & ~graph.on_device
     beside = mine & (graph.track != graph.track[np.maximum(begin, 0)])
@@ -200,7 +204,7 @@ def _tied(graph: Graph, step: Int64, begins: Int64) -> Graph:
 
 
 def _last_of(track: Int64, step: Int64, steps: int) -> Int64:
-    """Returns the last of some nodes in time order for each track in each step."""
+    """The last of some nodes in time order, for each track in each step."""
     key = track * steps + step
     last = np.zeros(int(key.max(initial=0)) + 1, np.int64)
     last[key] = np.arange(len(key))
@@ -208,7 +212,7 @@ def _last_of(track: Int64, step: Int64, steps: int) -> Int64:
 
 
 def _paths(cut: _Cut, step: SteadyStep) -> Paths:
-    """A collective's own time is in no path: how long it takes all ranks decide."""
+    """The paths. They exclude the collectives' own time, because that depends on all ranks."""
     graph, number = step.graph, cut.chosen
     chosen = np.flatnonzero(number >= 0)
     own = graph.own_ns.copy()
@@ -222,8 +226,9 @@ def _paths(cut: _Cut, step: SteadyStep) -> Paths:
 
 
 def longest_paths(own_ns: Int64, release_ns: Int64, edges: Edges, chosen: Int64) -> PathColumns:
-    """Between the chosen nodes, ascending, by their places among them. own_ns: of a chosen node it follows the node.
-    release_ns: -1 where a node has none. Paths are left out where one through other chosen nodes is never shorter."""
+    """The longest paths between the chosen nodes, ascending, by their places among them. own_ns: a chosen node's own
+    time follows the node. release_ns: -1 if a node has none. Paths are left out if one through other chosen nodes is
+    never shorter."""
     number = np.full(len(own_ns), -1, np.int64)
     number[chosen] = np.arange(len(chosen))
     back = min(_LOOK_BACK, _MOST_CELLS // max(len(chosen), 1))
@@ -235,7 +240,7 @@ def longest_paths(own_ns: Int64, release_ns: Int64, edges: Edges, chosen: Int64)
 
 
 def _longest_paths(columns: list[Int64], back: int) -> PathColumns:
-    """Does what `reduce.c` does, without its limit of paths to one node."""
+    """The same as `reduce.c`, without its limit on the paths to one node."""
     lasts, release, first, before, lag, number = (each.tolist() for each in columns)
     reached, between = list[dict[int, int]](), list[dict[int, int]]()
     rows = list[tuple[int, int, int]]()
@@ -264,7 +269,7 @@ def _longest_paths(columns: list[Int64], back: int) -> PathColumns:
 
 
 def _between(kept: dict[int, int], between: list[dict[int, int]], chosen: int, back: int) -> dict[int, int]:
-    """The longest paths to a chosen node from those before it, of which so many are looked back for."""
+    """The longest paths to a chosen node through earlier ones, looking back over at most `back` of these."""
     longest = dict(kept)
     for begin, took in kept.items():
         for earlier, more in between[begin].items() if begin >= 0 else ():

@@ -1,4 +1,4 @@
-"""What a step would take if one part of what it waits for took no time, and what therefore sets its pace."""
+"""The length of a step if one of the parts for which it waits took no time, and so what sets its pace."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from tb_steptime.replay.sweep import HOLDS, EdgeKind, Edges
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool, Int64, is_in
 
-#: A part limits a step from this share of it on; below that several hold each other.
+#: A part limits a step if it accounts for at least this share; below that several parts limit each other.
 LIMITS = 0.1
-#: A wait can go away altogether, while nothing becomes instant: it is the cause where it gives this share of the best.
+#: Waits can be removed entirely, while no work becomes instant: a wait is the cause if removing it gains this share of
+#: the best gain.
 WAITS = 2 / 3
-#: Host and device together, where neither alone matters: a chain between them.
+#: Minimum share for host and device together, if neither alone matters: a chain of dependencies between them.
 CHAIN = 0.5
-#: A step that neither an instant host nor an instant device shortens is that of a stream with so much to do.
+#: If neither an instant host nor an instant device shortens a step, a stream that is busy for at least this share sets
+#: the pace.
 BUSY = 2 / 3
 
 
@@ -39,14 +41,14 @@ class Sensitivity(msgspec.Struct, frozen=True):
 
 
 def exchanges(trace: Trace, graph: Graph) -> Bool:
-    """Marks the nodes that are exchanges between ranks."""
+    """Which nodes are exchanges between ranks."""
     found = np.zeros(len(graph), bool)
     found[graph.on_device] = collective_names(trace)[trace.events.name[graph.event[graph.on_device]]]
     return found
 
 
 def sensitivity(trace: Trace, step: SteadyStep) -> Sensitivity:
-    """Replays the step once for each part."""
+    """Replay the step once for each part."""
     graph = step.graph
     device, communication = graph.on_device, exchanges(trace, graph)
     loader = graph.role == Role.LOADER
@@ -62,16 +64,17 @@ def sensitivity(trace: Trace, step: SteadyStep) -> Sensitivity:
 
 
 def free(step: SteadyStep, nodes: Bool) -> SteadyStep:
-    """The step with these nodes taking no time, and no unexplained delay before them."""
+    """The step in which these nodes take no time, and have no unexplained delay before them."""
     return scaled(step, nodes, 0.0)
 
 
 def scaled(step: SteadyStep, nodes: Bool, by: float) -> SteadyStep:
-    """The step with these nodes taking a share of their time, and the same share of unexplained delays before them."""
+    """The step in which these nodes take this share of their time, and keep the same share of unexplained delays before
+    them."""
     own = step.graph.own_ns.copy()
     own[nodes] = np.rint(own[nodes] * by).astype(np.int64)
     edges = step.graph.edges
-    # work that begins while its call runs follows the call's beginning by a part of the call's own time
+    # work that begins during its call starts a part of the call's own time after the call's begin
     inside = (edges.kind == EdgeKind.LAUNCH) & (step.graph.role[edges.before] == Role.STRETCH) & nodes[edges.before]
     edges = replace(edges, lag_ns=np.where(inside, np.rint(edges.lag_ns * by).astype(np.int64), edges.lag_ns))
     slack = step.graph.unexplained_ns + step.graph.contended_ns
@@ -79,7 +82,7 @@ def scaled(step: SteadyStep, nodes: Bool, by: float) -> SteadyStep:
 
 
 def sooner(edges: Edges, delay_ns: Int64, share: float) -> Edges:
-    """The edges with this share of each node's delay taken from their lags."""
+    """The edges with this share of each node's delay subtracted from their lags."""
     gone = np.rint(delay_ns[edges.after] * share).astype(np.int64)
     return replace(edges, lag_ns=edges.lag_ns - np.minimum(gone, np.maximum(edges.lag_ns, 0)))
 
@@ -92,18 +95,18 @@ def without(step: SteadyStep, *kinds: EdgeKind) -> SteadyStep:
 
 
 def without_waits(step: SteadyStep) -> SteadyStep:
-    """The step whose calls wait for no device."""
+    """The step in which no call waits for a device."""
     return without(step, *HOLDS)
 
 
 def without_batches(step: SteadyStep) -> SteadyStep:
-    """The step that waits for no worker of a loader."""
+    """The step that does not wait for workers of a loader."""
     return without(step, EdgeKind.BATCH)
 
 
 def verdict(step_ns: int, said: Sensitivity, step: SteadyStep) -> Bound:
-    """What sets the pace: one part, or a dependency where host and device wait for each other. It is unknown where no
-    part does that can be replayed."""
+    """What sets the pace: one part, or a dependency by which host and device wait for each other. Unknown if no part
+    that can be replayed does."""
     waits = {
         Bound.SYNC: step_ns - said.blocking,
         Bound.INPUT: step_ns - said.loader,
@@ -121,6 +124,6 @@ def verdict(step_ns: int, said: Sensitivity, step: SteadyStep) -> Bound:
 
 
 def _busiest_ns(step: SteadyStep) -> int:
-    """What the stream with most work has to do in a step."""
+    """The work per step of the stream with the most work."""
     graph = step.graph
     return int(np.bincount(graph.track[graph.on_device], graph.own_ns[graph.on_device], minlength=1).max())

@@ -1,4 +1,4 @@
-"""One step without its excess, repeated until it is periodic: what a step takes in the long run.
+"""One step without its excess, repeated until it is periodic: the length of a step in the long run.
 
 host      [step][step][step][step]                  the host may run ahead
 device        [step  ][step  ][step  ][step  ]      the step is the larger of the two periods
@@ -20,9 +20,9 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import Step, find_steps
 from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
 
-#: So many copies of a step; periods are those of the last half.
+#: Number of copies of a step; periods are measured over the last half.
 COPIES = 8
-#: Steps of which the middle one is chosen: their replay takes longer than it is worth for more.
+#: Number of steps from which the middle one is chosen: replaying more would take too long for its benefit.
 MOST_CANDIDATES = 9
 
 
@@ -42,7 +42,8 @@ class SteadyStep:
 
 
 def less_excess(graph: Graph, excess: Excess) -> Graph:
-    """The same graph without the excess. What a node waits for is no time of its own, so no excess either."""
+    """The same graph without the excess. Waiting is not part of a node's own time, so it is not part of the excess
+    either."""
     own = graph.own_ns.copy()
     for each in distinct_in(excess.track).tolist():
         here = np.flatnonzero(graph.track == each)
@@ -51,12 +52,12 @@ def less_excess(graph: Graph, excess: Excess) -> Graph:
 
 
 def overlap_ns(taken: Intervals, graph: Graph, nodes: Int64) -> Int64:
-    """How much of these nodes lies in some intervals, ns."""
+    """How much time of these nodes is inside some intervals, ns."""
     return taken.overlap_ns(graph.start_ns[nodes], np.maximum(graph.end_ns, graph.start_ns)[nodes])
 
 
 def step_of_nodes(trace: Trace, graph: Graph) -> Int64:
-    """For each node the step that its item or its launch lies in; -1 before the first step and after the last one."""
+    """For each node the step that contains its item or its launch; -1 before the first step and after the last one."""
     steps = find_steps(trace)
     begun = np.array([step.host_start_ns for step in steps.steps], np.int64)
     over = steps.steps[-1].host_start_ns + steps.steps[-1].host_ns
@@ -73,7 +74,7 @@ def step_of_nodes(trace: Trace, graph: Graph) -> Int64:
 
 
 def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> SteadyStep | None:
-    """The step of middle length, of those with the usual number of nodes, or the chosen one; None where no step has any
+    """The step of median length among those with the usual number of nodes, or the chosen one; None if no step has any
     nodes."""
     step = step_of_nodes(trace, graph)
     size = np.bincount(step[step >= 0], minlength=1)
@@ -98,7 +99,8 @@ def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> Steady
 
 
 def _with_tail(step: SteadyStep, recorded: Step) -> SteadyStep:
-    """The only step with the host's time after its last item, which no item of a next step shows."""
+    """The only step, with the host's time after its last item added, since there is no next step whose items would show
+    it."""
     links = step.links
     host = links.kind == EdgeKind.LANE
     over = recorded.host_start_ns + recorded.host_ns
@@ -124,7 +126,7 @@ def _cut(graph: Graph, mine: Bool) -> tuple[Graph, Edges]:
     lag = np.where(stream, _usual_lag(one, EdgeKind.STREAM), none)
     parts = [edges_of(EdgeKind.LANE, last[tracks], heads, lag)]
     parts[0].kind[stream] = EdgeKind.STREAM
-    # edges from the step before: the same place of that step is its last node on the same track
+    # edges from the step before: their equivalent in this step starts at its last node on the same track
     entering = arrives & ~leaves
     outside = near.where(entering & is_in(near.kind, (EdgeKind.CROSSING, *HOLDS, EdgeKind.QUEUE)))
     track = graph.track[outside.before]
@@ -139,8 +141,8 @@ def _cut(graph: Graph, mine: Bool) -> tuple[Graph, Edges]:
 
 
 def _batch_ns(graph: Graph, entering: Edges) -> int:
-    """How long workers take for a batch: the one before this step, or else each of those between two waits; 0 if they
-    are not waited for."""
+    """Time that workers take for a batch: the one before this step, or else for each batch between two waits; 0 if
+    nothing waits for them."""
     loads = np.flatnonzero(graph.role == Role.LOADER)
     for edges, alone in ((entering, True), (graph.edges, False)):
         batches = edges.where(edges.kind == EdgeKind.BATCH)
@@ -158,8 +160,8 @@ def _usual_lag(graph: Graph, kind: EdgeKind) -> int:
 
 
 def step_length(step: SteadyStep) -> int:
-    """What a step takes in ns: the larger of the periods of host and device once it repeats; where steps are not shown,
-    from the first start to the last end of the recording."""
+    """Length of a step in ns: the larger of the periods of host and device once it repeats; if no steps are known, from
+    the first start to the last end of the recording."""
     graph, copies = step.graph, COPIES if step.repeats else 1
     began = repeated_starts(graph.own_ns, graph.release_ns, graph.edges, step.links, copies)
     ended = began + graph.own_ns

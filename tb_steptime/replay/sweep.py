@@ -1,4 +1,4 @@
-"""The replay of a graph: each node starts when the last of what it waits for allows it.
+"""The replay of a graph: each node starts when the last node for which it waits permits it.
 
 node     0 [aaaa]                 edge   from 0 to 1, lag 1
 node     1       [bb]             start  of 1 = end of 0 + 1
@@ -28,10 +28,10 @@ class EdgeKind(enum.IntEnum):
     BATCH = 6  # a worker makes the next batch
     QUEUE = 7  # a launch finds room when work before it has begun; inferred
     RANKS = 8  # other ranks arrive at a collective; estimated
-    DONE = 9  # a blocking call whose work had ended before: it holds nothing as recorded
+    DONE = 9  # a blocking call whose work had already ended: as recorded, it does not wait
 
 
-#: Edges that times show and that no record says.
+#: Kinds of edges that are inferred from times and not recorded.
 INFERRED = (EdgeKind.CROSSING, EdgeKind.RETURN)
 #: Edges into calls that wait for a device.
 HOLDS = (EdgeKind.RETURN, EdgeKind.DONE)
@@ -42,9 +42,9 @@ class Edges:
     """What waits for what, sorted by `after`; int64. Nodes are numbered so that before < after.
 
     before, after   numbers of nodes
-    lag_ns          from the end of the one that is waited for to the start of the other; it may be negative
+    lag_ns          from the end of the first node to the start of the second; it may be negative
     kind            uint8, an `EdgeKind`
-    sure            float64 from 0 to 1, how often such an edge fits the recorded times; 1 of what is recorded
+    sure            float64 from 0 to 1, how often such an edge fits the recorded times; 1 if it is recorded
     """
 
     before: Int64
@@ -58,11 +58,11 @@ class Edges:
 
     @cached_property
     def in_bytes(self) -> tuple[bytes, bytes]:
-        """`before` and `lag_ns` as C takes them, for all durations that are tried with these edges."""
+        """`before` and `lag_ns` in C's format, kept for all durations that are tried with these edges."""
         return self.before.astype(np.int64, copy=False).tobytes(), self.lag_ns.astype(np.int64, copy=False).tobytes()
 
     def where(self, kept: Bool | Int64 | slice) -> Edges:
-        """These edges alone, by a mask, by number or by range, in their order."""
+        """Only the edges chosen by a mask, by numbers or by a range, in their order."""
         return Edges(*(getattr(self, one.name)[kept] for one in fields(self)))
 
 
@@ -79,13 +79,13 @@ def joined(parts: list[Edges]) -> Edges:
 
 
 def starts(duration_ns: Int64, release_ns: Int64, edges: Edges) -> Int64:
-    """When each node starts, in ns: at its release, or later when an edge says so."""
+    """When each node starts, in ns: at its release, or later if an edge requires it."""
     found: Int64 = repeated_starts(duration_ns, release_ns, edges, edges.where(slice(0)), 1)[0]
     return found
 
 
 def repeated_starts(duration_ns: Int64, release_ns: Int64, edges: Edges, links: Edges, copies: int) -> Int64:
-    """The same of copies in a row, one row for each. links: edges from a node to one of the next copy."""
+    """The same for successive copies, one row for each. links: edges from a node to one of the next copy."""
     if sweep := sweep_function():
         own, release = (each.astype(np.int64, copy=False).tobytes() for each in (duration_ns, release_ns))
         first, link_first = (first_of_each(each, len(duration_ns)).tobytes() for each in (edges, links))
@@ -98,12 +98,12 @@ def repeated_starts(duration_ns: Int64, release_ns: Int64, edges: Edges, links: 
 
 
 def first_of_each(edges: Edges, nodes: int) -> Int64:
-    """Where the edges into each node begin, and after the last one where all end."""
+    """The index of the first edge into each node, and finally the number of all edges."""
     return np.cumsum(np.append(0, np.bincount(edges.after, minlength=nodes)), dtype=np.int64)
 
 
 def _swept(columns: list[Int64], copies: int) -> Int64:
-    """Does what `sweep.c` does."""
+    """The same as `sweep.c`."""
     lasts, release, first, before, lag, link_first, link_before, link_lag = (each.tolist() for each in columns)
     rows, ends = list[list[int]](), list[int]()
     for copy in range(copies):

@@ -1,4 +1,4 @@
-"""What a steady step would take after changes, each with an interval and with what that rests on."""
+"""The length of a steady step after changes, each with an interval and with the assumptions on which it rests."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ from tb_steptime.replay.sweep import INFERRED, EdgeKind
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool
 
-#: With a larger share of unexplained time no gain is said; with more than the other share the interval says so.
+#: Above the first share of unexplained time no gain is reported; above the second one the interval is widened.
 NO_GAIN, WIDER = 0.2, 0.05
-#: A step that is replayed with a larger error is another one; one that is mostly excess shows little of later steps.
+#: If the replay's error is larger, it is not the recorded step; a step that is mostly excess shows little about later
+#: steps.
 MOST_ERROR, MOSTLY = 0.1, 0.5
-#: Points of the curve over less work of devices; they are denser where little of it is gone.
+#: Points of the curve over reduced device work; they are denser where the reduction is small.
 PARTS_LEFT = tuple(1 - (n / 8) ** 2 for n in range(1, 9))
-#: Of so many changes every set is replayed, fifteen of them, with every other point of the curve.
+#: With up to this many changes every subset is replayed (fifteen of them), with every other point of the curve.
 MOST_IN_SETS = 4
-#: An inferred kind of edge that moves a gain by this share of the step is one that the gain rests on.
+#: A gain rests on an inferred kind of edge if removing that kind moves the gain by this share of the step.
 RESTS = 0.05
 
 
@@ -114,11 +115,11 @@ class WhatIf(msgspec.Struct, frozen=True):
 
     @property
     def wrong_by(self) -> float:
-        """The share by which the replayed step differs from the recorded one."""
+        """The relative difference between the replayed and the recorded step."""
         return abs(self.replayed_step_ns - self.recorded_step_ns) / max(self.recorded_step_ns, 1)
 
     def with_less_work_ns(self, device_curve: Sequence[int], less: float) -> float:
-        """The step that one of its curves gives for this share less of the device's work, 0 to 1."""
+        """The step on one of its curves if the device's work is reduced by this share, from 0 to 1."""
         last = len(device_curve) - 1
         place = min(int(less**0.5 * last), last - 1)
         above, below = (place / last) ** 2, ((place + 1) / last) ** 2
@@ -127,8 +128,8 @@ class WhatIf(msgspec.Struct, frozen=True):
 
 
 def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
-    """All changes that can be replayed, or these. None where the recording has no work on a device, or no step with
-    such work. Raises ValueError for an id that is none of a change."""
+    """The results of all changes that can be replayed, or of those given. None if the recording has no work on a
+    device, or no step with such work. Raises ValueError for an unknown id."""
     known = {each.id: each for each in changes(trace)}
     if missing := [each for each in ids if each not in known]:
         raise ValueError(f"No change has the ID {missing[0]}. The changes are {', '.join(known)}.")
@@ -172,12 +173,12 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
 
 
 def _judged_ns(trace: Trace) -> float:
-    """The mean of all steps, as far as they are judged: what takes long in a few of them is part of it."""
+    """Mean judged length of all steps, including long delays in a few of them."""
     return float(judged_ns(trace, main_device(trace)).mean())
 
 
 def _with_half_of_the_host(trace: Trace, step: SteadyStep) -> tuple[int, Bound]:
-    """How long it takes, and what sets its pace."""
+    """The step's length and what sets its pace, if the host takes half the time."""
     graph = step.graph
     quick = scaled(step, ~graph.on_device & (graph.role != Role.LOADER), 0.5)
     length = step_length(quick)
@@ -191,7 +192,7 @@ def _device_curve(step: SteadyStep, compute: Bool, parts: Sequence[float]) -> li
 def _sets(
     step: SteadyStep, compute: Bool, chosen: Sequence[Named], combined: Sequence[Combined]
 ) -> Iterator[ChangedStep]:
-    """Returns the changes that help most, and then those that help once these are made."""
+    """The changes that help most, and then those that help once these are made."""
     known = {each.id: each for each in chosen}
     helpful = [known[each] for each in combined[-1].ids] if combined else []
     after = _changed(step, helpful)
@@ -208,7 +209,7 @@ def _changed(step: SteadyStep, made: Iterable[Named]) -> SteadyStep:
 
 
 def _of_busiest_ns(trace: Trace, step: SteadyStep, nodes: Bool) -> int:
-    """Numbers of devices are as they are written, so that any number may be one."""
+    """The most work of any device. Device numbers may be arbitrary, as the file writes them."""
     own = step.graph.own_ns[nodes]
     _, device = np.unique(trace.events.device[step.graph.event[nodes]], return_inverse=True)
     return int(np.bincount(device.reshape(-1), own, minlength=1).max())
@@ -217,7 +218,7 @@ def _of_busiest_ns(trace: Trace, step: SteadyStep, nodes: Bool) -> int:
 def _gains(
     step: SteadyStep, length: int, unexplained: float, error: float, chosen: list[Named], keep_all: bool
 ) -> tuple[list[Gain], list[Combined]]:
-    """Greedy: first what helps most, then what helps most after that."""
+    """Gains by a greedy choice: first the change that helps most, then the one that helps most after that."""
     if unexplained > NO_GAIN:
         return [Gain(each.id, None, None, None, None, []) for each in chosen], []
     bases = {kind: without(step, kind) for kind in INFERRED}
@@ -234,7 +235,7 @@ def _gains(
         others = {
             kind: base_ns[kind] - step_length(change.apply(base))
             for kind, base in bases.items()
-            if (change.id, kind) != ("sync_bubble", EdgeKind.RETURN)  # nothing else is what it changes
+            if (change.id, kind) != ("sync_bubble", EdgeKind.RETURN)  # this change only affects such edges
         }
         found.append(_gain(change.id, gains[change], now_ns - after[best], others, length, unexplained, error))
         now, now_ns = changed[best], after[best]

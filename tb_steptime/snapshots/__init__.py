@@ -1,20 +1,20 @@
-"""Snapshots of the memory of GPUs, as `torch.cuda.memory._dump_snapshot` writes them, without unpickling anything.
+"""Snapshots of GPU memory, as `torch.cuda.memory._dump_snapshot` writes them, read without unpickling anything.
 
 model      the columns of a snapshot: trace entries, segments, blocks, stacks
 reading    a file -> its columns
 usage      columns -> bytes in use and reserved over time, and which allocations are alive when
 lines      allocations by line of code: at the peak, at the end, and how long they live
-growth     what each line holds more than in an earlier snapshot
-summary    what a snapshot says: peaks by line, free memory by what keeps it, why memory ran out
+growth     how much more each line holds than in an earlier snapshot
+summary    the results of a snapshot: peaks by line, free memory by what keeps it, why memory ran out
 strips     the blocks inside segments
 stacks     the stacks of what is in use as a tree, by bytes
 kept       columns as files, which the tab opens again
 
 Decisions and their reasons:
 
-- A pickle may run any code when it is opened. So the opcodes are walked here, and those that would import, call or
+- A pickle may run any code when it is loaded. So the opcodes are walked here, and those that would import, call or
   build anything are refused by name.
-- A snapshot of 1 GB holds millions of entries, each with a stack of fifty frames, as references to a few thousand. A
-  run of references is looked up as bytes, so a stack is taken apart once however often it occurs. Each entry becomes a
-  row of columns as soon as it is complete.
+- A snapshot of 1 GB contains millions of entries, each with a stack of fifty frames, as references to a few thousand
+  distinct frames. A run of references is looked up by its bytes, so a stack is parsed once however often it occurs.
+  Each entry becomes a row of columns as soon as it is complete.
 """

@@ -12,7 +12,7 @@ MOST_GROWN = 50
 
 
 class LineGrowth(msgspec.Struct, frozen=True):
-    """What a line holds at the end of both snapshots; None as in `LineRow`."""
+    """The memory that a line holds at the end of both snapshots; None as in `LineRow`."""
 
     line: str | None
     function: str | None
@@ -23,8 +23,8 @@ class LineGrowth(msgspec.Struct, frozen=True):
 
 
 class DeviceGrowth(msgspec.Struct, frozen=True):
-    """more_bytes, more_reserved_bytes: in use and reserved at the end, against the earlier snapshot. lines: those that
-    hold another amount, the largest changes first."""
+    """more_bytes, more_reserved_bytes: increase of memory in use and reserved at the end over the earlier snapshot.
+    lines: those whose memory differs, the largest changes first."""
 
     device: int
     more_bytes: int
@@ -33,7 +33,7 @@ class DeviceGrowth(msgspec.Struct, frozen=True):
 
 
 def growth(before: Snapshot, after: Snapshot) -> list[DeviceGrowth]:
-    """Measures growth on the devices of either."""
+    """Growth on the devices that occur in either snapshot."""
     return [_device(before, after, device) for device in sorted({*before.devices, *after.devices})]
 
 
@@ -49,7 +49,7 @@ def _device(before: Snapshot, after: Snapshot, device: int) -> DeviceGrowth:
 
 
 def _held(snapshot: Snapshot, device: int) -> tuple[int, int, dict[LineKey, tuple[int, int]]]:
-    """Bytes in use and reserved at the end; bytes and allocations of each line."""
+    """Bytes in use and reserved at the end; bytes and number of allocations of each line."""
     of = usage(snapshot, device)
     made = allocations(snapshot, of, device)
     alive = made.where(made.alive_after(len(of.entries)))

@@ -1,7 +1,7 @@
 """A snapshot that was read, as files of its columns: opened at once, and not held in memory.
 
 entries.action.npy, …, blocks.stack.npy      a column each
-rest.json                                    stacks, frames, and what is said of the file
+rest.json                                    stacks, frames, and facts about the file
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tb_steptime.snapshots.model import Blocks, Entries, Frame, Segments, Snapsh
 
 _TABLES: dict[str, Any] = {"entries": Entries, "segments": Segments, "blocks": Blocks}
 _REST = "rest.json"
-#: Bytes of a file without a row: such a one cannot be mapped.
+#: Size of a column's file without rows, which cannot be mapped.
 _EMPTY = 128
 
 
@@ -31,7 +31,7 @@ class _Rest(msgspec.Struct):
 
 
 def keep_snapshot(snapshot: Snapshot, folder: Path) -> None:
-    """Raises OSError."""
+    """Write the columns into a folder. Raises OSError."""
     for name in _TABLES:
         table = getattr(snapshot, name)
         for column in fields(table):
@@ -48,7 +48,7 @@ def keep_snapshot(snapshot: Snapshot, folder: Path) -> None:
 
 
 def kept_snapshot(folder: Path) -> Snapshot:
-    """Raises OSError."""
+    """Read a kept snapshot. Raises OSError."""
     rest = msgspec.json.decode((folder / _REST).read_bytes(), type=_Rest)
     tables = {
         name: table(*(_column(folder / f"{name}.{column.name}.npy") for column in fields(table)))
@@ -66,6 +66,6 @@ def kept_snapshot(folder: Path) -> Snapshot:
 
 
 def _column(file: Path) -> np.ndarray[Any, Any]:
-    """Mapped, and an array like any other."""
+    """A mapped column, used as a plain array."""
     mapped: np.ndarray[Any, Any] = np.load(file, mmap_mode="r" if file.stat().st_size > _EMPTY else None)
     return mapped.view(np.ndarray)

@@ -1,4 +1,5 @@
-"""Allocations by line of code: what each holds at the peak and at the end, and how long what it makes lives."""
+"""Allocations by line of code: the memory of each line at the peak and at the end, and the lifetime of its
+allocations."""
 
 from __future__ import annotations
 
@@ -16,10 +17,10 @@ from tb_steptime.trace.table import Int64
 
 MOST_LINES = 20
 
-#: How C++ spells a node of the backward pass, and an op.
+#: How C++ frames name a node of the backward pass, and an op.
 _NODE, _OP = expression(r"torch::autograd::generated::(\w+)::apply"), expression(r"at::_ops::(\w+?)(?:_\w+)?::")
 
-#: A line and its function; None where an allocation was made is not recorded.
+#: A line and its function; None if the place of an allocation is not recorded.
 LineKey = tuple[str, str] | None
 
 
@@ -41,8 +42,8 @@ class LineRow(msgspec.Struct, frozen=True):
 
 
 class Lines:
-    """Where stacks are from: the innermost line that the user may have written, else the innermost of Python; of the
-    autograd engine, which has no Python, the node of the backward pass, else the innermost op."""
+    """Maps stacks to lines: the innermost line that the user may have written, or else the innermost of Python; in the
+    autograd engine, which has no Python frames, the node of the backward pass, or else the innermost op."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -61,7 +62,7 @@ class Lines:
         return None if frame is None else line_of(frame)
 
     def groups(self, made: Allocations) -> dict[LineKey, Int64]:
-        """The numbers of the allocations of each line."""
+        """The numbers of each line's allocations."""
         stacks, which = np.unique(made.stack, return_inverse=True)
         keys = [self._key(stack) for stack in stacks.tolist()]
         numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
@@ -75,8 +76,8 @@ class Lines:
 
 
 def native_path(frames: list[Frame]) -> list[Frame]:
-    """Returns the C++ frames that tell a reader something, in their order: nodes of the backward pass and ops, once
-    each. Without any, the outermost frame."""
+    """The C++ frames that are useful to a reader, in order: nodes of the backward pass and ops, without repeats. If
+    there are none, the outermost frame."""
     named = dict.fromkeys(
         Frame("", 0, name.format(found[1]))
         for frame in frames
@@ -87,13 +88,14 @@ def native_path(frames: list[Frame]) -> list[Frame]:
 
 
 def _of_native(frames: list[Frame]) -> Frame | None:
-    """A node of the backward pass, else the innermost op."""
+    """A node of the backward pass, or else the innermost op."""
     path = native_path(frames)
     return next((each for each in path if not each.function.startswith("aten::")), next(iter(path), None))
 
 
 def line_of(frame: Frame) -> str:
-    """Without the path, which names users and machines. What is not of Python has its name alone.
+    """The line without its path, which may contain names of users and machines. Other than Python frames have only
+    their function's name.
 
     >>> line_of(Frame("/home/me/train.py", 23, "step")), line_of(Frame("??", 0, "at::empty"))
     ('train.py:23', 'at::empty')
@@ -106,7 +108,7 @@ def is_python(frame: Frame) -> bool:
 
 
 def by_line(made: Allocations, of: Usage, lines: Lines) -> list[LineRow]:
-    """Those that hold most at the peak, then at the end, first."""
+    """Lines with the most memory at the peak first, then those with the most at the end."""
     rows = []
     peak, end = made.alive_after(of.peak), made.alive_after(len(of.entries))
     own, freed = made.begin >= 0, (made.begin >= 0) & (made.end < len(of.entries))

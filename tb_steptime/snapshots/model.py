@@ -16,7 +16,7 @@ Int16 = npt.NDArray[np.int16]
 
 
 class Action(enum.IntEnum):
-    """What the allocator did. Between a request to free a block and its end other streams may still use it."""
+    """Actions of the allocator. Between a request to free a block and its completion other streams may still use it."""
 
     ALLOC = 0
     FREE_REQUESTED = 1
@@ -32,7 +32,7 @@ class Action(enum.IntEnum):
 
 
 class State(enum.IntEnum):
-    """The state of a block: in use, given back while other streams may use it, or free."""
+    """The state of a block: in use, freed while other streams may still use it, or free."""
 
     ACTIVE = 0
     PENDING = 1
@@ -47,12 +47,12 @@ class Frame(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """What the allocator did, in time order on each device.
+    """The allocator's actions, in time order on each device.
 
     action    uint8, an `Action`
     device    int16
-    address   of the block or segment; of `OOM` how much memory of the device was free
-    size      as it was asked for; of `SEGMENT_…` that of the segment
+    address   of the block or segment; for `OOM` the free memory of the device
+    size      as requested; for `SEGMENT_…` that of the segment
     time_us   since 1970; -1 where it is not recorded
     stack     int32, place in `Snapshot.stacks`; -1 for none
     """
@@ -69,13 +69,13 @@ class Entries:
         return len(self.action)
 
     def where(self, kept: Bool | Int64) -> Entries:
-        """These rows alone, by a mask or by number, in their order."""
+        """Only the rows chosen by a mask or by row numbers, in their order."""
         return Entries(*(getattr(self, column.name)[kept] for column in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """Memory that the allocator holds. large: it is of the pool for blocks above 1 MB."""
+    """Memory that the allocator holds. large: it belongs to the pool for blocks above 1 MB."""
 
     device: Int16
     address: UInt64
@@ -91,7 +91,7 @@ class Segments:
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Parts of segments, which they fill. requested: what was asked for; state: uint8, a `State`."""
+    """Parts of segments, which together fill them. requested: requested size; state: uint8, a `State`."""
 
     segment: Int32
     address: UInt64
@@ -108,9 +108,9 @@ class Blocks:
 class Snapshot:
     """A file.
 
-    stacks       of each its frames, the innermost first, as places in `frames`
+    stacks       the frames of each stack, the innermost first, as places in `frames`
     expandable   whether the allocator's segments may grow; None where the setting is not recorded
-    lost         what could not be read, by kind, with how many
+    lost         numbers of entries that could not be read, by kind
     """
 
     path: str
@@ -125,5 +125,5 @@ class Snapshot:
 
     @property
     def devices(self) -> list[int]:
-        """Those that hold memory, or did anything."""
+        """Devices that hold memory, or have any entries."""
         return sorted({*self.segments.device.tolist(), *self.entries.device.tolist()})

@@ -28,31 +28,31 @@ from tb_steptime.trace.plain import Pickled, Record, References, read_plain
 _NO_SNAPSHOT = "The file is a pickle, but no memory snapshot"
 _HINT = "Only snapshots that torch.cuda.memory._dump_snapshot wrote can be read."
 _ACTIONS = {each.name.lower(): each for each in Action if each is not Action.OTHER}
-#: The last one is what the documentation calls the second.
+#: Names of states in the file. The last one is an alternative name, used in the documentation, of the second one.
 _STATES = {
     "active_allocated": State.ACTIVE,
     "active_pending_free": State.PENDING,
     "inactive": State.FREE,
     "active_awaiting_free": State.PENDING,
 }
-#: A pickle's protocol and the first key of a snapshot are within these.
+#: Bytes that contain a pickle's protocol and the first key of a snapshot.
 _HEAD_BYTES = 64
 _MOST, _HIGHEST = (1 << 63) - 1, (1 << 64) - 1
 
 
 class _Row:
-    """What stands for a dict that became a row: how many there are in a list says which rows these are."""
+    """Stands for a dict that became a row; the number of them in a list shows which rows these are."""
 
 
 _ENTRY, _SEGMENT = _Row(), _Row()
 
 
 class _Block(int):
-    """The row of a block. Those of a segment are complete before the segment is."""
+    """The row of a block. A segment's blocks are complete before the segment is."""
 
 
 def read_snapshot(path: str | AnyPath) -> Snapshot:
-    """The columns of a snapshot. Raises TraceError where the file cannot be read, or is none."""
+    """The columns of a snapshot. Raises TraceError if the file cannot be read, or is not a snapshot."""
     path = any_path(path)
     with _opened(path) as data:
         taken = _Taken()
@@ -63,7 +63,7 @@ def read_snapshot(path: str | AnyPath) -> Snapshot:
 
 
 def looks_like_snapshot(path: AnyPath) -> bool:
-    """Decides by the first bytes; False where the file cannot be read."""
+    """Whether the first bytes are those of a snapshot; False if the file cannot be read."""
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
@@ -74,7 +74,7 @@ def looks_like_snapshot(path: AnyPath) -> bool:
 
 @contextlib.contextmanager
 def _opened(path: AnyPath) -> Iterator[Pickled]:
-    """Mapped where the file is on this machine, so that what was read leaves the memory."""
+    """The file's content; mapped if the file is local, so that parts already read leave the memory."""
     try:
         if not isinstance(path, Path) or not path.stat().st_size:
             yield path.read_bytes()
@@ -86,7 +86,7 @@ def _opened(path: AnyPath) -> Iterator[Pickled]:
 
 
 class _Taken:
-    """Rows in the order of the file."""
+    """Collects rows in the order of the file."""
 
     def __init__(self) -> None:
         self.frames: dict[Frame, int] = {}
@@ -110,7 +110,7 @@ class _Taken:
         return record
 
     def _entry(self, record: Record) -> _Row:
-        """There are millions of these."""
+        """Add an entry. There are millions of these, so it has to be fast."""
         get, action, address, size, stream, time_us, stack = record.get, *self.entries.values()
         where = get("addr")
         frames = get("frames", ())
@@ -133,7 +133,8 @@ class _Taken:
         return self.frames.setdefault(frame, len(self.frames))
 
     def _stack(self, frames: Any) -> int:
-        """Frames come as numbers; the same references are the same stack, whose number is known then."""
+        """The number of a stack. Frames are given as numbers; equal references are the same stack, whose number is then
+        known."""
         if type(frames) is References and frames.number >= 0:
             return frames.number
         if not isinstance(frames, (list, tuple)) or not all(type(each) is int for each in frames):
@@ -147,7 +148,7 @@ class _Taken:
         return stack
 
     def _block(self, record: Record) -> _Block:
-        """Those of 2022 and 2023 have a history, of which the first entry is the latest allocation."""
+        """Add a block. Those of 2022 and 2023 have a history, whose first entry is the latest allocation."""
         history = record.get("history")
         latest = history[0] if isinstance(history, list) and history and isinstance(history[0], dict) else {}
         size = self._number(record["size"])
@@ -220,8 +221,7 @@ class _Taken:
         )
 
     def _devices(self, top: Record) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Returns for each entry the device whose list it is in; -1 for memory of the host and for what is in no
-        list."""
+        """For each entry the device in whose list it is; -1 for host memory and for entries outside of the lists."""
         counts: list[tuple[int, int]] = []
         for key, lists in top.items():
             if key in ("device_traces", "host_traces") and isinstance(lists, (list, tuple)):
@@ -234,7 +234,7 @@ class _Taken:
         return np.resize(np.append(device, np.full(max(missing, 0), -1)), len(self.entries["action"]))
 
     def _on_devices(self, count: int) -> tuple[Segments, Blocks]:
-        """The first segments are those of devices; then come those of the host, if there are any."""
+        """The first segments are those of devices; those of the host follow, if there are any."""
         columns = {name: np.array(values[:count]) for name, values in self.segments.items()}
         segments = Segments(
             columns["device"].astype(np.int16),
@@ -254,7 +254,7 @@ class _Taken:
 
 
 def _before(size: Any, segment: Any) -> Any:
-    """How far each block is from the beginning of its segment: blocks without an address follow each other."""
+    """The distance of each block from the beginning of its segment: blocks without an address are adjacent."""
     ends = np.cumsum(size)
     starts = ends - size
     first = np.searchsorted(segment, segment)
@@ -266,5 +266,5 @@ def _rows(values: Any, row: _Row) -> list[_Row]:
 
 
 def _columns(**types: str) -> dict[str, array[int]]:
-    """Empty ones, by name. types: as `array` spells them."""
+    """Empty columns by name. types: type codes of `array`."""
     return {name: array(type) for name, type in types.items()}

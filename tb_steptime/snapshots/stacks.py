@@ -1,4 +1,4 @@
-"""The stacks of what is in use at a moment as a tree, by bytes."""
+"""The stacks of the memory in use at a moment, as a tree with bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tb_steptime.snapshots.lines import is_python, line_of, native_path
 from tb_steptime.snapshots.model import Frame, Snapshot
 from tb_steptime.snapshots.usage import Allocations
 
-#: What holds less than this part of the whole is merged with its like.
+#: A node with less than 1/SMALLEST of the whole is merged with similar ones.
 SMALLEST = 1_000
 
 WHOLE, SMALLER, UNKNOWN = "all", "smaller", "not recorded"
@@ -18,7 +18,8 @@ WHOLE, SMALLER, UNKNOWN = "all", "smaller", "not recorded"
 
 @dataclass(eq=False)
 class Node:
-    """A frame with all below it. python: it is of a Python file; merged: how many nodes it stands for, 0: itself."""
+    """A frame with everything below it. python: it is in a Python file; merged: number of nodes that it replaces, 0 if
+    none."""
 
     name: str
     python: bool = False
@@ -33,8 +34,8 @@ class Node:
 
 
 def stack_tree(snapshot: Snapshot, alive: Allocations) -> Node:
-    """The outermost frames are below the root. Of a stack with Python only that is shown, of others the nodes of
-    the backward pass and ops."""
+    """The tree, with the outermost frames below the root. Of a stack with Python frames only these are shown, of others
+    the nodes of the backward pass and ops."""
     whole = Node(WHOLE)
     used, which = np.unique(alive.stack, return_inverse=True)
     sizes, counts = np.bincount(which, alive.size), np.bincount(which)
@@ -50,7 +51,7 @@ def stack_tree(snapshot: Snapshot, alive: Allocations) -> Node:
 
 
 def _shown(snapshot: Snapshot, stack: int) -> list[Frame]:
-    """The outermost first."""
+    """The shown frames of a stack, the outermost first."""
     if stack < 0:
         return [Frame("", 0, UNKNOWN)]
     frames = [snapshot.frames[each] for each in snapshot.stacks[stack]]

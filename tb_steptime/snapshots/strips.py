@@ -1,4 +1,4 @@
-"""The blocks inside segments: which of them keep memory that is free otherwise.
+"""The blocks inside segments, which show which blocks keep free memory from being released.
 
 segment    |aaaaaaa|.......|bb|.................|      offset, bytes and state of each block, in the order of addresses
 """
@@ -11,7 +11,7 @@ import numpy as np
 from tb_steptime.snapshots.lines import Lines
 from tb_steptime.snapshots.model import Snapshot, State
 
-#: More are narrower than a pixel, or lower than a name.
+#: Maximum numbers of strips and blocks; more would be narrower than a pixel, or lower than a name.
 MOST_STRIPS, MOST_BLOCKS = 24, 1_000
 
 
@@ -33,8 +33,8 @@ class Strip(msgspec.Struct, frozen=True):
 
 
 def strips(snapshot: Snapshot, device: int) -> tuple[list[Strip], int]:
-    """Segments of a device, those with most free memory that blocks keep first, then the largest; and how many others
-    there are."""
+    """Segments of a device, those with the most free memory kept by blocks first, then the largest; and the number of
+    other segments."""
     blocks, segments = snapshot.blocks, snapshot.segments
     used = blocks.state != State.FREE
     in_use = np.bincount(blocks.segment[used], blocks.size[used], minlength=len(segments)).astype(np.int64)

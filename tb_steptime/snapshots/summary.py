@@ -1,4 +1,4 @@
-"""What a snapshot says of each device: its peak by line, its free memory by what keeps it, and why memory ran out.
+"""Results of a snapshot for each device: its peak by line, its free memory by what keeps it, and why memory ran out.
 
 reserved   |aaaaaa......bb|  |..............|  |cccc|      a, b, c: blocks in use
 free             kept          releasable
@@ -15,9 +15,9 @@ from tb_steptime.snapshots.model import Action, Snapshot, State
 from tb_steptime.snapshots.usage import Usage, allocations, usage
 from tb_steptime.trace.table import Int64
 
-#: Expandable segments give memory back in whole pages.
+#: Expandable segments release memory in whole pages of this size.
 PAGE = 2 << 20
-#: Rows of each table.
+#: Maximum number of segments in the table, and of points of the curve.
 MOST_SEGMENTS, MOST_POINTS = 10, 400
 
 
@@ -93,7 +93,8 @@ class DeviceSnapshot(msgspec.Struct, frozen=True):
 
 
 class SnapshotSummary(msgspec.Struct, frozen=True):
-    """A file. lost: what could not be read, by kind. growth: since an earlier snapshot, where one was named."""
+    """A file. lost: numbers of entries that could not be read, by kind. growth: since an earlier snapshot, if one was
+    given."""
 
     path: str
     bytes: int
@@ -104,7 +105,7 @@ class SnapshotSummary(msgspec.Struct, frozen=True):
 
 
 def summarize_snapshot(snapshot: Snapshot, since: Snapshot | None = None) -> SnapshotSummary:
-    """since: an earlier one of the same job."""
+    """since: an earlier snapshot of the same job."""
     lines = Lines(snapshot)
     devices = [_device(snapshot, device, lines) for device in snapshot.devices]
     grown = growth(since, snapshot) if since else []
@@ -139,7 +140,7 @@ def _device(snapshot: Snapshot, device: int, lines: Lines) -> DeviceSnapshot:
 
 
 class _Free(msgspec.Struct, frozen=True):
-    """releasable: bytes of segments without a block in use; kept: of each other free block; rounding: as in
+    """releasable: bytes of segments without a block in use; kept: bytes of each other free block; rounding: as in
     `DeviceSnapshot`."""
 
     releasable: int
@@ -161,7 +162,7 @@ def _free(snapshot: Snapshot, device: int) -> _Free:
 
 
 def _fragmented(snapshot: Snapshot, device: int, lines: Lines) -> list[SegmentRow]:
-    """Those with most free memory that blocks in use keep."""
+    """The segments with the most free memory kept by blocks in use."""
     blocks, segments = snapshot.blocks, snapshot.segments
     used = blocks.state != State.FREE
     count = np.bincount(blocks.segment[used], minlength=len(segments))
@@ -195,7 +196,7 @@ def _out_of_memory(snapshot: Snapshot, of: Usage, free: _Free, lines: Lines) -> 
         asked, device_free, time = int(entries.size[row]), int(entries.address[row]), int(entries.time_us[row])
         free_bytes = free.releasable + int(free.kept.sum())
         in_pages = free.releasable + int((free.kept // PAGE).sum()) * PAGE
-        # with room on the GPU a limit of the process was reached, and nothing of that room could be had
+        # if the GPU had room, a limit of the process was reached, and that room was not available
         fits = asked <= in_pages + (0 if device_free >= asked else device_free)
         found.append(
             OutOfMemory(

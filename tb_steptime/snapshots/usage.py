@@ -1,7 +1,7 @@
 """Bytes in use and reserved over time, and which allocations are alive when.
 
-The blocks and segments of the snapshot say how much there is at its end; the entries, walked backwards, how much there
-was before. So the figures are right from the oldest entry on, whatever happened before it.
+The blocks and segments of the snapshot show the usage at its end; the entries, walked backwards, show the usage before.
+So the figures are right from the oldest entry on, whatever happened before it.
 
 entry       alloc 4    alloc 2    free 4    [snapshot: 2 in use]
 in use   0          4          6         2
@@ -16,15 +16,15 @@ import numpy as np
 from tb_steptime.snapshots.model import Action, Entries, Snapshot, State
 from tb_steptime.trace.table import Bool, Int32, Int64, is_in
 
-#: By how many times its size an entry changes what is in use, and what is reserved.
+#: Factor of an entry's size by which it changes memory in use, and memory reserved.
 _IN_USE = {Action.ALLOC: 1, Action.FREE_COMPLETED: -1}
 _RESERVED = {Action.SEGMENT_ALLOC: 1, Action.SEGMENT_MAP: 1, Action.SEGMENT_FREE: -1, Action.SEGMENT_UNMAP: -1}
 
 
 @dataclass(frozen=True, eq=False)
 class Usage:
-    """Usage of one device, before its first entry and after each one. Bytes in use are as they were asked for; blocks
-    that other streams may still use count as in use.
+    """Usage of one device, before its first entry and after each one. Bytes in use are requested sizes; blocks that
+    other streams may still use count as in use.
 
     time_us    int64, of each entry; the first one twice
     in_use     int64, bytes
@@ -38,12 +38,12 @@ class Usage:
 
     @property
     def peak(self) -> int:
-        """The number of entries after which most is in use."""
+        """The number of entries after which most memory is in use."""
         return int(self.in_use.argmax())
 
 
 def usage(snapshot: Snapshot, device: int) -> Usage:
-    """What a device holds over time."""
+    """The usage of a device over time."""
     entries = snapshot.entries.where(snapshot.entries.device == device)
     segments = snapshot.segments.device == device
     blocks = snapshot.blocks
@@ -55,7 +55,7 @@ def usage(snapshot: Snapshot, device: int) -> Usage:
 
 
 def _backwards(entries: Entries, signs: dict[Action, int], at_end: int) -> Int64:
-    """at_end: after the last entry."""
+    """at_end: usage after the last entry."""
     sign = np.zeros(len(Action), np.int64)
     for action, by in signs.items():
         sign[action] = by
@@ -66,12 +66,12 @@ def _backwards(entries: Entries, signs: dict[Action, int], at_end: int) -> Int64
 
 @dataclass(frozen=True, eq=False)
 class Allocations:
-    """Allocations of one device, as far as entries and blocks tell. Entries are numbered from 0 on its device.
+    """Allocations of one device, as far as entries and blocks show them. Entries are numbered from 0 on each device.
 
     begin   int64, number of the entry that made it; -1: before the oldest entry
     end     int64, number of the entry that ended it; the number of entries where it is alive at the end
-    size    int64, bytes as they were asked for
-    stack   int32, where it was made, as a place in `Snapshot.stacks`; -1 where that is not recorded
+    size    int64, requested bytes
+    stack   int32, where it was allocated, as a place in `Snapshot.stacks`; -1 if not recorded
     """
 
     begin: Int64
@@ -80,18 +80,19 @@ class Allocations:
     stack: Int32
 
     def alive_after(self, entries: int) -> Bool:
-        """Marks the blocks that exist after so many entries."""
+        """Which allocations exist after this many entries."""
         alive: Bool = (self.begin < entries) & (self.end >= entries)
         return alive
 
     def where(self, kept: Bool) -> Allocations:
-        """These alone."""
+        """Only the chosen allocations."""
         return Allocations(self.begin[kept], self.end[kept], self.size[kept], self.stack[kept])
 
 
 def allocations(snapshot: Snapshot, of: Usage, device: int) -> Allocations:
-    """Pairs of an allocation and the end of its block, which has the same address; those that lack one of the two began
-    before the oldest entry, or are alive at the end. One whose end is missing lasts until its address is used again."""
+    """Pairs of an allocation and the end of its block, which has the same address. An allocation that lacks one of the
+    two began before the oldest entry, or is alive at the end. If its end is missing, it lasts until its address is used
+    again."""
     entries = of.entries
     rows = np.flatnonzero(is_in(entries.action, (Action.ALLOC, Action.FREE_COMPLETED)))
     rows = rows[np.lexsort((rows, entries.address[rows]))]
@@ -115,7 +116,7 @@ def allocations(snapshot: Snapshot, of: Usage, device: int) -> Allocations:
 
 
 def _made_before(snapshot: Snapshot, device: int, made: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> Int64:
-    """Rows of blocks in use that no entry made."""
+    """Rows of blocks in use that were not allocated by any entry."""
     blocks = snapshot.blocks
     if not len(blocks):
         return np.empty(0, np.int64)

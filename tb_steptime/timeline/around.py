@@ -17,12 +17,12 @@ from tb_steptime.trace.table import Int64
 
 
 def thread_of(events: EventFile, place: int) -> int:
-    """The host thread that an event is on; -1 for none."""
+    """The host thread of an event; -1 for none."""
     return events.head.track_thread[events.head.line_track[events.line_of(place)]]
 
 
 def around(events: EventFile, place: int) -> list[int]:
-    """Places of the events of its thread that enclose an event, outermost first; none for what is on no thread."""
+    """Places of the events on its thread that enclose an event, outermost first; empty if it is not on a thread."""
     thread, own_line = thread_of(events, place), events.line_of(place)
     if thread < 0:
         return []
@@ -46,7 +46,7 @@ def _lines(events: EventFile, thread: int) -> Iterator[int]:
 
 
 def self_ns(events: EventFile, place: int) -> int:
-    """The length of an event less that of the events directly inside it, on its track."""
+    """The length of an event minus that of the events directly inside it, on its track."""
     line, start, end = events.line_of(place), int(events.start[place]), events.end_of(place)
     track = events.head.line_track[line]
     if line + 1 not in events.lines(track):
@@ -65,7 +65,7 @@ def calls_in(events: EventFile, place: int) -> Int64:
 
 
 def longest_in(events: EventFile, thread: int, kinds: Collection[int], start_ns: int, end_ns: int) -> int | None:
-    """The place of the event of these kinds that covers most of a range of a thread's time; of equals the outermost,
+    """The place of the event of these kinds that covers most of a time range on a thread; of equals the outermost, and
     ops before calls."""
     best, most = None, 0
     for line in _lines(events, thread):

@@ -1,11 +1,11 @@
-"""Events as bars, and bars too narrow to see as one.
+"""Events as bars; bars that are too narrow to see are merged.
 
 line        a b c   dddddddd ef      gg     detail |--|
 bars        aaaaa   dddddddd ee      gg     a, b, c and e, f are merged; the longest of them gives the name
 
-Bars join where both are narrower than the detail and begin in the same time bin as long as the detail; then
-neighbours of one colour with less than the detail between them. So bars cover all that the events cover, and beyond
-that only gaps narrower than the detail.
+Bars are merged if both are narrower than the detail and begin in the same time bin of that length; then also neighbours
+of one colour with a gap shorter than the detail. So bars cover everything that the events cover, and beyond that only
+gaps shorter than the detail.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Bars:
 
     @staticmethod
     def of(line: int, start: Int64, length: Int64, colour: UInt8, first_place: int) -> Bars:
-        """Single events that are neighbours in the event file."""
+        """Bars of single events that are neighbours in the event file."""
         count = len(start)
         place = np.arange(first_place, first_place + count, dtype=np.int32)
         ones, of_line = np.ones(count, np.int32), np.full(count, line, np.int32)
@@ -63,15 +63,15 @@ class Bars:
 
 
 def merge(bars: Bars, detail_ns: int) -> Bars:
-    """Bars narrower than the detail that begin in the same bin become one. Merging to a detail and then to a
-    multiple of it is the same as merging to the multiple at once."""
+    """Merge bars that are narrower than the detail and begin in the same bin. Merging to a detail and then to a
+    multiple of it gives the same result as merging to the multiple at once."""
     narrow = bars.longest < detail_ns
     time_bin = bars.start // detail_ns
     return _joined(bars, narrow[1:] & narrow[:-1] & _same(bars.line) & _same(time_bin))
 
 
 def join_alike(bars: Bars, detail_ns: int) -> Bars:
-    """Narrow neighbours of one colour become one where less than the detail is between them."""
+    """Merge narrow neighbours of one colour if the gap between them is shorter than the detail."""
     narrow = bars.longest < detail_ns
     near = bars.start[1:] - bars.end[:-1] < detail_ns
     return _joined(bars, narrow[1:] & narrow[:-1] & _same(bars.line) & _same(bars.colour) & near)
@@ -83,7 +83,7 @@ def _same(values: Int32 | Int64 | UInt8) -> Bool:
 
 
 def _joined(bars: Bars, with_previous: Bool) -> Bars:
-    """Each bar with those after it that are to be joined with their previous one."""
+    """Merge each bar with the following ones that are marked as joined with their predecessor."""
     if not with_previous.any():
         return bars
     first = np.flatnonzero(np.concatenate(([True], ~with_previous)))

@@ -1,4 +1,4 @@
-"""What fills the bins of a window: how much work is queued, and how busy the GPUs are.
+"""Values for bins of a window: how much work is queued, and how busy the GPUs are.
 
     launches    x  x x     x         depth  1  2 3 2  1 2 1 0     mean: exact integral over the bin; peak: its greatest
     starts              x   x   x
@@ -28,22 +28,22 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Int64, Kind
 
-#: As many bins of the queue as a wide screen has columns, and of what is asked for in bins at most.
+#: Number of bins of the queue, as a wide screen has columns; and maximum number of bins in a request.
 QUEUE_BINS = 2048
 MAX_BINS = 4096
-#: As many names of kernels as fit in a line.
+#: Number of kernel names that fit in a line.
 MOST_NAMES = 3
 
 
 def write_queue(trace: Trace, columns: Columns) -> None:
-    """Instants at which the depth changes, the depth from each on, and its integral up to each."""
+    """Write the instants at which the depth changes, the depth from each on, and its integral up to each."""
     events, launches = trace.events, find_launches(trace)
     linked = np.flatnonzero(launches.call >= 0)
     calls, first = np.unique(launches.call[linked], return_index=True)
-    started = events.start_ns[launches.activity[linked[first]]]  # activities come in time order: the call's first
-    launched = np.minimum(events.start_ns[calls], started)  # clocks of two devices: never negative
+    started = events.start_ns[launches.activity[linked[first]]]  # activities are in time order: the first one
+    launched = np.minimum(events.start_ns[calls], started)  # by two clocks; must not be negative
     instants = np.concatenate((launched, started))
-    order = np.argsort(instants, kind="stable")  # at one instant launches first
+    order = np.argsort(instants, kind="stable")  # launches first at equal times
     depth = np.cumsum(np.where(order < len(calls), 1, -1))
     instants = instants[order]
     area = np.concatenate(([0], np.cumsum(depth[:-1] * np.diff(instants)))) if len(order) else depth
@@ -53,7 +53,7 @@ def write_queue(trace: Trace, columns: Columns) -> None:
 
 
 def queue_depth(events: EventFile, start_ns: int, end_ns: int, detail_ns: int) -> Depth | None:
-    """None where no launch is recorded."""
+    """The queue depth in bins; None if no launch is recorded."""
     instant, depth = events.column("queue.instant"), events.column("queue.depth")
     if not len(instant):
         return None
@@ -61,7 +61,7 @@ def queue_depth(events: EventFile, start_ns: int, end_ns: int, detail_ns: int) -
     edges = np.arange(start_ns, end_ns + bin_ns, bin_ns, dtype=np.int64)
     area = _area_before(events, edges)
     mean = np.rint(1000 * np.diff(area) / bin_ns).astype(np.int64)
-    at = np.maximum(np.searchsorted(instant, edges, side="right") - 1, 0)  # the knot that is in force at each edge
+    at = np.maximum(np.searchsorted(instant, edges, side="right") - 1, 0)  # the knot that applies at each edge
     opening = np.where(instant[at] <= edges, depth[at], 0)
     past = np.searchsorted(instant, edges)
     peak = _peaks(depth, past, opening)
@@ -78,7 +78,7 @@ def _area_before(events: EventFile, instants: Int64) -> Int64:
 
 
 def _peaks(depth: Int64, past: Int64, opening: Int64) -> Int64:
-    """The greatest depth in each bin: what it opens with, and all changes inside it."""
+    """Maximum depth in each bin: the depth at its begin, and all changes inside it."""
     low, high = int(past[0]), int(past[-1])
     peak = opening[:-1].astype(np.int64)
     inside = np.flatnonzero(np.diff(past))
@@ -89,7 +89,7 @@ def _peaks(depth: Int64, past: Int64, opening: Int64) -> Int64:
 
 
 def write_busy(trace: Trace, columns: Columns) -> None:
-    """When each device is busy, one device after another, and when kernels begin."""
+    """Write when each device is busy, one device after another, and when kernels begin."""
     devices = devices_by_activity(trace)
     lanes = [busy_intervals(trace, device) for device in devices] or [host_ranges(trace)]
     columns.add("busy.start", np.concatenate([lane.start for lane in lanes]))
@@ -104,7 +104,7 @@ def write_busy(trace: Trace, columns: Columns) -> None:
 
 
 def busy_bins(events: EventFile, start_ns: int, end_ns: int, bins: int) -> BusyBins:
-    """The window in as many bins, or in as many as it has nanoseconds."""
+    """The window in this many bins, but none shorter than a nanosecond."""
     bins = max(1, min(bins, MAX_BINS, end_ns - start_ns))
     edges = _edges(start_ns, end_ns, bins)
     busy = sum((lane.overlap_ns(edges[:-1], edges[1:]) for lane in _lanes(events)), np.zeros(bins, np.int64))
@@ -116,7 +116,7 @@ def busy_bins(events: EventFile, start_ns: int, end_ns: int, bins: int) -> BusyB
 
 
 def _most(events: EventFile, first: int, past: int) -> list[KernelsNamed]:
-    """Returns the names with most time of the kernels [first, past) in time order; of equals the first in the trace."""
+    """The names with the most time among the kernels [first, past) in time order; of equals the first in the trace."""
     names, of = np.unique(events.column("busy.kernel_name")[first:past], return_inverse=True)
     of = of.reshape(-1)
     count, total = np.bincount(of), np.zeros(len(names), np.int64)
@@ -126,7 +126,7 @@ def _most(events: EventFile, first: int, past: int) -> list[KernelsNamed]:
 
 
 def _edges(start_ns: int, end_ns: int, bins: int) -> Int64:
-    """Without products that a window of years would overflow."""
+    """Edges of the bins, computed without products that would overflow for a window of years."""
     whole, rest = divmod(end_ns - start_ns, bins)
     number = np.arange(bins + 1, dtype=np.int64)
     edges: Int64 = start_ns + number * whole + number * rest // bins

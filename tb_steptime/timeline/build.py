@@ -25,10 +25,10 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Int32, Int64
 
 #: Levels of detail that are computed in advance, ns: powers of two, each a multiple of the one before. Below the first
-#: one a screen shows few events anyway; above the last one little is left.
+#: one a screen shows few events anyway; above the last one few bars are left.
 LEVELS = (1 << 12, 1 << 15, 1 << 18, 1 << 21, 1 << 24)
 
-#: Events of a line that are written at once, so that no array is as long as a large trace.
+#: Number of events of a line that are written at once, so that no array is as long as a large trace.
 _AT_ONCE = 1 << 17
 
 
@@ -75,7 +75,7 @@ class _Writing:
         )
 
     def _add(self, track: TrackEvents) -> TrackEvents | None:
-        """Put the whole track into the file; answers what is left of it while its stack is folded, if that is less."""
+        """Write the whole track; return the part that is left when its stack is folded, if that is smaller."""
         number, names_from = len(self.tracks), len(self.names) if track.own_names else 0
         self.track_thread.append(track.thread)
         self.names += track.own_names
@@ -85,12 +85,12 @@ class _Writing:
         return track.folded()
 
     def _fold(self, number: int, left: TrackEvents) -> None:
-        """The same track once more, without the frames that are folded away."""
+        """Write the same track again, without the frames that are folded away."""
         rows = self._add_lines(number, left, 0, self.folded_place)
         self.tracks[number] = msgspec.structs.replace(self.tracks[number], rows=rows)
 
     def _add_lines(self, number: int, track: TrackEvents, names_from: int, place: Int32) -> int:
-        """How many lines it took. place: of each event, to be filled in."""
+        """Write the track's lines and return their number. place: of each event, to be filled in."""
         line = stack_rows(track.table.start, track.table.dur, track.rows)
         count = np.bincount(line, minlength=LEFT_OUT + 1)[:MAX_ROWS]
         order = np.argsort(line, kind="stable").astype(np.int32)
@@ -107,7 +107,7 @@ class _Writing:
         return rows
 
     def _grow(self, track: TrackEvents) -> None:
-        """Room for the numbers of steps and phases; and the time that all events span."""
+        """Make room for the numbers of steps and phases, and extend the time span of all events."""
         table, rows = track.table, track.rows
         more = table.first + int(rows.max(initial=-1)) + 1 - len(self.place)
         if more > 0:
@@ -135,7 +135,7 @@ class _Writing:
 
 
 def _in_blocks(start_ns: Int64, rows: Int32) -> Iterator[Int32]:
-    """Some events of a line at a time, cut where a bin of the coarsest level begins, which no bar crosses."""
+    """Blocks of a line's events, cut where a bin of the coarsest level begins, which no bar crosses."""
     first = 0
     while first < len(rows):
         past = min(first + _AT_ONCE, len(rows))

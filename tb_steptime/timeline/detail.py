@@ -1,4 +1,4 @@
-"""One event, from the event file alone: facts, the events that belong to it, why the GPU was idle before it."""
+"""Details of one event, from the event file alone: facts, related events, and why the GPU was idle before it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tb_steptime.timeline.wording import kind_name, track_name
 from tb_steptime.trace.frames import MODULE_FRAME, is_source
 from tb_steptime.trace.table import DEVICE_KINDS, Kind
 
-#: A captured graph launches thousands; the first ones identify it.
+#: Maximum number of listed launches. A captured graph launches thousands; the first ones identify it.
 MAX_LAUNCHED = 8
 
 _CALLS = (Kind.RUNTIME, Kind.DRIVER)
 
 
 def event_detail(events: EventFile, number: int, *, folded: bool = False) -> EventDetail | None:
-    """None where there is no such event, or it is on no track. folded: rows are those of folded stacks."""
+    """The details; None if there is no such event, or it is on no track. folded: rows are those of folded stacks."""
     places = events.place
     place = int(places[number]) if 0 <= number < len(places) else -1
     if place < 0:
@@ -49,7 +49,7 @@ def event_detail(events: EventFile, number: int, *, folded: bool = False) -> Eve
 
 
 def _call_of(events: EventFile, number: int) -> int | None:
-    """The place of the call that launched a device's event."""
+    """The place of the call that launched a device event."""
     row = row_of(events, "activity", number)
     call = -1 if row is None else int(events.column("activity.call")[row])
     return int(events.place[call]) if call >= 0 else None
@@ -87,7 +87,7 @@ def _call_facts(events: EventFile, place: int) -> Iterator[EventFact]:
 
 
 def _launch_facts(events: EventFile, place: int) -> Iterator[EventFact]:
-    """What an op or a range launched on the device."""
+    """Facts about what an op or a range launched on the device."""
     calls = calls_in(events, place)
     if not len(calls):
         return
@@ -99,7 +99,7 @@ def _launch_facts(events: EventFile, place: int) -> Iterator[EventFact]:
 
 
 def _where(events: EventFile, place: int, on_device: bool) -> Iterator[EventFact]:
-    """The step and the phase. For a device's event `activity_facts` has the phase that launched it."""
+    """The step and the phase. For a device event `activity_facts` has the phase that launched it."""
     start = int(events.start[place])
     wanted = [("steps", "Step")] if on_device else [("steps", "Step"), ("phases", "Phase")]
     own = _track_kind(events, place)
@@ -111,7 +111,7 @@ def _where(events: EventFile, place: int, on_device: bool) -> Iterator[EventFact
 
 
 def _source_facts(events: EventFile, place: int, outer: Sequence[int]) -> Iterator[EventFact]:
-    """The innermost module and line of the user around an event; in the backward pass those of the forward op too."""
+    """The innermost module and line of the user around an event; in the backward pass also those of the forward op."""
     yield from _stack_facts(events, [*outer, place], "Module", "Source line")
     forward = _forward(events, [*outer, place])
     if forward is not None:
@@ -152,7 +152,7 @@ def _forward(events: EventFile, stack: Sequence[int]) -> int | None:
 
 
 def _tied(events: EventFile, place: int, call: int | None, outer: Sequence[int]) -> Iterator[tuple[str, int]]:
-    """What the event is tied to: in what role, and at which place it is."""
+    """The related events: role and place of each."""
     kinds = events.column("kind")
     if call is not None:
         yield "Launched by", call

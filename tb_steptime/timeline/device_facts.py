@@ -16,7 +16,7 @@ _PER_SECOND = 1_000_000_000
 
 
 def activity_facts(events: EventFile, place: int, call: int | None) -> Iterator[EventFact]:
-    """call: the place of the call that launched it."""
+    """Facts about an activity. call: the place of the call that launched it."""
     number = int(events.event[place])
     row = row_of(events, "activity", number)
     assert row is not None
@@ -34,7 +34,7 @@ def activity_facts(events: EventFile, place: int, call: int | None) -> Iterator[
 
 
 def _annotation_facts(events: EventFile, number: int) -> Iterator[EventFact]:
-    """What a user noted on a node of a CUDA graph, and its stream where it is shown elsewhere."""
+    """The user's annotation of a CUDA graph node, and its stream if it is shown elsewhere."""
     row = row_of(events, "noted", number)
     if row is None:
         return
@@ -87,5 +87,5 @@ def _filling_facts(events: EventFile, row: int) -> Iterator[EventFact]:
 
 
 def _value(events: EventFile, name: str, row: int, unknown: float) -> Any:
-    """A kernel's value; unknown where no kernel of the trace has it."""
+    """A kernel's value; `unknown` if no kernel of the trace has it."""
     return events.column(f"kernel.{name}")[row] if events.has(f"kernel.{name}") else unknown

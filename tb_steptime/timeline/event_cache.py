@@ -1,8 +1,8 @@
-"""The event files of this process: in one folder, bounded in bytes; the one unused for longest is removed first.
+"""The event files of this process, in one folder with limited size; the least recently used one is removed first.
 
-They are larger than summaries and quickly rebuilt, so they do not outlive the process: a file that is mapped into
-memory needs no name any more, and its disk space is free when the process ends, however it ends. (Windows keeps the
-name until the process closes it.)
+They are larger than summaries and quickly rebuilt, so they do not outlive the process: a mapped file no longer needs a
+name, and its disk space is free when the process ends for any reason. (Windows keeps the name until the process closes
+it.)
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ logger = logging.getLogger(__name__)
 
 #: Enough for a few of the largest recordings, or hundreds of usual ones.
 MAX_BYTES = 2_000_000_000
-#: Each has a file open.
+#: Maximum number of files, as each one is kept open.
 MAX_FILES = 32
 
 
 @dataclass(eq=False)
 class EventFiles:
-    """Event files by key, one for each state of a trace. All methods may be called from any thread."""
+    """Event files by key, one for each state of a trace. All methods are thread-safe."""
 
     max_bytes: int = MAX_BYTES
     folder: OwnFolder | None = None
@@ -38,7 +38,7 @@ class EventFiles:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, key: str) -> EventFile | None:
-        """None where it was not built, or was removed for others."""
+        """The event file; None if it was not built, or was removed to make room."""
         with self.lock:
             if key in self.files:
                 self.files.move_to_end(key)
@@ -54,12 +54,13 @@ class EventFiles:
             return folder
 
     def give_up(self, folder: Path) -> None:
-        """Nothing usable will be written into this folder."""
+        """Discard a folder into which nothing usable will be written."""
         self.unwritten.pop(folder, None)
         shutil.rmtree(folder, ignore_errors=True)
 
     def add(self, folder: Path) -> bool:
-        """Whether a new folder holds a complete event file; others are removed where it needs their space."""
+        """Register a new folder, and return whether it contains a complete event file; others are removed if it needs
+        their space."""
         try:
             opened = EventFile.open(folder)
             size = opened.bytes()
@@ -77,7 +78,7 @@ class EventFiles:
         return True
 
     def close(self) -> None:
-        """Forget everything. What is mapped stays readable for requests in progress."""
+        """Forget everything. Mapped files stay readable for requests in progress."""
         with self.lock:
             self.files.clear()
             self.sizes.clear()

@@ -1,13 +1,13 @@
 """The event file: a span's events as columns on disk, so that any window of them is read without the trace.
 
-    check               a checksum of the other two, so that nothing is shown which was not written
+    check               a checksum of the other two, so that only what was written is shown
     head.json           tracks, lines, levels; where each column is
     columns
       start, ...        one entry an event, sorted by (line, start)
       level1.start ...  the same bars at a coarser level of detail; then level2, ...
       strings.text      all names, one after another; strings.end: where each ends
 
-The columns are mapped into memory, never read whole. They live as long as the process that asked for them (see
+The columns are mapped into memory, never read whole. They live as long as the process that requested them (see
 `tb_steptime.timeline.event_cache`).
 """
 
@@ -38,7 +38,7 @@ _BARS = ("start", "end", "longest", "place", "colour", "count")
 
 
 class Column(msgspec.Struct, frozen=True):
-    """Where a column is in the file: its type as numpy writes it, first byte and number of entries."""
+    """Position of a column in the file: its type in numpy's notation, first byte and number of entries."""
 
     type: str
     offset: int
@@ -48,9 +48,9 @@ class Column(msgspec.Struct, frozen=True):
 class Head(msgspec.Struct, frozen=True):
     """tracks in order; line_track, line_row: of each line. levels: details in ns, from fine to coarse.
 
-    all_lines: how many lines show every event once; after them come the lines of tracks whose stacks are folded.
-    track_thread: tracks of one host thread have the same number; -1: no thread's. first_ns, last_ns: what the events
-    span.
+    all_lines: number of lines that show every event once; after them come the lines of tracks whose stacks are folded.
+    track_thread: tracks of one host thread have the same number; -1: not of a thread. first_ns, last_ns: the time span
+    of the events.
     """
 
     tracks: list[Track]
@@ -65,7 +65,7 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class Columns:
-    """Writes columns bit by bit, each into a file of its own, and in the end one after another into one."""
+    """Writes columns piece by piece, each into a file of its own, and finally joins them in one file."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -87,7 +87,7 @@ class Columns:
         self.add("strings.end", np.cumsum([len(each) for each in encoded], dtype=np.int64))
 
     def join(self) -> dict[str, Column]:
-        """Where each column came to lie."""
+        """Join the files and return the position of each column."""
         columns: dict[str, Column] = {}
         with open(self.folder / _COLUMNS, "wb") as joined:
             for name, dtype in self.types.items():
@@ -100,8 +100,8 @@ class Columns:
 
 
 def _check_of(folder: Path) -> str:
-    """Computes the check of head and columns, read in blocks: pages of a file that is mapped would count as memory of
-    the process."""
+    """The checksum of head and columns, read in blocks, since pages of a mapped file would count as memory of the
+    process."""
     check = 0
     for name in (_HEAD, _COLUMNS):
         with open(folder / name, "rb", buffering=0) as file:
@@ -112,7 +112,7 @@ def _check_of(folder: Path) -> str:
 
 @dataclass(eq=False)
 class EventFile:
-    """An event file that is open: it can be read from until it is dropped, whatever becomes of its folder."""
+    """An open event file: it can be read until it is dropped, whatever happens to its folder."""
 
     head: Head
     mapped: npt.NDArray[np.uint8]
@@ -120,7 +120,8 @@ class EventFile:
 
     @staticmethod
     def open(folder: Path) -> EventFile:
-        """Raises OSError or ValueError where it is not what was written, as after a fault of the disk."""
+        """Open an event file. Raises OSError or ValueError if it differs from what was written, as after a disk
+        fault."""
         if (folder / _CHECK).read_bytes() != _check_of(folder).encode():
             raise ValueError("they are not as they were written")
         head = decoder(Head).decode((folder / _HEAD).read_bytes())
@@ -133,7 +134,8 @@ class EventFile:
         (folder / _CHECK).write_text(_check_of(folder))
 
     def column(self, name: str) -> npt.NDArray[Any]:
-        """A column as it was written. An answer asks for the same ones ten thousand times, for names of boxes."""
+        """A column as it was written. Columns are cached, as one answer uses the same ones ten thousand times for names
+        of boxes."""
         column = self._columns.get(name)
         if column is None:
             lies = self.head.columns[name]
@@ -166,12 +168,12 @@ class EventFile:
 
     @property
     def place(self) -> Int32:
-        """The place of the event of each number; -1: it is not shown."""
+        """The place of the event with each number; -1: it is not shown."""
         return self.column("place")
 
     @property
     def event_count(self) -> int:
-        """Returns the number of all events: places from here on are those of folded stacks."""
+        """The number of all events: places from here on are those of folded stacks."""
         return int(self.column("level0.bounds")[self.head.all_lines])
 
     def string(self, number: int) -> str:
@@ -186,7 +188,7 @@ class EventFile:
         return [text[first:past].decode("utf-8").lower() for first, past in itertools.pairwise([0, *ends])]
 
     def shown_name(self, number: int) -> str:
-        """What is written on a box of this name."""
+        """The text shown on a box with this name."""
         shown = self.column("shown")
         return self.string(int(shown[number]) if number < len(shown) and shown[number] >= 0 else number)
 
@@ -199,13 +201,13 @@ class EventFile:
         return range(first, first + self.head.tracks[track].all_rows)
 
     def folded_lines(self, track: int) -> range:
-        """Its lines while its stack is folded: the same where it has nothing to fold."""
+        """Its lines while its stack is folded: the same ones if there is nothing to fold."""
         lines, each = self.head.line_track, self.head.tracks[track]
         first = bisect.bisect_left(lines, track, lo=self.head.all_lines)
         return range(first, first + each.rows) if track in lines[first : first + 1] else self.lines(track)
 
     def row_of(self, place: int, *, folded: bool) -> int:
-        """The row that an event is on, given its place among all; -1 where it is folded away."""
+        """The row of an event, given its place among all; -1 if it is folded away."""
         line = self.line_of(place)
         lines = self.folded_lines(self.head.line_track[line])
         if folded and lines.start >= self.head.all_lines:
@@ -223,7 +225,7 @@ class EventFile:
         return range(low + first, low + past)
 
     def open_at(self, line: int, instant_ns: int) -> int | None:
-        """The place of the event of a line that is under way at an instant."""
+        """The place of the event on a line that is open at an instant."""
         before = self.within(line, np.iinfo(np.int64).min, instant_ns + 1)
         last = before.stop - 1
         return last if before and self.end_of(last) > instant_ns else None
@@ -232,13 +234,13 @@ class EventFile:
         return int(self.start[place]) + int(self.length[place])
 
     def bars(self, level: int, line: int, first_ns: int, last_ns: int) -> Bars:
-        """The bars of a line that touch [first_ns, last_ns), at a level of detail; level 0: its single events."""
+        """The bars of a line that overlap [first_ns, last_ns), at a level of detail; level 0: single events."""
         bounds = self.column(f"level{level}.bounds")
         low, high = int(bounds[line]), int(bounds[line + 1])
         start = self.column("start" if level == 0 else f"level{level}.start")[low:high]
         first, past = int(np.searchsorted(start, first_ns)), int(np.searchsorted(start, last_ns))
         if first and self._end(level, low + first - 1) > first_ns:
-            first -= 1  # the one that is open when the window begins
+            first -= 1  # the one that is already open when the window begins
         if level == 0:
             here = slice(low + first, low + past)
             return Bars.of(line, self.start[here], self.length[here], self.colour[here], low + first)

@@ -1,4 +1,4 @@
-"""The events behind a time range that a card rests on: what the device did before and after, what the host did in it.
+"""The events behind a card's time range: the device's work before and after it, and the host's activity in it.
 
 host      --[aten::copy_     [cudaMemcpyAsync]]----[launch]        in it, by how much of it they cover
 device    kkkkk|<-- range -->|kkkk
@@ -17,7 +17,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind
 
 _HOST_KINDS = (Kind.CPU_OP, Kind.USER, Kind.PYTHON, Kind.RUNTIME, Kind.DRIVER)
-#: Events of the host that are listed for a range: the innermost around it, and those in it that cover most of it.
+#: Numbers of host events that are listed for a range: the innermost around it, and those in it that cover most of it.
 AROUND, WITHIN = 3, 5
 
 
@@ -37,8 +37,8 @@ class EvidenceEvent(msgspec.Struct, frozen=True):
 
 
 def evidence_events(trace: Trace, device: int | None, start_ns: int, end_ns: int) -> list[EvidenceEvent]:
-    """What the device ended last before the range, the host's events in it in time order, and what the device began
-    next. device: None for the host alone."""
+    """The device's last activity before the range, the host's events in it in time order, and the device's first
+    activity after it. device: None for the host only."""
     activity = _of_device(trace, device)
     ended = activity[trace.events.ends(activity) <= start_ns]
     before = ended[np.argsort(trace.events.ends(ended), kind="stable")][-1:]
@@ -49,7 +49,7 @@ def evidence_events(trace: Trace, device: int | None, start_ns: int, end_ns: int
 
 
 def _of_device(trace: Trace, device: int | None) -> Int64:
-    """Its activities in time order."""
+    """The device's activities in time order."""
     rows = trace.events.rows(*DEVICE_KINDS)
     return rows[trace.events.device[rows] == device] if device is not None else rows[:0]
 
@@ -62,7 +62,7 @@ def _launching_thread(trace: Trace, activity: Int64) -> int | None:
 
 
 def _of_host(trace: Trace, thread: int | None, start_ns: int, end_ns: int) -> Int64:
-    """Events of the thread, of all threads where it is not known; in time order."""
+    """Events of the thread, or of all threads if it is unknown, in time order."""
     events, rows = trace.events, trace.events.rows(*_HOST_KINDS)
     mine = rows if thread is None else rows[events.thread[rows] == thread]
     covers = np.minimum(events.ends(mine), end_ns) - np.maximum(events.start_ns[mine], start_ns)

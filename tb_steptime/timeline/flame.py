@@ -1,7 +1,7 @@
-"""The flame graph, from the event file: a tree for each grouping and each side of the backward pass.
+"""The flame graph, from the event file: a tree for each grouping, and for each way of counting the backward pass.
 
 flame.stack.ran.parent, .label, .merged, .calls   each frame; a parent comes before its children
-flame.stack.ran.device, .host, ...          with all below it; one column for each measure that the trace tells
+flame.stack.ran.device, .host, ...          including everything below; one column for each measure that the trace has
 flame.label.kind, .text                     of each label: place in FRAME_KINDS, number of a string
 """
 
@@ -59,7 +59,7 @@ def numbers_of(text: str) -> Int64:
 
 
 def totals_of(page: FlamePage) -> dict[Measure, Int64]:
-    """Returns totals as the tree has them, by measure that the page has."""
+    """Totals in the tree's form, for the measures that the page has."""
     columns: dict[Measure, str | None] = {
         "device": page.device_ns, "host": page.host_ns, "idle": page.idle_ns, "bytes": page.allocated_bytes,
     }  # fmt: skip
@@ -74,7 +74,7 @@ def flame_choices(said: OpsRecorded) -> list[tuple[FlameBy, Where]]:
 
 
 def write_flames(trace: Trace, columns: Columns, names: int) -> list[str]:
-    """names: how many strings there are; answers those that come after them."""
+    """Write the trees. names: number of existing strings; returns the strings that come after them."""
     labels = Labels()
     for by, where in flame_choices(recorded(trace)):
         tree, stem = flame_tree(trace, by, where, labels), f"flame.{by}.{where}"
@@ -88,7 +88,7 @@ def write_flames(trace: Trace, columns: Columns, names: int) -> list[str]:
 
 
 def flame_page(events: EventFile, by: str, where: str) -> FlamePage | None:
-    """None where there is no such tree. Labels are those of this tree alone."""
+    """The page of a tree; None if there is no such tree. It contains only the labels of this tree."""
     stem = f"flame.{by}.{where}"
     if not events.has(f"{stem}.parent"):
         return None

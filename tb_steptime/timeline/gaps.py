@@ -19,12 +19,12 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
 
 _CALLS = (Kind.RUNTIME, Kind.DRIVER)
-#: What the launching thread can have been in, where that explains a reason.
+#: Kinds of events of the launching thread that explain each reason.
 _CAUSES = {"blocking_call": _CALLS, "allocator": _CALLS, "cpu_work": (Kind.CPU_OP, *_CALLS)}
 
 
 def write_gaps(trace: Trace, columns: Columns) -> None:
-    """All segments of idle time that an activity ended, sorted by its number: start, end, reason."""
+    """Write all segments of idle time that an activity ended, sorted by its number: start, end, reason."""
     launches = find_launches(trace)
     segments = [idle for device in devices_by_activity(trace) for idle in idle_segments(trace, device)]
     if not segments:
@@ -41,8 +41,8 @@ def write_gaps(trace: Trace, columns: Columns) -> None:
 
 
 def why_gap(events: EventFile, number: int, call: int | None) -> tuple[int, Phrase] | None:
-    """Where the idle time before a device's event begins, and why it was idle; None where it was not, or the reason is
-    not known. call: the place of the call that launched it."""
+    """Where the idle time before a device event begins, and its reason; None if the device was not idle, or the reason
+    is unknown. call: the place of the call that launched the event."""
     if not events.has("gap.event"):
         return None
     rows = slice(*np.searchsorted(events.column("gap.event"), (number, number + 1)).tolist())
@@ -60,7 +60,7 @@ def why_gap(events: EventFile, number: int, call: int | None) -> tuple[int, Phra
 
 
 def _cause(events: EventFile, reason: str, call: int | None, start_ns: int, end_ns: int) -> str | None:
-    """What the launching thread was in for longest in this time; None where that explains nothing."""
+    """The event that covers most of this time on the launching thread; None if that explains nothing."""
     kinds = _CAUSES.get(reason)
     if kinds is None or call is None:
         return None

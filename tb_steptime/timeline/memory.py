@@ -1,4 +1,4 @@
-"""Memory by window and by instant: the curve of a device in bins, and what is alive when one presses on it.
+"""Memory by window and by instant: the curve of a device in bins, and the live allocations at a clicked instant.
 
 memory.0.ts, .allocated, .reserved       each event of the first device; then memory.1, ...
 alive.start, .end, .bytes, .category     each allocation, by birth; end: NEVER where the recording ends before
@@ -38,7 +38,8 @@ from tb_steptime.trace.table import Int64
 
 @dataclass(frozen=True)
 class MemoryAsked:
-    """A device by its place in the view, a window of it in so many bins, and an instant, if what is alive is asked."""
+    """A request: a device by its place in the view, a window in a number of bins, and an instant if live allocations
+    are wanted."""
 
     device: int
     window: tuple[int, int]
@@ -68,7 +69,8 @@ class MemoryPage(msgspec.Struct, frozen=True):
 
 
 def write_memory(trace: Trace, columns: Columns, names: int) -> list[str]:
-    """Nothing where memory was not recorded. names: how many strings there are; answers those that come after them."""
+    """Write memory; nothing if it was not recorded. names: number of existing strings; returns the strings that come
+    after them."""
     places = memory_devices(trace)
     if not places:
         return []
@@ -97,7 +99,7 @@ def write_memory(trace: Trace, columns: Columns, names: int) -> list[str]:
 
 
 def _write_makers(trace: Trace, columns: Columns, names: int) -> list[str]:
-    """Modules and lines of the allocations, and the names of the steps."""
+    """Write the modules and lines of the allocations, and the names of the steps."""
     made, numbers = makers(trace, births(trace).op), dict[str, int]()
     for name, texts in (("module", made.modules), ("line", made.lines)):
         said = [-1 if text is None else names + numbers.setdefault(text, len(numbers)) for text in texts]
@@ -112,8 +114,8 @@ def _write_makers(trace: Trace, columns: Columns, names: int) -> list[str]:
 def memory_page(
     events: EventFile, device: int, window: tuple[int, int], bins: int, at_ns: int | None
 ) -> MemoryPage | None:
-    """Returns the page of a device, by its place among those of the view, exact in at most so many bins. None where
-    there is no such device."""
+    """The page of a device, by its place in the view, exact in at most this many bins. None if there is no such
+    device."""
     of = _curve(events, device)
     if of is None:
         return None

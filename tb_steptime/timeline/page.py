@@ -13,11 +13,12 @@ from tb_steptime.timeline.bins import queue_depth
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.timeline.tracks.colours import COLOURS
 
-#: No screen is so wide; a finer detail than the window over this would only cost time.
+#: Maximum number of columns: no screen is wider, and a finer detail would only cost time.
 MAX_COLUMNS = 1 << 13
-#: A picture cannot show more boxes; where there would be more, the detail is coarser.
+#: Maximum number of boxes that a picture can show; if there would be more, the detail is coarser.
 MAX_BOXES = 20_000
-#: Characters of all names of a page; of longer ones each is cut short, and an event's details have the whole.
+#: Maximum number of characters of all names of a page. If there are more, each name is cut short; an event's details
+#: have the full name.
 MAX_TEXT = 2_000_000
 
 
@@ -30,10 +31,10 @@ def timeline_page(
     folded: bool = False,
     most_boxes: int = MAX_BOXES,
 ) -> TimelinePage:
-    """The events that touch [start_ns, end_ns). The detail is that power of two which is not more than asked for, or
-    coarser where there would be too many boxes, at last one box for each line; of more lines than that the last ones
-    have none, until the window is so narrow that fewer lines have events in it. folded: without the Python frames that
-    are not of the user's code."""
+    """The events that overlap [start_ns, end_ns). The detail is the largest power of two up to the requested one, or
+    coarser if there would be too many boxes, in the extreme with one box per line. If there are even more lines than
+    boxes, the last lines get none, until the window is so narrow that fewer lines have events in it. folded: without
+    Python frames outside the user's code."""
     detail_ns = _power_of_two(max(detail_ns, (end_ns - start_ns) // MAX_COLUMNS, 1))
     tracks = events.head.tracks if folded else [replace(track, rows=track.all_rows) for track in events.head.tracks]
     lines = [line for track in tracks for line in (events.folded_lines(track.id) if folded else events.lines(track.id))]
@@ -51,19 +52,19 @@ def timeline_page(
 
 
 def _power_of_two(number: int) -> int:
-    """The greatest that is not more."""
+    """The largest power of two that is not greater."""
     return 1 << (number.bit_length() - 1)
 
 
 def _bars(events: EventFile, lines: Iterable[int], start_ns: int, end_ns: int, detail_ns: int) -> Bars:
-    """The lines in the window, from the coarsest level that is not coarser than the detail."""
+    """Bars of the lines in the window, from the coarsest level that is not coarser than the detail."""
     level = sum(level_ns <= detail_ns for level_ns in events.head.levels)
     parts = [events.bars(level, line, start_ns, end_ns) for line in lines]
     return Bars.one_after_another([part for part in parts if len(part)] or [Bars.none()])
 
 
 def _names(events: EventFile, numbers: Sequence[int]) -> tuple[list[str], list[str]]:
-    """Returns names as they are written on boxes; and as the trace has them, "" where that is the same."""
+    """Names as shown on boxes; and as in the trace, "" if equal."""
     full, shown = [events.string(number) for number in numbers], [events.shown_name(number) for number in numbers]
     differing = [name if name != other else "" for name, other in zip(full, shown, strict=True)]
     return _cut(shown), _cut(differing)

@@ -1,10 +1,11 @@
-"""Every event of a span whose name holds some words: how many, how long in all, and a page of them in time order.
+"""Search for all events of a span whose name contains some words: their number, total length, and a page of them in
+time order.
 
     words "gemm"    names   [aten::addmm, gemm f32 64x64, ...]     each distinct name is compared once
                     events  .  x  .  .  x  x  .                    found by the number of their name
 
-A name is compared as the trace has it and as it is written on the box, without regard to case. So whoever reads
-"gemm bf16 128x256" in the picture finds it, and whoever knows the kernel's whole name does too.
+Words are compared with the name in the trace and with the name shown on the box, ignoring case. So both "gemm bf16
+128x256", as shown in the picture, and the kernel's full name are found.
 """
 
 from __future__ import annotations
@@ -17,22 +18,23 @@ from tb_steptime.timeline.answers import Hits, SearchPage, TrackHits
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.trace.table import Bool, Int64
 
-#: Hits that are answered at once: as many as are gone through before the next answer is there.
+#: Number of hits per answer: enough to step through before the next answer arrives.
 PAGE_HITS = 200
-#: Of these, so many come before the hit that is asked for: going backwards is as near.
+#: How many of these come before the requested hit, so that stepping backwards is as fast.
 _BEFORE = PAGE_HITS // 4
-#: Where the hits lie in the span, in so many bins.
+#: Number of bins that show where in the span the hits lie.
 BINS = 1000
-#: A longer text is no name.
+#: Maximum length of the search text; no name is longer.
 MAX_WORDS = 500
 
 
 @dataclass(frozen=True)
 class Search:
-    """What is searched for.
+    """A search request.
 
-    from_ns   hits around the first one that begins then or later; around number `first` in time order where it is given
-    track     only of this one
+    from_ns   show hits around the first one that begins at this time or later; around number `first` in time order if
+              given
+    track     only hits of this track
     folded    rows of hits are those of folded stacks
     """
 
@@ -44,14 +46,14 @@ class Search:
 
 
 def search_page(events: EventFile, wanted: Search) -> SearchPage:
-    """What is found, with a page of hits. No words find nothing."""
+    """The result with a page of hits. An empty search text finds nothing."""
     places = _found(events, wanted.words[:MAX_WORDS].strip().lower())
     line = np.searchsorted(events.column("level0.bounds"), places, side="right") - 1
     of_track = np.array(events.head.line_track, np.int64)[line]
     tracks = _by_track(events, places, of_track)
     places = places if wanted.track is None else places[of_track == wanted.track]
     starts = events.start[places]
-    order = np.argsort(starts, kind="stable")  # of equals that on the upper track first
+    order = np.argsort(starts, kind="stable")  # of equals the one on the upper track first
     places, starts = places[order], starts[order]
     following = int(np.searchsorted(starts, wanted.from_ns)) if wanted.first is None else wanted.first
     shown = max(0, min(following - _BEFORE, len(places) - PAGE_HITS))
@@ -76,7 +78,7 @@ def _found(events: EventFile, words: str) -> Int64:
 
 
 def _names_with(events: EventFile, words: str) -> Bool:
-    """For each string of the file: is it a name with these words, or written as one?"""
+    """For each string of the file: does it contain these words as a name, or as the shown form of one?"""
     matches = np.array([words in each for each in events.lower_strings], bool)
     shown = events.column("shown")
     matches[: len(shown)] |= (shown >= 0) & matches[shown]
@@ -102,7 +104,7 @@ def _hits(events: EventFile, places: Int64, folded: bool) -> Hits:
 
 
 def _bins(events: EventFile, starts: Int64) -> list[int]:
-    """How many hits begin in each of equal parts of what the events span."""
+    """Number of hits that begin in each of equal parts of the events' time span."""
     first, length = events.head.first_ns, max(1, events.head.last_ns - events.head.first_ns)
     part = np.minimum((starts - first) * BINS // length, BINS - 1)
     counts: list[int] = np.bincount(part, minlength=BINS).tolist()

@@ -5,26 +5,28 @@ from __future__ import annotations
 import contextlib
 import ctypes
 
-#: Text from which on memory is what a user runs out of; below it the time that saving it costs is the greater loss.
+#: Size of a trace's text from which memory is what a user runs out of. Below it, the time that saving costs matters
+#: more.
 LARGE_TEXT_BYTES = 300_000_000
-#: Of a large trace columns are larger than this, and what is made for a block of text is far smaller. From here on
-#: numpy asks for huge pages, of which each is cleared at once; of what is a little smaller every 4 KB would be a fault.
+#: Size in bytes from which freed blocks go back to the system. The columns of a large trace are larger; the temporary
+#: data for one block of text is far smaller. From this size on numpy asks for huge pages, each of which is cleared at
+#: once; in slightly smaller blocks every 4 KB would be a page fault.
 _LARGE_BYTES = 2**22
 #: The most that glibc can be asked to keep.
 _ANY_BYTES = 2**25
-#: Of mallopt(3).
+#: Parameter numbers of mallopt(3).
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
 
 def give_back_large_blocks(text_bytes: int = LARGE_TEXT_BYTES) -> None:
-    """Have memory of four megabytes and more go back to the system when it is freed, and smaller blocks stay; of a
-    trace with less text than LARGE_TEXT_BYTES all but the largest stay. Does nothing with another C library.
+    """Return freed blocks of four megabytes or more to the system, and keep smaller ones. For a trace with less text
+    than LARGE_TEXT_BYTES, keep all but the largest blocks. Does nothing with another C library.
 
-    glibc otherwise raises the size from which it does so with what was freed before, up to 32 MB, and keeps the rest:
-    a fortieth of the memory of a trace of 1 GB. It costs a twentieth of the time, since fresh pages have to be cleared;
-    from two megabytes on, with the columns of 300 000 kernels, it would be a fifth, for no less memory. And it gives
-    back the end of its heap as soon as 128 KB are free there, less than the text of one block: a tenth of the time of
-    reading would go into clearing those pages again and again.
+    glibc otherwise raises its threshold to the size of blocks freed before, up to 32 MB, and keeps everything smaller:
+    a fortieth of the memory of a trace of 1 GB. Fixing the threshold costs a twentieth of the time, since fresh pages
+    have to be cleared; at two megabytes, with the columns of 300 000 kernels, it would cost a fifth and save no more
+    memory. glibc also trims the end of its heap as soon as 128 KB are free there, which is less than the text of one
+    block: a tenth of the reading time would go into clearing those pages again and again.
     """
     kept = _LARGE_BYTES if text_bytes >= LARGE_TEXT_BYTES else _ANY_BYTES
     with contextlib.suppress(OSError, AttributeError, TypeError):

@@ -4,9 +4,9 @@
                 [t 7]      [addmm 8]          ...                  will have, so several have the same
     backward                                 |- ReluBackward0 9 -|  |- AddmmBackward0 8 -|  |- TBackward0 7 -|
 
-The op that created node 7 is the last one with the number 7: after the node exists, the next op has 8. Each thread
-counts for itself. A node has the number of its forward thread, but in torch's own count: it is the thread whose ops fit
-its nodes' names.
+The op that created node 7 is the last one with the number 7: once the node exists, the next op gets 8. Each thread
+counts separately. A node records the number of its forward thread, but identifies that thread by torch's own count; the
+matching thread is the one whose ops fit the names of its nodes.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 
-#: The engine's range around a node: torch writes them since 2022.
+#: Prefix of the range that the autograd engine opens around a node; torch has written these ranges since 2022.
 NODE = "autograd::engine::evaluate_function: "
-#: Nodes that C++ code created show only their own class, and their op has no number.
+#: Prefix of nodes that C++ code created. They show only their own class, and their op has no sequence number.
 _CREATED_IN_CPP = "torch::autograd::"
 _ENDING = expression(r"Backwards?\d*$")
-#: In nn.DataParallel each replica has a thread, a new one in each step. Among more the latest op is taken.
+#: Maximum number of threads that are told apart. nn.DataParallel uses a new thread per replica in each step. With more
+#: threads, the latest op of any thread is taken.
 _MOST_THREADS = 64
 
 
 class Nodes(msgspec.Struct, frozen=True, eq=False):
-    """Of the backward pass; rows of the event table.
+    """Nodes of the backward pass, as rows of the event table.
 
     event     ascending: the engine's ranges and, inside them, the ops of the same number
     forward   the op that created the node; -1 where it is not known
@@ -41,7 +42,7 @@ class Nodes(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def backward_nodes(trace: Trace) -> Nodes:
-    """Of every thread, in time order."""
+    """The backward nodes of all threads, in time order."""
     table = trace.sequences
     numbered = np.flatnonzero(table.forward_thread > 0)
     forward = np.full(len(numbered), -1, np.int32)
@@ -60,7 +61,7 @@ def _engine_rows(trace: Trace) -> Int64:
 
 
 def _named_for_ops(trace: Trace, rows: Int32) -> Bool:
-    """All but those that C++ code created."""
+    """Which of these rows have a name that names an op: all but the nodes that C++ code created."""
     names = trace.events.name[rows]
     known = np.ones(len(trace.strings), bool)
     for name in distinct_in(names).tolist():
@@ -123,5 +124,5 @@ def named_for(node: str, op: str) -> bool:
 
 
 def _plain(name: str) -> str:
-    """Without its namespace, in small letters and digits."""
+    """The name without its namespace and underscores, in lower case."""
     return name.rpartition("::")[2].replace("_", "").lower()

@@ -1,5 +1,5 @@
-"""What one SM of a GPU holds at most, by its compute capability: the CUDA C++ Programming Guide, "Technical
-Specifications per Compute Capability". How many SMs there are is in the trace."""
+"""Limits of one SM of a GPU, by compute capability, from the CUDA C++ Programming Guide, "Technical Specifications per
+Compute Capability". The number of SMs is in the trace."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class SmLimits(NamedTuple):
-    """Of one SM: resident blocks, threads, bytes of shared memory. Each has 65,536 registers."""
+    """Limits of one SM: resident blocks, resident threads, bytes of shared memory. Every SM has 65,536 registers."""
 
     blocks: int
     threads: int

@@ -1,5 +1,5 @@
-"""What only newer profilers write of devices: nodes of CUDA graphs, what a user noted on them, edges between them, and
-measured counters. Each table is empty where the file says nothing of it."""
+"""Facts about devices that only newer profilers write: nodes of CUDA graphs, the user's annotations of them, edges
+between nodes, and measured counters. A table is empty where the file has no such data."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class GraphNodeTable:
     """Activities that ran as a node of a CUDA graph; one row for each, whatever its kind.
 
     event   int32, row of the event table, ascending
-    graph   int32 or int64, the executable graph: another number after each instantiation, and in each rank; -1 = not
-            said
-    node    likewise, the node within the graph, which is the same in each replay; -1 = not said. The two together are
-            a node's identity
+    graph   int32 or int64, id of the executable graph, which differs after each instantiation and in each rank; -1 =
+            not recorded
+    node    likewise, id of the node within the graph, the same in each replay; -1 = not recorded. graph and node
+            together identify a node
     """
 
     event: Int32
@@ -31,18 +31,19 @@ class GraphNodeTable:
 
 @dataclass(frozen=True, eq=False)
 class AnnotationTable:
-    """What a user noted on an activity while its graph was captured, and where a profiler moved it for that; one row
-    for each activity of which any of it is said.
+    """The user's annotation of an activity, made while its graph was captured, and the lane that a profiler moved it to
+    for that. One row for each activity that has either.
 
     event      int32, row of the event table, ascending
-    module     int32, row of `Trace.annotation_texts`, as in all columns that follow: the module's qualified name
-               (`module_fqn`), "layers.0.attention"; -1 = not said
-    name       the name of the innermost scope, "attention"; of an annotation of plain text that text; -1 = not said
-    phase      "forward" or "backward" (`autograd_phase`); -1 = not said
-    text       the whole annotation as it is spelled, where it is one value: JSON of a list, or plain text; -1 = none
-    lane       int32, the lane that the file shows it on in place of its stream, which `EventTable.stream` has; -1: it
-               is shown on its stream
-    stream     int32, the lane that the annotation asks for (`annotated_stream`), where it was not moved; -1 = none
+    module     int32, row of `Trace.annotation_texts`, as in the columns below: the module's qualified name
+               (`module_fqn`), "layers.0.attention"; -1 = not recorded
+    name       the name of the innermost scope, "attention"; for a plain-text annotation, its text; -1 = not recorded
+    phase      "forward" or "backward" (`autograd_phase`); -1 = not recorded
+    text       the whole annotation as written, where it is one value: JSON of a list, or plain text; -1 = none
+    lane       int32, the lane that the file shows it on instead of its stream (the stream is in `EventTable.stream`);
+               -1 = it is shown on its stream
+    stream     int32, the lane that the annotation requests (`annotated_stream`), if the activity was not moved; -1 =
+               none
     """
 
     event: Int32
@@ -59,7 +60,8 @@ class AnnotationTable:
 
 @dataclass(frozen=True, eq=False)
 class DependencyTable:
-    """Edges of CUDA graphs as they were replayed: which activity had to end before which could begin. One row for each.
+    """Edges of CUDA graphs as they were replayed: the first activity had to end before the second could begin. One row
+    per edge.
 
     before, after   int32, rows of the event table; sorted by after, then before
     """
@@ -73,12 +75,12 @@ class DependencyTable:
 
 @dataclass(frozen=True, eq=False)
 class CounterTable:
-    """Samples of what a GPU measures of itself, sorted by device, counter and time.
+    """Samples of the GPU's hardware counters, sorted by device, counter and time.
 
     device   int32
     name     int32, row of `Trace.counter_names`: "SM Active (%)", "Power (W)", or a metric as the profiler names it
     ts       int64, ns relative to `Trace.origin_ns`
-    value    float64, as written: a percent from 0 to 100 where the name says so
+    value    float64, as written: a percentage from 0 to 100 where the name says so
     """
 
     device: Int32
@@ -90,7 +92,7 @@ class CounterTable:
         return len(self.ts)
 
     def where(self, kept: Bool | Int64) -> CounterTable:
-        """These rows alone, by a mask or by number."""
+        """Only the rows chosen by a mask or by row numbers."""
         return CounterTable(*(getattr(self, one.name)[kept] for one in fields(self)))
 
 

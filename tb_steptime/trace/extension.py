@@ -1,9 +1,9 @@
-"""The C extension, where it was built and is wanted; and passes over columns in it.
+"""Access to the C extension, if it is built and enabled, and to the passes over columns that it implements.
 
 start, end  --->  nest, in C  --->  depth, parent         one pass, where numpy makes some for each level
                   None: declined, few rows, not built     numpy does it
 
-What a pass gives is to the bit what the Python behind its call gives (`tests/unit/trace/test_passes.py`).
+A pass returns exactly, bit for bit, what the Python code beside its call returns (`tests/unit/trace/test_passes.py`).
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-#: Set to anything but 0, Python does everything alone.
+#: Environment variable: if set to anything but 0, the C extension is not used.
 PURE = "TB_STEPTIME_PURE"
-#: The sources in `trace/kineto/native/`, as `build_backend/extension.py` hashes them: what was built of others is not
-#: used.
+#: Hash of the sources in `trace/kineto/native/`, as `build_backend/extension.py` computes it. An extension built from
+#: other sources is not used.
 SOURCES = "0d557daf07ee607a"
-#: Of fewer rows numpy takes as little time.
+#: Minimum number of rows for a pass in C. With fewer, numpy takes as little time.
 LEAST_ROWS = 1_000
 
 _Column = npt.NDArray[Any]
 
 
 def extension() -> Any:
-    """The module; None where it was not built, or TB_STEPTIME_PURE is set."""
+    """The extension module; None if it was not built or TB_STEPTIME_PURE is set."""
     if os.environ.get(PURE, "0") not in ("", "0"):
         return None
     try:
@@ -39,11 +39,11 @@ def extension() -> Any:
 
 
 def one_pass(name: str, fills: Sequence[type], *columns: _Column, for_each: int = 1) -> list[_Column] | None:
-    """What the pass of this name in `passes.h` fills from columns of the types that it asks for; the first one says how
-    many rows there are.
+    """Run the named pass of `passes.h` on the columns, which must have the types that it expects, and return the
+    columns that it fills. The first column determines the number of rows.
 
-    fills: the types of the columns that it fills; for_each: how many rows there may be for each row. None: Python has
-    to do it.
+    fills: the types of the columns that it fills; for_each: maximum number of output rows per input row. None: Python
+    has to do it.
     """
     rows = len(columns[0])
     if rows < LEAST_ROWS or not (built := extension()):

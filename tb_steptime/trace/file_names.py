@@ -1,4 +1,4 @@
-"""Which rank of a job a trace is of, as its name says it."""
+"""Which rank of a job a trace belongs to, according to its file name."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import re
 
 from tb_steptime.text.patterns import expression
 
-#: "rank3_trace", "rank-34.host", "node1_rank_3", "exp[llama]-rank[3]", "megatron_kineto_3".
+#: Examples: "rank3_trace", "rank-34.host", "node1_rank_3", "exp[llama]-rank[3]", "megatron_kineto_3".
 _RANK = expression(r"(?:^|[^a-z])(?:rank(?:\[|[-_ ]?)|kineto_)(\d+)", re.IGNORECASE)
-#: SGLang: the place in each group. Those of data and expert parallelism divide the ranks of tensor parallelism.
+#: SGLang names the rank within each group. Data- and expert-parallel groups subdivide the tensor-parallel ranks.
 _OF_GROUPS = expression(r"(?:^|-)TP-(\d+)(?:-DP-\d+)?(?:-PP-(\d+))?(?:-EP-\d+)?(?:-[A-Z]|$)")
-#: vLLM: "dp1_pp0_tp0_dcp0_ep0_rank0" is rank 0 of engine 1, which has ranks of its own.
+#: vLLM: "dp1_pp0_tp0_dcp0_ep0_rank0" is rank 0 of engine 1, whose ranks are numbered separately.
 _OF_OTHER_ENGINE = expression(r"(?:^|_)dp[1-9]\d*_.*rank", re.IGNORECASE)
 
 
 def rank_in_name(name: str) -> int | None:
-    """The rank in the name of a file or a worker, None where it has none or does not say which of the job.
+    """The rank in the name of a file or worker; None if there is none, or if it does not identify a rank of the whole
+    job.
 
     >>> [rank_in_name(name) for name in ("rank-34.host", "TP-3-EP-3", "TP-0-PP-1", "dp1_tp0_rank0", "gpubox_4711")]
     [34, 3, None, None, None]

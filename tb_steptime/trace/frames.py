@@ -1,4 +1,5 @@
-"""Python frames in a trace, as a profiler with stacks writes them: of a file's line, of a built-in, of a module's call.
+"""Python frames in a trace, as a profiler with stacks writes them: a line of a file, a built-in function, or a module
+call.
 
 train.py(54): step        <built-in function sleep>        nn.Module: Linear_3
 """
@@ -14,11 +15,12 @@ from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Int64, Kind
 
-#: How a Python frame that calls a module is named: "nn.Module: Linear_3".
+#: Prefix of the name of a Python frame that calls a module: "nn.Module: Linear_3".
 MODULE_FRAME = "nn.Module: "
-#: How Lightning's profiler marks such a call: "[pl][module]torch.nn.modules.linear.Linear: encoder.0".
+#: How Lightning's profiler marks a module call: "[pl][module]torch.nn.modules.linear.Linear: encoder.0".
 _LIGHTNING_MODULE = expression(r"\[pl\]\[module\](?:\w+\.)*(?P<kind>\w+): (?P<path>.*)$")
-#: How an op of TorchScript names a module around it and its method: "A0(A)::forward". SELF is the same module.
+#: How an op of TorchScript names a module around it and its method: "A0(A)::forward". SELF is the module named before
+#: it.
 _SCRIPTED = expression(r"(?P<path>[^().]+)\((?P<kind>[^()]*)\)")
 _INSTANCE = expression(r"_\d+$")
 _FRAME = expression(r"(?P<file>[^<].*\.py)\((?P<line>\d+)\): (?P<function>.*)")
@@ -27,7 +29,7 @@ _INSTALLED = expression(r"^.*/(?:site|dist)-packages/|^.*/lib/python3\.\d+/")
 
 @shared
 def module_frames(trace: Trace) -> Int64:
-    """Rows of the Python frames that call an nn.Module, in time order; without any those of Lightning's marks."""
+    """Rows of the Python frames that call an nn.Module, in time order; if there are none, rows of Lightning's marks."""
     frames = rows_named(trace, (Kind.PYTHON,), lambda name: name.startswith(MODULE_FRAME))
     if len(frames):
         return frames
@@ -35,7 +37,7 @@ def module_frames(trace: Trace) -> Int64:
 
 
 def module_name(frame: str) -> str:
-    """Which module a frame or a mark of Lightning's calls.
+    """The module that a frame or a mark of Lightning's calls.
 
     >>> module_name("nn.Module: Linear_3"), module_name("[pl][module]torch.nn.modules.linear.Linear: encoder.0")
     ('Linear_3', 'encoder.0')
@@ -45,7 +47,7 @@ def module_name(frame: str) -> str:
 
 
 def module_class(frame: str) -> str:
-    """Of which class that module is.
+    """The class of the module that the frame calls.
 
     >>> module_class("nn.Module: Linear_3"), module_class("[pl][module]torch.nn.modules.linear.Linear: encoder.0")
     ('Linear', 'Linear')
@@ -55,7 +57,7 @@ def module_class(frame: str) -> str:
 
 
 def nested_modules(hierarchy: str) -> list[str]:
-    """The modules that an op of TorchScript says it is in, the outermost first.
+    """The modules that an op of TorchScript names as containing it, the outermost first.
 
     >>> nested_modules("TOP(C)::forward.A0(A)::forward.SELF(A)::helper.")
     ['TOP(C)', 'A0(A)']
@@ -87,7 +89,7 @@ class SourceLine(NamedTuple):
 
 
 def source_line(frame: str) -> SourceLine | None:
-    """None of a frame of no file.
+    """The source line of a frame; None for a frame without a file.
 
     >>> source_line("data/sets.py(54): item")
     SourceLine(file='data/sets.py', line=54, function='item')
@@ -97,7 +99,7 @@ def source_line(frame: str) -> SourceLine | None:
 
 
 def short_frame(frame: str) -> str:
-    """Without the path to the environment that its package is installed in.
+    """The frame without the path of the environment in which its package is installed.
 
     >>> short_frame("/home/me/env/lib/python3.11/site-packages/timm/layers.py(3): forward")
     'timm/layers.py(3): forward'
@@ -106,7 +108,7 @@ def short_frame(frame: str) -> str:
 
 
 def is_installed(frame: str) -> bool:
-    """Does its path say that it is of an installed package, or of Python's library?
+    """Does the path show that the file belongs to an installed package, or to Python's library?
 
     >>> is_installed("/env/lib/python3.11/site-packages/timm/layers.py(3): forward"), is_installed("net.py(3): f")
     (True, False)
@@ -115,7 +117,7 @@ def is_installed(frame: str) -> bool:
 
 
 def is_file(frame: str) -> bool:
-    """Is this frame of a Python file? That of a built-in function or of a module's call is not.
+    """Is this a frame of a Python file? Frames of built-in functions and of module calls are not.
 
     >>> is_file("torch/nn/functional.py(9): gelu"), is_file("<built-in function sleep>")
     (True, False)
@@ -124,7 +126,7 @@ def is_file(frame: str) -> bool:
 
 
 def is_source(frame: str) -> bool:
-    """Is this frame of a file that the user may have written? torch's, Python's and the recorder's own are not.
+    """Is this frame in a file that the user may have written? Files of torch, of Python and of the recorder are not.
 
     >>> is_source("tb_steptime/record/loaders/production.py(9): fetch")
     False

@@ -1,4 +1,4 @@
-"""Kernels that agree in some keys as a group, with the sums, means and extremes of each group. Vectorised.
+"""Groups of kernels with equal keys, and the sums, means and extremes of each group. Vectorised.
 
 kernel   0 1 2 3 4        key      a b a a b
 place    0 1 0 0 1        group 0: rows 0, 2, 3; group 1: rows 1, 4
@@ -14,7 +14,7 @@ import numpy as np
 from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64, UInt8
 
-#: Keys that leave this many numbers free for each that is used are cheaper to sort.
+#: Keys whose range has more than this many numbers per key are cheaper to sort.
 SCATTERED = 8
 
 
@@ -26,7 +26,7 @@ class Groups(msgspec.Struct, frozen=True, eq=False):
 
     @staticmethod
     def of(*keys: Int32 | Int64 | UInt8) -> Groups:
-        """Rows that agree in all keys are a group. Groups come in the order of their keys."""
+        """Group the rows that agree in all keys. Groups are numbered in the order of their keys."""
         place = numbered(keys[0])
         for key in keys[1:]:
             number = numbered(key)
@@ -35,14 +35,14 @@ class Groups(msgspec.Struct, frozen=True, eq=False):
             del number  # of a million rows each column is 8 MB
             place = numbered(place)
         first = np.full(int(place.max(initial=-1)) + 1, -1, np.int64)
-        first[place[::-1]] = np.arange(len(place))[::-1]  # the last write stays: that of the first row
+        first[place[::-1]] = np.arange(len(place))[::-1]  # the last write stays: the first row's
         return Groups(place, first)
 
     def __len__(self) -> int:
         return len(self.first)
 
     def count(self) -> Int64:
-        """Rows of each group."""
+        """Number of rows in each group."""
         return np.bincount(self.place, minlength=len(self)).astype(np.int64)
 
     def total(self, values: Float64) -> Float64:
@@ -52,8 +52,8 @@ class Groups(msgspec.Struct, frozen=True, eq=False):
         return exact_sums(self.place, values, len(self))
 
     def deviation(self, values: Int64, step: Int64, steps: int) -> Float64:
-        """Of each group the standard deviation of its sums over so many steps, in some of which it may have no row; NaN
-        of one step. step: any number that rows of one step share."""
+        """Standard deviation, for each group, of its sums per step over `steps` steps; a group may have no row in some
+        of them. NaN if there is only one step. step: any number that is the same for all rows of a step."""
         if steps < 2:
             return np.full(len(self), np.nan)
         parts = Groups.of(self.place, step)
@@ -65,7 +65,7 @@ class Groups(msgspec.Struct, frozen=True, eq=False):
         return spread
 
     def extremes(self, low: Int64, high: Int64 | None = None) -> tuple[Int64, Int64]:
-        """The least of `low` and the greatest of `high` (None: of `low` too) in each group."""
+        """The smallest `low` and the largest `high` in each group (high=None: the largest `low`)."""
         least, greatest = np.empty_like(self.first), np.empty_like(self.first)
         down, up = np.argsort(-low), np.argsort(low if high is None else high)
         least[self.place[down]] = low[down]  # the last write stays
@@ -73,7 +73,8 @@ class Groups(msgspec.Struct, frozen=True, eq=False):
         return least, greatest
 
     def leading(self, values: Int64, weight: Int64) -> tuple[list[int], list[int]]:
-        """Per group the value with most weight, the least of equals; and how many values there are."""
+        """For each group, the value with the most total weight (of equals, the smallest), and the number of distinct
+        values."""
         parts = Groups.of(self.place, values)
         group, value = self.place[parts.first], values[parts.first]
         order = np.lexsort((-value, parts.sum(weight), group))
@@ -87,24 +88,24 @@ def known(value: float) -> float | None:
 
 
 def exact_sums(place: Int32 | Int64, values: Bool | Int64 | Float64, size: int) -> Int64:
-    """Sums of the values of each place; exact where they stay below 2**53."""
+    """Sum of the values at each place; exact as long as sums stay below 2**53."""
     return np.rint(np.bincount(place, values, minlength=size)).astype(np.int64)
 
 
 def numbered(keys: Int32 | Int64 | UInt8) -> Int64:
-    """The rank of each key among the distinct ones. Keys that are close together are ranked without being sorted."""
+    """The rank of each key among the distinct keys. Keys that lie close together are ranked without sorting."""
     low, high = int(keys.min(initial=0)), int(keys.max(initial=0))
     if high - low > SCATTERED * len(keys) + 1:
         return _ranked(keys)
     is_there = np.zeros(high - low + 1, bool)
-    place = np.subtract(keys, low, dtype=np.int64)  # narrow keys may be further apart than their type goes
+    place = np.subtract(keys, low, dtype=np.int64)  # differences of narrow keys may not fit their type
     is_there[place] = True
-    ranks = np.cumsum(is_there, dtype=np.int32)  # there may be many more than keys
+    ranks = np.cumsum(is_there, dtype=np.int32)  # the range of keys may be much larger than their number
     return np.subtract(ranks.take(place), 1, out=place)
 
 
 def _ranked(keys: Int32 | Int64 | UInt8) -> Int64:
-    """As the inverse of np.unique, without numpy's masked arrays. Mostly there are few different keys."""
+    """As the inverse of np.unique, without numpy's masked arrays. There are usually few distinct keys."""
     if found := one_pass("number_keys", (np.int64, np.int64), keys.astype(np.int64, copy=False)):
         place, different = found
         return _ranked_by_sorting(different[: int(place.max(initial=-1)) + 1]).take(place)

@@ -1,4 +1,4 @@
-"""When the host runs an op or a named range; step marks and the loader's are not work of their own."""
+"""When the host runs an op or a named range. Step marks and the loader's marks do not count as work."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def host_ranges(trace: Trace) -> Intervals:
 
 
 def is_host_range(trace: Trace) -> Bool:
-    """Which events are the host's ops and named ranges; step marks and the loader's are not work of their own."""
+    """Which events are ops or named ranges of the host. Step marks and the loader's marks do not count as work."""
     events = trace.events
     marks = loader_names(trace).copy()
     marks[events.name[step_marks(trace)]] = True
@@ -28,7 +28,8 @@ def is_host_range(trace: Trace) -> Bool:
     return mask
 
 
-#: Events joined at once: most of a trace is host ops, and their rows, starts and ends would be 60 MB of a large one.
+#: Events joined at once. Most of a trace is host ops; the rows, starts and ends of all of them would be 60 MB for a
+#: large one.
 JOINED_AT_ONCE = 1 << 18
 
 
@@ -50,12 +51,12 @@ _OPTIMIZER_MARK = expression(r"^Optimizer\.(\w+)#.*$", re.DOTALL)
 
 
 def user_ranges(trace: Trace) -> Int64:
-    """Rows of the named ranges of the host but step marks, in time order."""
+    """Rows of the host's named ranges, without step marks, in time order."""
     return np.setdiff1d(trace.events.rows(Kind.USER), step_marks(trace), assume_unique=True)
 
 
 def named_ranges(trace: Trace) -> dict[str, Intervals]:
-    """When each named range of the host is open, by its name; step marks and the loader's are left out."""
+    """When each named range of the host is open, by name. Step marks and the loader's ranges are left out."""
     events, rows = trace.events, user_ranges(trace)
     named: dict[str, Intervals] = {}
     for name in distinct_in(events.name[rows]).tolist():
@@ -66,8 +67,8 @@ def named_ranges(trace: Trace) -> dict[str, Intervals]:
 
 
 def short_range(name: str) -> str:
-    """The word for a range: torch marks an optimizer's as `Optimizer.zero_grad#SGD.zero_grad`. "step" alone would be
-    the step of the training.
+    """The word for a range. torch names an optimizer's range `Optimizer.zero_grad#SGD.zero_grad`. "step" alone would
+    mean a training step, so the optimizer's step keeps its prefix.
 
     >>> short_range("Optimizer.zero_grad#SGD.zero_grad"), short_range("Optimizer.step#SGD.step")
     ('zero_grad', 'Optimizer.step')

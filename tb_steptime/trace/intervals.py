@@ -1,4 +1,4 @@
-"""Interval algebra on int64 arrays. Everything about time is said in `Intervals`.
+"""Interval algebra on int64 arrays. All time spans are represented as `Intervals`.
 
 a        aaaa  aaaa
 b          bbbbbb
@@ -30,19 +30,19 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
 
     @staticmethod
     def of(*pairs: tuple[int, int]) -> Intervals:
-        """The union of a few pairs; for windows and tests."""
+        """The union of a few (start, end) pairs; for windows and tests."""
         array = np.array(pairs, np.int64).reshape(-1, 2)
         return Intervals.union(array[:, 0], array[:, 1])
 
     @staticmethod
     def union(start: Int64, end: Int64) -> Intervals:
-        """The union of any intervals, in any order; empty and reversed ones add nothing. Touching ones become one."""
+        """The union of any intervals, in any order. Empty and reversed ones are ignored; touching ones are merged."""
         keep = end > start
         if not keep.all():
             start, end = start[keep], end[keep]
         if not len(start):
             return Intervals.empty()
-        if (start[1:] < start[:-1]).any():  # rows of the event table come sorted, and a test is cheaper than a sort
+        if (start[1:] < start[:-1]).any():  # event table rows are sorted already, and a test is cheaper than a sort
             order = np.argsort(start, kind="stable")
             start, end = start[order], end[order]
         reach = np.maximum.accumulate(end)
@@ -70,7 +70,7 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
     def __and__(self, other: Intervals) -> Intervals:
         if not len(self) or not len(other):
             return Intervals.empty()
-        if len(self) > len(other):  # few are looked up among many, which takes less than many among few
+        if len(self) > len(other):  # looking up few among many is faster than many among few
             return other & self
         first = np.searchsorted(other.end, self.start, side="right")
         past = np.searchsorted(other.start, self.end, side="left")
@@ -89,7 +89,7 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
         return self & other.gaps(low, high)
 
     def gaps(self, low: int, high: int) -> Intervals:
-        """What these intervals leave free within [low, high)."""
+        """The parts of [low, high) that these intervals do not cover."""
         inside = self.clip(low, high)
         start = np.concatenate((np.array([low], np.int64), inside.end))
         end = np.concatenate((inside.start, np.array([high], np.int64)))
@@ -97,13 +97,13 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
         return Intervals(start[keep], end[keep])
 
     def clip(self, low: int, high: int) -> Intervals:
-        """The part within [low, high)."""
+        """The parts of these intervals within [low, high)."""
         start, end = np.maximum(self.start, low), np.minimum(self.end, high)
         keep = end > start
         return Intervals(start[keep], end[keep])
 
     def covered_before(self, instants: Int64) -> Int64:
-        """Covered time before each instant, in ns; its differences are exact overlaps with any windows."""
+        """Covered time before each instant, in ns. Differences of these are exact overlaps with any windows."""
         return self._before(instants, np.cumsum(self.end - self.start))
 
     def overlap_ns(self, start: Int64, end: Int64) -> Int64:
@@ -114,7 +114,7 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
         return self._before(end, covered) - self._before(start, covered)
 
     def _before(self, instants: Int64, covered: Int64) -> Int64:
-        """covered: time up to the end of each interval."""
+        """covered: cumulative covered time at the end of each interval."""
         if not len(self):
             return np.zeros(len(instants), np.int64)
         row = np.searchsorted(self.start, instants, side="right") - 1
@@ -122,7 +122,7 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
 
 
 def partition(window: Intervals, layers: Iterable[Intervals]) -> list[Intervals]:
-    """Share a window out: an instant goes to the first layer that covers it. The last element is what none covers.
+    """Share a window out: an instant goes to the first layer that covers it. The last element is what no layer covers.
 
     The parts are disjoint and their totals sum to the window's.
 
@@ -138,9 +138,9 @@ def partition(window: Intervals, layers: Iterable[Intervals]) -> list[Intervals]
 
 def weighted_overlap(start: Int64, end: Int64, weight: Float64, edges: Int64) -> Float64:
     """Sum over the intervals of weight x overlap with each bin [edges[i], edges[i+1]), in ns; exact, not sampled.
-    Weights are 0 or more."""
+    Weights must not be negative."""
     rounded = np.diff(_weighted_before(start, end, weight, edges))
-    return np.asarray(np.maximum(rounded, 0), np.float64)  # of nothing -1e-11 may be left
+    return np.asarray(np.maximum(rounded, 0), np.float64)  # rounding may leave -1e-11 of nothing
 
 
 def _weighted_before(start: Int64, end: Int64, weight: Float64, instants: Int64) -> Float64:
@@ -152,7 +152,7 @@ def _ramp(knots: Int64, weight: Float64, instants: Int64) -> Float64:
     """Sum over the knots before an instant of weight x (instant - knot)."""
     order = np.argsort(knots, kind="stable")
     knots, weight = knots[order], weight[order]
-    del order  # of a million kernels each column is 8 MB
+    del order  # each column is 8 MB for a million kernels
     origin = int(knots[0]) if len(knots) else 0  # small numbers keep the products exact
     count = np.searchsorted(knots, instants, side="left")
     slope = sums_before(weight)[count]
@@ -162,7 +162,7 @@ def _ramp(knots: Int64, weight: Float64, instants: Int64) -> Float64:
 
 
 def sums_before(values: Float64) -> Float64:
-    """The sum of the values before each, and of all of them: one entry more."""
+    """Cumulative sums: the sum of the values before each value, and finally of all; one entry more than values."""
     sums = np.zeros(len(values) + 1)
     np.cumsum(values, out=sums[1:])
     return sums

@@ -1,8 +1,9 @@
-"""Labels of kernels: the op, module, line and phase of what a CUDA graph runs, which no launch call tells.
+"""Labels of kernels: the op, module, source line and phase of the kernels that a CUDA graph runs. The launch call of a
+graph does not show these.
 
-Two sources have them. An annotation, which the user made while the graph was captured, names the module and the phase.
-An eager recording of the same job, aligned with the graph's kernels, also names the op and the line. An annotation is
-about this very kernel, so it comes first.
+There are two sources. An annotation, which the user made while the graph was captured, names the module and the phase.
+An eager recording of the same job, aligned with the graph's kernels, also names the op and the line. An annotation
+belongs to this very kernel, so it takes precedence.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from tb_steptime.trace.table import MODULE_SEPARATOR, Int32, Int64, KernelLabels
 
 @shared
 def annotated(trace: Trace) -> KernelLabels | None:
-    """What annotations alone say; None where there are none. A module is named by its qualified name, or by the
-    innermost scope where that is all that was noted."""
+    """The labels that annotations give; None if there are no annotations. A module is named by its qualified name, or
+    by the innermost scope if only that was annotated."""
     table, size = trace.annotations, len(trace.kernels)
     row = np.searchsorted(table.event, trace.kernels.event)
     row[row == len(table)] = -1
@@ -56,7 +57,7 @@ def _taken(column: Int32, rows: Int64) -> Int32:
 
 
 def _over(labels: KernelLabels, others: KernelLabels) -> KernelLabels:
-    """The labels, and the others' where these say nothing."""
+    """The given labels; where they are empty, those of `others`."""
     first = len(labels.texts)
 
     def chosen(own: Int32, other: Int32) -> Int32:

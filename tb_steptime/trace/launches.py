@@ -1,4 +1,4 @@
-"""Which call launched which device activity, joined on the correlation id."""
+"""Which call launched each device activity, joined on the correlation id."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def find_launches(trace: Trace) -> Launches:
     place = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
     found = ids[place] == wanted
     call = np.where(found, calls[first[place]], -1)
-    return Launches(activity.astype(np.int32), call.astype(np.int32))  # rows, in half the room
+    return Launches(activity.astype(np.int32), call.astype(np.int32))  # row numbers, in half the memory
 
 
 def launched_before(trace: Trace, activity: Int64) -> Bool:
-    """Which of these activities were launched before the recording, as far as numbers tell. Launches are numbered in
-    order, so an activity with a greater number than the first recorded launch has lost its call, and is the recording's
-    own. Without any recorded launch all are."""
+    """Which of these activities were launched before the recording, as far as their numbers show. Launches are numbered
+    in order, so an activity with a greater number than the first recorded launch belongs to the recording and has
+    merely lost its call. Without any recorded launch, all were launched before."""
     launches, number = find_launches(trace), trace.events.correlation_id
     known = number[launches.activity[launches.call >= 0]]
     before: Bool = number[activity] < known.min(initial=np.iinfo(number.dtype).max) if len(known) else activity < 0

@@ -32,8 +32,8 @@ def loader_rows(trace: Trace) -> Int64:
 
 
 def reads_elsewhere(trace: Trace) -> bool:
-    """Whether other threads wait for batches, and that of the steps never does: where all threads are recorded, that
-    of a prefetcher is, whose waits are none of the training loop's."""
+    """Whether other threads wait for batches, and the thread of the steps never does. If all threads are recorded, so
+    is that of a prefetcher, whose waits do not count as waits of the training loop."""
     rows = _marks(trace)
     return len(rows) > 0 and not _by_loop(trace, rows).any()
 

@@ -1,4 +1,4 @@
-"""What a recorder wrote of a trace's loaders, on the trace's clock. Columns; `ingest.recorder_files` reads them.
+"""A recorder's data about a trace's loaders, on the trace's clock. In columns; `ingest.recorder_files` reads the files.
 
 worker           start .... collate .. end                      one row of `Produced`
 main process     asked    arrived unpickled pinned  returned    one row of `Received`
@@ -21,7 +21,7 @@ _Rows = TypeVar("_Rows", bound="Columns")
 
 
 class LoaderSettings(msgspec.Struct, frozen=True):
-    """The settings of a loader; None where its recorder does not have one. loader: 1, 2, ... within the process."""
+    """The settings of a loader; None if its recorder does not have a value. loader: 1, 2, ... within the process."""
 
     loader: int
     dataset: str | None
@@ -49,7 +49,8 @@ class Columns(msgspec.Struct, frozen=True, eq=False):
 
 
 class BatchRows(Columns, frozen=True, eq=False):
-    """One row for each batch: which one of which pass over the data. keys: a number for each batch of a process."""
+    """One row for each batch: its number, and the pass over the data that it belongs to. keys: a unique number per
+    batch of a process."""
 
     loader: Int64
     pass_number: Int64
@@ -69,8 +70,9 @@ class Produced(BatchRows, frozen=True, eq=False):
 
     worker, pid                            that produced it
     start_ns, collate_ns, end_ns           dataset from start to collate, collate_fn from there to the end
-    dataset_cpu_ns, collate_cpu_ns         CPU time of the thread that produced it; -1: not measured, as few batches are
-    core_wait_ns                           time that it was runnable but had no core; -1: not measured, or not known
+    dataset_cpu_ns, collate_cpu_ns         CPU time of the thread that produced it; -1: not measured (only few batches
+                                           are)
+    core_wait_ns                           time for which it was runnable but had no core; -1: not measured or unknown
     bytes, samples                         -1: not known
     """
 
@@ -87,7 +89,7 @@ class Produced(BatchRows, frozen=True, eq=False):
 
 
 class Received(BatchRows, frozen=True, eq=False):
-    """Batches returned to the training loop, in that order; times as above, UNKNOWN_TIME without; see
+    """Batches returned to the training loop, in that order. Times as above, UNKNOWN_TIME if missing; see
     `record.file.format`."""
 
     asked_ns: Int64
@@ -100,7 +102,7 @@ class Received(BatchRows, frozen=True, eq=False):
 class Begun(Columns, frozen=True, eq=False):
     """Passes over the data: from iter(loader) until it returned; times as above.
 
-    New workers start in it. Persistent ones first hand over the batches of a pass that was broken off.
+    New workers start in this time. Persistent ones first deliver the remaining batches of a pass that was broken off.
     """
 
     loader: Int64
@@ -109,8 +111,8 @@ class Begun(Columns, frozen=True, eq=False):
 
 
 class LineSamples(msgspec.Struct, frozen=True, eq=False):
-    """Source lines of workers that produce batches; int64, a row for each line of each burst of samples, of the whole
-    recording. location: row of locations, "data.py(41): __getitem__", or -1; count: of samples.
+    """Sampled source lines of the workers that produce batches, over the whole recording; int64, one row for each line
+    in each burst of samples. location: row of locations, "data.py(41): __getitem__", or -1; count: number of samples.
 
     late: bursts that do not count, because the machine was too busy to sample in time.
     """
@@ -125,8 +127,8 @@ class LineSamples(msgspec.Struct, frozen=True, eq=False):
 
 
 class Pace(NamedTuple):
-    """Medians of the time from one batch to the next, ns: inside the recording, with the profiler, and in the rest of
-    the job, nearly all of it without. inside, outside: of how many batches."""
+    """Median time from one batch to the next, in ns: inside the recording, with the profiler, and in the rest of the
+    job, nearly all without it. inside, outside: the number of batches of each."""
 
     inside_ns: int
     inside: int
@@ -135,11 +137,11 @@ class Pace(NamedTuple):
 
 
 class LoaderRecords(msgspec.Struct, frozen=True):
-    """What the files of one process hold of the time of its trace.
+    """What the files of one process contain for the time of its trace.
 
-    files: how many were used. cores: that the process may use; None where not known. killed: pids of worker processes
-    that did not exit normally. pace: None where too little is known of the rest of the job. Without any row only notes
-    say what is missing, and why.
+    files: how many were used. cores: number that the process may use; None if unknown. killed: pids of worker processes
+    that did not exit normally. pace: None if too little is known of the rest of the job. If there are no rows, only
+    notes say what is missing, and why.
     """
 
     files: int

@@ -39,7 +39,7 @@ from tb_steptime.trace.table import (
 
 @dataclass(frozen=True)
 class Device:
-    """A GPU as the trace's device properties describe it; None where they do not say."""
+    """A GPU as the trace's device properties describe it; None for missing properties."""
 
     id: int
     name: str
@@ -62,8 +62,8 @@ class Thread:
 
 @dataclass(frozen=True)
 class ProcessGroup:
-    """Ranks that exchange with each other, as the file lists them. description: what its maker calls it, "" for
-    nothing; ranks: ascending, empty where the file does not list them."""
+    """Ranks that communicate with each other, as the file lists them. description: the name given by the group's
+    creator, "" if none; ranks: ascending, empty if the file does not list them."""
 
     name: str
     description: str
@@ -72,27 +72,28 @@ class ProcessGroup:
 
 @dataclass(frozen=True)
 class Job:
-    """What the file says of the job that wrote it; None where it does not say."""
+    """What the file records about the job that wrote it; None if missing."""
 
     rank: int | None = None
     world_size: int | None = None
     accelerator: str = "GPU"  # what PyTorch calls the devices: GPU, XPU, MTIA, HPU
     with_stack: bool = False  # call stacks were recorded, which slows the host
-    with_memory: bool = False  # so was each allocation of memory, which slows it too
+    with_memory: bool = False  # each memory allocation was recorded, which slows the host too
     runtime: str | None = None  # "CUDA 12.4", "HIP 6.2"
     simulated: str | None = None  # set by a simulator, with its statement; never by a recording
-    unfinished_step: int | None = None  # the recording ended inside this step, as the one who recorded says
+    unfinished_step: int | None = None  # the recording ended inside this step, according to the recorder
     groups: tuple[ProcessGroup, ...] = ()  # the process groups of this rank
-    sliced_from_ns: int | None = None  # of whole steps cut out of a recording: epoch time where the first one starts
+    sliced_from_ns: int | None = None  # for steps cut out of a recording: epoch time at which the first one starts
 
 
 @dataclass(frozen=True)
 class NamedFrom:
-    """The recording that was asked what the graphs of another one run. recording: how it is shown; path: its file.
+    """The recording from which the kernels of another one's graphs were named. recording: its displayed name; path: its
+    file.
 
     named_fraction     share of the graphs' kernel time that runs with kernels that both have
-    labelled_fraction  share of it that got a label; 0 where the two do other work, and nothing was carried over
-    is_private         its folder lies outside of the log directory, and summaries do not keep it
+    labelled_fraction  share of it that got a label; 0 if the two do different work, and nothing was carried over
+    is_private         its folder lies outside the log directory, and summaries do not keep it
     """
 
     recording: str
@@ -115,20 +116,20 @@ class Trace:
     hierarchies  modules around ops of TorchScript, as 2021 wrote them; their texts are hierarchy_texts
     stacks       call stacks of ops, where the producer wrote them there; their texts are stack_texts
     memo         results of shared measurements, see `shared`
-    on_disk      where the columns of a large trace wait; None of one that is in memory
-    collectives  what ops and kernels say of their collectives, in texts of collective_texts
+    on_disk      where the columns of a large trace wait; None if the trace is in memory
+    collectives  arguments of collectives on ops and kernels, in texts of collective_texts
     graph_nodes  which activities ran as nodes of CUDA graphs
-    annotations  what users noted on such nodes, in texts of annotation_texts
-    dependencies  which node of a graph waited for which, where the profiler was told to write it
-    counters     what GPUs measured of themselves, named by counter_names; empty unless it was asked for
-    memory       what the allocator said of each allocation and free; empty without `profile_memory=True`
-    loader_records  what a recorder's files hold of the loaders; None without them
-    step_pace       what profiling costs a step, as the recorder has timed it; None where it has not
+    annotations  users' annotations of such nodes, in texts of annotation_texts
+    dependencies  which node of a graph waited for which, if the profiler was told to write it
+    counters     samples of GPU counters, named by counter_names; empty unless they were requested
+    memory       the allocator's record of each allocation and free; empty without `profile_memory=True`
+    loader_records  the recorder's data about the loaders; None without it
+    step_pace       the cost of profiling per step, as timed by the recorder; None if it was not timed
     kernel_labels   what the kernels of CUDA graphs do, from an eager recording of the job; None without one
-    named_from      the recording that was asked for them; None where none was at hand
-    whole_recording  the user wants it as one step, whatever marks or repeats
-    only_steps       the user wants these alone: the numbers of the first and the last
-    repaired         what could not be true in the file and was mended in these columns (`trace.quality`)
+    named_from      the recording from which they come; None if none was available
+    whole_recording  the user wants it as one step, whatever the marks or repeats
+    only_steps       the user wants only these steps: numbers of the first and the last
+    repaired         impossible values in the file that were corrected in these columns (`trace.quality`)
     """
 
     path: str
@@ -169,16 +170,16 @@ class Trace:
     on_disk: ColumnsOnDisk | None = field(default=None, repr=False)
 
     def let_go(self) -> None:
-        """Have columns that wait on disk leave the memory for now. Whoever took many rows of them asks for it."""
+        """Drop columns that wait on disk from memory for now. To be called after reading many rows of them."""
         if self.on_disk:
             self.on_disk.let_go()
 
     def bounded(self) -> AbstractContextManager[None]:
-        """A block in which they leave it while they are read, too, where they are many."""
+        """A context in which large columns are dropped from memory even while they are being read."""
         return self.on_disk.bounded() if self.on_disk else nullcontext()
 
     def device_name(self, device: int) -> str:
-        """As the trace names it; its kind and number where it does not."""
+        """The device's name in the trace, or else its kind and number."""
         known = self.devices.get(device)
         return (known.name if known else "") or f"{self.job.accelerator} {device}"
 
@@ -188,5 +189,5 @@ _CUT = {"truncated-file", "corrupt-file"}
 
 
 def is_cut_short(trace: Trace) -> bool:
-    """Whether events after some place of the file are missing. Kineto writes what ran on a GPU last."""
+    """Whether events after some place in the file are missing. Kineto writes GPU activities last."""
     return any(note.id in _CUT for note in trace.notes)

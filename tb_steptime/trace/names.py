@@ -1,4 +1,4 @@
-"""Events by their names, each of which is asked about once."""
+"""Selects events by name, testing each distinct name once."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
 
 
 def rows_named(trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], bool]) -> Int64:
-    """Rows of these kinds whose name is wanted, in time order."""
+    """Rows of these kinds whose name passes `wanted`, in time order."""
     there = np.flatnonzero(trace.events.names_by_kind[list(kinds)].any(axis=0))
     result = _wanted(trace, there, wanted)
-    if not result.any():  # most names that are looked for are in few traces
+    if not result.any():  # most names that are searched for occur in few traces
         return np.empty(0, np.int64)
     rows = trace.events.rows(*kinds)
     return rows[result.take(trace.events.name.take(rows))]
 
 
 def named_in(trace: Trace, rows: Int64, wanted: Callable[[str], bool]) -> Bool:
-    """For each string of the table: is it the name of one of these rows, and wanted? Each is asked once."""
+    """For each string of the table: is it the name of one of these rows, and does it pass `wanted`? Each is tested
+    once."""
     return _wanted(trace, distinct_in(trace.events.name[rows]), wanted)
 
 

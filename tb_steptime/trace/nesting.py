@@ -22,14 +22,14 @@ from tb_steptime.trace.table import Int32, Int64, distinct_in
 
 
 class Nesting(NamedTuple):
-    """For each row how many rows enclose it, and the one that does most closely, -1 for none."""
+    """For each row the number of rows that enclose it, and the innermost of these, -1 for none."""
 
     depth: Int32
     parent: Int32
 
 
 def parents(start_ns: Int64, end_ns: Int64) -> Int32:
-    """For each row the row that encloses it most closely, -1 for none. Rows are sorted by (start, longer first)."""
+    """For each row the innermost row that encloses it, -1 for none. Rows must be sorted by (start, longer first)."""
     return nesting(start_ns, end_ns).parent
 
 
@@ -48,7 +48,8 @@ def nesting(start_ns: Int64, end_ns: Int64) -> Nesting:
     return Nesting(depth, parent)
 
 
-#: So often all rows are looked at; beyond it sorting them takes less time, and more memory. Python stops at 1000 calls.
+#: Maximum number of passes over all rows. With more levels, sorting takes less time, and more memory. Python stops at
+#: 1000 calls.
 _MANY_LEVELS = 500
 
 
@@ -61,20 +62,22 @@ def _rows_by_sorting(depth: Int32) -> Iterator[Int64]:
 
 
 def self_time_ns(start_ns: Int64, end_ns: Int64) -> Int64:
-    """Each event's length less that of the events directly inside it; the sum is the time that any of them covers."""
+    """Each event's length minus the lengths of the events directly inside it; the sum is the time that any of them
+    covers."""
     parent = parents(start_ns, end_ns)
     return less_children(end_ns - start_ns, parent)
 
 
 def less_children(length: Int64, parent: Int32 | Int64) -> Int64:
-    """Of each row its length less those of the rows whose parent it is."""
+    """Each row's length minus the lengths of its children."""
     inside = parent >= 0
     children = np.bincount(parent[inside], weights=length[inside], minlength=len(length))
     return length - np.rint(children).astype(np.int64)
 
 
 def self_times(trace: Trace, rows: Int64) -> Int64:
-    """Of each of these rows of the event table its length less that of those directly inside it on its thread."""
+    """The self time of each of these rows of the event table: its length minus those of the rows directly inside it on
+    its thread."""
     on, own = trace.events.thread[rows], np.empty(len(rows), np.int64)
     for thread in distinct_in(on).tolist():
         mine = np.flatnonzero(on == thread)
@@ -83,8 +86,8 @@ def self_times(trace: Trace, rows: Int64) -> Int64:
 
 
 def parent_places(trace: Trace, rows: Int32 | Int64) -> Int32:
-    """For each of these rows of the event table, ascending, the place among them of the one that encloses it most
-    closely on its thread; -1 for none."""
+    """For each of these rows of the event table, ascending, the place among them of its innermost enclosing row on its
+    thread; -1 for none."""
     on, place = trace.events.thread[rows], np.full(len(rows), -1, np.int32)
     for thread in distinct_in(on).tolist():
         mine = np.flatnonzero(on == thread).astype(np.int32)
@@ -95,12 +98,12 @@ def parent_places(trace: Trace, rows: Int32 | Int64) -> Int32:
     return place
 
 
-#: Rows whose depths are found at a time, so that the places that numpy gives in 64 bits are few.
+#: Number of rows whose depths are found at a time, to limit the memory for places, which numpy returns in 64 bits.
 _AT_ONCE = 2**20
 
 
 def _depth(start_ns: Int64, end_ns: Int64) -> Int32:
-    """How many rows are open when a row starts; an empty one is, for those that start with it."""
+    """How many rows are open when a row starts. An empty row counts as open for rows that start at the same time."""
     ends, depth = _sorted_ends(start_ns, end_ns), np.arange(len(start_ns), dtype=np.int32)
     for first in range(0, len(depth), _AT_ONCE):
         some = slice(first, first + _AT_ONCE)
@@ -111,19 +114,19 @@ def _depth(start_ns: Int64, end_ns: Int64) -> Int32:
 def _sorted_ends(start_ns: Int64, end_ns: Int64) -> Int64:
     ends = start_ns + 1
     np.maximum(end_ns, ends, out=ends)
-    ends.sort(kind="stable")  # nearly sorted, which this sort makes use of
+    ends.sort(kind="stable")  # nearly sorted already, and this sort profits from that
     return ends
 
 
-#: Rows of the event table, ascending; or what gives them, where several measurements ask: then those of a thread, and
-#: what encloses which of them, are found once for a trace.
+#: Rows of the event table, ascending; or a function that returns them, if several measurements need them: then the rows
+#: of each thread and their nesting are computed once per trace.
 Around = Int64 | RowsOf
 
 
 def innermost(trace: Trace, around: Around, inside: Int64) -> Int64:
     """For each row of `inside` the innermost row of `around` that is open on its thread when it starts; -1 for none.
 
-    Rows are of the event table; -1 in `inside` stays -1.
+    All are rows of the event table; -1 in `inside` stays -1.
     """
     result = np.full(len(inside), -1, np.int64)
     known = np.flatnonzero(inside >= 0)
@@ -133,7 +136,7 @@ def innermost(trace: Trace, around: Around, inside: Int64) -> Int64:
 
 
 def innermost_at(trace: Trace, around: Around, thread: Int32, instants: Int64) -> Int64:
-    """For each instant on a thread the innermost row of `around` that is open there then; -1 for none."""
+    """For each instant on a thread the innermost row of `around` that is open there at that time; -1 for none."""
     result = np.full(len(instants), -1, np.int64)
     rows = np.empty(0, np.int64) if callable(around) else around
     on = trace.events.thread.take(rows)
@@ -158,7 +161,7 @@ def _lane_parents(trace: Trace, rows_of: RowsOf, thread: int) -> Int32:
     return parents(of.start, of.end)
 
 
-#: Instants are few where there are as many intervals for each of them.
+#: Instants count as few if there are at least this many intervals per instant.
 _FEW = 8
 
 
@@ -184,7 +187,7 @@ def _last_begun(start: Int64, instants: Int64) -> Int64:
 
 
 def _climb(place: Int64, end: Int64, instants: Int64, parent_of: Callable[[], Int32]) -> None:
-    """From each place to the innermost interval around it that is still open at its instant, in place."""
+    """Move each place up to the innermost enclosing interval that is still open at its instant, in place."""
     if not len(end):
         return
     over = np.flatnonzero((place >= 0) & (end[place] <= instants))
@@ -196,14 +199,14 @@ def _climb(place: Int64, end: Int64, instants: Int64, parent_of: Callable[[], In
 
 
 def _near(start: Int64, end: Int64, instants: Int64) -> Int64:
-    """Rows of the intervals that are open at some instant. Few calls have few of a million frames around them, and what
-    nests in what is costly to find."""
+    """Rows of the intervals that are open at some instant. Only few of a million frames enclose the few calls, and
+    computing the nesting of all would be costly."""
     instants = np.sort(instants)
     return np.flatnonzero(np.searchsorted(instants, start) < np.searchsorted(instants, end))
 
 
 def top_level(trace: Trace, rows: Int64) -> Int64:
-    """Those of these rows of the event table, ascending, that begin within no other of them, on whatever thread."""
+    """The rows, out of these ascending rows of the event table, that begin within no other of them on any thread."""
     if not len(rows):
         return rows
     ends = np.maximum.accumulate(trace.events.ends(rows))
@@ -212,7 +215,7 @@ def top_level(trace: Trace, rows: Int64) -> Int64:
 
 
 def outermost(trace: Trace, around: Around, rows: Int64) -> Int64:
-    """For each of `rows`, which are among `around`, the row of `around` that encloses it and is in no other."""
+    """For each of `rows`, which are among `around`, the outermost row of `around` that encloses it."""
     events = trace.events
     result = np.full(len(rows), -1, np.int64)
     known = np.flatnonzero(rows >= 0)
@@ -244,7 +247,7 @@ def _top(parent: Int32, place: Int64) -> Int64:
 
 
 def _roots(parent: Int32) -> Int32:
-    """Follow parents to the top, twice as far in each round."""
+    """Follow parents to the top, doubling the distance in each round."""
     root = np.where(parent < 0, np.arange(len(parent), dtype=np.int32), parent)
     while not np.array_equal(further := root[root], root):
         root = further

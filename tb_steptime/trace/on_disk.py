@@ -1,5 +1,5 @@
-"""Columns of a large trace wait on disk: they are mapped from files without a name, and take memory only while they are
-used.
+"""Columns of a large trace wait on disk: they are mapped from unnamed files, and take memory only while they are in
+use.
 
     column --keep--> file --map--> the same column, of which nothing is in memory
                                      | a measurement reads it: its pages come into memory
@@ -7,8 +7,8 @@ used.
                                    let_go(): they leave it; whoever reads the column again finds it as it was
                                    bounded(): they leave it within a measurement, too, where they are many
 
-What a measurement holds beside the columns that it reads is then all that grows with the trace. The files have no name
-from the beginning, so nothing is left behind, and where the disk is full a column stays in memory.
+Apart from the columns being read, only the working data of a measurement then grows with the trace. The files never
+have a name, so nothing is left behind; if the disk is full, a column stays in memory.
 """
 
 from __future__ import annotations
@@ -30,38 +30,40 @@ from tb_steptime.trace.table import KEPT_ROWS
 
 T = TypeVar("T")
 
-#: Rows of a trace of about 2 GB. Of smaller ones everything fits in memory, and a twentieth of the time is saved.
+#: Minimum number of rows for columns to wait on disk: a trace of about 2 GB. Smaller traces fit in memory, and skipping
+#: this saves a twentieth of the time.
 LARGE_ROWS = KEPT_ROWS
-#: Smaller columns stay in memory.
+#: Columns smaller than this stay in memory.
 _SMALL_BYTES = 1 << 20
-#: As much of files may be in memory before it is let go.
+#: How many bytes of the files may be in memory before they are dropped.
 _MOST_BYTES = 64 << 20
-#: And as much within a measurement, looked at so often: less would have it read the same pages again and again.
+#: The same limit within a measurement, and how often it is checked. With a lower limit the same pages would be read
+#: again and again.
 _MOST_BYTES_WITHIN, _SECONDS_BETWEEN = 256 << 20, 0.02
-#: More members of a list are no columns.
+#: A list with more members than this is not searched for columns.
 _FEW = 1_000
 
 
 class ColumnsOnDisk:
-    """Those of one trace. The files live as long as the columns do."""
+    """The columns on disk of one trace. The files live as long as the columns do."""
 
     def __init__(self) -> None:
         self._maps: list[mmap.mmap] = []
 
     def keep(self, result: T) -> T:
-        """The same value with large columns on disk: those in records, tuples, lists and dicts, or one itself.
-        Everything else is as it was. Records are dataclasses and structs."""
+        """The same value with large columns on disk: those in records (dataclasses and structs), tuples, lists and
+        dicts, or the value itself. Everything else is unchanged."""
         kept: T = self._kept(result)
         return kept
 
     def let_go(self) -> None:
-        """Have what was read of the files leave the memory, where it is much. It may be called at any time."""
+        """Drop the pages of the files from memory, if there are many. May be called at any time."""
         self._let_go_above(_MOST_BYTES)
 
     @contextlib.contextmanager
     def bounded(self) -> Iterator[None]:
-        """In this block a thread has them leave the memory while a measurement still reads them: one that looks at a
-        few columns in every row would otherwise have half a gigabyte of a trace of 10 GB."""
+        """A context in which a thread drops the pages from memory while a measurement still reads the columns. One that
+        reads a few columns in every row would otherwise keep half a gigabyte of a trace of 10 GB."""
         over = threading.Event()
         thread = threading.Thread(target=self._look, args=(over,), daemon=True)
         thread.start()
@@ -108,7 +110,7 @@ class ColumnsOnDisk:
     def _column(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if isinstance(_owner(values), mmap.mmap):
             return values
-        import tempfile  # slow to import, for what only large traces need
+        import tempfile  # slow to import, and only large traces need it
 
         with contextlib.suppress(OSError), tempfile.TemporaryFile(buffering=0) as file:
             _write(file.fileno(), np.ascontiguousarray(values).data.cast("B"))
@@ -124,7 +126,7 @@ def _write(file: int, values: memoryview) -> None:
 
 
 def _owner(values: Any) -> object:
-    """What the memory of an array belongs to."""
+    """The object that owns an array's memory."""
     while isinstance(values, np.ndarray) and values.base is not None:
         values = values.base
     return values.obj if isinstance(values, memoryview) else values
@@ -137,7 +139,7 @@ def _again(value: Any, kept: list[Any]) -> Any:
 
 
 def _mapped_bytes() -> int:
-    """Of all files that this process has in memory; 0 where the system does not say."""
+    """Bytes of all file mappings that this process has in memory; 0 if the system does not tell."""
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[2]) * mmap.PAGESIZE

@@ -1,4 +1,4 @@
-"""Where each device activity comes from: its launching call, the ops around that, range, module and source line.
+"""Origin of each device activity: its launching call, the ops around the call, its range, module and source line.
 
     thread   |---- nn.Module: Linear_0 ----|
               |---- aten::linear ----|           outermost op
@@ -57,9 +57,10 @@ NO_OP_WORDS = {
 
 
 class KernelOrigins(msgspec.Struct, frozen=True, eq=False):
-    """Where kernels come from, one entry per row of the kernel table: rows of the event table in 32 bits, -1 for none.
+    """Origins of kernels, one entry per row of the kernel table: rows of the event table in 32 bits, -1 for none.
 
-    call: the launching one. op: the innermost around it; `places` knows what else is. reason: a `NoOp`.
+    call: the launching call. op: the innermost op around it; `places` finds the other enclosing events. reason: a
+    `NoOp`.
     """
 
     call: Int32
@@ -69,8 +70,8 @@ class KernelOrigins(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def activity_ops(trace: Trace) -> Int32:
-    """For each row of `find_launches` the innermost op that launched it: the one that its id names, else the one around
-    its launch; -1 for none."""
+    """For each row of `find_launches` the innermost op that launched it: the one with its external id, or else the one
+    around its launch; -1 for none."""
     launches = find_launches(trace)
     op = op_by_id(trace, op_rows(trace), launches.activity, launches.call)
     return np.where(op >= 0, op, innermost(trace, op_rows, np.where(op >= 0, -1, launches.call))).astype(np.int32)
@@ -85,8 +86,8 @@ def kernel_origins(trace: Trace) -> KernelOrigins:
 
 
 def kernel_op_names(trace: Trace, rows: Rows) -> Int32:
-    """Of each of these kernels the name of the innermost op that it works for, as a row of the string table: the op
-    that its label names, or that launched it. Minus the `NoOp` of a kernel without an op."""
+    """For each of these kernels the name of the innermost op that it works for, as a row of the string table: the op in
+    its label, or the op that launched it. For a kernel without an op, minus its `NoOp`."""
     origins, labels = kernel_origins(trace), kernel_labels(trace)
     op, reason = origins.op[rows], origins.reason[rows].astype(np.int32)
     named = np.where(op >= 0, trace.events.name[op], -reason).astype(np.int32)
@@ -94,12 +95,12 @@ def kernel_op_names(trace: Trace, rows: Rows) -> Int32:
 
 
 class Places(msgspec.Struct, frozen=True, eq=False):
-    """What encloses some calls or ops: one entry for each, rows of the event table, -1 for none.
+    """What encloses each of some calls or ops: rows of the event table, -1 for none.
 
-    op, outer_op       the innermost op around it, for an op itself, and the outermost
-    user_range         the innermost named range around it that is no step mark
-    module, source     the innermost frame of an nn.Module and of a file of the user, of traces that have frames;
-                       `sources` and `modules` know more, and their names
+    op, outer_op       the innermost and the outermost op around it (for an op, the innermost is itself)
+    user_range         the innermost named range around it that is not a step mark
+    module, source     the innermost frame of an nn.Module and of a file of the user, in traces that have frames;
+                       `sources` and `modules` have more details, and their names
     """
 
     op: Int64
@@ -110,7 +111,7 @@ class Places(msgspec.Struct, frozen=True, eq=False):
 
 
 def places(trace: Trace, rows: Rows) -> Places:
-    """Of calls, ops or any other events of the host; -1 in `rows` stays -1."""
+    """The places of calls, ops or any other host events; -1 in `rows` stays -1."""
     rows = rows.astype(np.int64)
     op = op_at(trace, rows)
     return Places(
@@ -123,7 +124,8 @@ def places(trace: Trace, rows: Rows) -> Places:
 
 
 def op_at(trace: Trace, rows: Int64) -> Int64:
-    """Row of the op itself; of a call that of the op which its id names, else of the innermost around it; or -1."""
+    """For an op, its own row; for a call, the op with its external id, or else the innermost op around it; -1 for
+    none."""
     events, ops = trace.events, op_rows(trace)
     is_op = (rows >= 0) & (events.kind[rows] == Kind.CPU_OP)
     op = np.where(is_op, rows, op_by_id(trace, ops, np.where(is_op, -1, rows), rows))
@@ -131,19 +133,19 @@ def op_at(trace: Trace, rows: Int64) -> Int64:
 
 
 def forward_of(trace: Trace, rows: Rows) -> Int32:
-    """For each row of the host inside a node of the backward pass the op that created the node; -1: not known, or
-    what a checkpoint computes again there. It has a lower number than the row, so nothing is made by itself."""
+    """For each host row inside a node of the backward pass, the op that created the node; -1 if unknown, or if the row
+    is recomputed there by a checkpoint. The result is always less than the row, so no op creates its own node."""
     nodes = backward_nodes(trace)
     node = _node(trace, rows)
     forward = np.full(len(rows), -1, np.int32)
     inside = (node >= 0) & ~_again(trace, rows, node)
     forward[inside] = nodes.forward[np.searchsorted(nodes.event, node[inside])]
-    return np.where(forward < rows, forward, -1)  # of one instant, a node may lie inside what seems to be in it
+    return np.where(forward < rows, forward, -1)  # at equal times a node may lie inside what seems to be inside it
 
 
 def computed_again(trace: Trace, rows: Rows) -> Bool:
-    """Which rows of the host are forward work that a checkpoint computes again inside a node of the backward pass, as
-    far as calls of modules are recorded.
+    """Which host rows are forward work that a checkpoint recomputes inside a node of the backward pass, as far as
+    module calls are recorded.
 
     engine   |------ ReluBackward0 ------|     the node needs what its block kept, so the block is called again.
                |- Block_0 -|                   conv: the op that created the node has not made it
@@ -161,7 +163,7 @@ def _node(trace: Trace, rows: Rows) -> Int64:
 
 
 def _again(trace: Trace, rows: Rows, node: Int64) -> Bool:
-    """node: the innermost of each row, which a call of a module that begins later is inside."""
+    """node: the innermost node of each row. A module call that begins later lies inside that node."""
     again: Bool = innermost(trace, module_frames, np.where(node >= 0, rows, -1)) > node
     return again
 
@@ -174,12 +176,12 @@ def kernel_modules(trace: Trace) -> Int64:
 
 
 def op_by_id(trace: Trace, ops: Int64, rows: Rows, call: Rows) -> Int64:
-    """For each activity or call the op that its external id names, where that can be believed; else -1.
+    """For each activity or call the op with its external id, if that id can be trusted; else -1.
 
-    call: what launched the activity, -1 where it is not known; of a call itself.
+    call: the call that launched the activity, -1 if unknown; for a call, the call itself.
 
-    Producers of 2022 and 2023 wrote the correlation id in its place, which may happen to be some op's number. So the op
-    must hold the launch; and where no launch is known, the id must not be the correlation id.
+    Producers of 2022 and 2023 wrote the correlation id in its place, which may happen to equal some op's number. So the
+    op must contain the launch; and if no launch is known, the id must differ from the correlation id.
     """
     events = trace.events
     op = _numbered(trace, ops, np.where(rows >= 0, events.external_id[rows], -1))
@@ -203,7 +205,7 @@ def _numbered(trace: Trace, ops: Int64, ids: Int32 | Int64) -> Int64:
 
 
 def graph_kernels(trace: Trace) -> Bool:
-    """Which rows of the kernel table a call launched that launches a whole graph."""
+    """Which rows of the kernel table were launched by a call that launches a whole graph."""
     call = kernel_origins(trace).call
     result: Bool = (call >= 0) & _launches_graph(trace)[trace.events.name[call]]
     return result

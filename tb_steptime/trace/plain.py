@@ -1,11 +1,11 @@
-"""A pickle that holds nothing but plain values: dicts, lists, tuples, texts, bytes, numbers, booleans and None.
+"""Reads a pickle that contains only plain values: dicts, lists, tuples, texts, bytes, numbers, booleans and None.
 
 Protocols 2 to 5, as Python and PyTorch's C++ write them. Everything that would import, call or build something is
-refused, and so is what no snapshot has: lists and dicts that lie deeper than `DEEPEST`, a reference to containers of
-more than `SHARED_HEIGHT` levels, numbers of more than `LONGEST_NUMBER` bytes.
+refused, and so is what no snapshot has: lists and dicts nested deeper than `DEEPEST`, a reference to containers of more
+than `SHARED_HEIGHT` levels, numbers of more than `LONGEST_NUMBER` bytes.
 
-C does the frequent opcodes (`trace/kineto/native/plain.c`) and leaves whatever is rare, odd or refused to the walk
-here, which knows all of them, and is all there is where the extension was not built.
+C handles the frequent opcodes (`trace/kineto/native/plain.c`) and leaves whatever is rare, odd or refused to the walk
+here. The walk knows all opcodes, and is used alone if the extension was not built.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from tb_steptime.errors import TraceError
 from tb_steptime.trace.extension import extension
 
 DEEPEST = 64
-#: A list of dicts of values, such as a stack of frames, may be referred to several times.
+#: Maximum depth of a container that may be referred to several times: a list of dicts of values, such as a stack of
+#: frames.
 SHARED_HEIGHT = 2
 LONGEST_NUMBER = 64
-#: So much is given to C at once; where less than the longest of its opcodes is left of that, it is given the next.
+#: Bytes that are given to C at once; it gets the next block when less than its longest opcode is left of this one.
 BLOCK_BYTES, _OPCODE_BYTES = 1 << 20, 10
 
 #: What a snapshot is read from.
 Pickled = bytes | mmap.mmap
-#: What becomes of a dict that is complete: itself, or what stands for it from then on.
+#: What a complete dict is replaced by: itself, or another value that stands for it from then on.
 Take = Callable[["Record"], Any]
 
-#: A list that holds references alone, from its beginning to its end.
+#: A list that contains only references, from its beginning to its end.
 _RUN = re.compile(rb"\](?P<memo>\x94|q.|r.{4})?\((?P<run>(?:h.|j.{4})+)e", re.DOTALL)
 _REFERENCE = re.compile(rb"h(.)|j(.{4})", re.DOTALL)
 _OPCODES = {ord(each.code): each.name for each in pickletools.opcodes}
@@ -42,7 +43,7 @@ _WHOLE = "Copy or write it again."
 
 
 class Record(dict[Any, Any]):
-    """A dict of the pickle. slot: its number in the memo; -1 where it has none."""
+    """A dict of the pickle. slot: its number in the memo; -1 if it has none."""
 
     __slots__ = ("slot",)
 
@@ -51,8 +52,8 @@ class Record(dict[Any, Any]):
 
 
 class References(tuple[Any, ...]):
-    """A list of references, the same object wherever the pickle spells it alike. number: for whoever takes it; source:
-    the list that it was, if it was spelled in another way first."""
+    """A list of references; the same object for every list with the same bytes in the pickle. number: free for use by
+    the caller; source: the original list, if it was first written in another way."""
 
     number: int = -1
     source: list[Any] | None = None
@@ -61,8 +62,8 @@ class References(tuple[Any, ...]):
 def read_plain(data: Pickled, path: object, take: Take = lambda record: record) -> Any:
     """The value of a pickle.
 
-    take: given each dict when it is complete, innermost first, in the order of the file. Raises TraceError where the
-    pickle is damaged, is cut off, or holds anything but plain values.
+    take: called with each dict when it is complete, innermost first, in the order of the file. Raises TraceError if the
+    pickle is damaged or cut off, or contains anything but plain values.
     """
     try:
         return _Walk(data, path, take).value()
@@ -76,7 +77,7 @@ _CONTAINERS = (list, dict, tuple)
 
 
 def _height(value: Any, most: int) -> int:
-    """How deep containers lie in it, itself counted; `most` + 1 where that is more."""
+    """Nesting depth of the containers in a value, including itself; `most` + 1 if it is more."""
     if not isinstance(value, _CONTAINERS):
         return 0
     if most < 0:
@@ -177,7 +178,7 @@ class _Walk:
             elif code == 0x47:  # BINFLOAT
                 stack.append(f64(data, position)[0])
                 position += 8
-            elif code == 0x95:  # FRAME, which only says how much to read ahead
+            elif code == 0x95:  # FRAME, which only gives the number of bytes to read ahead
                 position += 8
             elif code == 0x80:  # PROTO
                 if data[position] > 5:
@@ -208,7 +209,7 @@ class _Walk:
                 raise self._refused(code)
 
     def _frequent(self, position: int, stack: list[Any], marks: list[list[Any]]) -> tuple[int, list[Any]]:
-        """Where the first opcode is that C leaves, and the stack there."""
+        """The position of the first opcode that C does not handle, and the stack there."""
         assert self._in_c is not None
         while True:
             if position + _OPCODE_BYTES > self._block_start + len(self._block):
@@ -225,15 +226,15 @@ class _Walk:
                 return position, stack
 
     def _let_go(self, start: int, end: int) -> None:
-        """What was read of a mapped file leaves the memory, where the system can."""
+        """Drop from memory the part of a mapped file that was read, if the system can."""
         if isinstance(self._data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
             page = start // mmap.PAGESIZE * mmap.PAGESIZE
             if end > page:
                 self._data.madvise(mmap.MADV_DONTNEED, page, end - page)
 
     def _shared(self, number: int, marks: list[list[Any]]) -> Any:
-        """What the memo holds: no more than a list of dicts of values, so that nothing can be walked without end. From
-        then on a list of values comes as the same object."""
+        """The value in the memo. It may be at most a list of dicts of values, so that nothing can be walked without
+        end. From the first reference on, a list of values is always returned as the same object."""
         value = self._memo[number]
         if type(value) is References or not isinstance(value, _CONTAINERS):
             return value
@@ -258,7 +259,7 @@ class _Walk:
             value.slot = number
 
     def _place(self, memo: bytes) -> int:
-        """The number that an opcode of the memo says, with its argument."""
+        """The memo number in an opcode with its argument."""
         return int.from_bytes(memo[1:], "little") if len(memo) > 1 else len(self._memo)
 
     def _references(self, run: bytes, marks: list[list[Any]]) -> References:
@@ -295,7 +296,7 @@ class _Walk:
         return int.from_bytes(self._bytes(start, 8), "little")
 
     def _text(self, stack: list[Any], start: int, length: int) -> int:
-        """Where the opcode ends."""
+        """Push the text, and return where the opcode ends."""
         stack.append(self._bytes(start, length).decode("utf-8", "replace"))
         return start + length
 
@@ -313,5 +314,5 @@ class _Walk:
         )
 
 
-#: Opcodes that stand for one value. An empty tuple is that.
+#: Opcodes that stand for one value, such as an empty tuple.
 _CONSTANTS: dict[int, Any] = {0x4E: None, 0x88: True, 0x89: False, 0x29: ()}

@@ -1,4 +1,4 @@
-"""One file -> a Trace, whatever format it has. What a file is, its first bytes say, not its name.
+"""One file -> a Trace, whatever its format. The format is recognised by the first bytes, not by the file's name.
 
 "{" or "["          JSON, as Kineto and everything that writes like it               trace.kineto
 0a, a length, ...   packets of Perfetto: `.pftrace` of PyTorch's second backend      trace.perfetto
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ReadProgress", "is_pftrace", "looks_like_trace", "plan_slice", "read_trace"]
 
-#: Enough to tell one format from another.
+#: Bytes that suffice to distinguish the formats.
 _OPENING_BYTES = 64
 
 
@@ -35,7 +35,7 @@ def read_trace(
     processes: int = 1,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> Trace:
-    """Read a whole trace of any format, gzip or not. Raises TraceError for what is no trace or holds no event.
+    """Read a whole trace of any format, gzip or not. Raises TraceError if the file is not a trace or has no event.
 
     See `kineto.reader.read_trace`; a `.pftrace` is read by one process, whatever `processes` says.
     """
@@ -58,7 +58,8 @@ def is_pftrace(path: str | AnyPath) -> bool:
 
 
 def looks_like_trace(path: str | AnyPath) -> bool:
-    """Does the file's first part look like a trace of PyTorch's profiler? False for what cannot be read at all."""
+    """Whether the file's first part looks like a trace of PyTorch's profiler; False for a file that cannot be read at
+    all."""
     try:
         head = head_of(any_path(path))
     except TraceError:

@@ -17,7 +17,7 @@ from tb_steptime.trace.table import Int32, Int64
 
 
 class Cut(NamedTuple):
-    """Parts of intervals. source: the interval that a part is of; label: that of its segment."""
+    """Parts of intervals. source: the interval to which a part belongs; label: that of its segment."""
 
     source: Int64
     start: Int64
@@ -33,7 +33,8 @@ class Segments(msgspec.Struct, frozen=True, eq=False):
 
     @staticmethod
     def first_of(layers: Sequence[Intervals], low: int, high: int) -> Segments:
-        """An instant of [low, high) has the number of the first layer that covers it; len(layers): none does."""
+        """Label each instant of [low, high) with the number of the first layer that covers it; len(layers) if none
+        does."""
         parts = partition(Intervals.of((low, high)), [layer.clip(low, high) for layer in layers])
         start = np.concatenate([part.start for part in parts])
         label = np.repeat(np.arange(len(parts), dtype=np.int32), [len(part) for part in parts])
@@ -42,15 +43,16 @@ class Segments(msgspec.Struct, frozen=True, eq=False):
 
     @staticmethod
     def numbered(start: Int64, end: Int64) -> Segments:
-        """An instant has the number of the window that holds it, -1 for none. Windows are sorted and disjoint."""
+        """Label each instant with the number of the window that contains it, -1 for none. Windows are sorted and
+        disjoint."""
         edges = np.stack((start, end), axis=1).ravel()
         label = np.stack((np.arange(len(start)), np.full(len(start), -1)), axis=1).ravel()
-        keep = np.append(edges[1:] > edges[:-1], True)  # between windows that touch there is nothing
+        keep = np.append(edges[1:] > edges[:-1], True)  # nothing lies between windows that touch
         return Segments(edges[keep], label[keep].astype(np.int32))
 
     def cut(self, start: Int64, end: Int64) -> Cut:
-        """Intervals cut where the label changes, in their order; those of no length and all before the first segment
-        are left out."""
+        """Cut intervals where the label changes, keeping their order. Empty parts and everything before the first
+        segment are left out."""
         first = np.searchsorted(self.start, start, side="right") - 1
         past = np.searchsorted(self.start, end, side="left")
         count = np.where(end > start, past - first, 0)

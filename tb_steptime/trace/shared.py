@@ -51,8 +51,9 @@ class _Promised(NamedTuple):
 
 @contextmanager
 def promised(trace: Trace, measure: Callable[[Trace], T], take: Callable[[], T | None]) -> Iterator[None]:
-    """In this block the result of a shared measurement without other arguments comes from elsewhere, such as another
-    process. take: called once, by whoever needs the result first; None where it does not come, and is measured here."""
+    """Within this context the result of a shared measurement without other arguments comes from elsewhere, such as
+    another process. take: called once, when the result is first needed; None if it does not come, in which case it is
+    measured here."""
     key = (measure.__wrapped__, ())  # type: ignore[attr-defined]
     trace.memo.setdefault(key, _Promised(take))
     try:
@@ -63,7 +64,7 @@ def promised(trace: Trace, measure: Callable[[Trace], T], take: Callable[[], T |
 
 
 def _kept(trace: Trace, result: T) -> T:
-    """Of a large trace on disk, and what was read for it leaves the memory."""
+    """The result, on disk if the trace is large. What was read to compute it is then dropped from memory."""
     if trace.on_disk is None:
         return result
     kept = trace.on_disk.keep(result)

@@ -1,8 +1,8 @@
 """The line of the user's code and the nn.Module that an op or a call comes from, in words.
 
 Newer traces have a row for each Python frame; those of 2021 and 2022 have a call stack on each op instead. Either way a
-location is a text. In the backward pass there are the engine's lines at best: the user's line is that of the op of the
-forward pass (`forward_of`).
+location is a text. In the backward pass at best the engine's lines are recorded: the user's line is that of the op of
+the forward pass (`forward_of`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tb_steptime.trace.table import Int32, StackTable, StringTable, distinct_in,
 
 
 class Words(msgspec.Struct, frozen=True, eq=False):
-    """A text, or none, for each of some rows; alike rows have the same number.
+    """A text, or none, for each of some rows; equal texts have the same number.
 
     number   int32, row of texts; -1 for none
     """
@@ -34,7 +34,7 @@ class Words(msgspec.Struct, frozen=True, eq=False):
         return self.texts[number] if number >= 0 else None
 
     def over(self, others: Words) -> Words:
-        """These, and the others' where these have none."""
+        """These texts, or the others' where these have none."""
         texts = list(dict.fromkeys((*others.texts, *self.texts)))
         number_of = {text: number for number, text in enumerate(texts)}
         own, theirs = (
@@ -52,15 +52,15 @@ def sources(trace: Trace, rows: Rows) -> Words:
 
 
 def modules(trace: Trace, rows: Rows) -> Words:
-    """The innermost nn.Module around each op or call: "Linear_3". Call stacks of ops do not have it; ops of TorchScript
-    may say it."""
+    """The innermost nn.Module around each op or call: "Linear_3". Call stacks of ops do not contain it; ops of
+    TorchScript may name it."""
     if not len(module_frames(trace)) and len(trace.hierarchies):
         return _said_by_ops(trace, trace.hierarchies, trace.hierarchy_texts, rows, innermost_module)
     return _of_frames(trace, module_frames, rows, module_name)
 
 
 def hierarchies(trace: Trace, rows: Rows) -> Words:
-    """The modules of TorchScript around each op, as it says them."""
+    """The modules of TorchScript around each op, as the op names them."""
     return _said_by_ops(trace, trace.hierarchies, trace.hierarchy_texts, rows, str)
 
 
@@ -71,8 +71,8 @@ def _of_frames(trace: Trace, frames: RowsOf, rows: Rows, shown: Callable[[str], 
 
 
 def stack_words(trace: Trace, rows: Rows, shown: Callable[[str], str | None]) -> Words:
-    """What `shown` makes of the call stack of the op, or of the innermost one around it that has one: frames with ";"
-    between them, innermost first."""
+    """The result of `shown` for the call stack of the op, or of the innermost op around it that has one: frames
+    separated by ";", innermost first."""
     return _said_by_ops(trace, trace.stacks, trace.stack_texts, rows, shown)
 
 
@@ -88,7 +88,7 @@ def _said_by_ops(
 
 
 def words_of(number: Int32, texts: Sequence[str], shown: Callable[[str], str | None]) -> Words:
-    """Each distinct text is processed once."""
+    """A text for each number. Each distinct text is processed once."""
     asked = distinct_in(number[number >= 0]).tolist()
     words = {text: shown(texts[text]) for text in asked}
     distinct = list(dict.fromkeys(word for word in words.values() if word is not None))

@@ -11,17 +11,18 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in
 
-#: A number of more digits is none that a profiler counts to, nor one that a column holds.
+#: Name of a step mark. A number of more digits exceeds what a profiler counts to, and what a column holds.
 STEP_MARK = expression(r"ProfilerStep\s*#\s*(\d{1,18})(?!\d)")
 
 
-#: Of the device's work and of the time in which it is launched: marks with less of both are around no steps.
+#: Share of the device's work, and of the time in which it is launched: marks that contain less of both do not enclose
+#: steps.
 MEANINGLESS_FRACTION = 0.05
 
 
 @shared
 def all_marks(trace: Trace) -> Int64:
-    """Rows of the marks, whatever they are around; no two at a time."""
+    """Rows of all step marks, whatever they enclose; no two at the same time."""
     is_mark = np.array([STEP_MARK.match(name) is not None for name in trace.strings.strings], bool)
     rows = trace.events.rows(Kind.USER)
     return _one_at_a_time(trace, rows[is_mark[trace.events.name[rows]]]) if len(rows) else rows
@@ -29,13 +30,14 @@ def all_marks(trace: Trace) -> Int64:
 
 @shared
 def step_marks(trace: Trace) -> Int64:
-    """Rows of the host-side step marks, in time order: no two at a time, and none where they mean nothing."""
+    """Rows of the host-side step marks, in time order: no two at the same time, and none if the marks are
+    meaningless."""
     marks = all_marks(trace)
     return marks[:0] if len(marks) and mean_nothing(trace, marks) else marks
 
 
 def mean_nothing(trace: Trace, marks: Int64) -> bool:
-    """Whether the device's work is not that of these marks: they hold next to nothing of it, and most hold no launch.
+    """Whether the marks do not enclose the device's work: they contain next to none of it, and most contain no launch.
 
     mark     #|                                |          one of 22 us in a recording with 85 ms of work: `prof.step()`
     device   kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk         was called after it, or the host's part was not recorded
@@ -66,7 +68,8 @@ def mean_nothing(trace: Trace, marks: Int64) -> bool:
 
 
 def _hold_launches(trace: Trace, marks: Int64, call: Int32) -> bool:
-    """Whether half of the marks hold a launch, as nearly all traces have it: by rows, of which few have to be found."""
+    """Whether half of the marks contain a launch, as in nearly all traces. Decided by row numbers, of which few have to
+    be looked up."""
     launching = np.sort(call)
     past = np.searchsorted(trace.events.start_ns, trace.events.ends(marks))
     held = np.searchsorted(launching, past) > np.searchsorted(launching, marks)
@@ -74,8 +77,8 @@ def _hold_launches(trace: Trace, marks: Int64, call: Int32) -> bool:
 
 
 def _one_at_a_time(trace: Trace, marks: Int64) -> Int64:
-    """A process has one profiler, so marks at the same time are of several processes whose files were merged: those of
-    the thread with most marks, then with most events.
+    """A process has one profiler, so marks at the same time come from several processes whose files were merged. Only
+    the marks of the thread with the most marks, then with the most events, are kept.
 
     process 1  |---- #5 ----|---- #6 ----|
     process 2     |---- #5 ----|---- #6 ----|     not twice as many steps of half the length
@@ -90,7 +93,7 @@ def _one_at_a_time(trace: Trace, marks: Int64) -> Int64:
 
 
 def mark_number(trace: Trace, row: int) -> int:
-    """The number of the step that this mark is around."""
+    """The number of the step that this mark encloses."""
     match = STEP_MARK.match(trace.strings[int(trace.events.name[row])])
     assert match is not None
     return int(match.group(1))

@@ -1,4 +1,4 @@
-"""What profiling costs a step, as the recorder has timed it: steps that the profiler recorded, and the others."""
+"""The cost of profiling per step, as timed by the recorder: steps that the profiler recorded, and the others."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ class StepPace(msgspec.Struct, frozen=True):
 
     @property
     def times(self) -> float:
-        """A recorded step takes so many times as long."""
+        """How many times as long a recorded step takes as a plain one."""
         return self.recorded_ns / max(1, self.plain_ns)

@@ -1,4 +1,4 @@
-"""Pauses of the program that the trace names: Python's garbage collection, and the loading of code onto the device.
+"""Pauses of the program that the trace shows: Python's garbage collection, and the loading of code onto the device.
 
 garbage collection   a Python frame "Python GC", of torch 2.9 and later when asked for (`record_python_gc_info` and
                      stacks); or the frame of a call of gc.collect()
@@ -14,7 +14,7 @@ from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.table import Int64, Kind
 
 GARBAGE_COLLECTION = expression(r"Python GC$|<built-in (function|method) collect( of module object.*)?>$")
-#: Loading is lazy since CUDA 11.8: the module at its first use, a kernel when its function is asked for.
+#: Loading is lazy since CUDA 11.8: a module is loaded at its first use, a kernel when its function is requested.
 LOADING_CALL = expression(
     r"cu(Module(Load|GetFunction)|Library(Load|GetKernel|GetModule)|KernelGetFunction|Link(Create|Add|Complete))"
     r"|cudaLibrary(Load|GetKernel)|hip(Module|Library)(Load|Get(Function|Kernel))"
@@ -23,7 +23,7 @@ LOADING_OVERHEAD = expression(r"Lazy Function Loading$|Runtime Triggered Module 
 
 
 def garbage_collections(trace: Trace) -> Int64:
-    """Rows of the garbage collections that the trace names, in time order. A recorded one is within the call for it."""
+    """Rows of the recorded garbage collections, in time order. A recorded one lies within the call for it."""
     return rows_named(trace, (Kind.PYTHON,), lambda name: GARBAGE_COLLECTION.match(name) is not None)
 
 

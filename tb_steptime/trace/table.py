@@ -1,4 +1,4 @@
-"""The columns that a trace is held in. The row number is the event's identity.
+"""The columns in which a trace is stored. The row number identifies the event.
 
     row   start_ns  dur_ns  kind     name (-> StringTable)   thread (-> Trace.threads)   device  stream  correlation_id
       0          0    8000  USER     "ProfilerStep#5"                                0       -1      -1              -1
@@ -42,7 +42,7 @@ class Kind(enum.IntEnum):
     SYNC = 9  # `cuda_sync` rows, written only with an experimental flag
     OVERHEAD = 10  # the profiler's own work
     OTHER = 11
-    MARK = 12  # on a device's track and no work: a graph's event or host function, the metrics of a kernel once more
+    MARK = 12  # on a device's track but no work: a graph's event or host function, or the metrics of a kernel
 
 
 #: Kinds that occupy a device. The order is that of the step-time breakdown.
@@ -62,14 +62,14 @@ class StringTable:
         return len(self.strings)
 
 
-#: Rows that are looked at together: a column of a part of a large trace, and not of all of it.
+#: Rows that are processed together, so that temporary columns cover only a part of a large trace.
 _AT_ONCE = 1 << 18
-#: An event table of fewer rows keeps what measurements ask for again and again: its ends, and its rows by kind.
+#: An event table with fewer rows caches what measurements need again and again: its ends, and its rows by kind.
 KEPT_ROWS = 1_000_000
 
 
 def distinct_in(numbers: npt.NDArray[np.integer]) -> Int64:
-    """The different ones of numbers from 0 on, ascending, such as names, threads and rows.
+    """The distinct values among numbers from 0 on, ascending, such as names, threads and rows.
 
     As np.unique, without its copies and its sort: one byte for each number up to the greatest.
 
@@ -93,7 +93,8 @@ def distinct(values: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
 
-#: In so many numbers one by one, and so much further apart than there are numbers, by a table.
+#: A set of up to _FEW numbers is compared one by one. If its range exceeds _SCATTERED times the number of values, no
+#: look-up table is used.
 _FEW, _SCATTERED = 8, 8
 
 
@@ -110,7 +111,7 @@ def is_in(values: npt.NDArray[np.integer], among: npt.ArrayLike, *, invert: bool
             found |= values == number
     elif (span := int(numbers.max()) - int(numbers.min())) <= _SCATTERED * (len(numbers) + values.size):
         low = int(numbers.min())
-        there = np.zeros(span + 2, bool)  # the last one stands for all that are outside
+        there = np.zeros(span + 2, bool)  # the last entry stands for all values outside the range
         there[np.subtract(numbers, low, dtype=np.int64)] = True
         place = np.subtract(values, low, dtype=np.int64)
         found = there.take(np.where((values >= low) & (values <= low + span), place, span + 1))
@@ -159,10 +160,10 @@ class EventTable:
     device, stream     likewise, -1 where the event is not on a device
     correlation_id     int32 or int64, joins a runtime or driver call with what it launched; -1 = none
     external_id        likewise; joins an op with what it launched; -1 = none
-    bytes              int64, of a copy or set; -1 = not said; None where no event of the trace says it
-    shapes, dtypes     int32, of the inputs of an op, or of a backend's mark of a collective, rows of `Trace.inputs`;
-                       -1 = not said; None where no op says it
-    settings           likewise, of an op that multiplies matrices, attends or copies: values of the inputs that are no
+    bytes              int64, of a copy or set; -1 = not recorded; None if no event of the trace has it
+    shapes, dtypes     int32, of the inputs of an op, or of a backend's mark of a collective, rows of `Trace.inputs`; -1
+                       = not recorded; None if no op has them
+    settings           likewise, of an op that multiplies matrices, attends or copies: values of the inputs that are not
                        tensors, such as a stride
     """
 
@@ -188,7 +189,7 @@ class EventTable:
         return self.start_ns + self.dur_ns
 
     def ends(self, rows: Int32 | Int64) -> Int64:
-        """`end_ns[rows]`; of a large trace without a column for all events on the way."""
+        """`end_ns[rows]`; for a large trace without making a column for all events."""
         if len(self) < KEPT_ROWS:
             return self._kept_ends.take(rows)
         ends: Int64 = self.start_ns.take(rows)
@@ -212,7 +213,7 @@ class EventTable:
     @cached_property
     def _kept_rows(self) -> list[Int64]:
         """By kind."""
-        order = np.argsort(self.kind, kind="stable")  # of bytes it takes as long as a few comparisons of all
+        order = np.argsort(self.kind, kind="stable")  # for bytes this takes as long as a few comparisons of all
         order.flags.writeable = False
         return np.split(order, np.cumsum(np.bincount(self.kind, minlength=len(Kind)))[:-1])
 
@@ -228,9 +229,9 @@ class EventTable:
 
 
 def _merged(pieces: list[Int64]) -> Int64:
-    """All of some ascending columns, ascending."""
+    """The values of several ascending columns, ascending."""
     merged = np.concatenate((np.empty(0, np.int64), *pieces))
-    merged.sort(kind="stable")  # which joins runs that are sorted
+    merged.sort(kind="stable")  # this sort joins sorted runs
     return merged
 
 
@@ -239,9 +240,9 @@ class SequenceTable:
     """Numbers that join a node of the backward pass with the op that created it; one row per op with a number.
 
     event            int32, row of the event table, ascending
-    number           int32 or int64. Of a node its own; of an op of the forward pass the number that the next node of
-                     its thread will have
-    forward_thread   int16 or int32. Of a node torch's number of the thread whose op created it, which is no row of
+    number           int32 or int64. For a node, its own; for an op of the forward pass, the number that the next node
+                     of its thread will have
+    forward_thread   int16 or int32. For a node, torch's number of the thread whose op created it, which is not a row of
                      `Trace.threads`; 0 for an op of the forward pass
     """
 
@@ -270,18 +271,19 @@ class StackTable:
 
 @dataclass(frozen=True, eq=False)
 class CollectiveTable:
-    """What PyTorch writes of a collective, on its op (`record_param_comms`) and on its kernels; one row for each.
+    """What PyTorch records about a collective, on its op (`record_param_comms`) and on its kernels; one row for each.
 
     event            int32, row of the event table, ascending
-    name, dtype      int32, rows of `Trace.collective_texts`: "allreduce", "_allgather_base", "BFloat16"; -1 = not said
+    name, dtype      int32, rows of `Trace.collective_texts`: "allreduce", "_allgather_base", "BFloat16"; -1 = not
+                     recorded
     group            likewise: the name of the process group, which numbers it
-    members          likewise: its ranks as they are spelled, "[0, 1, 2, 3]"; of more than 30 some are left out
-    description      likewise: what the group's maker calls it, "default_pg"
-    elements         int64, of the larger of what this rank sends and receives; -1 = not said
-    group_size       int32, ranks of the group; -1 = not said
-    sequence         int64, "Seq" of NCCL: how many of the group there were before, which all of its ranks count alike;
-                     sends and receives each rank counts for itself; -1 = not said
-    peer             int32, the rank that a send goes to or a receive is from; -1 = not said
+    members          likewise: its ranks as written, "[0, 1, 2, 3]"; if there are more than 30, some are left out
+    description      likewise: the name given by the group's creator, "default_pg"
+    elements         int64, the larger of the numbers that this rank sends and receives; -1 = not recorded
+    group_size       int32, number of ranks of the group; -1 = not recorded
+    sequence         int64, "Seq" of NCCL: how many collectives of the group came before, counted alike by all of its
+                     ranks, except that each rank counts sends and receives for itself; -1 = not recorded
+    peer             int32, the rank to which a send goes or from which a receive comes; -1 = not recorded
     """
 
     event: Int32
@@ -301,17 +303,17 @@ class CollectiveTable:
 
 @dataclass(frozen=True, eq=False)
 class MemoryTable:
-    """What the allocator said, one row for each allocation and each free, sorted by time.
+    """The allocator's events, one row for each allocation and each free, sorted by time.
 
     ts            int64, ns relative to `Trace.origin_ns`
     thread        int32, row of `Trace.threads`
-    device_type   int32, torch's number of the kind of device: 0 is the CPU, -1 = not said
+    device_type   int32, torch's number of the device type: 0 is the CPU, -1 = not recorded
     device        int32, -1 for the CPU
-    bytes         int64, what an allocation adds; of a free negative
-    addr          int64, -1 where the file says none, as in 2021
-    allocated     int64, of the device after it; -1 where the file says none, as in 2021. That of the CPU counts from
-                  when memory was first profiled, that of a GPU from the start of the process
-    reserved      likewise, what the caching allocator holds of the device; 0 for the CPU
+    bytes         int64, the size of an allocation; negative for a free
+    addr          int64, -1 if the file has none, as in 2021
+    allocated     int64, total of the device after the event; -1 if the file has none, as in 2021. The CPU's total
+                  counts from when memory was first profiled, a GPU's from the start of the process
+    reserved      likewise, the memory of the device that the caching allocator holds; 0 for the CPU
     """
 
     ts: Int64
@@ -327,7 +329,7 @@ class MemoryTable:
         return len(self.ts)
 
     def where(self, kept: Bool | Int64) -> MemoryTable:
-        """These rows alone, by a mask or by number."""
+        """Only the rows chosen by a mask or by row numbers."""
         return MemoryTable(*(getattr(self, one.name)[kept] for one in fields(self)))
 
 
@@ -356,11 +358,12 @@ class KernelTable:
     grid, block          int32 or int64 (n, 3), to be multiplied in 64 bits; -1 where not said
     registers            int32, per thread; -1 where not said
     shared_memory        likewise, bytes per block, static and dynamic; -1 where not said
-    blocks_per_sm        float64, grid blocks / SMs as the file says it; NaN where not said
-    in_blocks            bool, the reader made the grid one of blocks, whatever unit its call has; None: of no kernel
+    blocks_per_sm        float64, grid blocks / SMs as recorded in the file; NaN where not recorded
+    in_blocks            bool, the reader converted the grid to blocks, whatever the unit of its call; None: for no
+                         kernel
     kineto_occupancy     float64 fraction, the file's "est. achieved occupancy %" / 100; NaN where not said
 
-    A column is None when no kernel of the trace says it.
+    A column is None if no kernel of the trace has a value.
     """
 
     event: Int64
@@ -376,18 +379,18 @@ class KernelTable:
         return len(self.event)
 
 
-#: Between the names of a path of modules.
+#: Separator between the module names of a path.
 MODULE_SEPARATOR = "/"
 
 
 @dataclass(frozen=True, eq=False)
 class KernelLabels:
-    """What the kernels of CUDA graphs do, as annotations or an eager recording say it; one row per kernel.
+    """What the kernels of CUDA graphs do, according to annotations or an eager recording; one row per kernel.
 
     op       int32, row of the string table: the innermost op; -1 = not known, as in all columns
-    call     int32, number of the call of that op: kernels of one launch of a graph that share it are of one call
+    call     int32, number of the call of that op: kernels of one graph launch with the same number belong to one call
     shapes, dtypes, settings   int32, of that op's inputs, rows of `Trace.inputs`
-    modules  int32, row of `texts`: the names of the modules, the outermost first, with "/" between them
+    modules  int32, row of `texts`: the names of the modules, the outermost first, separated by "/"
     line     likewise: the innermost line of the user's code
     phase    likewise: the id of the phase
     """

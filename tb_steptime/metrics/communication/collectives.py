@@ -5,7 +5,7 @@ thread      |-- c10d::allreduce_ --|
                 |call|
 stream 40             [ncclDevKernel_Generic ........]        an all-reduce of 8.2 MB
 
-Current releases of PyTorch write what is exchanged on the kernel too; before, it is the op's around the launch. A
+Current releases of PyTorch write the exchanged data on the kernel too; earlier ones only on the op around the launch. A
 kernel's time on one rank includes its wait for the other ranks: the kernel starts when this rank is ready and ends when
 all are.
 """
@@ -30,22 +30,23 @@ from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, StringTable, UInt8, distinct_in, is_in
 
-#: Backends whose work is the host's own: the mark of a collective lasts as long as the collective.
+#: Backends that run on the host: the mark of a collective lasts as long as the collective.
 _HOST_BACKEND = expression(r"(?:gloo|mpi):")
-#: PyTorch's row for the arguments of a collective: its name tells nothing of the kind.
+#: PyTorch's row for the arguments of a collective; its name does not show the kind.
 _ARGUMENTS = "record_param_comms"
 _SEND = expression(r"(?:gloo:|mpi:|c10d::)?i?send(?:_coalesced)?")
-#: Ops that ask a backend of the host for a message: their third input is the rank at the other side.
+#: Ops that request a message from a backend of the host. Their third input is the rank at the other side.
 _ASKS_FOR_MESSAGE = expression(r"c10d::(?:send|recv_)")
 _OTHER_SIDE = expression(r'\["?[^,]*,[^,]*, ?"?(?P<rank>\d{1,7})"?[,\]]')
 
 
 class Collectives(msgspec.Struct, frozen=True, eq=False):
-    """One entry for each, by start. event: row of the event table, a kernel or, without a GPU, a mark of the host.
+    """One entry per collective, by start. event: row of the event table, a kernel or, without a GPU, a mark of the
+    host.
 
-    kind: place in KINDS. bytes: of the larger of what this rank sends and receives; -1 where the trace does not say.
-    group, members, description, dtype: rows of `Trace.collective_texts`, -1 likewise; group_size: ranks, -1 likewise;
-    sequence, peer as a `CollectiveTable` has them. sends: goes to the peer; what is from it does not.
+    kind: place in KINDS. bytes: the larger of the amounts that this rank sends and receives; -1 if not recorded. group,
+    members, description, dtype: rows of `Trace.collective_texts`, -1 likewise; group_size: number of ranks, -1
+    likewise; sequence, peer: as in `CollectiveTable`. sends: it sends to the peer, rather than receiving.
     """
 
     event: Int64
@@ -68,7 +69,8 @@ class Collectives(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def find_collectives(trace: Trace) -> Collectives:
-    """All of the recording: kernels on any device of the process; without a device, marks of gloo or MPI."""
+    """All collectives of the recording: kernels on any device of the process; without a device, marks of gloo or
+    MPI."""
     on_device = has_device_activity(trace)
     event = _kernels(trace) if on_device else _host_marks(trace)
     call = _calls(trace, event) if on_device else event
@@ -99,7 +101,7 @@ def _kernels(trace: Trace) -> Int64:
 
 
 def _host_marks(trace: Trace) -> Int64:
-    """Marks of NCCL last as long as its launch, and say nothing of the exchange."""
+    """Rows of a host backend's marks. NCCL's marks last only as long as its launch, and do not show the exchange."""
     return _named(trace, lambda name: _HOST_BACKEND.match(name) is not None)
 
 
@@ -120,8 +122,8 @@ def _calls(trace: Trace, event: Int64) -> Int64:
 
 
 def _arguments(trace: Trace, event: Int64, call: Int64) -> tuple[Int64, Int64]:
-    """The row of the table of collectives that says what each exchanges, its own or that of the op around its call; and
-    that of the op."""
+    """Two rows of the table of collectives for each: the one with the arguments of the exchange, its own or that of the
+    op around its call; and the op's."""
     rows = trace.collectives.event.astype(np.int64)
     around = innermost(trace, rows, call)
     return _place(rows, np.where(is_in(event, rows), event, around)), _place(rows, around)
@@ -140,18 +142,19 @@ def _at(column: Int32 | Int64, place: Int64) -> Int64:
 
 
 def _either(column: Int32 | Int64, place: Int64, of_op: Int64) -> Int64:
-    """What is not said at the place is the op's: PyTorch's releases wrote more and more of it on kernels."""
+    """The column's value at the place, or the op's if it is missing there: newer releases of PyTorch write more of it
+    on kernels."""
     own = _at(column, place)
     return np.where(own >= 0, own, _at(column, of_op))
 
 
 def _marks(trace: Trace, call: Int64) -> Int64:
-    """The innermost of the marks around each call that name the collective."""
+    """The innermost mark around each call that names the collective."""
     return innermost(trace, _named(trace, lambda name: name != _ARGUMENTS), call)
 
 
 def _kinds(trace: Trace, event: Int64, mark: Int64, argument: Int64) -> UInt8:
-    """Decides by the arguments, else by the mark around the call, else by the kernel's own name."""
+    """The kind by the arguments, or else by the mark around the call, or else by the kernel's own name."""
     by_mark = _kind_of_each(trace.strings, _at(trace.events.name, mark))
     by_argument = _kind_of_each(trace.collective_texts, argument)
     own = _kind_of_each(trace.strings, trace.events.name[event].astype(np.int64))
@@ -160,7 +163,7 @@ def _kinds(trace: Trace, event: Int64, mark: Int64, argument: Int64) -> UInt8:
 
 
 def _kind_of_each(texts: StringTable, name: Int64) -> Int64:
-    """The kind that each name tells; -1 tells none."""
+    """The kind shown by each name; -1 gives the unknown kind."""
     kinds = np.full(len(texts) + 1, UNKNOWN_KIND, np.int64)
     for one in distinct_in(name[name >= 0]).tolist():
         kinds[one] = kind_of(texts[one])
@@ -174,7 +177,7 @@ def _sends(texts: StringTable, name: Int64) -> Bool:
 
 
 def _asked_peers(trace: Trace, event: Int64, said: Int32) -> Int32:
-    """Returns the peers as stated; where they are not, as the op asks that encloses a mark of the host, if the job has
+    """The peers as recorded. If they are not, the peer that is requested by the op around a host mark, if the job has
     one group."""
     peer: Int32 = said.copy()
     settings, groups = trace.events.settings, trace.job.groups
@@ -194,7 +197,7 @@ def _asked_peers(trace: Trace, event: Int64, said: Int32) -> Int32:
 
 
 def _bytes(trace: Trace, said: Int64, mark: Int64) -> Int64:
-    """Elements x their size, else the inputs of the mark; -1 where the trace says neither."""
+    """Elements x their size, or else the inputs of the mark; -1 if the trace has neither."""
     elements, dtype = _at(trace.collectives.elements, said), _at(trace.collectives.dtype, said)
     sizes = [element_bytes(text) or 0 for text in trace.collective_texts.strings]
     exchanged = elements * np.array([*sizes, 0], np.int64)[dtype]

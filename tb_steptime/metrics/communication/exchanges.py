@@ -1,5 +1,5 @@
-"""Each collective of the steps, in what other ranks' recordings are matched with: what it exchanges, when, and how much
-of it no computation hides.
+"""The collectives of the steps, in the form in which ranks' recordings are matched: what each one exchanges, when, and
+how much of it no computation hides.
 
 rank 0    step 5   [all-reduce 25 MB][all-reduce 7 MB]     the n-th of a group in a step is the n-th of the same group
 rank 1    step 5     [all-reduce 25][all-reduce 7 MB]      in the same step on every other rank
@@ -22,13 +22,14 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64, distinct_in
 
-#: In so many of them what is the same on all ranks shows; more would make summaries large.
+#: Maximum number of collectives that are kept. It is enough to show what all ranks have in common; more would make
+#: summaries large.
 MOST = 8_000
-#: As many times as `MOST` are kept of a first step that has more than that.
+#: If the first step alone has more than `MOST`, this many times `MOST` are kept of it.
 _MOST_OF_A_STEP = 4
-#: Groups that are told apart, by their rows; collectives of the others say none. A rank of a large job is in ten.
+#: Maximum number of groups, by their rows; collectives of further groups have none. A rank of a large job is in ten.
 MOST_GROUPS = 256
-#: Starts are in microseconds: only clocks of hosts are compared with them, which tell no more.
+#: Unit of starts. They are only compared by the clocks of hosts, which are no more precise.
 START_UNIT_NS = 1_000
 
 
@@ -59,12 +60,13 @@ class ExchangeClass(msgspec.Struct, frozen=True):
 
 
 class Exchanges(msgspec.Struct, frozen=True):
-    """Collectives that the steps launched, in the order of steps and of start; one entry of each column for each.
+    """Collectives that the steps launched, in the order of steps and of start; each column has one entry per
+    collective.
 
     of: place in classes; step: place among the steps of the span; start: relative to the span's origin, us; length,
-    exposed (no computation runs beside it, in what is judged): ns. exposed is -1 where that is all of it. sequence: how
-    many of its group there were before, -1 where not recorded; empty where it is of none. left_out: collectives of
-    later steps, which are not kept.
+    exposed (the part beside which no computation runs, in the judged time): ns. exposed is -1 if it equals the length.
+    sequence: how many collectives of its group came before, -1 where not recorded; empty if none is recorded. left_out:
+    collectives of later steps, which are not kept.
     """
 
     groups: list[ExchangeGroup] = []
@@ -79,7 +81,7 @@ class Exchanges(msgspec.Struct, frozen=True):
 
 
 def exchanges(trace: Trace, most: int = MOST) -> Exchanges:
-    """At most so many, of whole steps from the first one."""
+    """The collectives of whole steps from the first one on, at most `most`."""
     found, (kept, steps, left_out) = find_collectives(trace), kept_collectives(trace, most)
     calls = launching_calls(trace)
     site, by_fsdp = site_of(trace, calls).astype(np.int64), launched_by_fsdp(trace, calls)
@@ -104,8 +106,7 @@ def exchanges(trace: Trace, most: int = MOST) -> Exchanges:
 
 
 def kept_collectives(trace: Trace, most: int = MOST) -> tuple[Int64, Int64, int]:
-    """Returns the rows of `find_collectives` that are kept, in the order of `Exchanges`, the step of each, and how many
-    are not kept."""
+    """The kept rows of `find_collectives`, in the order of `Exchanges`; the step of each; and how many are not kept."""
     steps = _launching_steps(trace)
     order = np.lexsort((np.arange(len(steps)), steps))[int((steps < 0).sum()) :]
     kept = order[: _whole_steps(steps[order], most)]
@@ -117,7 +118,8 @@ def _sequence(sequence: Int64) -> PackedColumn:
 
 
 def _whole_steps(steps: Int64, most: int) -> int:
-    """How many of the first of ascending steps are of whole ones; of the first step all that a rank can have."""
+    """How many of these ascending steps' first entries fill whole steps. Of the first step, all that a rank can
+    have."""
     if len(steps) <= most:
         return len(steps)
     begins = int(np.searchsorted(steps, steps[most]))
@@ -125,8 +127,8 @@ def _whole_steps(steps: Int64, most: int) -> int:
 
 
 def _launching_steps(trace: Trace) -> Int64:
-    """Returns for each of `find_collectives` the place of the step that launched it, else of the step in which it
-    starts; -1 for none. The host may be steps ahead of the device, by a number that differs from rank to rank."""
+    """For each of `find_collectives` the place of the step that launched it, or else of the step in which it starts; -1
+    for none. The host may be steps ahead of the device, by a number that differs between ranks."""
     steps, call = find_steps(trace), launching_calls(trace)
     by_host = host_steps(trace, trace.events.start_ns[np.maximum(call, 0)])
     by_start = _within(steps.start_ns, steps.end_ns, find_collectives(trace).start)
@@ -147,8 +149,8 @@ def _within(begin: Int64, end: Int64, instants: Int64) -> Int64:
 
 
 def _groups(trace: Trace, found: Collectives, kept: Int64) -> tuple[list[ExchangeGroup], Int64]:
-    """The groups by row of `Trace.collective_texts` and size, and of each collective its place among them, -1 for none.
-    Without names, the one group of a job that has one."""
+    """The groups by row of `Trace.collective_texts` and size, and each collective's place among them, -1 for none.
+    Collectives without a name belong to the job's group, if it has only one."""
     alike = Groups.of(found.group[kept], found.group_size[kept])
     groups: list[ExchangeGroup] = []
     place = np.full(len(alike), -1, np.int64)
@@ -161,8 +163,8 @@ def _groups(trace: Trace, found: Collectives, kept: Int64) -> tuple[list[Exchang
 
 
 def _group(trace: Trace, found: Collectives, alike: Int64) -> ExchangeGroup | None:
-    """Returns the group of collectives that give it one name. What the head of the file does not say of it, its
-    collectives may."""
+    """The group of collectives that share a name. Facts that the head of the file lacks are taken from the
+    collectives."""
     text, size = int(found.group[alike[0]]), int(found.group_size[alike[0]])
     listed = {group.name: group for group in trace.job.groups}
     name = trace.collective_texts[text] if text >= 0 else _only(list(listed))
@@ -176,7 +178,7 @@ def _group(trace: Trace, found: Collectives, alike: Int64) -> ExchangeGroup | No
 
 
 def _said(trace: Trace, texts: Int32) -> str:
-    """What all of them say that say anything; "" where these differ."""
+    """The text on which all that have one agree; "" if they differ."""
     said = distinct_in(texts[texts >= 0]).tolist()
     return trace.collective_texts[said[0]] if len(said) == 1 else ""
 
@@ -203,25 +205,27 @@ def _class(
 
 
 def _bytes(size: int, kind: str, ranks: int | None, *, of_mark: bool) -> int | None:
-    """of_mark: known from a mark's inputs alone, which are one rank's part of what an all-gather collects."""
+    """Bytes of the exchange. of_mark: known only from a mark's inputs, which are one rank's part of what an all-gather
+    collects."""
     if size < 0 or (of_mark and kind == "all_gather" and ranks is None):
         return None
     return size * (ranks or 1) if of_mark and kind == "all_gather" else size
 
 
-# The ranks of a process group, out of how PyTorch lists them on each of its collectives.
+# The ranks of a process group, parsed from the list that PyTorch writes on each of its collectives.
 #
 # "[0, 1, 2, 3]"               of 4 ranks:   0, 1, 2, 3
 # "[0, 8, 16, ..., 504]"       of 64 ranks:  every 8th from 0 to 504; PyTorch leaves some out of more than 30
-# "[0, 8, 17, ..., 504]"       not known: what is left out follows from nothing
+# "[0, 8, 17, ..., 504]"       not known: the omitted ranks cannot be derived
 
-#: Of a group: a file may say any number, and these are kept in its summary.
+#: Maximum number of ranks of a group: a file may contain any number, and the ranks are kept in its summary.
 MOST_RANKS = 2**17
 _LIST = expression(r"\[(\d{1,7}(?:, \d{1,7})*)(, \.\.\., \d{1,7})?\]")
 
 
 def listed_ranks(spelled: str, size: int) -> list[int]:
-    """Ascending; empty where the list is none, does not have so many ranks, or leaves out what does not follow.
+    """The ranks, ascending; empty if the text is no list, does not have `size` ranks, or omits ranks that cannot be
+    derived.
 
     >>> listed_ranks("[1, 3]", 2), listed_ranks("[0, 4, ..., 28]", 8), listed_ranks("[0, 1, 3, ..., 28]", 8)
     ([1, 3], [0, 4, 8, 12, 16, 20, 24, 28], [])
@@ -235,7 +239,7 @@ def listed_ranks(spelled: str, size: int) -> list[int]:
 
 
 def _continued(first: list[int], last: int, size: int) -> list[int]:
-    """So many with equal steps from the first ranks to the last one."""
+    """`size` ranks with equal steps, from the first ranks to the last one."""
     step = first[1] - first[0] if len(first) > 1 else 0
     if step <= 0 or size > MOST_RANKS or first[0] + step * (size - 1) != last:
         return []

@@ -5,10 +5,10 @@ collectives   ...aaaaaaaaaa........cccc....
                  ....bbbb...                    an instant of two collectives belongs to the one that ends first
 exposed               bbaaa        cccc         the step's part "communication": of a 3, of b 2, of c 4
 
-What waits for several goes on with the first that ends: a message that is under way meanwhile is not what it waits for.
+What waits for several goes on with the first that ends: a message that is still under way is not what it waits for.
 
-Exposed times are disjoint, and sum to the time of the steps in which collectives run and no computing kernel does,
-less what verdicts leave out: work from before the recording, what comes once, the end.
+Exposed times are disjoint. They sum to the time of the steps in which collectives run and no computing kernel does,
+without the time that verdicts leave out: work from before the recording, one-time work, the end.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct
 
-#: A stream with this share of the computing time of its device is one that the model computes on.
+#: A stream with at least this share of its device's computing time counts as one that the model computes on.
 COMPUTE_STREAM_FRACTION = 0.10
-#: So many computing kernels between two collectives still leave them one exchange: a division by the number of ranks,
-#: a copy out of a buffer. Between layers there are more.
+#: Two collectives with at most this many computing kernels in between count as one exchange: a division by the number
+#: of ranks, a copy out of a buffer. Between layers there are more.
 FEW_KERNELS = 2
 
 
 class Exposure(msgspec.Struct, frozen=True, eq=False):
     """One entry for each of `find_collectives`.
 
-    exposed_ns: within what is judged of the steps; alone: all ranges of that, over all collectives. on_compute_stream:
-    it runs on a stream of the model's own kernels, and so nothing that follows there can start before it ends.
-    in_a_row: FEW_KERNELS at most start between its end and the next one's start, or between it and the one before.
+    exposed_ns: within the judged time of the steps; alone: all ranges of exposed time, over all collectives.
+    on_compute_stream: it runs on a stream of the model's own kernels, so that nothing that follows there can start
+    before it ends. in_a_row: at most FEW_KERNELS kernels start between it and the next or the previous collective.
     """
 
     exposed_ns: Int64
@@ -65,20 +65,21 @@ def exposure(trace: Trace) -> Exposure:
 
 
 def computing_times(trace: Trace) -> Intervals:
-    """When kernels, or without a device ops, that are no collective's run, in what is judged of the steps."""
+    """When computing kernels (without a device: ops) other than collectives run, within the judged time of the
+    steps."""
     computing = union_of(trace, _computing(trace)) if has_device_activity(trace) else _computing_ops(trace)
     return computing & judged_windows(trace)
 
 
 def judged_windows(trace: Trace) -> Intervals:
-    """The steps, less what verdicts and cards leave out of them on the device that works longest."""
+    """The steps, without what verdicts and cards leave out of them on the device that works longest."""
     steps, devices = find_steps(trace), devices_by_activity(trace)
     left_out = excluded_time(trace, devices[0] if devices else None).total
     return Intervals.union(steps.start_ns, steps.end_ns) - left_out
 
 
 def _exposed_ns(found: Collectives, alone: Intervals) -> Int64:
-    """Of each collective the time alone in which none runs that ends sooner."""
+    """For each collective, the exposed time in which no collective runs that ends sooner."""
     times = distinct(np.concatenate((found.start, found.end)))
     owner = first_to_end(found.start, found.end, times[:-1])
     covered = np.flatnonzero(owner >= 0)
@@ -88,7 +89,7 @@ def _exposed_ns(found: Collectives, alone: Intervals) -> Int64:
 
 
 def first_to_end(start: Int64, end: Int64, instants: Int64) -> Int64:
-    """Of the ranges that hold each instant the one that ends first, of several the first; -1 where none does.
+    """For each instant the range containing it that ends first (of several, the first one); -1 if none contains it.
 
     >>> first_to_end(np.array([0, 5, 30]), np.array([20, 10, 40]), np.array([0, 5, 10, 20, 30])).tolist()
     [0, 1, 0, -1, 2]
@@ -117,13 +118,14 @@ def _computing(trace: Trace) -> Int64:
 
 
 def _computing_ops(trace: Trace) -> Intervals:
-    """When the host of a job without a device computes: in an op that is no collective's."""
+    """When the host of a job without a device computes: in an op that is not a collective's."""
     ops = (trace.events.kind == Kind.CPU_OP) & ~collective_names(trace)[trace.events.name]
     return union_where(trace, ops)
 
 
 def _on_compute_stream(trace: Trace, found: Collectives, computing: Int64) -> Bool:
-    """A stream counts from its share of the computing time of its device on."""
+    """Whether each runs on a compute stream: one with at least COMPUTE_STREAM_FRACTION of its device's computing
+    time."""
     events = trace.events
     streams = Groups.of(events.device[computing], events.stream[computing])
     devices, mine = Groups.of(events.device[computing]), computing[streams.first]

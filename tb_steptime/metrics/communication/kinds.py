@@ -1,4 +1,4 @@
-"""What a collective does, read from any of its names: of its arguments, its op, its mark, its kernel.
+"""The kind of a collective, read from any of its names: of its arguments, its op, its mark, its kernel.
 
 "allreduce"  "nccl:all_reduce"  "c10d::allreduce_"  "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)"   ->   all_reduce
 """
@@ -26,7 +26,8 @@ KIND_LABELS = {
 KINDS = tuple(KIND_LABELS)
 UNKNOWN_KIND = KINDS.index("unknown")
 
-#: In lower case without underscores; the first that is found counts. "reduce" is in three others, "gather" in one.
+#: Patterns for names in lower case without underscores; the first match counts. "reduce" is part of three others,
+#: "gather" of one.
 _SPELLINGS = (
     ("all_reduce", r"allreduce|crossdevicereduce|lamport"),
     ("reduce_scatter", r"reducescatter"),
@@ -44,7 +45,7 @@ _COMPILED = tuple((KINDS.index(kind), expression(pattern)) for kind, pattern in 
 
 @lru_cache(maxsize=1024)
 def kind_of(name: str) -> int:
-    """The place in KINDS of a collective of this name; that of "unknown" where the name does not tell.
+    """The place in KINDS of a collective with this name; that of "unknown" if the name does not show it.
 
     >>> KINDS[kind_of("nccl:_all_gather_base")], KINDS[kind_of("ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096>)")]
     ('all_gather', 'unknown')

@@ -1,4 +1,5 @@
-"""What launches a collective: the host's call, the op that asks a backend of the host for it, and FSDP's ranges around.
+"""What launches a collective: the host's call, the op that requests it from a backend of the host, and FSDP's ranges
+around it.
 
 training thread   |-- c10d::allreduce_ --|      |-- c10d::_reduce_scatter_base_ --|
 gloo's thread          |-- gloo:all_reduce --|        |-- gloo:all_reduce --|     in one order
@@ -17,7 +18,8 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in
 
-#: FSDP2's ranges; of FSDP1 those that exchange, and not its forward, which has the model's own exchanges inside.
+#: FSDP2's ranges, and those of FSDP1 that exchange. FSDP1's forward is left out, as it contains the model's own
+#: exchanges.
 _FSDP = expression(r"FSDP::|FullyShardedDataParallel\._")
 _ASKED = "c10d::"
 #: gloo runs a reduce-scatter as an all-reduce.
@@ -43,7 +45,8 @@ def launched_by_fsdp(trace: Trace, calls: Int64) -> Bool:
 
 
 def _asking_ops(trace: Trace, found: Collectives) -> Int64:
-    """Matches by order, for kinds with as many ops that ask as collectives that run, each op before its collective."""
+    """The requesting ops, matched by order. Only for kinds with as many requests as collectives, each request before
+    its collective."""
     ops, kinds = _ops(trace)
     calls = np.full(len(found), -1, np.int64)
     for kind in distinct_in(found.kind).tolist():
@@ -54,7 +57,7 @@ def _asking_ops(trace: Trace, found: Collectives) -> Int64:
 
 
 def _ops(trace: Trace) -> tuple[Int64, Int64]:
-    """Rows of the ops that ask for a collective, by start, and the kind that a backend of the host runs it as."""
+    """Rows of the ops that request a collective, by start, and the kind as which a backend of the host runs it."""
     rows = trace.events.rows(Kind.CPU_OP)
     asks = np.array([name.startswith(_ASKED) for name in trace.strings.strings], bool)
     rows = rows[asks[trace.events.name[rows]]] if len(rows) else rows

@@ -1,4 +1,5 @@
-"""Gradients that DistributedDataParallel exchanges after each micro-batch, where once before the optimizer would do.
+"""Gradients that DistributedDataParallel exchanges after each micro-batch, although once before the optimizer would
+suffice.
 
 forward      |F|        |F|        |F|
 backward        |BaBaB|    |BaBaB|    |BaBaB|     a: all-reduces, of the same gradients each time
@@ -27,8 +28,8 @@ _FORWARD = expression(r"DistributedDataParallel\.forward$")
 
 
 class EarlyExchanges(NamedTuple):
-    """early: of each of `find_collectives`, whether it could wait for a later pass. passes: the most backward passes
-    with an exchange before one step of an optimizer."""
+    """early: for each of `find_collectives`, whether it could wait for a later pass. passes: the largest number of
+    backward passes with an exchange before one optimizer step."""
 
     early: Bool
     passes: int
@@ -36,9 +37,9 @@ class EarlyExchanges(NamedTuple):
 
 @shared
 def early_exchanges(trace: Trace) -> EarlyExchanges:
-    """Those of passes before the last one of an optimizer's step. A pass is known by the forward pass of the model
-    before it; what that exchanges itself, as SyncBatchNorm does, is no gradient. Passes that exchange other sizes are
-    of several models, each of which has to exchange its own."""
+    """Exchanges in passes before the last one of an optimizer step. A pass is recognised by the model's forward pass
+    before it; exchanges of the forward pass itself, as in SyncBatchNorm, are not gradients. Passes that exchange other
+    sizes belong to several models, each of which has to exchange its own."""
     found, events = find_collectives(trace), trace.events
     early, most = np.zeros(len(found), bool), 0
     forward, update = _ranges(trace, _FORWARD), events.start_ns[_ranges(trace, OPTIMIZER_STEP)]

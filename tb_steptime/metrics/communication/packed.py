@@ -1,10 +1,10 @@
-"""A column of integers in few bytes: differences in as many bytes as the largest needs, a plane for each.
+"""Stores a column of integers compactly: differences in as many bytes as the largest needs, with one plane per byte.
 
     values       1000 1010 1025 1036
-    differences       10   15   11        as they come, with the sign in the last bit
+    differences       10   15   11        in this order, with the sign in the last bit
     planes       (low bytes) (high bytes) and the summary's compression makes next to nothing of planes of zeros
 
-Text of numbers takes as much room and ten times as long to read, and a job has millions of these.
+Numbers as text take as much room and ten times as long to read, and a job has millions of these.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ import numpy as np
 
 from tb_steptime.trace.table import Int64
 
-#: Collectives of one recording: more are in no trace that a profiler could write.
+#: Maximum number of collectives of one recording: no trace that a profiler could write has more.
 MOST_VALUES = 10_000_000
 _INT64_BYTES = 8
 
 
 class PackedColumn(msgspec.Struct, frozen=True):
-    """count values; planes: a zero, then width bytes of each, the low bytes of all first. Base64 that opens with a zero
-    begins with a letter: what begins with a slash would be taken for a path (`ingest.private_paths`)."""
+    """count: number of values; planes: a zero, then width bytes of each value, the low bytes of all values first. The
+    zero makes the Base64 text begin with a letter: text that begins with a slash would be taken for a path
+    (`ingest.private_paths`)."""
 
     count: int = 0
     width: int = 0
@@ -44,8 +45,8 @@ def packed(values: Int64) -> PackedColumn:
 
 
 def unpacked(column: PackedColumn) -> Int64:
-    """Raises ValueError where the bytes are not as many as they should be, or the values more than any recording has:
-    a summary may come from anywhere, and zeros take no bytes."""
+    """The values. Raises ValueError if the number of bytes is wrong, or there are more values than any recording has: a
+    summary may come from anywhere, and zeros take no bytes."""
     if not 0 <= column.count <= MOST_VALUES or not 0 <= column.width <= _INT64_BYTES:
         raise ValueError(f"no column has {column.count} values of {column.width} bytes")
     planes = np.frombuffer(column.planes, np.uint8)[1:].reshape(column.width, column.count)

@@ -1,9 +1,9 @@
-"""The passes of micro-batches that a rank of a pipeline computes, between the messages that it sends and receives.
+"""The passes over micro-batches that a rank of a pipeline computes, between the messages that it sends and receives.
 
 host     [recv][F][send][recv][F][send][recv][  B  ][send]      what is computed between two messages is a pass, and
 device         |ff|           |ff|           |bbbb|             a new one where backward passes begin or end
 
-PyTorch's schedules name what they run, which tells stage and micro-batch too:
+PyTorch's schedules name what they run, which shows the stage and micro-batch too:
 
 PP:0F1         stage 0, forward of micro-batch 1; B is the whole backward pass, I that of inputs, W that of weights
 Forward 1      forward of micro-batch 1 on a rank with one stage
@@ -30,14 +30,15 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
 
-#: What a pass computes: outputs, all gradients, those of inputs alone, those of weights alone.
+#: Kinds of passes by what they compute: outputs, all gradients, those of inputs only, those of weights only.
 PASS_KINDS = ("forward", "backward", "input_gradients", "weight_gradients")
 _OF_LETTER = dict(zip("FBIW", range(len(PASS_KINDS)), strict=True))
 _LABEL = expression(r"PP:(?P<stage>\d{1,4})(?P<kind>[FBIW])(?P<batch>\d{1,5})")
 _PLAIN_LABEL = expression(r"(?P<kind>[FB])(?:orward|ackward) (?P<batch>\d{1,5})")
-#: So many are kept, in whole steps: those of 64 micro-batches on one rank in 60 steps.
+#: Maximum number of passes kept, in whole steps: those of 64 micro-batches on one rank in 60 steps.
 MOST = 8_000
-#: What takes less than this share of the usual pass of its kind is work between passes, such as buffers that are made.
+#: A run shorter than this share of the usual pass of its kind is work between passes, such as filling buffers. The
+#: usual pass is the one at this percentile.
 _LEAST_SHARE, _USUAL_PERCENT = 0.1, 75
 
 
@@ -57,8 +58,8 @@ class Passes(msgspec.Struct, frozen=True):
 
 
 class _Work(NamedTuple):
-    """What computes, by when the host asks for it: instant of that, start, end; kind: place in PASS_KINDS, -1 for what
-    is of no pass."""
+    """Computing work, by when the host launches it: instant of that, start, end; kind: place in PASS_KINDS, -1 for work
+    outside any pass."""
 
     instant: Int64
     start: Int64
@@ -77,7 +78,7 @@ class _Labels(NamedTuple):
 
 
 def passes(trace: Trace, most: int = MOST) -> Passes:
-    """Returns the passes in the steps; empty where the rank sends and receives nothing and no label names a pass."""
+    """The passes in the steps; empty if the rank sends and receives nothing and no label names a pass."""
     labels, messages = _labels(trace), _message_instants(trace)
     if not len(labels.start) and not len(messages):
         return Passes()
@@ -113,7 +114,7 @@ def _extents(work: _Work, rows: Int64, of: Int64) -> tuple[Int64, Int64, Int64]:
 
 
 def _whole_steps(steps: Int64, most: int) -> int:
-    """How many of the first of ascending steps are of whole ones."""
+    """How many of these ascending steps' first entries fill whole steps."""
     return len(steps) if len(steps) <= most else int(np.searchsorted(steps, steps[most]))
 
 
@@ -131,7 +132,7 @@ def _labels(trace: Trace) -> _Labels:
 
 
 def _message_instants(trace: Trace) -> Int64:
-    """When the host asks for a send or a receive, ascending."""
+    """When the host requests a send or a receive, ascending."""
     found = find_collectives(trace)
     messages = found.kind == KINDS.index("send_receive")
     call = launching_calls(trace)[messages]
@@ -156,12 +157,12 @@ def _work(trace: Trace) -> _Work:
 
 
 _PHASES = {"forward": _OF_LETTER["F"], "backward": _OF_LETTER["B"]}
-#: Of each place in SITES the kind of pass that it is of.
+#: For each place in SITES, the kind of its pass.
 _KIND = np.array([_PHASES.get(site.phase, -1) for site in SITES], np.int64)
 
 
 def _labelled(work: _Work, labels: _Labels) -> Int64:
-    """Returns for each piece of work the place of the label that it is in, -1 for none."""
+    """For each piece of work the place of the label that contains it, -1 for none."""
     place = np.searchsorted(labels.start, work.instant, side="right") - 1
     return np.where((place >= 0) & (work.instant < labels.end[np.maximum(place, 0)]), place, -1)
 
@@ -176,8 +177,9 @@ def _unsaid(kind: Int64) -> tuple[Int64, Int64, Int64]:
 
 
 def _between(work: _Work, step: Int64, messages: Int64) -> Int64:
-    """Where nothing is labelled: of each piece of work the number of its run in one step, between two messages and of
-    one kind; -1 for what is of no pass or of a short run. A run goes on after a short one of the other kind."""
+    """If nothing is labelled: for each piece of work the number of its run, which is of one kind, in one step and
+    between two messages; -1 for work outside any pass or in a short run. A run continues after a short one of the other
+    kind."""
     known = np.flatnonzero((work.kind >= 0) & (step >= 0))
     slot = np.searchsorted(messages, work.instant[known], side="right") + step[known] * (len(messages) + 1)
     kind = work.kind[known]

@@ -1,4 +1,4 @@
-"""What the reducer of DistributedDataParallel does besides the exchange of gradients: it looks for parameters that the
+"""What the reducer of DistributedDataParallel does besides exchanging gradients: it searches for parameters that the
 step does not use, and copies gradients out of its buckets.
 
 forward           |-- DistributedDataParallel.forward [search] --|
@@ -25,7 +25,7 @@ from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind, is_in, medi
 
 _REDUCER = r"torch(?:\.|::)distributed(?:\.ddp\.|::)reducer::"
 _SEARCH, _COPY_BACK = (expression(_REDUCER + name) for name in ("search_unused_parameters$", "copy_bucket_to_grad$"))
-#: One for each parameter that got a gradient: it goes into its bucket.
+#: Op that copies a gradient into its bucket; one for each parameter that got a gradient.
 _COPY_IN = expression(_REDUCER + "(?:mul_out|copy_)$")
 _INT_BYTES = 4
 
@@ -33,10 +33,10 @@ _INT_BYTES = 4
 class Reducer(msgspec.Struct, frozen=True):
     """Per step, ns. copies: gradients copied out of buckets, copies_ns: the host's time for them.
 
-    searches: looks for unused parameters, search_ns: the host's time for them, idle_search_ns: in which no device
-    works. map_ns: what the median all-reduce of the used parameters takes while nothing computes, of each search: it
-    follows other all-reduces, which waited for late ranks. parameters: in that all-reduce, all_used: whether each of
-    them got a gradient in each step; None where the trace does not tell.
+    searches: number of searches for unused parameters, search_ns: the host's time for them, idle_search_ns: the part of
+    it in which no device works. map_ns: for each search, the length of the median all-reduce of the used parameters in
+    which nothing computes: it follows other all-reduces, which waited for late ranks. parameters: number in that
+    all-reduce, all_used: whether each of them got a gradient in each step; None where the trace does not tell.
     """
 
     copies: float
@@ -50,7 +50,7 @@ class Reducer(msgspec.Struct, frozen=True):
 
 
 def reducer(trace: Trace) -> Reducer | None:
-    """None where it neither copies nor searches."""
+    """The reducer's work; None if it neither copies nor searches."""
     copies, searches = _ops(trace, _COPY_BACK), _ops(trace, _SEARCH)
     if not len(copies) and not len(searches):
         return None
@@ -88,7 +88,7 @@ def _on_device(trace: Trace) -> Bool:
 
 
 def _maps(trace: Trace, found: Collectives) -> Int64:
-    """All-reduces of whole numbers."""
+    """All-reduces of integers."""
     texts = trace.collective_texts.strings
     said = np.array([text.lower() == "int" for text in texts] + [False], bool)[found.dtype]
     inputs = trace.events.dtypes
@@ -99,14 +99,14 @@ def _maps(trace: Trace, found: Collectives) -> Int64:
 
 
 def _parameters(trace: Trace, maps: Int64, searches: int) -> int | None:
-    """Returns the parameters of the one model that is searched; None where there are others, or other all-reduces of
-    whole numbers."""
+    """Number of parameters of the one model that is searched; None if there are several models, or other all-reduces of
+    integers."""
     size = find_collectives(trace).bytes[maps]
     alike = len(size) == searches > 0 and (size == size[0]).all() and size[0] >= _INT_BYTES
     return int(size[0]) // _INT_BYTES if alike else None
 
 
 def _all_used(trace: Trace, gradients: int) -> bool | None:
-    """None where gradients live in the buckets, and are not copied there."""
+    """Whether each parameter got a gradient; None if gradients live in the buckets and are not copied there."""
     copied = len(_ops(trace, _COPY_IN))
     return copied == gradients if copied else None

@@ -1,4 +1,4 @@
-"""How many bytes a collective exchanges, from what PyTorch writes of it.
+"""How many bytes a collective exchanges, from what PyTorch records about it.
 
 "2049000 x Float" of its arguments, or the shapes and types of its inputs: [[4432073]] of ["float"]
 """
@@ -22,7 +22,7 @@ _ELEMENT_BYTES = (
 
 
 def element_bytes(dtype: str) -> int | None:
-    """None for a type that nobody knows.
+    """Bytes of an element; None for an unknown type.
 
     >>> element_bytes("BFloat16"), element_bytes("long int"), element_bytes("Float8_e4m3fn")
     (2, 8, 1)

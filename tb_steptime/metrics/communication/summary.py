@@ -27,14 +27,14 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, median
 
-#: In a second.
+#: Nanoseconds in a second.
 _NANOSECONDS = 1e9
-#: Of fewer, those after the first are too few to tell what is usual.
+#: Minimum number of steps. With fewer, the steps after the first are too few to show what is usual.
 FEWEST_STEPS = 3
-#: Ranges that a card links to.
+#: Maximum number of ranges that a card links to.
 EXAMPLES = 5
-#: Kinds of collectives in the page; what would be beyond the one before the last counts as that one. A rank of a large
-#: job is in ten groups.
+#: Maximum number of rows in the page; all rows beyond it are merged into the last one. A rank of a large job is in ten
+#: groups.
 MOST_ROWS = 200
 
 
@@ -47,9 +47,10 @@ class CommRange(msgspec.Struct, frozen=True):
 
 
 class InARow(msgspec.Struct, frozen=True):
-    """Collectives of a row with next to no computation between them, which could be one. Per step.
+    """Successive collectives of a row with next to no computation between them, which could be merged into one. Per
+    step.
 
-    bytes: of all, bytes_p50: of one; None where not recorded. ns_p50: length of one.
+    bytes: of all of them, bytes_p50: of one; None where not recorded. ns_p50: length of one.
     """
 
     count: float
@@ -91,9 +92,9 @@ class CollectiveRow(msgspec.Struct, frozen=True):
 
 
 class Communication(msgspec.Struct, frozen=True):
-    """What the mean step exchanges, in what is judged of it. rows: most exposed first; their exposed_ns sum to
-    exposed_ns. left_out_ns: the rest of the step's part "communication", in work from before the recording, or where
-    without a GPU ops run.
+    """What the mean step exchanges, in its judged time. rows: most exposed first; their exposed_ns sum to exposed_ns.
+    left_out_ns: the rest of the step's part "communication", in work from before the recording, or where without a GPU
+    ops run.
 
     wait_ns: est., of all steps; steady_wait_ns: of those after the first, in which ranks wait for each other's profiler
     to start; None of fewer than FEWEST_STEPS.
@@ -119,7 +120,7 @@ class Communication(msgspec.Struct, frozen=True):
 
 
 def communication(trace: Trace) -> Communication | None:
-    """None where no collective runs within the steps."""
+    """The communication of the steps; None if no collective runs within them."""
     found, steps = find_collectives(trace), len(find_steps(trace).steps)
     running, computing = Intervals.union(found.start, found.end) & judged_windows(trace), computing_times(trace)
     if not len(running):
@@ -144,7 +145,7 @@ def communication(trace: Trace) -> Communication | None:
 
 
 def _steady_wait_ns(trace: Trace, found: Collectives, wait: Int64) -> int | None:
-    """A collective is of the step in which it begins."""
+    """The wait of steps after the first. A collective belongs to the step in which it begins."""
     steps = find_steps(trace)
     if len(steps.steps) < FEWEST_STEPS:
         return None
@@ -161,8 +162,7 @@ def _rows(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, expose
 
 
 def _members(trace: Trace, found: Collectives) -> list[Int64]:
-    """Returns the collectives of each row; where there are too many rows, the last one has all those with the least
-    time."""
+    """The collectives of each row; if there are too many rows, the last one has all those with the least time."""
     inside, alike = _inside(trace), _alike(trace)
     members = np.split(inside[np.argsort(alike.place, kind="stable")], np.cumsum(alike.count())[:-1])
     if len(members) <= MOST_ROWS:
@@ -173,24 +173,24 @@ def _members(trace: Trace, found: Collectives) -> list[Int64]:
 
 
 def _inside(trace: Trace) -> Int64:
-    """Those that run in what is judged of the steps."""
+    """The collectives that run in the judged time of the steps."""
     found = find_collectives(trace)
     return np.flatnonzero(judged_windows(trace).overlap_ns(found.start, found.end))
 
 
 def _alike(trace: Trace) -> Groups:
-    """Marks the ones that are of one kind in one group."""
+    """Groups of collectives of one kind in one group of ranks."""
     found, inside = find_collectives(trace), _inside(trace)
     return Groups.of(found.kind[inside], found.group[inside], found.group_size[inside], found.dtype[inside])
 
 
 def how_many_alike(trace: Trace) -> int:
-    """How many rows there would be if there was room for all."""
+    """How many rows there would be without a limit."""
     return len(_alike(trace))
 
 
 def whole_shares(sums: list[int], steps: int, total: int) -> list[int]:
-    """Each sum per step in whole numbers that sum to the total: largest remainders go up.
+    """Each sum per step as integers that add up to the total: those with the largest remainders are rounded up.
 
     >>> whole_shares([3, 4], 2, 4)
     [2, 2]
@@ -232,7 +232,7 @@ def _row(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, mine: I
 
 
 def _common(values: Int32 | Int64 | UInt8) -> int:
-    """What all of them are, else -1: nothing that the trace says, and the kind that is unknown."""
+    """The value that all have in common, or else -1, which stands for unknown values and kinds."""
     return int(values[0]) if (values == values[0]).all() else -1
 
 
@@ -251,8 +251,8 @@ def _in_a_row(found: Collectives, shown: Exposure, mine: Int64, steps: int) -> I
 
 
 def _in_forward(trace: Trace, found: Collectives) -> Bool:
-    """Whether the model launched each of them in its forward pass, which is known where a backward pass is recorded;
-    the broadcast of DDP's buffers is not its own."""
+    """Whether the model launched each of them in its forward pass. This is known if a backward pass is recorded. The
+    broadcast of DDP's buffers does not count."""
     if not has_device_activity(trace) or not len(engine_nodes(trace)):
         return np.zeros(len(found), bool)
     launch = np.searchsorted(find_launches(trace).activity, found.event)
@@ -260,12 +260,12 @@ def _in_forward(trace: Trace, found: Collectives) -> Bool:
 
 
 def _best_rate(found: Collectives, mine: Int64) -> float:
-    """Bytes a second."""
+    """The highest rate of any of them, in bytes per second."""
     return float((found.bytes[mine] / np.maximum(found.end - found.start, 1)[mine]).max()) * _NANOSECONDS
 
 
 def _examples(trace: Trace, start: Int64, end: Int64, weight: Int64 | None = None) -> list[CommRange]:
-    """Those with most weight, which is their length where none is given."""
+    """The ranges with the most weight; weight=None: the longest."""
     steps = find_steps(trace)
     order = np.argsort(start - end if weight is None else -weight, kind="stable")[:EXAMPLES]
     step = np.maximum(np.searchsorted(steps.start_ns, start[order], side="right") - 1, 0)

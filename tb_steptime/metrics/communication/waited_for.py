@@ -1,11 +1,11 @@
-"""Blocking calls that wait for a small collective: what ranks exchanged is read as soon as it is asked for.
+"""Blocking calls that wait for a small collective, because its result is read as soon as it is requested.
 
 thread      [all_reduce][div][aten::item: copy + synchronize ........]
 stream 40         [ncclDevKernel_AllReduce .................]          ends when the slowest rank is there
 stream 7                                                     [div][c]
 
-Gradients are no subject: other threads send them, and they are large. A collective that had ended when the call began
-was not waited for.
+Gradients are not considered: they are launched by other threads, and are large. A collective that had ended when the
+call began was not waited for.
 """
 
 from __future__ import annotations
@@ -21,17 +21,19 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.sources import Words
 from tb_steptime.trace.table import Bool, Int64, distinct_in
 
-#: A thread launches no more between an exchange and what reads it: a division, a comparison, the copy.
+#: Maximum number of launches of a thread between an exchange and the call that reads it: a division, a comparison, the
+#: copy.
 LAUNCHES_BETWEEN = 4
-#: A loss, some metrics, a norm. Larger ones are gradients or activations, which no line of a script reads.
+#: Maximum size of the collective: a loss, some metrics, a norm. Larger ones are gradients or activations, which no line
+#: of a script reads.
 MOST_BYTES = 65_536
 
 _BARRIER = KINDS.index("barrier")
 
 
 def waited_collectives(trace: Trace) -> Words:
-    """Returns for each of `blocking_groups` the name of the collective that it waits for, such as "all-reduce"; most
-    wait for none."""
+    """For each of `blocking_groups` the name of the collective for which it waits, such as "all-reduce"; most wait for
+    none."""
     groups, labels = blocking_groups(trace), list(KIND_LABELS.values())
     number = np.full(len(groups), -1, np.int32)
     if len(groups) and has_device_activity(trace):

@@ -1,11 +1,11 @@
-"""How much of each collective is likely a wait for other ranks: what it takes longer than others of its size.
+"""Estimated wait for other ranks in each collective: its extra time compared with others of the same size.
 
 all-reduce of 8 MB   [==]         [==]        [=========]        [==]
 at best              [==]                         ^^^^^^^ est. wait: this rank was ready, another was not
 
-One rank's trace has no clock of the others, so this is an estimate, and a lower bound where every one waits. What runs
-beside computation takes longer without any wait; so only exposed time can count, and none without a device, where
-ranks share the processor.
+One rank's trace lacks the clocks of the others, so this is an estimate, and a lower bound if every collective waits. A
+collective beside computation takes longer without any wait; so only exposed time can count, and none without a device,
+where ranks share the processor.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Int64
 
-#: Of so few of a size, the best one may have waited as well.
+#: Minimum number of collectives of a size. With fewer, the best one may have waited as well.
 FEWEST_ALIKE = 3
-#: Networks vary: what takes less than this many times the best, or longer by less than this, is no wait.
+#: Networks vary: a collective that takes less than this many times the best, or less than this much longer, did not
+#: wait.
 LONGER_THAN_BEST, LEAST_WAIT_NS = 1.5, 100_000
-#: Collectives are of one size within a quarter of a power of two: the splits of an all-to-all differ from step to step.
+#: Sizes within a quarter of a power of two count as equal: the splits of an all-to-all differ from step to step.
 _SIZES_PER_DOUBLING = 4
-#: Few bytes arrive within this time on any network that ranks are connected by; the rest of it is a wait.
+#: A message of at most this many bytes arrives within this time on any network that connects ranks; the rest of its
+#: time is a wait.
 FEW_BYTES, FEW_BYTES_NS = 65_536, 500_000
 
 
@@ -38,8 +40,8 @@ def est_wait_ns(trace: Trace) -> Int64:
 
 
 def longer_than_best_ns(trace: Trace) -> Int64:
-    """Returns how much longer each of `find_collectives` takes than the best one like it, where that is too much for a
-    network that varies; else 0."""
+    """How much longer each of `find_collectives` takes than the best comparable one, if a network's variation cannot
+    explain it; else 0."""
     found = find_collectives(trace)
     length = found.end - found.start
     best = np.where((found.bytes >= 0) & (found.bytes <= FEW_BYTES), FEW_BYTES_NS, length)
@@ -49,7 +51,7 @@ def longer_than_best_ns(trace: Trace) -> Int64:
 
 
 def _best_alike(found: Collectives, length: Int64) -> Int64:
-    """The least length of those of its kind, group and size; its own where these are few or the size is not known."""
+    """The shortest length among those of its kind, group and size; its own if these are few or the size is unknown."""
     size = np.where(found.bytes > 0, np.rint(_SIZES_PER_DOUBLING * np.log2(np.maximum(found.bytes, 1))), 0)
     alike = Groups.of(found.kind, found.group, found.group_size, size.astype(np.int64))
     enough = (alike.count()[alike.place] >= FEWEST_ALIKE) & (found.bytes >= 0)

@@ -1,4 +1,4 @@
-"""What it costs that an epoch ends and the next one begins, which no number of workers ends.
+"""The cost of ending an epoch and beginning the next one, which no number of workers can avoid.
 
 loader   l...l...m.nnnnnnn...l...l...      m: asked once more, there is no batch; n: the first batch of the next epoch
 workers  ....end..start [batch...]         none is prefetched, and without `persistent_workers` processes start first
@@ -38,7 +38,7 @@ class EpochStarts(msgspec.Struct, frozen=True):
 
 
 def find_epoch_starts(trace: Trace) -> EpochStarts | None:
-    """None where no epoch begins in the steps."""
+    """The starts of epochs; None if no epoch begins in the steps."""
     batches, steps = find_batches(trace), find_steps(trace).steps
     first = np.flatnonzero(batches.first)
     if not len(first):
@@ -67,7 +67,7 @@ def _in_steps(trace: Trace, times: Intervals) -> Int64:
 
 
 def _exposed(trace: Trace, others: Int64) -> Intervals:
-    """Exposed waits, less those of other rows, and of marks that only a part of the span holds."""
+    """Exposed waits, without those of other rows and of marks that are only partly in the span."""
     events, rows, steps = trace.events, loader_rows(trace), find_steps(trace).steps
     low, high = steps[0].host_start_ns, steps[-1].host_start_ns + steps[-1].host_ns
     others = np.concatenate((others, rows[(events.start_ns[rows] < low) | (events.start_ns[rows] >= high)]))
@@ -75,8 +75,8 @@ def _exposed(trace: Trace, others: Int64) -> Intervals:
 
 
 def _setup(trace: Trace) -> Intervals:
-    """From a new iterator's first seed until it is asked for a batch, and while a recorder saw it being set up; without
-    device work."""
+    """From a new iterator's first seed until a batch is requested from it, and while a recorder saw it being set up;
+    without device work."""
     batches = find_batches(trace)
     new = np.flatnonzero(batches.first & (batches.seed_ns != NO_SEED))
     setup = Intervals.union(batches.seed_ns[new], trace.events.start_ns[batches.row[new]])
@@ -92,7 +92,7 @@ def _produced_ns(trace: Trace) -> int | None:
 
 
 def _respawned(trace: Trace) -> bool | None:
-    """Returns what the recorder wrote, where all of its loaders with workers agree."""
+    """What the recorder wrote, if all of its loaders with workers agree."""
     settings = trace.loader_records.loaders if trace.loader_records else ()
     kept = {each.persistent for each in settings if each.workers}
     return not kept.pop() if len(kept) == 1 and None not in kept else None

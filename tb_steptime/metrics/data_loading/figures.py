@@ -1,7 +1,8 @@
-"""Data loading as metrics of the catalogue: waits per step, the time of one batch, and the workers that would do.
+"""Data loading as metrics of the catalogue: waits per step, the time of one batch, and the number of workers that would
+suffice.
 
-Waits come from `exposed_waits` and `loader_waits`; what a batch costs from `find_throughput`. Where a thread takes the
-batches of which no wait is recorded, none of these figures is known.
+Waits come from `exposed_waits` and `loader_waits`; the cost of a batch from `find_throughput`. If a thread whose waits
+are not recorded takes the batches, none of these figures is known.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ def _of_waits(trace: Trace, ns: Callable[[LoaderWaits], Int64]) -> Figure:
 
 
 def _known_waits(trace: Trace) -> LoaderWaits | None:
-    """None, too, where batches of the steps are taken by a thread of which no wait is recorded."""
+    """The waits; None also if batches of the steps are taken by a thread whose waits are not recorded."""
     return None if _on_other_thread(trace) else loader_waits(trace)
 
 

@@ -1,4 +1,4 @@
-"""The loader, the host and the device through two typical steps: the pattern, and that it repeats.
+"""The loader, the host and the device through two typical steps: the pattern, and its repetition.
 
 loader   llll......lll.......
 cpu      ....cccccc...ccccccc
@@ -21,11 +21,12 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
-#: The picture of lanes shows two steps: the pattern, and that it repeats.
+#: Number of steps in the picture: enough to show the pattern and that it repeats.
 LANE_STEPS = 2
-#: More segments than pixels help nobody: gaps under this share of the window are closed in the picture.
+#: Gaps shorter than this share of the window are closed in the picture, as more segments than pixels are useless.
 LANE_GAP_FRACTION = 0.001
-#: Waits that are drawn one by one; of more, gaps that no pixel could show are closed as in the other lanes.
+#: Maximum number of waits that are drawn one by one. If there are more, gaps that no pixel could show are closed as in
+#: the other lanes.
 MOST_WAITS = 2_000
 
 LaneId = Literal["loader", "cpu", "gpu"]
@@ -64,7 +65,7 @@ def lane_window(trace: Trace, waits_ns: Int64) -> LaneWindow | None:
         _loader_lane(*_drawn(exposed.clip(low, high), (loader - exposed).clip(low, high), high - low)),
         _lane("cpu", "CPU work", host_ranges(trace).clip(low, high) - loader, high - low),
     ]
-    if has_device_activity(trace):  # an empty lane would say that the device is idle
+    if has_device_activity(trace):  # an empty lane would suggest that the device is idle
         lanes.append(_lane("gpu", "GPU", device_busy(trace).clip(low, high), high - low))
     return LaneWindow(
         start_ns=low,
@@ -76,8 +77,8 @@ def lane_window(trace: Trace, waits_ns: Int64) -> LaneWindow | None:
 
 
 def _typical_pair(waits_ns: Int64) -> int:
-    """Two steps whose waits are nearest to the mean: not the first batch, not an outlier. Where long waits come back
-    (bursts), not two steps between them."""
+    """The two adjacent steps whose waits are nearest to the mean: not the first batch, not an outlier. If long waits
+    recur (bursts), not two steps between them."""
     waits = waits_ns.astype(np.float64)
     distance = np.abs(waits - waits.mean())
     both = distance[:-1] + distance[1:]
@@ -87,7 +88,7 @@ def _typical_pair(waits_ns: Int64) -> int:
 
 
 def _drawn(exposed: Intervals, hidden: Intervals, window_ns: int) -> tuple[Intervals, Intervals]:
-    """Both as they are; of too many waits what costs GPU time is in front."""
+    """Both unchanged; or, if there are too many waits, closed, with those that cost GPU time in front."""
     if len(exposed) + len(hidden) <= MOST_WAITS:
         return exposed, hidden
     exposed = _closed(exposed, window_ns)
@@ -103,7 +104,7 @@ def _loader_lane(exposed: Intervals, hidden: Intervals) -> Lane:
 
 
 def _lane(lane: LaneId, label: str, busy: Intervals, window_ns: int) -> Lane:
-    """A lane with the gaps closed that no pixel could show."""
+    """A lane in which gaps that no pixel could show are closed."""
     drawn = _closed(busy, window_ns)
     return Lane(lane, label, drawn.start.tolist(), drawn.end.tolist(), [False] * len(drawn))
 

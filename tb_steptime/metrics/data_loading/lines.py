@@ -24,7 +24,7 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.sources import words_of
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct, is_in
 
-#: Lines that are shown, of an activity and of the user's.
+#: Maximum number of lines shown, of an activity and of the user's code.
 MOST_LINES = 8
 _NONE = -1
 
@@ -48,9 +48,9 @@ class Activity(msgspec.Struct, frozen=True):
 
 
 class LoaderWork(msgspec.Struct, frozen=True, eq=False):
-    """One entry for each wait and for each op and frame inside one: together their self times are all waits.
+    """One entry for each wait and for each op and frame inside a wait: their self times add up to all waits.
 
-    op        row of the string table; -1 where Python runs and no op
+    op        row of the string table; -1 where Python runs outside any op
     line      row of lines; -1 where none is known
     """
 
@@ -63,8 +63,8 @@ class LoaderWork(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def loader_work(trace: Trace) -> LoaderWork:
-    """Returns the work of the threads that wait, for the loader with the longest total wait. The line of an op or a
-    frame is the user's innermost one inside the loader, or torch's where there is none: `default_collate`, say."""
+    """The work of the waiting threads, for the loader with the longest total wait. The line of an op or a frame is the
+    user's innermost one inside the loader, or torch's if there is none: `default_collate`, for example."""
     events, marks = trace.events, _marks(trace)
     ops = _inside_waits(trace, marks, events.rows(Kind.CPU_OP))
     ops = ops[~loader_names(trace)[events.name[ops]]]
@@ -77,7 +77,7 @@ def loader_work(trace: Trace) -> LoaderWork:
 
 
 def loader_activities(trace: Trace) -> list[Activity]:
-    """Each op and Python by self time per wait, longest first. The sum over all is the mean wait."""
+    """The self time per wait of each op, and of Python, longest first. The sum is the mean wait."""
     work = loader_work(trace)
     kinds, place = np.unique(work.op, return_inverse=True)
     totals = np.bincount(place, work.self_ns, len(kinds)).astype(np.int64) // max(work.batches, 1)
@@ -90,7 +90,7 @@ def loader_activities(trace: Trace) -> list[Activity]:
 def slow_lines(trace: Trace) -> list[LoaderLine]:
     """The lines of the user inside the loader, most time first."""
     work = loader_work(trace)
-    of_user = np.array([*map(is_source, work.lines), False])  # the last stands for none
+    of_user = np.array([*map(is_source, work.lines), False])  # the last entry stands for no line
     return _lines(work, of_user[work.line])
 
 
@@ -112,7 +112,7 @@ def _marks(trace: Trace) -> Int64:
 
 
 def _inside_waits(trace: Trace, marks: Int64, rows: Int64) -> Int64:
-    """Those of `rows` that lie in a wait as a whole, on a thread that waits."""
+    """Those of `rows` that lie entirely within a wait, on a thread that waits."""
     events = trace.events
     waits = Intervals.union(events.start_ns[marks], events.ends(marks))
     rows = rows[is_in(events.thread[rows], distinct(events.thread[marks]))]
@@ -121,7 +121,7 @@ def _inside_waits(trace: Trace, marks: Int64, rows: Int64) -> Int64:
 
 
 def _frame_names(trace: Trace, inside: Int64, rows: Int64) -> Int32:
-    """The name of each row's innermost frame of the user's, or of any file's."""
+    """The name of each row's innermost frame in a file of the user, or else in any file."""
     of_user, of_file = (
         innermost(trace, np.intersect1d(inside, rows_named(trace, (Kind.PYTHON,), wanted), assume_unique=True), rows)
         for wanted in (is_source, is_file)

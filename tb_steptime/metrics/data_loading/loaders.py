@@ -1,4 +1,4 @@
-"""The loaders that a span waits for, their batches, what each is waited for per batch, and the one that costs most.
+"""The loaders for which a span waits, their batches, the wait per batch of each, and the loader that costs most.
 
 thread     [train][work.....][train][work.....]      one loader; backward passes follow its batches
            [train][work..][eval][f][eval][f][train]  no backward pass follows the batches of an evaluation
@@ -20,19 +20,20 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int64, distinct, is_in, median, percentile
 
-#: Rows of loaders; what would be beyond the one before the last counts as that one. No job at hand has five.
+#: Maximum number of rows of loaders; all beyond it are merged into the last row. None of our jobs has five.
 MOST_LOADERS = 50
-#: A recorded loader trains if a backward pass follows so many of its batches: some are asked for ahead.
+#: A recorded loader trains if a backward pass follows at least this share of its batches: some are requested ahead.
 TRAINS_FRACTION = 0.25
-#: A batch of one tensor of 256 bytes is received in 0.1 to 1.3 ms, with a profiler and on two busy cores; ...
+#: Maximum wait that receiving alone explains: a batch of one tensor of 256 bytes is received in 0.1 to 1.3 ms, with a
+#: profiler and on two busy cores; ...
 RECEIVING_NS = 1_500_000
-#: ... in steps so short that this is more of them, it is a cost that larger batches lower.
+#: ... but if steps are so short that this is more than the given share of them, it is a cost that larger batches lower.
 RECEIVING_FRACTION = 0.08
 
 
 class Loader(msgspec.Struct, frozen=True):
     """label: "Training loader 2". iterator: its class. recorded: its number in a recorder's files, else None. in_a_row:
-    so many batches are asked for one right after the other, maybe of as many loaders; 1: it is one for sure."""
+    how many batches are requested directly one after another, perhaps from as many loaders; 1: certainly one loader."""
 
     label: str
     iterator: str
@@ -61,12 +62,12 @@ class Batches(msgspec.Struct, frozen=True, eq=False):
     loaders: tuple[Loader, ...]
 
     def of(self, loader: int) -> Int64:
-        """Entries of one loader's batches, without the first ones of an epoch."""
+        """Entries of one loader's batches, without the first batch of each epoch."""
         return np.flatnonzero((self.loader == loader) & ~self.first)
 
 
 class WaitedFor(msgspec.Struct, frozen=True):
-    """The loader that is waited for most. batches: that a step takes of it."""
+    """The loader with the most waiting. batches: how many of its batches a step takes."""
 
     loader: int
     multiprocess: bool | None
@@ -78,8 +79,8 @@ class WaitedFor(msgspec.Struct, frozen=True):
 class LoaderRow(msgspec.Struct, frozen=True):
     """One loader of the span; ns are means per batch, wait_ns = exposed_ns + hidden_ns.
 
-    label: "Training loader 2". batches: without the first ones of an epoch; first_batches, first_batch_ns: those, None
-    where there is none.
+    label: "Training loader 2". batches: without the first ones of an epoch; first_batches, first_batch_ns: those first
+    ones, None if there are none.
     """
 
     label: str
@@ -145,10 +146,10 @@ def _mean(values: Int64) -> int:
 
 
 def most_waited(batches: Batches) -> int | None:
-    """The loader that costs most, by exposed wait, then by wait; None without batches.
+    """The loader that costs most, by exposed wait, then by total wait; None without batches.
 
-    Of those that at least half of the steps take batches of, if any of these is waited for: an evaluation in a step or
-    two may wait longer, and is not what the others wait for.
+    Only loaders from which at least half of the steps take batches are considered, if any of these has a wait: an
+    evaluation in a step or two may wait longer, but the other steps do not wait for it.
     """
     steps = len(distinct(batches.step))
     cost = []
@@ -161,7 +162,7 @@ def most_waited(batches: Batches) -> int | None:
 
 @shared
 def waited_for(trace: Trace) -> WaitedFor | None:
-    """None where no batch is asked for in the steps."""
+    """The loader with the most waiting; None if no batch is requested in the steps."""
     batches, waits = find_batches(trace), loader_waits(trace)
     number = most_waited(batches)
     if number is None or waits is None:
@@ -177,29 +178,28 @@ def waited_for(trace: Trace) -> WaitedFor | None:
 
 
 def unavoidable_ns(trace: Trace) -> int:
-    """Returns the part of each wait that any process needs to be woken, and to unpickle and map a single small
-    tensor."""
+    """The part of each wait that any process needs to be woken, and to unpickle and map a single small tensor."""
     return min(RECEIVING_NS, round(RECEIVING_FRACTION * float(step_lengths(trace).mean())))
 
 
 def short_wait_ns(trace: Trace, batches: Batches, loader: int) -> int | None:
-    """The usual wait, if three of four are as short as that for a batch that is ready; batches in a row count as one,
-    since workers may have them at the same time. None where batches may be late."""
+    """The usual wait, if three of four are as short as for a batch that is ready; None if batches may be late. Batches
+    in a row count as one, since workers may have them at the same time."""
     waits = batches.wait_ns[batches.of(loader)]
     usual, most = (median(waits), percentile(waits, 75)) if len(waits) else (0, np.inf)
     return round(usual) if most * batches.loaders[loader].in_a_row <= unavoidable_ns(trace) else None
 
 
 def _trains(trace: Trace, marks: Marks) -> Bool:
-    """Marks the marks that a backward pass follows before the next chain; all where none is recorded. With a recorder,
-    all batches of a loader train, or none."""
+    """Which marks are followed by a backward pass before the next chain; all if no backward pass is recorded. With a
+    recorder, all batches of a loader train, or none."""
     chain, unknown = marks.chain, marks.recorded == NOT_RECORDED
     begin = np.flatnonzero(np.diff(chain, prepend=-1))
     opens = np.append(trace.events.start_ns[marks.row[begin]], np.iinfo(np.int64).max)
     follows = np.diff(np.searchsorted(np.sort(trace.events.start_ns[backward_nodes(trace).event]), opens)) > 0
     if not follows.any():
         return np.ones(len(marks.row), bool)
-    # one chain without a backward pass between two with one: asked for ahead, or cut off by the recording's end
+    # a single chain without a backward pass between two with one: requested ahead, or cut off by the recording's end
     between = np.append(True, follows[:-1]) & np.append(follows[1:], True) & (unknown & ~marks.begins)[begin]
     trains = np.asarray((follows | between)[chain])
     for loader in distinct(marks.recorded[~unknown]).tolist():
@@ -209,14 +209,15 @@ def _trains(trace: Trace, marks: Marks) -> Bool:
 
 
 def _ends_of_evaluations(marks: Marks, trains: Bool) -> Bool:
-    """Marks that bring no batch, where no new iterator shows it: no work until the training's loader is asked."""
+    """Marks that bring no batch, where no new iterator shows this: no work follows until the training's loader is
+    asked."""
     ends = np.append(~marks.works[1:] & ~trains[:-1] & trains[1:], False)[: len(trains)]
     return np.asarray(ends & (marks.recorded == NOT_RECORDED))
 
 
 def _kinds(trace: Trace, marks: Marks, trains: Bool) -> Int64:
-    """Each mark's loader, 0, 1, ... by first wait: the recorder's, or marks of one class and role are of one. The last
-    may be what is too many."""
+    """Each mark's loader, 0, 1, ... by first wait: the recorder's, or else one loader for each class and role. The last
+    one may be the merged rest."""
     columns = (marks.recorded.tolist(), trace.events.name[marks.row].tolist(), trains.tolist())
     keys = [
         (loader, *((name, role) if loader == NOT_RECORDED else ())) for loader, name, role in zip(*columns, strict=True)
@@ -226,11 +227,11 @@ def _kinds(trace: Trace, marks: Marks, trains: Bool) -> Int64:
 
 
 def _epochs(marks: Marks, kind: Int64) -> tuple[Bool, Bool, Int64]:
-    """Returns the marks that only end an epoch, the marks that bring the first batch of one, and the number of marks in
-    most chains of their kind; 0 where the chains have no number in common.
+    """The marks that only end an epoch, the marks that bring the first batch of one, and the usual number of marks in a
+    chain of their kind; 0 if the chains have no usual number.
 
-    A new iterator's seed, or the recorder, shows the first. Where neither does, what stands in a chain before as many
-    as usual found its epoch at the end.
+    A new iterator's seed, or the recorder, shows the first batch. If neither does, a mark that precedes the usual
+    number of marks in a chain found its epoch at the end.
     """
     kinds = int(kind.max(initial=0)) + 1
     groups, group, number = np.unique(marks.chain * kinds + kind, return_inverse=True, return_counts=True)
@@ -245,13 +246,13 @@ def _epochs(marks: Marks, kind: Int64) -> tuple[Bool, Bool, Int64]:
 
 
 def _most_common(counts: Int64) -> int:
-    """That which at least half of them are, or 0."""
+    """The count shared by at least half of them, or 0."""
     most = int(np.bincount(counts, minlength=1).argmax())
     return most if 2 * (counts == most).sum() >= len(counts) else 0
 
 
 def _loaders(trace: Trace, marks: Marks, trains: Bool, usual: Int64, opens: Int64) -> tuple[Loader, ...]:
-    """opens: the first mark of each."""
+    """opens: the first mark of each loader."""
     if len(opens) == MOST_LOADERS:
         others = Loader("Other loaders", "", None, 1)
         return (*_loaders(trace, marks, trains, usual, opens[:-1]), others)

@@ -1,4 +1,4 @@
-"""The marks of loaders' iterators in the steps: with which of them the loop asks for a batch, and for whose.
+"""The marks of loaders' iterators in the steps: which of them are requests for a batch, and of which loader.
 
 thread     [b][b][work.....][b][b][work.....][b][end](seed)[b][b][work.....]
 chain       0  0              1  1             2              2  2      marks with no work of the loop between them
@@ -18,18 +18,18 @@ from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, is_in
 
-#: The loader of a mark that no recorder knows, and the seed of an iterator that is not new.
+#: Stands for the loader of a mark that no recorder knows, and for the seed of an iterator that is not new.
 NOT_RECORDED = NO_SEED = -1
-#: What a new iterator draws for its workers, and its sampler to shuffle.
+#: Op with which a new iterator draws a seed for its workers, and its sampler one for shuffling.
 _SEED = "aten::random_"
-#: Ops of a new iterator and of its sampler, and those that only hand a batch on: no work on it.
+#: Ops of a new iterator and its sampler, and ops that only pass a batch on: they do not count as work on it.
 _NO_WORK = {
     _SEED, "aten::empty", "aten::item", "aten::_local_scalar_dense", "aten::randperm", "aten::scalar_tensor",
     "aten::resize_", "aten::resolve_conj", "aten::resolve_neg",
     "aten::to", "aten::_to_copy", "aten::copy_", "aten::empty_strided", "aten::is_pinned", "aten::pin_memory",
     "aten::_pin_memory", "aten::record_stream",
 }  # fmt: skip
-#: By how much the clocks of a trace and of a recorder may differ.
+#: Maximum difference between the clocks of a trace and of a recorder.
 _CLOCKS_NS = 20_000
 
 
@@ -39,9 +39,9 @@ class Marks(msgspec.Struct, frozen=True, eq=False):
     row         of the event table
     step        which of the span's steps asks, by the host's marks
     works       the loop works between the mark before and this one
-    seed_ns     when the new iterator drew its first seed, NO_SEED where it is not the first mark of one
+    seed_ns     when the new iterator drew its first seed; NO_SEED if this is not the first mark of a new iterator
     recorded    its loader's number in the recorder's files, or NOT_RECORDED
-    begins      the first batch of a pass over the data: a new iterator's, or as the recorder says
+    begins      the first batch of a pass over the data: of a new iterator, or according to the recorder
     """
 
     row: Int64
@@ -76,12 +76,12 @@ def find_marks(trace: Trace) -> Marks:
 
 
 def outermost_marks(trace: Trace) -> Int64:
-    """Waits that are inside no other one: a DataPipe asks the one that it is built on, and each marks its wait."""
+    """Waits that are not inside another one: a DataPipe calls the one that it is built on, and each marks its wait."""
     return top_level(trace, loader_rows(trace))
 
 
 def in_steps(trace: Trace, at_ns: Int64) -> tuple[Int64, Int64]:
-    """Marks the times within the steps by the host's marks, and returns the step of each of them."""
+    """Which times lie within the steps, by the host's marks, and the step of each of these."""
     steps = find_steps(trace).steps
     host_start = np.array([step.host_start_ns for step in steps], np.int64)
     host_end = host_start + np.array([step.host_ns for step in steps], np.int64)
@@ -91,7 +91,8 @@ def in_steps(trace: Trace, at_ns: Int64) -> tuple[Int64, Int64]:
 
 
 def _between(trace: Trace, rows: Int64) -> tuple[Bool, Int64]:
-    """Before each mark and after the one before it: does its thread work, and when does it draw a first seed?"""
+    """For the time between each mark and the one before it: whether its thread works, and when it draws a first
+    seed."""
     events, is_op, is_work = trace.events, trace.events.kind == Kind.CPU_OP, _is_work(trace)
     is_seed = np.array([name == _SEED for name in trace.strings.strings], bool)
     works, seed_ns = np.zeros(len(rows), bool), np.full(len(rows), NO_SEED, np.int64)
@@ -99,11 +100,11 @@ def _between(trace: Trace, rows: Int64) -> tuple[Bool, Int64]:
     for i, (low, high) in enumerate(zip(begin.tolist(), events.start_ns[rows].tolist(), strict=True)):
         first, last = np.searchsorted(events.start_ns, (low, high)).tolist()
         part = first + np.flatnonzero(events.thread[first:last] == events.thread[rows[i]])
-        # what ends after the mark begins is a range around the loader or the step
+        # a range that ends after the mark is around the loader or the step
         works[i] = (is_work[part] & (events.ends(part) <= high)).any()
         ops = part[is_op[part]]
         reach = np.maximum.accumulate(np.append(low, events.ends(ops)))[: len(ops)]
-        seeds = ops[is_seed[events.name[ops]] & (events.start_ns[ops] >= reach)]  # no op of the loop draws them
+        seeds = ops[is_seed[events.name[ops]] & (events.start_ns[ops] >= reach)]  # not drawn by an op of the loop
         seed_ns[i] = events.start_ns[seeds[0]] if len(seeds) else NO_SEED
     return works, seed_ns
 
@@ -118,7 +119,8 @@ def _is_work(trace: Trace) -> Bool:
 
 
 def _as_recorded(trace: Trace, marks: Marks, records: LoaderRecords) -> Marks:
-    """With whose batch each mark waits for: of the recorder's rows that are asked for next to its start the longest."""
+    """Find the batch for which each mark waits: of the recorder's rows requested next to the mark's start, the
+    longest."""
     start, end, taken = trace.events.start_ns[marks.row], trace.events.ends(marks.row), records.received
     mark = np.clip(np.searchsorted((start[1:] + start[:-1]) // 2, taken.asked_ns), 0, len(start) - 1)
     meets = np.argsort(taken.returned_ns - taken.asked_ns, kind="stable")
@@ -132,8 +134,8 @@ def _as_recorded(trace: Trace, marks: Marks, records: LoaderRecords) -> Marks:
 
 
 def _ends(trace: Trace, marks: Marks, records: LoaderRecords) -> Bool:
-    """Marks that the recorder does not know after a batch that it knows: the loader was at its end, once in each pass.
-    More of them than passes are batches of a loader that is not recorded."""
+    """Marks that the recorder does not know, after a batch that it knows: the loader was at its end, once in each pass.
+    If there are more of them than passes, they are batches of a loader that is not recorded."""
     name, taken, unknown = trace.events.name[marks.row], records.received, marks.recorded == NOT_RECORDED
     after = np.append(False, ~unknown[:-1] & (name[1:] == name[:-1]))
     ends = unknown & (marks.seed_ns == NO_SEED) & after

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.metrics.base import PartMeaning
 
-#: Of `recorded.workers.Kind`.
+#: Words for the values of `recorded.workers.Kind`.
 LIMIT_WORDS: dict[str, str] = {"cpu": "CPU-bound", "io": "I/O-bound", "mixed": "mixed", "cores": "short of cores"}
 
 #: From the first read of a batch until the training loop takes it. The first four are in the order of the numbers in

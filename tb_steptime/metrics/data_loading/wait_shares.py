@@ -1,4 +1,4 @@
-"""One exposed wait, shared out to what can end it, so that the gains may be added.
+"""Divides one exposed wait among the possible remedies, so that the gains may be added.
 
 exposed wait   |oo|JJJJ|eeee|lllllllllllllll|fffff|
                  |   |    |       |             an epoch begins: workers that stay, or longer epochs
@@ -32,9 +32,9 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import median
 
-#: What happens more often than in a quarter of the batches is the rule and not jitter.
+#: A long wait in more than this share of the batches is the rule and not jitter.
 RARE_FRACTION = 0.25
-#: A long wait is at least so many usual ones, however alike the others are.
+#: A long wait is at least this many usual ones, however similar the others are.
 LONG_TIMES = 2
 
 
@@ -50,13 +50,13 @@ class Jitter(msgspec.Struct, frozen=True):
 
 
 class Overhead(msgspec.Struct, frozen=True):
-    """What the loop waits for batches that worker processes have produced: the message is sent, unpickled and mapped,
-    and the indices of a later batch are drawn.
+    """The loop's wait for batches that worker processes have already produced: the message is sent, unpickled and
+    mapped, and the indices of a later batch are drawn.
 
-    ns: per batch, None with why where late batches hide it. exposed_ns: all of it in the mean step, pauses of the host
-    included; gain_ns: of that what each batch takes up to ns, beyond `unavoidable_ns`. source: the recorder, "ready"
-    (waits of prefetched batches in a burst) or "short" (the usual wait is as short as that for a batch that is ready).
-    sampler_ns: of ns, what the sampler takes to draw indices; None where no recorder says it.
+    ns: per batch, None with why if late batches hide it. exposed_ns: all of it in the mean step, including pauses of
+    the host; gain_ns: the part of each batch up to ns, beyond `unavoidable_ns`. source: the recorder, "ready" (waits of
+    prefetched batches in a burst) or "short" (the usual wait is as short as for a batch that is ready). sampler_ns: the
+    part of ns in which the sampler draws indices; None if no recorder has it.
     """
 
     ns: int | None
@@ -68,8 +68,8 @@ class Overhead(msgspec.Struct, frozen=True):
 
 
 class WaitShares(msgspec.Struct, frozen=True):
-    """ns of the mean step; they sum to its exposed wait, as far as that is judged. first_ns: where epochs end and
-    begin; others_ns: for other loaders than the one that is waited for most."""
+    """ns of the mean step; they sum to its judged exposed wait. first_ns: where epochs end and begin; others_ns: for
+    other loaders than the one with the most waiting."""
 
     first_ns: int
     late_ns: int
@@ -79,8 +79,8 @@ class WaitShares(msgspec.Struct, frozen=True):
 
 
 def find_jitter(trace: Trace, burst: Burst | None, enough_workers: bool) -> Jitter | None:
-    """Measures the loader with the longest total wait; None where no wait stands out, or where something else explains
-    long waits: they recur regularly, or too few workers have nothing prefetched to bridge them."""
+    """Jitter of the loader with the longest total wait; None if no wait stands out, or something else explains long
+    waits: they recur regularly, or too few workers have nothing prefetched to bridge them."""
     batches, main = find_batches(trace), waited_for(trace)
     regular = burst is not None and burst.period is not None
     if main is None or main.multiprocess is False or main.in_a_row > 1 or not enough_workers or regular:
@@ -102,14 +102,14 @@ def find_jitter(trace: Trace, burst: Burst | None, enough_workers: bool) -> Jitt
 
 
 def find_overhead(trace: Trace, burst: Burst | None, recorded: Recorded | None) -> Overhead | None:
-    """Measures the loader with the longest total wait; None where the main process makes its batches."""
+    """The overhead of the loader with the longest total wait; None if the main process makes its batches."""
     batches, main, late, steps = find_batches(trace), waited_for(trace), late_waits(trace), find_steps(trace).steps
     if main is None or main.multiprocess is False:
         return None
     mine = batches.of(main.loader)
     found: dict[Literal["recorder", "ready", "short"], int | None] = {
         "recorder": recorded.overhead_ns if recorded else None,
-        # what the recorder cannot tell, the shape of the waits tells even less
+        # if the recorder cannot tell, the shape of the waits is even less reliable
         "ready": burst.short_wait_ns if burst and not recorded else None,
         "short": short_wait_ns(trace, batches, main.loader) if not recorded else None,
     }
@@ -128,7 +128,7 @@ def find_overhead(trace: Trace, burst: Burst | None, recorded: Recorded | None) 
 def shared_out(
     exposed_ns: int, starts: EpochStarts | None, jitter: Jitter | None, overhead: Overhead | None, others_ns: int
 ) -> WaitShares:
-    """exposed_ns, others_ns: of the mean step. What nothing else claims is for late batches."""
+    """exposed_ns, others_ns: of the mean step. The remainder is attributed to late batches."""
     first = min(exposed_ns, starts.exposed_ns) if starts else 0
     others = min(exposed_ns - first, others_ns)
     main = exposed_ns - first - others
@@ -138,7 +138,7 @@ def shared_out(
 
 
 def others_ns(trace: Trace) -> int:
-    """Exposed wait of the mean step for other loaders than the one that is waited for most, without first batches of
+    """Exposed wait of the mean step for other loaders than the one with the most waiting, without first batches of
     epochs."""
     batches = find_batches(trace)
     theirs = (batches.loader != most_waited(batches)) & ~batches.first

@@ -33,28 +33,28 @@ class LoaderWaits(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def device_busy(trace: Trace) -> Intervals:
-    """When any device of this process does anything: kernels, copies, sets, collectives."""
+    """When any device of this process is busy: kernels, copies, sets, collectives."""
     first, *others = [busy_intervals(trace, device) for device in devices_with_activity(trace)] or [Intervals.empty()]
     return reduce(or_, others, first)
 
 
 @shared
 def work_from_before(trace: Trace) -> Intervals:
-    """When any device runs work that was launched before the recording, seen or not."""
+    """When any device runs work that was launched before the recording, whether or not the launch was seen."""
     runs = (excluded_time(trace, device).before_recording for device in devices_with_activity(trace))
     return reduce(or_, runs, Intervals.empty())
 
 
 @shared
 def exposed_waits(trace: Trace) -> Intervals:
-    """When the main process waits for a batch and no device works, as far as that is judged: not while one runs work
-    from before the recording. Without a device every wait is exposed."""
+    """When the main process waits for a batch and no device works, in the judged time: not while one runs work from
+    before the recording. Without a device every wait is exposed."""
     return loader_intervals(trace) - device_busy(trace) - work_from_before(trace)
 
 
 @shared
 def loader_waits(trace: Trace) -> LoaderWaits | None:
-    """Waits per step, by what is recorded; None where the trace has no loader events (another loader, or none)."""
+    """Recorded waits per step; None if the trace has no loader events (another loader, or none)."""
     if not len(loader_rows(trace)):
         return None
     steps = find_steps(trace)
@@ -64,7 +64,7 @@ def loader_waits(trace: Trace) -> LoaderWaits | None:
 
 
 def judged_exposed_ns(trace: Trace, exposed_ns: int) -> int:
-    """What is judged of the exposed wait of the mean step, ns."""
+    """The judged part of the mean step's exposed wait, in ns."""
     steps, waits = find_steps(trace), loader_intervals(trace) - device_busy(trace)
     hidden = (waits & work_from_before(trace)).overlap_ns(steps.start_ns, steps.end_ns)
     return exposed_ns - int(hidden.sum()) // len(steps.steps)
@@ -77,7 +77,7 @@ def loader_iterators(trace: Trace) -> tuple[str, ...]:
 
 
 def is_multiprocess(iterators: tuple[str, ...]) -> bool | None:
-    """Whether worker processes produce the batches; None where the class's name does not say (a subclass)."""
+    """Whether worker processes produce the batches; None if the class's name does not show it (a subclass)."""
     kinds = {("Multi" in name, "Single" in name) for name in iterators}
     if kinds == {(True, False)}:
         return True
@@ -101,7 +101,7 @@ def loader_steps(trace: Trace, waits: LoaderWaits) -> list[LoaderStep]:
 
 
 def mean_of(rows: list[LoaderStep]) -> LoaderStep:
-    """Means in whole ns; wait is the sum of the other two so that the parts still sum."""
+    """Means in whole ns; wait is the sum of the other two, so that the parts still add up."""
     duration, exposed, hidden = (
         round(sum(getattr(row, column) for row in rows) / len(rows))
         for column in ("duration_ns", "exposed_ns", "hidden_ns")

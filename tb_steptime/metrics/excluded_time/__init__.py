@@ -1,1 +1,1 @@
-"""Which time of a recording is not judged: the work from before it, what its end cuts off, and what happens once."""
+"""Time of a recording that is not judged: work from before it, time that its end cuts off, and one-time work."""

@@ -1,4 +1,5 @@
-"""What comes once, by cause, as rows of a result: how long it takes, what of it leaves the device idle, and where."""
+"""One-time costs by cause, as rows of a result: how long they take, how much of that leaves the device idle, and
+where."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ from tb_steptime.trace.table import Kind
 
 
 class OneTimeCost(msgspec.Struct, frozen=True):
-    """What comes once, of one cause, over the span; ns. idle_ns: of total_ns the time in which the device is idle; all
-    of it without a device. The rest describes the longest one: op, in which it is, or None; name, of the call or range
-    that takes longest in it; step and time range, and what of that comes once.
+    """One-time costs of one cause, over the span; ns. idle_ns: the part of total_ns in which the device is idle; all of
+    it without a device. The rest describes the longest one: op, in which it is, or None; name, of the call or range
+    that takes longest in it; step and time range, and how much of that is one-time.
     """
 
     cause: OneTimeCause
@@ -48,7 +49,8 @@ def one_time_rows(trace: Trace, device: int | None) -> list[OneTimeCost]:
 
 
 def _row(trace: Trace, device: int | None, cost: OneTime) -> OneTimeCost:
-    """The longest one is the op, call or range with most of the excess, whose pieces may be several."""
+    """One row; the longest cost is the op, call or range with most of the excess, which may consist of several
+    pieces."""
     events, steps = trace.events, find_steps(trace)
     own_ns = cost.when.overlap_ns(cost.excess.start_ns, cost.excess.end_ns)
     groups = Groups.of(np.where(cost.row >= 0, cost.row, -2 - np.arange(len(cost.row))))

@@ -1,4 +1,4 @@
-"""What is wrong with a recording: what its columns show, and what of its steps is the profiler's own time."""
+"""Faults of a recording: what its columns show, and how much of its steps is the profiler's own time."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tb_steptime.trace.quality import recording_findings
 from tb_steptime.trace.quality.ranges import longest
 from tb_steptime.trace.steps import find_steps
 
-#: Of the steps: less changes no figure that anybody reads.
+#: Minimum share of the steps: less changes no figure that anybody reads.
 LEAST_FRACTION = 0.01
 
 
 def findings(trace: Trace, device: int | None) -> list[Finding]:
-    """Repaired first, then what is left out, then what is only said. device: the one that is judged."""
+    """Findings: repaired faults first, then exclusions, then mere remarks. device: the one that is judged."""
     steps, own = find_steps(trace), excluded_time(trace, device).profiler
     taken = int(own.overlap_ns(steps.start_ns, steps.end_ns).sum())
     share = taken / max(1, int((steps.end_ns - steps.start_ns).sum()))

@@ -1,4 +1,4 @@
-"""What happens once in a job and not in every step, by cause and by the op or call in which it is.
+"""Work that happens once in a job and not in every step, by cause and by the op or call that contains it.
 
 host    [ compile ]   [addmm, the first: 981 ms ]  [load k]     the excess of threads that train, of kind `ONCE`
 device                                        kkkk        kkkk
@@ -30,17 +30,17 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.stops import loading_calls
 from tb_steptime.trace.table import Bool, Int64, Kind, is_in
 
-#: What makes a cost come once, in the order in which one instant is charged.
+#: Causes of one-time costs, in the order in which an instant is attributed to them.
 OneTimeCause = Literal["compilation", "graph_capture", "loading", "allocation", "set_up", "first_call", "between_ops"]
 
 
-#: Of the recorded steps: less changes no figure that anybody reads.
+#: Minimum share of the recorded steps: less changes no figure that anybody reads.
 LEAST_FRACTION = 0.01
 
 
 class OneTime(msgspec.Struct, frozen=True, eq=False):
-    """Costs of one cause, within the steps. excess: where they are; row: of each the op that it is in, or the call or
-    range where no op is around, or -1 between ops; when: the time that they take, of which no other cause has any."""
+    """Costs of one cause, within the steps. excess: where they are; row: for each, the op that contains it, or the call
+    or range if there is no op, or -1 between ops; when: their time, without the time of other causes."""
 
     cause: OneTimeCause
     excess: Excess
@@ -50,8 +50,8 @@ class OneTime(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def one_time_costs(trace: Trace, device: int | None) -> tuple[OneTime, ...]:
-    """Returns the one-time costs of every cause within the steps, as far as they lengthen the steps for this device.
-    Waits for the loader are not among them."""
+    """The one-time costs of every cause within the steps, as far as they lengthen the steps for this device. Waits for
+    the loader are not included."""
     steps, found = find_steps(trace), find_excess(trace).of(ExcessKind.ONCE)
     found = found.on(*training_threads(trace), *autograd_threads(trace))
     rest = (Intervals.union(steps.start_ns, steps.end_ns) & on_host_once(trace, device)) - loader_intervals(trace)
@@ -68,7 +68,7 @@ def one_time_costs(trace: Trace, device: int | None) -> tuple[OneTime, ...]:
 
 
 def once(trace: Trace, device: int | None) -> Intervals:
-    """When the host does what comes once."""
+    """When the host does one-time work."""
     costs = one_time_costs(trace, device)
     return Intervals.union(*(np.concatenate([getattr(cost.when, side) for cost in costs] or [[]]) for side in _SIDES))
 
@@ -77,7 +77,7 @@ _SIDES = ("start", "end")
 
 
 def _rows(trace: Trace, found: Excess) -> Int64:
-    """The innermost op that each is in; or the call or the user's range; -1 between ops."""
+    """The innermost op that contains each cost; or the call or the user's range; -1 between ops."""
     events, event = trace.events, found.event.astype(np.int64)
     inside = (event >= 0) & (events.start_ns[event] <= found.start_ns) & (found.end_ns <= events.ends(event))
     inside &= is_in(event, step_marks(trace), invert=True)
@@ -88,7 +88,7 @@ def _rows(trace: Trace, found: Excess) -> Int64:
 
 
 def _causes(trace: Trace, found: Excess, row: Int64) -> Iterator[tuple[OneTimeCause, Bool]]:
-    """Returns the costs of each cause, in the order in which they are charged."""
+    """The costs of each cause, in the order of attribution."""
     events, calls = trace.events, blocking_calls(trace)
     compiled = compilations(trace)
     compiling = Intervals.union(events.start_ns[compiled], events.ends(compiled))
@@ -103,7 +103,7 @@ def _causes(trace: Trace, found: Excess, row: Int64) -> Iterator[tuple[OneTimeCa
 
 
 def _launches(trace: Trace) -> Int64:
-    """Calls that launch kernels: the first one of a kernel loads it."""
+    """Calls that launch kernels: a kernel's first call loads the kernel."""
     launches = find_launches(trace)
     launched = (launches.call >= 0) & (trace.events.kind[launches.activity] == Kind.KERNEL)
     calls: Int64 = launches.call[launched].astype(np.int64)

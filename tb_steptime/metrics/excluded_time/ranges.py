@@ -1,9 +1,9 @@
-"""What of a recording verdicts, means behind gains and cards leave out, as time ranges; disjoint, by reason.
+"""The time of a recording that is left out of verdicts, gains and cards, as disjoint time ranges, by reason.
 
 device  uuuuuuuuuuu kkkk  kkkkk     kkkk     kkkk
         ###########           ooooo              %%%%%      before the recording, once, after its last work
 
-The figures of a step keep their definition and hold all of it: what is left out is shown beside them.
+The figures of a step keep their definition and include this time: what is left out is shown beside them.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from tb_steptime.trace.table import Int64
 
 
 class ExcludedTime(msgspec.Struct, frozen=True, eq=False):
-    """Ranges of the recording, as one device has them. before_recording: it runs work that was launched earlier; once:
-    it is idle, and the host does what comes once; after_recording: idle after its last recorded work; profiler: idle
-    while the profiler itself works."""
+    """Ranges of the recording, for one device. before_recording: it runs work that was launched earlier; once: it is
+    idle, and the host does one-time work; after_recording: idle after its last recorded work; profiler: idle while the
+    profiler itself works."""
 
     before_recording: Intervals
     once: Intervals
@@ -40,8 +40,8 @@ class ExcludedTime(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def excluded_time(trace: Trace, device: int | None) -> ExcludedTime:
-    """Returns the times of a device that judgement leaves out. With None for a process without a device, only one-time
-    work is known. Waits for a batch are judged, except those in which the device runs earlier work."""
+    """The times of a device that are not judged. With None, for a process without a device, only one-time work is
+    known. Waits for a batch are judged, except those during which the device runs earlier work."""
     if device is None:
         return ExcludedTime(Intervals.empty(), once(trace, device), Intervals.empty(), Intervals.empty())
     before = before_recording(trace, device)
@@ -52,7 +52,7 @@ def excluded_time(trace: Trace, device: int | None) -> ExcludedTime:
 
 
 def judged_ns(trace: Trace, device: int | None) -> Int64:
-    """Returns the length of each step less the time that is left out, ns."""
+    """The length of each step without the excluded time, ns."""
     steps = find_steps(trace)
     left_out = excluded_time(trace, device).total.overlap_ns(steps.start_ns, steps.end_ns)
     judged: Int64 = steps.end_ns - steps.start_ns - left_out

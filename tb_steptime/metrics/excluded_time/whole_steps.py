@@ -1,4 +1,4 @@
-"""The steps of a recording that a comparison takes: those that are whole, or nearly."""
+"""The steps of a recording that are used in a comparison: those that are whole, or nearly."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64
 
-#: A step of which more than this share is left out of verdicts is not like the others.
+#: A step with more than this share excluded from verdicts is not comparable with the others.
 WHOLE_FRACTION = 0.05
 
 
 def whole_steps(trace: Trace, device: int | None) -> Bool:
-    """Per step, whether it is compared: at most a twentieth of it is left out of verdicts, of `device` (None: of a
-    process without any). All of them where no step is whole, since there is nothing else."""
+    """Which steps are compared: those of which at most a twentieth is excluded from verdicts for `device` (None: for a
+    process without a device). All of them if no step is whole, since there is nothing else."""
     steps = find_steps(trace)
     length: Int64 = steps.end_ns - steps.start_ns
     whole: Bool = length - judged_ns(trace, device) <= WHOLE_FRACTION * length
@@ -23,7 +23,7 @@ def whole_steps(trace: Trace, device: int | None) -> Bool:
 
 
 def step_at(trace: Trace, instants: Int64, wanted: Bool) -> Int64:
-    """The place of the step that holds each instant; -1 outside the steps that are wanted."""
+    """The place of the step that contains each instant; -1 outside the wanted steps."""
     steps = find_steps(trace)
     place: Int64 = np.searchsorted(steps.start_ns, instants, side="right") - 1
     inside = (place >= 0) & (instants < steps.end_ns[place])

@@ -1,12 +1,12 @@
-"""Where ops are called from: a forest of Python frames, or of modules, with the ops inside them.
+"""The callers of ops: a forest of Python frames, or of modules, with the ops inside them.
 
 thread     |--- train.py(9): step ---------------|       by "stack"
              |- aten::linear -|                          item 1, parent: the frame
                |- aten::addmm -|                         item 2, parent: linear
 autograd                         |- AddmmBackward0 -|    ran: an item without a parent; made: its parent is the addmm
 
-Profilers of 2021 have no frames but a text for each op, its stack or its modules: then ops without a parent hang below
-the nodes that the text names.
+Profilers of 2021 have no frames but a text for each op, with its stack or its modules: ops without a parent then hang
+below the nodes that the text names.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from tb_steptime.trace.ops import forward_of
 from tb_steptime.trace.sources import Words, hierarchies
 from tb_steptime.trace.table import Int32, Int64, Kind
 
-#: What is above the ops: lines of the user's code, modules, or nothing.
+#: What stands above the ops: lines of the user's code, modules, or nothing.
 FlameBy = Literal["stack", "module", "op"]
 
 
 @dataclass(frozen=True, eq=False)
 class CallPaths:
-    """by: what is above the ops; rows: frames and ops of the event table, ascending; node: of each, in the tree;
-    frames: rows of the former."""
+    """by: what stands above the ops; rows: frames and ops of the event table, ascending; node: the tree node of each
+    row; frames: rows of the frames only."""
 
     by: FlameBy
     rows: Int64
@@ -46,7 +46,8 @@ class CallPaths:
         return self.node[np.searchsorted(self.rows, rows)]
 
     def of_calls(self, trace: Trace, calls: Int64) -> Int64:
-        """The nodes of the innermost frames around these calls, which are in no op; the root's for none."""
+        """The nodes of the innermost frames around these calls, which are not inside an op; the root if there is no
+        frame."""
         frame = innermost(trace, self.frames, calls)
         return np.where(frame >= 0, np.append(self.node, 0)[np.searchsorted(self.rows, frame)], 0)
 
@@ -80,8 +81,8 @@ def _labels(trace: Trace, by: FlameBy, rows: Int64, labels: Labels) -> Int64:
 
 
 def _parents(trace: Trace, rows: Int64, where: Where) -> Int32:
-    """Returns the parents. With the backward pass counted where it was made, the outermost op that ran for a forward op
-    has that one as its parent, as it began before."""
+    """The parents of all rows. If the backward pass is counted where it was made, the outermost op that ran for a
+    forward op gets that op as its parent, which works as the forward op began earlier."""
     around = parent_places(trace, rows)
     if where == "ran":
         return around
@@ -91,7 +92,7 @@ def _parents(trace: Trace, rows: Int64, where: Where) -> Int32:
 
 
 def _below(trace: Trace, by: FlameBy, rows: Int64, parent: Int32, tree: Prefixes, labels: Labels) -> Int64:
-    """The node that each op without a parent is under, as its own text says."""
+    """The node under which each op without a parent belongs, according to its own text."""
     below = np.zeros(len(rows), np.int64)
     if by == "op":
         return below
@@ -103,7 +104,7 @@ def _below(trace: Trace, by: FlameBy, rows: Int64, parent: Int32, tree: Prefixes
 
 
 def _paths(said: Words, by: FlameBy, labels: Labels) -> list[list[int]]:
-    """Returns the labels of each text, the outermost first."""
+    """The labels of each text, the outermost first."""
     if by == "stack":
         return [[labels.number("python", line) for line in reversed(text.split(BETWEEN))] for text in said.texts]
     return [[labels.number("module", module_name(each)) for each in nested_modules(text)] for text in said.texts]

@@ -1,4 +1,5 @@
-"""What the flame graph measures, at the node where it is spent: of ops their own, of kernels and calls below them.
+"""Measures of the flame graph, at the node where they are spent: ops have their own costs, kernels and calls stand
+below them.
 
 aten::addmm         host: its own code
   cudaLaunchKernel  host: the call
@@ -37,12 +38,12 @@ from tb_steptime.trace.ops import activity_ops
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import MODULE_SEPARATOR, Bool, Int32, Int64, Kind
 
-#: device: kernels, copies and sets; host: ops and runtime calls in them; idle: of the device, ended by a launch; bytes:
-#: allocated, freed or not.
+#: device: kernels, copies and sets; host: ops and runtime calls in them; idle: idle time of the device that a launch
+#: ended; bytes: allocated, whether or not freed later.
 Measure = Literal["device", "host", "idle", "bytes"]
 MEASURES: tuple[Measure, ...] = ("device", "host", "idle", "bytes")
 
-#: What a node spends itself, by measure: pairs of nodes and values.
+#: A node's own cost, by measure: pairs of nodes and values.
 Spent = dict[Measure, list[tuple[Int64, Int64]]]
 
 
@@ -50,9 +51,9 @@ Spent = dict[Measure, list[tuple[Int64, Int64]]]
 class Own:
     """Each node's own cost in the steps.
 
-    values   by measure that the trace tells, what the node spends itself
-    calls    how often it was called: frames, ops and runtime calls that begin in a step, and what ran on the device for
-             them; 0 of nodes that stand for no event of their own, and of frames that began before the steps
+    values   by measure that the trace has, the node's own cost
+    calls    how often it was called: frames, ops and runtime calls that begin in a step, and device activities launched
+             by them; 0 for nodes without an event of their own, and for frames that began before the steps
     """
 
     values: dict[Measure, Int64]
@@ -70,7 +71,7 @@ class _Spending:
         self._loose: int | None = None
 
     def outside(self) -> int:
-        """The node of what no frame is around."""
+        """The node of everything that is not inside a frame."""
         if self._loose is None:
             self._loose = self.tree.path([self.labels.number("outside", "outside recorded ops")])
         return self._loose
@@ -105,8 +106,8 @@ class _Spending:
         self.spent["idle"] = [(node, of_activities(self.trace, "idle")[place])]
 
     def _labelled(self, work: LabelledWork) -> Int64:
-        """The node of the op that each kernel's label names, below its line or its modules. A label without an op has
-        the node of its module."""
+        """The node of the op in each kernel's label, below its line or its modules. A label without an op gets the node
+        of its module."""
         labels = kernel_labels(self.trace)
         if labels is None:
             return np.empty(0, np.int64)
@@ -123,7 +124,7 @@ class _Spending:
         return [self.labels.number("op", self.trace.strings[name])] if name >= 0 else []
 
     def _above(self, text: int) -> list[int]:
-        """What is above an op: lines of code or modules, the outermost first."""
+        """What stands above an op: lines of code or modules, the outermost first."""
         labels = kernel_labels(self.trace)
         if labels is None or text < 0:
             return []
@@ -162,7 +163,7 @@ class _Spending:
 
 
 def own_values(trace: Trace, paths: CallPaths, tree: Prefixes, labels: Labels) -> Own:
-    """What each node spends itself. Adds nodes to the tree."""
+    """Each node's own cost. Adds nodes to the tree."""
     spending = _Spending(trace, paths, tree, labels)
     spending.add_host()
     if len(find_launches(trace).activity):

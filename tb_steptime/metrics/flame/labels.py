@@ -1,4 +1,4 @@
-"""What frames are called: each kind and text once, by number."""
+"""Labels of frames: each combination of kind and text has one number."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_steptime.trace.table import Int32, Int64, distinct_in
 
-#: outside: what no recorded op did; smaller: frames that are too small to be told apart, as one.
+#: outside: no recorded op did it; smaller: frames that are too small to show separately, merged into one.
 FrameKind = Literal["all", "python", "module", "op", "runtime", "kernel", "collective", "copy", "outside", "smaller"]
 FRAME_KINDS: tuple[FrameKind, ...] = (
     "all", "python", "module", "op", "runtime", "kernel", "collective", "copy", "outside", "smaller",
@@ -17,7 +17,7 @@ FRAME_KINDS: tuple[FrameKind, ...] = (
 
 
 class Labels:
-    """Numbers of kinds and texts. 0 is the whole, 1 what is merged as smaller."""
+    """Numbers of kinds and texts. 0 is the whole, 1 is the merged smaller frames."""
 
     def __init__(self) -> None:
         self._number = dict[tuple[FrameKind, str], int]()
@@ -27,7 +27,7 @@ class Labels:
         return self._number.setdefault((kind, text), len(self._number))
 
     def of(self, kind: FrameKind, name: Int32 | Int64, texts: Sequence[str], shown: Callable[[str], str]) -> Int64:
-        """Labels each of these rows of texts. Each distinct one is worded once."""
+        """Label numbers of these rows of texts. Each distinct text is worded once."""
         numbers = np.full(len(texts) + 1, -1, np.int64)
         for each in distinct_in(name).tolist():
             numbers[each] = self.number(kind, shown(texts[each]))

@@ -1,4 +1,4 @@
-"""A prefix tree that grows: stacks that begin alike share the nodes of their beginning.
+"""A growing prefix tree: stacks with the same beginning share the nodes of that beginning.
 
 stack   step, forward, linear        node 1 step    parent 0
         step, forward, gelu               2 forward        1
@@ -24,8 +24,8 @@ class Prefixes:
         self.size = 1
 
     def children(self, around: Int64, label: Int64) -> Int64:
-        """The node of each label below the node around it. All children of a node with labels of one kind are made in
-        one call: another call makes nodes of its own."""
+        """The node of each label below the node around it. All children of a node with labels of one kind must be made
+        in one call, since another call makes new nodes."""
         groups = Groups.of(around, label)
         first = self.size
         self._add(around[groups.first], label[groups.first])
@@ -42,8 +42,7 @@ class Prefixes:
         return node
 
     def fold(self, levels: Iterable[Int32], parent: Int32, label: Int64, below: Int64) -> Int64:
-        """The node of each item of a forest. levels: items by depth; below: the node that an item without a parent is
-        under."""
+        """The node of each item of a forest. levels: items by depth; below: the node above an item without a parent."""
         node = np.zeros(len(parent), np.int64)
         for level in levels:
             around = np.where(parent[level] >= 0, node[parent[level]], below[level])

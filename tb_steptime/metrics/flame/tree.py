@@ -1,4 +1,4 @@
-"""The tree of the flame graph: each frame with what it and all below it cost, and small ones merged.
+"""The tree of the flame graph: each frame with its total cost, including everything below it, and small frames merged.
 
 all 100                        all 100
   step 100                       step 100
@@ -22,7 +22,7 @@ from tb_steptime.metrics.operators.op_tree import Where, levels_of
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool, Int32, Int64
 
-#: A frame is told apart where it has at least this part of the whole, in some measure.
+#: A frame is shown separately if it has at least 1/SMALLEST of the whole, in some measure.
 SMALLEST = 2000
 MOST_NODES = 100_000
 
@@ -34,8 +34,8 @@ class FlameTree:
     parent   place; -1 of the whole
     label    number in the `Labels`
     merged   how many frames a "(smaller)" one stands for; 0 for others
-    calls    how often it was called in the steps; 0 where that is not known, and of "(smaller)" ones
-    total    by measure, int64, ns or bytes in the steps: with all below it
+    calls    how often it was called in the steps; 0 if unknown, and for "(smaller)" frames
+    total    by measure, int64, ns or bytes in the steps, including everything below it
     """
 
     parent: Int32
@@ -48,14 +48,14 @@ class FlameTree:
         return len(self.parent)
 
     def own(self, measure: Measure) -> Int64:
-        """What each frame has that is in no frame below it."""
+        """Each frame's own cost, which is in no frame below it."""
         own: Int64 = self.total[measure].copy()
         np.subtract.at(own, self.parent[1:], self.total[measure][1:])
         return own
 
 
 def flame_tree(trace: Trace, by: FlameBy, where: Where, labels: Labels, smallest: int = SMALLEST) -> FlameTree:
-    """smallest: frames below 1/smallest of the whole are merged; 0: only where there are too many for one tree."""
+    """smallest: frames below 1/smallest of the whole are merged; 0: only if there are too many for one tree."""
     tree = Prefixes(labels.whole)
     paths = call_paths(trace, by, where, tree, labels)
     own = own_values(trace, paths, tree, labels)
@@ -68,7 +68,8 @@ def flame_tree(trace: Trace, by: FlameBy, where: Where, labels: Labels, smallest
 
 
 def merged(tree: FlameTree, kept: Bool, smaller: int) -> FlameTree:
-    """The tree of what is kept, and a frame for what is not below each of these. A kept frame's parent is kept."""
+    """The tree of the kept frames, with a merged frame below each of them for the rest. A kept frame's parent must be
+    kept."""
     cut = ~kept
     cut &= np.logical_or.reduce([values > 0 for values in tree.total.values()])
     top = np.flatnonzero(cut & kept[tree.parent])
@@ -91,8 +92,8 @@ def merged(tree: FlameTree, kept: Bool, smaller: int) -> FlameTree:
 
 
 def _large(tree: FlameTree, smallest: int) -> Bool:
-    """Marks the frames that have enough in some measure. The share grows until there are few enough; the whole is
-    always there."""
+    """Which frames have enough cost in some measure. The required share grows until few enough are left; the whole is
+    always kept."""
     shares = [values / max(1, int(values[0])) for values in tree.total.values()]
     largest = np.max(shares, axis=0)
     largest[0] = 1

@@ -1,7 +1,7 @@
-"""How much ops compute and move at least, by formulas, and what GPUs can do at most.
+"""How much ops compute, and the least bytes that they move, by formulas; and what GPUs can do at most.
 
 Decisions and their reasons:
 
-- Causal attention counts whole. Kernels may skip what the mask leaves out, or not; the rate says that there is a
+- Causal attention counts in full. Kernels may or may not skip what the mask leaves out. The shown rate mentions the
   mask, and only proofs use the lower half.
 """

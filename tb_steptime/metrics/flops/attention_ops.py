@@ -1,4 +1,4 @@
-"""What the ops of fused attention compute, and whether they say that their mask is causal."""
+"""What the ops of fused attention compute, and whether their arguments show that the mask is causal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tb_steptime.metrics.flops.calls import Call, Work
 
 
 class Attention(NamedTuple):
-    """first: the place of the query among the inputs; causal: that of the causal mask's switch.
+    """first: the place of the query among the inputs; causal: the place of the causal mask's switch.
 
     heads_last: the sizes are [batch, sequence, heads, size], not [batch, heads, sequence, size]
     """
@@ -21,7 +21,7 @@ class Attention(NamedTuple):
     backward: bool = False
 
 
-#: By op.
+#: By name of the op.
 ATTENTION: dict[str, Attention] = {
     "aten::scaled_dot_product_attention": Attention(0, 5),
     "aten::_scaled_dot_product_flash_attention": Attention(0, 4),
@@ -45,7 +45,7 @@ _MASK_TYPES = {"0": False, "1": True, "2": True}
 
 
 def attention(op: str) -> Callable[[Call], Work | None]:
-    """Forward: query x key, weights x value. Backward: the first again, and four products of gradients."""
+    """Forward: query x key, weights x value. Backward: query x key again, and four products of gradients."""
     kind = ATTENTION[op]
 
     def measure(call: Call) -> Work | None:
@@ -53,7 +53,7 @@ def attention(op: str) -> Callable[[Call], Work | None]:
         if len(query) < 3 or not len(query) == len(key) == len(value) or (kind.heads_last and len(query) != 4):
             return None
         if kind.heads_last and any(len(shape) == 1 for shape in rest):
-            return None  # sequences of several lengths in one: their starts are an input, and their lengths unknown
+            return None  # several sequences in one: their starts are an input, and their lengths unknown
         rows, columns = (query[1], key[1]) if kind.heads_last else (query[-2], key[-2])
         batch, size, value_size = prod(query) // max(1, rows * query[-1]), query[-1], value[-1]
         each = 3 * size + 2 * value_size if kind.backward else size + value_size
@@ -72,6 +72,6 @@ def _causal(call: Call, kind: Attention) -> bool | None:
 
 
 def _below_diagonal(rows: int, columns: int) -> int:
-    """Pairs that a causal mask keeps: in row i the first i + 1 columns."""
+    """Pairs that a causal mask keeps: the first i + 1 columns of row i, counting from 0."""
     square = min(rows, columns)
     return square * (square + 1) // 2 + (rows - square) * columns

@@ -29,17 +29,17 @@ Outputs = Mapping[tuple[Shape, Shape], Shape]
 class Work(NamedTuple):
     """What one call of an op computes.
 
-    flops         operations as written out, also above the diagonal of causal attention; of a convolution's backward,
-                  those of the gradients that are asked for (both, where that is not recorded)
+    flops         operations as written out, including those above the diagonal of causal attention; for a convolution's
+                  backward, those of the requested gradients (both, if not recorded)
     least_flops   fewest that any kernel for it executes: Winograd's transforms halve a convolution's multiplications in
                   each dimension of a kernel of 2 or 3 (Lavin and Gray 2015, F(4, 3)), Fourier transforms save more on
-                  larger ones (then 0), a causal mask leaves out what is above the diagonal, and a backward
-                  may be asked for one gradient only
-    least_bytes   inputs and outputs once each, in the recorded type; None where a size or the type is not recorded
+                  larger ones (then 0), a causal mask leaves out what is above the diagonal, and only one gradient may
+                  be requested from a backward
+    least_bytes   inputs and outputs once each, in the recorded type; None if a size or the type is not recorded
     lengths       sizes that must fit the units of tensor cores: m, n, k; channels of a convolution; head size
     dtype         type of the first operand; empty where not recorded
     depthwise     a convolution whose channels do not mix: it multiplies no matrices
-    batch         products of matrices in one call of bmm and its kin; 1 for all others
+    batch         products of matrices in one call of bmm and similar ops; 1 for all others
     causal        of attention, whether the mask is causal; None where that is not recorded, and for all others
     """
 
@@ -54,9 +54,9 @@ class Work(NamedTuple):
 
 
 class Call(NamedTuple):
-    """One call of an op: shape and setting of each input; () and "" where it has none, or the trace does not say.
+    """One call of an op: shape and setting of each input; () and "" if it has none, or it is not recorded.
 
-    gradients: of a convolution's backward, how many the ops inside compute; None: no op inside says it.
+    gradients: for a convolution's backward, how many the ops inside compute; None: no op inside shows it.
     """
 
     shapes: tuple[Shape, ...]
@@ -65,7 +65,7 @@ class Call(NamedTuple):
     gradients: int | None = None
 
     def sizes(self, place: int, count: int) -> Shape | None:
-        """A setting of whole numbers, one for each of so many dimensions; None where not recorded.
+        """A setting of integers, one for each of `count` dimensions; None if not recorded.
 
         >>> Call((), ("", "[2]")).sizes(1, 2)
         (2, 2)
@@ -88,7 +88,8 @@ class Call(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def shapes_of(text: str) -> tuple[Shape, ...] | None:
-    """One shape per input, () for what is no tensor; None for what is no list. Lists of tensors count as none."""
+    """One shape per input, () for an input that is not a tensor; None if the text is not a list. Lists of tensors count
+    as no tensor."""
     try:
         inputs = msgspec.json.decode(text, type=list[msgspec.Raw])
     except msgspec.MsgspecError:
@@ -106,7 +107,7 @@ def _shape(text: msgspec.Raw) -> Shape:
 
 @lru_cache(maxsize=4096)
 def types_of(text: str) -> tuple[str, ...]:
-    """The name of each input's type; none for what is no list of names."""
+    """The name of each input's type; empty if the text is not a list of names."""
     try:
         return msgspec.json.decode(text or "[]", type=tuple[str, ...])
     except msgspec.MsgspecError:
@@ -115,5 +116,5 @@ def types_of(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def settings_of(text: str) -> tuple[str, ...]:
-    """The setting of each input, "" for a tensor; none for what is no list of texts."""
+    """The setting of each input, "" for a tensor; empty if the text is not a list of texts."""
     return types_of(text)

@@ -1,8 +1,8 @@
-"""What convolutions compute. The size of what comes out depends on settings, which are not among the shapes.
+"""What convolutions compute. The output size depends on settings, which are not among the shapes.
 
     conv2d   input [8, 3, 32, 32], weight [16, 3, 3, 3], stride 2, padding 1     ->  output [8, 16, 16, 16]
 
-Where the trace does not record them, the backward convolution of the same input and weight may tell the size.
+If the trace does not record the settings, the backward convolution of the same input and weight may show the size.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from tb_steptime.metrics.flops.calls import Call, Shape, Work, shapes_of
 
 
 class Places(NamedTuple):
-    """Where a forward convolution's settings stand among its inputs; None: it has none, and 1 or 0 holds."""
+    """Where a forward convolution's settings stand among its inputs; None: it has no such setting, and 1 or 0
+    applies."""
 
     stride: int
     padding: int
@@ -50,19 +51,20 @@ FORWARD: dict[str, Places] = {
     "aten::cudnn_convolution_transpose": Places(4, 2, 5, None, 3, 6, always_transposed=True),
 }
 
-#: Where output (its gradient), input and weight stand among the inputs of a backward convolution.
+#: Places of output (its gradient), input and weight among the inputs of a backward convolution.
 BACKWARD: dict[str, tuple[int, int, int]] = {
     "aten::convolution_backward": (0, 1, 2),
     "aten::convolution_backward_overrideable": (0, 1, 2),
     "aten::cudnn_convolution_backward": (1, 0, 2),
     "aten::miopen_convolution_backward": (1, 0, 2),
 }
-#: Where these say which gradients are asked for: of input, weight and bias.
+#: Place of the input that says which gradients are requested: of input, weight and bias.
 _MASK = {"aten::convolution_backward": 10, "aten::convolution_backward_overrideable": 9}
 
 
 def forward(places: Places) -> Callable[[Call], Work | None]:
-    """From stride, padding and dilation where they are recorded, else from what a backward convolution told."""
+    """Work by stride, padding and dilation if these are recorded, or else by the size learned from a backward
+    convolution."""
 
     def measure(call: Call) -> Work | None:
         source, weight = call.shapes[0], call.shapes[1]
@@ -93,7 +95,7 @@ def output_size(call: Call, places: Places) -> Shape | None:
 
 
 def _padding(call: Call, places: Places, count: int) -> Shape | None:
-    """Returns the padding of both sides together; "same" adds what the window takes."""
+    """The padding of both sides together; "same" adds the amount that the window removes."""
     word = call.setting(places.padding).strip("\"'")
     if word == "valid":
         return (0,) * count
@@ -113,8 +115,8 @@ def _flag(call: Call, place: int | None) -> bool | None:
 
 
 def backward(op: str) -> Callable[[Call], Work | None]:
-    """The gradients that are asked for: each takes as many operations as the forward convolution. Where ops inside
-    compute one each, the op's own kernels are those of one."""
+    """Work of the requested gradients: each takes as many operations as the forward convolution. If ops inside compute
+    one gradient each, the op's own kernels compute one."""
 
     def measure(call: Call) -> Work | None:
         output, source, weight = (call.shapes[place] for place in BACKWARD[op])
@@ -130,13 +132,13 @@ def backward(op: str) -> Callable[[Call], Work | None]:
 
 
 def _gradients(call: Call, place: int | None) -> int | None:
-    """How many of the gradients of input and weight are asked for; None where that is not recorded."""
+    """How many of the gradients of input and weight are requested; None if not recorded."""
     mask = [] if place is None else call.setting(place).strip("[]").lower().replace(" ", "").split(",")
     return sum(each == "true" for each in mask[:2]) if len(mask) == 3 else None
 
 
 def gradient_of_input(call: Call) -> Work | None:
-    """From the gradient of the output and the weight, as 2021 recorded it."""
+    """Work by the gradient of the output and the weight, which 2021 recorded."""
     output, weight = call.shapes[0], call.shapes[1]
     flops = 2 * prod(output) * prod(weight[1:])
     return Work(flops, _fewest(flops, weight[2:]), None, weight[:2])
@@ -166,5 +168,5 @@ def _convolved(source: Shape, weight: Shape, output: Shape) -> Work:
 
 
 def _fewest(flops: int, window: Shape) -> int:
-    """Operations of the most thrifty algorithm for a convolution with this window; 0: nobody can tell."""
+    """Operations of the most economical algorithm for a convolution with this window; 0: unknown."""
     return 0 if max(window, default=1) > 3 else flops // prod(2 if length > 1 else 1 for length in window)

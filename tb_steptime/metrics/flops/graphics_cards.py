@@ -1,10 +1,10 @@
-"""Peak rates of NVIDIA's graphics cards: multiprocessors x boost clock x operations of one a clock.
+"""Peak rates of NVIDIA's graphics cards: multiprocessors x boost clock x operations of one multiprocessor per clock.
 
 Sources: the specifications that NVIDIA prints for each GeForce and workstation card (CUDA cores, boost clock, memory
-bandwidth), and the white papers of TU102, GA102, AD102 and RTX Blackwell for the operations a clock. The clock of a
-laptop GPU depends on the laptop, so the highest printed boost clock stands here. Of two cards with one name (RTX 3060
-and 3060 Ti with two kinds of memory, RTX 3080 with 10 and 12 GB) the faster one does. A peak is never too low then, and
-a gain that is computed from it stays a bound.
+bandwidth), and the white papers of TU102, GA102, AD102 and RTX Blackwell for the operations per clock. The clock of a
+laptop GPU depends on the laptop, so the highest printed boost clock is used. Of two cards with one name (RTX 3060 and
+3060 Ti with two kinds of memory, RTX 3080 with 10 and 12 GB) the faster one is used. So a peak is never too low, and a
+gain that is computed from it remains a bound.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class Rates(NamedTuple):
-    """Operations of one multiprocessor a clock; a multiply and an add are two. None: it has no such unit.
+    """Operations of one multiprocessor per clock; a multiply and an add count as two. None: it has no such unit.
 
     half, tf32 and fp8 are those of the tensor cores with FP32 accumulation, which GeForce cards do at half the rate of
     workstation cards.
@@ -119,7 +119,7 @@ CARDS = {
 
 
 def card_rates(device_name: str) -> dict[str, float | None] | None:
-    """TFLOP/s by field of `Peaks`, and GB/s of memory. None where the name is of no listed card."""
+    """TFLOP/s by field of `Peaks`, and GB/s of memory; None if the name does not belong to a listed card."""
     card = CARDS.get(device_name.removeprefix("NVIDIA "))
     if card is None:
         return None

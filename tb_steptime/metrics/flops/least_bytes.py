@@ -1,10 +1,10 @@
-"""What ops that memory limits move at least, and the few operations that they do: a formula for each kind.
+"""The least bytes that memory-bound ops move, and the few operations that they do: a formula for each kind.
 
-    aten::gelu [512, 4096] bf16             4 MB read, 4 MB written, an operation an element
-    aten::native_layer_norm [512, 4096]     the same with weight and bias read too, 8 operations an element
+    aten::gelu [512, 4096] bf16             4 MB read, 4 MB written, one operation per element
+    aten::native_layer_norm [512, 4096]     the same, plus reading weight and bias, 8 operations per element
 
-Inputs are read once and outputs written once, whatever a kernel does: the rest is caches and choices. Sizes are those
-of the shapes: an expanded tensor holds less than its shape says, so that the true least may be smaller.
+Inputs are read once and outputs written once, whatever a kernel does: the rest depends on caches and choices. Sizes are
+those of the shapes: an expanded tensor holds less than its shape shows, so the true least may be smaller.
 
     kind            read                          written                 operations
     elementwise     its inputs                    their common shape      1 an element of the result
@@ -16,7 +16,8 @@ of the shapes: an expanded tensor holds less than its shape says, so that the tr
     pooling         the input                     windows, and places     1 an element of the input
     embedding       the rows asked for, places    the rows                none
 
-Nothing is said of lists of tensors (`_foreach_*`, `cat`, fused optimizers): the profiler does not write their types.
+There is no formula for lists of tensors (`_foreach_*`, `cat`, fused optimizers): the profiler does not write their
+types.
 """
 
 from __future__ import annotations
@@ -29,20 +30,20 @@ from tb_steptime.metrics.flops.calls import TYPE_BYTES, Call, Shape, Work, setti
 
 
 class Moved(NamedTuple):
-    """Bytes of one call, and operations."""
+    """Bytes and operations of one call."""
 
     bytes: int
     flops: int
 
 
 class Tensors(NamedTuple):
-    """The inputs of a call: bytes of an element of each, 0 where an input is no tensor."""
+    """The inputs of a call. sizes: bytes per element of each, 0 if an input is not a tensor."""
 
     call: Call
     sizes: tuple[int, ...]
 
     def read(self, *places: int) -> int:
-        """Bytes of the inputs at these places, of those that there are."""
+        """Bytes of the inputs at these places, as far as they exist."""
         given = self.call.shapes
         return sum(prod(given[at]) * self.sizes[at] for at in places if at < len(given) and at < len(self.sizes))
 
@@ -51,8 +52,8 @@ Formula = Callable[[Tensors], Moved | None]
 
 
 def moved_by(op: str, shapes: str, dtypes: str, settings: str = "") -> Work | None:
-    """Returns the bytes that an op moves by its name and the compact JSON of its inputs; None where there is no
-    formula, or shapes or types are not recorded.
+    """The bytes that an op moves, by its name and the compact JSON of its inputs; None if there is no formula, or
+    shapes or types are not recorded.
 
     >>> moved_by("aten::add", "[[128,64],[128,64],[]]", '["float","float","Scalar"]').least_bytes
     98304
@@ -73,8 +74,8 @@ def moved_by(op: str, shapes: str, dtypes: str, settings: str = "") -> Work | No
 
 
 def _elementwise(arity: int, operations: int = 1, out_bytes: int | None = None, in_place: bool = False) -> Formula:
-    """Uses the first inputs; the result has their common shape and the widest of their types, or in place the first
-    one's."""
+    """Formula for an op that uses the first inputs; the result has their common shape and the widest of their types, or
+    in place the first one's."""
 
     def measure(tensors: Tensors) -> Moved | None:
         given = tensors.call.shapes[:arity]
@@ -90,7 +91,7 @@ def _elementwise(arity: int, operations: int = 1, out_bytes: int | None = None, 
 
 
 def _common(shapes: list[Shape]) -> Shape | None:
-    """The shape to which these are broadcast; None: they do not fit."""
+    """The shape to which these are broadcast; None if they do not fit."""
     width = max(map(len, shapes), default=0)
     padded = [(1,) * (width - len(shape)) + shape for shape in shapes]
     longest = tuple(max(lengths) for lengths in zip(*padded, strict=True))
@@ -107,7 +108,7 @@ def _copy(tensors: Tensors) -> Moved | None:
 
 
 def _norm(*read: int, like: int = 0, operations: int = 8) -> Formula:
-    """The result is like one of the inputs."""
+    """Formula for a norm, whose result has the shape of one of the inputs."""
 
     def measure(tensors: Tensors) -> Moved | None:
         elements = prod(tensors.call.shapes[like])
@@ -124,7 +125,7 @@ def _reduction(*read: int) -> Formula:
 
 
 def _max_pool(tensors: Tensors) -> Moved | None:
-    """The places of the largest are 8 bytes each."""
+    """Also writes the indices of the maxima, 8 bytes each."""
     call = tensors.call
     source, count = call.shapes[0], 2
     window, stride, padding, dilation = (call.sizes(place, count) for place in (1, 2, 3, 4))
@@ -136,12 +137,12 @@ def _max_pool(tensors: Tensors) -> Moved | None:
 
 
 def _pool_backward(tensors: Tensors) -> Moved | None:
-    """The gradient of the result is read with the places of the largest, that of the input is written."""
+    """Reads the gradient of the result and the indices of the maxima, and writes the gradient of the input."""
     return Moved(tensors.read(0, 1, 7), prod(tensors.call.shapes[0]))
 
 
 def _rows(places: int) -> Formula:
-    """Rows of a table, read and written, and their places."""
+    """Formula for rows of a table, read and written, and their indices."""
 
     def measure(tensors: Tensors) -> Moved | None:
         table, asked = tensors.call.shapes[0], tensors.call.shapes[places]
@@ -159,7 +160,7 @@ def _embedding_backward(tensors: Tensors) -> Moved | None:
 
 
 def _each(arity: int, names: str, operations: int = 1, out_bytes: int | None = None) -> dict[str, Formula]:
-    """Elementwise ops of these names, and those that write in place."""
+    """Elementwise ops of these names, and their in-place variants."""
     plain, in_place = _elementwise(arity, operations, out_bytes), _elementwise(arity, operations, in_place=True)
     return {f"aten::{name}": plain for name in names.split()} | {f"aten::{name}_": in_place for name in names.split()}
 
@@ -210,5 +211,5 @@ _FORMULAS: dict[str, Formula] = {
     "aten::embedding_dense_backward": _embedding_backward,
 }
 
-#: Ops whose least bytes are known here.
+#: Ops whose least bytes are computed here.
 MEMORY_OPS = frozenset(_FORMULAS)

@@ -1,10 +1,11 @@
-"""How much an op computes and moves at least, from the shapes of its inputs: products, convolutions and attention.
+"""How much an op computes and moves at least, from the shapes of its inputs: matrix products, convolutions and
+attention.
 
     aten::addmm(bias [n], a [m, k], b [k, n])      2 m n k floating-point operations,
                                                    (m k + k n + m n) x size of an element moved
 
-A multiply and an add count as two. Where a needed size is not recorded (the stride of a forward convolution), nothing
-is said: None, never a guess. Which kernels did the work is measured by `usage`.
+A multiply and an add count as two. If a needed size is not recorded (the stride of a forward convolution), the result
+is None, never a guess. Which kernels did the work is measured by `usage`.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ def work_of(
     outputs: Outputs | None = None,
     gradients: int | None = None,
 ) -> Work | None:
-    """Returns the work of an op by its name and the compact JSON of its inputs' shapes, types and settings; None where
-    they do not tell. gradients: as in `Call`.
+    """The work of an op by its name and the compact JSON of its inputs' shapes, types and settings; None if these do
+    not suffice. gradients: as in `Call`.
 
     >>> work_of("aten::mm", "[[128,64],[64,32]]", '["float","float"]').flops
     524288
@@ -109,7 +110,7 @@ def _gradient_of_input(call: Call) -> Work | None:
     return convolutions.gradient_of_input(call._replace(shapes=call.shapes[1:]))
 
 
-#: By op: the place of the first operand among its inputs, and what measures the call.
+#: By op: the place of the first operand among its inputs, and the function that computes the work of a call.
 _RULES: dict[str, tuple[int, Callable[[Call], Work | None]]] = {
     **{f"aten::{op}": (0, _mm(0)) for op in ("mm", "_scaled_mm", "_int_mm")},
     **{f"aten::{op}": (1, _mm(1)) for op in ("addmm", "addmm_", "_addmm_activation")},
@@ -124,5 +125,5 @@ _RULES: dict[str, tuple[int, Callable[[Call], Work | None]]] = {
     **{op: (kind.first, attention(op)) for op, kind in ATTENTION.items()},
 }
 
-#: Ops whose arithmetic is known here.
+#: Ops whose arithmetic is computed here.
 OPS = frozenset(_RULES)

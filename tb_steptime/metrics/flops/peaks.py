@@ -1,13 +1,13 @@
 """Peak rates of GPUs, as data: dense, without sparsity, at the boost clock, in TFLOP/s; memory in GB/s.
 
-Sources: the makers' data sheets and white papers, named on each line. Where they print a rate with sparsity, half of it
-stands here. Rates are SMs x boost clock x operations a clock, which the tests hold within 2 %:
+Sources: the makers' data sheets and white papers, named on each line. Where these print a rate with sparsity, half of
+it is used. Rates are SMs x boost clock x operations per clock, which the tests check within 2 %:
 
     H100 SXM   132 SMs x 1.83 GHz x 4096 = 989 TFLOP/s of BF16 on tensor cores
 
-Where a device is not listed, and its peaks are not told (`user_peaks`), nothing is computed from them: no gain, no
-proof. A part of a GPU (MIG) has none, nor do models of one data centre that share a name (A100 and H100 with 64 GB) and
-slower cards (V100 FHHL). GeForce and workstation cards stand in `graphics_cards`.
+If a device is not listed, and the user has not given its peaks (`user_peaks`), nothing is computed from them: no gain,
+no proof. A part of a GPU (MIG) has no peaks, nor do models of one data centre that share a name (A100 and H100 with 64
+GB) and slower cards (V100 FHHL). GeForce and workstation cards are in `graphics_cards`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from tb_steptime.text.patterns import expression
 
 
 class Peaks(NamedTuple):
-    """TFLOP/s, but memory.
+    """Rates in TFLOP/s, except memory.
 
     fp32        without tensor cores
     half        FP16 or BF16 with FP32 accumulation on tensor cores
     tf32        FP32 inputs on tensor cores; None where absent
-    plain_half  16-bit vectors without tensor cores: the faster of FP16 and BF16. AMD prints none for BF16: twice what
-                two FP16 a lane would reach, so that nothing is taken for matrix cores that is not
+    plain_half  16-bit vectors without tensor cores: the faster of FP16 and BF16. AMD prints none for BF16, so the value
+                is twice what two FP16 per lane would reach, so that a kernel without matrix cores is never taken for
+                one with them
     fp64, fp64_tensor   without and with tensor cores; None where not known or absent
     memory      GB/s
     fp8         8-bit floats on tensor cores; fp32_matrix: FP32 on AMD's matrix cores; None where not known or absent
@@ -45,11 +46,11 @@ class Peaks(NamedTuple):
 
     @property
     def tf32_is_faster(self) -> bool:
-        """GeForce cards multiply TF32 no faster than FP32 without tensor cores."""
+        """Whether TF32 is faster than FP32: GeForce cards multiply TF32 no faster than FP32 without tensor cores."""
         return self.tf32 is not None and self.tf32 > 1.1 * self.fp32
 
     def roof(self, dtype: str, tensor_cores: bool) -> float | None:
-        """What a kernel may reach at most with inputs of that type; None where not known.
+        """The rate that a kernel with inputs of that type may reach at most; None if unknown.
 
         Halves and 8-bit floats are compared with tensor cores whatever the kernel runs on, FP32 with TF32
         only where the kernel uses it: whether rounding is allowed is not a question of speed.
@@ -65,7 +66,7 @@ class Peaks(NamedTuple):
         return self.tf32 if tensor_cores and self.tf32 else self.fp32
 
     def plain(self, dtype: str) -> float | None:
-        """What kernels without tensor cores reach at most with inputs of that type; None where not known.
+        """The rate that kernels without tensor cores reach at most with inputs of that type; None if unknown.
 
         16-bit inputs may be widened and multiplied as FP32, so the faster of both counts.
         """
@@ -81,7 +82,7 @@ HALVES = ("c10::Half", "c10::BFloat16")
 
 # fmt: off
 
-#: (pattern of the device's name, peaks); first match wins. A die of an MI250 is a device of its own.
+#: (pattern of the device's name, peaks); the first match counts. A die of an MI250 is a device of its own.
 PEAKS = (
     (expression(r"V100S\b"), Peaks(16.4, 130.0, None, 32.8, 1134.0, 8.2)),  # V100 data sheet, V100S PCIe
     (expression(r"V100.*PCIE", re.I), Peaks(14.0, 112.0, None, 28.0, 900.0, 7.0)),  # V100 data sheet, PCIe
@@ -105,8 +106,8 @@ PEAKS = (
     (expression(r"B200"), Peaks(75.0, 2250.0, 1125.0, 150.0, 8000.0, 37.0, 37.0, 4500.0)),  # DGX B200, per GPU
     (expression(r"L40S"), Peaks(91.6, 362.0, 183.0, 91.6, 864.0, fp8=733.0)),  # L40S data sheet
     (expression(r"\bL4\b"), Peaks(30.3, 121.0, 60.0, 30.3, 300.0, fp8=242.0)),  # L4 data sheet
-    # MI325X, MI300X, MI250X, MI250 and MI210 data sheets; FP32 on matrix cores after FP8. FP32 of CDNA 2 is of packed
-    # instructions (CDNA 2 white paper), twice what the data sheets print for vectors.
+    # MI325X, MI300X, MI250X, MI250 and MI210 data sheets; FP32 on matrix cores after FP8. FP32 of CDNA 2 is that of
+    # packed instructions (CDNA 2 white paper), twice what the data sheets print for vectors.
     (expression(r"MI325X"), Peaks(163.4, 1307.4, 653.7, 326.8, 6000.0, 81.7, 163.4, 2614.9, 163.4)),
     (expression(r"MI300X"), Peaks(163.4, 1307.4, 653.7, 326.8, 5300.0, 81.7, 163.4, 2614.9, 163.4)),
     (expression(r"MI250X"), Peaks(47.9, 191.5, None, 95.7, 1638.0, 23.9, 47.9, None, 47.9)),
@@ -117,8 +118,8 @@ PEAKS = (
 
 
 def peaks_of(device_name: str) -> Peaks | None:
-    """Peaks of a device by its name: those that the user told, else those of its data sheet. None where the name is not
-    listed, or of a part of a GPU (`... MIG 3g.20gb`). Raises TraceError where what was told cannot be read."""
+    """Peaks of a device by its name: those given by the user, or else those of its data sheet. None if the name is not
+    listed, or for a part of a GPU (`... MIG 3g.20gb`). Raises TraceError if the user's text cannot be parsed."""
     told = user_rates(device_name)
     if told is not None:
         return Peaks(tf32=told.get("tf32"), **{name: rate for name, rate in told.items() if name != "tf32"})

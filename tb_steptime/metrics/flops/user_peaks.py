@@ -1,5 +1,5 @@
-"""Peak rates that the user tells, in the environment variable `TB_STEPTIME_PEAKS`: of GPUs that are not listed, or
-other rates than those of the data sheet.
+"""Peak rates given by the user in the environment variable `TB_STEPTIME_PEAKS`: for GPUs that are not listed, or
+instead of the rates of the data sheet.
 
 TB_STEPTIME_PEAKS="A10G: half=70 fp32=31.2 memory=600; MIG 3g.20gb: half=134 fp32=8.4 memory=872"
                    ----  ------------------------------
@@ -16,11 +16,12 @@ from tb_steptime.text.patterns import expression
 
 VARIABLE = "TB_STEPTIME_PEAKS"
 
-#: Each has to be told; the others may be.
+#: Required rates; the others are optional.
 NEEDED = ("half", "fp32", "memory")
 MAY_BE_TOLD = (*NEEDED, "tf32", "fp8", "fp64", "fp64_tensor", "fp32_matrix", "plain_half")
 
-#: Where it is not told: as many times FP32 as on any listed GPU, so that nothing is taken for tensor cores that is not.
+#: Value of plain_half if it is not given: the highest multiple of FP32 on any listed GPU, so that a kernel without
+#: tensor cores is never taken for one with them.
 _PLAIN_HALF = 4.0
 _RATE = expression(r"(\w+)=(\d+(?:\.\d+)?)")
 
@@ -28,13 +29,13 @@ Rates = dict[str, float]
 
 
 def user_text() -> str:
-    """What the environment says; summaries that were measured under another text are made again."""
+    """The value of the environment variable; summaries that were measured under another value are made again."""
     return os.environ.get(VARIABLE, "")
 
 
 def user_rates(device_name: str) -> Rates | None:
-    """Returns the rates by field of `Peaks`; None where the user states none for such a device. Raises TraceError where
-    the text is malformed."""
+    """The rates by field of `Peaks`; None if the user gives none for such a device. Raises TraceError if the text is
+    malformed."""
     told = _read(user_text())
     return next((rates for name, rates in told if name in device_name.lower()), None)
 

@@ -1,1 +1,1 @@
-"""What a GPU does: utilization, SM efficiency, occupancy, collectives."""
+"""Measurements of a GPU: utilization, SM efficiency, occupancy, collectives."""

@@ -1,4 +1,5 @@
-"""The strings, kernels and times of a trace that are collectives', by the names that `metrics.kernel_names` knows."""
+"""The strings, kernels and times of a trace that belong to collectives, by the names that `metrics.kernel_names`
+knows."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
 
 @shared
 def collective_names(trace: Trace) -> Bool:
-    """For each string of the trace's table: is it a collective's, as name of a kernel, a CPU op or a named range?"""
+    """For each string of the trace's table: is it a collective's name, of a kernel, a CPU op or a named range?"""
     judged = np.zeros(len(trace.strings), bool)
     for judge, kinds in ((is_collective, (Kind.KERNEL,)), (is_collective_call, (Kind.CPU_OP, Kind.USER))):
         for name in distinct_in(trace.events.name[trace.events.rows(*kinds)]).tolist():
@@ -23,13 +24,13 @@ def collective_names(trace: Trace) -> Bool:
 
 
 def exchanging(trace: Trace, rows: Int64) -> Bool:
-    """Marks the rows of `Trace.kernels` that are collectives."""
+    """Which of these rows of `Trace.kernels` are collectives."""
     found: Bool = collective_names(trace)[trace.events.name[trace.kernels.event[rows]]]
     return found
 
 
 def computing_intervals(trace: Trace, device: int) -> Intervals:
-    """When at least one computing kernel, which is no collective's, runs on the device, over the whole recording."""
+    """When at least one computing kernel (any but a collective's) runs on the device, over the whole recording."""
     events, kernels = trace.events, kernel_rows(trace, device)
     exchanges = exchanging(trace, kernels)
     if not exchanges.any():

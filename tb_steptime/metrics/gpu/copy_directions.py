@@ -1,7 +1,7 @@
-"""From where to where a copy goes, as the activity's name says it.
+"""Source and target of a copy, parsed from the activity's name.
 
 Memcpy HtoD (Pageable -> Device)      HtoD, Pageable, Device
-CopyHostToDevice                      HtoD, Host, Device: this producer does not say which host memory
+CopyHostToDevice                      HtoD, Host, Device: this producer does not name the kind of host memory
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _UNKNOWN_MEMORY = "Unknown"
 
 
 class Way(NamedTuple):
-    """From where to where a copy goes."""
+    """Direction, source and target of a copy."""
 
     direction: str
     source: str
@@ -30,7 +30,7 @@ class Way(NamedTuple):
 
 
 def way(name: str) -> Way:
-    """What the name of a copy says.
+    """The way that the name of a copy shows.
 
     >>> way("Memcpy DtoH (Device -> Pinned)")
     Way(direction='DtoH', source='Device', target='Pinned')

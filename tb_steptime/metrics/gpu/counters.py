@@ -1,9 +1,9 @@
-"""What a GPU measured of itself while it ran, where the profiler was asked to sample it: figures beside the estimates.
+"""Hardware counters of a GPU, if the profiler was told to sample them: measured figures beside the estimates.
 
-    samples   t0    t1    t2    t3       each is of the time since the one before: (t0, t1] has the value at t1
+    samples   t0    t1    t2    t3       each covers the time since the one before: (t0, t1] has the value at t1
     window       [           )           the mean over the part of the window that samples cover
 
-A sample after a gap, in which the ring of samples had no room, stands for one usual interval only.
+A sample after a gap, during which the ring of samples had no room, covers only one usual interval.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from tb_steptime.trace.table import Float64, Int64, median
 NOT_SAMPLED = Reason("no_counters_recorded")
 NOT_SAMPLED_HERE = Reason("no_counters_in_steps")
 
-#: After more usual intervals than these samples are missing, and the next one is of one interval.
+#: If a sample follows after more than this many usual intervals, samples are missing, and it covers one interval.
 _LONGEST_INTERVAL = 2
 
 
 class Measured(NamedTuple):
-    """A metric, and how profilers call what it is read from; percents become fractions."""
+    """A metric, and a pattern for the names of counters that it is read from; percentages become fractions."""
 
     metric: Metric
     names: re.Pattern[str]
@@ -49,7 +49,7 @@ def _number(id: str, label: str, meaning: str, names: str) -> Measured:
     return Measured(Metric(id, label, Unit.NUMBER, meaning), re.compile(names, re.IGNORECASE))
 
 
-#: Names as CUPTI's monitor writes them, and the metrics of CUPTI as Kineto does.
+#: Counters by the names that CUPTI's monitor writes, and by CUPTI's metric names, which Kineto writes.
 _ALL = (
     _fraction(
         "measured_sm_active",
@@ -85,7 +85,7 @@ _ALL = (
 MEASURED = {each.metric.id: each for each in _ALL}
 COUNTER_METRICS = tuple(each.metric for each in _ALL)
 SM_ACTIVE, TENSOR_ACTIVE, DRAM = COUNTER_METRICS[:3]
-#: While these are sampled the clocks are locked; the others are read beside the work.
+#: While these are sampled the clocks are locked; the others are read without affecting the work.
 _OF_SAMPLING = ("measured_sm_active", "measured_tensor_active", "measured_dram")
 
 
@@ -99,13 +99,13 @@ class Samples(NamedTuple):
 
 @shared
 def samples(trace: Trace, device: int, id: str) -> Samples | None:
-    """In the metric's unit, in time order; None where they were not recorded."""
+    """The samples in the metric's unit, in time order; None if they were not recorded."""
     of, wanted = trace.counters, MEASURED[id]
     named = [bool(wanted.names.fullmatch(name)) for name in trace.counter_names.strings]
     if not any(named):
         return None
     rows = np.flatnonzero(np.array(named)[of.name] & (of.device == device) & (of.value >= 0))
-    rows = rows[of.name[rows] == of.name[rows[:1]]]  # one counter, where several say the same
+    rows = rows[of.name[rows] == of.name[rows[:1]]]  # one counter, if several measure the same
     if not len(rows):
         return None
     end, value = of.ts[rows], of.value[rows] * wanted.unit
@@ -117,17 +117,17 @@ def samples(trace: Trace, device: int, id: str) -> Samples | None:
 
 
 def measured_ids(trace: Trace, device: int | None) -> tuple[str, ...]:
-    """What was sampled of the device."""
+    """Ids of the metrics that were sampled on the device."""
     return () if device is None else tuple(id for id in MEASURED if samples(trace, device, id) is not None)
 
 
 def measured_shares(trace: Trace, device: int) -> tuple[str, ...]:
-    """Those of them that are shares, which stand beside estimates."""
+    """Those of them that are fractions, which are shown beside estimates."""
     return tuple(id for id in measured_ids(trace, device) if MEASURED[id].metric.unit is Unit.FRACTION)
 
 
 def clocks_were_locked(trace: Trace, device: int) -> bool:
-    """Whether counters were sampled for which the profiler locks the clocks of the GPU."""
+    """Whether counters were sampled for which the profiler locks the GPU's clocks."""
     return any(samples(trace, device, id) is not None for id in _OF_SAMPLING)
 
 
@@ -146,12 +146,12 @@ def measured(trace: Trace, device: int, id: str) -> Figure:
 
 
 def measuring(id: str) -> Callable[[Trace, int], Figure]:
-    """A formula of the catalogue."""
+    """A function of the catalogue that measures this counter."""
     return lambda trace, device: measured(trace, device, id)
 
 
 def measured_in(trace: Trace, device: int, id: str, edges: Int64) -> tuple[Float64, Float64] | None:
-    """Value x time and time that the samples cover in each bin [edges[i], edges[i+1])."""
+    """Value x time, and the time that the samples cover, in each bin [edges[i], edges[i+1])."""
     of = samples(trace, device, id)
     return None if of is None else _covered(of, edges)
 

@@ -1,4 +1,4 @@
-"""Where kernels come from, as a user knows it: the op with the shapes of its inputs, the module, and a short name.
+"""Origin of kernels in terms that a user knows: the op with the shapes of its inputs, the module, and a short name.
 
 void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_64x64_32x6_tn_align4>(cutlass_80_tensorop_s1688gemm...)
 kernel   gemm tf32 64x64
@@ -22,7 +22,7 @@ from tb_steptime.trace.sources import Words, modules, sources
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64
 
-#: Modules are numbered: those of one class do the same work.
+#: Suffix number of a module: modules of one class do the same work.
 _NUMBER = expression(r"_\d+$")
 
 
@@ -35,13 +35,13 @@ class KernelRun(msgspec.Struct, frozen=True):
 
 
 class KernelSite(msgspec.Struct, frozen=True):
-    """Where most time of some kernels comes from.
+    """The place from which most time of some kernels comes.
 
     kernel           short name
     op               innermost op; None where none is recorded
-    shapes, dtypes   of its inputs as compact JSON; None where they are not recorded or not kept
-    module, source   of the user, of a backward kernel those of its forward op: class of the innermost nn.Module, and
-                     the innermost line outside torch; None in traces without call stacks
+    shapes, dtypes   of its inputs as compact JSON; None if they are not recorded or not kept
+    module, source   class of the innermost nn.Module, and the innermost line outside torch; for a backward kernel those
+                     of its forward op; None in traces without call stacks
     backward         launched by a node of the backward pass
     longest          the longest launch, to look at in the timeline
     """
@@ -57,15 +57,16 @@ class KernelSite(msgspec.Struct, frozen=True):
 
 
 def kernel_site(trace: Trace, rows: Int64) -> KernelSite:
-    """Returns the site of at least one row of the kernel table: each part is what holds for most of their time."""
+    """The site of at least one row of the kernel table: each part is the value with the most time."""
     origins = kernel_origins(trace)
     call, op = origins.call[rows].astype(np.int64), origins.op[rows].astype(np.int64)
     return activity_site(trace, trace.kernels.event[rows], call, op)
 
 
 def activity_site(trace: Trace, event: Int64, call: Int64, op: Int64) -> KernelSite:
-    """The same of kernels and copies; rows of the event table: of what ran, of the launching call, of the op."""
-    events, dur = trace.events, trace.events.dur_ns[event] + 1  # clocks of microseconds write lengths of 0
+    """The site of kernels or copies. Arguments are rows of the event table: activities, their launching calls, and
+    their ops."""
+    events, dur = trace.events, trace.events.dur_ns[event] + 1  # at microsecond resolution lengths may be 0
     name, op_name = _leading(events.name[event], dur), _leading(np.where(op >= 0, events.name[op], -1), dur)
     mine = (op >= 0) & (events.name[op] == op_name)
     anchor = np.where(call >= 0, call, op)
@@ -84,14 +85,14 @@ def activity_site(trace: Trace, event: Int64, call: Int64, op: Int64) -> KernelS
 
 
 def run_of(trace: Trace, event: int) -> KernelRun:
-    """Where an event is, and the step in which it begins."""
+    """The time of an event, and the step in which it begins."""
     start_ns, steps = int(trace.events.start_ns[event]), find_steps(trace)
     step = steps.steps[max(0, int(np.searchsorted(steps.start_ns, start_ns, side="right")) - 1)]
     return KernelRun(step.name, start_ns, start_ns + int(trace.events.dur_ns[event]))
 
 
 def _leading(values: npt.NDArray[np.integer], weight: Int64) -> int:
-    """The value with most weight; the least of equals, -1 of none."""
+    """The value with the most weight; of equals the smallest, -1 if there are no values."""
     if not len(values):
         return -1
     distinct, place = np.unique(values, return_inverse=True)
@@ -104,7 +105,7 @@ def _input(trace: Trace, column: Int32 | None, ops: Int64, weight: Int64) -> str
 
 
 def _word(words: Words, weight: Int64, shown: Callable[[str], str]) -> str | None:
-    """The text with most weight, as it is shown; None where most have none."""
+    """The text with the most weight, as it is shown; None if most have none."""
     sums: dict[str | None, int] = {}
     numbers, first, place = np.unique(words.number, return_index=True, return_inverse=True)
     total = exact_sums(place.reshape(-1), weight, len(numbers))

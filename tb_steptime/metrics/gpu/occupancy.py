@@ -4,8 +4,8 @@
                                             SM 1   b e h      slot efficiency 8/9,
                                             SM 2   c f .      SM-active share (2 + 2/3)/3
 
-Kineto writes an estimate of its own, and writes 0 for every kernel with more than 48 KiB of shared memory, because its
-calculator ignores the opt-in limit. So the occupancy is recomputed here from what the file says of the launch.
+Kineto writes its own estimate, and writes 0 for every kernel with more than 48 KiB of shared memory, because its
+calculator ignores the opt-in limit. So the occupancy is recomputed here from the recorded launch.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ SLOT_EFFICIENCY = Metric(
     short="Slot eff.",
 )
 
-#: Warps of every NVIDIA GPU have this many threads.
+#: Threads per warp on every NVIDIA GPU.
 WARP = 32
 #: Registers are given to warps in units of 256, from one of the SM's four partitions.
 REGISTER_UNIT, PARTITIONS = 256, 4
 
-#: A true occupancy below half a point is written as 0; from there on a 0 is wrong.
+#: A true occupancy below this (half a percentage point) is written as 0; from there on a 0 is wrong.
 IMPOSSIBLE_ZERO = 0.005
 
-#: Kernels filled in at once: a few megabytes on the way, whatever the trace.
+#: Number of kernels that are filled in at once: temporary data takes a few megabytes, whatever the trace.
 FILLED_AT_ONCE = 1 << 15
 
 NO_LAUNCH_SHAPES = Reason("no_launch_shapes")
@@ -82,10 +82,10 @@ class Filling(msgspec.Struct, frozen=True, eq=False):
 
 
 def resident_blocks(device: Device, threads: Int64, registers: Int64, shared_memory: Int64) -> Int64 | None:
-    """Blocks of a launch that one SM of the device holds at once, at least 1; None where its limits are unknown.
+    """Number of blocks of a launch that one SM of the device holds at once, at least 1; None if its limits are unknown.
 
     Threads and shared memory (bytes) are per block, registers per thread. The rule is that of the CUDA occupancy
-    calculator: the least of what blocks, warps, registers and shared memory allow.
+    calculator: the smallest number that blocks, warps, registers and shared memory allow.
     """
     capability = device.compute_capability
     if capability not in SM_LIMITS or capability is None:
@@ -93,7 +93,7 @@ def resident_blocks(device: Device, threads: Int64, registers: Int64, shared_mem
     if not device.max_threads_per_sm or not device.registers_per_sm or not device.shared_memory_per_sm:
         return None
     warps = np.maximum(-(-threads // WARP), 1)
-    registers_per_warp = np.maximum(_round_up(registers * WARP, REGISTER_UNIT), REGISTER_UNIT)  # 0 is written for some
+    registers_per_warp = np.maximum(_round_up(registers * WARP, REGISTER_UNIT), REGISTER_UNIT)  # some files have 0
     warps_by_registers = device.registers_per_sm // PARTITIONS // registers_per_warp * PARTITIONS
     reserved, unit = (1024, 128) if capability >= (8, 0) else (0, 256)
     shared_per_block = np.maximum(_round_up(shared_memory + reserved, unit), unit)
@@ -130,7 +130,7 @@ def filling(trace: Trace) -> Filling:
 
 
 def _fill(trace: Trace, device: Device, result: Filling) -> None:
-    """Fill in the rows of one device's kernels, so many at a time that what is made on the way stays small."""
+    """Fill in the rows of one device's kernels, FILLED_AT_ONCE at a time, so that temporary data stays small."""
     kernels, counted = trace.kernels, blocks(trace)
     if counted is None or kernels.block is None or kernels.registers is None or kernels.shared_memory is None:
         return
@@ -168,7 +168,7 @@ def slot_efficiency(trace: Trace, device: int) -> Figure:
 
 
 def kineto_achieved_occupancy(trace: Trace, device: int) -> Figure:
-    """The same mean of the file's own values, the wrong zeros included. As torch-tb-profiler."""
+    """The same mean of the file's own values, including the wrong zeros, as in torch-tb-profiler."""
     said = trace.kernels.kineto_occupancy
     if said is None:
         return unknown(trace, NO_KINETO_OCCUPANCY)
@@ -176,7 +176,7 @@ def kineto_achieved_occupancy(trace: Trace, device: int) -> Figure:
 
 
 def kineto_zero_fraction(trace: Trace, device: int) -> float | None:
-    """Share of the device's kernel time for which Kineto wrote an occupancy of 0 that cannot be."""
+    """Share of the device's kernel time for which Kineto wrote an impossible occupancy of 0."""
     said = trace.kernels.kineto_occupancy
     rows = kernel_rows(trace, device)
     if said is None or not len(rows):

@@ -5,7 +5,7 @@
     utilization        ------------        1 while any kernel runs
     SM efficiency      ....########        0.5, then min(1, 2.5), then min(1, 2)
 
-How full the SMs in use are is measured by `occupancy`; what the device waits for, by the room `idle`.
+How full the used SMs are is measured by `occupancy`; the reasons for which the device waits, by the package `idle`.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ EST_SM_EFFICIENCY = Metric(
 NO_BLOCKS = Reason("no_blocks_recorded")
 NO_KERNELS = Reason("no_kernels_in_steps")
 
-#: Calls of ROCm whose grid counts work-items (threads) and not blocks: hipExtModuleLaunchKernel's globalWorkSize.
+#: Launch calls of ROCm whose grid counts work-items (threads) and not blocks: hipExtModuleLaunchKernel's
+#: globalWorkSize.
 WORK_ITEM_CALLS = ("hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel")
 
-#: Fractions are summed as integers of this unit, so that what a kernel adds at its start leaves exactly at its end.
+#: Fractions are summed as integers of this unit, so that a kernel's end subtracts exactly what its start added.
 FIXED_POINT = 1 << 32
 
 
@@ -68,7 +69,7 @@ def kernel_rows(trace: Trace, device: int) -> Int64:
 
 
 def runs_alone(trace: Trace, rows: Int64) -> Bool:
-    """Marks the kernels, given in time order, that run while none of the others does.
+    """Which of these kernels, given in time order, run while none of the others does.
 
     kernel 7 | aaa..bbb.ccc |
     kernel 9 | ......d..... |   ->  only a and c are alone
@@ -90,7 +91,7 @@ def kernel_intervals(trace: Trace, device: int) -> Intervals:
 
 @shared
 def busy_intervals(trace: Trace, device: int) -> Intervals:
-    """When the device does anything: kernels, copies and sets of all streams, over the whole recording."""
+    """When the device is busy: kernels, copies and sets of all streams, over the whole recording."""
     kernels, copies = kernel_intervals(trace, device), _union(trace, device, Kind.MEMCPY, Kind.MEMSET)
     return kernels | copies if len(copies) else kernels
 
@@ -110,9 +111,10 @@ def gpu_utilization(trace: Trace, device: int) -> Figure:
 
 @shared
 def blocks(trace: Trace) -> Int64 | None:
-    """Blocks of each kernel's grid, in 64 bits; -1 where the file does not say the grid. None: it says none.
+    """Blocks of each kernel's grid, in 64 bits; -1 if the file does not record its grid. None: it records no grid.
 
-    ROCm counts the grid of some launch calls in work-items; where it does not say which call it was, that is unknown.
+    ROCm counts the grid of some launch calls in work-items; if it does not record the launch call, the number is
+    unknown.
     """
     grid, block = trace.kernels.grid, trace.kernels.block
     if grid is None:
@@ -129,10 +131,10 @@ def blocks(trace: Trace) -> Int64 | None:
 def blocks_per_sm(trace: Trace) -> Float64:
     """Blocks per SM of each kernel; NaN where it is not known.
 
-    Recomputed from the grid and the device's SMs where both are known, for the file rounds to six digits and has
-    written negative numbers and infinities; else the file's value, if it is a finite positive one. Some profilers write
-    grids alone: these are trusted where the blocks of all kernels of a device are known, since one that is left out
-    would count as none.
+    Recomputed from the grid and the device's SMs if both are known, because the file rounds to six digits and has
+    contained negative numbers and infinities; else the file's value, if it is finite and positive. Some profilers write
+    only grids: these are used if the blocks of all kernels of a device are known, since a missing kernel would count as
+    none.
     """
     kernels, on = trace.kernels, trace.events.device[trace.kernels.event]
     said = np.full(len(kernels), np.nan) if kernels.blocks_per_sm is None else kernels.blocks_per_sm
@@ -151,8 +153,8 @@ def blocks_per_sm(trace: Trace) -> Float64:
 
 @shared
 def sm_levels(trace: Trace, device: int) -> Levels | None:
-    """min(1, sum over running kernels of blocks per SM) over the whole recording; kernels that do not say it add
-    nothing. None where no kernel says it."""
+    """min(1, sum over running kernels of blocks per SM) over the whole recording. Kernels without the value add
+    nothing; None if no kernel has it."""
     height, rows = blocks_per_sm(trace), kernel_rows(trace, device)
     rows = rows[np.isfinite(height[rows])]
     if not len(rows):
@@ -163,7 +165,8 @@ def sm_levels(trace: Trace, device: int) -> Levels | None:
 
 @shared
 def est_sm_efficiency(trace: Trace, device: int) -> Figure:
-    """At each instant min(1, sum over running kernels of blocks per SM), integrated / window. As torch-tb-profiler."""
+    """At each instant min(1, sum over running kernels of blocks per SM), integrated / window, as in
+    torch-tb-profiler."""
     level = sm_levels(trace, device)
     if level is None:
         return unknown(trace, NO_BLOCKS if len(kernel_rows(trace, device)) else NO_KERNELS)
@@ -182,7 +185,7 @@ def sm_efficiency_in(trace: Trace, device: int, edges: Int64) -> Float64 | None:
 
 
 def windows(trace: Trace) -> tuple[Int64, Int64]:
-    """Starts and ends of the windows of which figures are measured: the span's first, then each step's."""
+    """Starts and ends of the windows for which figures are measured: first the span's, then each step's."""
     steps = find_steps(trace)
     low, high = steps.window
     return np.concatenate(([low], steps.start_ns)), np.concatenate(([high], steps.end_ns))
@@ -195,7 +198,7 @@ def windows_ns(trace: Trace) -> Int64:
 
 
 def _grid_units(trace: Trace) -> tuple[Bool, Bool]:
-    """Says for each kernel whether its grid is counted in work-items, and whether that is unknown."""
+    """For each kernel, whether its grid is counted in work-items, and whether that is unknown."""
     in_items, untold = _units_of_calls(trace)
     mended = trace.kernels.in_blocks
     return (in_items, untold) if mended is None else (in_items & ~mended, untold & ~mended)
@@ -206,7 +209,7 @@ def _units_of_calls(trace: Trace) -> tuple[Bool, Bool]:
     calls = distinct_in(events.name[events.rows(Kind.RUNTIME, Kind.DRIVER)]).tolist()
     of_rocm = [name for name in calls if trace.strings[name].startswith("hip")]
     if not of_rocm:
-        untold = (trace.job.runtime or "").startswith("HIP")  # which call launched a kernel is not recorded
+        untold = (trace.job.runtime or "").startswith("HIP")  # the launch call of a kernel is not recorded
         return np.zeros(len(trace.kernels), bool), np.full(len(trace.kernels), untold)
     call = launches.call[np.searchsorted(launches.activity, trace.kernels.event)]
     by_name = np.where(call >= 0, events.name[call], -1)
@@ -215,7 +218,7 @@ def _units_of_calls(trace: Trace) -> tuple[Bool, Bool]:
 
 
 class Levels(msgspec.Struct, frozen=True, eq=False):
-    """A step function of time: value[i] from knots[i] to knots[i+1]; 0 before the first knot and from the last on."""
+    """A step function of time: value[i] from knots[i] to knots[i+1]; 0 before the first knot and after the last."""
 
     knots: Int64
     value: Float64
@@ -235,8 +238,8 @@ class Levels(msgspec.Struct, frozen=True, eq=False):
 
 
 def levels(start: Int64, end: Int64, height: Float64) -> Levels:
-    """min(1, sum of the heights of the open intervals) at each instant. Heights above 1 count as 1: the sum is capped
-    at 1 anyway, and small numbers stay exact."""
+    """min(1, sum of the heights of the open intervals) at each instant. Heights above 1 count as 1, since the sum is
+    capped at 1 anyway, and small numbers stay exact."""
     units = np.rint(np.minimum(height, 1.0) * FIXED_POINT).astype(np.int64)
     knots = np.concatenate((start, end))
     order = np.argsort(knots)

@@ -1,7 +1,7 @@
-"""What stops the CPU: blocking calls, copies, and the ranges that they happen in.
+"""What blocks or occupies the CPU: blocking calls, copies, CPU ops, and the ranges in which they occur.
 
 Decisions and their reasons:
 
-- A CPU op counts with its lower median over the steps where a card rests on it: another process that takes the core
-  for 10 ms makes a square root the longest op of a step.
+- If a card is based on a CPU op, the op counts with its lower median over the steps: a process that takes the core for
+  10 ms can make a square root the longest op of a step.
 """

@@ -1,10 +1,10 @@
-"""The host's named ranges as a tree: how long each is open, and what the work launched inside it costs.
+"""The host's named ranges as a tree: how long each is open, and the cost of the work launched inside it.
 
 thread   |-------- forward --------|          path ["forward"]           self = host - what is inside
            |- encoder -| |- head -|           path ["forward", "encoder"], path ["forward", "head"]
 device        kkkk  kkk     kkk               launched inside: the union of its time
 
-Marks of steps are left out; those of torch.optim and of the loader are there under their short names.
+Marks of steps are left out; those of torch.optim and of the loader are included under their short names.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in, is_in
 
-#: Paths in the tree, those with most host time. What is launched inside the others counts for the paths around them.
+#: Maximum number of paths in the tree, those with the most host time. Launches inside the other paths count for the
+#: paths around them.
 RANGE_ROWS = 100
 
-#: What a wait for the loader is called in a path.
+#: Name of the wait for the loader in a path.
 LOADER_RANGE = "DataLoader"
 
 
 class RangeRow(msgspec.Struct, frozen=True):
-    """A named range of the host (record_function and its like) within the ranges around it; means per step.
+    """A named range of the host (record_function and the like) within the ranges around it; means per step.
 
     path: the names from the outermost range to this one; a path in two phases has two rows. host_ns: time in which it
     is open, added up over the threads; self_ns: less the ranges inside it. device_ns: time in which work launched
@@ -52,7 +53,7 @@ class RangeRow(msgspec.Struct, frozen=True):
 
 
 class _Tree(NamedTuple):
-    """Paths; a path comes after the path around it. label, phase: of its innermost range.
+    """Paths; an outer path comes before its inner ones. label, phase: of its innermost range.
 
     rows, path: the ranges as rows of the event table, ascending, and the path of each.
     """
@@ -76,7 +77,8 @@ class _Sums(NamedTuple):
 
 
 def range_rows(trace: Trace, idle_of_activity: Int64 | None = None) -> list[RangeRow]:
-    """Depth first, siblings with most host time first. idle_of_activity: ns charged to each row of `find_launches`."""
+    """Rows depth first, siblings with the most host time first. idle_of_activity: ns for each row of
+    `find_launches`."""
     tree = _tree(trace)
     if not len(tree.rows):
         return []
@@ -110,7 +112,7 @@ def _tree(trace: Trace) -> _Tree:
 
 def _around(trace: Trace, rows: Int64) -> Int64:
     """For each range the place in `rows` of the range around it; -1 for none. The training thread waits for the engine,
-    so its open range is around what the engine's threads do."""
+    so its open range encloses the work of the engine's threads."""
     around = np.full(len(rows), -1, np.int64)
     threads = trace.events.thread[rows]
     for thread in distinct_in(threads).tolist():
@@ -131,7 +133,7 @@ def _range_of_waiting(trace: Trace, rows: Int64, instants: Int64) -> Int64:
 
 
 def _labels(trace: Trace, rows: Int64) -> tuple[list[str], Int64]:
-    """What ranges are called, and which of that each is."""
+    """The distinct labels of ranges, and the label number of each range."""
     names, place = np.unique(trace.events.name[rows], return_inverse=True)
     is_wait = loader_names(trace)
     words = [LOADER_RANGE if is_wait[name] else short_range(trace.strings[name]) for name in names.tolist()]
@@ -140,7 +142,8 @@ def _labels(trace: Trace, rows: Int64) -> tuple[list[str], Int64]:
 
 
 def _host_sums(trace: Trace, tree: _Tree) -> tuple[Int64, Int64, Int64]:
-    """Ranges that begin in the steps, time in which they are open there, and that less the ranges inside."""
+    """For each path the number of ranges that begin in the steps, the time for which they are open there, and that time
+    without the ranges inside."""
     size = len(tree.parent)
     start, end = trace.events.start_ns[tree.rows], trace.events.ends(tree.rows)
     windows = _windows(trace)
@@ -153,14 +156,15 @@ def _host_sums(trace: Trace, tree: _Tree) -> tuple[Int64, Int64, Int64]:
 
 
 def _kept(host_ns: Int64) -> Bool:
-    """Paths with most host time, of those with any. A path has as much as those inside it and comes before them."""
+    """The paths with the most host time, out of those with any. An outer path has at least as much as its inner ones,
+    and comes before them."""
     kept = np.zeros(len(host_ns), bool)
     kept[np.argsort(-host_ns, kind="stable")[:RANGE_ROWS]] = True
     return kept & (host_ns > 0)
 
 
 def _nearest(parent: Int64, kept: Bool) -> Int64:
-    """For each path itself where it is kept, else the nearest one around it that is; -1 for none."""
+    """For each path the path itself if it is kept, else the nearest kept one around it; -1 for none."""
     nearest: list[int] = []
     for path, around in enumerate(parent.tolist()):
         nearest.append(path if kept[path] else nearest[around] if around >= 0 else -1)
@@ -168,7 +172,7 @@ def _nearest(parent: Int64, kept: Bool) -> Int64:
 
 
 def _launched(trace: Trace, tree: _Tree, nearest: Int64, idle_of_activity: Int64 | None) -> tuple[Int64, Int64, Int64]:
-    """Device time, charged idle time and activities of the paths that are kept, what is inside them included."""
+    """Device time, attributed idle time and activities of the kept paths, including what is inside them."""
     launches, size = find_launches(trace), len(tree.parent)
     row = _range_of_call(trace, tree.rows, launches.call)
     inside = np.flatnonzero(row >= 0)
@@ -197,7 +201,7 @@ def _range_of_call(trace: Trace, rows: Int64, call: Int32) -> Int64:
 
 
 def _running(start: Int64, end: Int64, path: Int64, parent: Int64) -> dict[int, Intervals]:
-    """When what is launched inside each path runs; rows sorted by path."""
+    """When the work launched inside each path runs; rows must be sorted by path."""
     paths, first = np.unique(path, return_index=True)
     bounds = np.append(first, len(path)).tolist()
     running = {
@@ -212,7 +216,7 @@ def _running(start: Int64, end: Int64, path: Int64, parent: Int64) -> dict[int, 
 
 
 def _outwards(values: Int64, parent: Int64) -> Int64:
-    """Sums with those of the paths inside."""
+    """Sums that include those of the paths inside."""
     total = values.tolist()
     for path in range(len(total) - 1, -1, -1):
         if parent[path] >= 0:

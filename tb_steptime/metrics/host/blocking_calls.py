@@ -1,4 +1,4 @@
-"""Calls that block the host: known by their names, and copies that stage pageable memory whatever they are called.
+"""Calls that block the host: recognised by name, and copies that stage pageable memory, whatever their name.
 
 runtime   [cudaStreamSynchronize]  [cudaMemcpyAsync       ]  [cudaMalloc]
 device    kkkkkkkkkkkkkkkkkkkkkk     Memcpy HtoD (Pageable)                   sync, pageable copy, allocator
@@ -17,7 +17,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in, is_in
 
-#: Calls that return only when the device has done something. EventQuery and StreamWaitEvent do not block the host.
+#: Calls that return only when the device has finished something. EventQuery and StreamWaitEvent do not block the host.
 SYNC_CALL = expression(
     r"(cuda|cu|hip)(Device|Ctx|Stream|Event)Synchronize"
     r"|ur(QueueFinish|EventWait)$|ze(CommandQueue|CommandListHost|EventHost|FenceHost)Synchronize"  # XPU
@@ -25,10 +25,10 @@ SYNC_CALL = expression(
 COPY_CALL = expression(
     r"(cuda|hip)Memcpy(2D|3D|ToSymbol|FromSymbol)?$|(cu|hip)Memcpy(DtoH|HtoD|DtoD)(_v2)?$|hipMemcpyWithStream"
 )
-#: Launches that wait for a copy of pageable memory: the name says only that they are asynchronous.
+#: Copy calls with asynchronous names that still wait if the memory is pageable.
 ASYNC_COPY_CALL = expression(r"(cuda|hip)Memcpy(2D|3D)?Async")
 PAGEABLE_COPY = expression(r"Pageable")
-#: Calls that get memory of the device or pinned memory of the host, or give it back; segments that grow are mapped.
+#: Calls that allocate or free memory of the device or pinned memory of the host; growing segments are mapped.
 ALLOCATOR_CALL = expression(
     r"(cuda|hip)(Ext)?(Malloc|Free|Host(Alloc|Malloc|Free|Register|Unregister))"
     r"|cuMem(Host)?(Alloc|Free|Create|Release|Map|Unmap|SetAccess|AddressReserve|AddressFree|HostRegister)"
@@ -43,10 +43,10 @@ class Blocks(enum.IntEnum):
     SYNC = 1  # it waits for the device
     COPY = 2  # it copies and waits
     PAGEABLE_COPY = 3  # it stages pageable memory and waits, whatever its name says
-    ALLOCATOR = 4  # it asks for memory, which may wait for the device
+    ALLOCATOR = 4  # it allocates or frees memory, which may wait for the device
 
 
-#: Those that wait for the device: what a host that never waited would not need.
+#: Kinds that wait for the device: a host that never waited would not need these calls.
 WAITING = (Blocks.SYNC, Blocks.COPY, Blocks.PAGEABLE_COPY)
 
 
@@ -74,7 +74,7 @@ def blocking_calls(trace: Trace) -> BlockingCalls:
 
 
 def _blocks_by_name(trace: Trace, calls: Int64) -> UInt8:
-    """For each string of the table what a call of that name does to its thread; each is asked once."""
+    """For each string of the table how a call of that name blocks its thread; each name is tested once."""
     result = np.zeros(len(trace.strings), np.uint8)
     for name in distinct_in(trace.events.name[calls]).tolist():
         result[name] = _blocks(trace.strings[name])
@@ -87,7 +87,7 @@ def _blocks(name: str) -> Blocks:
 
 
 def _outer(trace: Trace, rows: Int64) -> Bool:
-    """Marks the calls that lie in no other one of them on their thread."""
+    """Which calls are not inside another one of them on their thread."""
     events, outer = trace.events, np.zeros(len(rows), bool)
     for thread in distinct_in(events.thread[rows]).tolist():
         mine = np.flatnonzero(events.thread[rows] == thread)
@@ -97,7 +97,7 @@ def _outer(trace: Trace, rows: Int64) -> Bool:
 
 
 def _pageable_copies(trace: Trace) -> Int64:
-    """Copy calls that stage pageable memory: the wait sits in the call."""
+    """Copy calls that stage pageable memory: the wait is inside the call."""
     launches, events = find_launches(trace), trace.events
     pageable = np.array([PAGEABLE_COPY.search(name) is not None for name in trace.strings.strings], bool)
     copies = (events.kind[launches.activity] == Kind.MEMCPY) & pageable[events.name[launches.activity]]

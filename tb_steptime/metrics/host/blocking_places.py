@@ -1,4 +1,4 @@
-"""Blocking calls by where they come from: what two recordings are matched by.
+"""Blocking calls by their place of origin, by which two recordings are matched.
 
 base        aten::item   cudaMemcpyAsync + cudaStreamSynchronize   forward   train.py: step     2 calls a step, 14 ms
 candidate   (no such row)                                                                       gone
@@ -21,7 +21,7 @@ from tb_steptime.trace.nesting import outermost
 from tb_steptime.trace.sources import Words, modules, sources
 from tb_steptime.trace.table import Int64
 
-#: Places with most time are kept; those of the others are short.
+#: Maximum number of places, those with the most time; the time of the others is short.
 PLACES = 200
 
 _LINE = expression(r"\(\d+\)")
@@ -29,8 +29,8 @@ _LINE = expression(r"\(\d+\)")
 
 class BlockingPlace(msgspec.Struct, frozen=True):
     """Blocking calls of one place, as in `BlockingRow`. Sums over the compared steps; total_ns: how long they block the
-    host; deviation_ns: the standard deviation of that per step, None of one step. source: without the number of the
-    line, which moves when a line is added above it."""
+    host; deviation_ns: the standard deviation of that per step, None if there is one step. source: without the line
+    number, which changes when a line is added above it."""
 
     call: str
     kind: BlockingKind
@@ -46,8 +46,8 @@ class BlockingPlace(msgspec.Struct, frozen=True):
 
 
 def blocking_places(trace: Trace, step: Int64, steps: int) -> list[BlockingPlace]:
-    """Returns the places of the `blocking_groups` that are in one of so many steps (step: the step of each, -1 for
-    none), longest blocked first."""
+    """The places of the `blocking_groups` in the compared steps, longest blocked first. step: the step of each group,
+    -1 for none."""
     kept = np.flatnonzero(step >= 0)
     if not len(kept):
         return []
@@ -61,7 +61,7 @@ def blocking_places(trace: Trace, step: Int64, steps: int) -> list[BlockingPlace
 
 
 class _Stand:
-    """Where some of `blocking_groups` stand. op, outer_op: rows of the string table, -1 for none."""
+    """Places of some of `blocking_groups`. op, outer_op: rows of the string table, -1 for none."""
 
     def __init__(self, trace: Trace, kept: Int64) -> None:
         groups, events = blocking_groups(trace), trace.events

@@ -1,4 +1,4 @@
-"""Copies by direction and by the kinds of memory between which they go.
+"""Copies by direction and by the kinds of memory of their source and target.
 
 kernels        kkkkkk
 copy       cccccccc
@@ -24,9 +24,9 @@ from tb_steptime.trace.table import Int64, Kind, is_in
 class CopyRow(msgspec.Struct, frozen=True):
     """Copies of one direction between two kinds of memory, by the activity's name; means per step.
 
-    name: "HtoD"; source, target: "Pageable", "Pinned", "Device"; pageable: either side is. bytes_per_second: of the
-    copies' own time, None where bytes are not said. hidden_ns: time in which a kernel runs too. op: the outermost op
-    (or the range) that makes most of them.
+    name: "HtoD"; source, target: "Pageable", "Pinned", "Device"; pageable: one of the two is. bytes_per_second: over
+    the copies' own time, None if bytes are not recorded. hidden_ns: time in which a kernel runs too. op: the outermost
+    op (or the range) that makes most of them.
     """
 
     direction: str
@@ -43,14 +43,14 @@ class CopyRow(msgspec.Struct, frozen=True):
 
 
 def copy_rows(trace: Trace) -> list[CopyRow]:
-    """One row for each way of the process's copies that begin within the steps, most time first."""
+    """One row for each way of the copies of this process that begin within the steps, most time first."""
     rows, number, ways = copies_in_steps(trace)
     found = [copy_row(trace, each, rows[number == i]) for i, each in enumerate(ways)]
     return sorted(found, key=lambda row: (-row.total_ns, row.direction, row.source))
 
 
 def copies_in_steps(trace: Trace) -> tuple[Int64, Int64, list[Way]]:
-    """Rows of `find_launches` that are copies within the steps, the place of each one's way, and the ways."""
+    """Rows of `find_launches` that are copies within the steps, the number of each one's way, and the ways."""
     events, launches, steps = trace.events, find_launches(trace), find_steps(trace)
     rows = np.flatnonzero(events.kind[launches.activity] == Kind.MEMCPY)
     start = events.start_ns[launches.activity[rows]]
@@ -94,13 +94,13 @@ def _hidden_ns(trace: Trace, rows: Int64) -> int:
 
 
 def _blocked_ns(trace: Trace, rows: Int64) -> int:
-    """How long the groups of blocking calls last that begin with one of these copies."""
+    """Total length of the groups of blocking calls whose copy is one of these."""
     groups = blocking_groups(trace)
     return int(groups.blocked_ns[is_in(groups.copy, rows)].sum())
 
 
 def _maker(trace: Trace, rows: Int64) -> str | None:
-    """The outermost op that takes most of their time; where it is outside any op, the named range around it."""
+    """The outermost op with the most copy time; if that is outside any op, the named range around it."""
     events, launches = trace.events, find_launches(trace)
     around = places(trace, launches.call[rows])
     row = np.where(around.outer_op >= 0, around.outer_op, around.user_range)

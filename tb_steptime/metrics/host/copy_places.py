@@ -1,4 +1,4 @@
-"""Copies by the kinds of memory between which they go and by where they come from: what two recordings are matched by.
+"""Copies by the kinds of memory of source and target and by their place of origin, by which two recordings are matched.
 
 base        HtoD  Pageable -> Device   aten::to   forward    2 a step, 1.3 ms
 candidate   HtoD  Pinned -> Device     aten::to   forward    2 a step, 0.3 ms     the same place, other memory
@@ -22,14 +22,14 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import places
 from tb_steptime.trace.table import Int32, Int64
 
-#: Places with most time are kept; those of the others are short.
+#: Maximum number of places, those with the most time; the time of the others is short.
 PLACES = 100
 
 
 class CopyPlace(msgspec.Struct, frozen=True):
     """Copies of one way from one place, as in `CopyRow`. Sums over the compared steps. op: the outermost, or the named
-    range around it; bytes: None where the trace does not say all; deviation_ns: the standard deviation of their time
-    per step, None of one step."""
+    range around it; bytes: None if they are not all recorded; deviation_ns: the standard deviation of their time per
+    step, None if there is one step."""
 
     direction: str
     source: str
@@ -43,8 +43,8 @@ class CopyPlace(msgspec.Struct, frozen=True):
 
 
 def copy_places(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> list[CopyPlace]:
-    """Returns the places of the copies that begin in one of so many steps (step_at: the step of each instant, -1 for
-    none), most time first."""
+    """The places of the copies that begin in one of the compared steps, most time first. step_at: gives the step of
+    each instant, -1 for none."""
     rows, number, ways = copies_in_steps(trace)
     activity = find_launches(trace).activity[rows]
     step = step_at(trace.events.start_ns[activity])
@@ -62,15 +62,15 @@ def copy_places(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> 
 
 
 def _makers(trace: Trace, rows: Int64) -> Int64:
-    """Returns for each copy, a row of `find_launches`, the outermost op, or else the named range, as a row of the
-    string table; -1 for none."""
+    """For each copy, a row of `find_launches`, the outermost op or else the named range, as a row of the string table;
+    -1 for none."""
     around = places(trace, find_launches(trace).call[rows])
     row = np.where(around.outer_op >= 0, around.outer_op, around.user_range)
     return np.where(row >= 0, trace.events.name[row], -1).astype(np.int64)
 
 
 def _bytes(trace: Trace, activity: Int32) -> Int64:
-    """-1 where it is not said."""
+    """Bytes of these copies; -1 where not recorded."""
     if trace.events.bytes is None:
         return np.full(len(activity), -1, np.int64)
     return trace.events.bytes[activity].astype(np.int64)

@@ -1,10 +1,10 @@
-"""What a CPU job computes: its ops by their own time, and on how many threads they run.
+"""What a CPU job computes: its ops by self time, and the number of threads that run them.
 
     thread 1   |---- aten::linear ----|          self time of linear: without addmm
                  |--- aten::addmm ---|           self time of addmm: all of it
     thread 2         |- MulBackward0 -|          counts in full: threads add up
 
-Ops that begin within a step are the step's. The threads of OpenMP, which share the work of one op, are in no trace.
+An op belongs to the step in which it begins. The threads of OpenMP, which share the work of one op, are in no trace.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ CpuGroupId = Literal[
     "compiling", "compiled", "convolution", "recurrent", "attention", "matmul", "unfused", "random", "reading", "other"
 ]
 
-#: The kinds of ops, by their names; the first that fits. unfused: what no compiler fuses, such as rows by an index,
-#: sorting, FFTs, products of 8 bits; random: input that is drawn, and not dropout; reading: a tensor's values become
+#: Kinds of ops, by name; the first match counts. unfused: ops that no compiler fuses, such as rows by an index,
+#: sorting, FFTs, 8-bit products; random: random input, without dropout; reading: a tensor's values are converted to
 #: Python's.
 _GROUPS: dict[CpuGroupId, re.Pattern[str]] = {
     "compiling": expression(r"\(dynamo_timed\)$"),
@@ -51,14 +51,14 @@ _GROUPS: dict[CpuGroupId, re.Pattern[str]] = {
 }
 _FUSED = expression(r"_fused_\w+_")
 
-#: Ops in the table; the time of the rest is one number.
+#: Maximum number of ops in the table; the time of the rest is one number.
 OP_ROWS = 30
 
 
 class CpuOpRow(msgspec.Struct, frozen=True):
     """An op on the CPU, means per step. self_ns: its time without that of ops inside it, added up over the threads.
-    dtype: of the first input of most of that time, as torch writes it; None where it was not recorded. allocated_bytes:
-    on the CPU, without the ops inside it, freed or not; None where memory was not recorded."""
+    dtype: the type of the first input in most of that time, as torch writes it; None if not recorded. allocated_bytes:
+    on the CPU, without the ops inside it, whether or not freed; None if memory was not recorded."""
 
     op: str
     calls: float
@@ -68,8 +68,8 @@ class CpuOpRow(msgspec.Struct, frozen=True):
 
 
 class CpuGroup(msgspec.Struct, frozen=True):
-    """Ops of one kind. self_ns: of the mean step; op: the one with most of it, whose own time is op_ns. usual_ns: of a
-    step in which each op takes as long as in half of the steps at most. calls: of the mean step."""
+    """Ops of one kind. self_ns: in the mean step; op: the one with the most of it, whose self time is op_ns. usual_ns:
+    of a step in which each op takes its lower median time. calls: in the mean step."""
 
     id: CpuGroupId
     self_ns: int
@@ -80,9 +80,9 @@ class CpuGroup(msgspec.Struct, frozen=True):
 
 
 class CpuOptimizer(msgspec.Struct, frozen=True):
-    """What runs inside the optimizer's marks, of the mean step. fused: one
-    op updates all of a parameter at once. name: the class, from the marks. usual_ns: of a step in which each op takes
-    as long as in half of the steps at most: another process that takes the core adds nothing to it."""
+    """The work inside the optimizer's marks, in the mean step. fused: one op does the whole update of a parameter.
+    name: the class, from the marks. usual_ns: of a step in which each op takes its lower median time, which another
+    process that takes the core does not increase."""
 
     name: str
     self_ns: int
@@ -93,8 +93,8 @@ class CpuOptimizer(msgspec.Struct, frozen=True):
 
 class CpuWork(msgspec.Struct, frozen=True):
     """ops: most time first; their self_ns and rest_ns, that of all others, sum to ops_ns. groups: all but the
-    optimizer's ops; optimizer is None where none is marked. step_ns: the mean step without what comes once; busy_ns:
-    time of it in which any op runs. threads: that run ops; cores: of the machine, None where no recorder said it."""
+    optimizer's ops; optimizer is None if none is marked. step_ns: the mean step without one-time work; busy_ns: the
+    part of it in which any op runs. threads: number that run ops; cores: of the machine, None if no recorder has it."""
 
     ops: list[CpuOpRow]
     groups: list[CpuGroup]
@@ -108,8 +108,8 @@ class CpuWork(msgspec.Struct, frozen=True):
 
 
 def cpu_work(trace: Trace, left_out: Intervals) -> CpuWork:
-    """Describes the ops that begin within the steps, except waits for batches and collectives. left_out: intervals of
-    one-time work; no op that begins in one is counted."""
+    """The ops that begin within the steps, except waits for batches and collectives. left_out: intervals of one-time
+    work; an op that begins in one is not counted."""
     rows, own_ns = _of_steps(trace)
     start = trace.events.start_ns[rows]
     judged = left_out.overlap_ns(start, start + 1) == 0
@@ -171,7 +171,7 @@ def _allocated_bytes(trace: Trace, rows: Int64) -> Int64 | None:
 
 
 def _groups(trace: Trace, rows: Int64, own_ns: Int64) -> list[CpuGroup]:
-    """Those that take any time, most first."""
+    """The groups that take any time, most time first."""
     kinds: list[CpuGroupId] = [*_GROUPS, "other"]
     kind_of = np.array([kinds.index(group_of(name)) for name in trace.strings.strings], np.int64)
     found = kind_of[trace.events.name[rows]]
@@ -215,9 +215,9 @@ def _optimizer(trace: Trace, rows: Int64, own_ns: Int64) -> CpuOptimizer | None:
 
 
 def _usual_ns(steps: Int64, start: Int64, own_ns: Int64) -> int:
-    """Estimates the time in the mean step: the lower median over the steps that run any, taken per op where these run
-    equally many and of their sums otherwise, times the share of these steps. An optimizer that updates in each fourth
-    step has a quarter of its time."""
+    """Estimated time in the mean step: the lower median over the steps that run any of the ops, times the share of
+    these steps. The median is taken per op if these steps run equally many, and of their sums otherwise. An optimizer
+    that updates in each fourth step has a quarter of its time."""
     step = np.searchsorted(steps, start, side="right") - 1
     by_step = [own_ns[step == each] for each in distinct_in(step).tolist()]
     middle = (len(by_step) - 1) // 2
@@ -229,21 +229,21 @@ def _usual_ns(steps: Int64, start: Int64, own_ns: Int64) -> int:
 
 
 def _judged_ns(trace: Trace, left_out: Intervals) -> int:
-    """Time of all steps but what comes once."""
+    """Time of all steps without one-time work."""
     steps = find_steps(trace)
     return int((steps.end_ns - steps.start_ns - left_out.overlap_ns(steps.start_ns, steps.end_ns)).sum())
 
 
 def _busy_ns(trace: Trace, rows: Int64, left_out: Intervals) -> int:
-    """Time of all steps in which any of these runs."""
+    """Time of all steps in which any of these ops runs."""
     steps = find_steps(trace)
     union = Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows)) - left_out
     return int(union.overlap_ns(steps.start_ns, steps.end_ns).sum())
 
 
 def _dtypes(trace: Trace, rows: Int64, own_ns: Int64, names: list[int]) -> dict[int, str]:
-    """Returns by name the type of the first input that takes most of the op's time; ops without recorded inputs are
-    left out."""
+    """By name, the type of the first input that takes most of the op's time; ops without recorded inputs are left
+    out."""
     column = trace.events.dtypes
     if column is None:
         return {}

@@ -1,4 +1,4 @@
-"""Ops on the host by their own time, on every thread, of any job.
+"""Ops on the host by self time, on every thread, for any job.
 
 thread 1   |---- aten::linear ----|          self time of linear: without addmm
              |--- aten::addmm ---|           self time of addmm: all of it
@@ -16,13 +16,13 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import self_times
 from tb_steptime.trace.table import Int64, Kind
 
-#: Ops with most of their own time.
+#: Maximum number of ops, those with the most self time.
 OPS = 200
 
 
 class OpTime(msgspec.Struct, frozen=True):
-    """An op, sums over the given events. self_ns: its time without the ops inside it, added up over the threads;
-    deviation_ns: the standard deviation of that per step, None of one step."""
+    """An op, with sums over the given events. self_ns: its time without the ops inside it, added up over the threads;
+    deviation_ns: the standard deviation of that per step, None if there is one step."""
 
     name: str
     count: int
@@ -31,13 +31,13 @@ class OpTime(msgspec.Struct, frozen=True):
 
 
 def op_times(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> list[OpTime]:
-    """Ops by name, of those that begin in one of so many steps (step_at: of each instant the step, -1 in none); most of
-    their own time first."""
+    """Ops by name that begin in one of the compared steps, most self time first. step_at: gives the step of each
+    instant, -1 for none."""
     rows = trace.events.rows(Kind.CPU_OP)
     own_ns = self_times(trace, rows)
     step = step_at(trace.events.start_ns[rows])
     counted = step >= 0
-    rows = rows[counted]  # one column after the other: of a large trace each is 8 MB
+    rows = rows[counted]  # one column after another: for a large trace each is 8 MB
     own_ns = own_ns[counted]
     step = step[counted].astype(np.int32)
     groups = Groups.of(trace.events.name[rows])

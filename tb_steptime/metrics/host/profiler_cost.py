@@ -1,11 +1,11 @@
-"""What the profiler costs the host in a step, estimated from what it recorded there.
+"""The cost of the profiler on the host per step, estimated from the events that it recorded.
 
 op          aaaa bbb           2 ops, with shapes        each costs as much as was measured on ops of the CPU
 python    |- forward -|        1 call
 memory      x                  1 allocation
 
-The time to note an event hardly depends on the event: on a CPU it was measured for each kind and flag. Calls of the
-GPU's runtime were not, so the profiler costs more than this where there are many.
+The time to record an event hardly depends on the event: it was measured on a CPU for each kind and flag. Calls of the
+GPU's runtime were not measured, so the real cost is higher if there are many.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind
 
-#: ns for each event: the medians of a chain of ops and of a training on a 2-core x86-64 machine with torch 2.13, as
-#: `python -m benchmarks.profiler_cost` printed them, see docs/recording.md. Shapes come on top of an op.
+#: Cost per event in ns, as (low, high): medians of a chain of ops and of a training on a 2-core x86-64 machine with
+#: torch 2.13, as `python -m benchmarks.profiler_cost` printed them, see docs/recording.md. Shapes are added to an op.
 OP_NS, SHAPES_NS, ALLOCATION_NS, PYTHON_NS = (290, 500), (180, 290), (70, 80), (300, 460)
 
 
 class ProfilerCost(NamedTuple):
-    """The profiler's cost in the mean step. low_ns, high_ns: CPU time; events: how many were noted."""
+    """The profiler's cost in the mean step. low_ns, high_ns: CPU time; events: number of recorded events."""
 
     low_ns: int
     high_ns: int
@@ -35,8 +35,8 @@ class ProfilerCost(NamedTuple):
 
 @shared
 def profiler_cost(trace: Trace) -> ProfilerCost | None:
-    """On the threads of the training and of its backward pass, which work one at a time. None where nothing of the host
-    was recorded in the steps."""
+    """The cost on the threads of the training and its backward pass, which work one at a time. None if no host events
+    were recorded in the steps."""
     events = trace.events
     rows = {kind: events.rows(kind) for kind in (Kind.CPU_OP, Kind.USER, Kind.PYTHON)}
     of_steps = {kind: mine[_counts(trace, events.thread[mine], events.start_ns[mine])] for kind, mine in rows.items()}
@@ -57,7 +57,7 @@ def profiler_cost(trace: Trace) -> ProfilerCost | None:
 
 
 def _counts(trace: Trace, thread: Int32, at: Int64) -> Bool:
-    """Marks the events that begin in a step, on one of these threads."""
+    """Which events begin in a step, on one of these threads."""
     steps = find_steps(trace)
     on = np.zeros(len(trace.threads), bool)
     on[[*training_threads(trace), *autograd_threads(trace)]] = True

@@ -4,8 +4,8 @@ thread   |-- aten::item --|   |-- aten::unique ----------------|
            [copy][ sync  ]      [copy][sync] [launch] [copy][sync]
 group      ggggggggggggggg      ggggggggggg           hhhhhhhhhhh     work that is launched between two calls parts them
 
-Outside any op only a synchronize right after a copy is one with it. A copy that does not block is in a group when it is
-waited for at once. The profiler's own synchronize, after the last step, is none of the training's calls.
+Outside any op only a synchronize directly after a copy forms a group with it. A copy that does not block is in a group
+if it is waited for at once. The profiler's own synchronize, after the last step, does not belong to the training.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, distinct_in, is_in
 
-#: So many different calls of a group are named.
+#: Maximum number of different calls of a group that are named.
 _NAMED_CALLS = 3
 
 
-#: What kind of call a group is named for; most important first.
+#: Kinds of calls after which a group is named; the most important first.
 BlockingKind = Literal["sync", "pageable_copy", "copy", "allocator"]
 KINDS: tuple[BlockingKind, ...] = ("sync", "pageable_copy", "copy", "allocator")
 _BY_WEIGHT = (
@@ -41,14 +41,15 @@ _BY_WEIGHT = (
 
 
 class Groups(msgspec.Struct, frozen=True, eq=False):
-    """Groups in the steps, sorted by start; several threads' may overlap. All columns have one entry for each group.
+    """Groups in the steps, sorted by start; groups of different threads may overlap. Each column has one entry per
+    group.
 
     start, end     from its first call's start to its last one's end
     call, op       row of its first call, and of the innermost op around that; -1 for none
     blocked_ns     length of its calls
     kind           place in KINDS
     copy           row of `find_launches` of its last copy; -1 for none
-    bytes          copied by it; -1 where that is not said or nothing is
+    bytes          copied by it; -1 if not recorded or nothing is copied
     names          (n, 3) rows of the string table: its calls' names in order, repeats left out; -1 for none
     """
 
@@ -80,7 +81,7 @@ def blocking_groups(trace: Trace) -> Groups:
         return _NO_GROUPS
     calls = _calls_of_groups(trace)
     new = _opens(trace, calls)
-    order = np.argsort(calls.row[new], kind="stable")  # of threads one after the other, in time order
+    order = np.argsort(calls.row[new], kind="stable")  # sorted by thread so far; this is time order
     groups = _groups(trace, calls, np.flatnonzero(new), order)
     steps = find_steps(trace).steps
     low, high = steps[0].host_start_ns, steps[-1].host_start_ns + steps[-1].host_ns
@@ -90,8 +91,8 @@ def blocking_groups(trace: Trace) -> Groups:
 
 class _Calls(msgspec.Struct, frozen=True, eq=False):
     """Calls that may be in a group: those that block, and asynchronous copies that are waited for at once. Sorted by
-    thread, then by time. op: the innermost one around the call, -1 for none; launched: launches of the thread before
-    it."""
+    thread, then by time. op: the innermost one around the call, -1 for none; launched: number of earlier launches of
+    the thread."""
 
     row: Int64
     kind: UInt8
@@ -136,8 +137,8 @@ def _launched_before(trace: Trace, rows: Int64) -> Int64:
 
 
 def _opens(trace: Trace, calls: _Calls) -> Bool:
-    """Marks the calls that begin a group: not those under the same op as the call before, nor, outside any op, the
-    synchronize after a copy. Work that is launched between two calls separates them."""
+    """Which calls begin a group. A call does not if it is under the same op as the call before or, outside any op, is
+    the synchronize after a copy. Work that is launched between two calls separates them."""
     copies = is_in(calls.kind, (Blocks.NOT, Blocks.COPY, Blocks.PAGEABLE_COPY))
     new = np.ones(len(calls.row), bool)
     together = (calls.op[1:] >= 0) | (copies[:-1] & (calls.kind[1:] == Blocks.SYNC))
@@ -185,7 +186,7 @@ def _copied(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
 
 
 def _kinds(kind: UInt8, group: Int64, count: int) -> UInt8:
-    """A group has the kind of its weightiest call; an asynchronous copy that is waited for is a copy."""
+    """A group has the kind of its most important call; an asynchronous copy that is waited for counts as a copy."""
     result = np.full(count, KINDS.index("allocator"), np.uint8)
     for blocks, name in _BY_WEIGHT:
         result[group[kind == blocks]] = KINDS.index(name)
@@ -204,7 +205,7 @@ def _names(name: Int32, first: Int64, group: Int64) -> Int32:
 
 
 def _of_names(trace: Trace, names: Int32, wanted: Callable[[str], bool]) -> Bool:
-    """Is each name wanted? Each distinct one is asked once."""
+    """For each name, whether it passes `wanted`; each distinct name is tested once."""
     known = distinct_in(names)
     chosen = np.zeros(int(known[-1]) + 1 if len(known) else 0, bool)
     chosen[[name for name in known.tolist() if wanted(trace.strings[name])]] = True

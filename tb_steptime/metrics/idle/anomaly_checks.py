@@ -1,4 +1,4 @@
-"""What autograd's anomaly detection costs: it looks for NaN in each gradient, and keeps the stack of each forward op.
+"""The cost of autograd's anomaly detection: it checks each gradient for NaN, and keeps the stack of each forward op.
 
 op       [evaluate_function: AddmmBackward0                           ]
 op         [AddmmBackward0   ] [isnan] [_is_any_true] [item]    a check of each gradient that the node returns
@@ -19,12 +19,12 @@ from tb_steptime.trace.nesting import parent_places
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Kind
 
-#: The engine calls this op nowhere else; a hook of the user's that looks for NaN calls `any`.
+#: An op that the engine calls only for these checks; a user's hook that looks for NaN calls `any`.
 _CHECK = "aten::_is_any_true"
 _OF_CHECK = (_CHECK, "aten::isnan", "aten::item")
 _NODE = expression(r"autograd::engine::evaluate_function: (?!torch::autograd::AccumulateGrad)")
 _KEPT_STACK = expression(r"(?:.*/)?traceback\.py\(\d+\): format_stack$")
-#: Anomaly detection checks each node that returns a gradient.
+#: Minimum share of nodes with a check. Anomaly detection checks each node that returns a gradient.
 MOST_NODES = 0.5
 
 
@@ -37,7 +37,7 @@ class AnomalyChecks(msgspec.Struct, frozen=True):
 
 
 def anomaly_checks(trace: Trace) -> AnomalyChecks | None:
-    """None where gradients are not checked so."""
+    """The checks; None if gradients are not checked this way."""
     events = trace.events
     if not len(rows_named(trace, (Kind.CPU_OP,), lambda name: name == _CHECK)):
         return None

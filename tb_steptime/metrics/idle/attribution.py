@@ -1,14 +1,14 @@
-"""Why a GPU is idle: a partition of its idle time by what the next activity was waiting for.
+"""The reasons for which a GPU is idle: a partition of its idle time by what the next activity was waiting for.
 
 thread   [ loader ] --op--[sync]     [lll]      what the launching thread does, and its launch of the next activity
 device   kkk                               kk
 idle        dddddddd cccccbbbbbbnnnnnlllll      data loading, CPU work, blocking call, nothing recorded, launch latency
 
-A launch that returned long ago is latency no more: it waits for a collective or for other work, or the device is busy
-with work that is not recorded (`unrecorded_work`), which also explains why a synchronize takes long.
+The time after a launch that returned long ago is no longer latency: the work waits for a collective or for other work,
+or the device is busy with unrecorded work (`unrecorded_work`), which also explains a long synchronize.
 
-Reasons are disjoint and sum to the idle time; the loader's waits come first, so that exposed data loading is one
-number. Each gap is charged to the place that launched the activity which ended it, the loader's part to the loader.
+Reasons are disjoint and add up to the idle time. The loader's waits come first, so that exposed data loading is one
+number. Each gap is attributed to the place that launched the activity which ended it, the loader's part to the loader.
 """
 
 from __future__ import annotations
@@ -38,14 +38,15 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, distinct_in, is_in
 
-#: A gap before work that was queued already is the hardware's up to this length; a longer one waits for something.
+#: A gap before work that was already queued counts as the hardware's up to this length; in a longer one the work waits
+#: for something.
 HARDWARE_GAP_NS = 10_000
 
 (
     _LOADING, _BLOCKING, _ALLOCATOR, _CPU, _NOTHING, _LATENCY, _QUEUED, _COLLECTIVE, _DEPENDENCY, _UNRECORDED, _UNKNOWN,
     _TAIL,
 ) = range(12)  # fmt: skip
-#: In the order of `ExcludedTime`: the first of them that covers an instant.
+#: Reasons in the order of `ExcludedTime`: an instant gets the first one that covers it.
 _EXCLUDED = np.array([REASONS.index(reason) for reason in EXCLUDED], np.int32)
 _BEFORE = int(_EXCLUDED[0])
 _SITE_OF_LOADING = [site.id for site in SITES].index("data_loading")
@@ -67,14 +68,15 @@ class IdleSegments(NamedTuple):
     launch: Int32
 
 
-#: Gaps cut at once, which bounds what is needed on the way.
+#: Number of gaps that are cut at once, to limit temporary memory.
 _GAPS_AT_ONCE = 1 << 15
-#: Several figures need the segments. Up to so many of a trace (14 MB) are kept, more are computed again each time.
+#: Maximum number of segments of a trace that are kept (14 MB), since several figures need them; more are recomputed
+#: each time.
 _KEPT_SEGMENTS = 1 << 19
 
 
 def idle_segments(trace: Trace, device: int, window: tuple[int, int] | None = None) -> Iterator[IdleSegments]:
-    """The device's idle time in segments, some gaps at a time; of a window only the gaps that reach into it, whole."""
+    """The device's idle time in segments, some gaps at a time. With a window, only the gaps that overlap it, uncut."""
     if window is None:
         yield from few_segments(trace, device) or _all_segments(trace, device)
         return
@@ -85,7 +87,7 @@ def idle_segments(trace: Trace, device: int, window: tuple[int, int] | None = No
 
 @shared
 def few_segments(trace: Trace, device: int) -> tuple[IdleSegments, ...]:
-    """All segments where they are few enough to keep; none where they are not."""
+    """All segments if they are few enough to keep; else empty."""
     room, segments = _KEPT_SEGMENTS // max(len(devices_with_activity(trace)), 1), list[IdleSegments]()
     if len(find_gaps(trace, device).start) > room:
         return ()
@@ -111,7 +113,7 @@ def _cut(trace: Trace, device: int, gaps: Gaps, first: int, past: int) -> Iterat
 
 
 class _Parts(NamedTuple):
-    """Parts of gaps, before they are cut at the borders of steps. gap: its row."""
+    """Parts of gaps, before they are cut at the borders of steps. gap: row of the gap."""
 
     gap: Int64
     start: Int64
@@ -137,8 +139,8 @@ def _segments(trace: Trace, gaps: Gaps, reached: Int64, threads: _Threads, exclu
 
 
 def _left_out(parts: _Parts, excluded: ExcludedTime) -> _Parts:
-    """Parts cut where judgement leaves time out, with that as their reason. The loader's waits stay, but for those in
-    which the device runs work from before the recording."""
+    """The parts, cut where time is excluded from judgement, which becomes their reason. The loader's waits keep theirs,
+    except while the device runs work from before the recording."""
     low, high = int(parts.start.min(initial=0)), int(parts.end.max(initial=0))
     ranges = [getattr(excluded, reason) for reason in EXCLUDED]
     cut = Segments.first_of(ranges, low, high).cut(parts.start, parts.end)
@@ -149,7 +151,7 @@ def _left_out(parts: _Parts, excluded: ExcludedTime) -> _Parts:
 
 class _Begun(NamedTuple):
     """Boundaries within each gap: until when the launch call had not begun, and the reason after that; until when the
-    launch must have reached the device (the gap's end where that is unknown), and the reason beyond."""
+    launch must have reached the device (the gap's end if unknown), and the reason beyond that."""
 
     late: Int64
     reason: UInt8
@@ -158,7 +160,7 @@ class _Begun(NamedTuple):
 
 
 def _begun(trace: Trace, gaps: Gaps, reached: Int64) -> _Begun:
-    """A call that begins as the gap does had launched nothing before it."""
+    """The boundaries. A call that begins together with the gap has launched nothing before it."""
     call = np.where(gaps.launch >= 0, find_launches(trace).call[gaps.launch], -1)
     begun = trace.events.start_ns[call]
     waited = (call >= 0) & (begun >= gaps.start)
@@ -174,14 +176,14 @@ def _begun(trace: Trace, gaps: Gaps, reached: Int64) -> _Begun:
 
 
 def _collective(trace: Trace, gaps: Gaps) -> Bool:
-    """Marks the gaps that end with a collective: only these can be waits for other ranks."""
+    """Which gaps end with a collective: only these can be waits for other ranks."""
     activity = find_launches(trace).activity[gaps.launch]
     found: Bool = (gaps.launch >= 0) & collective_names(trace)[trace.events.name[activity]]
     return found
 
 
 def _after_the_call(gaps: Gaps, begun: _Begun, before_all: list[Intervals]) -> Iterator[_Parts]:
-    """Until the launch must have reached the device, then as long as it waits.
+    """The parts until the launch must have reached the device, and after that, while the work waits.
 
     call     [launch]
     gap       |latency     |dependency |unrecorded work       |
@@ -195,7 +197,7 @@ def _after_the_call(gaps: Gaps, begun: _Begun, before_all: list[Intervals]) -> I
 
 
 def _before_the_call(trace: Trace, gaps: Gaps, late: Int64, threads: _Threads) -> Iterator[_Parts]:
-    """What the launching thread did until its call began, or the threads that it waited for."""
+    """The launching thread's activity until its call began, or that of the threads for which it waited."""
     waiting = np.flatnonzero(late > gaps.start)
     thread = trace.events.thread[find_launches(trace).call[gaps.launch[waiting]]]
     low, high = int(gaps.start[0]), int(gaps.end[-1])
@@ -205,19 +207,20 @@ def _before_the_call(trace: Trace, gaps: Gaps, late: Int64, threads: _Threads) -
         yield _Parts(mine[cut.source], cut.start, cut.end, _REASON_OF_LAYER[cut.label])
 
 
-#: The reasons of `_Threads.does`, in its order: before all, the thread's own, those of the others; and none of them.
+#: The reasons for the layers of `_Threads.does`: those before all others, the thread's own, those of the other threads;
+#: and for none of them.
 _REASON_OF_LAYER = np.array(
     (_LOADING, _UNRECORDED, _BLOCKING, _ALLOCATOR, _CPU, _BLOCKING, _ALLOCATOR, _CPU, _NOTHING), np.int32
 )  # fmt: skip
 
 
 class _Threads:
-    """What keeps each launching thread from launching; found once for all gaps of a device.
+    """What keeps each launching thread from launching; computed once for all gaps of a device.
 
-    before_all: the loader's waits and unrecorded work, whatever the thread does.
+    before_all: the loader's waits and unrecorded work, which take precedence over the thread's activity.
 
-    The training thread and those of the autograd engine run one at a time: one that has nothing recorded waits for what
-    another of them does. So the wait of a backward pass for one GPU is the reason where it leaves another one idle.
+    The training thread and those of the autograd engine run one at a time: one with nothing recorded waits for another.
+    So if a backward pass waits for one GPU, that is the reason for which another one is idle.
 
         training thread    [forward]                   [optimizer]
         engine's thread              [node][sync      ]
@@ -231,7 +234,8 @@ class _Threads:
         self._known: dict[int, list[Intervals]] = {}
 
     def does(self, thread: int) -> list[Intervals]:
-        """What is before all; the thread's blocking calls, allocator and CPU work; those of threads it waits for."""
+        """The layers: those before all others; the thread's blocking calls, allocator and CPU work; the same of threads
+        it waits for."""
         if thread not in self._known:
             others = sorted(self._one_at_a_time - {thread}) if thread in self._one_at_a_time else []
             theirs = zip(*(self._own(other) for other in others), strict=True) if others else [()] * 3
@@ -249,12 +253,13 @@ class _Threads:
         return self._own_known[thread]
 
 
-#: Events joined at once: most of a trace is host ops, and their rows, starts and ends would be 60 MB of a large one.
+#: Events joined at once. Most of a trace is host ops; the rows, starts and ends of all of them would be 60 MB for a
+#: large one.
 _JOINED_AT_ONCE = 1 << 18
 
 
 def _cpu_work(trace: Trace, thread: int) -> Intervals:
-    """When a thread is inside a recorded op or call. Named ranges are not work: they span Python too."""
+    """When a thread is inside a recorded op or call. Named ranges are not work, as they include Python code too."""
     events, parts = trace.events, [Intervals.empty()]
     for first in range(0, len(events), _JOINED_AT_ONCE):
         some = slice(first, first + _JOINED_AT_ONCE)

@@ -1,4 +1,4 @@
-"""What limits a span or a phase, judged by its idle time by reason, with the thresholds that this rests on.
+"""What limits a span or a phase, judged by its idle time by reason, with the thresholds of the verdict.
 
 works   |kkkkkkkkkkkk|                                    under a tenth idle: the GPU sets the pace
 waits   |kkkk|dddddd|ssss|hh|                             else the group that makes half of the idle time
@@ -40,22 +40,22 @@ BOUND_WORDS = {
     Bound.UNKNOWN: "unknown",
 }
 
-#: Under this idle share the work, and not the wait, decides: launch gaps alone leave a few percent in any job.
+#: Below this idle share work, not waiting, decides: launch gaps alone leave a few percent in any job.
 IDLE_FRACTION = 0.10
 
 #: A cause is the verdict if it makes half of the idle time: fixing all the others together gains less.
 LEADING_FRACTION = 0.50
 
-#: Communication that nothing hides sets the pace of a busy GPU from this share of its busy time on; below it the
-#: other kernels are worth at least twice as much.
+#: Exposed communication sets the pace of a busy GPU from this share of its busy time on; below it the other kernels
+#: matter at least twice as much.
 COMMUNICATION_FRACTION = 0.30
 
-#: Without a leading cause, launches that mostly come too late speak for the host.
+#: Without a leading cause, the host is the cause if at least this share of launches comes too late.
 STARVED_FRACTION = 0.50
 
 
 class Pace(NamedTuple):
-    """What a verdict rests on, ns of one span's mean step or of one phase of it.
+    """The basis of a verdict, in ns of one span's mean step or of one phase of it.
 
     device_ns: time in which the device works (of a phase: on what it launched). bubble_ns: idle time behind blocking
     calls, part of `idle`. exposed_communication_ns: part of device_ns in which nothing but collectives runs.
@@ -71,7 +71,7 @@ class Pace(NamedTuple):
 
 def judge(pace: Pace) -> Bound:
     """The one cause that would have to be fixed first. The hardware's gaps between queued work are the GPU's own time:
-    nothing but fewer or longer kernels shortens them."""
+    only fewer or longer kernels shorten them."""
     works_ns = pace.device_ns + pace.idle.queued
     idle_ns = pace.idle.judged.total_ns - pace.idle.queued
     if not idle_ns + works_ns:
@@ -86,8 +86,8 @@ def judge(pace: Pace) -> Bound:
 
 
 def causes(pace: Pace) -> dict[Bound, int]:
-    """What the device loses by what would have to become faster, ns: idle time that is judged, but for the hardware's
-    gaps, and communication that nothing hides, which computes no more than an idle device does."""
+    """What each cause costs the device, ns: judged idle time without the hardware's gaps, and exposed communication,
+    which computes no more than an idle device does."""
     idle = pace.idle
     blocked_ns = sync_ns(pace)
     return {
@@ -101,7 +101,7 @@ def causes(pace: Pace) -> dict[Bound, int]:
 
 
 def sync_ns(pace: Pace) -> int:
-    """Idle time that blocking calls cause: their bubbles reach beyond the calls, to the next work that follows."""
+    """Idle time that blocking calls cause: their bubbles extend beyond the calls, to the next work that follows."""
     inside_ns = pace.idle.blocking_call + pace.idle.allocator
     return min(max(pace.bubble_ns, inside_ns), pace.idle.late_ns)
 
@@ -111,9 +111,9 @@ def _communicates(pace: Pace) -> bool:
 
 
 class CpuPace(NamedTuple):
-    """What a verdict rests on where no GPU is recorded, ns of the mean step. communication_ns: of which no op hides
-    anything; computes_ns: in ops and named ranges; other_ns: in none of these. on_cpu: the job computes there, and does
-    not launch work of a GPU."""
+    """The basis of a verdict if no GPU is recorded, in ns of the mean step. communication_ns: without the part beside
+    an op; computes_ns: in ops and named ranges; other_ns: in none of these. on_cpu: the job computes there, rather than
+    launching work of a GPU."""
 
     input_ns: int
     communication_ns: int
@@ -123,9 +123,9 @@ class CpuPace(NamedTuple):
 
 
 def judge_cpu(pace: CpuPace) -> Bound:
-    """What takes most of the step, from a tenth on; unknown where ops only launch, or Python between ops takes more
+    """What takes most of the step, from a tenth on. Unknown if ops only launch, or if Python between ops takes more
     than these, or than the exchange with other ranks, which then wait for this one. A wait for a batch decides nothing
-    where a GPU of which nothing is recorded may work meanwhile.
+    if a GPU without recorded work may be working meanwhile.
 
     step  |llll|cccccccccccccccccccccccccc|oo|   a wait of an eighth decides nothing: the CPU computes
     """

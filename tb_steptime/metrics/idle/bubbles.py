@@ -1,4 +1,4 @@
-"""What blocking calls cost: each group of them leaves a bubble in the device's work.
+"""The cost of blocking calls: each group of them leaves a bubble in the device's work.
 
 thread   |-- aten::item --|                     one group: copy + synchronize
            [copy][ sync  ]    [launch]
@@ -7,11 +7,11 @@ blocked    hhhhhhhhhhhhhh                       how long the host is blocked
 bubble             iiiiiiiiiiiiiiiiii           what it costs: the device idles from its drain (or the call's start)
                                                 to the next activity that was launched after the call returned
 
-The drain is the end of what was launched before the group began; the group's own copy is work and no part of a bubble,
-the time in which it stages pageable memory is. A bubble is idle time of at most the calls' length: a host that had not
-stopped would be ahead by no more, so a short call on an idle device costs next to nothing. Bubbles are disjoint: one
-ends where the next group begins. Waits for the loader are no part of them, nor is work that the trace does not show,
-nor time after the device's last activity.
+The drain is the end of the work that was launched before the group began. The group's own copy is work and not part of
+a bubble, but the time in which it stages pageable memory is. A bubble contains at most as much idle time as the calls'
+length: a host that had not stopped would be ahead by no more, so a short call on an idle device costs next to nothing.
+Bubbles are disjoint: one ends where the next group begins. They do not include waits for the loader, unrecorded work,
+or time after the device's last activity.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class BlockingRow(msgspec.Struct, frozen=True):
     reads: str | None = None
 
 
-#: Ops of torch that read values or sizes of results, or copy them: what a script calls, and what that is made of.
+#: Ops of torch that read values or sizes of results, or copy them: those that a script calls, and those inside them.
 _READS = expression(
     r"aten::(?:item|_local_scalar_dense|is_nonzero|equal|allclose|nonzero|masked_select|argwhere|index|index_put_?"
     r"|_index_put_impl_|_?unique\w*|repeat_interleave|multinomial|bincount|to|_to_copy|copy_|cpu)$"
@@ -91,7 +91,7 @@ _READS = expression(
 
 
 class Bubbles(NamedTuple):
-    """One for each group, disjoint: from start to end the device's idle time is charged to it, idle_ns in all."""
+    """One for each group, disjoint: the device's idle time from start to end is attributed to it, idle_ns in total."""
 
     start: Int64
     end: Int64
@@ -99,7 +99,7 @@ class Bubbles(NamedTuple):
 
 
 def bubbles(trace: Trace, device: int) -> Bubbles:
-    """Returns the bubbles of each of `blocking_groups`; for many groups there are none."""
+    """The bubbles of each of `blocking_groups`; many groups have none."""
     groups, idle = blocking_groups(trace), idle_outside_loader(trace, device) - unrecorded_work(trace, device)
     start, end = _stalls(trace, device, groups)
     lasts = _when_covered(idle, idle.covered_before(start) + blocked_ns(trace, device))
@@ -108,7 +108,7 @@ def bubbles(trace: Trace, device: int) -> Bubbles:
 
 
 def blocked_ns(trace: Trace, device: int) -> Int64:
-    """Returns how long each of `blocking_groups` blocks the host; time that judgement leaves out does not count."""
+    """How long each of `blocking_groups` blocks the host, without time excluded from judgement."""
     groups = blocking_groups(trace)
     left_out = excluded_time(trace, device).total.overlap_ns(groups.start, groups.end)
     blocked: Int64 = np.maximum(groups.blocked_ns - left_out, 0)
@@ -116,7 +116,8 @@ def blocked_ns(trace: Trace, device: int) -> Int64:
 
 
 def _stalls(trace: Trace, device: int, groups: Groups) -> tuple[Int64, Int64]:
-    """From the drain, or the group's start, to the next activity launched after it, or the start of the next group."""
+    """From the drain, or the group's start, to the next activity launched after the group, or the start of the next
+    group."""
     events, launches = trace.events, find_launches(trace)
     rows = launch_rows(trace, device)
     rows = rows[launches.call[rows] >= 0]
@@ -134,7 +135,7 @@ def _stalls(trace: Trace, device: int, groups: Groups) -> tuple[Int64, Int64]:
 
 
 def _when_covered(intervals: Intervals, amounts: Int64) -> Int64:
-    """When the intervals have covered each amount of time, from the first one on; int64 max: never."""
+    """When the intervals have covered each amount of time, counted from the first interval; int64 max if never."""
     covered = np.cumsum(intervals.end - intervals.start)
     place = np.searchsorted(covered, amounts)
     known = place < len(covered)
@@ -144,13 +145,14 @@ def _when_covered(intervals: Intervals, amounts: Int64) -> Int64:
 
 
 def step_at(trace: Trace, instants: Int64) -> Int64:
-    """Place of the step in whose mark each instant is; of one between two marks the one before."""
+    """Place of the step whose mark contains each instant; between two marks, the earlier one."""
     starts = np.array([step.host_start_ns for step in find_steps(trace).steps], np.int64)
     return np.maximum(np.searchsorted(starts, instants, side="right") - 1, 0)
 
 
 def blocking_rows(trace: Trace, device: int, collective: Words | None = None) -> list[BlockingRow]:
-    """Groups that are alike in one row, most bubble first, then longest blocked. collective: which each waits for."""
+    """Similar groups in one row, most bubble time first, then longest blocked. collective: the one for which each group
+    waits."""
     groups, bubble = blocking_groups(trace), bubbles(trace, device)
     if not len(groups):
         return []
@@ -174,7 +176,7 @@ def _by_place(place: Int64, values: Int64) -> Int64:
 
 
 class _Standing(NamedTuple):
-    """Where groups stand. The first five: rows of the string table, -1 for none."""
+    """The surroundings of groups. The first five: rows of the string table, -1 for none."""
 
     op: Int64
     outer_op: Int64
@@ -190,7 +192,7 @@ class _Standing(NamedTuple):
     forward_source: Words
 
     def keys(self, groups: Groups) -> Int64:
-        """(groups, columns): alike rows stand alike and make the same calls."""
+        """(groups, columns): equal rows have the same surroundings and make the same calls."""
         columns = (*self[:6], groups.kind, *groups.names.T, *(words.number for words in self[6:]))
         return np.stack([np.asarray(column, np.int64) for column in columns], axis=1)
 
@@ -205,7 +207,7 @@ def _standing(trace: Trace, groups: Groups, collective: Words) -> _Standing:
     op, outer, user_range, made_by, reads = names
     words = [
         of(trace, np.concatenate((groups.call, forward))) for of in (modules, sources)
-    ]  # asked for once: it is slow
+    ]  # looked up once, as it is slow
     here, there = ([Words(each.number[part], each.texts) for each in words] for part in _halves(len(groups)))
     return _Standing(
         op, outer, user_range, made_by, reads, site_of(trace, groups.call), directions(trace, groups.copy), collective,
@@ -242,5 +244,5 @@ def _text(trace: Trace, name: int) -> str | None:
 
 
 def _mean(total: int, count: int) -> int:
-    """In whole ns; halves go up."""
+    """In whole ns; halves are rounded up."""
     return (2 * total + count) // (2 * count)

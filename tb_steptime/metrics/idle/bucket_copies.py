@@ -1,4 +1,4 @@
-"""Gradients that DistributedDataParallel copies out of its buckets, one by one, because they do not live there.
+"""Gradients that DistributedDataParallel copies out of its buckets, one by one, because they are not stored there.
 
 thread   [copy_bucket_to_grad]      [copy_bucket_to_grad]
            [copy_] [launch]           [copy_] [launch]
@@ -21,12 +21,13 @@ from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind, is_in
 
-#: The op's name: the gradient's values go back from the bucket. The way there divides too, and has to be done anyway.
+#: Name of the op that copies a gradient's values back from the bucket. The copy into the bucket is needed anyway, since
+#: it also divides.
 BUCKET_COPY = "reducer::copy_bucket_to_grad"
 
 
 class BucketCopies(NamedTuple):
-    """Per step: copies, and the device's idle time that their launches end, for which the host is late."""
+    """Per step: number of copies, and the device's idle time before them for which the host is late."""
 
     per_step: float
     late_ns: int
@@ -44,7 +45,7 @@ def bucket_copies(trace: Trace, device: int) -> BucketCopies:
 
 
 def _late_ns(trace: Trace, device: int, ops: Int64) -> int:
-    """Idle time of all steps that launches inside these ops end, and for which the host is late."""
+    """Idle time of all steps that ends with launches inside these ops, and for which the host is late."""
     hooks = np.flatnonzero(activity_sites(trace) == SITE["backward.hooks"])
     copies = np.zeros(len(find_launches(trace).call), bool)
     copies[hooks] = innermost(trace, ops, find_launches(trace).call[hooks].astype(np.int64)) >= 0

@@ -1,4 +1,5 @@
-"""What a Python frame spends the larger part of a range in: the busiest of its calls by name, within that one again.
+"""What a Python frame spends most of a range in: the busiest of its calls by name, then the busiest call inside that,
+and so on.
 
 range           [                                        ]
 frame      |----------- data.py(41): preprocess ------------------|
@@ -17,25 +18,26 @@ from tb_steptime.trace.frames import is_source, short_frame
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Int64, Kind, is_in
 
-#: What a frame may call; its own marks and ranges of the user are no calls.
+#: Kinds of calls that a frame may make; its own marks and ranges of the user are not calls.
 _CALLED = (Kind.PYTHON, Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
 
 
 class Busiest(NamedTuple):
-    """ns: within the range, all of its calls together; never more than the frame's own time there."""
+    """ns: within the range, all calls with this name together; never more than the frame's own time there."""
 
     name: str
     ns: int
 
 
 def busiest_call(trace: Trace, frame: int, start: int, end: int) -> Busiest | None:
-    """In this row of the event table, between these instants, ns; None where no one name takes the larger part. Each
-    call that is named takes the larger part of the one around it; the innermost that a user knows is given."""
+    """The busiest call in a frame (a row of the event table) between two instants, in ns; None if no single name takes
+    most of the time. Each call on the way takes most of the one around it; the innermost one that a user knows is
+    returned."""
     return busiest_of(trace, np.array([frame], np.int64), start, end)
 
 
 def busiest_of(trace: Trace, frames: Int64, start: int, end: int) -> Busiest | None:
-    """The same of several calls of one thread, one after the other, together."""
+    """The same for several successive calls of one thread together."""
     found, rows = None, frames
     whole_ns = int(_within(trace, rows, start, end).sum())
     calls = _calls(trace, frames, end)
@@ -48,13 +50,13 @@ def busiest_of(trace: Trace, frames: Int64, start: int, end: int) -> Busiest | N
 
 
 def _within(trace: Trace, rows: Int64, start: int, end: int) -> Int64:
-    """How long each lasts between the two instants; not above 0 where it does not."""
+    """How long each row lasts between the two instants; 0 or less if it is outside."""
     within: Int64 = np.minimum(trace.events.ends(rows), end) - np.maximum(trace.events.start_ns[rows], start)
     return within
 
 
 def _busiest(trace: Trace, rows: Int64, start: int, end: int) -> Int64:
-    """Those of one name that last longest together."""
+    """The rows of the one name that lasts longest in total."""
     rows = rows[_within(trace, rows, start, end) > 0]
     names, place = np.unique(trace.events.name[rows], return_inverse=True)
     if not len(names):
@@ -75,7 +77,7 @@ def _calls(trace: Trace, frames: Int64, end: int) -> Int64:
 
 
 def _called(trace: Trace, calls: Int64, frames: Int64) -> Int64:
-    """Those of the calls that these frames of one thread, one after the other, make directly, in time order."""
+    """The calls that these frames, successive ones of one thread, make directly, in time order."""
     events = trace.events
     rows = calls[np.searchsorted(calls, frames[0], side="right") :]
     around = frames[np.searchsorted(frames, rows) - 1]

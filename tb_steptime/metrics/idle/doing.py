@@ -1,4 +1,4 @@
-"""What the host does in a range of time: the innermost of the ops, calls, frames and ranges that last for most of it.
+"""What the host does in a time range: the innermost of the ops, calls, frames and ranges that last for most of it.
 
 thread   |------------- train.py(80): main -------------|    lasts for many such ranges: says nothing of this one
             |---- data.py(9): crop ----|
@@ -22,16 +22,16 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in, median
 
-#: What lasts for so much of a range is what the range is spent on.
+#: An event that lasts for at least this share of a range is what the range is spent on.
 MOSTLY = 0.5
-#: What lasts as long as so many of these ranges contains other work too.
+#: A frame or range that lasts longer than this many such ranges contains other work too.
 AROUND_TIMES = 10
 
-#: What takes so many times what it takes in the median of at least so many is unusual.
+#: An op or call is unusual if it takes this many times its median, of at least ENOUGH_ALIKE calls.
 UNUSUAL_TIMES, ENOUGH_ALIKE = 10, 5
 
 Kinds = Literal["call", "op", "frame", "range", "nothing"]
-#: What names most exactly comes first.
+#: The kinds that name the activity most exactly come first.
 _KINDS: tuple[tuple[Kinds, tuple[Kind, ...]], ...] = (
     ("call", (Kind.RUNTIME, Kind.DRIVER)),
     ("op", (Kind.CPU_OP,)),
@@ -39,7 +39,7 @@ _KINDS: tuple[tuple[Kinds, tuple[Kind, ...]], ...] = (
     ("range", (Kind.USER,)),
 )
 
-#: torch.compile at work: its phases, the functions of its packages, its look-up of compiled code.
+#: Names of torch.compile's work: its phases, the functions of its packages, its look-up of compiled code.
 _COMPILES = expression(
     r"\(dynamo_timed\)|^TorchDynamo |^(entire_frame_compile|backend_compile|inductor_compile|compile_fx\b)"
     r"|torch/(_dynamo|_inductor)/(?!eval_frame|external_utils|decorators)"
@@ -47,10 +47,10 @@ _COMPILES = expression(
 
 
 class Doing(NamedTuple):
-    """kind, name: "nothing" and None where nothing lasts for most of the range. inside: the op around a call.
-    compiles: torch.compile is at work for most of it. unusual: an op or a call that takes far less elsewhere, so it is
-    no cost of every step: a first call, or a thread that had no core. busiest, busiest_ns: of a frame what its time in
-    the range is mostly spent in, and for how long (`busiest_call`); None and 0 where no one name is."""
+    """kind, name: "nothing" and None if nothing lasts for most of the range. inside: the op around a call. compiles:
+    torch.compile is at work for most of it. unusual: an op or a call that takes far less elsewhere, so it is not a cost
+    of every step: a first call, or a thread without a core. busiest, busiest_ns: for a frame, what it spends most of
+    its time in the range in, and for how long (`busiest_call`); None and 0 if no single name does."""
 
     kind: Kinds
     name: str | None
@@ -65,8 +65,8 @@ NOTHING = Doing("nothing", None, None, False)
 
 
 def doing_in(trace: Trace, thread: int, start: int, end: int, among: Int64 | None = None) -> Doing:
-    """On the thread; else on those of the autograd engine and the training, which work while it waits. among: rows that
-    hold all events of half the range's length or more, where they are known already."""
+    """What the thread does; if nothing, what those of the autograd engine and the training do, which work while it
+    waits. among: rows that include all events of at least half the range's length, if they are known already."""
     one_at_a_time = {*training_threads(trace), *autograd_threads(trace)}
     others = sorted(one_at_a_time - {thread}) if thread in one_at_a_time else []
     among = lasting(trace, MOSTLY * (end - start)) if among is None else among
@@ -79,7 +79,7 @@ def doing_in(trace: Trace, thread: int, start: int, end: int, among: Int64 | Non
 
 
 def lasting(trace: Trace, least_ns: float) -> Int64:
-    """Rows of what lasts so long, which are few of a large trace's millions where that is long."""
+    """Rows of the events that last at least this long; few of a large trace's millions if that is long."""
     rows: Int64 = np.flatnonzero(trace.events.dur_ns >= least_ns)
     return rows
 
@@ -94,14 +94,14 @@ def _lasting(trace: Trace, among: Int64, start: int, end: int) -> Int64:
 
 
 def _marks(trace: Trace) -> Bool:
-    """Names that say nothing of what is done: those of steps and of the loader."""
+    """Names that do not show an activity: those of steps and of the loader."""
     marks: Bool = loader_names(trace).copy()
     marks[trace.events.name[step_marks(trace)]] = True
     return marks
 
 
 def _doing(trace: Trace, rows: Int64, start: int, end: int) -> Doing:
-    """Names what fills most of the range, by the rows that last longest in it."""
+    """The activity that fills most of the range, out of the rows that last longest in it."""
     events = trace.events
     compiles = any(_COMPILES.search(trace.strings[name]) for name in distinct_in(events.name[rows]).tolist())
     for kind, kinds in _KINDS:
@@ -126,7 +126,8 @@ def _is_unusual(trace: Trace, row: int) -> bool:
 
 
 def _exact(trace: Trace, rows: Int64, length_ns: int) -> Bool:
-    """Ops and calls are what they are, however long; a frame or a range may contain the whole training."""
+    """Which rows name the activity exactly. Ops and calls do at any length; a frame or a range may contain the whole
+    training."""
     events = trace.events
     around = is_in(events.kind[rows], (Kind.PYTHON, Kind.USER)) & (events.dur_ns[rows] > AROUND_TIMES * length_ns)
     exact: Bool = ~around
@@ -134,7 +135,7 @@ def _exact(trace: Trace, rows: Int64, length_ns: int) -> Bool:
 
 
 def _named(trace: Trace, rows: Int64) -> int:
-    """The innermost; of frames the innermost that a user knows: of a file outside torch, or of a module."""
+    """The innermost row; of frames the innermost that a user knows: in a file outside torch, or of a module."""
     names = [trace.strings[name] for name in trace.events.name[rows].tolist()]
     known = [
         row for row, name in zip(rows.tolist(), names, strict=True) if is_source(name) or name.startswith(MODULE_FRAME)

@@ -1,4 +1,5 @@
-"""Idle time as metrics of the catalogue: by reason, and what of it the host could end. Found by `idle_partition`."""
+"""Idle time as metrics of the catalogue: by reason, and the part that the host could avoid. Computed by
+`idle_partition`."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ HOST_LATE_TIME = Metric(
     "blocks. Waits for data are not counted here.", colour="cpu",
 )  # fmt: skip
 
-#: What each reason's time is called; data loading has its own metrics.
+#: The metric for each reason's time; data loading has its own metrics.
 REASON_METRICS = {
     "blocking_call": Metric(
         "idle_blocking_call_time", "Idle at blocking calls", Unit.NS,
@@ -90,7 +91,7 @@ def host_late_time(trace: Trace, device: int) -> Figure:
 
 
 def idle_time(reason: str) -> Callable[[Trace, int], Figure]:
-    """How to measure the metric of one reason."""
+    """The function that measures the metric of one reason."""
 
     def measured(trace: Trace, device: int) -> Figure:
         return mean_figure(idle_partition(trace)[device].per_step_ns[reason])

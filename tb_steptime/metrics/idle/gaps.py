@@ -23,7 +23,7 @@ from tb_steptime.trace.table import Int32, Int64
 
 
 class Gaps(msgspec.Struct, frozen=True, eq=False):
-    """Gaps of one device within the span's window, in time order; times between its steps, if any, are in them.
+    """Gaps of one device within the span's window, in time order, including times between its steps, if any.
 
     launch   row of `find_launches` of the first activity after the gap; -1: none follows in this recording
     """
@@ -53,7 +53,7 @@ def launch_rows(trace: Trace, device: int) -> Int32:
 
 @shared
 def idle_outside_loader(trace: Trace, device: int) -> Intervals:
-    """When the device is idle within the steps, the loader's waits left out, and what judgement leaves out."""
+    """When the device is idle within the steps, without the loader's waits and without time excluded from judgement."""
     steps = find_steps(trace)
     idle = Intervals.union(steps.start_ns, steps.end_ns) - busy_intervals(trace, device)
     return idle - loader_intervals(trace) - excluded_time(trace, device).total

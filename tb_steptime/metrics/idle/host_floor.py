@@ -1,8 +1,8 @@
-"""What the host needs for a step when it never waits: the floor that no faster kernel can get below.
+"""The time that the host needs for a step if it never waits: a floor that no faster kernel can lower.
 
 wait     lll                      for the batch
 blocked           bbb             in a call that waits for the device, or for room in its full queue
-left out                    ooo   the device works off what was launched before, so how full its queue is is not known
+left out                    ooo   the device works off what was launched before, so the fill of its queue is unknown
 host     |--------------------|   floor = the step's mark on the host less all of them
 device         |--- its step: begins later, and may end much later ---|
 """
@@ -35,9 +35,9 @@ def host_floor(trace: Trace) -> Figure:
 
 @shared
 def host_floor_ns(trace: Trace) -> Int64:
-    """Per step, ns: the step's mark on the host less the union of the loader's waits, the blocked time, and the time in
-    which the device works off what was launched before the recording. A host that runs ahead is done with a step long
-    before the device is."""
+    """Per step, ns: the step's mark on the host without the union of the loader's waits, the blocked time, and the time
+    in which the device works off what was launched before the recording. A host that runs ahead finishes a step long
+    before the device does."""
     steps = find_steps(trace)
     waits = loader_intervals(trace) | blocked_intervals(trace)
     for device in devices_by_activity(trace)[:1]:

@@ -6,7 +6,7 @@ thread   --op--[garbage collection]--op--      what the trace names comes first 
 device   kkkk                         kk
 idle         iiiiiiiiiiiiiiiiiiiiii            what of the stop the device spends idle
 
-The stops of different rows are disjoint: the first of these causes has them.
+The stops of different rows are disjoint: a stop counts for the first of these causes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tb_steptime.trace.steps import Step, find_steps
 from tb_steptime.trace.stops import garbage_collections
 from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
-#: What makes the host pause, as it is called.
+#: Causes of the host's pauses.
 PauseCause = Literal["garbage_collection", "interrupted", "unexplained"]
 
 CAUSE_WORDS: dict[PauseCause, str] = {
@@ -41,21 +41,22 @@ CAUSE_WORDS: dict[PauseCause, str] = {
     "unexplained": "No cause recorded",
 }
 
-#: Python between two ops takes microseconds; a training loop that reads a file or prints takes less than this.
+#: Minimum length of an unexplained stop. Python between two ops takes microseconds; a training loop that reads a file
+#: or prints takes less than this.
 UNEXPLAINED_NS = 2_000_000
-#: An op or a call that takes microseconds, and is interrupted for so long, did not run meanwhile.
+#: An op or a call that normally takes microseconds did not run meanwhile if it was interrupted for at least this long.
 INTERRUPTED_NS = 1_000_000
-#: What happens in more than this share of the steps is the program's habit and not a pause of it.
+#: A stop in more than this share of the steps is normal for the program and not a pause.
 RARE_FRACTION = 0.25
-#: With fewer steps it is not known what is rare.
+#: With fewer steps it is unknown which stops are rare.
 LEAST_STEPS = 3
 
 
 class Pause(msgspec.Struct, frozen=True):
     """Pauses of one cause in the steps.
 
-    sure: the trace names the cause; else it is inferred from the pattern. name: of the longest one, as the trace has
-    it; None where it has none. count, total_ns: over the span; idle_ns: device idle time in them, per step mean;
+    sure: the trace names the cause; otherwise it is inferred from the pattern. name: of the longest one, as in the
+    trace; None if it has none. count, total_ns: over the span; idle_ns: device idle time in them, mean per step;
     worst_*: the longest one.
     """
 
@@ -71,8 +72,8 @@ class Pause(msgspec.Struct, frozen=True):
 
 
 class _Stops(NamedTuple):
-    """Stops of one cause. rows: events of which each is; None without. least_ns: what another cause leaves of a stop
-    counts if it is that long."""
+    """Stops of one cause. rows: the event of each stop; None if there are none. least_ns: minimum length of the rest of
+    a stop, after other causes have taken their part."""
 
     cause: PauseCause
     sure: bool
@@ -95,7 +96,7 @@ def pause_intervals(trace: Trace, device: int) -> Intervals:
 
 
 def _own_stops(trace: Trace, device: int) -> Iterator[tuple[_Stops, Intervals]]:
-    """The stops of each cause that has any, less those of the causes before it."""
+    """The stops of each cause that has any, without those of earlier causes."""
     steps = find_steps(trace)
     rest = Intervals.union(steps.start_ns, steps.end_ns)
     for stops in _stops(trace, device):
@@ -115,8 +116,8 @@ def _stops(trace: Trace, device: int) -> Iterator[_Stops]:
 
 
 def _interrupted(trace: Trace) -> _Stops:
-    """What ops and calls of threads that train take beyond all like them. What comes between ops is no part of them:
-    that is Python, which may have had something to do."""
+    """The excess time of ops and calls of training threads, compared with all similar ones. Time between ops does not
+    belong to them: it is Python, which may have had something to do."""
     found = find_excess(trace).of(ExcessKind.INTERRUPTED).on(*training_threads(trace), *autograd_threads(trace))
     kind = np.where(found.event >= 0, trace.events.kind[found.event].astype(np.int64), -1)
     found = found.where((found.dur_ns >= INTERRUPTED_NS) & is_in(kind, (Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)))
@@ -143,7 +144,7 @@ def _pause(trace: Trace, stops: _Stops, own: Intervals, idle: Intervals) -> Paus
 
 
 def _name(trace: Trace, stops: _Stops, start: int, end: int) -> str | None:
-    """Names the stop that fills most of [start, end)."""
+    """The name of the stop that fills most of [start, end)."""
     if stops.rows is None:
         return None
     share = np.minimum(stops.end, end) - np.maximum(stops.start, start)
@@ -156,8 +157,8 @@ def _step_at(trace: Trace, instant: int) -> Step:
 
 
 def _unexplained(trace: Trace, device: int) -> tuple[Int64, Int64]:
-    """Long idle times of the device in which the thread that launches next has nothing recorded, in few steps. The
-    recording's first moments are the profiler's."""
+    """Long idle times of the device in which the next launching thread has nothing recorded, if they occur in few
+    steps. The recording's first moments belong to the profiler."""
     steps, gaps = find_steps(trace), find_gaps(trace, device)
     none = np.empty(0, np.int64)
     if len(steps.steps) < LEAST_STEPS or not (gaps.end - gaps.start >= UNEXPLAINED_NS).any():

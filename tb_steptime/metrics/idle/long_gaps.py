@@ -1,11 +1,11 @@
-"""Gaps that are long because the host does one thing for long before the next launch, and what that is.
+"""Gaps that are long because the host does one thing for a long time before the next launch, and what that is.
 
 thread   [l]--op--[l]      |-- train.py(9): crop --|      [l]--op--[l]
 device      kk      kk                                        kk      kk
 late        .. iiiii  .....LLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL  iiiii       L: one long gap, not many short ones
 
-Late is what the launching thread's ops, its unrecorded time and the launch itself take; bubbles of blocking calls and
-pauses that have a cause of their own are left out. A gap is long by itself, and compared with what usually is late.
+Late is the time of the launching thread's ops, its unrecorded time and the launch itself, without bubbles of blocking
+calls and pauses with a cause of their own. A gap is long both absolutely and compared with the usual lateness.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
 
-#: A hundred launches take this long: what is shorter may be ordinary work of the host.
+#: Minimum late time of a long gap. A hundred launches take this long; a shorter gap may be ordinary work of the host.
 LONG_NS = 1_000_000
-#: A job whose launches are all as late has no long gaps.
+#: A long gap is this many times the usual lateness: a job whose launches are all equally late has no long gaps.
 LONG_TIMES = 10
-#: Gaps that are kept of each place, longest first.
+#: Number of gaps that are kept per place, longest first.
 KEPT = 5
-#: Names that are kept of each place; what holds most of the waits is among them.
+#: Number of names that are kept per place; the one with most of the waiting is among them.
 NAMES = 20
 
 _LATE = [REASONS.index(reason) for reason in ("cpu_work", "nothing_recorded", "launch_latency")]
@@ -103,7 +103,7 @@ def late_gaps(trace: Trace, device: int) -> LateGaps:
 
 
 def long_gaps(trace: Trace, device: int) -> list[LongGaps]:
-    """Returns the long gaps by place, most late time first; places without any are left out."""
+    """The long gaps by place, most late time first; places without any are left out."""
     gaps, (late, is_long) = find_gaps(trace, device), late_gaps(trace, device)
     long = np.flatnonzero(is_long)
     site, compiled = activity_sites(trace)[gaps.launch[long]], _compiled(trace, gaps, long)
@@ -150,8 +150,8 @@ def _add(
 
 
 def _usual_ns(trace: Trace, device: int, late_ns: Int64) -> int:
-    """Returns the median lateness of the device's launches in the steps, including those in time: where most are in
-    time, a long gap in each step has no other kind beside it, and is long all the same."""
+    """The median lateness of the device's launches in the steps, including those in time. If most are in time, one long
+    gap per step has no similar one to compare with, and still counts as long."""
     rows, window = launch_rows(trace, device), find_steps(trace).window
     start = trace.events.start_ns[find_launches(trace).activity[rows]]
     late = np.sort(late_ns[rows[(start >= window[0]) & (start < window[1])]])
@@ -159,7 +159,7 @@ def _usual_ns(trace: Trace, device: int, late_ns: Int64) -> int:
 
 
 def _late_ns(trace: Trace, device: int) -> Int64:
-    """For each row of `find_launches` how much of the gap that it ended is late."""
+    """For each row of `find_launches`, how much of the gap that it ended is late."""
     total = np.zeros(len(find_launches(trace).activity), np.int64)
     claimed = Intervals.union(*bubbles(trace, device)[:2]) | pause_intervals(trace, device)
     for segments in idle_segments(trace, device):
@@ -174,7 +174,7 @@ def _late_ns(trace: Trace, device: int) -> Int64:
 
 
 def _compiled(trace: Trace, gaps: Gaps, rows: Int64) -> Bool:
-    """Marks the gaps that end with a launch of compiled code."""
+    """Which gaps end with a launch of compiled code."""
     launches, events = find_launches(trace), trace.events
     call = launches.call[gaps.launch[rows]].astype(np.int64)
     names = events.name[launches.activity[gaps.launch[rows]]].tolist()
@@ -183,11 +183,11 @@ def _compiled(trace: Trace, gaps: Gaps, rows: Int64) -> Bool:
 
 
 def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool, among: Int64) -> LongGap:
-    """among: what lasts for half of the shortest gap that is long, or longer."""
+    """among: events that last at least half of the shortest long gap."""
     start, end = int(gaps.start[row]), int(gaps.end[row])
     call = int(find_launches(trace).call[gaps.launch[row]])
     doing = NOTHING
-    if late_ns >= MOSTLY * (end - start):  # else what lasts for most of the gap is not why it is late
+    if late_ns >= MOSTLY * (end - start):  # otherwise what lasts for most of the gap does not explain its lateness
         doing = doing_in(trace, int(trace.events.thread[call]), start, end, among)
     return LongGap(
         step=find_steps(trace).steps[int(step_at(trace, gaps.start[row : row + 1])[0])].name,

@@ -1,5 +1,4 @@
-"""The Python function that takes the time of a step in which no op runs, and what it calls most: for jobs without a
-GPU.
+"""The Python function that takes most of a step's time outside of ops, and what it calls most: for jobs without a GPU.
 
 step     [                                           ]
 frame      |------ data.py(41): preprocess ------|          the innermost call that holds half of it or more
@@ -27,7 +26,7 @@ from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.steps import Step, find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
-#: What the profiler records of the host besides Python.
+#: Kinds of host events that the profiler records besides Python.
 RECORDED = (Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
 
 
@@ -48,7 +47,7 @@ class PythonFunction(msgspec.Struct, frozen=True):
 
 
 def python_function(trace: Trace) -> PythonFunction | None:
-    """None without call stacks, and where no one function of the user's holds most of that time."""
+    """The function; None without call stacks, and if no single function of the user's takes most of that time."""
     threads = training_threads(trace)
     if not threads or not len(trace.events.rows(Kind.PYTHON)):
         return None
@@ -73,21 +72,21 @@ def python_function(trace: Trace) -> PythonFunction | None:
 
 
 def _median_step(trace: Trace) -> Step:
-    """The lower one of two."""
+    """The step of median length; the lower one of two."""
     steps = sorted(find_steps(trace).steps, key=lambda step: step.duration_ns)
     return steps[(len(steps) - 1) // 2]
 
 
 def _recorded(trace: Trace, rows: Int64) -> Intervals:
-    """When one of these is an op, a call, or of the loader."""
+    """When one of these rows is an op, a call, or a wait of the loader."""
     events = trace.events
     mine = rows[is_in(events.kind[rows], RECORDED) | loader_names(trace)[events.name[rows]]]
     return Intervals.union(events.start_ns[mine], events.ends(mine))
 
 
 def _function(trace: Trace, rows: Int64, step: Step, outside: Intervals) -> Int64:
-    """Picks a function of the user's; where the script itself is longer than the recording, one of Python's library
-    instead, such as the `get` of a queue."""
+    """The calls of a function of the user's; if the script itself is longer than the recording, of one in Python's
+    library instead, such as the `get` of a queue."""
     mine = _calls(trace, _frames(trace, rows, step, is_source), outside)
     return mine if len(mine) else _calls(trace, _frames(trace, rows, step, _is_library), outside)
 
@@ -97,8 +96,8 @@ def _is_library(frame: str) -> bool:
 
 
 def _calls(trace: Trace, frames: Int64, outside: Intervals) -> Int64:
-    """The innermost call that holds most of the time outside of ops; else all calls of the function that does so with
-    all of them; none where no function does."""
+    """The innermost call that contains most of the time outside of ops; else all calls of the function whose calls
+    together do; empty if no function does."""
     least_ns = MOSTLY * outside.total_ns
     within = _within(trace, frames, outside)
     alone = frames[(within >= least_ns) & (within > 0)]
@@ -113,7 +112,7 @@ def _calls(trace: Trace, frames: Int64, outside: Intervals) -> Int64:
 
 
 def _frames(trace: Trace, rows: Int64, step: Step, wanted: Callable[[str], bool]) -> Int64:
-    """Those that end in the step, by their names."""
+    """The frames that end in the step, by name."""
     events = trace.events
     mine = rows[(events.kind[rows] == Kind.PYTHON) & (events.ends(rows) <= step.end_ns)]
     frames: Int64 = mine[named_in(trace, mine, wanted)[events.name[mine]]]

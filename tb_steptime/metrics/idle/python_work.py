@@ -1,5 +1,5 @@
-"""Python functions of the training loop that compute no ops, such as metrics, logging and checkpoints: for jobs
-without a GPU, recorded with call stacks.
+"""Python functions of the training loop that compute no ops, such as metrics, logging and checkpoints. For jobs without
+a GPU that were recorded with call stacks.
 
 step     [                                    ]
 frame     |-------------- train.py: main ------------...    most of it is ops
@@ -7,8 +7,8 @@ frame       |--- model.py: forward ---| |-- metrics.py: count --|
 op             |mm|  |add|  |mm|          |argmax|
 counted                                           =============     outside ops, calls and the loader
 
-A call in which a step begins is the loop itself, and of no step. Another call that takes most of a call is what that
-does (`gc.collect`), and one that waits is counted apart (`time.sleep`).
+A call in which a step begins is the loop itself, and does not belong to a step. If an inner call takes most of a call,
+the time is that of the inner one (`gc.collect`); if it waits, it is counted separately (`time.sleep`).
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from tb_steptime.trace.nesting import innermost, parent_places, top_level
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int64, Kind, distinct_in
 
-#: A function whose calls are ops, calls of a runtime or waits for more than this share is no Python to speed up.
+#: A function that spends more than this share in ops, calls of a runtime or waits is not Python code to speed up.
 MOST_OTHER = 0.25
-#: Functions that are returned.
+#: Maximum number of functions returned.
 MOST_FUNCTIONS = 5
-#: A call inside another one that takes more than this share of it is what that does.
+#: An inner call that takes more than this share of another call is what that call does.
 MOST_INSIDE = 0.5
-#: A function that is called in fewer steps than this share of them has steps of its own.
+#: A function that is called in a smaller share of the steps is listed with those steps.
 IN_EVERY = 0.9
 #: Built-in functions that wait.
 _WAITS = expression(
     r"<built-in (?:method|function) (?:sleep|acquire|select|poll|epoll|recv\w*|accept|wait\w*|read\w*)\b"
 )
-#: torch's own functions that no op explains, and that a training loop calls by its own choice.
+#: torch's own functions that no op explains, and that a training loop calls explicitly.
 _OF_TORCH = expression(r"(?:.*/)?torch/serialization\.py\(\d+\): (?:save|load)$")
 _MODULE_LEVEL = expression(r": <module>$")
 _BUILT_IN = expression(r"<built-in ")
-#: Comprehensions and the like have no name of their own.
+#: Comprehensions and similar frames have no name of their own.
 _UNNAMED = expression(r".*: <(?!module)\w+>$")
 
 
@@ -67,7 +67,8 @@ class PythonWork(msgspec.Struct, frozen=True):
 
 
 def python_work(trace: Trace) -> list[PythonWork]:
-    """Most time first; empty without call stacks. Calls inside such a call count for the outer one."""
+    """The functions with the most time first; empty without call stacks. Calls inside another such call count for the
+    outer one."""
     threads = training_threads(trace)
     if not threads or not len(trace.events.rows(Kind.PYTHON)):
         return []
@@ -106,8 +107,8 @@ def _function(trace: Trace, calls: Int64, within: Int64, *, waits: bool) -> Pyth
 
 
 def _chosen(trace: Trace, thread: int) -> Int64:
-    """Calls on this thread of what the user wrote or calls: the user's functions, and those of Python and its library
-    that one of these calls and that call none of them, as `next` does."""
+    """Calls on this thread of what the user wrote or calls: the user's functions, and functions of Python and its
+    library that a user's function calls and that do not call one, such as `next`."""
     events, rows = trace.events, trace.events.rows(Kind.PYTHON)
     rows = rows[events.thread[rows] == thread]
     parent = parent_places(trace, rows)
@@ -133,7 +134,7 @@ def _is_wait(frame: str) -> bool:
 
 
 def _python_alone(trace: Trace, rows: Int64, recorded: Intervals) -> Int64:
-    """Those of these calls that are hardly anything but Python, without the loop itself."""
+    """Those of these calls that contain hardly anything but Python, without the loop itself."""
     start, end = trace.events.start_ns[rows], trace.events.ends(rows)
     begun = np.array([step.host_start_ns for step in find_steps(trace).steps])
     of_a_step = np.searchsorted(begun, start, side="right") == np.searchsorted(begun, end, side="left")
@@ -151,7 +152,7 @@ def _what_they_do(trace: Trace, frames: Int64, chosen: Int64) -> Int64:
         events.ends(inner) <= events.ends(frames)[place]
     )
     deepest: Int64 = frames.copy()
-    deepest[place[most]] = inner[most]  # the last write stays: rows are in the order in which they begin
+    deepest[place[most]] = inner[most]  # the last write stays: rows are ordered by their begin
     return deepest
 
 

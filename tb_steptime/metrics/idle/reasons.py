@@ -1,4 +1,4 @@
-"""The reasons for which a GPU is idle, and what their time is called. How it is found: `idle_segments`."""
+"""The reasons for which a GPU is idle, and their names. How they are found: `idle_segments`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import DEVICE_KINDS, Int64, distinct_in
 
-#: Reasons that a host which launches sooner, or a launch that is shorter, would end. The first four are one in the
-#: catalogue too: the launch call had not begun.
+#: Reasons that faster launching by the host, or a shorter launch, would remove. The first four are a single metric in
+#: the catalogue too: the launch call had not begun.
 HOST_LATE = ("blocking_call", "allocator", "cpu_work", "nothing_recorded")
 HOST_BOUND = (*HOST_LATE, "launch_latency")
-#: Reasons whose time tells nothing about a step of the job.
+#: Reasons whose time does not characterise a step of the job.
 EXCLUDED = ("before_recording", "once", "after_recording", "profiler")
 
 
@@ -52,7 +52,7 @@ class IdleNs(msgspec.Struct, frozen=True):
 
     @property
     def judged(self) -> IdleNs:
-        """What verdicts and gains rest on: without the time that is left out."""
+        """The time on which verdicts and gains are based: without the excluded time."""
         return msgspec.structs.replace(self, **dict.fromkeys(EXCLUDED, 0))
 
     @property
@@ -65,14 +65,14 @@ class IdleNs(msgspec.Struct, frozen=True):
         return self.blocking_call + self.allocator + self.cpu_work + self.nothing_recorded + self.launch_latency
 
 
-#: Reasons in the order in which they are shown; a segment of idle time has the place of its reason here.
+#: Reasons in the order of display; a segment of idle time stores the place of its reason here.
 REASONS = IdleNs.__struct_fields__
 
 
 @shared
 def devices_by_activity(trace: Trace) -> tuple[int, ...]:
     """Devices with any activity, the one that is busy longest first."""
-    ids = distinct_in(trace.events.device[trace.events.rows(*DEVICE_KINDS)] + 1) - 1  # -1: the file does not say
+    ids = distinct_in(trace.events.device[trace.events.rows(*DEVICE_KINDS)] + 1) - 1  # -1: not recorded
     busy = {device: busy_intervals(trace, device).total_ns for device in ids.tolist()}
     return tuple(sorted(busy, key=lambda device: (-busy[device], device)))
 

@@ -1,12 +1,12 @@
-"""One process that drives several GPUs: do they work at the same time, and what blocks which one?
+"""One process that drives several GPUs: whether they work at the same time, and which call blocks which of them.
 
 thread [sync of gpu0][a][sync of gpu1]
 gpu0   kkkkkkkkkkkkk     .............  blocked by the synchronize of gpu1      concurrency = sum of busy / busy of
 gpu1   .............  aaaaaaaaaaaaaaaa  blocked by the synchronize of gpu0      the union: 1 in series, D perfect
 
-A group of blocking calls counts for the device of its copy, else for the one that its thread launched on last. While it
-lasts, it blocks every other device that is idle, but not one that a group of its own blocks at that moment. Where
-several groups last, the one that began first counts: no idle time is counted twice.
+A group of blocking calls belongs to the device of its copy, or else to the one on which its thread launched last. While
+it lasts, it blocks every other device that is idle, except one that a group of its own blocks at that moment. If
+several groups last, the one that began first counts, so no idle time is counted twice.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from tb_steptime.trace.ops import op_at
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, distinct_in
 
-#: Rows of the table.
+#: Maximum number of rows of the table.
 BLOCKERS = 20
-#: A device with less of the busiest one's work than this is not driven: a library has set itself up there.
+#: A device with less than this share of the busiest one's work is not driven: a library has merely been initialised
+#: there.
 DRIVEN_FRACTION = 0.01
 
 
@@ -53,7 +54,7 @@ class SeveralDevices(msgspec.Struct, frozen=True):
 
 
 def several_devices(trace: Trace) -> SeveralDevices | None:
-    """None where the process drives one device, or none."""
+    """The comparison; None if the process drives at most one device."""
     steps = find_steps(trace)
     windows, count = Intervals.union(steps.start_ns, steps.end_ns), len(steps.steps)
     works = {device: busy_intervals(trace, device) & windows for device in devices_with_activity(trace)}
@@ -73,7 +74,7 @@ def several_devices(trace: Trace) -> SeveralDevices | None:
 
 
 def _blockers(trace: Trace, devices: tuple[int, ...]) -> list[Blocker]:
-    """Most idle time first. A call outside any op goes by its own name."""
+    """The blockers, most idle time first. A call outside any op is listed by its own name."""
     groups, by = blocking_groups(trace), group_devices(trace)
     op = op_at(trace, groups.call)
     name = trace.events.name[np.where(op >= 0, op, groups.call)]
@@ -89,7 +90,7 @@ def _blockers(trace: Trace, devices: tuple[int, ...]) -> list[Blocker]:
 
 
 def _blocked_ns(trace: Trace, groups: Groups, by: Int64, device: int) -> Int64:
-    """For each group the idle time of the device that it is charged with."""
+    """For each group, the idle time of the device for which it is responsible."""
     own = by == device
     others = np.flatnonzero(~own & (by >= 0))
     idle = idle_outside_loader(trace, device) - Intervals.union(groups.start[own], groups.end[own])
@@ -101,7 +102,7 @@ def _blocked_ns(trace: Trace, groups: Groups, by: Int64, device: int) -> Int64:
 
 
 def group_devices(trace: Trace) -> Int64:
-    """For each of `blocking_groups` the device that it is waited for; -1 where its thread had launched nothing."""
+    """For each of `blocking_groups` the device for which it waits; -1 if its thread had launched nothing."""
     groups, events, launches = blocking_groups(trace), trace.events, find_launches(trace)
     linked = np.flatnonzero(launches.call >= 0)
     linked = linked[np.argsort(launches.call[linked], kind="stable")]

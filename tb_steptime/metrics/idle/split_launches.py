@@ -1,4 +1,4 @@
-"""Launches between two calls that wait for the device, when there are few of them: no graph can hold more than these.
+"""Small numbers of launches between two calls that wait for the device: a graph can hold no more than these.
 
 thread   [sync]lll[sync]ll[sync]llllllllllllllllllllllll[sync]
                 few      few       a graph could launch these at once
@@ -18,13 +18,13 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, distinct, is_in
 
-#: A graph of fewer launches saves less than a tenth of a millisecond: each takes 5 to 10 us.
+#: A graph of fewer launches saves less than a tenth of a millisecond, as each launch takes 5 to 10 us.
 FEW_LAUNCHES = 10
 
 
 def split_late_ns(trace: Trace, device: int) -> list[int]:
-    """For each place in `SITES` how long the device idles because such launches come late, ns a step; long gaps and
-    bubbles of the calls themselves are left out."""
+    """For each place in `SITES`, how long the device idles because such launches come late, ns per step; without long
+    gaps and bubbles of the calls themselves."""
     launch, (late_ns, long) = find_gaps(trace, device).launch, late_gaps(trace, device)
     counts = (launch >= 0) & ~long
     counts[counts] = _is_split(trace)[launch[counts]]
@@ -33,8 +33,8 @@ def split_late_ns(trace: Trace, device: int) -> list[int]:
 
 
 def _is_split(trace: Trace) -> Bool:
-    """For each row of `find_launches` whether few activities are launched between the calls that its thread waits in
-    before and after it. What a graph launches is many."""
+    """For each row of `find_launches`, whether few activities are launched between its thread's waiting calls before
+    and after it. A graph's launch counts as many."""
     events, call, calls = trace.events, find_launches(trace).call, blocking_calls(trace)
     waits = calls.row[is_in(calls.kind, WAITING)]
     found = np.zeros(len(call), bool)

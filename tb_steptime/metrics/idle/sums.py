@@ -1,4 +1,4 @@
-"""Idle time summed: by step, place and reason; by the activity that ended it; and its longest segments as evidence."""
+"""Sums of idle time: by step, place and reason; by the activity that ended it; and its longest segments as evidence."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ BUBBLE_TIME = Metric(
 )  # fmt: skip
 
 _LOADING = REASONS.index("data_loading")
-#: Reasons that are no launch's and no call's.
+#: Reasons that are not attributed to a launch or a call.
 _OF_NOBODY = [_LOADING, *(REASONS.index(reason) for reason in EXCLUDED)]
-#: Reasons that no blocking call causes.
+#: Reasons that are never caused by a blocking call.
 _NO_BUBBLE = [*_OF_NOBODY, REASONS.index("unrecorded_work")]
 
 
@@ -56,15 +56,15 @@ class Idle(msgspec.Struct, frozen=True, eq=False):
 
 
 class IdleSums(msgspec.Struct, frozen=True, eq=False):
-    """ns of one device by [step, place in SITES, place in REASONS]. bubble_ns: what of it is in bubbles behind blocking
-    calls, of which data loading and unrecorded work are no part, nor what judgement leaves out."""
+    """ns of one device by [step, place in SITES, place in REASONS]. bubble_ns: the part in bubbles behind blocking
+    calls, which does not include data loading, unrecorded work and excluded time."""
 
     ns: Int64
     bubble_ns: Int64
 
 
 class Longest(NamedTuple):
-    """A time range of idle time as evidence: its gap's part with one reason at one site."""
+    """A range of idle time as evidence: the part of a gap with one reason at one site."""
 
     start_ns: int
     end_ns: int
@@ -85,16 +85,17 @@ def idle_partition(trace: Trace) -> Mapping[int, Idle]:
 
 
 def idle_of_activity(trace: Trace, device: int) -> Int64:
-    """For each row of `find_launches` the idle time of the device that it ended, ns over all steps, loader's left out.
+    """For each row of `find_launches` the idle time of the device that it ended, ns over all steps, without the
+    loader's waits.
 
-    What is left of the idle time is the loader's, the tail, and what judgement leaves out.
+    The rest of the idle time is the loader's, the tail, and excluded time.
     """
     total = np.zeros(len(find_launches(trace).activity), np.int64)
     for segments in idle_segments(trace, device):
         charged = (segments.launch >= 0) & is_in(segments.reason, _OF_NOBODY, invert=True)
         launch, ns = segments.launch[charged], (segments.end - segments.start)[charged]
         if len(launch):
-            first = int(launch.min())  # the launches of some gaps lie together
+            first = int(launch.min())  # launches of successive gaps lie close together
             sums = exact_sums(launch - first, ns, int(launch.max()) - first + 1)
             total[first : first + len(sums)] += sums
     return total

@@ -1,15 +1,15 @@
-"""When an idle device must be busy with work that the trace does not show.
+"""Times when an idle device must be busy with work that the trace does not show.
 
 A launch reaches an idle device at once, a synchronize of an idle device returns at once, and a copy to or from it
-begins at once. Where that takes long, the device is busy: with a graph whose kernels were not recorded, with work from
+begins at once. If that takes long, the device is busy: with a graph whose kernels were not recorded, with work from
 before the recording, or with another process.
 
 thread   [l]  [  copy that blocks         ]        [sync                     ][q]
 device   kk                     llllll                                            q
              rrrruuuuuuuuuuuuuuu                   rrrruuuuuuuuuuuuuuuuuuuuuuu        r: usual, u: unrecorded work
 
-How long the device stays idle in recordings of V100, A100, H100, B200 and MI250 where it was idle when the call began
-(counted from their events, without this package; what was launched before the recording left out):
+Delays of an idle device in recordings of V100, A100, H100, B200 and MI250, for calls that began while it was idle
+(counted from their events, without this package, and without work launched before the recording):
 
     from the end of a launch call to the start of its work   11 119 calls   median  2 us   99.9 %: 6 us     most 8 us
     in a synchronize                                            154 calls   median  4 us                    most 68 us
@@ -35,30 +35,33 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, distinct_in, is_in, median
 
-#: So long after its call returned a launch has reached an idle device: six times the longest that was measured.
+#: A launch has reached an idle device at most this long after its call returned: six times the longest delay measured.
 REACHED_NS = 50_000
-#: Where launches usually take longer than the device needs (Windows collects them before they are sent), so many times
-#: the median counts, once so many were measured.
+#: If launches usually take longer than the device needs (Windows batches them before sending), this many times the
+#: median is used, once at least ENOUGH_LAUNCHES were measured.
 USUAL_TIMES, ENOUGH_LAUNCHES = 10, 10
-#: No system collects launches for longer. Where each launch waits for a graph whose kernels are not recorded, that is
-#: not what a launch takes.
+#: Upper limit of that: no system batches launches for longer. If each launch waits for a graph whose kernels are not
+#: recorded, the median is not the duration of a launch.
 REACHED_AT_MOST_NS = 1_000_000
-#: Three times the longest that was measured, since the operating system may let the thread wait for a core.
+#: A synchronize of an idle device returns within this time: three times the longest measured, since the operating
+#: system may let the thread wait for a core.
 SYNC_RETURNS_NS = 200_000
-#: Likewise: of copies to the host, and of few bytes; and of those whose bytes are staged before they begin.
+#: The same for the begin of copies: of copies to the host, and of few bytes; and of copies whose bytes are staged
+#: before they begin.
 COPY_BEGINS_NS, STAGED_COPY_BEGINS_NS = 200_000, 1_000_000
-#: Up to here a copy's bytes go with its command.
+#: Up to this size a copy's bytes are sent with its command.
 STAGED_BYTES = 1 << 16
-#: Where a call has waited for too long, it waits from its start on, but for what it takes on an idle device.
+#: If a call has waited for too long, its wait begins this long after its start: the time that it takes on an idle
+#: device.
 TAKES_NS = 10_000
 
-#: The copy's bytes are staged by the call that launches it.
+#: Kinds of copies whose bytes are staged by the launching call.
 _COPIES = (Blocks.COPY, Blocks.PAGEABLE_COPY)
 
 
 def reached_ns(trace: Trace, gaps: Gaps) -> Int64:
-    """Returns for each gap the latest time at which its launch must have reached the device; the gap's end where no
-    launch is known."""
+    """For each gap the latest time at which its launch must have reached the device; the gap's end if no launch is
+    known."""
     calls, plain = _calls(trace, gaps), _found_idle(trace, gaps) & ~_begun_by(trace, gaps, *WAITING)
     launched = np.flatnonzero(calls >= 0)
     returned = gaps.end.copy()
@@ -71,7 +74,8 @@ def reached_ns(trace: Trace, gaps: Gaps) -> Int64:
 
 @shared
 def unrecorded_work(trace: Trace, device: int) -> Intervals:
-    """Parts of the device's gaps. None in which another device of the process works: that is waited for."""
+    """Parts of the device's gaps in which it runs unrecorded work. Never while another device of the process works,
+    since the wait may be for that one."""
     gaps = find_gaps(trace, device)
     found = _after_launches(trace, device, gaps) | _in_synchronizes(trace, gaps) | _before_copies(trace, gaps)
     found = found | _behind_graphs(trace, gaps)
@@ -86,19 +90,19 @@ def _busy_elsewhere(trace: Trace, device: int) -> Intervals:
 
 
 def _after_launches(trace: Trace, device: int, gaps: Gaps) -> Intervals:
-    """From when the launch has reached the device, as long as the host is blocked. Before the first activity of the
-    recording the device is busy whatever the host does: nothing that is recorded could make the launch wait."""
+    """From the time when the launch has reached the device, as long as the host is blocked. Before the recording's
+    first activity the device is busy whatever the host does, as no recorded work could make the launch wait."""
     plain = _found_idle(trace, gaps) & ~_begun_by(trace, gaps, *WAITING)
     reached = np.where(plain, reached_ns(trace, gaps), gaps.end)
     waits = Intervals.union(reached, gaps.end)
-    begins = busy_intervals(trace, device).start[:1].tolist()  # none, where all activities are empty
+    begins = busy_intervals(trace, device).start[:1].tolist()  # empty if all activities are empty
     first = Intervals.union(np.full(len(begins), find_steps(trace).window[0]), np.array(begins, np.int64))
     return (waits & _blocked(trace, *WAITING)) | (waits & first)
 
 
 def _behind_graphs(trace: Trace, gaps: Gaps) -> Intervals:
-    """From when the launch has reached the device, where one of a graph came between it and the launch before it, and
-    the kernels of graphs are not recorded: it waits for these.
+    """From the time when the launch has reached the device, if a graph was launched between it and the previous launch,
+    and the kernels of graphs are not recorded: the launch waits for these.
 
     thread   [l] [graph] [l]
     device   kk                            k
@@ -115,7 +119,8 @@ def _behind_graphs(trace: Trace, gaps: Gaps) -> Intervals:
 
 
 def _in_synchronizes(trace: Trace, gaps: Gaps) -> Intervals:
-    """Beyond the time in which a synchronize returns, before the next launch begins: no launched work is waited for."""
+    """In a synchronize, the time beyond its usual length and before the next launch begins: it does not wait for
+    recorded work."""
     calls = _calls(trace, gaps)
     late = np.where(calls >= 0, np.minimum(trace.events.start_ns[calls], gaps.end), gaps.end)
     late = np.where(gaps.launch >= 0, np.maximum(late, gaps.start), gaps.start)
@@ -124,7 +129,7 @@ def _in_synchronizes(trace: Trace, gaps: Gaps) -> Intervals:
 
 
 def _before_copies(trace: Trace, gaps: Gaps) -> Intervals:
-    """Beyond the time in which a copy that blocks its thread begins."""
+    """In a blocking copy, the time beyond the usual delay before it begins."""
     mine = np.flatnonzero(_found_idle(trace, gaps) & _begun_by(trace, gaps, *_COPIES))
     begun = trace.events.start_ns[_calls(trace, gaps)[mine]]
     staged = _is_staged(trace, find_launches(trace).activity[gaps.launch[mine]])
@@ -132,7 +137,7 @@ def _before_copies(trace: Trace, gaps: Gaps) -> Intervals:
 
 
 def _is_staged(trace: Trace, copies: Int32) -> Bool:
-    """Marks the copies to the device with more bytes than fit into a command, as far as the trace says that."""
+    """Which copies to the device have more bytes than fit into a command, as far as recorded."""
     nbytes = trace.events.bytes
     large = np.ones(len(copies), bool) if nbytes is None else (nbytes[copies] < 0) | (nbytes[copies] > STAGED_BYTES)
     names = named_in(trace, copies.astype(np.int64), lambda name: "DtoH" not in name and "Device -> Host" not in name)
@@ -141,7 +146,7 @@ def _is_staged(trace: Trace, copies: Int32) -> Bool:
 
 
 def _waits(start: Int64, end: Int64, usual_ns: Int64 | int) -> Intervals:
-    """Ranges that are longer than usual, without what they take on an idle device."""
+    """Ranges longer than usual, without the time that they take on an idle device."""
     return Intervals.union(np.where(end - start > usual_ns, start + TAKES_NS, end), end)
 
 
@@ -157,7 +162,7 @@ def _calls(trace: Trace, gaps: Gaps) -> Int64:
 
 
 def _found_idle(trace: Trace, gaps: Gaps) -> Bool:
-    """Marks the gaps that end with work whose launch call began in the gap."""
+    """Which gaps end with work whose launch call began in the gap."""
     calls = _calls(trace, gaps)
     begun = trace.events.start_ns[calls]
     found: Bool = (calls >= 0) & (begun >= gaps.start) & (begun < gaps.end)
@@ -165,7 +170,7 @@ def _found_idle(trace: Trace, gaps: Gaps) -> Bool:
 
 
 def _begun_by(trace: Trace, gaps: Gaps, *kinds: Blocks) -> Bool:
-    """Marks the gaps that end with work that a blocking call of these kinds launched."""
+    """Which gaps end with work that a blocking call of these kinds launched."""
     calls = blocking_calls(trace)
     launched: Bool = is_in(_calls(trace, gaps), calls.row[is_in(calls.kind, kinds)])
     return launched

@@ -1,1 +1,2 @@
-"""What kind of job a recording is of: training or inference, how its work is launched, on what, in how many ranks."""
+"""The kind of job that was recorded: training or inference, how its work is launched, on which device, in how many
+ranks."""

@@ -1,4 +1,5 @@
-"""JobEvidence: what in a trace shows the kind of job, as a code with a number; `insights.wording.job` has its words."""
+"""JobEvidence: what in a trace indicates the kind of job, as a code with a number; `insights.wording.job` has the
+texts."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from tb_steptime.trace.table import Kind
 
 
 class JobEvidence(msgspec.Struct, frozen=True):
-    """count: how many events show it; name: that of the first of them, "" where names say nothing."""
+    """count: number of events that show it; name: of the first of them, "" if names are irrelevant."""
 
     code: str
     count: int
@@ -20,6 +21,6 @@ class JobEvidence(msgspec.Struct, frozen=True):
 
 
 def named_evidence(code: str, trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], bool]) -> list[JobEvidence]:
-    """What events of these kinds show by their names; empty where none does."""
+    """Evidence from the names of events of these kinds; empty if none matches."""
     rows = rows_named(trace, kinds, wanted)
     return [JobEvidence(code, len(rows), trace.strings[int(trace.events.name[rows[0]])])] if len(rows) else []

@@ -1,4 +1,4 @@
-"""Eager, compiled or in graphs: by how the kernels were launched; without kernels, by where the CPU's ops ran.
+"""Eager, compiled or in graphs: by how the kernels were launched; without kernels, by where the CPU ops ran.
 
 thread   |Torch-Compiled Region: 0/0|  aten::add   aten::mul   |cudaGraphLaunch|
 kernels          cc                       ee          ee           gggggggg
@@ -25,22 +25,22 @@ from tb_steptime.trace.table import Bool, Int64, Kind, is_in
 
 ExecutionId = Literal["eager", "compiled", "graphs", "mixed", "unknown"]
 
-#: A way of launching that makes so much of the work is the job's; else it is mixed.
+#: A way of launching with at least this share of the work is the job's; otherwise the job is mixed.
 LEADING_SHARE = 0.80
 
-#: Of kernel time; with less of it known nothing is said of the rest.
+#: Minimum share of kernel time whose launch is known; with less, nothing is concluded about the rest.
 KNOWN_SHARE = 0.50
 
-#: Graphs without recorded kernels are how a job runs where it launches so many of them.
+#: If graphs have no recorded kernels, at least this many launches show that the job runs in graphs.
 FEWEST_GRAPHS = 3
 
-#: What torch.compile writes around its code, on the host.
+#: Ranges that torch.compile writes around its code, on the host.
 _COMPILED_RANGE = expression(r"Torch-Compiled Region|## Call CompiledFxGraph|CompiledFunction(Backward)?$")
 
 
 class Execution(NamedTuple):
-    """Shares of kernel time but collectives, of CPU time in ops without kernels; None where nothing ran. The rest of
-    1 is eager."""
+    """Shares of kernel time without collectives, or of CPU time in ops if there are no kernels; None if nothing ran.
+    The rest up to 1 is eager."""
 
     id: ExecutionId
     compiled_share: float | None
@@ -55,8 +55,8 @@ def compiled_ranges(trace: Trace) -> Int64:
 
 
 def execution_of(trace: Trace) -> Execution:
-    """The way in which most work is launched; unknown where nothing ran. Graphs also where their kernels were not
-    recorded, and no share is known."""
+    """The way in which most work is launched; unknown if nothing ran. Also graphs whose kernels were not recorded, with
+    no known shares."""
     if len(graphs_without_kernels(trace)) >= FEWEST_GRAPHS:
         return Execution("graphs", None, None, _evidence(trace))
     shares = _of_kernels(trace) if len(trace.kernels) else _of_ops(trace)
@@ -69,7 +69,7 @@ def execution_of(trace: Trace) -> Execution:
 
 
 def graphs_without_kernels(trace: Trace) -> Int64:
-    """Rows of the launches of graphs, where no kernel of any graph is in the trace; of other traces none."""
+    """Rows of graph launches, if no kernel of any graph is in the trace; otherwise empty."""
     calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: bool(GRAPH_CALL.search(name)))
     return calls[:0] if is_in(find_launches(trace).call, calls).any() else calls
 
@@ -84,8 +84,8 @@ def _evidence(trace: Trace) -> list[JobEvidence]:
 
 
 def _of_kernels(trace: Trace) -> tuple[float, float] | None:
-    """(compiled, graphs) as shares of the time of computing kernels whose launch says it; None where it says so of less
-    than half of that time. Without launches the few kernels that inductor has named would be all."""
+    """(compiled, graphs) as shares of the time of computing kernels with known launches; None if these have less than
+    half of that time. Without launches only the few kernels with inductor's names would count."""
     events, rows = trace.events, trace.kernels.event
     by_name = named_in(trace, rows, lambda name: bool(COMPILED_KERNEL.match(name)))
     launches = find_launches(trace)

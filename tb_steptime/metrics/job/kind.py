@@ -1,4 +1,4 @@
-"""The kind of job, found once for each recording; views show it, rules ask it before they speak."""
+"""The kind of job, determined once for each recording; views show it, and rules check it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tb_steptime.trace.shared import shared
 
 
 class JobKind(msgspec.Struct, frozen=True):
-    """What a recording shows of its job; unknown, and None, where it does not show it.
+    """What a recording shows about its job; "unknown", or None, if it does not show it.
 
     purpose         training: gradients or an optimizer; inference: many layers without either
     execution       how its work is launched; mixed: no way makes four fifths of it
     compiled_share, graph_share   of kernel time but collectives (of CPU jobs: of the time in ops); the rest is eager
-    device, vendor  what it computes on; gpu also where its work there is not recorded
+    device, vendor  the device on which it computes; gpu even if its work there is not recorded
     accelerator     what PyTorch calls the devices: GPU, XPU, MTIA, HPU
-    ranks           processes that work together; rank and world_size as the file says
+    ranks           processes that work together; rank and world_size as in the file
     optimizer       class with most recorded steps, such as "AdamW"
     evidence        what shows each of these, at most a few
     """

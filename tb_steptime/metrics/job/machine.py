@@ -1,4 +1,4 @@
-"""GPU or CPU, whose GPU, and one rank or many: by what ran on a device, by the calls of its runtime, by collectives."""
+"""GPU or CPU, the GPU's vendor, and one rank or many: by device activities, by runtime calls, and by collectives."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ DeviceKind = Literal["gpu", "cpu", "unknown"]
 Vendor = Literal["nvidia", "amd", "other"]
 Ranks = Literal["one", "many", "unknown"]
 
-#: Ops and marks that run on a GPU alone; in a trace without activities of one they were not recorded. torch asks
-#: `cudnn_is_acceptable` of tensors on the CPU, too.
+#: Ops and marks that run only on a GPU; if the trace has no GPU activities, these were not recorded. torch also calls
+#: `cudnn_is_acceptable` for tensors on the CPU.
 _GPU_OP = expression(
     r"nccl:|rccl:|aten::(_?cudnn_(?!is_acceptable)|miopen_|_flash_attention_forward|_efficient_attention|_fused_(adam|adamw|sgd)_?cuda)"
 )
-#: Ops that run on a CPU alone.
+#: Ops that run only on a CPU.
 _CPU_OP = expression(r"aten::(_?mkldnn_|mkl_|_scaled_dot_product_flash_attention_for_cpu)|mkldnn::|mkl::")
 
 _NVIDIA = expression(r"NVIDIA|Tesla|GeForce|Quadro|TITAN|GRID|[AHBVTPL]\d+", re.ASCII)
@@ -30,7 +30,7 @@ _AMD = expression(r"AMD|Instinct|Radeon|MI\d+|gfx\d+", re.ASCII)
 
 
 class Where(NamedTuple):
-    """device: what the job computes on; vendor of its GPU; None where it has none or that is not known."""
+    """device: where the job computes; vendor of its GPU; None if there is none or it is unknown."""
 
     device: DeviceKind
     vendor: Vendor | None
@@ -38,7 +38,7 @@ class Where(NamedTuple):
 
 
 def where_it_runs(trace: Trace) -> Where:
-    """GPU where one worked or was called, CPU where none is listed or ops say so, else unknown."""
+    """GPU if one worked or was called, CPU if none is listed or ops show it, else unknown."""
     evidence = _gpu_evidence(trace)
     if evidence:
         return Where("gpu", _vendor(trace), evidence)
@@ -50,7 +50,7 @@ def where_it_runs(trace: Trace) -> Where:
 
 
 def _cpu_memory(trace: Trace) -> list[JobEvidence]:
-    """Allocations of the CPU, where memory was recorded and no other device has any."""
+    """Allocations of the CPU, if memory was recorded and no other device has any."""
     allocations = int((trace.memory.bytes > 0).sum())
     return [JobEvidence("cpu_memory", allocations)] if allocations and not trace.memory.device_type.any() else []
 
@@ -65,7 +65,7 @@ def _gpu_evidence(trace: Trace) -> list[JobEvidence]:
 
 
 def _vendor(trace: Trace) -> Vendor | None:
-    """Decides by the name of the first GPU, else by the calls of its runtime."""
+    """The vendor, by the name of the first GPU, or else by the calls of its runtime."""
     name = next((device.name for device in trace.devices.values() if device.name), "")
     calls = named_evidence("runtime_calls", trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: True)
     call = calls[0].name if calls else ""
@@ -77,8 +77,8 @@ def _vendor(trace: Trace) -> Vendor | None:
 
 
 def ranks_of(trace: Trace) -> tuple[Ranks, list[JobEvidence]]:
-    """Returns what the file says; else many where collectives run, one where none does, and unknown for a rank without
-    a number."""
+    """The number of ranks in the file; else many if collectives run, one if none does, and unknown for a rank without a
+    number."""
     job = trace.job
     if job.world_size is not None:
         return ("many" if job.world_size > 1 else "one"), [JobEvidence("world_size", job.world_size)]

@@ -1,4 +1,4 @@
-"""Training or inference: by what only a training does, and by how much forward work there is without it.
+"""Training or inference: by events that only training has, or by the amount of forward work without any of these.
 
 training    aten::linear  aten::linear  |AddmmBackward0|  |Optimizer.step#SGD.step|
 inference   aten::linear  aten::linear  aten::linear  aten::linear  ...                 at least MANY of them
@@ -19,17 +19,17 @@ from tb_steptime.trace.table import Kind
 
 Purpose = Literal["training", "inference", "unknown"]
 
-#: torch's own mark; a recording may end before the first gradient.
+#: torch's own mark, which shows training even if the recording ends before the first gradient.
 _ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
-#: Ops that a model consists of, one call for each layer.
+#: Ops of which a model consists, one call per layer.
 _LAYER_OP = expression(r"aten::(addmm|mm|bmm|baddbmm|convolution|embedding|layer_norm)$")
-#: So many layers and no gradient: a forward pass of a training is followed by its backward pass within one step, and
-#: the few ops of an excerpt show nothing.
+#: Minimum number of layer calls without a gradient that shows inference: in training a forward pass is followed by its
+#: backward pass within one step. The few ops of an excerpt show nothing.
 MANY = 10
 
 
 def purpose_of(trace: Trace) -> tuple[Purpose, list[JobEvidence]]:
-    """With what shows it; unknown without evidence where there is too little."""
+    """The purpose and the evidence for it; unknown, without evidence, if there is too little."""
     trains = _training(trace)
     if trains:
         return "training", trains
@@ -52,7 +52,7 @@ def _training(trace: Trace) -> list[JobEvidence]:
 
 
 def _layers(trace: Trace) -> list[JobEvidence]:
-    """Calls of layers: by their ops or, where more ran in graphs than was called, by their kernels."""
+    """Evidence of layer calls: by their ops or, if more ran in graphs than were called, by their kernels."""
     ops = named_evidence("layer_ops", trace, (Kind.CPU_OP,), lambda name: bool(_LAYER_OP.match(name)))
     kernels = named_evidence("layer_kernels", trace, (Kind.KERNEL,), lambda name: bool(LAYER_KERNEL.search(name)))
     return max(ops, kernels, key=lambda found: sum(each.count for each in found))

@@ -1,4 +1,4 @@
-"""What a job runs on and how it was recorded: what has to agree before two recordings are compared."""
+"""The environment of a job and the options of its recording, which have to agree before two recordings are compared."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from tb_steptime.trace.names import named_in
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind
 
-#: The first products of a step say how large a batch is; copies of a loader in the same process do not.
+#: Number of products whose inputs are listed. The first products of a step show the batch size; copies of a loader in
+#: the same process do not.
 FIRST_INPUTS = 5
 _HALF = expression(r'^\["(c10::)?(Half|BFloat16)"')
 _PRODUCT = expression(r"::(conv\w*|linear|addmm|bmm|baddbmm|mm|matmul|scaled_dot_product_attention)$")
 
 
 class OpInputs(msgspec.Struct, frozen=True):
-    """What the trace says of an op's inputs, as it writes it: '[[64,3,224,224],[64,3,7,7]]', '["float","float"]'."""
+    """The recorded inputs of an op, as in the trace: '[[64,3,224,224],[64,3,7,7]]', '["float","float"]'."""
 
     op: str
     shapes: str
@@ -26,10 +27,9 @@ class OpInputs(msgspec.Struct, frozen=True):
 
 
 class Setup(msgspec.Struct, frozen=True):
-    """runtime: of CUDA or ROCm, with its version, None where the file does not say it. with_*: what was recorded, each
-    of which slows the host. first_inputs: of the first products and convolutions of a step, empty where no op says
-    them. half_share: of the calls of products and convolutions, those whose first input has 16 bits; None where no op
-    says its types."""
+    """runtime: CUDA or ROCm with its version, None if not recorded. with_*: what was recorded, each of which slows the
+    host. first_inputs: of the first products and convolutions of a step, empty if no op has them. half_share: share of
+    the calls of products and convolutions whose first input has 16 bits; None if no op has types."""
 
     runtime: str | None = None
     with_stack: bool = False
@@ -40,7 +40,7 @@ class Setup(msgspec.Struct, frozen=True):
 
 
 def setup_of(trace: Trace, steps: Bool) -> Setup:
-    """Describes the job; first_inputs are those of the first of these steps."""
+    """The setup of the job; first_inputs are those of the first of these steps."""
     return Setup(
         runtime=trace.job.runtime,
         with_stack=trace.job.with_stack,
@@ -52,7 +52,8 @@ def setup_of(trace: Trace, steps: Bool) -> Setup:
 
 
 def _half_share(trace: Trace) -> float | None:
-    """Autocast casts within an op: what it calls has the types that are computed with."""
+    """Share of 16-bit products. Autocast casts within an op, so inner ops have the types that are really computed
+    with."""
     dtypes = trace.events.dtypes
     if dtypes is None:
         return None
@@ -82,7 +83,7 @@ def _inputs_of(trace: Trace, row: int) -> OpInputs:
 
 
 def _outermost(trace: Trace, ops: Int64) -> list[int]:
-    """The first ones of these, in time order, that begin when the one before is over."""
+    """The first outermost ones of these ops, in time order: those that begin after the previous one has ended."""
     found: list[int] = []
     over_ns = 0
     for row, start_ns in zip(ops.tolist(), trace.events.start_ns[ops].tolist(), strict=True):

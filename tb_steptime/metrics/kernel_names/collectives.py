@@ -1,5 +1,5 @@
-"""The kernels and host calls that are collectives, by name. What the launching op says of a kernel is left to
-others."""
+"""Recognises kernels and host calls that are collectives, by name. The launching op of a kernel is considered
+elsewhere."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import functools
 
 from tb_steptime.text.patterns import expression
 
-#: Libraries begin all their kernels with their own name: NCCL, RCCL, MSCCL and MSCCL++, oneCCL, HCCL, NVSHMEM. The
-#: others exchange through peer memory: PyTorch's symmetric memory, custom all-reduces of vLLM, SGLang, TensorRT-LLM
-#: (also "lamport", after the clocks by which its ranks agree), FlashInfer and AITER, the exchanges between experts of
-#: DeepEP (in DeepSeek's own builds dpsk::ep), pplx-kernels and TensorRT-LLM, and Transformer Engine's user buffers,
-#: whose exchanges overlap with products. What DeepEP computes before it exchanges (get_dispatch_layout), and what fills
-#: a buffer (lamport_initialize), is none.
+#: Libraries begin the names of all their kernels with their own name: NCCL, RCCL, MSCCL and MSCCL++, oneCCL, HCCL,
+#: NVSHMEM. The others exchange through peer memory: PyTorch's symmetric memory, custom all-reduces of vLLM, SGLang,
+#: TensorRT-LLM (also "lamport", after the clocks by which its ranks agree), FlashInfer and AITER, the exchanges between
+#: experts of DeepEP (in DeepSeek's own builds dpsk::ep), pplx-kernels and TensorRT-LLM, and Transformer Engine's user
+#: buffers, whose exchanges overlap with products. Not collectives: DeepEP's computation before it exchanges
+#: (get_dispatch_layout), and filling a buffer (lamport_initialize).
 COLLECTIVE_KERNEL = expression(
     r"^(?:void )?(?:nccl|rccl|msccl|oneccl|hccl|nvshmem)"
     r"|\bmultimem_(?:one_shot_)?all_(?:reduce|gather)"
@@ -27,7 +27,7 @@ COLLECTIVE_KERNEL = expression(
     r"|\ball_?[tT]o_?[aA]ll_?[vV]\w*|\bk?userbuffers_\w+"
 )
 
-#: A backend marks its work "nccl:all_reduce"; PyTorch's own ops and its bookkeeping mark stand around it.
+#: A backend marks its work "nccl:all_reduce"; PyTorch's own ops and its bookkeeping mark enclose it.
 COLLECTIVE_CALL = expression(r"(?:nccl|rccl|gloo|mpi|ucc|xccl|hccl):|_?c10d(?:_functional)?::|record_param_comms")
 
 

@@ -1,4 +1,4 @@
-"""The short names of a trace's kernels, each another: what would look alike says how it differs.
+"""Unique short names for the kernels of a trace: names that would be equal get a suffix that distinguishes them.
 
 gemm bf16 128x128     ...gemm_bf16_128x128_64x3_tn_align8      gemm bf16 128x128 (64x3 tn)
 gemm bf16 128x128     ...gemm_bf16_128x128_32x4_nn_align8      gemm bf16 128x128 (32x4 nn)
@@ -15,11 +15,11 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Kind, distinct_in
 
-#: What is added is short as well: so many of the words by which a name differs, and no longer ones.
+#: Limits of the suffix: the number of distinguishing words, and the length of each.
 _MOST_WORDS, _MOST_LETTERS = 3, 18
 
 _WORD = expression(r"[^\W_]+")
-#: Says nothing of what a kernel does.
+#: Words that do not describe what a kernel does.
 _NOISE = frozenset(
     {"void", "at", "native", "detail", "const", "anonymous", "namespace", "true", "false", "std", "enable", "if"}
     | {"type", "gpu", "impl", "nocast", "kernel", "cutlass"}
@@ -28,13 +28,13 @@ _NOISE = frozenset(
 
 @shared
 def kernel_names(trace: Trace) -> Mapping[str, str]:
-    """Name -> short name, of every kernel of the recording: the same in all tables, and no two alike."""
+    """Name -> short name, for every kernel of the recording: the same in all tables, and unique."""
     events = trace.events
     return distinct_names(trace.strings[name] for name in distinct_in(events.name[events.rows(Kind.KERNEL)]).tolist())
 
 
 def distinct_names(kernels: Iterable[str]) -> dict[str, str]:
-    """Name -> short name, no two of which are alike."""
+    """Name -> unique short name."""
     alike: dict[str, list[str]] = {}
     for kernel in sorted(set(kernels)):
         alike.setdefault(short_name(kernel), []).append(kernel)
@@ -55,18 +55,18 @@ def _told_apart(short: str, kernels: list[str]) -> Iterable[tuple[str, str]]:
 
 
 def _words(kernel: str) -> list[str]:
-    """Each once, in their order."""
+    """The words of a name, without repeats, in order."""
     return [word for word in dict.fromkeys(_WORD.findall(kernel)) if len(word) <= _MOST_LETTERS and word not in _NOISE]
 
 
 def _chosen(words: list[str], spread: Counter[str], most: int) -> str:
-    """Those that fewest of the others have, in their order."""
+    """The words that the fewest other names have, in order."""
     chosen = sorted(words, key=lambda word: spread[word])[:most]
     return " ".join(word for word in words if word in chosen)
 
 
 def _numbered(names: list[str]) -> list[str]:
-    """What is alike after all is counted."""
+    """Number the names that are still equal."""
     alike = Counter(names)
     seen: Counter[str] = Counter()
     found = []

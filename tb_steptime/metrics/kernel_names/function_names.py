@@ -14,11 +14,11 @@ from tb_steptime.text.patterns import expression
 ANONYMOUS = "(anonymous namespace)"
 
 _RETURN_TYPE = expression(r"^(?:std::enable_if<.*?>::type|void|static|__global__)\s+")
-#: Functions that say nothing of what they compute: their first template argument does.
+#: Wrapper functions, whose name does not show what they compute; their first template argument does.
 _WRAPPER = expression(r"^(?:cutlass(?:_\w+)?::(?:device_kernel|Kernel2?)|ck_tile::kentry)$")
-#: One that even its qualified name hides; before what it wraps stands a number.
+#: A wrapper that even the qualified name does not identify; a number precedes the wrapped function.
 _ENTRY = expression(r"^ck_tile::kentry<(?:\d+, )?")
-#: A name of the Itanium ABI: its length, then itself.
+#: A name in the Itanium ABI consists of its length and the name itself.
 _MANGLED_LENGTH = expression(r"\d+")
 _LITERAL = expression(r"L[a-z]n?\d+E|S[0-9A-Z]*_|T\d*_")
 
@@ -40,7 +40,8 @@ def function_name(name: str) -> str:
 
 
 def own_name(name: str) -> str:
-    """The function's name without its namespaces; of a wrapper, that of what it wraps; mangled names are read.
+    """The function's name without its namespaces; for a wrapper, that of the wrapped function; mangled names are
+    parsed.
 
     >>> own_name("void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm>(cutlass_80_tensorop_s1688gemm::Params)")
     'cutlass_80_tensorop_s1688gemm'
@@ -61,7 +62,7 @@ def _own_of_path(first: str = "", second: str = "", *_: str) -> str:
 
 
 def _mangled_paths(name: str) -> Iterator[str]:
-    """The qualified names in a mangled name, in their order."""
+    """The qualified names in a mangled name, in order."""
     path: list[str] = []
     at = 2
     while at < len(name):
@@ -80,6 +81,7 @@ def _mangled_paths(name: str) -> Iterator[str]:
 
 
 def _after_literal(name: str, at: int) -> int:
-    """Past one character, or past a literal or a substitution: the digits of Li128E and S1_ are no lengths."""
+    """The position after one character, or after a literal or a substitution, since the digits of Li128E and S1_ are
+    not lengths."""
     skipped = _LITERAL.match(name, at)
     return skipped.end() if skipped else at + 1

@@ -1,9 +1,10 @@
 # ruff: noqa: E501 - one family a line
 """Whether a kernel runs on tensor cores (AMD: matrix cores), inferred from its name: the rules as data, and their reader.
 
-The first family whose pattern is found decides, so the order is part of the rule: helpers before what they help, plain
-cores before tensor cores (a plain kernel's name may hold a tensor-core kernel's words), and what no family knows is
-"unknown", never "no". What an unknown kernel's op or its achieved rate would tell is left to others.
+The first family whose pattern matches decides, so the order is part of the rules: helpers come before the kernels that
+they help, and plain cores before tensor cores (a plain kernel's name may contain a tensor-core kernel's words). A
+kernel of no family is "unknown", never "no". What an unknown kernel's op or achieved rate would show is considered
+elsewhere.
 """
 
 from __future__ import annotations
@@ -16,19 +17,20 @@ from tb_steptime.metrics.kernel_names.collectives import COLLECTIVE_KERNEL
 from tb_steptime.metrics.kernel_names.function_names import function_name
 from tb_steptime.text.patterns import expression
 
-#: yes: on tensor cores; no: not; unknown: the name does not tell.
+#: yes: on tensor cores; no: not; unknown: the name does not show it.
 TensorCore = Literal["yes", "no", "unknown"]
 
-#: What a kernel is to matrix work: the product (or convolution, or attention) itself; a stage around one, such as a
-#: layout conversion or a transform; or nothing.
+#: A kernel's role in matrix work: the product (or convolution, or attention) itself; a stage around one, such as a
+#: layout conversion or a transform; or none.
 Role = Literal["matmul", "stage", "other"]
 
-#: Where a pattern is searched: in the function's name, without template arguments and parameters, or in the whole.
+#: What a pattern is matched against: the function's name, without template arguments and parameters, or the whole name.
 Where = Literal["function", "whole"]
 
 
 class Family(NamedTuple):
-    """Kernels of one make. `example` is a name that this family decides; `source`: whose naming the pattern reads."""
+    """Kernels of one origin. `example` is a name that this family decides; `source`: the project whose naming the
+    pattern follows."""
 
     id: str
     answer: TensorCore
@@ -41,7 +43,7 @@ class Family(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a name says. `family` is the deciding family's id; `reason` is fit for the user."""
+    """The answer for a name. `family` is the deciding family's id; `reason` is text for the user."""
 
     answer: TensorCore
     family: str
@@ -54,12 +56,12 @@ class Answer(NamedTuple):
         return self.role == "matmul"
 
 
-#: Words of a fused kernel that holds a matrix product as well: such a kernel is no mere helper.
+#: Words of a fused kernel that also contains a matrix product: such a kernel is not a mere helper.
 _NO_PRODUCT = r"^(?!.*(?:gemm(?!a)|matmul|attn|attention|conv|fmha|mlp|moe_kernel|(?<![a-z])(?:add|badd)?b?mm(?![a-z])|triton_tem))"
 
 # fmt: off
 FAMILIES: tuple[Family, ...] = (
-    # 1 helpers, whose words would mislead below
+    # 1 helpers, whose names would match later rules by mistake
     Family("collective", "no", "other", "whole", COLLECTIVE_KERNEL.pattern, "communication", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "NCCL, RCCL, PyTorch symmetric memory"),
     Family("inductor", "no", "other", "function", r"^triton_(?:poi|red|per|for)_", "elementwise or reduction", "triton_poi_fused_add_cos_sin_0", "Inductor: poi, red, per, for are its pointwise, reduction and foreach templates"),
     Family("tinygemm", "yes", "matmul", "function", r"tinygemm_m16n8k16", "4-bit matrix product on tensor cores", "void at::native::tinygemm_m16n8k16_chunk_kernel<at::native::ALayout_RM>(void const*)", "PyTorch int4mm.cu: mma.m16n8k16"),
@@ -124,7 +126,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("tensile", "yes", "matmul", "function", r"^Cijk_\w*_MI\d+x\d+x\d+", "matrix cores, by the instruction in its name", "Cijk_Ailk_Bljk_BBS_BH_MT128x64x64_MI32x32x8x1_SN_1LDSB0_APM1", "Tensile, hipBLASLt: MI is MatrixInstruction"),
     Family("amd_matrix", "yes", "matmul", "function", r"_MFMA|_gtcx\d|xdl|mfma|(?<![a-z])wmma", "matrix cores, by the instruction in its name", "igemm_fwd_gtcx3_nhwc_bf16_bx0_ex1_bt256x64x8_wt64x16x4_ws1x1_wr2x2", "MIOpen, composable_kernel: xdl and gtcx are MFMA"),
     Family("ck_attention", "yes", "matmul", "whole", r"ck_tile.*Fmha(?:Fwd|Bwd)|aiter::fmha", "fused attention on matrix cores", "aiter::fmha_fwd_hd128_bf16_rtz", "ck_tile, AITER"),
-    # 5 products of which the name does not tell the cores
+    # 5 products whose name does not show the cores
     Family("tensile_unknown", "unknown", "matmul", "function", r"^Cijk_", "matrix product, cores not known", "Cijk_Ailk_Bljk_SB_MT64x64x8_SN_APM1_AF0EM1", "Tensile without MatrixInstruction"),
     Family("xmma_unknown", "unknown", "matmul", "whole", r"xmma_", "matrix product, cores not known", "sm80_xmma_gemm_f32f32_f32_tn_n_tilesize32x32x8_execute_kernel__5x_cublas", "cuBLAS, cuDNN"),
     Family("triton_template", "unknown", "matmul", "function", r"^triton_(?:tem|mm|bmm|addmm|conv|flex)", "Triton matrix product, cores not known", "triton_tem_fused_addmm_0", "Inductor: tem is its template for products, convolutions and flex attention"),
@@ -137,18 +139,18 @@ FAMILIES: tuple[Family, ...] = (
 
 NO_TENSOR_CORES = "this GPU has no tensor cores"
 
-#: What no family knows.
+#: The answer for a name of no family.
 UNTOLD = Answer("unknown", "unknown", "its name does not tell", "other")
 
-#: Turing chips that were made without tensor cores although their compute capability is that of those with.
+#: Turing chips without tensor cores, although their compute capability is that of chips with them.
 TURING_WITHOUT = re.compile(r"GTX 16|MX4[05]0|\bT(?:400|500|550|600|1000|1200|2000)\b")
-#: AMD chips before matrix cores (CDNA) and before WMMA (RDNA 3), as ROCm names them.
+#: AMD chips older than matrix cores (CDNA) and WMMA (RDNA 3), as ROCm names them.
 AMD_WITHOUT = re.compile(r"Vega|Radeon VII|MI(?:25|50|60)\b|RX [56]\d{3}|gfx(?:[678]|90[0-6]|10)")
 
 
 @lru_cache(maxsize=8192)
 def classify(name: str, capability: tuple[int, int] | None = None, device: str = "") -> Answer:
-    """What the name of a kernel says, on a device of that compute capability and name.
+    """The answer for the name of a kernel, on a device of that compute capability and name.
 
     Where the device has no tensor cores the answer is "no" for every name, and only the role is read from it.
     """
@@ -169,7 +171,8 @@ def has_tensor_cores(capability: tuple[int, int] | None, device: str) -> bool:
 
 @cache
 def _compiled() -> tuple[tuple[Family, re.Pattern[str]], ...]:
-    """Not when this is imported: most commands read results and classify nothing."""
+    """The compiled rules. Compiled on first use, not at import, since most commands read results and classify
+    nothing."""
     return tuple((family, expression(family.pattern)) for family in FAMILIES)
 
 

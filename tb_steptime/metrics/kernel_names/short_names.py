@@ -1,4 +1,4 @@
-"""A kernel's short form: what it computes, on what type, in tiles of what size. The whole name stays beside it.
+"""A kernel's short form: what it computes, on which type, and its tile size. The whole name stays beside it.
 
 void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3> >(int)
     add<float>
@@ -17,13 +17,13 @@ from tb_steptime.metrics.kernel_names.collectives import is_collective
 from tb_steptime.metrics.kernel_names.function_names import ANONYMOUS, function_name, own_name
 from tb_steptime.text.patterns import expression
 
-#: A type as it is written in names of kernels -> as PyTorch's users write it. The first that is found in a name of a
-#: product is the type of its inputs: narrow types are stored, wide ones only sum.
+#: Spelling of a type in kernel names -> PyTorch users' name for it. The first match in the name of a product is the
+#: type of its inputs, since narrow types come first: they are stored, while wide ones only accumulate.
 _TYPES: tuple[tuple[str, str], ...] = (
     (r"(?i:e2m1|(?<![a-z])fp4)", "fp4"),
     (r"(?i:e4m3|e5m2|float8|fp8)", "fp8"),
     (r"tf32|tfloat32", "tf32"),
-    (r"(?i:bfloat16)|bf16|DF16b|\bck::.*\bunsigned short\b", "bf16"),  # composable_kernel stores it so
+    (r"(?i:bfloat16)|bf16|DF16b|\bck::.*\bunsigned short\b", "bf16"),  # composable_kernel's name for it
     (r"(?<!b)fp?16|__half|half_t|c10::Half|\bHalf\b|DF16_|_Float16", "f16"),
     (r"double|f64", "f64"),
     (r"int8|_i8(?:i8)?_", "int8"),
@@ -33,14 +33,15 @@ _PRODUCT_TYPES = tuple((expression(pattern), word) for pattern, word in _TYPES)
 #: Products whose type is one letter: "ampere_sgemm", "volta_h884gemm", "cudnn_volta_scudnn".
 _LETTER = expression(r"(?<![a-zA-Z])g?([sdhcz])(?:884|1688|16816)?(?:gemm|cudnn)")
 _LETTERS = {"s": "f32", "d": "f64", "h": "f16", "c": "complex", "z": "complex f64"}
-#: Tensile (AMD): the first type behind the layout of the operands is that of the inputs.
+#: Tensile (AMD): the first type after the operands' layout is the type of the inputs.
 _TENSILE = expression(r"^Cijk_[A-Z]\w+?_B[a-z]+_(F8|I8|[BHSD])")
 _TENSILE_TYPES = {"B": "bf16", "H": "f16", "S": "f32", "D": "f64", "F8": "fp8", "I8": "int8"}
-#: cuBLAS's nvjet: types of input, sum and output, a letter each.
+#: cuBLAS's nvjet: a letter each for the types of input, sum and output.
 _NVJET = expression(r"nvjet_(?:sm\d+_)?([hts]|qq)")
 _NVJET_TYPES = {"h": "f16", "t": "bf16", "s": "f32", "qq": "fp8"}
 
-#: The part of the result that one thread block makes: the size that a name calls so, else its first one.
+#: Size of the part of the result that one thread block computes: the size that the name marks as such, or else its
+#: first one.
 _TILES = tuple(
     expression(pattern)
     for pattern in (
@@ -59,7 +60,8 @@ _MATRIX_VECTOR = expression(r"gemv|gemmk1")
 _PASS = expression(r"fprop|dgrad|wgrad|igemm_(?:fwd|bwd|wrw)", re.IGNORECASE)
 _CONVOLUTION = expression(rf"{_PASS.pattern}|conv|[hds]cudnn_", re.IGNORECASE)
 _PASSES = {"igemm_fwd": "fprop", "igemm_bwd": "dgrad", "igemm_wrw": "wgrad"}
-#: Stages around a product or a convolution, and convolutions that are none: they keep their own names.
+#: Stages around a product or a convolution, and kernels with "conv" in their name that are not convolutions: they keep
+#: their own names.
 _STAGE = expression(
     r"(?i:reduc|offset|pointers|transpose|im2col|col2im|nchwto|nhwcto|convert|depthwise|causal_conv)"
     r"|PostGSU|^winograd[A-Z]|[Ee]pilogue"
@@ -73,7 +75,7 @@ _NCCL = expression(r"^(?:void )?(?P<library>[a-z]+?)(?:Dev)?Kernel_(?P<what>[A-Z
 _NCCL_TYPE = expression(r"_(?:u?int\d+_t|[fui]\d+|bf16|half|float|double|__nv_bfloat16)(?=[_(]|$)")
 _INDUCTOR = expression(r"^triton_(?P<kind>[a-z]+)_(?:fused_)?(?P<ops>.*?)_?(?P<number>\d*)$")
 _INDUCTOR_KINDS = {"poi": "pointwise", "red": "reduction", "per": "reduction", "for": "foreach", "tem": "template"}
-#: What Triton appends to say how it specialised a kernel, and hashes.
+#: Suffixes of Triton: the specialisation of a kernel, and hashes.
 _TRITON_TAIL = expression(r"(?:_(?:\d+(?:de|d|c|e)){2,}\w*|_[0-9a-f]{16,})+$|(?:_\d+(?:de|d|c)\w*)$")
 
 _HOST_FUNCTION = expression(
@@ -83,7 +85,7 @@ _FUNCTOR = expression(r"(\w*(?:Functor|functor)\w*|\w+Ops(?=<))")
 _CARRIERS = expression(r"^(?:[AB]?Unary|Binary|U?BinaryOp\w*|PointwiseOp\w*|Ternary\w*)Functor$")
 _LIST_FUNCTION = expression(r"std::(plus|minus|multiplies|divides|sqrt|negate)")
 _LIST_WORDS = {"plus": "add", "minus": "sub", "multiplies": "mul", "divides": "div"}
-#: Functions on the host that launch what they are given.
+#: Functions on the host that launch the function passed to them.
 _GENERAL = expression(r"gpu_(?:kernel|index)|operator")
 _ATEN_WRAPPER = expression(
     r"elementwise_kernel|^reduce_kernel$|multi_tensor_apply_kernel|^index_elementwise|elementwise_kernel_with_index"
@@ -108,7 +110,7 @@ _TYPE_WORDS = {
 
 @lru_cache(maxsize=8192)
 def short_name(kernel: str) -> str:
-    """What a kernel computes, in a few words.
+    """Short description of what a kernel computes.
 
     >>> short_name("void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_128x256_tn>(Params)")
     'gemm bf16 128x256'
@@ -140,8 +142,7 @@ def _inductor(parts: re.Match[str]) -> str:
 
 
 def _library(kernel: str, own: str) -> str:
-    """Names a library's kernel, or one that someone wrote: by its kind where the name tells it, else by its own
-    name."""
+    """Short name for a kernel of a library or of a user: its kind if the name shows it, or else its own name."""
     if _STAGE.search(own):
         return _plain(kernel, own)
     where = kernel if "Kernel" in own or "ImplicitGemm" in own or own == kernel or kernel.startswith("_Z") else own
@@ -168,7 +169,7 @@ def _softmax(kernel: str, own: str) -> str:
 
 
 def _aten(kernel: str, own: str) -> str:
-    """Names a kernel that applies a function to tensors: the function and its type."""
+    """Short name for a kernel that applies a function to tensors: the function and its type."""
     applied = kernel.partition("<")[2].replace(f"{ANONYMOUS}::", "")
     functors = _FUNCTOR.findall(applied)
     inner = [each for each in functors if not _CARRIERS.match(each)]
@@ -179,7 +180,7 @@ def _aten(kernel: str, own: str) -> str:
 
 
 def _applied(own: str, applied: str, functors: list[str]) -> str | None:
-    """What is computed: the innermost functor, else the function on the host that holds the lambda."""
+    """The operation: the innermost functor, or else the host function that contains the lambda."""
     if own.startswith("_scatter_gather"):
         return "scatter_gather"
     if "multi_tensor" in own and (listed := _LIST_FUNCTION.search(applied)):
@@ -189,13 +190,13 @@ def _applied(own: str, applied: str, functors: list[str]) -> str | None:
 
 
 def _element(arguments: str) -> str:
-    """The type that a lambda computes on; a bool beside it is a mask."""
+    """The type on which a lambda computes; a bool beside another type is a mask."""
     each = [argument.strip() for argument in arguments.split(",")]
     return _type_word(next((word for word in each if word != "bool"), "bool"))
 
 
 def _bare(word: str) -> str:
-    """Without what says only that it is a kernel or a functor."""
+    """The word without affixes that only mark a kernel or a functor."""
     while (shorter := _AFFIXES.sub("", word)) != word and shorter:
         word = shorter
     word = word.removeprefix("direct_")
@@ -216,7 +217,7 @@ def _argument_type(text: str) -> str | None:
 
 
 def _stored_type(template: str) -> str | None:
-    """The same of a kernel whose indices may stand before its data: a floating-point type, if there is one."""
+    """The same for a kernel whose index types may precede its data type: a floating-point type, if there is one."""
     words = [_type_word(word) for word in _ARGUMENT_TYPE.findall(template.replace("at::native::", ""))]
     return next((word for word in words if word not in _WHOLE), next(iter(words), None))
 
@@ -237,7 +238,8 @@ def _product_type(kernel: str) -> str:
 
 
 def _by_letter(letter: re.Match[str] | None, kernel: str) -> str:
-    """Tensor cores read no FP32: cutlass_80_tensorop_s1688gemm, which names no type, multiplies TF32."""
+    """The type by its letter. Tensor cores cannot read FP32: cutlass_80_tensorop_s1688gemm, which names no type,
+    multiplies TF32."""
     if letter is None:
         return ""
     return "tf32" if "tensorop_s1688" in kernel else _LETTERS[letter[1]]
@@ -259,7 +261,7 @@ _KIND_ENDS = re.compile(r"<| \S*\d")
 
 
 def kind_of(short: str) -> str:
-    """What of a kernel's short name stays when type and tile change.
+    """The part of a kernel's short name that does not depend on type and tile size.
 
     >>> kind_of("conv wgrad f32 128x128"), kind_of("batch_norm backward<float>"), kind_of("gemm tf32 64x64 (nn)")
     ('conv wgrad', 'batch_norm backward', 'gemm')

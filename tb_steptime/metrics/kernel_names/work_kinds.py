@@ -1,4 +1,4 @@
-"""What kind of work a kernel does, where its name says so: elementwise, a reduction, an update of an optimizer."""
+"""The kind of work of a kernel, if its name shows it: elementwise, a reduction, an update of an optimizer."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ GENERATED_SOFTMAX_KERNEL = expression(r"^triton_(?:red|per)_\w*(?<!log)_softmax"
 #: All that inductor generates: pointwise, reduction, persistent reduction, template, foreach, C++ (on the CPU).
 COMPILED_KERNEL = expression(r"triton_(poi|red|per|tem|for|spl|mm|bmm|conv)\w*_|triton__|(graph_\d+_)?cpp_fused_")
 
-#: Kernels that only a training runs: gradients of ops, of a convolution's weights, and optimizers. cuDNN's `dgrad` is
-#: not among them, because a transposed convolution runs it forward.
+#: Kernels that occur only in training: gradients of ops, of a convolution's weights, and optimizers. cuDNN's `dgrad` is
+#: not included, because a transposed convolution runs it in the forward pass.
 BACKWARD_KERNEL = expression(r"backward|_bwd|bwd_|wgrad|Adam|adam_|LARS|sgd_", re.ASCII)
 #: Kernels of the ops that a model consists of, in traces without ops.
 LAYER_KERNEL = expression(r"gemm|conv|attention|flash|mma|nvjet|Cijk_|fmha", re.IGNORECASE)
 
 #: Kernels that take many tensors at once: the optimizer is a foreach or fused one already.
 MANY_TENSORS = "multi_tensor_apply"
-#: Of these the ones that make a whole update at once: torch's `fused=True`, and Apex.
+#: Those of them that do a whole update at once: torch's `fused=True`, and Apex.
 WHOLE_UPDATE_KERNEL = expression(rf"{MANY_TENSORS}.*(Fused\w+MathFunctor|\b(Adam|LAMB|SGD|Adagrad|NovoGrad)\w*Functor)")
-#: One kernel that makes the whole update of the optimizer.
+#: A single kernel for the whole update of the optimizer.
 FUSED_OPTIMIZER_KERNEL = expression(rf"{MANY_TENSORS}.*Fused|fused_adam")
 #: Attention in one kernel.
 FUSED_ATTENTION_KERNEL = expression(r"(?i)flash|fmha|sdpa|attn_fwd|attention.*kernel")
-#: Kernels that are small on purpose: those that stay until all work is done, those that only wait, those of optimizers.
+#: Kernels that are small on purpose: persistent ones, those that only wait, those of optimizers.
 SMALL_BY_DESIGN = expression(rf"{PERSISTENT.pattern}|\bspin_kernel|{MANY_TENSORS}")
 
-#: Kernels of convolutions that need fewer operations: cuDNN's, MIOpen's (`miopenSp3AsmConv`: Winograd), and products of
+#: Kernels of convolutions with fewer operations: cuDNN's, MIOpen's (`miopenSp3AsmConv`: Winograd), and products of
 #: complex numbers between Fourier transforms.
 _FEWER = expression(r"winograd|miopenSp3AsmConv|fft|cgemm", re.IGNORECASE)
 

@@ -1,4 +1,4 @@
-"""Sums over the launches that agree in kernel, op, module, line, bin and in why they are not on tensor cores.
+"""Sums over launches with equal kernel, op, module, line, bin and reason for not running on tensor cores.
 
 Every kernel table is made of these aggregates: a span has tens of thousands of launches and hundreds of aggregates, so
 launches are summed once.
@@ -27,13 +27,14 @@ class KernelAggregates:
     """One entry per aggregate of the kernels that start within the span's window; int64.
 
     device, name       name: row of the string table
-    answer, bin        what the rules say of the kernel: places in `kernel_answers(trace).distinct` and in `BINS`
-    op                 name of the innermost op, or minus the `NoOp` that says why there is none
+    answer, bin        the rules' answer for the kernel: places in `kernel_answers(trace).distinct` and in `BINS`
+    op                 name of the innermost op, or minus the `NoOp` that explains why there is none
     module, line       places in the texts of `kernel_makers(trace)`; -1 for none
-    why                why they are not on tensor cores: place in `reason_ids(trace)`; -1: they are, or are no products
-    gain_ns            by which they would be shorter on tensor cores, at most
+    why                why they are not on tensor cores: place in `reason_ids(trace)`; -1: they are, or are not products
+    gain_ns            the most by which tensor cores would shorten them
     count, total_ns, shortest_ns, longest_ns of its launches; with_tail: those of kernels that are not persistent
-    weight, weighted   per column of `launch_columns`: lengths of the launches that say it, and lengths x value
+    weight, weighted   per column of `launch_columns`: summed lengths of the launches with a value, and of lengths x
+                       value
     """
 
     device: Int64
@@ -63,7 +64,7 @@ def rows_in_window(trace: Trace) -> Int32:
 
 
 def reason_ids(trace: Trace) -> list[str]:
-    """Ids of the reasons why kernels of this trace are not on tensor cores. Several reasons may share one."""
+    """Ids of the reasons for which kernels of this trace are not on tensor cores. Several reasons may share one id."""
     return sorted({reason.id for reason in eligibility(trace).reasons})
 
 
@@ -103,7 +104,7 @@ def kernel_aggregates(trace: Trace) -> KernelAggregates:
 def _weighted(
     trace: Trace, rows: Int32, groups: Groups, dur_ns: Int64
 ) -> tuple[dict[str, Float64], dict[str, Float64]]:
-    lengths = np.maximum(dur_ns, 1).astype(np.float64)  # clocks of microseconds write lengths of 0
+    lengths = np.maximum(dur_ns, 1).astype(np.float64)  # at microsecond resolution lengths may be 0
     weight, weighted = {}, {}
     for column, values in launch_columns(trace):
         known = np.isfinite(values[rows])

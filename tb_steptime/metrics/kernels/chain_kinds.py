@@ -1,4 +1,4 @@
-"""What a chain of elementwise kernels and reductions computes, by the ops in it.
+"""What a chain of elementwise kernels and reductions computes, according to its ops.
 
 pow mean add rsqrt mul mul        a norm by the root of the mean square (RMSNorm)
 mean sub pow mean add sqrt div    a norm by mean and variance (LayerNorm)
@@ -31,7 +31,7 @@ class _Does(enum.IntFlag):
     SUM = enum.auto()
 
 
-#: By the op's name without namespace and the mark of an op in place.
+#: Effect of an op, by its name without namespace and in-place mark.
 _OPS = {
     "pow": _Does.SQUARE, "square": _Does.SQUARE, "mean": _Does.MEAN, "rsqrt": _Does.ROOT, "sqrt": _Does.ROOT,
     "var": _Does.VARIANCE, "std": _Does.VARIANCE | _Does.ROOT, "var_mean": _Does.VARIANCE,

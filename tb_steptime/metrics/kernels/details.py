@@ -1,4 +1,4 @@
-"""What a kernel's launches are like: how long they last, when they run, how the most frequent one fills the GPU."""
+"""Details of a kernel's launches: how long they last, when they run, and how the most frequent shape fills the GPU."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tb_steptime.trace.sources import Words
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int32, Int64, distinct
 
-#: Bars of a distribution: enough to separate two peaks, few enough to be read.
+#: Number of bars of a distribution: enough to separate two peaks, few enough to read.
 LENGTH_BINS = 24
-#: Bins of a kernel's calls over the span.
+#: Number of bins of a kernel's calls over the span.
 CALL_BINS = 120
-#: Places that a kernel is launched from.
+#: Maximum number of places from which a kernel is launched.
 SITES = 8
 
 
@@ -100,8 +100,8 @@ class KernelDetail(msgspec.Struct, frozen=True):
 
 
 def kernel_details(trace: Trace, device: int, limit: int) -> list[KernelDetail]:
-    """Details the kernels with most time on the device, most first; only launches that start within the span's window
-    count."""
+    """Details of the kernels with the most time on the device, most first; only launches that start within the span's
+    window count."""
     rows = rows_in_window(trace)
     rows = rows[trace.events.device[trace.kernels.event[rows]] == device]
     event = trace.kernels.event[rows]
@@ -140,10 +140,10 @@ def _sites(trace: Trace, rows: Int64) -> list[LaunchSite]:
 
 
 def lengths(dur_ns: Int64) -> LaunchLengths:
-    """The distribution of some lengths, at least one."""
+    """The distribution of at least one length."""
     low, high = int(dur_ns.min()), int(dur_ns.max())
     edges = distinct(np.rint(np.geomspace(max(low, 1), max(high, 1), LENGTH_BINS + 1)).astype(np.int64))
-    edges[0], edges[-1] = low, high  # rounding must lose no launch
+    edges[0], edges[-1] = low, high  # so that rounding loses no launch
     if len(edges) < 2 or low == high:
         return LaunchLengths([low, high], [len(dur_ns)])
     place = np.searchsorted(edges[1:-1], dur_ns, side="right")
@@ -151,7 +151,7 @@ def lengths(dur_ns: Int64) -> LaunchLengths:
 
 
 def launch_times(trace: Trace, event: Int64, window: tuple[int, int]) -> LaunchTimes:
-    """When these events begin and run, which all begin within the window."""
+    """When these events, which must begin within the window, begin and run."""
     low, high = window
     bin_ns = max(1, -(-(high - low) // CALL_BINS))
     edges = np.minimum(low + bin_ns * np.arange(-(-(high - low) // bin_ns) + 1), high)
@@ -173,7 +173,7 @@ def _shape(trace: Trace, rows: Int64) -> LaunchShape | None:
 
 @shared
 def _shape_numbers(trace: Trace) -> Int32:
-    """Numbers the launch shape of each kernel; -1 where the trace does not say its grid."""
+    """Number of each kernel's launch shape; -1 if the trace does not record its grid."""
     kernels = trace.kernels
     if kernels.grid is None:
         return np.full(len(kernels), -1, np.int32)

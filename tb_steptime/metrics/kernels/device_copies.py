@@ -1,13 +1,13 @@
-"""Copies from one place of a GPU to another, by what they are for: another layout, another type, one tensor of several.
+"""Copies from one place of a GPU to another, by purpose: another layout, another type, concatenation of tensors.
 
     aten::reshape > aten::clone > aten::copy_    float [8,12,3137,64] from float       layout
     aten::to > aten::_to_copy > aten::copy_      bfloat16 [512,512] from float         type
     aten::cat                                    [[8,196,768],[8,1,768]]               concatenation
     aten::slice_backward > aten::copy_           gradients of a part                   assignment
 
-Copies between host and device, those of optimizers and of what exchanges gradients, and a library's own conversions
-between NCHW and NHWC have other causes, and are left out. So are those that no other op asks for: they fill the buffers
-of a framework or of a captured graph.
+Copies between host and device, those of optimizers and of gradient exchange, and a library's own conversions between
+NCHW and NHWC have other causes and are left out. So are copies that no other op requests: they fill the buffers of a
+framework or of a captured graph.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in
 CopyKind = Literal["layout", "type", "concatenation", "assignment"]
 KINDS: tuple[CopyKind, ...] = ("layout", "type", "concatenation", "assignment")
 
-#: Ops that ask for another layout or size, and so copy where the tensor does not have it; and those that ask for
-#: another type. What a user writes stands first, then what it is made of.
+#: Ops that request another layout or size, and so copy if the tensor does not have it; and ops that request another
+#: type. Ops that a user writes come first, then the ops inside them.
 _LAYOUT_OPS = (expression(r"^aten::(?:contiguous|reshape|flatten|repeat|pad|roll)$"), expression(r"^aten::clone$"))
 _ASSIGNING_OPS = (expression(r"^aten::_?(?:slice|select|index|narrow|split|unfold|diagonal|scatter)"),)
 _TYPE_OPS = (expression(r"^aten::(?:to|type_as|_autocast_to_\w+)$"), expression(r"^aten::_to_copy$"))
 
 
 class CopiesOfKind(msgspec.Struct, frozen=True):
-    """Means per step. op: that which asks for most of the copies; site: of the copies with most time."""
+    """Means per step. op: the op that requests most of the copies; site: of the copies with the most time."""
 
     kind: CopyKind
     op: str
@@ -55,7 +55,8 @@ class CopiesOfKind(msgspec.Struct, frozen=True):
 
 
 class _Copies(NamedTuple):
-    """Kernels and copies; rows of the event table: of what ran, of its launching call, of its op. joins: by cat."""
+    """Kernels and copies, as rows of the event table: of the activity, of its launching call, of its op. joins: by
+    cat."""
 
     event: Int64
     call: Int64
@@ -71,7 +72,7 @@ class _Copies(NamedTuple):
 
 
 def device_copies(trace: Trace, device: int) -> list[CopiesOfKind]:
-    """Returns the copies within the device that start in the span's window, those with most time first."""
+    """The copies within the device that start in the span's window, those with the most time first."""
     copies = _by_kernels(trace, device).and_those(_by_copy_engines(trace, device))
     asked, kind = _kinds(trace, copies.op, copies.joins)
     copies, asked, kind = copies.chosen(asked >= 0), asked[asked >= 0], kind[asked >= 0]
@@ -91,7 +92,7 @@ def _by_kernels(trace: Trace, device: int) -> _Copies:
 
 
 def _by_copy_engines(trace: Trace, device: int) -> _Copies:
-    """What contiguous() and clone() leave to the driver, as the layout stays the same."""
+    """Copies by the copy engine: contiguous() and clone() use it if the layout stays the same."""
     within = rows_named(trace, (Kind.MEMCPY,), lambda name: way(name).direction == "DtoD")
     low, high = find_steps(trace).window
     start = trace.events.start_ns[within]
@@ -105,7 +106,7 @@ def _by_copy_engines(trace: Trace, device: int) -> _Copies:
 
 
 def _kinds(trace: Trace, op: Int64, joins: Bool) -> tuple[Int64, Int64]:
-    """Returns for each copy the row of the op that asks for it, -1 for none, and its place in KINDS."""
+    """For each copy the row of the op that requests it, -1 for none, and its place in KINDS."""
     layout, cast, assigning = (_asking(trace, op, ops) for ops in (_LAYOUT_OPS, _TYPE_OPS, _ASSIGNING_OPS))
     is_cast = (cast >= 0) & (_changes_type(trace, op) | (layout < 0))
     choices = [joins, is_cast, layout >= 0]
@@ -114,7 +115,7 @@ def _kinds(trace: Trace, op: Int64, joins: Bool) -> tuple[Int64, Int64]:
 
 
 def _asking(trace: Trace, op: Int64, patterns: Sequence[re.Pattern[str]]) -> Int64:
-    """The innermost op around each copy that the first pattern names, or else a later one; -1 for none."""
+    """The innermost op around each copy that matches the first pattern, or else a later one; -1 for none."""
     found = np.full(len(op), -1, np.int64)
     for pattern in patterns:
         around = rows_named(trace, (Kind.CPU_OP,), partial(_fits, pattern))
@@ -127,7 +128,7 @@ def _fits(pattern: re.Pattern[str], name: str) -> bool:
 
 
 def _changes_type(trace: Trace, op: Int64) -> Bool:
-    """Do source and target differ in type? No where that is not recorded."""
+    """Whether source and target differ in type; False if not recorded."""
     if trace.events.dtypes is None:
         return np.zeros(len(op), bool)
     row = trace.events.dtypes[op].astype(np.int64)

@@ -1,12 +1,13 @@
-"""Attention that is written out: products with a softmax between them, which one fused kernel would replace.
+"""Attention that is computed by separate ops: products with a softmax between them, which one fused kernel could
+replace.
 
     stream 7    bmm   div   add   softmax   dropout   bmm          forward
                 q k   scale mask                      v
                 bmm   bmm   masked_scale   softmax backward   div   bmm   bmm          backward
 
-Counted are the kernels on the matrix of weights between the products: a fused kernel never writes it to memory. The
-products stay. A softmax at the end of a classifier has no product of many matrices on both sides, and a softmax whose
-size is not that of the products' is no attention.
+Only the kernels on the matrix of weights between the products count: a fused kernel never writes it to memory. The
+products remain. A softmax at the end of a classifier has no batched products on both sides, and a softmax whose size
+differs from that of the products does not belong to attention.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ from tb_steptime.trace.ops import forward_of, kernel_origins
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind
 
-#: Kernels between a product and the softmax: scale, mask, bias, casts, dropout, and a few more for careful writers.
+#: Maximum number of kernels between a product and the softmax: scale, mask, bias, casts, dropout, and a few more.
 MOST_BETWEEN = 12
 
-#: The op of torch that computes attention, also where it writes it out.
+#: The op of torch that computes attention, even if it uses separate ops inside.
 _FUSED_OP = "aten::scaled_dot_product_attention"
 
-#: Sums between products are gradients of a bias, which stay.
+#: Kinds of kernels between the products. Sums after them are gradients of a bias, which remain.
 _BETWEEN = (KernelKind.ELEMENTWISE, KernelKind.COPY, KernelKind.GENERATED, KernelKind.REDUCTION)
 
 
 class EagerAttention(msgspec.Struct, frozen=True):
-    """Means per step. site: of the softmax with most time; its shapes are those of the weights.
+    """Means per step. site: of the softmax with the most time; its shapes are those of the weights.
 
     calls       softmaxes, forward and backward
     softmax_ns  of their kernels; other_ns: of scale, mask and dropout between the products
@@ -58,7 +59,7 @@ class EagerAttention(msgspec.Struct, frozen=True):
 
 
 def eager_attention(trace: Trace, device: int) -> EagerAttention | None:
-    """Finds attention that is written out among the device's kernels in the span's window; None where there is none."""
+    """The unfused attention among the device's kernels in the span's window; None if there is none."""
     kernels = stream_kernels(trace, device)
     found = [_around(trace, kernels, place) for place in np.flatnonzero(kernels.kind == KernelKind.SOFTMAX).tolist()]
     found = [each for each in found if len(each)]
@@ -78,7 +79,7 @@ def eager_attention(trace: Trace, device: int) -> EagerAttention | None:
 
 
 def _around(trace: Trace, kernels: StreamKernels, softmax: int) -> Int64:
-    """Places of the softmax's kernel and of those between the products around it; empty where it is no attention."""
+    """Places of the softmax's kernel and of those between the products around it; empty if it is not attention."""
     before, after = _next_product(kernels, softmax, -1), _next_product(kernels, softmax, 1)
     size = _size(trace, kernels, softmax)
     if before is None or after is None or not _multiplies(trace, kernels, after, size):
@@ -89,7 +90,7 @@ def _around(trace: Trace, kernels: StreamKernels, softmax: int) -> Int64:
 
 
 def _next_product(kernels: StreamKernels, place: int, way: int) -> int | None:
-    """The next product of many matrices before (-1) or after (1), with nothing but elementwise kernels between."""
+    """The next batched product before (-1) or after (1), with only elementwise kernels in between."""
     for _ in range(MOST_BETWEEN + 1):
         place += way
         if not 0 <= place < len(kernels.kind):
@@ -102,7 +103,7 @@ def _next_product(kernels: StreamKernels, place: int, way: int) -> int | None:
 
 
 def _size(trace: Trace, kernels: StreamKernels, place: int) -> int | None:
-    """Elements of the first input of the kernel's op; None where not recorded."""
+    """Number of elements of the first input of the kernel's op; None if not recorded."""
     op = int(kernel_origins(trace).op[kernels.row[place]])
     row = int(trace.events.shapes[op]) if trace.events.shapes is not None and op >= 0 else -1
     shapes = shapes_of(trace.inputs[row]) if row >= 0 else None
@@ -110,7 +111,7 @@ def _size(trace: Trace, kernels: StreamKernels, place: int) -> int | None:
 
 
 def _multiplies(trace: Trace, kernels: StreamKernels, product: int, size: int | None) -> bool:
-    """Has the product an operand of that size? Yes where the sizes are not recorded."""
+    """Whether the product has an operand of that size; True if sizes are not recorded."""
     products = find_products(trace)
     place = int(products.place[kernels.row[product]])
     shapes = shapes_of(products.distinct[place].shapes) if place >= 0 else None
@@ -118,14 +119,15 @@ def _multiplies(trace: Trace, kernels: StreamKernels, product: int, size: int | 
 
 
 def _is_on_weights(trace: Trace, kernels: StreamKernels, place: int, size: int | None) -> bool:
-    """Scale, mask and dropout are; of copies, which may be of the values, only those of the same size."""
+    """Whether a kernel works on the weights. Scale, mask and dropout do; copies may be of the values, so only those of
+    the same size count."""
     if kernels.kind[place] != KernelKind.COPY:
         return bool(kernels.kind[place] != KernelKind.REDUCTION)
     return size is not None and _size(trace, kernels, place) == size
 
 
 def _written_out(trace: Trace, rows: Int64) -> float:
-    """Looks at the forward pass alone: in the backward pass no op encloses what torch's op wrote out."""
+    """Share in the forward pass only: in the backward pass no op encloses the parts of torch's op."""
     ops = rows_named(trace, (Kind.CPU_OP,), lambda name: name == _FUSED_OP)
     softmax = kernel_origins(trace).op[rows].astype(np.int64)
     forward = softmax[forward_of(trace, softmax) < 0]

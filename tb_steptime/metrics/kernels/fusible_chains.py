@@ -1,10 +1,10 @@
-"""Chains of kernels that only read and write memory, and that a compiler would fuse: norms, rotary embeddings, masks.
+"""Chains of memory-bound kernels that a compiler would fuse: norms, rotary embeddings, masks.
 
     stream 7    mm | pow mean add rsqrt mul mul | mm          6 kernels, of which the longest takes 90 us of 250 us
 
-A fused kernel reads and writes at least what the longest kernel of the chain does, so that one's time stays; and no
-less than a quarter of the chain, which may compute several results. Chains are of one stream, of kernels that ops of a
-layer launched one after another, and that no compiler generated.
+A fused kernel reads and writes at least as much as the longest kernel of the chain, so the time of that one remains,
+and at least a quarter of the chain, which may compute several results. A chain consists of kernels of one stream that
+ops of a layer launched one after another, and that no compiler generated.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in, is_in
 
-#: What always stays of a chain.
+#: Share of a chain's time that always remains.
 STAYS_FRACTION = 0.25
-#: Ops of a chain that are named.
+#: Maximum number of ops of a chain that are named.
 NAMED_OPS = 4
 
 _FUSIBLE = (KernelKind.ELEMENTWISE, KernelKind.REDUCTION, KernelKind.CONCATENATION, KernelKind.COPY)
 
 
 class ChainsOfKind(msgspec.Struct, frozen=True):
-    """Means per step; gain_ns: at most. site, ops: of the chain with most time, the first ops that differ."""
+    """Means per step; gain_ns: at most. site, ops: of the chain with the most time, the first distinct ops."""
 
     kind: ChainKind
     site: KernelSite
@@ -43,7 +43,7 @@ class ChainsOfKind(msgspec.Struct, frozen=True):
 
 
 class FusibleChains(msgspec.Struct, frozen=True):
-    """kinds: those with most gain first. compiled: the device runs kernels that a compiler generated."""
+    """kinds: those with the most gain first. compiled: the device runs kernels that a compiler generated."""
 
     kinds: list[ChainsOfKind]
     compiled: bool
@@ -107,7 +107,7 @@ def _of_kind(trace: Trace, chains: _Chains, chosen: Bool, kind: ChainKind) -> Ch
 
 
 def _ops_of(trace: Trace, rows: Int64) -> list[str]:
-    """The first ops that differ, in their order."""
+    """The first distinct ops, in order."""
     names = dict.fromkeys(_op_names(trace, rows).tolist())
     return [trace.strings[name] for name in names][:NAMED_OPS]
 

@@ -1,9 +1,9 @@
-"""What each kernel is in the sequence of its stream, as far as fusing asks: a product, a softmax, elementwise work.
+"""The kind of each kernel in the sequence of its stream, as needed for fusing: a product, a softmax, elementwise work.
 
     stream 7    bmm   mul   add   softmax   dropout   bmm   cat   add
     kind        P     E     E     S         E         P     C     E
 
-What an op says comes before what a kernel's name says.
+The op takes precedence over the kernel's name.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _BY_NAME = (
     (GENERATED_SOFTMAX_KERNEL, KernelKind.SOFTMAX),
 )
 
-#: Work that belongs to no layer: of optimizers, of gradients' sums and of what exchanges them.
+#: Work that does not belong to a layer: of optimizers, of summing gradients, and of exchanging them.
 _NO_LAYER = expression(
     r"AccumulateGrad|c10d|torch\.distributed|record_param_comms|Optimizer\.|_foreach_|_amp_"
     r"|(?i:all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|all2all)"
@@ -75,7 +75,8 @@ class StreamKernels(msgspec.Struct, frozen=True, eq=False):
 
     row        of the kernel table
     kind       a `KernelKind`
-    broken     a copy, a set, a step or another stream begins before it: no chain goes on from the kernel before
+    broken     a copy, a set, a step or another stream begins before it, so that a chain cannot continue from the kernel
+               before
     of_layer   part of a layer's forward or backward pass, and launched by an op
     """
 
@@ -87,7 +88,7 @@ class StreamKernels(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def stream_kernels(trace: Trace, device: int) -> StreamKernels:
-    """In the order in which each stream runs them."""
+    """The kernels in the order in which each stream runs them."""
     events, rows = trace.events, kernel_rows(trace, device)
     low, high = find_steps(trace).window
     start = events.start_ns[trace.kernels.event[rows]]
@@ -120,12 +121,12 @@ def _with_op(trace: Trace, op: Int64, pattern: re.Pattern[str]) -> Bool:
 
 
 def _named(trace: Trace, rows: Int64, pattern: re.Pattern[str]) -> Bool:
-    """For each string: is it a name of these rows, with the pattern in it?"""
+    """For each string: is it a name of these rows that matches the pattern?"""
     return named_in(trace, rows, lambda text: pattern.search(text) is not None)
 
 
 def _broken(trace: Trace, device: int, rows: Int64) -> Bool:
-    """Copies and sets of the same stream between two kernels, and where a step or a stream begins."""
+    """Where a chain is broken: by a copy or set of the same stream, or the begin of a step or stream."""
     events, event = trace.events, trace.kernels.event[rows]
     others = events.rows(*(kind for kind in DEVICE_KINDS if kind != Kind.KERNEL))
     others = others[events.device[others] == device]
@@ -148,7 +149,7 @@ def _of_layer(trace: Trace, rows: Int64) -> Bool:
 
 
 def in_layer(trace: Trace, calls: Int64) -> Bool:
-    """Marks the calls or ops that lie in no range of an optimizer, of summing gradients or of exchanging them."""
+    """Which calls or ops are not inside a range of an optimizer, of summing gradients or of exchanging them."""
     apart = rows_named(trace, (Kind.CPU_OP, Kind.USER), lambda name: _NO_LAYER.search(name) is not None)
     inside: Bool = innermost(trace, apart, calls) < 0
     return inside

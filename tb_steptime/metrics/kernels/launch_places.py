@@ -1,4 +1,4 @@
-"""Kernels by where they come from: what two recordings are matched by, where a kernel has another name in each.
+"""Kernels by place of origin, by which two recordings are matched even if a kernel has a different name in each.
 
 base        aten::addmm [[128,768],[768,3072]]  module Linear_0   volta_sgemm_128x64_nn
 candidate   aten::addmm [[128,768],[768,3072]]  module Linear_0   sm80_xmma_gemm_f16f16_...
@@ -24,7 +24,7 @@ from tb_steptime.trace.ops import kernel_modules, kernel_op_names, kernel_origin
 from tb_steptime.trace.sources import Words, words_of
 from tb_steptime.trace.table import MODULE_SEPARATOR, Bool, Float64, Int32, Int64, UInt8
 
-#: Places with most time are kept one by one; the time of the others is one number.
+#: Number of places with the most time that are kept individually; the time of the others is one number.
 PLACES = 400
 
 
@@ -49,8 +49,8 @@ class LaunchPlace(msgspec.Struct, frozen=True):
 
 
 def launch_places(trace: Trace, device: int, steps: Bool) -> tuple[list[LaunchPlace], int]:
-    """Groups the kernels of a device that start within these steps by place, most time first; also returns the time of
-    all others."""
+    """The kernels of a device that start within these steps, grouped by place, most time first; and the time of all
+    others."""
     keys = _Keys.of(trace, device, steps)
     groups = Groups.of(keys.name, keys.op, keys.shapes, keys.module, keys.phase)
     total = groups.sum(keys.dur_ns)
@@ -71,7 +71,7 @@ class _Sums(msgspec.Struct, frozen=True, eq=False):
 
 
 class _Keys(msgspec.Struct, frozen=True, eq=False):
-    """What places differ in: one entry per launch; rows of the string table, `shapes` of that of inputs, `module` of
+    """The keys of places, one entry per launch: rows of the string table; `shapes` of the inputs' table, `module` of
     `modules`, -1 for none; phase: a place in PHASES."""
 
     name: Int64
@@ -121,8 +121,8 @@ class _Keys(msgspec.Struct, frozen=True, eq=False):
 
 
 def _launching_modules(trace: Trace) -> Words:
-    """For each kernel the innermost module around its launch; in a graph that of the eager launch. The backward pass
-    launches outside of modules, so what a graph runs of it has none either: then both are the same place."""
+    """For each kernel the innermost module around its launch; in a graph, around the eager launch. The backward pass
+    launches outside of modules, so its kernels in a graph get no module either: then both have the same place."""
     recorded = _of(trace.events.name, kernel_modules(trace)).astype(np.int32)
     names, labels = words_of(recorded, trace.strings.strings, module_name), kernel_labels(trace)
     if labels is None:

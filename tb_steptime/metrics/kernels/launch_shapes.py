@@ -1,4 +1,4 @@
-"""What each kernel's launch is like: how its grid fills the GPU, and whether that shape says anything of a tail.
+"""Properties of each kernel's launch: how its grid fills the GPU, and whether its shape shows a tail.
 
 One entry per row of the kernel table. Occupancy and waves are measured by `occupancy`, blocks per SM by `gpu`.
 """
@@ -18,7 +18,7 @@ from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in
 
 
 def launch_columns(trace: Trace) -> Iterator[tuple[str, Float64]]:
-    """What each kernel's launch is like, column after column, with the column's id; NaN where it is not known."""
+    """Properties of each kernel's launch, one column after another with its id; NaN where unknown."""
     found, said = filling(trace), trace.kernels.kineto_occupancy
     yield "blocks_per_sm", _blocks_per_sm(trace)
     yield "waves", np.where(found.waves > 0, found.waves, np.nan)
@@ -30,7 +30,7 @@ def launch_columns(trace: Trace) -> Iterator[tuple[str, Float64]]:
 
 
 def sm_active(trace: Trace) -> Float64:
-    """Share of the SMs that have a block, averaged over the waves of each kernel; NaN where it is not known."""
+    """Share of the SMs that have a block, averaged over the waves of each kernel; NaN where unknown."""
     found, sms = filling(trace), np.maximum(sm_counts(trace), 1)
     waves = np.where(found.waves > 0, found.waves, np.nan)
     active: Float64 = (waves - 1 + np.minimum(found.tail, sms) / sms) / waves
@@ -38,7 +38,7 @@ def sm_active(trace: Trace) -> Float64:
 
 
 def _blocks_per_sm(trace: Trace) -> Float64:
-    """From the grid where it is known, also where the file itself says no blocks per SM."""
+    """From the grid if it is known, even if the file itself has no blocks per SM."""
     counted, sms = blocks(trace), sm_counts(trace)
     if counted is None:
         return blocks_per_sm(trace)
@@ -47,13 +47,13 @@ def _blocks_per_sm(trace: Trace) -> Float64:
 
 @shared
 def slots(trace: Trace) -> Int64:
-    """Blocks of each kernel's launch that the device holds at once; 0 where that is not known."""
+    """Number of blocks of each kernel's launch that the device holds at once; 0 if unknown."""
     return np.where(filling(trace).resident > 0, filling(trace).resident * sm_counts(trace), 0)
 
 
 @shared
 def sm_counts(trace: Trace) -> Int64:
-    """SMs of the device of each kernel; 0 where the trace does not say."""
+    """Number of SMs of each kernel's device; 0 if not recorded."""
     on = trace.events.device[trace.kernels.event]
     counts = np.zeros(len(on), np.int64)
     for device in trace.devices.values():
@@ -63,7 +63,7 @@ def sm_counts(trace: Trace) -> Int64:
 
 @shared
 def is_persistent(trace: Trace) -> Bool:
-    """Marks the kernels whose blocks loop over tiles, by name. A grid as small as the GPU does not show that."""
+    """Which kernels' blocks loop over tiles, by name. A grid as small as the GPU does not prove it."""
     name = trace.events.name[trace.kernels.event]
     by_name = np.zeros(len(trace.strings), bool)
     by_name[[each for each in distinct_in(name).tolist() if PERSISTENT.search(trace.strings[each])]] = True

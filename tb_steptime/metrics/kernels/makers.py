@@ -1,4 +1,5 @@
-"""The user's module and line that each kernel comes from: of a backward kernel those of the op that made its node.
+"""The user's module and line from which each kernel comes; for a backward kernel, those of the op that created its
+node.
 
 thread     |- train.py(9): step, Linear_0 -|
              |- aten::linear -|                         k: Linear_0, train.py(9)
@@ -34,7 +35,7 @@ class KernelMakers(NamedTuple):
 
 @shared
 def kernel_makers(trace: Trace) -> KernelMakers:
-    """Finds what made each kernel of the recording."""
+    """The module and line of each kernel of the recording."""
     user, labels = _made_by(trace), kernel_labels(trace)
     module, line = modules(trace, user), sources(trace, user)
     if labels is None:
@@ -44,12 +45,12 @@ def kernel_makers(trace: Trace) -> KernelMakers:
 
 
 def kernel_module_rows(trace: Trace) -> Int64:
-    """For each kernel the row of the innermost module frame around what made it; -1 for none."""
+    """For each kernel the row of the innermost module frame around its maker; -1 for none."""
     return innermost(trace, module_frames, _made_by(trace))
 
 
 def _made_by(trace: Trace) -> Int64:
-    """For each kernel the row of its launch or op, of a backward kernel that of the op which made its node."""
+    """For each kernel the row of its launch or op; for a backward kernel, of the op that created its node."""
     origins = kernel_origins(trace)
     anchor = np.where(origins.call >= 0, origins.call, origins.op)
     made = forward_of(trace, anchor)

@@ -1,7 +1,7 @@
-"""The table of kernels: launches grouped by name, op, module or line of code, with what each group is like.
+"""The table of kernels: launches grouped by name, op, module or line of code, with properties of each group.
 
-Kernels counted are those that start within the span's window, as in the tensor-core split, so that the totals of any
-grouping sum to the device's kernel time. What its columns mean stands in `tables/kernels.py`; occupancy and tensor
+The kernels are those that start within the span's window, as in the tensor-core split, so that the totals of any
+grouping add up to the device's kernel time. The meaning of its columns is in `tables/kernels.py`; occupancy and tensor
 cores are measured by their own modules.
 """
 
@@ -25,12 +25,12 @@ from tb_steptime.trace.table import Float64, distinct, is_in
 
 ANSWERS: tuple[TensorCore, ...] = ("yes", "no", "unknown")
 
-#: What launches are grouped by. A group never holds kernels of two devices.
+#: Keys by which launches are grouped. A group never contains kernels of two devices.
 By = Literal["name", "name,op", "name,module", "name,line", "op", "module", "line"]
-#: Groups of one kernel each.
+#: Groupings in which each group has a single kernel.
 OF_ONE_KERNEL: tuple[By, ...] = ("name", "name,op", "name,module", "name,line")
 
-#: Shown in place of a module's name, and of a line.
+#: Text shown in place of a module's name, and of a line.
 NO_MODULE_WORDS = "outside any module"
 NO_LINE_WORDS = "no recorded line"
 
@@ -97,7 +97,7 @@ def kernel_table(trace: Trace, by: By) -> list[KernelGroup]:
 
 
 def order_of(row: KernelGroup) -> tuple[int, int, str, str, str, str]:
-    """Most time first; the rest makes the order of equals the same each time."""
+    """Sort key: most time first; the rest makes the order of equals deterministic."""
     return -row.total_ns, row.device, row.name, row.op or "", row.module or "", row.source or ""
 
 
@@ -159,7 +159,7 @@ def _times(parts: KernelAggregates, groups: Groups) -> dict[str, Sequence[Any]]:
 
 
 def _means(groups: Groups, weighted: Float64, weight: Float64) -> list[float | None]:
-    """None where no launch of the group says the value."""
+    """Weighted means; None if no launch of the group has the value."""
     parts, wholes = groups.total(weighted).tolist(), groups.total(weight).tolist()
     return [part / whole if whole else None for part, whole in zip(parts, wholes, strict=True)]
 
@@ -182,11 +182,11 @@ def _tensor_cores(trace: Trace, parts: KernelAggregates, groups: Groups) -> dict
 
 
 def _leading_answers(trace: Trace, parts: KernelAggregates, groups: Groups) -> list[Answer]:
-    """Per group the answer that holds for most of its time, by the rule that gives it for most of that."""
+    """For each group the answer with most of its time, and of the rules that give it the one with most of that time."""
     distinct = kernel_answers(trace).distinct
     given = np.array([ANSWERS.index(answer.answer) for answer in distinct], np.int64)[parts.answer]
     main = given == np.array(groups.leading(given, parts.total_ns)[0], np.int64)[groups.place]
-    of_main = Groups.of(groups.place[main])  # every group has some, so the numbers stay
+    of_main = Groups.of(groups.place[main])  # every group has some, so the numbers do not change
     return [distinct[place] for place in of_main.leading(parts.answer[main], parts.total_ns[main])[0]]
 
 
@@ -207,7 +207,7 @@ def _leading_reasons(
 
 
 def _eligible(trace: Trace, parts: KernelAggregates, groups: Groups) -> list[bool | None]:
-    """Products, and stages around products that could have run on tensor cores."""
+    """Whether each group has products, or stages around products that could have run on tensor cores."""
     product = np.array([answer.matmul_like for answer in kernel_answers(trace).distinct], bool)[parts.answer]
     on_products = is_in(parts.bin, (BINS.index("tensor_core"), BINS.index("matmul_like")))
     could = groups.sum((product | on_products).astype(np.int64)).tolist()

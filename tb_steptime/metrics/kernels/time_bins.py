@@ -1,4 +1,4 @@
-"""A device's figures in time: exact overlap in bins, kept as part and whole so that bins can be joined without loss.
+"""A device's figures over time: exact overlap in bins, kept as part and whole so that bins can be merged without loss.
 
 kernels     |  kkkkkk  |kk      jj|          a bin's figure is part / whole; where the whole is nothing (no kernel
 bins        |----------|----------|          runs, for figures of running kernels) the figure has no value
@@ -67,12 +67,12 @@ class Bins(NamedTuple):
 
     @property
     def values(self) -> Float64:
-        """NaN where the whole is nothing."""
+        """The figure of each bin; NaN if the whole is 0."""
         shares: Float64 = np.divide(self.part, self.whole, out=np.full(len(self.part), np.nan), where=self.whole > 0)
         return np.clip(shares, 0.0, 1.0)
 
     def joined(self, count: int) -> Bins:
-        """So many neighbours made one; the last may have fewer."""
+        """Every `count` neighbouring bins merged into one; the last may have fewer."""
         starts = np.arange(0, len(self.part), count)
         return Bins(np.add.reduceat(self.part, starts), np.add.reduceat(self.whole, starts))
 
@@ -81,7 +81,7 @@ InBins = Callable[[Trace, int, Int64], Bins | None]
 
 
 def metrics_in_bins(trace: Trace, device: int, edges: Int64) -> Iterator[tuple[Metric, Bins]]:
-    """Every figure that can be measured of the device in the bins [edges[i], edges[i+1])."""
+    """Every figure that can be measured for the device in the bins [edges[i], edges[i+1])."""
     for metric, in_bins in TIME_BIN_METRICS.items():
         found = in_bins(trace, device, edges)
         if found is not None:
@@ -135,7 +135,7 @@ def _union(trace: Trace, device: int, rows: Int64) -> Intervals:
 
 
 def _of_kernels(trace: Trace, device: int, edges: Int64, values: Float64) -> Bins | None:
-    """The mean over the running kernels, weighted by time; kernels side by side both count, those with NaN not."""
+    """The mean over the running kernels, weighted by time; concurrent kernels both count, kernels with NaN do not."""
     rows = kernel_rows(trace, device)
     rows = rows[np.isfinite(values[rows])]
     if not len(rows):
@@ -173,13 +173,13 @@ def _measured(id: str) -> InBins:
     return in_bins
 
 
-#: Where the GPU's counters were sampled.
+#: Figures from sampled GPU counters.
 MEASURED_BINS: Mapping[Metric, InBins] = {
     SM_ACTIVE: _measured(SM_ACTIVE.id),
     TENSOR_ACTIVE: _measured(TENSOR_ACTIVE.id),
     DRAM: _measured(DRAM.id),
 }
-#: In the order in which they are drawn: what was measured below what it is estimated as.
+#: Figures in drawing order: each measured one below its estimate.
 TIME_BIN_METRICS: Mapping[Metric, InBins] = {
     EXPOSED_WAIT: _exposed,
     HIDDEN_WAIT: _hidden,

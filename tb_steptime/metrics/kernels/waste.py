@@ -1,4 +1,4 @@
-"""What launches cost by their shape and number: grids that leave the GPU empty, conversions, optimizers in small steps.
+"""Costs of launches due to shape and number: grids that leave the GPU empty, conversions, unfused optimizers.
 
     small grid    10 blocks on 108 SMs     98 SMs have nothing to do
     small tail    2 waves, the second with 5 blocks     a wave for 5 blocks, places half empty
@@ -39,22 +39,22 @@ from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in, is_in
 
-#: The time of kernels shorter than this is that of starting and ending, whatever their grids.
+#: The time of shorter kernels is mostly that of starting and ending, whatever their grids.
 SHORT_NS = 10_000
 
 #: A grid is small if it leaves more than half of the SMs without a block.
 SMALL_GRID_FRACTION = 0.5
 
-#: Several waves are worth a word where less than two thirds of the places for blocks are filled over all of them: with
-#: two waves, the second of which fills less than a third.
+#: A tail is reported if less than two thirds of the slots for blocks are filled over all waves; with two waves, if the
+#: second one fills less than a third.
 MOSTLY_FILLED = 2 / 3
 
 
 class Waste(msgspec.Struct, frozen=True):
-    """Kernels with the same fault, a step. name is that with most of the gain, and site where it comes from; None where
+    """Kernels with the same fault, per step. name: the one with most of the gain, and site where it comes from; None if
     there is none.
 
-    gain_ns   at most, if the fault were mended
+    gain_ns   at most, if the fault were fixed
     """
 
     name: str | None
@@ -89,7 +89,7 @@ class LaunchWaste(msgspec.Struct, frozen=True):
 
 
 class _Kernels(NamedTuple):
-    """Kernels of a device in the window; rows of the kernel table, and how long each takes in a steady step."""
+    """Kernels of a device in the window, as rows of the kernel table, and the time of each in a steady step."""
 
     trace: Trace
     rows: Int64
@@ -127,8 +127,8 @@ def launch_waste(trace: Trace, device: int) -> LaunchWaste:
 
 
 def _small_grids(kernels: _Kernels) -> Waste | None:
-    """Gain: the time x the share of the SMs that have no block, as if the work were spread over all of them; but for
-    the time that the memory needs at least, which more blocks do not shorten."""
+    """Gain: the time x the share of the SMs without a block, as if the work were spread over all of them; without the
+    time that memory needs at least, which more blocks do not shorten."""
     counted, sms = blocks(kernels.trace), sm_counts(kernels.trace)[kernels.rows]
     if counted is None or not sms.any():
         return None
@@ -139,8 +139,8 @@ def _small_grids(kernels: _Kernels) -> Waste | None:
 
 
 def _small_tails(kernels: _Kernels) -> Waste | None:
-    """Gain: the time x the share of the places for blocks that stay empty over all waves, as for small grids. Of
-    products, convolutions and attention only: other kernels wait for memory, which few blocks keep as busy as many."""
+    """Gain: the time x the share of the slots for blocks that stay empty over all waves, as for small grids. Only for
+    products, convolutions and attention: other kernels wait for memory, which few blocks keep as busy as many."""
     trace, rows = kernels.trace, kernels.rows
     found = filling(trace)
     if not (found.waves[rows] > 0).any():
@@ -153,7 +153,7 @@ def _small_tails(kernels: _Kernels) -> Waste | None:
 
 
 def _computes(kernels: _Kernels) -> Bool:
-    """Kernels that arithmetic may limit, by their names; those of unknown names included."""
+    """Kernels that may be compute-bound, by name, including unknown names."""
     answers = kernel_answers(kernels.trace)
     limited = np.array([answer.role in ("other", "stage") for answer in answers.distinct], bool)
     computes: Bool = ~limited[answers.place[kernels.rows]]
@@ -161,8 +161,8 @@ def _computes(kernels: _Kernels) -> Bool:
 
 
 def _gains(kernels: _Kernels, chosen: Bool, empty: Float64) -> Float64:
-    """The time of each kernel x the share of its places that stay empty; for the chosen ones no more than what is left
-    when the memory bandwidth moves the least bytes of their op."""
+    """The time of each kernel x the share of its slots that stay empty; for the chosen ones at most the time beyond
+    what the memory bandwidth needs for the least bytes of their op."""
     of_all = np.zeros(len(kernels.trace.kernels), bool)
     of_all[kernels.rows[chosen]] = True
     left = np.maximum(0.0, 1.0 - memory_share(kernels.trace, of_all)[kernels.rows])
@@ -171,7 +171,7 @@ def _gains(kernels: _Kernels, chosen: Bool, empty: Float64) -> Float64:
 
 
 def _conversions(kernels: _Kernels) -> Waste:
-    """Layout conversions of ops on tensor cores; around plain products they belong to what could move there."""
+    """Layout conversions of ops on tensor cores; those around plain products belong to work that could move there."""
     trace, rows = kernels.trace, kernels.rows
     answers = kernel_answers(trace)
     layout = np.array([answer.family == "layout" for answer in answers.distinct], bool)[answers.place[rows]]
@@ -180,7 +180,7 @@ def _conversions(kernels: _Kernels) -> Waste:
 
 
 def _double(kernels: _Kernels, device: int) -> Waste | None:
-    """Gain: the time x (1 - the peak of FP64 / that of FP32); all of it where the data sheet does not say."""
+    """Gain: the time x (1 - the peak of FP64 / that of FP32); all of it if the data sheet has no value."""
     trace, rows = kernels.trace, kernels.rows
     chosen = eligibility(trace).double[rows]
     if not chosen.any():
@@ -205,7 +205,7 @@ def _double_others(kernels: _Kernels) -> Waste | None:
 
 
 def _all_double(dtypes: str) -> bool:
-    """Whether the inputs are numbers in FP64, beside scalars and settings.
+    """Whether the numeric inputs are all FP64, ignoring scalars and settings.
 
     >>> _all_double('["double","double","Scalar"]'), _all_double('["double","long int"]'), _all_double('["Scalar"]')
     (True, False, False)
@@ -214,7 +214,7 @@ def _all_double(dtypes: str) -> bool:
 
 
 def saved_by_fp32(peaks: Peaks | None, *, tensor_cores: bool) -> float:
-    """Share of the time of an FP64 product that FP32, as TF32 where there is, saves at most; 1 where not known."""
+    """Largest share of an FP64 product's time that FP32 saves, as TF32 if available; 1 if unknown."""
     double = (peaks.fp64_tensor if tensor_cores else peaks.fp64) if peaks else None
     return 1.0 - double / (peaks.tf32 or peaks.fp32) if peaks and double else 1.0
 
@@ -235,8 +235,8 @@ def _idle_in_optimizer(trace: Trace, device: int) -> int:
 
 
 def _grows_with_batch(kernels: _Kernels) -> Bool:
-    """All but persistent kernels, collectives, which leave the SMs to others, waits, and optimizers, whose work is
-    that of the parameters."""
+    """All kernels except persistent ones, collectives (which leave the SMs to others), waits, and optimizers (whose
+    work depends on the parameters)."""
     optimizes = kernel_phases(kernels.trace)[kernels.rows] == PHASES.index("optimizer")
     by_design = _named(kernels, lambda name: SMALL_BY_DESIGN.search(name) is not None or is_collective(name))
     grows: Bool = ~optimizes & ~by_design

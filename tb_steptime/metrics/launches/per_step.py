@@ -33,7 +33,7 @@ _NO_LAUNCHES = Reason("no_launch_calls")
 
 
 def queue_mean(trace: Trace, device: int) -> Figure:
-    """Over the window; a step's own mean within the step."""
+    """Mean over the window; for a step, the mean within the step."""
     return Figure(launch_figures(trace, device).queue_mean, tuple(queue_per_step(trace, device)))
 
 
@@ -59,7 +59,7 @@ def _ahead_by_step(trace: Trace, device: int) -> list[tuple[float | None, float 
     start, ahead = events.start_ns[launches.activity[rows]], run_ahead_ns(trace)[rows]
     first, past = (np.searchsorted(start, instants) for instants in (steps.start_ns, steps.end_ns))
     starved = np.concatenate(([0], np.cumsum(ahead <= STARVED_NS)))
-    for low, high in zip(first.tolist(), past.tolist(), strict=True):  # steps are disjoint: each sorts its own part
+    for low, high in zip(first.tolist(), past.tolist(), strict=True):  # steps are disjoint, so each sorts its own part
         ahead[low:high].sort()
     some = np.flatnonzero(past > first)
     median = (ahead[(first + past - 1)[some] // 2] + ahead[(first + past)[some] // 2]) / 2

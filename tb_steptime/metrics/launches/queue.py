@@ -1,11 +1,11 @@
-"""The queue between host and device: what is launched and has not started, over all streams.
+"""The queue between host and device, over all streams: what is launched and has not started.
 
     host     [a][b][c]                    depth = launched - started
     device       aaaaabbbbbccccc          a call counts once, from its start to the start of the first activity that it
     depth    1112333322222111110          launched: a captured graph is one entry, whatever it holds
 
-What was launched before the recording is in the queue from its beginning on, until it starts.
-Where clocks disagree and an activity starts before its call, it was never queued: the depth is not negative.
+Work that was launched before the recording is in the queue from the recording's begin until it starts. If clocks
+disagree and an activity starts before its call, it was never queued: the depth is not negative.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64, is_in, median
 
-#: Bins of the coarsest level, how many bins of a level are one of the level above, and bins of the finest at most.
+#: Number of bins of the coarsest level, factor between levels, and maximum number of bins of the finest level.
 COARSEST_BINS, FINER, FINEST_BINS = 256, 4, 16_384
-#: A finer level would show single launches, which the timeline does better.
+#: Minimum bin length, and maximum number of bins per launch: a finer level would show single launches, which the
+#: timeline does better.
 FINEST_BIN_NS, BINS_PER_LAUNCH = 2_000, 4
 
-#: A launch with this many before it in the queue waits for room: the queue of CUDA holds 1024.
+#: A launch that finds this many in the queue waits for room: CUDA's queue holds 1024.
 FULL_QUEUE = 1000
-#: A call at a full queue that takes no longer than so many usual ones found room; queues of AMD hold more than 1024.
+#: A call at a full queue that takes at most this many usual ones found room; queues of AMD hold more than 1024.
 STALLED_TIMES = 2
 
-#: Launches joined at once into the time in which anything is queued.
+#: Number of launches processed at once when computing the time in which anything is queued.
 _JOINED_AT_ONCE = 1 << 17
 
 
@@ -55,15 +56,15 @@ class LaunchCalls(msgspec.Struct, frozen=True, eq=False):
 
 
 class StalledLaunches(msgspec.Struct, frozen=True, eq=False):
-    """Launch calls that had to wait for room, as rows of the event table in time order, and what each took beyond the
-    median of those that found room: its wait."""
+    """Launch calls that had to wait for room, as rows of the event table in time order, and the time of each beyond the
+    median of those that found room, which is its wait."""
 
     call: Int32
     wait_ns: Int64
 
 
 class Queue(msgspec.Struct, frozen=True, eq=False):
-    """Instants at which the depth goes up and down, each sorted; in ns, as many of one as of the other."""
+    """Sorted instants at which the depth increases and decreases; in ns, equally many of each."""
 
     launched: Int64
     started: Int64
@@ -109,13 +110,13 @@ def find_queue(trace: Trace, device: int | None = None) -> Queue:
     earlier = _queued_before(trace, device)
     started = np.concatenate((start.take(launches.activity), earlier))
     launched = np.minimum(np.concatenate((start.take(launches.call), np.zeros_like(earlier))), started)
-    launched.sort(kind="stable")  # nearly sorted, which this sort makes use of
+    launched.sort(kind="stable")  # nearly sorted already, and this sort profits from that
     started.sort(kind="stable")
     return Queue(launched, started)
 
 
 def _queued_before(trace: Trace, device: int | None) -> Int64:
-    """When what each call from before the recording launched first starts; none where no call is recorded."""
+    """For each call from before the recording, when its first activity starts; empty if no call is recorded."""
     events, activity = trace.events, find_launches(trace).activity.astype(np.int64)
     here = events.correlation_id.take(activity) > 0
     if device is not None:
@@ -127,7 +128,7 @@ def _queued_before(trace: Trace, device: int | None) -> Int64:
 
 
 def queued_intervals(trace: Trace, device: int | None = None) -> Intervals:
-    """When anything is queued."""
+    """When anything is in the queue."""
     start, launches = trace.events.start_ns, launch_calls(trace, device)
     pieces = [Intervals.of((0, int(_queued_before(trace, device).max(initial=0))))]
     for first in range(0, len(launches.call), _JOINED_AT_ONCE):
@@ -149,7 +150,7 @@ def queue_levels(trace: Trace, device: int | None = None) -> list[QueueLevel]:
 
 
 def _joined(integral: Int64, peak: Int64, edges: Int64, count: int) -> Iterator[QueueLevel]:
-    """Levels from the coarsest, `count` of the finest bins in one, to the finest."""
+    """Levels from the coarsest, with `count` of the finest bins per bin, to the finest."""
     bin_ns = int(edges[1] - edges[0])
     while count:
         first = np.arange(0, len(peak), count)
@@ -160,7 +161,7 @@ def _joined(integral: Int64, peak: Int64, edges: Int64, count: int) -> Iterator[
 
 
 def _finest(window_ns: int, launches: int) -> int:
-    """Bins of the finest level that is worth having."""
+    """Number of bins of the finest useful level."""
     bins = COARSEST_BINS
     most = min(FINEST_BINS, window_ns // FINEST_BIN_NS, BINS_PER_LAUNCH * launches)
     while bins * FINER <= most:
@@ -180,7 +181,7 @@ def queue_per_step(trace: Trace, device: int | None = None) -> list[float]:
 
 
 def full_queue_ns(trace: Trace, device: int) -> int:
-    """Time in which launch calls that begin in the steps wait for room in the full queue, ns a step."""
+    """Time for which launch calls that begin in the steps wait for room in the full queue, ns per step."""
     steps, stalled = find_steps(trace), stalled_launches(trace, device)
     start = trace.events.start_ns[stalled.call]
     begun = Intervals.union(steps.start_ns, steps.end_ns).overlap_ns(start, start + 1) > 0
@@ -188,8 +189,8 @@ def full_queue_ns(trace: Trace, device: int) -> int:
 
 
 def stalled_launches(trace: Trace, device: int | None = None) -> StalledLaunches:
-    """Launch calls that began with the queue full and took far longer than usual. Calls that block are left out: they
-    wait for the device whatever the queue holds."""
+    """Launch calls that began with a full queue and took far longer than usual. Blocking calls are left out: they wait
+    for the device whatever is in the queue."""
     events, calls = trace.events, launch_calls(trace, device).call
     calls = calls[is_in(calls, blocking_calls(trace).row, invert=True)]
     full = find_queue(trace, device).depth_at(events.start_ns[calls] - 1) >= FULL_QUEUE

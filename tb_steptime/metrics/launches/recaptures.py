@@ -1,11 +1,11 @@
-"""Graphs that are captured again although the same work was captured before and has run as a graph since.
+"""Graphs that are captured again although the same work was already captured and has run as a graph since.
 
 step     |--------- 1 ---------|-- 2 --|--------- 3 ---------|-- 4 --|
 runtime   [capture a b c] launch launch  [capture a b c] launch launch
 
-A program that captures one graph for each size, one after the other or when a size first occurs, captures other work
-each time: its ops have other inputs. Where shapes are not recorded, captures with no launch between them are taken for
-such sizes.
+A program that captures one graph per size, one after another or when a size first occurs, captures different work each
+time: its ops have different inputs. If shapes are not recorded, captures without a launch between them are taken for
+different sizes.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from tb_steptime.trace.table import Int64, Kind, distinct
 
 
 class Recaptures(msgspec.Struct, frozen=True):
-    """captures: of work that is captured more than once, the first time included. steps: how many steps hold one of
-    them. step_ns, other_ns: mean length of these steps and of the others; other_ns is None where there are no others.
+    """captures: number of captures of work that is captured more than once, including the first time. steps: how many
+    steps contain one of them. step_ns, other_ns: mean length of these steps and of the others; other_ns is None if
+    there are no others.
     """
 
     captures: int
@@ -32,7 +33,7 @@ class Recaptures(msgspec.Struct, frozen=True):
 
 
 def recaptures(trace: Trace) -> Recaptures | None:
-    """None where no work is captured in several steps."""
+    """The recaptures; None if no work is captured in several steps."""
     calls = (Kind.RUNTIME, Kind.DRIVER)
     begins = rows_named(trace, calls, lambda name: BEGINS_CAPTURE.match(name) is not None)
     if len(begins) < 2:
@@ -55,7 +56,7 @@ def recaptures(trace: Trace) -> Recaptures | None:
 
 
 def _has_run(start: Int64, launches: Int64, works: list[bytes], place: int) -> bool:
-    """Whether a graph was launched since the same work was captured last. start: of each capture, ns."""
+    """Whether a graph was launched since the same work was last captured. start: of each capture, ns."""
     before = [each for each in range(place) if works[each] == works[place]]
     if not works[place] or not before:
         return False
@@ -63,7 +64,7 @@ def _has_run(start: Int64, launches: Int64, works: list[bytes], place: int) -> b
 
 
 def _works(trace: Trace, begins: Int64) -> list[bytes]:
-    """For each capture the names and inputs of the ops on its thread until it ends; empty where none is recorded."""
+    """For each capture the names and inputs of the ops on its thread until its end; empty if none is recorded."""
     events = trace.events
     ends = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: ENDS_CAPTURE.match(name) is not None)
     ops, found = events.rows(Kind.CPU_OP), []

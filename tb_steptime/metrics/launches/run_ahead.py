@@ -3,7 +3,7 @@
     host     [a][b][c]                     run-ahead of c = its start - its launch call's start
     device       aaaaabbbbbccccc
 
-An activity that starts at most STARVED_NS after its call began has found an empty queue: the device waited for it.
+An activity that starts at most STARVED_NS after its call began found an empty queue: the device waited for it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, distinct_in, median
 
-#: A launch alone takes 4 to 10 us to reach an idle device, under a profiler somewhat more.
+#: A launch takes 4 to 10 us to reach an idle device, and somewhat more under a profiler.
 STARVED_NS = 15_000
 
-#: Activities measured at once: what is computed of each would take tens of MB in a large trace.
+#: Number of activities processed at once: the temporary columns of all would take tens of MB for a large trace.
 _AT_ONCE = 1 << 17
 
 
@@ -62,7 +62,7 @@ class LaunchedFrom(NamedTuple):
 
 
 def run_ahead_ns(trace: Trace) -> Int64:
-    """For each row of `find_launches` its start less its call's start, at least 0; -1 where the call is not known."""
+    """For each row of `find_launches` its start minus its call's start, at least 0; -1 if the call is unknown."""
     return _ahead(trace, find_launches(trace).call, find_launches(trace).activity)
 
 
@@ -89,7 +89,7 @@ def _all_in_steps(trace: Trace) -> Bool:
 
 @shared
 def launch_figures(trace: Trace, device: int) -> LaunchFigures:
-    """Measures the activities of the device that start within the steps, and its queue in the span's window."""
+    """Figures of the device's activities that start within the steps, and of its queue in the span's window."""
     launches, steps = find_launches(trace), len(find_steps(trace).steps)
     here = np.flatnonzero(_in_steps(trace, device))
     call = launches.call[here]

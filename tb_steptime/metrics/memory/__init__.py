@@ -1,1 +1,2 @@
-"""Memory as the allocator reports it: how much is allocated over time, what made it, how long it lives, what it is."""
+"""Memory as the allocator reports it: how much is allocated over time, by which code, for how long, and for what
+purpose."""

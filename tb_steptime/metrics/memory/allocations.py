@@ -13,16 +13,16 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int32, Int64
 
-#: Later than any event.
+#: Stands for "not freed": later than any event.
 NEVER = np.iinfo(np.int64).max
 
 
 class Allocations(msgspec.Struct, frozen=True, eq=False):
     """Rows of the memory table, ascending by birth.
 
-    born   int32, of the allocation
-    died   int32, of what freed it; -1: nothing did while recording. Where the address was given out again without a
-           recorded free, the row of that
+    born   int32, row of the allocation
+    died   int32, row of its free; -1 if it was not freed while recording. If the address was allocated again without a
+           recorded free, the row of that allocation
     """
 
     born: Int32

@@ -1,8 +1,9 @@
-"""What is alive at an instant: bytes by category, which sum to the allocator's total, and the largest allocations.
+"""Memory that is alive at an instant: bytes by category, which add up to the allocator's total, and the largest
+allocations.
 
 total of the allocator at t   100
 alive at t                     60  =  activations 40 + gradients 20
-before the recording           40  =  what is left: allocated before, and not freed until t
+before the recording           40  =  the rest: allocated before, and not freed until t
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, UInt8
 
 INCONSISTENT = Reason("memory_inconsistent")
-#: Allocations in a table, the largest.
+#: Maximum number of allocations in a table, the largest first.
 MOST_ROWS = 50
 
 
@@ -54,14 +55,14 @@ class AllocationRow(msgspec.Struct, frozen=True):
 
 
 def by_category(trace: Trace, row: int, allocated: int) -> list[CategoryBytes] | None:
-    """After this row of the memory table, of its device: parts that sum to `allocated`, in the order of `CATEGORIES`.
-    None where what is alive is more than that: then frees are missing."""
+    """Bytes by category on the row's device after this row of the memory table: parts that sum to `allocated`, in the
+    order of `CATEGORIES`. None if the live allocations exceed that, since frees are then missing."""
     here = alive(trace, row)
     return parts_of(categories(trace)[here], trace.memory.bytes[allocations(trace).born[here]], allocated)
 
 
 def parts_of(kinds: UInt8, size: Int64, allocated: int) -> list[CategoryBytes] | None:
-    """Of what is alive, places in `CATEGORIES` and bytes, and of the rest up to `allocated`."""
+    """Parts of the live allocations, given as places in `CATEGORIES` and bytes, and of the rest up to `allocated`."""
     sums = exact_sums(kinds.astype(np.int64), size, len(CATEGORIES))
     sums[CATEGORIES.index("before_recording")] = allocated - int(size.sum())
     counts = np.bincount(kinds, minlength=len(CATEGORIES))
@@ -72,14 +73,14 @@ def parts_of(kinds: UInt8, size: Int64, allocated: int) -> list[CategoryBytes] |
 
 
 def largest(trace: Trace, row: int) -> list[AllocationRow]:
-    """Of those alive after this row of the memory table, most bytes first."""
+    """The largest allocations that are alive after this row of the memory table."""
     some = np.flatnonzero(alive(trace, row))
     size = trace.memory.bytes[allocations(trace).born[some]]
     return rows_of(trace, some[np.argsort(-size, kind="stable")[:MOST_ROWS]])
 
 
 def rows_of(trace: Trace, some: Int64) -> list[AllocationRow]:
-    """These of `allocations`."""
+    """Table rows for these of `allocations`."""
     born, at, end = allocations(trace).born[some], births(trace), ends_ns(trace)[some]
     made, names = makers(trace, at.op[some]), [step.name for step in find_steps(trace).steps]
     died, later = allocations(trace).died[some], later_steps(trace, some).tolist()
@@ -105,7 +106,7 @@ def rows_of(trace: Trace, some: Int64) -> list[AllocationRow]:
 
 
 def later_steps(trace: Trace, some: Int64) -> Int64:
-    """Of these of `allocations` in how many steps after its own each is freed; -1 where either is in no step."""
+    """For each of these of `allocations`, how many steps after its own it is freed; -1 if either is in no step."""
     born, freed = births(trace).step[some], steps_at(trace, ends_ns(trace)[some])
     return np.where((born >= 0) & (freed >= 0), freed - born, -1).astype(np.int64)
 

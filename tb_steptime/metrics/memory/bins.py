@@ -1,4 +1,4 @@
-"""The curve of a device in bins: the least and the most in each, exact, at any zoom.
+"""The memory curve of a device in bins: exact minimum and maximum in each, at any zoom.
 
 allocated   2 2 5 5 9 1 1 1
 bins        |--a--|--b--|--c--|         a: 2-5, b: 1-9, c: 1-1; a bin begins with what is allocated before it
@@ -26,7 +26,7 @@ class MemoryBins(msgspec.Struct, frozen=True):
 
 
 def memory_bins(of: Curve, start_ns: int, end_ns: int, bins: int) -> MemoryBins:
-    """Of the window, in at most so many bins, none shorter than a nanosecond."""
+    """Bins of the window, at most this many, none shorter than a nanosecond."""
     edges = bin_edges(start_ns, end_ns, max(1, min(bins, end_ns - start_ns)))
     allocated = extremes(of.ts, of.allocated, of.before, edges)
     none = np.empty(0, np.int64)
@@ -35,7 +35,7 @@ def memory_bins(of: Curve, start_ns: int, end_ns: int, bins: int) -> MemoryBins:
 
 
 def bin_edges(start_ns: int, end_ns: int, bins: int) -> Int64:
-    """Where bins begin, and where the last one ends; without products that a window of years would overflow."""
+    """Edges of the bins, computed without products that would overflow for a window of years."""
     whole, rest = divmod(end_ns - start_ns, bins)
     number = np.arange(bins + 1, dtype=np.int64)
     edges: Int64 = start_ns + number * whole + number * rest // bins
@@ -45,7 +45,7 @@ def bin_edges(start_ns: int, end_ns: int, bins: int) -> Int64:
 def extremes(ts: Int64, values: Int64, before: int, edges: Int64) -> tuple[Int64, Int64]:
     """(least, most) of each bin. values[i] holds from ts[i] on, `before` until the first of them."""
     all_of = np.append(before, values)
-    first = np.searchsorted(ts, edges[:-1], side="right")  # an event on an edge is of the bin that it begins
+    first = np.searchsorted(ts, edges[:-1], side="right")  # an event on an edge belongs to the bin that begins there
     past = np.maximum(np.searchsorted(ts, edges[1:], side="left"), first) + 1
     pairs = np.stack((first, past), axis=1).ravel()
     padded = np.append(all_of, all_of[-1])

@@ -1,4 +1,4 @@
-"""Where each allocation is made and freed: the op, the phase and the step of the instant.
+"""Where each allocation is made and freed: the op, the phase and the step at that instant.
 
 thread   |---- aten::linear ----|          outer op
            |-- aten::addmm --|             innermost op
@@ -23,7 +23,7 @@ PHASE = {phase: place for place, phase in enumerate(PHASES)}
 
 
 class Moments(msgspec.Struct, frozen=True, eq=False):
-    """Where the host is at some rows of the memory table.
+    """The host's position at some rows of the memory table.
 
     op, outer_op   rows of the event table: the innermost op on the thread, and the outermost around that; -1 for none
     phase          place in `PHASES`
@@ -38,12 +38,12 @@ class Moments(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def births(trace: Trace) -> Moments:
-    """Of each of `allocations`."""
+    """The moments at which `allocations` are made."""
     return moments(trace, allocations(trace).born)
 
 
 def moments(trace: Trace, rows: Int32 | Int64) -> Moments:
-    """Of these rows of the memory table."""
+    """The moments of these rows of the memory table."""
     op = ops_at(trace, rows)
     outer = outermost(trace, op_rows, op)
     table = trace.memory
@@ -63,14 +63,15 @@ def rows_at(trace: Trace, around: Around, rows: Int32 | Int64) -> Int64:
 
 
 def steps_at(trace: Trace, instants: Int64) -> Int32:
-    """Index of the step whose mark on the host holds each instant; -1 outside of all."""
+    """Index of the step whose mark on the host contains each instant; -1 outside of all."""
     low, high = step_marks_ns(trace)
     place = np.searchsorted(low, instants, side="right") - 1
     return np.where((place >= 0) & (instants < high[place]), place, -1).astype(np.int32)
 
 
 def step_marks_ns(trace: Trace) -> tuple[Int64, Int64]:
-    """When the host begins and ends each step: memory is allocated when the host asks, not when the device runs."""
+    """When the host begins and ends each step: memory is allocated when the host requests it, not when the device
+    runs."""
     steps = find_steps(trace).steps
     low = np.array([step.host_start_ns for step in steps], np.int64)
     return low, low + np.array([step.host_ns for step in steps], np.int64)

@@ -1,4 +1,4 @@
-"""What each op allocates: itself, and with the ops inside it.
+"""Memory that each op allocates, by itself and including the ops inside it.
 
 thread   |------- aten::linear -------|     self 0, with children 12
            |-- aten::addmm --|              self 12
@@ -20,7 +20,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int32, Int64, distinct_in
 
-#: Ops in a table; those that allocate most.
+#: Maximum number of ops in a table, those that allocate most.
 MOST_OPS = 50
 
 
@@ -28,10 +28,10 @@ class OpBytes(msgspec.Struct, frozen=True, eq=False):
     """What ops allocate on a device, one entry for each op of the trace; a free while it runs counts as a decrease.
 
     op             rows of the event table, ascending: all ops
-    allocated      int64, bytes of the allocations while no op inside it was open; freed ones count as much
-    count          int64, how many these are
-    increase       int64, allocated less what was freed meanwhile
-    all_allocated, all_count, all_increase   likewise, those of the ops inside it too
+    allocated      int64, bytes of the allocations while no op inside it was open, whether or not freed later
+    count          int64, number of these allocations
+    increase       int64, allocated minus what was freed meanwhile
+    all_allocated, all_count, all_increase   likewise, including the ops inside it
     """
 
     op: Int32
@@ -58,7 +58,7 @@ class OpMemory(msgspec.Struct, frozen=True):
 
 
 def op_bytes(trace: Trace, place: Place) -> OpBytes:
-    """Of each op; one inside another of the same name counts for both."""
+    """Memory of each op; if an op is inside another of the same name, it counts for both."""
     rows = curve(trace, place).row
     ops = op_rows(trace)
     found, size = ops_at(trace, rows), trace.memory.bytes[rows]
@@ -70,10 +70,10 @@ def op_bytes(trace: Trace, place: Place) -> OpBytes:
 
 
 class _During(NamedTuple):
-    """What the allocator said on a thread while each of its ops was open: from the first of `rows` to the one before
+    """The allocator's events on a thread while each of its ops was open: from the first of `rows` to the one before
     past.
 
-    op            int32, places among all ops of those in which it said anything
+    op            int32, places among all ops of those with any events
     rows          int64, of the memory table, in time order
     first, past   int32, of each op places in `rows`
     """
@@ -86,7 +86,7 @@ class _During(NamedTuple):
 
 @shared
 def _during_ops(trace: Trace) -> tuple[_During, ...]:
-    """By thread, of all devices."""
+    """By thread, for all devices."""
     events, table, found = trace.events, trace.memory, list[_During]()
     on = events.thread.take(op_rows(trace))
     for thread in distinct_in(table.thread).tolist():
@@ -98,7 +98,7 @@ def _during_ops(trace: Trace) -> tuple[_During, ...]:
 
 
 def _with_children(trace: Trace, ops: Int64, rows: Int64, values: tuple[Int64, ...]) -> list[Int64]:
-    """Of each op the sums of the values of the rows on its thread while it is open."""
+    """For each op the sums of the values of the rows on its thread while it is open."""
     sums = [np.zeros(len(ops), np.int64) for _ in values]
     for total, value in zip(sums, values, strict=True):
         every = np.zeros(len(trace.memory), np.int64)
@@ -110,7 +110,7 @@ def _with_children(trace: Trace, ops: Int64, rows: Int64, values: tuple[Int64, .
 
 
 def memory_by_op(trace: Trace, place: Place) -> list[OpMemory]:
-    """By name, of those that allocate or free anything; most bytes of their own first."""
+    """Memory by op name, for names that allocate or free anything; most bytes of their own first."""
     of, names = op_bytes(trace, place), trace.events.name
     name, number, outer = names.take(of.op), len(trace.strings), _outermost_of_name(trace)
     outer_name = name[outer]
@@ -124,7 +124,7 @@ def memory_by_op(trace: Trace, place: Place) -> list[OpMemory]:
 
 
 def _by_name(name: Int32, values: Int64, size: int) -> Int64:
-    """Most ops allocate nothing."""
+    """Sums by name; fast, since most ops allocate nothing."""
     some = np.flatnonzero(values)
     return exact_sums(name.take(some), values.take(some), size)
 
@@ -136,7 +136,7 @@ def _outermost_of_name(trace: Trace) -> Bool:
     key = numbered(events.thread.take(ops) * np.int64(len(trace.strings)) + events.name.take(ops))
     order = np.argsort(key.astype(np.uint16) if key.max(initial=0) < 1 << 16 else key, kind="stable")
     start, end, group = events.start_ns.take(ops[order]), events.ends(ops[order]), key.take(order)
-    apart = group * (int(end.max(initial=0)) + 1)  # so that no group reaches into the next
+    apart = group * (int(end.max(initial=0)) + 1)  # so that groups do not overlap
     reach = np.maximum.accumulate(end + apart)
     outer = np.ones(len(ops), bool)
     outer[order[1:]] = reach[:-1] <= (start + apart)[1:]

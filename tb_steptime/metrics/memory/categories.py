@@ -1,4 +1,4 @@
-"""What each allocation is, decided by the phase it is made in, by what it outlives, and by what it is a copy of.
+"""The category of each allocation, by the phase in which it is made, by what it outlives, and by what it is a copy of.
 
     phase         |-- forward --|-- backward --|- optimizer -|-- next step ...
     temporary       |---|          |---|          |---|            freed in the phase that made it
@@ -8,9 +8,9 @@
     inputs        |----------|                                     by the loader, copied from the host, or made before
                                                                    the first op of the step that has a backward node
     parameters    made by an nn.Module's own code outside the steps, never freed (call stacks show it)
-    unknown       everything else: what outlives its step without one of these signs
+    unknown       everything else: it outlives its step without one of these signs
 
-What is only freed, or never seen, was there before the recording, and no sign of its making is left.
+An allocation that is only freed, or never seen, was made before the recording, so nothing shows its purpose.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ CategoryId = Literal[
     "before_recording",
 ]
 
-#: In the order of tables; the last one is of no allocation that was recorded.
+#: Categories in the order of tables; the last one is for memory without a recorded allocation.
 CATEGORIES: tuple[CategoryId, ...] = (
     "parameters",
     "gradients",
@@ -60,18 +60,18 @@ _PLACE = {category: place for place, category in enumerate(CATEGORIES)}
 
 #: Python frames in which a module makes or moves its parameters and buffers.
 _MODULE_STATE = expression(r"torch/nn/modules/\S+\.py\(\d+\): (?:__init__|reset_parameters|_apply|__setstate__)$")
-#: A batch may be read so many steps before it is used.
+#: A batch may be read up to this many steps before it is used.
 _PREFETCHED_STEPS = 3
 
 
 @shared
 def categories(trace: Trace) -> UInt8:
-    """Of each of `allocations` the place in `CATEGORIES`."""
+    """For each of `allocations` the place in `CATEGORIES`."""
     return _Deciding(trace).categories() if len(allocations(trace)) else np.empty(0, np.uint8)
 
 
 class _Deciding:
-    """Columns of all allocations. start, end: ns, NEVER where it outlives the recording; step: -1 outside of all."""
+    """Columns of all allocations. start, end: ns, NEVER if it outlives the recording; step: -1 outside of all."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace, found, born = trace, allocations(trace), births(trace)
@@ -84,7 +84,7 @@ class _Deciding:
         self.passes = _passes(trace)
 
     def categories(self) -> UInt8:
-        """Later rules overrule earlier ones."""
+        """The categories. Later rules overrule earlier ones."""
         in_pass, pass_end = self._pass_of()
         needed = self._needed_by_backward()
         backward = in_pass | (self.phase == PHASE["backward"])
@@ -100,13 +100,13 @@ class _Deciding:
         return result
 
     def _pass_of(self) -> tuple[Bool, Int64]:
-        """Whether it is made within a backward pass, and when that ends."""
+        """Whether each is made within a backward pass, and when that pass ends."""
         place = np.searchsorted(self.passes.start, self.start, side="right") - 1
         end = np.append(self.passes.end, -1)[place]
         return self.start < end, end
 
     def _needed_by_backward(self) -> Bool:
-        """It is alive when the next backward pass of its step begins."""
+        """Whether it is alive when the next backward pass of its step begins."""
         place = np.searchsorted(self.passes.start, self.start, side="left")
         begins = np.append(self.passes.start, NEVER)[place]
         step_end = np.append(step_marks_ns(self.trace)[1], -1)[self.step]
@@ -114,13 +114,13 @@ class _Deciding:
         return needed
 
     def _gone_by_next_step(self) -> Bool:
-        """It is freed in its step or the next one, or the recording is over before that can be seen."""
+        """Whether it is freed in its step or the next one, or the recording ends before that can be seen."""
         freed = self.end_step - self.step <= 1
         gone: Bool = np.where(self.end == NEVER, self.step >= self.last_step, freed & (self.end_step >= 0))
         return gone
 
     def _before_first_node(self) -> Bool:
-        """Made in its step before the first op that has a node in the backward pass."""
+        """Whether it is made in its step before the first op that has a node in the backward pass."""
         forward = backward_nodes(self.trace).forward
         first = np.sort(self.trace.events.start_ns[distinct_in(forward[forward >= 0])])
         place = np.searchsorted(first, np.append(step_marks_ns(self.trace)[0], NEVER)[self.step])
@@ -128,17 +128,17 @@ class _Deciding:
         return before
 
     def _from_loader(self) -> Bool:
-        """Made while a batch is read, and still there after that."""
+        """Whether it is made while a batch is read, and still alive after that."""
         kept = np.where(self.end == NEVER, self.step >= self.last_step - _PREFETCHED_STEPS, True)
         of_loader: Bool = (self.phase == PHASE["data_loading"]) & kept & ~self._freed_in_phase()
         return of_loader
 
     def _copied_from_host(self) -> Bool:
-        """The outermost op around it launches a copy from the host to the device, and it outlives that op."""
+        """Whether the outermost op around it launches a copy from the host to the device, and it outlives that op."""
         trace, launches = self.trace, find_launches(self.trace)
         to_device = rows_named(trace, (Kind.MEMCPY,), lambda name: "HtoD" in name or "HOST_TO_DEVICE" in name)
         calls = launches.call[is_in(launches.activity, to_device)].astype(np.int64)
-        copies = np.zeros(len(trace.events) + 1, bool)  # the last one is of no op
+        copies = np.zeros(len(trace.events) + 1, bool)  # the last entry stands for no op
         copies[outermost(trace, op_rows, innermost(trace, op_rows, calls))] = True
         copies[-1] = False
         outlives = self.end > np.where(self.outer >= 0, trace.events.ends(self.outer), NEVER)
@@ -146,14 +146,14 @@ class _Deciding:
         return copied
 
     def _made_once(self) -> Bool:
-        """Never freed, and of the first step in which the optimizer makes anything that stays."""
+        """Whether it is never freed, and made in the first step in which the optimizer makes anything that stays."""
         stays = (self.end == NEVER) & (self.phase == PHASE["optimizer"]) & (self.step >= 0)
         first = int(self.step[stays].min(initial=self.last_step + 1))
         once: Bool = stays & (self.step == first) & ((first < self.last_step) | (self.last_step == 0))
         return once
 
     def _of_modules(self) -> Bool:
-        """Made in the code in which modules make or move their parameters, and never freed."""
+        """Whether it is made in the code with which modules create or move their parameters, and never freed."""
         trace = self.trace
         frames = rows_named(trace, (Kind.PYTHON,), lambda name: _MODULE_STATE.search(name) is not None)
         inside: Bool = np.zeros(len(self.start), bool)
@@ -170,6 +170,6 @@ class _Deciding:
 
 
 def _passes(trace: Trace) -> Intervals:
-    """The engine's, or where it left no marks the ranges that the user named so."""
+    """The engine's backward passes; if the engine left no marks, the user's ranges with such names."""
     passes = backward_passes(trace)
     return passes if len(passes) else host_phases(trace)["backward"]

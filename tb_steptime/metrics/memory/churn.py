@@ -1,4 +1,4 @@
-"""Memory that is allocated and freed again within one step, by the op that makes it.
+"""Memory that is allocated and freed again within one step, by the op that allocates it.
 
 step    |----------------|            aten::addmm: 2 allocations, 24 bytes a step
 addmm     +8  -8   +16 -16
@@ -17,7 +17,7 @@ from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 
-#: Ops in the table, most bytes first.
+#: Maximum number of ops in the table, most bytes first.
 MOST_OPS = 50
 
 
@@ -31,7 +31,7 @@ class ChurnRow(msgspec.Struct, frozen=True):
 
 
 def churn(trace: Trace, place: Place) -> list[ChurnRow]:
-    """Of allocations that are born and freed in the same step."""
+    """Allocations that are made and freed in the same step, by op."""
     found, born, table = allocations(trace), births(trace), trace.memory
     here = (table.device_type[found.born] == place.type) & (table.device[found.born] == place.device)
     freed_in = np.where(found.died >= 0, steps_at(trace, ends_ns(trace)), -1)

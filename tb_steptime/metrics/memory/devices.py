@@ -1,11 +1,11 @@
-"""Whose memory was recorded, and how much of it is allocated and reserved over time.
+"""The devices whose memory was recorded, and how much of it is allocated and reserved over time.
 
 event      +4   +4   -4   +8   -8
 allocated   4    8    4   12    4          as the allocator said it after each event
 reserved   10   10   10   20   20          what the caching allocator holds of the device; the CPU has none
 
 Tensors that a loader's worker hands over are in shared memory, which is mapped and not allocated. torch writes these
-events among those of the CPU, with a total of 0 of allocated bytes and their own size as reserved:
+events among those of the CPU, with a total of 0 allocated bytes and their own size as reserved:
 
 event      +4  map +9   +4  unmap -9   -8
 said        4       0    8         0    0
@@ -27,25 +27,27 @@ from tb_steptime.trace.table import Int64, distinct
 NOT_RECORDED = Reason("memory_not_recorded")
 NO_TOTALS = Reason("memory_without_totals")
 
-#: torch's number of the CPU among the kinds of devices.
+#: torch's number of the CPU device type.
 CPU = 0
 
 
 class Place(NamedTuple):
-    """A device with memory of its own: torch's number of its kind, and its number among those; -1 for the CPU."""
+    """A device with memory of its own: torch's number of its type, and its number among devices of that type; -1 for
+    the CPU."""
 
     type: int
     device: int
 
 
 class Curve(msgspec.Struct, frozen=True, eq=False):
-    """Over the events of a device, in time order.
+    """Memory over the events of a device, in time order.
 
     row        int64, of the memory table
     ts         int64, ns
     allocated  int64, bytes from each event on
     reserved   likewise; None for a device without a caching allocator
-    whole      allocated is all of the device; False where the file has no totals: then it counts from the first event
+    whole      allocated includes all memory of the device; False if the file has no totals: it then counts from the
+               first event
     """
 
     row: Int64
@@ -56,19 +58,19 @@ class Curve(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def before(self) -> int:
-        """Allocated before the first event, bytes; 0 where it is not known."""
+        """Bytes allocated before the first event; 0 if unknown."""
         return int(self.allocated[0] - self.first_bytes) if len(self.row) else 0
 
     first_bytes: int = 0
 
     def at(self, instants: Int64) -> Int64:
-        """Allocated at each instant, bytes: after the last event that is not later."""
+        """Bytes allocated at each instant, including the events at that instant."""
         place = np.searchsorted(self.ts, instants, side="right") - 1
         return np.where(place >= 0, self.allocated[place], self.before)
 
 
 def memory_devices(trace: Trace) -> tuple[Place, ...]:
-    """GPUs by their number, then the CPU; none where memory was not recorded."""
+    """GPUs by number, then the CPU; empty if memory was not recorded."""
     table = trace.memory
     places = [
         Place(kind, device)
@@ -79,13 +81,13 @@ def memory_devices(trace: Trace) -> tuple[Place, ...]:
 
 
 def memory_name(trace: Trace, place: Place) -> str:
-    """What the device is called: "CPU", or as the trace names it."""
+    """The device's name: "CPU", or as in the trace."""
     return "CPU" if place.type == CPU else trace.device_name(place.device)
 
 
 @shared
 def curve(trace: Trace, place: Place) -> Curve:
-    """Of one of `memory_devices`."""
+    """The curve of one of `memory_devices`."""
     table = trace.memory
     row = np.flatnonzero((table.device_type == place.type) & (table.device == place.device))
     size, allocated, reserved = table.bytes[row], table.allocated[row], table.reserved[row]
@@ -103,9 +105,9 @@ def curve(trace: Trace, place: Place) -> Curve:
 
 
 def _with_mapped(size: Int64, said: Int64, addr: Int64) -> Int64:
-    """Totals of the CPU's allocator, each with the shared memory that is mapped then. An allocation never leaves a
-    total of 0, and a free does so only where it frees all. What is unmapped at an address where nothing was mapped
-    before was there from the start."""
+    """Totals of the CPU's allocator, each plus the shared memory that is mapped at that time. An allocation never
+    leaves a total of 0, and a free does so only if it frees everything. Memory that is unmapped at an address without
+    an earlier map was there from the start."""
     last = np.maximum.accumulate(np.where(said > 0, np.arange(len(said)), -1))
     mapped = (said == 0) & ((size > 0) | (np.where(last >= 0, said[last], 0) + size != 0))
     own = np.flatnonzero(~mapped)

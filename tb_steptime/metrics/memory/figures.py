@@ -1,4 +1,4 @@
-"""How much memory a training needs at most: of the recording, and of each step.
+"""The peak memory of a training: of the recording, and of each step.
 
 step        0000000000  1111111111
 allocated   2  5  9  4  4  6  8  4      peak: 9; of the steps 9, 8
@@ -46,8 +46,8 @@ def peak_reserved(trace: Trace) -> Figure:
 
 
 def memory_place(trace: Trace) -> Place | None:
-    """Whose memory stands for the training: the GPU with the highest peak, or the CPU where no GPU works. None: it was
-    not recorded."""
+    """The device whose memory represents the training: the GPU with the highest peak, or the CPU if no GPU works. None
+    if memory was not recorded."""
     places = memory_devices(trace)
     gpus = [place for place in places if place.type != CPU]
     if gpus:

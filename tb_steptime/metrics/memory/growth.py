@@ -1,9 +1,9 @@
-"""What stays allocated from step to step, and what makes it.
+"""Memory that stays allocated from step to step, and the code that allocates it.
 
     allocated at the end of the steps   10  14  18  22        growth: (22 - 10) / 3 = 4 bytes a step
     born in steps, never freed           4   4   4   4        made by one op in every step: the maker
 
-The first step may make what stays for good (optimizer state, gradients); it is no growth.
+The first step may allocate what stays permanently (optimizer state, gradients); this does not count as growth.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
-#: With fewer steps a difference is no growth.
+#: Minimum number of steps; with fewer, a difference does not show growth.
 FEWEST_STEPS = 3
-#: What stays of so many steps in a row is made in every step.
+#: Memory that stays in this many steps in a row is allocated in every step.
 FEWEST_MADE = 3
-#: Makers in the result, most bytes first.
+#: Maximum number of makers in the result, most bytes first.
 MOST_MAKERS = 10
 
 
@@ -40,8 +40,8 @@ class Growth(msgspec.Struct, frozen=True):
 
 
 class Maker(msgspec.Struct, frozen=True):
-    """What makes memory in each of `steps` steps, from the step `since` on, that nothing frees. bytes_per_step,
-    count_per_step: means over these; example: one of the allocations."""
+    """Code that allocates memory which is never freed in each of `steps` steps, from the step `since` on.
+    bytes_per_step, count_per_step: means over these; example: one of the allocations."""
 
     bytes_per_step: float
     count_per_step: float
@@ -59,8 +59,8 @@ def growth(trace: Trace, place: Place) -> Growth:
 
 
 def leak_makers(trace: Trace, place: Place) -> list[Maker]:
-    """Those whose allocations stay of each step up to the one before the last: what the last one made may be freed by
-    the next. Most bytes a step first."""
+    """The makers whose allocations stay in each step up to the last but one: the next step may free what the last one
+    allocated. Most bytes per step first."""
     found, born, table = allocations(trace), births(trace), trace.memory
     last = len(find_steps(trace).steps) - 1
     here = (table.device_type[found.born] == place.type) & (table.device[found.born] == place.device)
@@ -70,7 +70,7 @@ def leak_makers(trace: Trace, place: Place) -> list[Maker]:
 
 
 def _by_maker(trace: Trace, some: Int64) -> list[Int64]:
-    """Allocations of the same op, phase, module and line."""
+    """Groups of allocations with the same op, phase, module and line."""
     born = births(trace)
     made = makers(trace, born.op[some])
     ops = [np.append(trace.events.name, -1)[of[some]].tolist() for of in (born.op, born.outer_op)]
@@ -81,7 +81,7 @@ def _by_maker(trace: Trace, some: Int64) -> list[Int64]:
 
 
 def _maker(trace: Trace, some: Int64, last: int) -> Maker | None:
-    """None where they are not of every step from some step on."""
+    """The maker; None if the allocations do not occur in every step from some step on."""
     step = births(trace).step[some]
     since = last - 1
     there = set(step.tolist())

@@ -1,4 +1,4 @@
-"""The module and the line of the user's code that an op belongs to; of the backward pass those of its forward op."""
+"""The module and the line of the user's code to which an op belongs; in the backward pass those of its forward op."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tb_steptime.trace.sources import modules, sources
 
 
 class Makers(NamedTuple):
-    """Of some ops, texts or None."""
+    """For each of some ops, a text or None."""
 
     modules: list[str | None]
     lines: list[str | None]

@@ -1,4 +1,4 @@
-"""What the kinds of memory are called, mean, and are drawn in."""
+"""Names, meanings and colours of the kinds of memory."""
 
 from __future__ import annotations
 

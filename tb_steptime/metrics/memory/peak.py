@@ -1,4 +1,4 @@
-"""When most is allocated, and when most is reserved: instant, step and phase of the host.
+"""The instants at which most is allocated, and most is reserved, with the step and phase of the host.
 
 allocated   2  5  9  4        peak: 9, at its first instant
 reserved    8  8 12 12        peak: 12; at any instant reserved - allocated is cached and not used
@@ -20,7 +20,7 @@ from tb_steptime.trace.table import Int64
 
 
 class MemoryPeak(msgspec.Struct, frozen=True):
-    """The first instant of the most. row: of the memory table; reserved_bytes: at the same instant, None without a
+    """The first instant of the maximum. row: of the memory table; reserved_bytes: at the same instant, None without a
     caching allocator; step: None outside of all."""
 
     row: int
@@ -36,20 +36,20 @@ def allocated_peak(trace: Trace, place: Place) -> MemoryPeak:
 
 
 def reserved_peak(trace: Trace, place: Place) -> MemoryPeak | None:
-    """None without a caching allocator."""
+    """The reserved peak; None without a caching allocator."""
     reserved = curve(trace, place).reserved
     return None if reserved is None else _at(trace, place, int(reserved.argmax()))
 
 
 def step_peaks(trace: Trace, place: Place) -> list[int]:
-    """Most that is allocated in each step, by the host's marks, bytes."""
+    """Maximum allocated bytes in each step, by the host's marks."""
     of = curve(trace, place)
     steps = find_steps(trace).steps
     return [_most(of.at(np.array([step.host_start_ns])), of.allocated, *_rows(of.ts, step)) for step in steps]
 
 
 def step_reserved_peaks(trace: Trace, place: Place) -> list[int | None]:
-    """Most that is reserved in each step, bytes; None before the allocator's first event, and without a caching one."""
+    """Maximum reserved bytes in each step; None before the allocator's first event, and without a caching allocator."""
     of, steps = curve(trace, place), find_steps(trace).steps
     if of.reserved is None:
         return [None] * len(steps)

@@ -1,4 +1,4 @@
-"""What the calls of an op are like: how long they last on the host, when they come, and which kernels run for them."""
+"""Details of an op's calls: how long they last on the host, when they occur, and which kernels run for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64, distinct_in
 
-#: Kernels of an op, those with most time.
+#: Maximum number of kernels of an op, those with the most time.
 KERNELS = 6
 
 
@@ -43,7 +43,7 @@ class OperatorDetail(msgspec.Struct, frozen=True):
 
 
 def operator_details(trace: Trace, names: Sequence[str]) -> list[OperatorDetail]:
-    """Details the ops of these names, in their order."""
+    """Details of the ops with these names, in their order."""
     tree = op_tree(trace, "ran")
     inside = tree.is_call & tree.inside
     place = {name: number for number, name in enumerate(trace.strings.strings)}
@@ -54,8 +54,8 @@ def operator_details(trace: Trace, names: Sequence[str]) -> list[OperatorDetail]
 
 
 def host_window(trace: Trace) -> tuple[int, int]:
-    """From the begin of the first step on the host to the end of the last one there: all ops of the steps begin within,
-    one of no length at the end of a recording included."""
+    """From the begin of the first step on the host to the end of the last one there. All ops of the steps begin in this
+    window, even one of length 0 at the end of a recording."""
     steps = find_steps(trace).steps
     return steps[0].host_start_ns, steps[-1].host_start_ns + steps[-1].host_ns + 1
 
@@ -68,7 +68,7 @@ def _detail(trace: Trace, rows: Int64, kernels: list[OpKernel]) -> OperatorDetai
 
 
 def _kernels(trace: Trace, tree: OpTree, wanted: Sequence[int]) -> dict[int, list[OpKernel]]:
-    """Returns by name of an op its kernels, most time first."""
+    """The kernels of each op name, most time first."""
     name, shorter = distinct_in(trace.events.name[trace.kernels.event]), kernel_names(trace)
     count, total = _launched(trace, tree, wanted, name)
     found: dict[int, list[OpKernel]] = {}
@@ -83,8 +83,8 @@ def _kernels(trace: Trace, tree: OpTree, wanted: Sequence[int]) -> dict[int, lis
 
 
 def _launched(trace: Trace, tree: OpTree, wanted: Sequence[int], names: Int64) -> tuple[Int64, Int64]:
-    """Returns by [place in wanted, place in names] how many kernels of this name the ops of that name launched, and ns.
-    Each kernel counts once for each wanted name around its launch: for the outermost op of the name."""
+    """By [place in wanted, place in names], the number and time of the kernels of this name that ops of that name
+    launched. Each kernel counts once per wanted name around its launch: for the outermost op of the name."""
     op_name = trace.events.name[tree.row].astype(np.int32)
     row_of = np.full(len(trace.strings), -1, np.int32)
     row_of[list(wanted)] = np.arange(len(wanted))
@@ -105,7 +105,7 @@ def _launched(trace: Trace, tree: OpTree, wanted: Sequence[int], names: Int64) -
 
 
 def _by_ops(trace: Trace, tree: OpTree) -> tuple[Int32, Int32]:
-    """Rows of the kernel table that ops in the steps launch, and of each the place of its op."""
+    """Rows of the kernel table that ops in the steps launch, and the place of each one's op."""
     op = kernel_origins(trace).op
     kernel = np.flatnonzero(op >= 0).astype(np.int32)
     place = np.searchsorted(tree.row, op[kernel]).astype(np.int32)

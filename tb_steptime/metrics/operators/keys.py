@@ -1,4 +1,4 @@
-"""What ops are grouped by: their name, and with it one more: shapes, call stack, module, line or phase.
+"""Grouping keys of ops: the name, optionally with shapes, call stack, module, line or phase.
 
 op               aten::linear, [[8,64],[32,64],[32]], in train.py(9): step -> model.py(4): forward, Linear_0, forward
 by "name"        aten::linear
@@ -24,7 +24,7 @@ By = Literal["name", "shape", "stack", "module", "line", "phase"]
 
 
 class Keys:
-    """The group of each op of a tree, as its owner is grouped, and what a group is called.
+    """The group of each op of a tree (an op counts for its owner's group), and the names of the groups.
 
     place   int16 or int32, of each op its group;  size: how many groups
     """
@@ -34,23 +34,23 @@ class Keys:
         groups = Groups.of(trace.events.name[row], words.number[tree.owner])
         self.size = len(groups)
         narrow = np.int16 if self.size < 2**15 else np.int32
-        self.place: Int32 = groups.place.astype(narrow)  # one for each of a million ops
+        self.place: Int32 = groups.place.astype(narrow)  # one per op, of which there may be a million
         self._names = trace.strings.strings
         self._name = trace.events.name[row[groups.first]]
         self._texts, self._second = words.texts, words.number[tree.owner[groups.first]]
 
     def name(self, group: int) -> str:
-        """The op's."""
+        """The name of the group's ops."""
         return self._names[int(self._name[group])]
 
     def second(self, group: int) -> str | None:
-        """The shapes, the module and so on; None by name, and where it is not recorded."""
+        """The second key, such as shapes or module; None if grouped by name only, or if not recorded."""
         number = int(self._second[group])
         return self._texts[number] if number >= 0 else None
 
 
 def label_keys(trace: Trace, labels: KernelLabels, by: By) -> Words:
-    """The same of kernels with labels, one entry per row of the kernel table. A label has no call stack."""
+    """The same keys for labelled kernels, one entry per row of the kernel table. A label has no call stack."""
     if by == "shape":
         return words_of(labels.shapes, trace.inputs.strings, str)
     if by == "phase":
@@ -63,7 +63,7 @@ def label_keys(trace: Trace, labels: KernelLabels, by: By) -> Words:
 
 
 def second_keys(trace: Trace, tree: OpTree, by: By) -> Words:
-    """What ops of one name differ in."""
+    """The second key of each op, by which ops of one name are distinguished."""
     if by == "shape":
         return _shapes(trace, tree)
     if by == "phase":

@@ -1,17 +1,16 @@
-"""What each line of the user's code costs by itself: the innermost line outside torch and Python's library counts.
+"""The self cost of each line of the user's code: work counts for the innermost line outside torch and Python's library.
 
 thread   |---------- train.py(9): step ----------|    host, self   step 4, forward 8; elsewhere what no line is around
            |-- model.py(4): forward --|               host, total  step 12, forward 8
               aten::linear  [launch]                  of the launch: device time, and the GPU's idle time that it ended
 device                           kkkkkkkk
+Lines and "elsewhere" add up to the whole: on the host to the steps on the training thread, including Python's own time;
+on the device, in idle time and in bytes to the costs in the table of ops, of the ops in the steps and of work in no op.
+Work of the backward pass counts for the line that created it in the forward pass, if known.
 
-Lines and what is elsewhere sum to the whole: on the host to the steps on the thread that trains, Python's own time
-included; on the device, in idle time and in bytes to what the ops of the steps, and what is in none, cost in the
-table of ops. Work of the backward pass counts for the line that made it in the forward pass, where that is known.
-
-Which line a trace names depends on its age (`LineOf`). Since 2022 a frame says where its function begins, so the
-figures are those of a function; the frames that were open when the recording began, and those of generators, say which
-line they had reached. Before, the call stack of an op named the lines that were being run.
+Which line a trace names depends on its age (`LineOf`). Since 2022 a frame gives the line where its function begins, so
+the figures are those of a function; frames that were open when the recording began, and those of generators, give the
+line that they had reached. Earlier, the call stack of an op gave the lines being executed.
 """
 
 from __future__ import annotations
@@ -48,13 +47,13 @@ from tb_steptime.trace.nesting import innermost_at
 from tb_steptime.trace.sources import Words, sources, words_of
 from tb_steptime.trace.table import Int32, Int64
 
-#: What a line is: that on which a function begins, or one that was being run.
+#: Meaning of a line: the one on which a function begins, or one that was being executed.
 LineOf = Literal["function", "call"]
 
-#: What is measured of each line beside the host's time.
+#: Costs measured for each line besides the host's time.
 _COSTS: tuple[Cost, ...] = ("device", "launches", "idle", "allocated")
 
-#: Of each line, and of what has none.
+#: Sums by line; None stands for work without a line.
 Sums = Counter[str | None]
 
 
@@ -104,7 +103,7 @@ class Lines(msgspec.Struct, frozen=True):
 
 
 def find_lines(trace: Trace) -> Lines | None:
-    """None where no line of the user's code is recorded."""
+    """The lines; None if no line of the user's code is recorded."""
     said = recorded(trace)
     if not said.stacks:
         return None
@@ -131,13 +130,13 @@ def find_lines(trace: Trace) -> Lines | None:
 
 
 def sums_of(rows: Sequence[CodeLine | CodeLineSums]) -> CodeLineSums:
-    """Sums several lines, or sums of lines, as one."""
+    """The sum of several lines, or of sums of lines."""
     sums: list[Any] = [_sum([getattr(row, field) for row in rows]) for field in CodeLineSums.__struct_fields__]
     return CodeLineSums(*sums)
 
 
 def _sum(values: Sequence[int | None]) -> int | None:
-    """None where one is not known, and 0 of none."""
+    """The sum; None if any value is unknown, and 0 if there are no values."""
     known = [each for each in values if each is not None]
     return sum(known) if len(known) == len(values) else None
 
@@ -147,8 +146,8 @@ def _of_device(costs: Mapping[Cost, Sums], text: str | None) -> list[int | None]
 
 
 def _on_host(trace: Trace, steps: Intervals) -> tuple[Sums, Sums]:
-    """How long the thread that trains is in each line, and in what it calls too: each instant of the steps is of the
-    innermost frame that is open then, or of the innermost op where ops name their call stacks."""
+    """Time of the training thread in each line itself, and including what it calls. Each instant of the steps belongs
+    to the innermost frame open at that time, or to the innermost op if ops record their call stacks."""
     own, total = Sums(), Sums()
     events, threads = trace.events, training_threads(trace)
     if not threads:
@@ -170,7 +169,7 @@ def _on_host(trace: Trace, steps: Intervals) -> tuple[Sums, Sums]:
 
 
 def _costs(trace: Trace, tree: OpTree, lines: Words, cost: Cost) -> Sums:
-    """Sums one cost by the line of the op that it counts for. lines: the line of each op of the tree."""
+    """The sum of one cost by the line of the op for which it counts. lines: the line of each op of the tree."""
     found = _by_text(lines, own_costs(trace, tree, cost))
     if cost == "allocated":
         frames, allocated = allocated_outside_ops(trace, source_frames(trace))
@@ -184,7 +183,7 @@ def _costs(trace: Trace, tree: OpTree, lines: Words, cost: Cost) -> Sums:
 
 
 def _around(trace: Trace, rows: Int64) -> Words:
-    """The line around each of these rows of the event table; none around -1."""
+    """The line around each of these rows of the event table; none for row -1."""
     words, number = sources(trace, rows[rows >= 0]), np.full(len(rows), -1, np.int32)
     number[rows >= 0] = words.number
     return Words(number, words.texts)
@@ -200,7 +199,7 @@ def _by_text(words: Words, values: Int64) -> Sums:
 
 
 def _calls(trace: Trace) -> Counter[str] | None:
-    """How often each function is called in the steps; None where no frame is recorded."""
+    """How often each function is called in the steps; None if no frame is recorded."""
     frames = source_frames(trace)
     if not len(frames):
         return None

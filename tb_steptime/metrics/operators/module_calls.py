@@ -1,4 +1,4 @@
-"""Calls of modules, each with what it costs by itself: without the modules inside it.
+"""Calls of modules, each with its self cost: without the modules inside it.
 
 thread   |---------- BertLayer_0 ----------|
            |- Linear_0 -|   |- Linear_1 -|         self of BertLayer_0: what neither Linear covers
@@ -31,8 +31,8 @@ from tb_steptime.trace.nesting import innermost, less_children, parent_places
 from tb_steptime.trace.ops import forward_of
 from tb_steptime.trace.table import Bool, Int32, Int64
 
-#: ns, of `launches` their number, of `*allocated` bytes. host: of the call; python: what of it is in no op; backward_*:
-#: of the nodes that its ops made; the others as for ops, of the forward pass.
+#: Costs in ns, except `launches` (a count) and `*allocated` (bytes). host: of the call; python: the part of it that is
+#: in no op; backward_*: of the nodes that its ops created; the others as for ops, in the forward pass.
 ModuleCost = (
     Literal["host", "python", "allocated", "backward_host", "backward_device", "backward_allocated"] | DeviceCost
 )
@@ -45,7 +45,7 @@ class ModuleCalls:
     row      of the event table, ascending
     around   place of the call around it on its thread; -1 for none
     counts   which calls begin in the steps
-    own      what each costs by itself, 0 outside the steps; None: not measurable
+    own      self cost of each call, 0 outside the steps; None: not measurable
     """
 
     row: Int64
@@ -67,7 +67,7 @@ def module_calls(trace: Trace) -> ModuleCalls:
 
 
 def _add_ops(trace: Trace, rows: Int64, own: dict[ModuleCost, Int64 | None]) -> None:
-    """What ops inside the modules cost, and what no op launched."""
+    """Add the costs of ops inside the modules, and of work that no op launched."""
     tree, outside = op_tree(trace, "ran"), outside_ops(trace, "module")
     module, made = _modules_of_ops(trace, tree, rows)
     loose = _places(rows, innermost(trace, rows, outside.call))
@@ -89,10 +89,10 @@ def _add_ops(trace: Trace, rows: Int64, own: dict[ModuleCost, Int64 | None]) -> 
 
 
 def _modules_of_ops(trace: Trace, tree: OpTree, rows: Int64) -> tuple[Int64, Int64]:
-    """For each op the place of the call of a module around it, and of that around the op which made it; -1 for none."""
+    """For each op the place of the module call around it, and of the one around the op that created it; -1 for none."""
     forward = forward_of(trace, tree.row)
     module, made = (_places(rows, innermost(trace, rows, each.astype(np.int64))) for each in (tree.row, forward))
-    return module, np.where(module >= 0, -1, made)  # what a checkpoint computes again is a call of its own
+    return module, np.where(module >= 0, -1, made)  # work that a checkpoint recomputes has a module call of its own
 
 
 def _sum(place: Int64, values: Int64, size: int) -> Int64:

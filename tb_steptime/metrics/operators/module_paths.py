@@ -1,10 +1,11 @@
-"""The module that each call is of: its path, the names from the outermost module to its own.
+"""The module of each call, identified by its path: the names from the outermost module to its own.
 
 thread     |--- Net_0 -----------------|
              |- Block_0 -|- Block_1 -|         Net_0, Net_0/Block_0, Net_0/Block_1
 autograd                                 |- Block_0 -|     again Net_0/Block_0: a checkpoint computes it once more
 
-A call that nothing is around is of the one path that ends in its name, where there is one: names number the instances.
+A call that nothing encloses belongs to the only path that ends in its name, if there is exactly one: names number the
+instances.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def paths_of(calls: ModuleCalls, name: Int64) -> ModulePaths:
 
 
 def _again(calls: ModuleCalls, name: Int64) -> Bool:
-    """Marks the calls that are, or are inside, a call that nothing encloses although others of its name are inside a
+    """Which calls are, or are inside, a call that nothing encloses although other calls of the same name are inside a
     module."""
     root = np.where(calls.around < 0, np.arange(len(name)), calls.around)
     while not np.array_equal(further := root[root], root):

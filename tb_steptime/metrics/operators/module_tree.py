@@ -1,4 +1,4 @@
-"""Modules as a tree: what each costs with and without the modules inside it, repeated layers one by one or folded.
+"""Modules as a tree: costs with and without the modules inside, repeated layers listed individually or folded.
 
 one by one                      folded
 BertModel_0                     BertModel
@@ -22,7 +22,8 @@ from tb_steptime.trace.frames import module_class, module_name
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.table import Bool, Int64
 
-#: Rows of the tree, those with most time; what is inside the others counts for the modules around them.
+#: Maximum number of rows of the tree, those with the most time; the cost of other modules counts for the modules around
+#: them.
 MODULE_ROWS = 600
 
 
@@ -68,7 +69,7 @@ class ModuleRow(msgspec.Struct, frozen=True):
 
 
 def module_rows(modules: Modules, folded: bool) -> tuple[list[ModuleRow], int]:
-    """Depth first, in the order of their first calls; and how many modules are left out."""
+    """Rows depth first, in the order of their first calls; and the number of modules left out."""
     calls, single, names = modules.calls, modules.paths, modules.names
     paths, at = _folded(names, single) if folded else (single, np.arange(len(single)))
     each, sums = _Sums(calls, single, single.of_call), _Sums(calls, paths, at[single.of_call])
@@ -91,7 +92,7 @@ def module_rows(modules: Modules, folded: bool) -> tuple[list[ModuleRow], int]:
 
 
 def depths_of(rows: Sequence[ModuleRow]) -> list[int]:
-    """How many modules are around each; rows as `module_rows` gives them."""
+    """The number of modules around each row; rows as returned by `module_rows`."""
     return [len(path) - 1 for path in paths_of_rows(rows)]
 
 
@@ -104,8 +105,8 @@ def paths_of_rows(rows: Sequence[ModuleRow]) -> list[list[str]]:
 
 
 def each_ns(row: ModuleRow) -> int | None:
-    """Mean of a call of the forward pass: on the device, on the host where the row launches nothing. None where no call
-    is recorded."""
+    """Mean time of a forward call: on the device, or on the host if the row launches nothing. None if no call is
+    recorded."""
     return (row.device_total_ns or row.host_total_ns) // row.occurrences if row.occurrences else None
 
 
@@ -124,7 +125,7 @@ def _folded(names: Sequence[str], single: ModulePaths) -> tuple[ModulePaths, Int
 
 
 class _Sums:
-    """What the calls of each path cost, by themselves and with what is inside."""
+    """The costs of each path's calls, by themselves and including everything inside."""
 
     def __init__(self, calls: ModuleCalls, paths: ModulePaths, at: Int64) -> None:
         size = len(paths)
@@ -133,18 +134,18 @@ class _Sums:
         self.total = {cost: None if ns is None else _outwards(ns, paths.parent) for cost, ns in self.own.items()}
 
     def total_ns(self) -> Int64:
-        """What makes a module large: time on the device, on the host where nothing ran there."""
+        """The measure of a module's size: time on the device, or on the host if nothing ran there."""
         device, backward, host = (self.total[cost] for cost in ("device", "backward_device", "host"))
         assert host is not None
         return host if device is None or backward is None else device + backward
 
     def backward_ns(self) -> Int64:
-        """What only the backward pass runs, on the device: graphs run it of modules whose calls are not recorded."""
+        """Time of the backward pass only, on the device: graphs run it for modules whose calls are not recorded."""
         backward = self.total["backward_device"]
         return np.zeros_like(self.occurrences) if backward is None else backward
 
     def each_ns(self) -> Int64:
-        """Mean of a call of the forward pass: on the device, on the host where the module launches nothing."""
+        """Mean time of a forward call: on the device, or on the host if the module launches nothing."""
         device, host = self.total["device"], self.total["host"]
         assert host is not None
         ns = host if device is None else np.where(device > 0, device, host)
@@ -177,7 +178,7 @@ class _Sums:
 
 
 def _outwards(values: Int64, parent: Int64) -> Int64:
-    """Sums with those of the paths inside, which come later."""
+    """Sums that include those of inner paths, which come later."""
     total: Int64 = values.copy()
     for path in range(len(total) - 1, -1, -1):
         if parent[path] >= 0:
@@ -192,7 +193,7 @@ def _largest(at: Int64, values: Int64, size: int) -> Int64:
 
 
 def _kept(counted: Bool, total_ns: Int64) -> Bool:
-    """Paths with most time, of those that count. A path has at least the time of those inside it."""
+    """The paths with the most time, of those that count. An outer path has at least the time of its inner ones."""
     order = np.lexsort((np.arange(len(total_ns)), -total_ns))
     order = order[counted[order]]
     kept = np.zeros(len(total_ns), bool)

@@ -1,5 +1,5 @@
-"""The modules of a recording, with the calls of each: of Python frames or Lightning's marks, else as ops of TorchScript
-say which modules they are in.
+"""The modules of a recording, with the calls of each: from Python frames or Lightning's marks, or else from the modules
+that ops of TorchScript name.
 
 op          aten::sub   "TOP(C)::forward.A0(A)::forward."      path TOP, A0
 op          aten::add   "TOP(C)::forward."                     path TOP
@@ -35,7 +35,7 @@ from tb_steptime.trace.table import MODULE_SEPARATOR, Int32, Int64, KernelLabels
 
 @dataclass(frozen=True, eq=False)
 class Modules:
-    """calls, and of each its path; names: the texts that `paths.frame` are rows of."""
+    """calls, and the path of each; names: the texts to whose rows `paths.frame` refers."""
 
     calls: ModuleCalls
     paths: ModulePaths
@@ -43,7 +43,7 @@ class Modules:
 
 
 def find_modules(trace: Trace) -> Modules:
-    """Without any that were recorded, empty."""
+    """The modules; empty if none were recorded."""
     if len(trace.hierarchies) and not len(module_frames(trace)):
         return _scripted(trace)
     calls = module_calls(trace)
@@ -53,8 +53,8 @@ def find_modules(trace: Trace) -> Modules:
 
 
 def _with_labelled(trace: Trace, found: Modules, labels: KernelLabels) -> Modules:
-    """Also the modules that labels name for the kernels of graphs: an entry for each kernel with what it costs, and one
-    for each module that a launch of a graph runs forward, which counts as a call and costs nothing."""
+    """Add the modules in labels of graph kernels: an entry for each kernel with its cost, and one for each module that
+    a graph launch runs forward, which counts as a call without cost."""
     work = labelled_work(trace, "module")
     kernel, place = work.kernel, work.place
     known = _PathsByName(found)
@@ -62,7 +62,7 @@ def _with_labelled(trace: Trace, found: Modules, labels: KernelLabels) -> Module
     backward = labels.phase[kernel] == _row_of(labels.texts.strings, "backward")
     launch = kernel_origins(trace).call[kernel].astype(np.int64)
     begun = _begun_in_graphs(path[~backward], launch[~backward], known.around)
-    begun = begun[~np.isin(begun[:, 0], found.paths.of_call)]  # a recorded call of a module counts once
+    begun = begun[~np.isin(begun[:, 0], found.paths.of_call)]  # a recorded module call counts only once
     calls, count = found.calls, len(kernel) + len(begun)
     own = {
         cost: None if ns is None else np.concatenate((ns, np.zeros(count, np.int64))) for cost, ns in calls.own.items()
@@ -90,7 +90,7 @@ def _row_of(texts: Sequence[str], text: str) -> int:
 
 
 def _add(own: dict[ModuleCost, Int64 | None], cost: ModuleCost, values: Int64, first: int, count: int) -> None:
-    """values: of the entries from `first` on, of which there are `count`."""
+    """Add values for the `count` entries from `first` on."""
     column = own[cost]
     result = np.zeros(first + count, np.int64) if column is None else column
     result[first : first + len(values)] = values
@@ -98,7 +98,7 @@ def _add(own: dict[ModuleCost, Int64 | None], cost: ModuleCost, values: Int64, f
 
 
 def _begun_in_graphs(path: Int64, launch: Int64, around: Int64) -> Int64:
-    """(calls, 2): each path, and each around it, with each launch that runs it."""
+    """(calls, 2): each path, and each path around it, with each launch that runs it."""
     pairs = dict.fromkeys(zip(path.tolist(), launch.tolist(), strict=True))
     every = dict.fromkeys((each, row) for number, row in pairs for each in _with_around(number, around))
     return np.array(list(every), np.int64).reshape(-1, 2)
@@ -145,7 +145,7 @@ class _PathsByName:
 
 
 def _scripted(trace: Trace) -> Modules:
-    """An entry for each op in a module with what it costs, and one for each call that begins, which costs nothing."""
+    """An entry with costs for each op in a module, and one without costs for each call that begins."""
     tree, known = op_tree(trace, "ran"), _Paths()
     said = hierarchies(trace, tree.row)
     of_text = [known.numbers(text) for text in said.texts]
@@ -188,8 +188,8 @@ class _Paths:
 
 
 def _begun(trace: Trace, tree: OpTree, path: Int64, around: Int64) -> Int64:
-    """(calls, 2): op and path of each call that begins: the op's modules that neither the op around it is in, nor the
-    op before it there. An op that is itself a method, which has no namespace in its name, always begins a call."""
+    """(calls, 2): op and path of each call that begins: the modules of the op that neither the op around it nor the op
+    before it there is in. An op that is itself a method (its name has no namespace) always begins a call."""
     order = np.lexsort((np.arange(len(tree)), trace.events.thread[tree.row], tree.around))
     same = np.diff(tree.around[order], prepend=-2) == 0
     same &= np.diff(trace.events.thread[tree.row[order]], prepend=-1) == 0
@@ -213,7 +213,7 @@ def _with_around(path: int, around: Int64) -> list[int]:
 
 
 def _own(trace: Trace, tree: OpTree) -> dict[ModuleCost, Int64 | None]:
-    """Costs of each op by itself; what the backward pass runs counts for the op that made it. No Python is recorded."""
+    """Self costs of each op; work of the backward pass counts for the op that created it. No Python is recorded."""
     forward = forward_of(trace, tree.row)
     made = np.flatnonzero(forward >= 0)
     place = np.searchsorted(tree.row, forward[made])

@@ -1,4 +1,4 @@
-"""What each op costs by itself: one number per op, which sums of any grouping are made of.
+"""The self cost of each op: one number per op and cost, from which sums of any grouping are computed.
 
 thread   |-- aten::linear --|           host: its length without those of the ops and runtime calls inside
            |-- aten::addmm --|
@@ -6,9 +6,9 @@ thread   |-- aten::linear --|           host: its length without those of the op
 device    ....idle....kkkkkkkk          device: lengths of the kernels, copies and sets that it launched itself
                                         idle: how long the device had nothing to do until they began
 
-A kernel belongs to the innermost op around its launch, so each is counted once, and with the ops around that op once in
-each of these. A kernel of a CUDA graph belongs to the op that its label names, where it has one; the op that launched
-the graph has it among what is inside it.
+A kernel belongs to the innermost op around its launch, so it counts once for that op, and once in the total of each op
+around it. A kernel of a CUDA graph belongs to the op in its label, if it has one; the op that launched the graph
+includes the kernel in its total.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from tb_steptime.trace.ops import activity_ops, kernel_origins
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind
 
-#: Costs that are measured where anything ran on a device. idle: by the gaps before what it launched, the loader's waits
-#: left out; kernel: what of `device` are kernels, and of these the time on tensor cores, and that of which it is
-#: unknown.
+#: Costs that are measured if anything ran on a device. idle: gaps before the op's launches, without the loader's waits;
+#: kernel: the part of `device` that is kernels; tensor, unknown: the time of these on tensor cores, and the time for
+#: which that is unknown.
 DeviceCost = Literal["device", "launches", "idle", "kernel", "tensor", "unknown"]
 DEVICE_COSTS: tuple[DeviceCost, ...] = ("device", "launches", "idle", "kernel", "tensor", "unknown")
 #: allocated: bytes, where memory was recorded.
 SometimesCost = Literal["allocated"] | DeviceCost
 SOMETIMES: tuple[SometimesCost, ...] = ("allocated", *DEVICE_COSTS)
-#: What the label of a kernel in a graph has to name, so that the kernel counts for that.
+#: What the label of a graph kernel has to name for the kernel to count there.
 Labelled = Literal["op", "module"]
 #: host: in the op's own code; runtime: in its calls of the CUDA or HIP runtime.
 Cost = Literal["host", "runtime"] | SometimesCost
 
 
 def measured_costs(trace: Trace) -> tuple[Cost, ...]:
-    """Those that this trace tells."""
+    """The costs that this trace has."""
     on_host: tuple[Cost, ...] = ("host", "runtime", "allocated") if len(trace.memory) else ("host", "runtime")
     if not len(find_launches(trace).activity):
         return on_host
@@ -59,8 +59,8 @@ def measured_costs(trace: Trace) -> tuple[Cost, ...]:
 
 
 def own_costs(trace: Trace, tree: OpTree, cost: Cost, unless: Labelled = "op") -> Int64:
-    """ns, of `launches` their number, of `allocated` bytes, of each op without the ops directly inside it; 0 for those
-    outside the steps. The same for any `where` of the tree. unless: kernels of graphs whose labels name an op, or a
+    """Self cost of each op: ns, for `launches` a count, for `allocated` bytes; 0 for ops outside the steps. The result
+    does not depend on the tree's `where`. unless: leave out graph kernels whose labels name an op, or a module.
     module, are left out."""
     values = _costs(trace, tree, cost, unless)
     values[~tree.inside] = 0
@@ -84,9 +84,9 @@ def _on_host(trace: Trace, tree: OpTree, in_runtime: bool) -> Int64:
 
 
 def runtime_in_ops(trace: Trace, tree: OpTree) -> tuple[Int64, Int64, Int64]:
-    """Returns for each runtime call in an op its row of the event table, the op's place, and the ns inside the op."""
+    """For each runtime call in an op, its row of the event table, the op's place, and the ns inside the op."""
     calls = trace.events.rows(Kind.RUNTIME, Kind.DRIVER)
-    calls = calls[parent_places(trace, calls) < 0]  # a driver's call may lie in one of the runtime
+    calls = calls[parent_places(trace, calls) < 0]  # a driver call may lie inside a runtime call
     op = innermost(trace, tree.row.astype(np.int64), calls)
     calls, op = calls[op >= 0], op[op >= 0]
     inside_ns = np.minimum(trace.events.ends(calls), trace.events.ends(op)) - trace.events.start_ns[calls]
@@ -100,8 +100,8 @@ def _on_device(trace: Trace, tree: OpTree, cost: Cost, unless: Labelled) -> Int6
 
 
 def graph_costs(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
-    """Returns for each op the cost of the graphs that it launched itself, as far as labels name other ops for their
-    kernels; 0 outside the steps, and for costs on the host."""
+    """For each op the cost of the graphs that it launched itself, as far as labels assign their kernels to other ops; 0
+    outside the steps, and for costs on the host."""
     if cost not in DEVICE_COSTS or kernel_labels(trace) is None:
         return np.zeros(len(tree), np.int64)
     place = labelled_work(trace).place
@@ -163,7 +163,7 @@ def labelled_work(trace: Trace, by: Labelled = "op") -> LabelledWork:
 
 @dataclass(frozen=True, eq=False)
 class OutsideOps:
-    """What no recorded op launched in the steps, and no label names an op for.
+    """Work in the steps that no recorded op launched, and whose label names no op.
 
     place  row of `find_launches`;  call  the launching one, -1 where it is not known
     """
@@ -176,8 +176,8 @@ class OutsideOps:
 
 
 def outside_ops(trace: Trace, unless: Labelled = "op") -> OutsideOps:
-    """What was launched before the recording runs while the host is in the first step, and before the device is: work
-    without a launch is of a step where the device is in it."""
+    """The work outside ops. Work launched before the recording runs while the host is already in the first step, but
+    the device is not: work without a launch belongs to the step that the device is in."""
     launches, steps = find_launches(trace), find_steps(trace)
     without_op = activity_ops(trace) < 0
     without_op[labelled_work(trace, unless).place] = False

@@ -1,10 +1,10 @@
-"""Memory that each op allocates by itself: on the GPUs, or on the CPU where no GPU's memory was recorded.
+"""Memory that each op allocates itself: on the GPUs, or on the CPU if no GPU memory was recorded.
 
 thread   |------- aten::linear -------|     4
            |-- aten::addmm --|              8
-        +2   +8   -8           +4           2 of no op: it counts for the module around it, if there is one
+        +2   +8   -8           +4           2 outside ops: counts for the module around it, if there is one
 
-What is freed again counts as much as what stays.
+Allocations count whether or not they are freed again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Allocated:
 
 @shared
 def allocated(trace: Trace) -> Allocated:
-    """Empty where memory was not recorded."""
+    """The allocations; empty if memory was not recorded."""
     table = trace.memory
     on_gpus = any(place.type != CPU for place in memory_devices(trace))
     row = np.flatnonzero((table.bytes > 0) & ((table.device_type != CPU) == on_gpus))
@@ -54,7 +54,7 @@ def allocated_by_ops(trace: Trace, ops: Int32) -> Int64:
 
 
 def allocated_in_steps(trace: Trace) -> int:
-    """Bytes that ops of the steps allocate, and that no op does while the host is in a step."""
+    """Bytes that ops of the steps allocate, plus those allocated outside ops while the host is in a step."""
     found = allocated(trace)
     by_ops = found.op >= 0
     of_steps = found.bytes[by_ops][in_steps(trace, found.op[by_ops])]
@@ -62,15 +62,15 @@ def allocated_in_steps(trace: Trace) -> int:
 
 
 def allocated_outside_ops(trace: Trace, around: Int64) -> tuple[Int64, Int64]:
-    """Returns the allocations in the steps that no op makes: the innermost of these rows of the event table that is
-    open on the thread, -1 for none; and bytes."""
+    """Allocations in the steps outside of ops: for each the innermost of these rows of the event table that is open on
+    the thread, -1 for none; and its bytes."""
     found = allocated(trace)
     loose = _loose(trace, found)
     return rows_at(trace, around, found.row[loose]), found.bytes[loose]
 
 
 def _loose(trace: Trace, found: Allocated) -> Bool:
-    """Those of the steps that no op makes."""
+    """Which allocations are in the steps but outside ops."""
     loose = found.op < 0
     if find_steps(trace).by != "recording":
         loose &= steps_at(trace, trace.memory.ts[found.row]) >= 0

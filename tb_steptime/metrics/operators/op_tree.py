@@ -1,13 +1,13 @@
-"""The ops of a recording as a tree, and the op that each counts for.
+"""The ops of a recording as a tree, and the op for which each of them counts.
 
 thread     |------- aten::linear -------|        parent of addmm: linear
              |----- aten::addmm -----|
 autograd     |-- AddmmBackward0 --|              ran: a tree of its own
                |- aten::mm -|                    made: parent and owner of both are the addmm above
 
-An op whose only op inside has its own name is one call: an overload that calls another (aten::sum). The inner one's
-owner is the outer one, as in torch's `key_averages()`. With `where="made"` the ops of the backward pass belong to the
-op of the forward pass that created their node, as far as the recording tells it.
+If the only op inside an op has the same name, both are one call: an overload that calls another (aten::sum). The outer
+one owns the inner one, as in torch's `key_averages()`. With `where="made"` the ops of the backward pass belong to the
+op of the forward pass that created their node, as far as this is recorded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tb_steptime.trace.ops import Rows, computed_again, forward_of
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind
 
-#: Work of the backward pass counts where it ran, or where it was made: for the op of the forward pass.
+#: Work of the backward pass counts where it ran, or where it was created: for the op of the forward pass.
 Where = Literal["ran", "made"]
 
 
@@ -34,8 +34,8 @@ class OpTree:
     row      of the event table, ascending
     inside   which begin in the steps
     around   place of the op around it on its thread; -1 for none
-    parent   the same, but that of the forward op for what the backward pass ran, where it counts as made
-    owner    place of the op that it counts for: mostly its own
+    parent   the same, except for ops of the backward pass if they count as made: then the forward op
+    owner    place of the op for which it counts, usually its own
     levels   places by depth: those without a parent, their children, and so on
 
     In 32 bits: a large trace has a million ops.
@@ -53,7 +53,7 @@ class OpTree:
 
     @property
     def is_call(self) -> Bool:
-        """Marks the ops that count as a call; the others belong to one."""
+        """Which ops count as a call; the others belong to one."""
         own: Bool = self.owner == np.arange(len(self))
         return own
 
@@ -65,8 +65,8 @@ class OpTree:
         return total
 
     def topmost(self, group: Int32) -> Bool:
-        """Marks the ops without an op of their own group above them. Their sums count an op once in each group around
-        it, however deeply the group nests in itself."""
+        """Which ops have no op of their own group above them. Sums over these count an op once in each group around it,
+        however deeply the group is nested in itself."""
         found, above = np.ones(len(self), bool), self.parent.copy()
         active = np.flatnonzero(above >= 0)
         while len(active):
@@ -77,7 +77,7 @@ class OpTree:
         return found
 
 
-#: Numbers below it are sorted in a fraction of the time.
+#: Depths below this fit int16, which is sorted in a fraction of the time.
 _DEEP = 2**15
 
 
@@ -91,27 +91,27 @@ def op_tree(trace: Trace, where: Where) -> OpTree:
         forward = forward_of(trace, rows)
         made = np.searchsorted(rows, forward).astype(np.int32)
         parent, owner = (np.where(forward >= 0, made, each) for each in (parent, owner))
-        again = computed_again(trace, rows)  # inside a node, which made none of it
+        again = computed_again(trace, rows)  # recomputed inside a node, not created by it
         parent = np.where(again & ~np.append(again, False)[around], -1, parent).astype(np.int32)
     return OpTree(rows, in_steps(trace, rows), around, parent, _followed(owner), levels_of(parent))
 
 
 def in_steps(trace: Trace, rows: Rows) -> Bool:
-    """Marks the events of the host that begin in a step. The host's part of a step is its mark, because the device's
-    part goes on while the host is in the next one."""
+    """Which host events begin in a step. The host's part of a step is its mark, because the device's part continues
+    while the host is in the next one."""
     steps = find_steps(trace)
     begin = np.array([step.host_start_ns for step in steps.steps], np.int64)
     end = begin + np.array([step.host_ns for step in steps.steps], np.int64)
     start = trace.events.start_ns[rows]
     if steps.by == "recording":
-        end += 1  # nothing follows what begins where the recording ends
+        end += 1  # an event that begins where the recording ends is included
     place = np.searchsorted(begin, start, side="right") - 1
     result: Bool = (place >= 0) & (start < end[place])
     return result
 
 
 def _is_overload(trace: Trace, rows: Int32, around: Int32) -> Bool:
-    """Marks the ops that have the name of the op around them and are the only one directly inside it."""
+    """Which ops have the same name as the op around them and are the only one directly inside it."""
     name = trace.events.name[rows]
     inside = around >= 0
     children = np.bincount(around[inside], minlength=len(rows))
@@ -120,7 +120,7 @@ def _is_overload(trace: Trace, rows: Int32, around: Int32) -> Bool:
 
 
 def _followed(owner: Int32) -> Int32:
-    """The owner of the owner, and so on, twice as far in each round."""
+    """Follow owners to the last one, doubling the distance in each round."""
     while not np.array_equal(further := owner[owner], owner):
         owner = further
     return owner
@@ -135,7 +135,7 @@ def levels_of(parent: Int32) -> tuple[Int32, ...]:
 
 
 def _depth(parent: Int32) -> Int32:
-    """How many are above each, by looking twice as far up in each round: in a broken file ten thousand may be."""
+    """How many ops are above each, doubling the distance in each round: a broken file may have ten thousand levels."""
     depth, above = (parent >= 0).astype(np.int32), parent.copy()
     active = np.flatnonzero(above >= 0)
     while len(active):

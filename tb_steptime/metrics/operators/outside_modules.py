@@ -1,4 +1,4 @@
-"""What the steps launch and allocate outside any module, in the forward pass and in the backward pass.
+"""Launches and allocations of the steps outside any module, in the forward and the backward pass.
 
 thread     |- Net_0 -|  |- loss -|             loss: outside
 autograd                           |- Addmm- -|   of Net_0, whose op made it

@@ -1,4 +1,4 @@
-"""What a recording has by which ops can be told apart."""
+"""The recorded facts by which ops can be distinguished."""
 
 from __future__ import annotations
 

@@ -19,12 +19,12 @@ from tb_steptime.trace.ops import Rows
 from tb_steptime.trace.sources import Words, stack_words
 from tb_steptime.trace.table import Int32, Int64, distinct_in
 
-#: Between frames, as the profiler of 2021 wrote it.
+#: Separator of frames, as in the profiler of 2021.
 BETWEEN = ";"
 
 
 def stacks_of(trace: Trace, rows: Rows) -> Words:
-    """Returns the stack of each op or call; none where no frame of the user is recorded around it."""
+    """The stack of each op or call; none if no frame of the user is recorded around it."""
     frames = source_frames(trace)
     if not len(frames):
         return stack_words(trace, rows, _of_user)
@@ -37,7 +37,7 @@ def stacks_of(trace: Trace, rows: Rows) -> Words:
 
 
 def _paths(trace: Trace, frames: Int64, found: Int64) -> tuple[Int64, list[str]]:
-    """For each of the found frames the number of its stack, and the stacks' texts, in the order of time."""
+    """For each of the found frames the number of its stack, and the texts of the stacks, in time order."""
     parent, name = parent_places(trace, frames), trace.events.name[frames].astype(np.int64)
     place = np.searchsorted(frames, found)
     wanted = distinct_in(place)
@@ -52,10 +52,10 @@ def _paths(trace: Trace, frames: Int64, found: Int64) -> tuple[Int64, list[str]]
 
 
 def _numbers(parent: Int32, name: Int64) -> Int64:
-    """The same number for frames of one name with the same names around them: a million frames have few."""
+    """Equal numbers for frames of one name with equal names around them: a million frames have few distinct ones."""
     number, known = np.full(len(name), -1, np.int64), 0
     for level in levels_of(parent):
-        above = number[parent[level]]  # of the outermost, whose parent is -1, all are -1 still
+        above = number[parent[level]]  # the outermost have parent -1, and so still get -1
         alike = Groups.of(above, name[level])
         number[level] = known + alike.place
         known += len(alike)

@@ -1,10 +1,10 @@
-"""The table of ops: calls, and time on the host and on the device, of the ops that agree in a key.
+"""The table of ops: calls, and time on the host and on the device, of ops with equal keys.
 
-Self is an op without the ops inside it, total is with them. On the host self is without calls of the CUDA or HIP
-runtime too, as in the PyTorch Profiler tab and in torch's `key_averages()`; these have a column of their own. Self and
-runtime times of all rows sum to the time in which threads run ops. Device times of all rows, and of what no op
-launched, sum to all work on devices. Totals do not sum, as an op counts in each op around it. Within one row an op
-counts once, also where an op of the row is inside another.
+Self is an op without the ops inside it, total is with them. On the host, self also excludes calls of the CUDA or HIP
+runtime, as in the PyTorch Profiler tab and in torch's `key_averages()`; these have a column of their own. Self and
+runtime times of all rows add up to the time in which threads run ops. Device times of all rows, and of work that no op
+launched, add up to all work on devices. Totals do not add up, as an op counts in each op around it. Within one row an
+op counts once, even if an op of the row is inside another.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ class OperatorRow(msgspec.Struct, frozen=True):
 
 
 class Sort(NamedTuple):
-    """What a table of ops is like: what ops are grouped by, and where work of the backward pass counts."""
+    """Options of a table of ops: the grouping key, and where work of the backward pass counts."""
 
     by: By = "name"
     where: Where = "ran"
 
 
 class _Table:
-    """A table that is being summed up."""
+    """A table while its sums are being computed."""
 
     def __init__(self, trace: Trace, tree: OpTree, by: By) -> None:
         self.keys = Keys(trace, tree, by)
@@ -82,7 +82,7 @@ class _Table:
         self.total: dict[Cost, list[int]] = {}
 
     def add(self, cost: Cost, own: Float64, total: Float64) -> None:
-        """The sums of a cost: of an op in its group, and with what is inside in those around it, once in each."""
+        """Add the sums of a cost: the op's own in its group, and the total in each group around it, once per group."""
         self.own[cost] = self._sums(own)
         self.total[cost] = self._sums(total * self._topmost)
 
@@ -112,8 +112,8 @@ class _Table:
 
 
 def operator_tables(trace: Trace, sorts: Sequence[Sort]) -> list[list[OperatorRow]]:
-    """Tabulates the ops that begin in the steps: most time of their own on the device first, then on the host. Several
-    tables are made at once, since each cost is found once for all of them and dropped as soon as it is used."""
+    """Tables of the ops that begin in the steps: most self time on the device first, then on the host. Several tables
+    are made at once, since each cost is computed once for all of them and dropped as soon as it is used."""
     found: dict[Sort, list[OperatorRow]] = {}
     for where in dict.fromkeys(sort.where for sort in sorts):
         tree = op_tree(trace, where)
@@ -121,7 +121,7 @@ def operator_tables(trace: Trace, sorts: Sequence[Sort]) -> list[list[OperatorRo
         for cost in measured_costs(trace):
             own = own_costs(trace, tree, cost)
             inside = tree.with_inside(own + graph_costs(trace, tree, cost))
-            floats = own.astype(np.float64), inside.astype(np.float64)  # as sums are made of them
+            floats = own.astype(np.float64), inside.astype(np.float64)  # sums are computed in this type
             del own, inside
             for table in tables.values():
                 table.add(cost, *floats)
@@ -130,8 +130,8 @@ def operator_tables(trace: Trace, sorts: Sequence[Sort]) -> list[list[OperatorRo
 
 
 def _labelled_rows(trace: Trace, by: By) -> list[OperatorRow]:
-    """What the kernels of graphs cost by the ops that their labels name. Such an op ran when the graph was captured, so
-    it has no calls and no time on the host."""
+    """Costs of graph kernels by the ops in their labels. Such an op ran when the graph was captured, so it has no calls
+    and no time on the host."""
     work, labels = labelled_work(trace), kernel_labels(trace)
     if labels is None:
         return []
@@ -159,7 +159,7 @@ def _labelled_rows(trace: Trace, by: By) -> list[OperatorRow]:
 
 
 def _added(one: OperatorRow, other: OperatorRow) -> OperatorRow:
-    """Two rows of one op: what launched kernels itself, and what graphs ran of it."""
+    """The sum of two rows of one op: its own launches, and its kernels in graphs."""
     sums = {
         field: (getattr(one, field) or 0) + (getattr(other, field) or 0)
         for field in one.__struct_fields__[2:]
@@ -169,7 +169,7 @@ def _added(one: OperatorRow, other: OperatorRow) -> OperatorRow:
 
 
 def _rows(table: _Table, labelled: Sequence[OperatorRow]) -> list[OperatorRow]:
-    """All with anything in the steps. labelled: what belongs to ops that ran in graphs."""
+    """All rows with anything in the steps. labelled: costs of ops that ran in graphs."""
     rows = [table.row(group) for group in range(table.keys.size)]
     by_key = {(row.name, row.key): row for row in rows if row.calls or row.host_total_ns or row.device_total_ns}
     for row in labelled:

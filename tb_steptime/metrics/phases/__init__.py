@@ -1,1 +1,1 @@
-"""Forward, backward, optimizer: where they begin and end, and what belongs to them."""
+"""Forward, backward, optimizer: where the phases begin and end, and which work belongs to them."""

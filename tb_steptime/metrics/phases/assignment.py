@@ -1,4 +1,4 @@
-"""Assigns host threads to phases of the step at any instant, and so each activity to the phase that launched it.
+"""Assigns each instant of a host thread to a phase of the step, and so each activity to the phase that launched it.
 
 The innermost of these that is open on the thread decides (`metrics/phases/marks.py`):
 
@@ -10,7 +10,7 @@ backward       a node of the autograd engine; on the training thread all from a 
 forward        where no mark is open, until the step's last backward pass ends; the whole step where it has none
 other          where no mark is open, after that, and between the marks of steps
 
-Of a launch that is not recorded the phase is unknown. Without marks of steps the recording is one step.
+If a launch is not recorded, its phase is unknown. Without step marks the recording is one step.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ __all__ = ["PHASES", "PHASE_LABELS", "SITE", "SITES", "HostPhases", "Site", "act
            "optimizer_marks", "phase_labels", "site_at", "site_of",
            "training_threads"]  # fmt: skip
 
-#: Every phase and what it is called, in the order of a step.
+#: Every phase and its label, in the order of a step.
 PHASE_LABELS: dict[PhaseId, str] = {
     "data_loading": "Data loading",
     "zero_grad": "Zero gradients",
@@ -76,14 +76,14 @@ _OPTIMIZER_CLASS = expression(r"Optimizer\.step#(?P<name>\w+)\.step")
 
 
 def phase_labels(trace: Trace) -> dict[PhaseId, str]:
-    """What its phases are called. Where nothing shows a pass or an optimizer, "forward" is all that the model does."""
+    """The labels of the phases. If nothing shows a pass or an optimizer, "forward" is all work of the model."""
     shown = any(len(host_phases(trace)[phase]) for phase in ("zero_grad", "backward", "optimizer"))
     named = shown or bool((range_sites(trace) == SITE["forward.model"]).any())
     return PHASE_LABELS if named else PHASE_LABELS | {"forward": "Model"}
 
 
 class _Course(msgspec.Struct, frozen=True, eq=False):
-    """What a thread does over time: site[i] from knots[i] to knots[i+1]. The first knot is before all time."""
+    """A thread's position over time: site[i] from knots[i] to knots[i+1]. The first knot is before all time."""
 
     knots: Int64
     site: UInt8
@@ -106,7 +106,7 @@ def host_courses(trace: Trace) -> dict[int, _Course]:
 
 @shared
 def activity_sites(trace: Trace) -> UInt8:
-    """For each row of `find_launches` the place in SITES that it was launched from; unknown without call and op."""
+    """For each row of `find_launches` the place in SITES from which it was launched; unknown without call and op."""
     launches = find_launches(trace)
     sites = site_of(trace, launches.call)
     lost = np.flatnonzero(launches.call < 0)
@@ -117,7 +117,7 @@ def activity_sites(trace: Trace) -> UInt8:
 
 
 def site_of(trace: Trace, rows: Int32 | Int64) -> UInt8:
-    """The place in SITES of the instant at which each of these events of the host begins; of -1 it is unknown."""
+    """The place in SITES at which each of these host events begins; unknown for -1."""
     events = trace.events
     sites = np.full(len(rows), SITE["unknown"], np.uint8)
     for first in range(0, len(rows), ROWS_AT_ONCE):
@@ -128,7 +128,7 @@ def site_of(trace: Trace, rows: Int32 | Int64) -> UInt8:
 
 
 def site_at(trace: Trace, threads: Int32, instants: Int64) -> UInt8:
-    """The place in SITES that each of these threads is at, at the instant of the same index; of -1 it is unknown."""
+    """The place in SITES of each of these threads at the instant with the same index; unknown for thread -1."""
     courses = host_courses(trace)
     sites = np.full(len(threads), SITE["unknown"], np.uint8)
     for thread in distinct_in(threads[threads >= 0]).tolist():
@@ -186,7 +186,7 @@ def optimizer_class(trace: Trace) -> str | None:
 
 
 def _course(marks: Marks, unmarked: _Course) -> _Course:
-    """The innermost open mark decides; where there is none, what the thread is at without marks."""
+    """The innermost open mark decides; if none is open, the thread's position without marks."""
     knots = np.sort(np.concatenate((marks.start, marks.end, unmarked.knots)))
     knots = knots[np.append(True, knots[1:] != knots[:-1])]
     place = open_at(marks.start, marks.end, knots)

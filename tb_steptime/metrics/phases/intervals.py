@@ -1,8 +1,8 @@
-"""The phases of each step as time ranges, long enough to be drawn and few enough to be sent.
+"""The phases of each step as time ranges that are long enough to draw and few enough to send.
 
 host_phases  |f f f f f f f f|b b b b b b|o|
 spans        |forward        |backward   |o|
-inner        |broadcast|                        the part of a phase that has a name of its own
+inner        |broadcast|                        a part of a phase with a name of its own
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, distinct_in
 
-#: A range under this share of its step is narrower than its line.
+#: Minimum share of its step for a range to be drawn; a shorter one is narrower than its line.
 LEAST_SHARE = 0.004
-#: Spans of all steps together; a step has at least so many.
+#: Maximum number of spans of all steps together, and minimum number per step.
 MOST_SPANS, LEAST_SPANS = 2000, 8
-#: Sites that open their phase and are drawn within it.
+#: Sites at the beginning of their phase that are drawn inside it.
 INNER = {"forward.buffer_broadcast": "buffer broadcast"}
 
 
@@ -37,7 +37,7 @@ class PhaseSpan(msgspec.Struct, frozen=True):
 
 
 def phase_spans(trace: Trace) -> list[list[PhaseSpan]]:
-    """Returns the phases of each step in time order; the longest, where there are many."""
+    """The phases of each step in time order; only the longest, if there are many."""
     steps = find_steps(trace)
     found: list[list[PhaseSpan]] = [[] for _ in range(len(steps.start_ns))]
     for phase, label in phase_labels(trace).items():
@@ -61,7 +61,7 @@ def _in_time_order(spans: list[PhaseSpan]) -> list[PhaseSpan]:
 
 
 def _within(start: Int64, end: Int64, low: Int64, high: Int64) -> list[tuple[int, int, int]]:
-    """(step, start, end) of what of each interval is in each step, where it is long enough to be drawn."""
+    """(step, start, end) of each interval's part in each step, if it is long enough to draw."""
     first, past = np.searchsorted(end, low, side="right"), np.searchsorted(start, high, side="left")
     count = np.maximum(past - first, 0)
     step = np.repeat(np.arange(len(low)), count)

@@ -1,11 +1,11 @@
-"""The marks that say what a host thread does: a mark holds until a mark inside it begins.
+"""The marks that show what a host thread is doing: a mark applies until a mark inside it begins.
 
 training thread   |-- loader --|-------- forward --------|= backward pass ======|-- Optimizer.step# --|
                                  |broadcast|               (waits for the engine)
 autograd thread                                           [node][node][AccumulateGrad][node]
 
 The backward pass is a mark of the training thread too, from the first node of the autograd engine to the last one,
-whichever thread runs them. It ends where the training thread goes on with work of its own.
+whichever threads run them. It ends where the training thread continues with other work.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from tb_steptime.trace.steps import inferred_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in, is_in
 
-#: Phases of a step, in its order; the last one is of work whose launch is not recorded.
+#: Phases of a step, in order; the last one is for work whose launch is not recorded.
 PhaseId = Literal["data_loading", "zero_grad", "forward", "backward", "optimizer", "other", "unknown"]
 
 
 class Site(NamedTuple):
-    """A place that work is launched from, within a phase. id is stable and public."""
+    """A place within a phase from which work is launched. id is stable and public."""
 
     id: str
     phase: PhaseId
@@ -55,7 +55,7 @@ SITES = (
 )
 SITE = {site.id: place for place, site in enumerate(SITES)}
 
-#: In the table of names: no mark.
+#: Stands for "no mark" in the table of names.
 NO_MARK = 255
 
 #: Marks of torch.optim and of the autograd engine, whose nodes had no mark but their own names before 2022.
@@ -63,7 +63,8 @@ _ZERO_GRAD_MARK = expression(r"Optimizer\.zero_grad#")
 _ACCUMULATION = "AccumulateGrad"
 _NODE = expression(r"(?:torch::autograd::)?(?:\w+Backwards?\d*|AccumulateGrad)$")
 
-#: What people call their ranges, in small letters, without hashes, blanks as "_"; or the word before ":" "." or "/".
+#: Common names of users' ranges, in lower case, without hashes, with "_" for spaces; or the word before ":", "." or
+#: "/".
 NAMED = {
     "data_loading": "data data_loading dataloading dataloader data_loader load_data load_batch get_batch next_batch "
     "fetch_batch wait_for_batch copy_batch_to_gpu",
@@ -75,7 +76,7 @@ NAMED = {
 }
 _SITE_OF_WORD = {word: SITE[site] for site, words in NAMED.items() for word in words.split()}
 
-#: Rows that are handled at once: columns of a large trace would be tens of MB each.
+#: Number of rows that are processed at once: columns of a large trace would be tens of MB each.
 ROWS_AT_ONCE = 1 << 18
 
 
@@ -88,7 +89,7 @@ class Marks(NamedTuple):
 
 
 def without_engine(name: str) -> str:
-    """A node's name without the engine's prefix; other names as they are.
+    """A node's name without the engine's prefix; other names unchanged.
 
     >>> without_engine("autograd::engine::evaluate_function: MulBackward0")
     'MulBackward0'
@@ -97,7 +98,7 @@ def without_engine(name: str) -> str:
 
 
 def site_of_name(name: str) -> int:
-    """The place that a range of this name marks, one of torch's marks or one of the user's; else NO_MARK.
+    """The place that a range with this name marks, if it is one of torch's marks or of the user's; else NO_MARK.
 
     >>> SITES[site_of_name("## forward:over_arch ##")].id
     'forward.model'
@@ -111,10 +112,10 @@ def site_of_name(name: str) -> int:
 
 
 def site_of_node(name: str) -> int:
-    """The place that an op of this name marks, a node of the autograd engine; else NO_MARK.
+    """The place that an op with this name marks, if it is a node of the autograd engine; else NO_MARK.
 
-    After a gradient is accumulated the engine calls hooks, such as those of DistributedDataParallel, within
-    its own mark; so that mark means hooks, and AccumulateGrad's own for accumulation.
+    After a gradient is accumulated the engine calls hooks, such as those of DistributedDataParallel, within its own
+    mark; so the engine's mark stands for hooks, and AccumulateGrad's own mark for accumulation.
     """
     if name.startswith(NODE):
         return SITE["backward.hooks" if name.endswith(_ACCUMULATION) else "backward.nodes"]
@@ -154,8 +155,8 @@ def _sorted(marks: list[Marks]) -> Marks:
 
 @shared
 def node_sites(trace: Trace) -> UInt8:
-    """For each string of the table the place that an op of this name marks; NO_MARK for none. Where the engine marks
-    its nodes, of their own marks only AccumulateGrad's adds anything."""
+    """For each string of the table the place that an op with this name marks; NO_MARK for none. If the engine marks its
+    nodes, only AccumulateGrad's own mark adds information."""
     strings = trace.strings.strings
     sites = np.array([site_of_node(name) for name in strings], np.uint8)
     if any(name.startswith(NODE) for name in strings):
@@ -174,8 +175,8 @@ def engine_nodes(trace: Trace) -> Int64:
 
 @shared
 def training_threads(trace: Trace) -> tuple[int, ...]:
-    """Threads that run the training loop: those of the step marks, that of the calls that show steps; without any, the
-    thread of the most ops outside of the autograd engine's nodes. On a CPU the engine runs the nodes on that thread,
+    """Threads that run the training loop: those of the step marks, or of the calls that show steps; if there are none,
+    the thread with the most ops outside of the autograd engine's nodes. On a CPU the engine runs nodes on that thread,
     for a GPU on threads of its own."""
     marks = step_marks(trace)
     if len(marks):
@@ -188,7 +189,7 @@ def training_threads(trace: Trace) -> tuple[int, ...]:
 
 
 def _ops_outside_nodes(trace: Trace) -> Int64:
-    """How many ops each thread runs that are in no node of the autograd engine; nodes count where nothing else ran."""
+    """Number of ops of each thread outside of the autograd engine's nodes; nodes count if nothing else ran."""
     events, nodes = trace.events, engine_nodes(trace)
     ops = np.bincount(events.thread[events.kind == Kind.CPU_OP], minlength=1)
     outside = ops.copy()
@@ -203,7 +204,7 @@ def _ops_outside_nodes(trace: Trace) -> Int64:
 
 @shared
 def autograd_threads(trace: Trace) -> tuple[int, ...]:
-    """Threads of the autograd engine: they run nodes and not the training loop. All they do is backward."""
+    """Threads of the autograd engine: those that run nodes but not the training loop. All their work is backward."""
     training = training_threads(trace)
     return tuple(
         each for each in distinct_in(trace.events.thread[engine_nodes(trace)]).tolist() if each not in training
@@ -222,7 +223,7 @@ def backward_passes(trace: Trace) -> Intervals:
 
 
 def _work_in(trace: Trace, gaps: Intervals) -> Bool:
-    """In which of the gaps does a training thread begin an op, a range, or a call?"""
+    """In which of the gaps a training thread begins an op, a range, or a call."""
     events = trace.events
     works = np.zeros(256, bool)
     works[[Kind.CPU_OP, Kind.USER, Kind.RUNTIME, Kind.DRIVER]] = True
@@ -238,8 +239,8 @@ def _work_in(trace: Trace, gaps: Intervals) -> Bool:
 
 
 def _user_marks(trace: Trace, nodes: Int64, autograd: tuple[int, ...]) -> Int64:
-    """Rows of loader waits, optimizer marks and ranges with the name of a phase. Within the backward pass a range with
-    such a name says nothing: checkpointing calls the model's forward there."""
+    """Rows of loader waits, optimizer marks and ranges named after a phase. Within the backward pass such ranges are
+    ignored, since checkpointing calls the model's forward there."""
     events = trace.events
     rows = events.rows(Kind.USER)
     rows = rows[range_sites(trace)[events.name[rows]] != NO_MARK] if len(rows) else rows
@@ -260,7 +261,7 @@ def range_sites(trace: Trace) -> UInt8:
 
 
 def _sites(trace: Trace, rows: Int64) -> UInt8:
-    """The place that each of these marks names."""
+    """The place of each of these marks."""
     events = trace.events
     of_ops = np.where(loader_names(trace), SITE["data_loading"], node_sites(trace))
     is_op, name = events.kind[rows] == Kind.CPU_OP, events.name[rows]
@@ -268,7 +269,7 @@ def _sites(trace: Trace, rows: Int64) -> UInt8:
     return sites
 
 
-#: What DistributedDataParallel.forward does when it sends the buffers of rank 0 to all, before it calls the model.
+#: Ops of DistributedDataParallel.forward while it sends the buffers of rank 0 to all ranks, before it calls the model.
 _BUFFER_SYNC = expression(
     r"aten::(un)?flatten_dense_tensors$|aten::(view|narrow|cat|reshape|empty|detach|copy_)$|record_param_comms$|"
     r"(nccl:|gloo:|c10d::|mpi:|ucc:)broadcast"
@@ -279,7 +280,8 @@ _DDP_FORWARD = "DistributedDataParallel.forward"
 
 def buffer_syncs(trace: Trace) -> dict[int, Intervals]:
     """When DistributedDataParallel.forward sends buffers, by thread: from its start to the first op at its top level
-    that has no part in that, if a broadcast came before it. Old versions do not mark their forward: never, then."""
+    that does not belong to this, if a broadcast came before it. Empty for old versions, which do not mark their
+    forward."""
     events, strings = trace.events, trace.strings
     if _DDP_FORWARD not in strings.strings or not any(_BROADCAST.match(name) for name in strings.strings):
         return {}
@@ -294,7 +296,7 @@ def buffer_syncs(trace: Trace) -> dict[int, Intervals]:
 
 
 def _buffer_sync_end(trace: Trace, row: int) -> int | None:
-    """Where the leading buffer synchronisation of this forward ends; None where it has none."""
+    """Where the buffer synchronisation at the start of this forward ends; None if there is none."""
     events, end_ns = trace.events, int(trace.events.start_ns[row] + trace.events.dur_ns[row])
     inside = np.arange(row + 1, int(np.searchsorted(events.start_ns, end_ns)))
     is_host = (events.kind[inside] == Kind.CPU_OP) | (events.kind[inside] == Kind.USER)

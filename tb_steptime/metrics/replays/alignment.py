@@ -1,12 +1,12 @@
-"""Two sequences of kernels, aligned: which kernel of a replay does the work of which kernel of an eager step.
+"""Aligns two sequences of kernels: which kernel of a replay does the work of which kernel of an eager step.
 
     eager    embed  gemm  add  gelu  gemm  add  norm
     replay   embed  gemm  add_gelu   gemm  add  copy  norm
     match    same   same  fused      same  same  -    same
 
 Kernels keep their order, so an alignment is a path through a grid of eager kernels by kernels of the replay. Small
-grids are solved exactly (Needleman and Wunsch 1970). Large ones are first cut at runs of kernels that both sequences
-hold equally often, the longest runs first.
+grids are solved exactly (Needleman and Wunsch 1970). Large ones are first cut at runs of kernels that occur equally
+often in both sequences, the longest runs first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from tb_steptime.trace.table import Bool, Int64, UInt8
 _MOST_CELLS = 4_000_000
 #: Lengths of the runs at which larger grids are cut.
 _RUN_LENGTHS = (32, 16, 8, 4, 2, 1)
-#: Streams that run side by side. More of them than this have kernels in so few orders that they are alike.
+#: Maximum number of repeated alignments, for streams that run concurrently. More streams than this order their kernels
+#: so similarly that further rounds find nothing.
 _MOST_ROUNDS = 8
 
 
@@ -36,7 +37,8 @@ class Match(IntEnum):
     SAME = 4  # the same kernel in the same shape
 
 
-#: What a pair of kernels adds to an alignment. A pair of unlike kernels adds little, so that it never replaces a pair
+#: Gain of a pair of kernels in an alignment. A pair of unlike kernels adds little, so that it never replaces a pair of
+#: like ones, but more than two gaps, which add nothing.
 #: of like ones, and more than two gaps, which add nothing.
 _GAINS = np.array([0, 1, 8, 14, 16], np.int32)
 
@@ -70,16 +72,16 @@ class Alignment:
     match: UInt8
 
     def share(self, weight: Int64, least: Match) -> float:
-        """The share of a weight, such as time, of kernels that match at least so surely; 0 where the weight is 0."""
+        """The share of a weight, such as time, of kernels with at least this match; 0 if the total weight is 0."""
         return float(weight[self.match >= least].sum() / max(weight.sum(), 1))
 
 
 def align(eager: Sequence, replay: Sequence) -> Alignment:
     """Aligns two sequences. The time grows with the product of the lengths up to a few million, then about linearly.
 
-    Streams run side by side, so their kernels mix differently in each recording. What one alignment leaves over on
-    both sides is therefore aligned again, for as long as that finds more of the same kernels. Kernels that are still
-    alone between two pairs share the eager kernels that are left there.
+    Streams run concurrently, so their kernels interleave differently in each recording. Kernels that an alignment
+    leaves unmatched on both sides are therefore aligned again, as long as that finds more equal kernels. Kernels that
+    are still unmatched between two pairs share the eager kernels that remain there.
     """
     found = _in_one_order(eager, replay)
     sure = _matches(eager, replay, found) >= Match.KIND
@@ -113,7 +115,7 @@ def _in_one_order(eager: Sequence, replay: Sequence) -> Int64:
 
 
 def _shared_out(found: Int64, eager_count: int) -> Int64:
-    """Gives each kernel without an eager one the eager kernel at its place between the pairs around it.
+    """Assign each kernel without an eager one the eager kernel at its place between the surrounding pairs.
 
     eager    a  b c d e  f         b..e and X, Y lie between the same pairs, so X stands for c and Y for e:
     replay   a   X   Y   f         each of them does the work of about two kernels
@@ -149,10 +151,11 @@ def _without_equal_ends(
 
 
 def _solved(eager: Sequence, replay: Sequence) -> tuple[Int64, Int64]:
-    """The pairs of the alignment with the largest gain, found by dynamic programming, one row of the grid at a time.
+    """The pairs of the alignment with the largest gain, computed by dynamic programming, one row of the grid at a time.
 
-    A row of best gains only grows from left to right, because a gap costs nothing. So the best gain of a cell is the
-    running maximum of what it gets from the row above: straight down, or diagonally with the gain of its pair.
+    In a row of best gains the values never decrease from left to right, because a gap costs nothing. So the best gain
+    of a cell is the running maximum of its value from the row above: straight down, or diagonally with the gain of its
+    pair.
     """
     rows, columns = len(eager), len(replay)
     best = np.zeros(columns + 1, np.int32)
@@ -180,7 +183,7 @@ def _solved(eager: Sequence, replay: Sequence) -> tuple[Int64, Int64]:
 
 
 def _likeness(name: int, shape: int, kind: int, others: Sequence) -> UInt8:
-    """A `Match` of one kernel with each of others, at least PLACE."""
+    """The `Match` of one kernel with each of the others, at least PLACE."""
     like = np.where(others.kind == kind, Match.KIND, Match.PLACE)
     like = np.where(others.name == name, Match.NAME, like)
     return np.where(others.shape == shape, Match.SAME, like).astype(np.uint8)
@@ -198,7 +201,7 @@ def _cut(
         return [(*grid, level + 1)]
     within = np.arange(length)
     rows, columns = (np.unique((pairs[:, side, None] + within).ravel(), return_index=True) for side in (0, 1))
-    # Overlapping runs on one diagonal name the same pairs; a pair is kept where its run is the first on both sides.
+    # Overlapping runs on one diagonal give the same pairs; a pair is kept if its run is the first on both sides.
     kept = np.intersect1d(rows[1], columns[1])
     row, column = ((pairs[:, side, None] + within).ravel()[kept] for side in (0, 1))
     found[start + column] = first + row
@@ -232,7 +235,8 @@ def _runs(eager: Int64, replay: Int64, length: int) -> tuple[Int64, Int64]:
 
 
 def _equally_often(eager: Int64, replay: Int64) -> tuple[Int64, Int64]:
-    """Places of runs that are in both sequences equally often: the first with the first, the second with the second."""
+    """Places of runs that occur equally often in both sequences: the first with the first, the second with the
+    second."""
     most = int(max(eager.max(initial=-1), replay.max(initial=-1))) + 1
     counts = [np.bincount(each, minlength=most) for each in (eager, replay)]
     equal = (counts[0] == counts[1]) & (counts[0] > 0)
@@ -244,7 +248,7 @@ def _equally_often(eager: Int64, replay: Int64) -> tuple[Int64, Int64]:
 
 
 def _in_order(rows: Int64, columns: Int64) -> Int64:
-    """The longest part of some pairs in which rows and columns both rise: (n, 2)."""
+    """The longest subset of pairs in which rows and columns both increase: (n, 2)."""
     order = np.argsort(rows)
     rows, columns = rows[order], columns[order]
     ends: list[int] = []  # columns at which rising parts of each length end

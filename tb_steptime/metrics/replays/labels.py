@@ -3,8 +3,8 @@
     eager    aten::addmm in Linear_0, forward     gemm 128x128 [64,2,1]
     graph    cudaGraphLaunch                      gemm 128x128 [64,2,1]     -> aten::addmm in Linear_0, forward
 
-Whether two recordings are of the same job shows in their kernels: where fewer than half of the graphs' kernel time runs
-with kernels that the eager step has too, nothing is carried over.
+Kernels show whether two recordings are of the same job: if less than half of the graphs' kernel time is in kernels that
+the eager step has too, no labels are copied.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Labelled(NamedTuple):
 
 
 def labelled(trace: Trace, eager: Trace) -> Labelled | None:
-    """None where the trace has no kernels of graphs, or the other recording is not an eager one."""
+    """The trace with labels; None if it has no kernels of graphs, or the other recording is not an eager one."""
     graph, step = graph_kernels(trace), _typical_step(eager)
     if not graph.any() or not len(step):
         return None
@@ -78,8 +78,8 @@ def labelled(trace: Trace, eager: Trace) -> Labelled | None:
 
 
 def _typical_step(trace: Trace) -> Int64:
-    """Rows of the kernel table of one step, in the order in which they run: of the steps with the most usual number of
-    kernels the one in the middle. None of a recording with graphs, whose kernels have no ops themselves."""
+    """Rows of the kernel table of one step, in the order of execution: the middle one of the steps with the most
+    frequent number of kernels. Empty for a recording with graphs, whose kernels have no ops themselves."""
     if graph_kernels(trace).any():
         return np.empty(0, np.int64)
     steps = _by_step(trace)
@@ -90,8 +90,8 @@ def _typical_step(trace: Trace) -> Int64:
 
 
 def _units(trace: Trace) -> list[Int64]:
-    """Rows of the kernel table that are aligned together: those of a step; in a recording without steps those of each
-    launch of a graph."""
+    """Rows of the kernel table that are aligned together: those of each step; in a recording without steps, those of
+    each graph launch."""
     if find_steps(trace).by != "recording":
         return _by_step(trace)
     call = kernel_origins(trace).call
@@ -100,7 +100,8 @@ def _units(trace: Trace) -> list[Int64]:
 
 
 def _by_step(trace: Trace) -> list[Int64]:
-    """The kernels that the host launches in each step; of those without a recorded launch, those that begin in it."""
+    """The kernels that the host launches in each step; kernels without a recorded launch belong to the step in which
+    they begin."""
     events, call, steps = trace.events, kernel_origins(trace).call, find_steps(trace)
     rows = _in_order(trace, np.arange(len(trace.kernels)))
     launch = call[rows]
@@ -148,7 +149,7 @@ def _shapes(trace: Trace, number: dict[int, int]) -> Int64:
 
 
 class _Texts:
-    """Texts of a table, and more behind them."""
+    """The texts of a table, with further texts appended."""
 
     def __init__(self, strings: list[str]) -> None:
         self.strings = list(strings)
@@ -167,7 +168,7 @@ class _Texts:
 
 
 def _with_labels(trace: Trace, eager: Trace, row: Int64) -> Trace:
-    """row: of each kernel the row of the eager kernel table, -1 for none."""
+    """The trace with labels. row: for each kernel the row of the eager kernel table, -1 for none."""
     strings, inputs, texts = _Texts(trace.strings.strings), _Texts(trace.inputs.strings), _Texts([])
     op = _taken(kernel_origins(eager).op, row)
 

@@ -1,4 +1,4 @@
-"""How much of the kernel time runs in graphs, and how much of that is named by annotations."""
+"""The share of the kernel time that runs in graphs, and the part of that which annotations name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tb_steptime.trace.ops import graph_kernels
 #: Two recordings of one job agree in nearly all of the graphs' kernel time (99.8 % in a recorded training), those of
 #: two models or two implementations of one model in less than a fifth of it. Half is far from both.
 LEAST_NAMED_FRACTION = 0.5
-#: Graphs that hold less of the kernel time are not worth reading another trace for, nor a word.
+#: Graphs with less than this share of the kernel time are neither worth reading another trace nor mentioning.
 LEAST_GRAPH_FRACTION = 0.1
 
 

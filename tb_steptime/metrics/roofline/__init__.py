@@ -1,1 +1,1 @@
-"""How far kernels and steps are from what the GPU can do: the roofline, MFU and HFU."""
+"""The distance of kernels and steps from the GPU's limits: the roofline, MFU and HFU."""

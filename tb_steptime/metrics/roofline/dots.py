@@ -1,4 +1,4 @@
-"""The roofline of a GPU: ops by their inputs and kernel, how fast they compute, and what bounds them.
+"""The roofline of a GPU: ops by inputs and kernel, how fast they compute, and what bounds them.
 
 TFLOP/s
    |        ________________  roof of the type of the inputs
@@ -8,9 +8,9 @@ TFLOP/s
    |/______________________
         FLOP / byte
 
-Bytes are the least that the op must move, so that a dot may stand too far to the right and its distance from the
-memory roof is at most what it seems. A call is an op with all its kernels, in the span's window. Its operations are
-those of the formula; of causal attention those that the mask leaves.
+Bytes are the least that the op must move, so a dot may be too far to the right, and its distance from the memory roof
+is at most the one shown. A call is an op with all its kernels, in the span's window. Its operations are those of the
+formula; for causal attention those that the mask leaves.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from tb_steptime.trace.table import Bool, Int64, distinct, is_in
 
 Bound = Literal["memory", "compute", "launch", "grid"]
 
-#: Share of the roof that good kernels reach, to which the gain is computed.
+#: Share of the roof that good kernels reach; gains are computed up to it.
 GOOD_FRACTION = 0.8
-#: Dots with most time; the others are one sum.
+#: Maximum number of dots, those with the most time; the others are summed up.
 DOTS = 150
 
 
@@ -120,7 +120,7 @@ class _Calls(NamedTuple):
 
 
 def roofline(trace: Trace, device: int) -> Roofline:
-    """Places the kernels that start within the span's window, dots with most time first."""
+    """The roofline of the kernels that start within the span's window, dots with the most time first."""
     rows, work = _in_window(trace, device), kernel_work(trace)
     known = np.array([_usable(each.work) for each in work.distinct] + [False], bool)[work.place[rows]]
     dur, peaks = trace.events.dur_ns[trace.kernels.event[rows]], device_peaks(trace, device)
@@ -154,7 +154,7 @@ def _calls(trace: Trace, rows: Int64) -> _Calls:
     groups, dur = Groups.of(work.op[rows]), events.dur_ns[event]
     order = np.argsort(dur, kind="stable")
     longest = np.zeros(len(groups), np.int64)
-    longest[groups.place[order]] = order  # the last write stays: that of the longest
+    longest[groups.place[order]] = order  # the last write stays: the longest kernel
     answers = kernel_answers(trace)
     cores = np.array([answer.answer == "yes" for answer in answers.distinct] or [False])
     per_sm = blocks_per_sm(trace)[rows[longest]]
@@ -171,7 +171,7 @@ def _calls(trace: Trace, rows: Int64) -> _Calls:
 
 
 def _launch_ns(trace: Trace, rows: Int64) -> Int64:
-    """How long the call that launches each kernel takes on the host; -1: not known, or it launches several."""
+    """Duration of each kernel's launch call on the host; -1: unknown, or the call launches several kernels."""
     call = kernel_origins(trace).call
     mine, ordered = call[rows], np.sort(call)
     several = is_in(mine, distinct(ordered[1:][ordered[1:] == ordered[:-1]]))
@@ -211,7 +211,7 @@ def _flops(work: Work) -> int:
 
 
 def _at_roof_ns(work: Work, roof: float | None, peaks: Peaks | None) -> float | None:
-    """One call at the roof. Ops that do no arithmetic need memory alone."""
+    """Time of one call at the roof. Ops without arithmetic depend on memory only."""
     if peaks is None or (roof is None and work.lengths):
         return None
     computing = _flops(work) / roof / 1000 if roof else 0.0  # TFLOP/s = 1000 FLOP/ns
@@ -219,7 +219,7 @@ def _at_roof_ns(work: Work, roof: float | None, peaks: Peaks | None) -> float | 
 
 
 def _gain_ns(at_roof: float, calls: int, total_ns: int) -> int:
-    """No kernel is shorter than an empty one."""
+    """Gain up to GOOD_FRACTION of the roof. No kernel is shorter than an empty one."""
     return max(0, round(total_ns - calls * max(at_roof / GOOD_FRACTION, EMPTY_NS)))
 
 
@@ -234,7 +234,7 @@ def _bound(calls: _Calls, mine: Int64, product: Product, roof: float | None, pea
 
 
 def _computes(work: Work, roof: float | None, peaks: Peaks | None) -> bool:
-    """Is it right of where the roofs meet?"""
+    """Whether it is compute-bound: to the right of the point where the roofs meet."""
     ridge = 1000 * roof / peaks.memory if roof and peaks else np.inf  # FLOP/byte
     return bool(_flops(work) >= ridge * (work.least_bytes or 1))
 
@@ -244,27 +244,27 @@ def _above(calls: _Calls, mine: Int64, work: Work, efficiency: float | None, com
 
 
 def _roofs(dots: list[RooflineDot]) -> list[Roof]:
-    """Returns the roofs of the types that occur, highest first."""
+    """The roofs of the types that occur, highest first."""
     with_roof = [(dot, dot.roof_tflops) for dot in dots if dot.roof_tflops]
     found = {(dot.dtype, tflops): Roof(dot.dtype, dot.tensor_cores, tflops) for dot, tflops in with_roof}
     return sorted(found.values(), key=lambda each: -each.tflops)
 
 
-# Why calls are above their roof: what their kernels' names say, or what the roof leaves out.
+# Reasons for calls above their roof: shown by their kernels' names, or not considered in the roof.
 #
 # convolution 3x3, FP32 on a V100     37 TFLOP/s by its formula, and the roof is 15.7
 #     winogradForwardData4x4   volta_sgemm_64x64_nn   winogradForwardOutput4x4
 # its kernels multiply tiles as Winograd does: 36 products where the formula counts 144
 #
-# Nothing is cut to its roof: the efficiency stays what the formula gives, with the reason beside it.
+# Nothing is limited to its roof: the efficiency stays as the formula gives it, with the reason beside it.
 
 Above = Literal["algorithm", "cache", "clock", "unexplained"]
 
 
 def why_above(efficiency: float, work: Work, fewer: bool, computes: bool) -> Above | None:
-    """Explains why calls with that efficiency are above their roof; None where they are not.
+    """The reason for which calls with that efficiency are above their roof; None if they are not.
 
-    fewer     a kernel of theirs says that it needs fewer operations
+    fewer     the name of one of their kernels shows that it needs fewer operations
     computes  their roof is that of arithmetic, not of memory
     """
     if efficiency <= 1:

@@ -1,12 +1,12 @@
-"""The op that each kernel works for, and how much that op computes and moves at least.
+"""The op for which each kernel works, and the least that this op computes and moves.
 
     aten::linear  |--------------------|
     aten::addmm     |----------------|        the innermost product counts
     aten::copy_       |--|                    but an op with bytes of its own launches its own kernels
     kernels             c        g
 
-A product's kernels may be launched by ops within it that have no formula, such as transforms. A memory-bound op has
-those alone of which it is the innermost op.
+A product's kernels may be launched by ops inside it that have no formula, such as transforms. A memory-bound op has
+only the kernels of which it is the innermost op.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from tb_steptime.trace.table import Bool, distinct_in, is_in
 
 @shared
 def product_calls(trace: Trace) -> Products:
-    """Returns, as `find_products` does, the products whose operations are known and that lie in no other product with
-    kernels of its own: the gradient of a convolution's input, as torch of 2021 computed it, belongs to the
-    convolution's backward."""
+    """The products with known operations that are not inside another product with kernels of its own, in the form of
+    `find_products`. The gradient of a convolution's input, as torch of 2021 computed it, belongs to the convolution's
+    backward."""
     found = find_products(trace)
     known = np.array([each.work is not None for each in found.distinct] + [False], bool)[found.place]
     mine = np.flatnonzero(known & ~_moves(trace))
@@ -50,7 +50,7 @@ def product_calls(trace: Trace) -> Products:
 
 @shared
 def kernel_work(trace: Trace) -> Products:
-    """For each row of the kernel table the op with a formula, and what one call of it does; -1 for none."""
+    """For each row of the kernel table the op with a formula, and the work of one call of it; -1 for none."""
     products, labelled = product_calls(trace), labelled_ops(trace)
     own = np.where(labelled >= 0, labelled, kernel_origins(trace).op)
     rows = np.flatnonzero(_moves(trace))
@@ -63,7 +63,7 @@ def kernel_work(trace: Trace) -> Products:
 
 
 def _moves(trace: Trace) -> Bool:
-    """Marks the kernels whose innermost op moves a known number of bytes."""
+    """Which kernels' innermost op moves a known number of bytes."""
     name = kernel_op_names(trace, np.arange(len(trace.kernels)))
     known = [each for each in distinct_in(name[name >= 0]).tolist() if trace.strings[each] in MEMORY_OPS]
     moves: Bool = is_in(name, known)

@@ -1,13 +1,14 @@
-"""MFU and HFU: what of the GPU's peak rate the model's arithmetic takes, and how many operations a step has.
+"""MFU and HFU: the share of the GPU's peak rate that the model's arithmetic uses, and the number of operations per
+step.
 
 step      |------------------------ 100 ms ------------------------|
 products    312 TFLOP of BF16 on a GPU with 989 TFLOP/s: 31.5 ms at the peak          MFU 31.5 %
             of those 60 TFLOP are of a forward pass that backward repeats             MFU without, HFU with them
 
-Counted are products, convolutions and attention, as `torch.utils.flop_counter` counts them: with what a causal mask
-leaves out, without elementwise ops. Each type of inputs is compared with its own peak. An op counts in the step in
-which its first kernel starts. Kernels without an op, as those of captured graphs, are not counted: MFU is then too low,
-and None where that is most of the time on products.
+Products, convolutions and attention count, as in `torch.utils.flop_counter`: including what a causal mask leaves out,
+without elementwise ops. Each input type is compared with its own peak. An op counts in the step in which its first
+kernel starts. Kernels without an op, such as those of captured graphs, do not count: MFU is then too low, and None if
+they have most of the time on products.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ KNOWN_FLOPS_SHARE = Metric(
     colour="tensor",
 )  # fmt: skip
 
-#: MFU is not known where less of the time on products has known operations.
+#: Minimum share of the time on products whose operations are known; with less, MFU is unknown.
 LEAST_KNOWN = 0.5
 
 NO_SHAPES = Reason("inputs_not_recorded")
@@ -64,8 +65,8 @@ NO_FLOPS = Reason("flops_mostly_unknown")
 
 
 class Computed(NamedTuple):
-    """Ops that compute on a device, each once. flops: of one; roof_ns: at the peak of its type, NaN where that is not
-    known; start_ns: of its first kernel; recomputed: backward repeats it."""
+    """Ops that compute on a device, each once. flops: of one op; roof_ns: at the peak of its type, NaN if unknown;
+    start_ns: of its first kernel; recomputed: it is repeated by the backward pass."""
 
     flops: Float64
     roof_ns: Float64
@@ -75,7 +76,7 @@ class Computed(NamedTuple):
 
 @shared
 def computed_ops(trace: Trace, device: int) -> Computed:
-    """Products whose operations are known, of kernels of the device."""
+    """Products with known operations that have kernels on the device."""
     products, rows = product_calls(trace), kernel_rows(trace, device)
     rows = rows[products.op[rows] >= 0]
     ops, first = np.unique(products.op[rows].astype(np.int64), return_index=True)
@@ -90,7 +91,8 @@ def computed_ops(trace: Trace, device: int) -> Computed:
 
 
 def _recomputed(trace: Trace, ops: Int64) -> Bool:
-    """Marks recomputed ops; an op that only a label names counts as computed once, because that is not known."""
+    """Which ops are recomputed; an op that is known only from a label counts as computed once, because it cannot be
+    decided."""
     recomputed = np.zeros(len(ops), bool)
     recorded = ops < len(trace.events)
     recomputed[recorded] = recomputed_ops(trace, ops[recorded])
@@ -98,8 +100,8 @@ def _recomputed(trace: Trace, ops: Int64) -> Bool:
 
 
 def products_at_peak_ns(trace: Trace, device: int, rows: Int64) -> Float64:
-    """Returns for each of these kernels the time that its whole op would take at the peak of its type, ns; NaN where
-    that is not known. The value for kernels that work for no product is arbitrary."""
+    """For each of these kernels the time that its whole op would take at the peak of its type, ns; NaN if unknown.
+    Undefined for kernels that do not belong to a product."""
     peaks, products, answers = device_peaks(trace, device), product_calls(trace), kernel_answers(trace)
     if peaks is None or not products.distinct:
         return np.full(len(rows), np.nan)
@@ -115,18 +117,18 @@ def _at_peak_ns(peaks: Peaks, product: Product, cores: bool) -> float:
 
 
 def device_peaks(trace: Trace, device: int) -> Peaks | None:
-    """None where the GPU is not listed."""
+    """The peaks of the device; None if the GPU is not listed."""
     known = trace.devices.get(device)
     return peaks_of(known.name) if known else None
 
 
 def mfu(trace: Trace, device: int) -> Figure:
-    """Time at the peak / step."""
+    """Time at the peak / step, without recomputed ops."""
     return _utilization(trace, device, ~computed_ops(trace, device).recomputed)
 
 
 def hfu(trace: Trace, device: int) -> Figure:
-    """The same, with what backward repeats."""
+    """Time at the peak / step, including recomputed ops."""
     return _utilization(trace, device, np.ones(len(computed_ops(trace, device).flops), bool))
 
 
@@ -140,7 +142,7 @@ def _utilization(trace: Trace, device: int, counted: Bool) -> Figure:
 
 
 def model_gflop(trace: Trace, device: int) -> Figure:
-    """Mean operations a step, in billions."""
+    """Mean operations per step, in billions."""
     reason = _why_not(trace, device)
     found = computed_ops(trace, device)
     values = _per_step(trace, device, np.where(found.recomputed, 0.0, found.flops / 1e9))
@@ -157,7 +159,7 @@ def _per_step(trace: Trace, device: int, values: Float64) -> Float64:
 
 
 def _why_not(trace: Trace, device: int) -> Reason | None:
-    """Why the operations of the device's steps are not known."""
+    """The reason for which the operations of the device's steps are unknown."""
     if trace.events.shapes is None:
         return NO_SHAPES
     known = known_products(trace, device)
@@ -165,7 +167,7 @@ def _why_not(trace: Trace, device: int) -> Reason | None:
 
 
 def known_products(trace: Trace, device: int) -> float | None:
-    """The share of the time of kernels on products whose operations are known; None without any such kernel."""
+    """The share of the time of product kernels whose operations are known; None without any such kernel."""
     rows = kernel_rows(trace, device)
     dur, on_cores = trace.events.dur_ns[trace.kernels.event[rows]], kernel_bins(trace)[rows]
     is_product = (on_cores == BINS.index("tensor_core")) | (on_cores == BINS.index("matmul_like"))
@@ -195,7 +197,7 @@ def known_flops_share(trace: Trace, device: int) -> Figure:
     return ratio_figure(joined[0], joined[1], Reason("no_kernels_in_steps"))
 
 
-# Forward work that the backward pass repeats, because its results were not kept (activation checkpointing).
+# Forward work that the backward pass repeats because its results were not kept (activation checkpointing).
 #
 #     forward    |-- aten::linear --|
 #     backward        |- evaluate_function: GeluBackward0 --------------|
@@ -204,18 +206,18 @@ def known_flops_share(trace: Trace, device: int) -> Figure:
 #                        |-- aten::addmm --|   directly within this node: the forward pass again
 #
 # A gradient of a gradient (create_graph=True) calls other ops than these. Custom nodes that call `F.linear` in their
-# backward are taken for repeated forward work.
+# backward are mistaken for repeated forward work.
 
-#: Ops that modules call, and no formula of a gradient.
+#: Ops that modules call, but no gradient formula.
 _FORWARD_ONLY = frozenset(
     f"aten::{name}" for name in ("linear", "conv1d", "conv2d", "conv3d", "scaled_dot_product_attention")
 )
-#: The node of a checkpoint that runs its forward pass again and then a backward pass of its own.
+#: The node of a checkpoint that repeats its forward pass and then runs a backward pass of its own.
 _CHECKPOINT = "CheckpointFunctionBackward"
 
 
 def recomputed_ops(trace: Trace, ops: Int64) -> Bool:
-    """Marks the ops, rows of the event table, of a forward pass within the backward pass."""
+    """Which of these ops, rows of the event table, belong to a forward pass within the backward pass."""
     nodes = backward_nodes(trace).event.astype(np.int64)
     node = innermost(trace, nodes, ops)
     inside = node >= 0

@@ -1,11 +1,11 @@
-"""What ops must take of tensor cores and of memory, beside what the GPU measured of both in the same time.
+"""The estimated use of tensor cores and memory by ops, beside what the GPU measured of both in the same time.
 
 kernels    [ product: 40 us at the peak ]   [ add: 10 us at the peak bandwidth ]
 samples    (  0.55  ](  0.60  ](  0.40   ](   0.20   ]
 est.       time at the peak / time that samples cover
 
-The work of an op is spread evenly over its kernels. An estimate of work that is mostly unknown would be too low for no
-fault of the formula, so it is given only where nearly all of the kernel time has known work.
+The work of an op is spread evenly over its kernels. An estimate would be too low if most of the work were unknown,
+which is not a fault of the formula; so it is only given if nearly all of the kernel time has known work.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int64
 
-#: Of the kernel time that a counter is of: so much has known work.
+#: Minimum share of the kernel time during a counter's samples that must have known work.
 LEAST_KNOWN = 0.9
 
 
 @shared
 def validated_tensor_work(trace: Trace, device: int) -> Validation | None:
-    """Time at the peak of products that run on tensor cores, and the measured activity of these. None where one of the
-    two is unknown."""
+    """Time at the peak of products on tensor cores, and the measured activity of tensor cores. None if one of the two
+    is unknown."""
     of, rows = samples(trace, device, TENSOR_ACTIVE.id), kernel_rows(trace, device)
     if of is None or device_peaks(trace, device) is None:
         return None
@@ -56,7 +56,7 @@ def validated_traffic(trace: Trace, device: int) -> Validation | None:
 
 
 def _validated(trace: Trace, of: Samples, rows: Int64, ops: Products, at_peak_ns: Float64) -> Validation | None:
-    """at_peak_ns: of the whole op of each of these rows of the kernel table; NaN where it is not known."""
+    """at_peak_ns: for the whole op of each of these rows of the kernel table; NaN if unknown."""
     low, high = find_steps(trace).window
     start, end = np.clip(of.start, low, high), np.clip(of.end, low, high)
     covered = int((end - start).sum())
@@ -74,7 +74,7 @@ def _validated(trace: Trace, of: Samples, rows: Int64, ops: Products, at_peak_ns
 
 
 def _of_ops(op: Int64, length: Int64) -> Float64:
-    """Returns for each kernel the time of all kernels of its op."""
+    """For each kernel the total time of all kernels of its op."""
     groups = Groups.of(op)
     whole: Float64 = groups.sum(length).astype(np.float64)[groups.place]
     return whole

@@ -1,4 +1,4 @@
-"""The tail of a recording: what a device does after its last recorded work, the end of the recording hides.
+"""The tail of a recording: the end of the recording hides what a device does after its last recorded work.
 
 launch    [a][b][c]  [d][e]             |      d and e are launched, their work is not in the trace: it runs on
 device     aaabbbccc                    |
@@ -8,8 +8,8 @@ step      |1         |2         |3               |      the profiler stops insid
 device    |kkkkkkkk  |kkkkkkkk  |kkkkkkkk        |      device's last work than any other step
 tail                                      #######|
 
-A tail as other steps have one is a part of the step, and so is that of a recording of one step, and of a device that
-is done while another one still works.
+A tail that other steps have as well is part of the step. So is that of a recording of one step, and that of a device
+that finishes while another one still works.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind
 
-#: Calls that work on the device always follows from; a set or copy of nothing has none.
+#: Calls that device work always follows; a set or copy of nothing has none.
 _LAUNCHES = expression(r"(cuda|cu|hip)\w*(LaunchKernel|GraphLaunch|LaunchCooperativeKernel)")
 
-#: The tails of other steps differ among each other, too: so many times as long, and by as much.
+#: The tails of other steps vary, too: a tail must be this many times as long, and longer by this amount.
 TIMES_LONGER, LONGER_NS = 2, 1_000_000
 
 
 def after_recording(trace: Trace, device: int) -> Intervals:
-    """Up to the end of the last step, from the end of the device's last work, or from when other steps had ended."""
+    """The tail up to the end of the last step, from the end of the device's last work, or from when other steps had
+    ended."""
     steps, busy = find_steps(trace), busy_intervals(trace, device)
     if not len(busy):
         return Intervals.empty()
@@ -49,13 +50,13 @@ def after_recording(trace: Trace, device: int) -> Intervals:
 
 
 def _elsewhere_ns(trace: Trace, device: int, tail: Intervals) -> int:
-    """How long other devices of the process work in it: for those the step goes on."""
+    """How long other devices of the process work during the tail: for them the step continues."""
     others = (each for each in devices_with_activity(trace) if each != device)
     return sum((busy_intervals(trace, each) & tail).total_ns for each in others)
 
 
 def _tails(trace: Trace, device: int) -> Int64:
-    """Returns how long the device is idle at the end of each step in which it works, ns; -1 for the other steps."""
+    """How long the device is idle at the end of each step in which it works, ns; -1 for other steps."""
     steps, busy = find_steps(trace), busy_intervals(trace, device)
     begun = np.searchsorted(busy.start, steps.end_ns) - 1
     end = np.minimum(busy.end[begun], steps.end_ns)
@@ -63,7 +64,7 @@ def _tails(trace: Trace, device: int) -> Int64:
 
 
 def _cut_off(trace: Trace) -> bool:
-    """Whether work was launched last of which the trace has no record."""
+    """Whether the last launches have no recorded work."""
     calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _LAUNCHES.match(name) is not None)
     known, launched = find_launches(trace).call, np.zeros(len(trace.events), bool)
     launched[known[known >= 0]] = True
@@ -72,5 +73,5 @@ def _cut_off(trace: Trace) -> bool:
 
 
 def cut_off_intervals(trace: Trace, device: int) -> Intervals:
-    """When a device is idle after its last recorded work. Waits for a batch are judged, here too."""
+    """When a device is idle after its last recorded work, except in waits for a batch, which are judged."""
     return after_recording(trace, device) - loader_intervals(trace) - before_recording(trace, device)

@@ -1,4 +1,4 @@
-"""The head of a recording: until when a device still runs work that was launched before the recording began.
+"""The head of a recording: the time during which a device still runs work from before the recording.
 
 recording    |
 launch                   [copy 1                 ]      [copy 2 ]     the first copy waits 36 ms, all later ones 0.4
@@ -6,19 +6,20 @@ device seen              .................cccccccc kkkkk        cc kkkk
 head         ############################               the device runs work of which the trace has no record (CUDA),
                                                         or a record without its launch call (ROCm)
 
-Three things show it, the first that there is:
+It is recognised by the first of three kinds of evidence that is present:
 
-work without launch record whose number is smaller than that of every recorded launch: numbers are given in the order of
-the calls. Work without record that comes later was launched in the recording, and its call is lost: no head.
+work without a launch record whose number is smaller than that of every recorded launch, as numbers follow the order of
+calls. Later work without a launch record was launched in the recording, and its call is lost: no head.
 
-a synchronize that begins before anything is launched in the recording, and lasts: there is nothing else to wait for.
+a synchronize that begins before anything is launched in the recording, and takes long: it can wait for nothing else.
 
-the first recorded work of a stream starts long after its call returned, or long after the call began that blocks
-until then: it stands behind earlier work. Not where the device was found empty before, or has run a recorded kernel,
-where the process only begins to use it, where other devices or streams work meanwhile, for which it may wait, or where
-later calls of that name wait as long for an idle device: that is a cost of every step.
+the first recorded work of a stream starts long after its call returned (or began, if the call blocks until then): it
+waited behind earlier work. This does not apply if the device was found empty before or has run a recorded kernel, if
+the process only starts to use it, if other devices or streams, for which it may wait, work meanwhile, or if later calls
+with that name wait as long for an idle device: that is a cost of every step.
 
-Without any launch call nothing says whether the device is idle before its first recorded work: that time counts, too.
+Without any launch call it is unknown whether the device is idle before its first recorded work, so that time counts,
+too.
 """
 
 from __future__ import annotations
@@ -38,19 +39,20 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.table import Int32, Int64, Kind, distinct, is_in, median
 
-#: Work reaches an idle device within 20 us, and the profiler may slow the first launch that it sees to a millisecond.
+#: Minimum wait. Work reaches an idle device within 20 us, but the profiler may slow the first launch that it sees to a
+#: millisecond.
 HEAD_WAIT_NS = 1_000_000
-#: A wait this long against the time before it cannot be the slow start of a first call.
+#: A wait with this share of the time before it cannot be the slow start of a first call.
 LONG_FRACTION = 0.05
-#: A synchronize with an idle device takes 5 to 20 us.
+#: A shorter synchronize found the device idle, which takes 5 to 20 us.
 EMPTY_NS = 50_000
 
-#: Calls after which a device has nothing left to do.
+#: Calls after which a device has no work left.
 _EMPTIES_DEVICE = expression(r"(cuda|cu|hip)(Device|Ctx)Synchronize")
 
 
 def before_recording(trace: Trace, device: int) -> Intervals:
-    """When the device runs work from before the recording, as far as that is known; seen or not."""
+    """When the device runs work from before the recording, recorded or not, as far as that is known."""
     launches = find_launches(trace)
     rows = np.flatnonzero(trace.events.device[launches.activity] == device)
     linked = rows[launches.call[rows] >= 0]
@@ -69,7 +71,7 @@ def has_launches(trace: Trace) -> bool:
 
 
 def _before_first(trace: Trace, low: int, rows: Int64) -> Intervals:
-    """Up to the device's first recorded work, where that takes long."""
+    """Up to the device's first recorded work, if that is long."""
     start = trace.events.start_ns[find_launches(trace).activity[rows]].min(initial=np.iinfo(np.int64).max)
     return Intervals.of((low, int(start))) if len(rows) and start - low >= HEAD_WAIT_NS else Intervals.empty()
 
@@ -84,7 +86,7 @@ def _seen(trace: Trace, rows: Int64, linked: Int64) -> Int32:
 
 
 def _up_to_first(trace: Trace, low: int, seen: Int32, linked: Int64) -> Intervals:
-    """Until the last of them before the recording's own work ends; those that run beside that, too."""
+    """Until the end of those that begin before the recording's own work does, and while others run beside that work."""
     events = trace.events
     start, end = events.start_ns[seen], events.ends(seen)
     own = events.start_ns[find_launches(trace).activity[linked[0]]]
@@ -94,7 +96,7 @@ def _up_to_first(trace: Trace, low: int, seen: Int32, linked: Int64) -> Interval
 
 
 def _awaited(trace: Trace, low: int) -> Intervals:
-    """Up to the end of the last synchronize that waits although no launch is recorded before it."""
+    """Up to the end of the last synchronize that waits although no earlier launch is recorded."""
     events, calls = trace.events, _synchronizes(trace)
     before = calls[events.ends(calls) <= _first_launch(trace)]
     waiting = before[events.dur_ns[before] >= EMPTY_NS]
@@ -114,7 +116,7 @@ def _first_launch(trace: Trace) -> int:
 
 
 def _unseen(trace: Trace, low: int, rows: Int64) -> Intervals:
-    """Judges by the first recorded work of each stream: a copy on a stream of its own may start at once while kernels
+    """Decided by the first recorded work of each stream: a copy on a separate stream may start at once while kernels
     wait."""
     stream = trace.events.stream[find_launches(trace).activity[rows]]
     found = (_unseen_on_stream(trace, low, rows, rows[stream == each]) for each in distinct(stream))
@@ -122,8 +124,8 @@ def _unseen(trace: Trace, low: int, rows: Int64) -> Intervals:
 
 
 def _unseen_on_stream(trace: Trace, low: int, rows: Int64, mine: Int64) -> Intervals:
-    """Up to the start of the stream's first recorded work, where that had to wait for earlier work; from the moment
-    when it began to wait, where that is short against all the time before."""
+    """Up to the start of the stream's first recorded work, if that had to wait for earlier work; from the moment when
+    it began to wait, if that is short compared with all the time before."""
     events, launches = trace.events, find_launches(trace)
     call, start = int(launches.call[mine[0]]), int(events.start_ns[launches.activity[mine[0]]])
     if call < 0 or _has_run_a_kernel(trace, rows, call):
@@ -144,13 +146,13 @@ def _has_run_a_kernel(trace: Trace, rows: Int64, call: int) -> bool:
 
 
 def _others_work(trace: Trace, start: int, end: int) -> bool:
-    """Whether recorded work, which may be what is waited for, runs for half of a time range on any device."""
+    """Whether recorded work, which the call may be waiting for, runs for half of a time range on any device."""
     working = (busy_intervals(trace, each).clip(start, end).total_ns for each in devices_with_activity(trace))
     return 2 * sum(working) > end - start
 
 
 def _waits_again(trace: Trace, rows: Int64, wait_ns: int) -> bool:
-    """Whether calls with the name of the first one wait half as long where they find the stream idle."""
+    """Whether later calls with the first one's name wait at least half as long for an idle stream."""
     events, launches = trace.events, find_launches(trace)
     activity, call = launches.activity[rows], launches.call[rows]
     reach = np.maximum.accumulate(events.ends(activity))
@@ -161,7 +163,8 @@ def _waits_again(trace: Trace, rows: Int64, wait_ns: int) -> bool:
 
 
 def _reaches(trace: Trace, call: Int32) -> Int64:
-    """When work of each call should start on an idle device: as it returns, or while it lasts, if it waits for that."""
+    """When work of each call should start on an idle device: when the call returns, or when it begins if the call waits
+    for the work."""
     calls = blocking_calls(trace)
     waits = is_in(call, calls.row[calls.kind != Blocks.ALLOCATOR])
     reached: Int64 = trace.events.start_ns[call] + np.where(waits, 0, trace.events.dur_ns[call])
@@ -169,7 +172,7 @@ def _reaches(trace: Trace, call: Int32) -> Int64:
 
 
 def _found_empty(trace: Trace, call: int) -> bool:
-    """Whether the device was waited for, as a whole, before the call."""
+    """Whether a call before this one waited for the whole device."""
     events = trace.events
     empties = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _EMPTIES_DEVICE.match(name) is not None)
     return bool((events.ends(empties) <= events.start_ns[call]).any())

@@ -1,4 +1,4 @@
-"""The excess on the streams of devices, and what they do at the edges of the recording."""
+"""The excess on the streams of devices, and at the edges of the recording."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int64, distinct_in
 
-#: No loop within a kernel of one launch shape makes it so many times as long as its twins.
+#: No loop within a kernel of one launch shape makes it this many times as long as equal kernels.
 TIMES_SURE = 20
 
 
 @shared
 def excess_on_devices(trace: Trace, first_step: int) -> Excess:
-    """Activities that are too long, and the edges. Those that share the device with others for half of their time are
-    contended, and take as long as that lets them."""
+    """Activities that are too long, and the edges. Activities that share the device with others for half of their time
+    are contended, and are not judged by their length."""
     events, launches = trace.events, find_launches(trace)
     if not len(launches.activity):
         return no_excess()
@@ -41,7 +41,7 @@ def excess_on_devices(trace: Trace, first_step: int) -> Excess:
 
 
 def _edges(trace: Trace) -> Excess:
-    """On the stream of each device that has the most activities."""
+    """The edges, on the stream with the most activities of each device."""
     events, parts = trace.events, [no_excess()]
     activity = find_launches(trace).activity
     for device in devices_with_activity(trace):
@@ -54,7 +54,7 @@ def _edges(trace: Trace) -> Excess:
 
 
 def _less(excess: Excess, edges: Excess) -> Excess:
-    """The excess of activities that lie in no edge of their track."""
+    """The excess of activities outside all edges of their track."""
     shared = np.zeros(len(excess), np.int64)
     for track in distinct_in(edges.track).tolist():
         mine = excess.track == track
@@ -63,7 +63,7 @@ def _less(excess: Excess, edges: Excess) -> Excess:
 
 
 def _contended(trace: Trace, start: Int64, end: Int64) -> Bool:
-    """Marks the activities that share their device for half of their time."""
+    """Which activities share their device for half of their time."""
     activity = find_launches(trace).activity
     device, track, found = trace.events.device[activity], trace.events.thread[activity], np.zeros(len(start), bool)
     for each in devices_with_activity(trace):
@@ -79,7 +79,7 @@ def _contended(trace: Trace, start: Int64, end: Int64) -> Bool:
 
 
 def _clipped(excess: Excess) -> Excess:
-    """Excess whose rows of one track are disjoint: kernels of one stream overlap by programmatic launches."""
+    """The excess with disjoint rows on each track, as kernels of one stream overlap in programmatic launches."""
     excess = joined((excess,))
     track = excess.track.astype(np.int64) << 48
     reach = np.maximum.accumulate(excess.end_ns + track) - track

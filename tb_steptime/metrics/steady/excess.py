@@ -17,7 +17,7 @@ from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, is_in
 
 
 class ExcessKind(enum.IntEnum):
-    """Why a call took longer than its site does.
+    """Why a call took longer than usual for its site.
 
     ONCE         The first calls of a site, or work that the recording names as that of a first use.
                  Alike: real work of other sizes, so calls whose work depends on data are compared only where shapes
@@ -66,15 +66,15 @@ class Excess:
         return self.end_ns - self.start_ns
 
     def where(self, kept: Bool | Int64) -> Excess:
-        """These rows alone, by a mask or by number, in their order."""
+        """Only the rows chosen by a mask or by row numbers, in their order."""
         return Excess(self.track[kept], self.start_ns[kept], self.end_ns[kept], self.kind[kept], self.event[kept])
 
     def on(self, *tracks: int) -> Excess:
-        """The excess of these tracks alone."""
+        """The excess of these tracks only."""
         return self.where(is_in(self.track, tracks))
 
     def of(self, *kinds: ExcessKind) -> Excess:
-        """The excess of these kinds alone."""
+        """The excess of these kinds only."""
         return self.where(is_in(self.kind, kinds))
 
     def intervals(self, *kinds: ExcessKind) -> Intervals:
@@ -89,7 +89,7 @@ def no_excess() -> Excess:
 
 
 def joined(parts: Iterable[Excess]) -> Excess:
-    """Several tables as one. No two of them have excess on one track at one time."""
+    """Several tables as one. No two of them may have excess on one track at the same time."""
     tables = [no_excess(), *parts]
     columns = ("track", "start_ns", "end_ns", "kind", "event")
     table = Excess(*(np.concatenate([getattr(each, column) for each in tables]) for column in columns))

@@ -1,4 +1,4 @@
-"""The excess of a recording, on all of its host threads and streams."""
+"""The excess of a recording, on all its host threads and streams."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tb_steptime.trace.shared import shared
 def find_excess(trace: Trace, first_step: int = 0) -> Excess:
     """Where calls took longer than the steady duration of their site.
 
-    first_step: the number of the step that is taken for the first one, those before it for the last ones. Another than
-    0 is a placebo: what comes once does not come in it.
+    first_step: the number of the step that is treated as the first one; those before it are treated as the last ones. A
+    value other than 0 is a placebo test: one-time work does not occur in that step.
     """
     return joined((excess_on_host(trace, first_step), excess_of_devices(trace, first_step)))
 
 
 def excess_of_devices(trace: Trace, first_step: int = 0) -> Excess:
-    """The part on the streams of devices, which takes a tenth of the time: kernels need no more of it."""
+    """The excess on the streams of devices only, which takes a tenth of the time; it is all that kernels need."""
     return excess_on_devices(trace, first_step)

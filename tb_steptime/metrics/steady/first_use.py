@@ -1,4 +1,4 @@
-"""What a recording itself names as work of a first use: compiling, capturing, loading, setting up, first memory.
+"""Work that a recording itself identifies as a first use: compiling, capturing, loading, setting up, first memory.
 
 range    [_compile.compile_inner (dynamo_timed)   ]          torch.compile's own marks; with call stacks its frames
 runtime  [cudaStreamBeginCapture] ... [cudaGraphInstantiate] from the one to the other on a thread
@@ -6,9 +6,9 @@ runtime  [cuModuleLoadData]                                  each kernel is load
 runtime  [cudaDeviceGetStreamPriorityRange, 29.9 s]  |  |    the first call creates the context
 runtime  [cudaMalloc][cudaMalloc]                            in the first of several steps only
 
-Only where the last of such work ends in the first half of the steps.
-What looks alike: an allocation that is tried again because memory ran short, a recompilation in later steps, a graph
-that is captured for each new shape, a copy or launch that waits. None of these comes once.
+This applies only if the last of such work ends in the first half of the steps. Similar work that is not one-time: an
+allocation that is tried again because memory ran short, a recompilation in later steps, a graph that is captured for
+each new shape, a copy or launch that waits.
 """
 
 from __future__ import annotations
@@ -34,25 +34,27 @@ COMPILATION = expression(
     r".*\(dynamo_timed\)$|.*torch/_dynamo/convert_frame\.py\(\d+\): (_compile|compile_inner)$"
     r"|.*torch/_inductor/compile_fx\.py\(\d+\): compile_fx(_inner)?$|.*triton/compiler/compiler\.py\(\d+\): compile$"
 )
-#: Calls that end a capture, or make a graph of it.
+#: Calls that end a capture, or make a graph from it.
 CAPTURES = expression(r"(cuda|hip|cu)(StreamEndCapture|GraphInstantiate|GraphUpload)")
 
-#: Calls that put something into the queue of the device, and wait where it is full.
+#: Calls that put something into the queue of the device, and wait if it is full.
 _QUEUES = expression(
     r"Launch|Memcpy|Memset|Memory|Prefetch|EventRecord|WaitEvent|EventQuery|StreamQuery|Callback|Write"
 )
-#: A call takes microseconds; the profiler may slow one to some hundreds of them.
+#: Minimum length of a set-up call: a normal call takes microseconds, and the profiler may slow it to some hundreds of
+#: them.
 LONG_NS = 1_000_000
-#: What comes once is an order of magnitude longer than all that follow.
+#: One-time work is this many times as long as all later calls.
 TIMES_LONGER = 10
-#: A context takes a tenth of a second at least. A process that creates one in the recording had no work before it.
+#: Minimum length of a call that creates a context, which takes at least a tenth of a second. A process that creates one
+#: in the recording had no work before it.
 CONTEXT_NS = 50_000_000
-#: With fewer steps it is not known whether memory that is allocated in the first is allocated in each.
+#: With fewer steps it is unknown whether memory allocated in the first step is allocated in every step.
 LEAST_STEPS = 3
 
 
 def first_uses(trace: Trace) -> Iterator[tuple[int, Intervals]]:
-    """For each thread that does work of a first use when it does."""
+    """For each thread with work of a first use, when it does that work."""
     events = trace.events
     captured, begun = _captures(trace)
     rows = np.concatenate(
@@ -66,7 +68,7 @@ def first_uses(trace: Trace) -> Iterator[tuple[int, Intervals]]:
 
 
 def compilations(trace: Trace) -> Int64:
-    """Rows of the marks of compilation, in time order; of nested ones all."""
+    """Rows of the marks of compilation, in time order, including nested ones."""
     kinds = (Kind.CPU_OP, Kind.USER, Kind.PYTHON)
     return _while_warm(trace, rows_named(trace, kinds, lambda name: COMPILATION.match(name) is not None))
 
@@ -91,8 +93,8 @@ def capture_intervals(trace: Trace) -> Intervals:
 
 
 def _while_warm(trace: Trace, rows: Int64) -> Int64:
-    """These rows, or none where one of them ends in the second half of the steps: they come again and again. A step
-    begins on the device; the host, which is ahead, may begin to compile for it in the step before."""
+    """These rows, or none if one of them ends in the second half of the steps, since they then recur. A step begins on
+    the device; the host, which is ahead, may begin to compile for it in the step before."""
     steps = find_steps(trace)
     if not len(rows):
         return rows
@@ -102,8 +104,8 @@ def _while_warm(trace: Trace, rows: Int64) -> Int64:
 
 @shared
 def set_up_calls(trace: Trace) -> Int64:
-    """Rows of calls that set something up, in time order: each the first of its name, and far longer than all later
-    ones. Calls that launch, copy, wait or get memory are none of these."""
+    """Rows of calls that set something up, in time order: each is the first of its name, and far longer than all later
+    ones. Calls that launch, copy, wait or allocate memory do not count."""
     events, calls = trace.events, trace.events.rows(Kind.RUNTIME, Kind.DRIVER)
     plain = named_in(trace, calls, lambda name: _QUEUES.search(name) is None)
     calls = calls[plain[events.name[calls]]]
@@ -125,8 +127,8 @@ def starts_up(trace: Trace) -> bool:
 
 
 def _first_memory(trace: Trace) -> Int64:
-    """Calls for memory, where all are in the first of several steps, or the process begins in the recording: later
-    steps find theirs in the cache of the allocator."""
+    """Allocation calls, if all are in the first of several steps, or the process begins in the recording: later steps
+    take their memory from the allocator's cache."""
     calls, steps = blocking_calls(trace), find_steps(trace)
     rows: Int64 = calls.row[calls.kind == Blocks.ALLOCATOR]
     rows = rows[is_in(rows, allocation_retries(trace).rows, invert=True)]  # memory may run short in any step

@@ -1,6 +1,6 @@
 """The excess on host threads.
 
-stretch  [aten::addmm          |launch|  ]      a stretch that is longer than those of its site
+stretch  [aten::addmm          |launch|  ]      a stretch that is longer than others of its site
 op       [cudnn_convolution [cudaFree][cudaMalloc] ]     an op that is longer than those of its site, for calls that no
                                                          other one makes: these are its excess
 range    [compile_inner (dynamo_timed)     ]    what the recording names as work of a first use
@@ -31,15 +31,16 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.stops import LOADING_OVERHEAD, garbage_collections, loading_overheads
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, is_in
 
-#: What comes once takes so many times as long as what is interrupted in other steps, where there are some.
+#: One-time work must be this many times as long as interruptions in other steps, if there are at least LEAST_STEPS
+#: steps.
 TIMES_NOISE, LEAST_STEPS = 2, 3
-#: A thread and an instant as one number, by which stretches are sorted.
+#: Number of bits for the time when a thread and an instant are combined into one number, by which stretches are sorted.
 _BITS = 46
 
 
 def excess_on_host(trace: Trace, first_step: int) -> Excess:
-    """Stretches that are too long, less what their thread waits for in them. Threads that do not train rest between
-    their events, which is no time of the job."""
+    """Stretches that are too long, without the waits of their thread. Threads that do not train rest between their
+    events, which is not time of the job."""
     host, stretches = host_events(trace), find_stretches(trace)
     trains = is_in(stretches.thread, training_threads(trace))
     stretches = stretches.where((stretches.inside >= 0) | trains)
@@ -63,8 +64,8 @@ def excess_on_host(trace: Trace, first_step: int) -> Excess:
 
 
 def _explained(trace: Trace, stretches: Stretches, excess: Int64, kind: Int64) -> Int64:
-    """The kind of each excess, after what else happens for half of it: a garbage collection, the end of the work that
-    the recording explains, or the profiler."""
+    """The kind of each excess, considering what else happens for half of it: a garbage collection, the end of the work
+    that the recording explains, or the profiler."""
     kind, long = kind.copy(), np.flatnonzero(excess)
     start, end = stretches.start_ns[long], stretches.end_ns[long]
     collected = garbage_collections(trace)
@@ -79,14 +80,15 @@ def _explained(trace: Trace, stretches: Stretches, excess: Int64, kind: Int64) -
 
 
 def step_at(trace: Trace, instants: Int64) -> Int64:
-    """The number of the step whose host work holds each instant, 0 before the first one."""
+    """The number of the step whose host work contains each instant, 0 before the first one."""
     begun = np.array([step.host_start_ns for step in find_steps(trace).steps], np.int64)
     step: Int64 = np.searchsorted(begun, instants, side="right")
     return step
 
 
 def profiler_intervals(trace: Trace) -> Intervals:
-    """When the profiler works. Its rows of loading are the job's: a first launch loads without a profiler, too."""
+    """When the profiler works. Its rows for loading belong to the job: a first launch loads code without a profiler,
+    too."""
     rows = rows_named(trace, (Kind.OVERHEAD,), lambda name: LOADING_OVERHEAD.match(name) is None)
     return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
 
@@ -101,8 +103,9 @@ def _events(host: HostEvents, stretches: Stretches, long: Int64) -> Int32:
 def _of_ops(
     trace: Trace, stretches: Stretches, own: Int64, site: Int64, found: Judged, first_step: int
 ) -> tuple[Int64, Int64]:
-    """The excess of each stretch and its kind, with that of ops whose calls make them long: what an op takes beyond the
-    steady duration of its site is that of its longest stretches of which no other call of the op has any like."""
+    """The excess of each stretch and its kind, including that of ops with unusual calls: the time of an op beyond the
+    steady duration of its site is attributed to its longest stretches that have no equivalent in other calls of the
+    op."""
     excess, kind = found.excess_ns.copy(), found.kind.astype(np.int64)
     host = host_events(trace)
     ops = np.flatnonzero((trace.events.kind[host.row] == Kind.CPU_OP) & host_code(trace).fixed)
@@ -135,8 +138,8 @@ def _of_ops(
 
 
 def _is_noise(excess: Int64, kind: Int64, step: Int64) -> Bool:
-    """Which stretches would come once, if two others of several steps had not half as much of what interrupts: a first
-    call is as often interrupted as any other one."""
+    """Which stretches would count as one-time, although two others in several steps were interrupted for at least half
+    as long: a first call is interrupted as often as any other one."""
     noise, steps = np.zeros(len(excess), bool), np.count_nonzero(np.bincount(step))
     if steps >= LEAST_STEPS:
         long = np.flatnonzero(excess)
@@ -150,8 +153,8 @@ def _is_noise(excess: Int64, kind: Int64, step: Int64) -> Bool:
 
 
 def _in_first_call(trace: Trace, host: HostEvents, stretches: Stretches, site: Int64) -> Bool:
-    """Marks the stretches in the first launch of a kernel or, where nothing is like them, in the first call of an op,
-    in which a library sets itself up."""
+    """Which stretches are in the first launch of a kernel or, if there are no similar ones, in the first call of an op,
+    in which a library initialises itself."""
     events, launches = trace.events, find_launches(trace)
     kind, name = events.kind[host.row], events.name[host.row].astype(np.int64)
     first = np.zeros(len(host), bool)
@@ -171,7 +174,7 @@ def _in_first_call(trace: Trace, host: HostEvents, stretches: Stretches, site: I
 
 
 def _tries_again(trace: Trace, host: HostEvents, stretches: Stretches) -> Bool:
-    """Marks the stretches in calls for memory that ran short, which may happen to any op in any step."""
+    """Which stretches are in allocation calls that ran short of memory, which may happen to any op in any step."""
     again = is_in(host.row, allocation_retries(trace).rows)
     found: Bool = (stretches.inside >= 0) & again[stretches.inside]
     return found
@@ -187,9 +190,9 @@ def firsts(values: Int64) -> Int64:
 def _of_first_use(
     trace: Trace, host: HostEvents, stretches: Stretches, own: Int64, excess: Int64, kind: Int64
 ) -> tuple[Int64, Int64, Int64]:
-    """With what the recording names: a stretch within such work is excess as a whole. The profiler writes the loading
-    of code on a track of its own; the launch that loads is the call at that time. Returns the excess of each stretch,
-    its kind, and where it ends."""
+    """The excess including work that the recording identifies as a first use, which is excess as a whole. The profiler
+    writes the loading of code on a track of its own; the launch that loads is the call at that time. Returns the excess
+    of each stretch, its kind, and where it ends."""
     rows = loading_overheads(trace)
     loads = Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
     inside = stretches.inside

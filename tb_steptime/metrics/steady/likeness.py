@@ -1,4 +1,4 @@
-"""What may be concluded of a call from calls that are alike, and numbers for what is alike."""
+"""What similar calls allow to conclude about a call, and numbers for similarity."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tb_steptime.trace.table import Bool, Int64
 
 
 class Likeness(NamedTuple):
-    """For each call whether its work is that of the calls that it is compared with.
+    """For each call whether its work equals that of the calls with which it is compared.
 
-    fixed   the work is the same whatever the data are: a call of the runtime, an op that launches or makes a view
+    fixed   the work does not depend on the data: a call of the runtime, an op that launches or makes a view
     shaped  calls of its exact site have the same shapes
     """
 

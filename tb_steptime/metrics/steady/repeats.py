@@ -1,8 +1,8 @@
 """The steady duration of each call, from the calls of its site, and which calls are far longer.
 
-A call is compared with the calls of its exact site; with too few of those, of sites that are alike, if what it does
-does not depend on its data. A call that is as long at the same place of another step is real work: twenty convolutions
-without recorded shapes are one site, and their longest one is not too long.
+A call is compared with the calls of its exact site; if these are too few, with those of similar sites, provided that
+its work does not depend on its data. A call that is as long at the same place of another step is real work: twenty
+convolutions without recorded shapes are one site, and the longest one is not too long.
 """
 
 from __future__ import annotations
@@ -17,35 +17,38 @@ from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.groups import numbered
 from tb_steptime.trace.table import Bool, Float64, Int64, UInt8, is_in
 
-#: Calls of an exact site, and of a less exact one, that are enough to compare with.
+#: Minimum number of calls to compare with, at an exact site and at a less exact one.
 FEWEST, FEWEST_ALIKE = 2, 4
-#: A first call counts from so many steady ones on, another call from more on: noise of a host doubles many calls.
+#: Factors over the steady duration from which a call is too long: a first call, a later one (noise of a host doubles
+#: many calls), and one compared with similar sites.
 TIMES_FIRST, TIMES_LATER, TIMES_ALIKE = 2, 3, 10
-#: The clocks and the scheduler of a host move calls by some microseconds.
+#: Minimum excess in each case: the clocks and the scheduler of a host shift calls by some microseconds.
 LEAST_FIRST_NS, LEAST_LATER_NS, LEAST_ALIKE_NS = 10_000, 50_000, 500_000
-#: A long call lies so many times as far above the steady one as nine tenths of the calls do.
+#: A long call exceeds the steady duration by this many times the excess of the 90th percentile.
 TIMES_SPREAD = 5
-#: A first call that is so many times as long as the longest of several later ones is no larger piece of the same work.
+#: A first call this many times as long as the longest of several later ones is not just a larger piece of the same
+#: work.
 TIMES_SURE, FEWEST_SURE = 20, 3
-#: What more than this share of the calls do is the habit of the site.
+#: If more than this share of the calls are long, that is normal for the site.
 RARE_FRACTION = 0.1
-#: So many long calls at equal distances are no chance; sites that alternate between two sizes have distances of two.
+#: This many long calls at equal distances are not chance; sites that alternate between two sizes have distances of two.
 REGULAR, LEAST_PERIOD = 3, 3
-#: A site may need so many first calls: a JIT compiles in the second one, a benchmark of algorithms ends with the third.
+#: Maximum number of first calls of a site: a JIT compiles in the second one, a benchmark of algorithms ends with the
+#: third.
 FIRST_CALLS = 3
 #: Later than any time and any step.
 _NEVER = np.iinfo(np.int64).max
-#: As C takes them.
+#: The limits, as passed to C.
 _LIMITS = np.array(
     (TIMES_FIRST, LEAST_FIRST_NS, TIMES_LATER, LEAST_LATER_NS, FEWEST, LEAST_ALIKE_NS),
     np.int64,
 )
-#: So many bits of a number tell most sites apart.
+#: Number of bits of a number that distinguish most sites.
 _BITS = 16
 
 
 class Judged(NamedTuple):
-    """For each call its excess, ns, 0 for none; and why, an `ExcessKind`."""
+    """For each call its excess, ns, 0 for none; and the reason, an `ExcessKind`."""
 
     excess_ns: Int64
     kind: UInt8
@@ -54,10 +57,10 @@ class Judged(NamedTuple):
 def judge(length: Int64, step: Int64, sites: list[Int64], like: Likeness | None = None, first_step: int = 0) -> Judged:
     """Compare calls with those of their sites.
 
-    length: of each call without waits, ns; step: number of the step that it is in; sites: numbers of the sites of each
-    call, the most exact first, and those from 0 on; like: fixed for all if it is not given. Calls are in time order
-    within each site. The step of number `first_step` is taken for the first one, those before it for the last ones,
-    which only a test wants.
+    length: of each call without waits, ns; step: number of the step that contains it; sites: site numbers of each call,
+    the most exact first, each counted from 0; like: fixed for all calls if not given. Calls are in time order within
+    each site. The step with number `first_step` is treated as the first one, those before it as the last ones, which
+    only a test needs.
     """
     fixed, shaped = like if like is not None else (np.ones(len(length), bool), np.zeros(len(length), bool))
     excess, kind = np.zeros(len(length), np.int64), np.full(len(length), ExcessKind.INTERRUPTED, np.uint8)
@@ -77,7 +80,7 @@ def judge(length: Int64, step: Int64, sites: list[Int64], like: Likeness | None 
 
 def _may_be_long(length: Int64, turn: Int64, site: Int64, fixed: Bool) -> Bool:
     """Which calls are long enough for any excess: no steady duration is below the shortest call of the site, or below
-    that of all sites where a call is alone in its own. They are few, and only they and their likes are looked at."""
+    that of all sites if a call is alone at its own. They are few, and only they and similar calls are examined."""
     if found := one_pass("may_be_long", (bool,), length, turn, site, fixed, _LIMITS):
         may: Bool = found[0]
         return may
@@ -94,7 +97,7 @@ def _may_be_long(length: Int64, turn: Int64, site: Int64, fixed: Bool) -> Bool:
 
 
 def _compared(may: Bool, sites: list[Int64], fixed: Bool) -> Int64:
-    """The calls that may be long, and those that they are compared with."""
+    """The calls that may be long, and those with which they are compared."""
     alone = may & fixed & (np.bincount(sites[0], minlength=1)[sites[0]] < FEWEST)
     kept = may.copy()
     for site, of in zip(sites, (may, may, *(alone for _ in sites[2:])), strict=False):
@@ -103,7 +106,8 @@ def _compared(may: Bool, sites: list[Int64], fixed: Bool) -> Int64:
 
 
 def _of_sites(site: Int64, chosen: Int64) -> Int64:
-    """The calls of the chosen sites. Numbers are scattered, and few are chosen: most calls are told by a few bits."""
+    """The calls of the chosen sites. Site numbers are scattered and few are chosen, so a few bits rule out most
+    calls."""
     there = np.zeros(1 << _BITS, bool)
     there[chosen & len(there) - 1] = True
     near = np.flatnonzero(there[site & len(there) - 1])
@@ -111,7 +115,7 @@ def _of_sites(site: Int64, chosen: Int64) -> Int64:
 
 
 def _judged(length: Int64, may: Bool, step: Int64 | None, sites: list[Int64], like: Likeness) -> Judged:
-    """may: the others are only compared with; step: None for a recording of one step."""
+    """may: the calls to judge, the others are only compared with; step: None for a recording of one step."""
     usual, spread, count, rank = _centres(length, sites[0])
     alike = np.zeros(len(length), bool)
     for site in sites[1:]:
@@ -147,9 +151,9 @@ def _judged(length: Int64, may: Bool, step: Int64 | None, sites: list[Int64], li
 
 
 def _is_habit(length: Int64, long: Bool, begins: Bool, site: Int64) -> Bool:
-    """Marks the calls of sites where too many later calls are long, at least half as long as this one."""
+    """Which calls are at sites with too many long later calls, at least half as long as this one."""
     usual = np.zeros(len(length), bool)
-    rows = np.flatnonzero(is_in(site, site[long]))  # few sites have a long call at all
+    rows = np.flatnonzero(is_in(site, site[long]))  # few sites have any long call
     if not len(rows):
         return usual
     site, later = numbered(site[rows]), np.where(begins, 0, length)[rows]
@@ -163,7 +167,7 @@ def _is_habit(length: Int64, long: Bool, begins: Bool, site: Int64) -> Bool:
 
 
 def _is_first(long: Bool, rank: Int64, site: Int64) -> Bool:
-    """Marks the calls that are the first of their site, or follow first calls that are long, at most a third of all."""
+    """Which calls are the first of their site, or follow long first calls; at most a third of all."""
     short = np.full(int(site.max(initial=-1)) + 1, FIRST_CALLS, np.int64)
     np.minimum.at(short, site[~long], rank[~long])
     short = np.minimum(short, np.maximum(np.bincount(site, minlength=len(short)) // 3, 1))
@@ -172,7 +176,7 @@ def _is_first(long: Bool, rank: Int64, site: Int64) -> Bool:
 
 
 def _longest_later(length: Int64, rank: Int64, site: Int64) -> Int64:
-    """The longest of the calls after the first one of the site of each call, ns."""
+    """For each call, the longest call of its site after the first one, ns."""
     longest = np.zeros(int(site.max(initial=-1)) + 1, np.int64)
     later = rank > 0
     np.maximum.at(longest, site[later], length[later])
@@ -180,7 +184,7 @@ def _longest_later(length: Int64, rank: Int64, site: Int64) -> Int64:
 
 
 def _is_regular(long: Bool, site: Int64) -> Bool:
-    """Marks the calls of sites whose long calls come at equal distances, often enough."""
+    """Which calls are at sites whose long calls occur often enough at equal distances."""
     regular = np.zeros(int(site.max(initial=-1)) + 1, bool)
     order = np.argsort(site, kind="stable")
     place = np.empty(len(site), np.int64)
@@ -194,8 +198,8 @@ def _is_regular(long: Bool, site: Int64) -> Bool:
 
 
 def _centres(length: Int64, site: Int64) -> tuple[Float64, Float64, Int64, Int64]:
-    """Returns for the site of each call the median (of two calls the lesser), the 90th percentile less the median, the
-    number of calls, and the rank of the call in time."""
+    """For the site of each call the median (of two calls the shorter), the 90th percentile minus the median, the number
+    of calls, and the call's rank in time."""
     count = np.bincount(site)
     first = np.cumsum(count) - count
     ranked = _ranked(length, site)
@@ -206,12 +210,12 @@ def _centres(length: Int64, site: Int64) -> tuple[Float64, Float64, Int64, Int64
 
 
 def _ranked(length: Int64, site: Int64) -> Int64:
-    """The lengths by (site, length)."""
+    """The lengths, sorted by (site, length)."""
     low, high = int(length.min(initial=0)), int(length.max(initial=0))
     width = (high - low).bit_length()
     if int(site.max(initial=0)).bit_length() + width > 62:
         return length[np.lexsort((length, site))]
-    both = np.sort((site << width) | (length - low))  # values are sorted far more quickly than places
+    both = np.sort((site << width) | (length - low))  # sorting values is far faster than sorting places
     ranked: Int64 = (both & ((1 << width) - 1)) + low
     return ranked
 
@@ -219,19 +223,19 @@ def _ranked(length: Int64, site: Int64) -> Int64:
 def _places_in(group: Int64) -> Int64:
     """The place of each call among those of its group."""
     width, count = len(group).bit_length(), np.bincount(group)
-    order = np.sort((group << width) | np.arange(len(group))) & ((1 << width) - 1)  # more quickly than by argsort
+    order = np.sort((group << width) | np.arange(len(group))) & ((1 << width) - 1)  # faster than argsort
     place = np.empty(len(group), np.int64)
     place[order] = np.arange(len(group)) - np.repeat(np.cumsum(count) - count, count)
     return place
 
 
 def _at_place(length: Int64, places: Int64) -> Float64:
-    """The least length of the calls at this place of a site in the other steps, ns; NaN where there is no other."""
+    """The shortest call at this place of a site in the other steps, ns; NaN if there is no other."""
     usual, _, calls, _ = _centres(length, places)
     return np.where(calls >= 2, usual, np.nan)
 
 
 def _at_places(step: Int64, site: Int64) -> Int64:
-    """A number of the site of each call and of its place among the site's calls in its step."""
+    """A number for the combination of each call's site and its place among the site's calls in its step."""
     place = _places_in(numbered(site * (int(step.max()) + 1) + step))
     return numbered(site * (int(place.max()) + 1) + place)

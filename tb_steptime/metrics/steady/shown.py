@@ -1,4 +1,4 @@
-"""Excess as rows of a result: of each step by kind, and of the span by kind with what has most of it."""
+"""Excess as rows of a result: for each step by kind, and for the span by kind, with the largest contributors."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from tb_steptime.trace.table import Int64, Kind, distinct, is_in, median
 ExcessId = Literal["once", "interrupted", "periodic", "profiler", "edge", "unknown"]
 KINDS: tuple[ExcessId, ...] = ("once", "interrupted", "periodic", "profiler", "edge", "unknown")
 
-#: Names that a sentence can hold.
+#: Maximum number of names, as many as fit in a sentence.
 NAMES = 3
-#: A picture cannot show more.
+#: Maximum number of intervals in a picture.
 MOST_SHOWN = 10_000
 
 
@@ -71,12 +71,12 @@ def step_excess(trace: Trace, device: int | None) -> list[ExcessNs]:
 
 
 def steady_step_ns(trace: Trace, device: int | None) -> int:
-    """The median of what steps take without excess, ns."""
+    """The median step length without excess, ns."""
     return round(median(steady_ns(trace, device)))
 
 
 def excess_rows(trace: Trace, device: int | None) -> list[ExcessRow]:
-    """Returns a row for every kind that makes a step longer, most first."""
+    """A row for every kind that makes a step longer, most first."""
     steps = find_steps(trace)
     within = Intervals.union(steps.start_ns, steps.end_ns)
     rows = []
@@ -114,7 +114,7 @@ def _row(trace: Trace, kind: ExcessId, when: Intervals, found: Excess) -> Excess
 
 
 def _names(trace: Trace, found: Excess, own_ns: Int64) -> list[ExcessName]:
-    """What has most of it. What has no event beside it is not named."""
+    """The largest contributors. Excess without an event beside it is not named."""
     named = np.flatnonzero(found.event >= 0)
     if not len(named):
         return []
@@ -127,7 +127,7 @@ def _names(trace: Trace, found: Excess, own_ns: Int64) -> list[ExcessName]:
 
 @shared
 def longest_excess(trace: Trace) -> Excess:
-    """The excess on threads that train and on streams, but for the shortest where there is very much."""
+    """The excess on training threads and on streams, without the shortest intervals if there are too many."""
     found = find_excess(trace)
     streams = find_launches(trace).activity
     here = np.concatenate((trace.events.thread[streams], [*training_threads(trace), *autograd_threads(trace)]))
@@ -142,7 +142,7 @@ def excess_names(trace: Trace, found: Excess) -> list[tuple[ExcessId, str | None
 
 
 def _named_rows(trace: Trace, found: Excess) -> Int64:
-    """The event that names each: the innermost op around it, else its call, range or kernel; -1 for none."""
+    """The event that names each excess: the innermost op around it, or else its call, range or kernel; -1 for none."""
     events, event = trace.events, found.event.astype(np.int64)
     if not len(event):
         return event

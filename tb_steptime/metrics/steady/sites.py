@@ -1,8 +1,8 @@
-"""Numbers calls of the same code by their site, from the exact site to those that are only alike.
+"""Numbers calls of the same code by their site, from exact sites to merely similar ones.
 
-exact    the same name, shapes and enclosing events, between the same neighbours; a kernel: launch shape and op
+exact    the same name, shapes and enclosing events, and the same neighbours; for a kernel: launch shape and op
 path     the same without shapes: inputs of other sizes
-alike    the same name between the same neighbours, wherever it is
+alike    the same name between the same neighbours, anywhere
 name     the same name
 """
 
@@ -23,10 +23,10 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in
 
-#: Users number their ranges: "step 5", "ProfilerStep#5".
+#: Numbers in users' range names, such as "step 5" and "ProfilerStep#5".
 _NUMBER = expression(r"\d+")
 
-#: Ops that only describe or allocate: how long they take does not depend on the data.
+#: Ops that only describe or allocate: their duration does not depend on the data.
 _DESCRIBES = expression(
     r"aten::(empty|empty_like|empty_strided|new_empty(_strided)?|view|view_as|_unsafe_view|_reshape_alias|reshape|expand"
     r"|expand_as|t|transpose|permute|as_strided|detach_?|alias|slice|select|split(_with_sizes)?|chunk|unbind|narrow"
@@ -35,7 +35,7 @@ _DESCRIBES = expression(
 
 
 class Sites(NamedTuple):
-    """Numbers of the sites of some calls, the most exact first, and what may be concluded from calls that are alike."""
+    """Site numbers of some calls, the most exact first, and what similar calls allow to conclude."""
 
     sites: list[Int64]
     like: Likeness
@@ -43,9 +43,9 @@ class Sites(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class HostCode:
-    """What each of the `host_events` is, as numbers that events of the same code share.
+    """The code of each of the `host_events`, as numbers that events of the same code share.
 
-    name    int64, row of the string table; ranges of users that differ in numbers have one
+    name    int64, row of the string table; the same for users' ranges that differ only in numbers
     path    int64, its name and those of the events around it
     exact   int64, likewise with the shapes of their inputs
     fixed   bool, its time does not depend on the data
@@ -71,8 +71,8 @@ def host_code(trace: Trace) -> HostCode:
 
 
 def stretch_sites(trace: Trace, stretches: Stretches) -> Sites:
-    """For each stretch its sites: exact, path, alike and, of stretches that are whole events, name. Other stretches of
-    one name are parts of it that have nothing in common."""
+    """The sites of each stretch: exact, path, alike and, for stretches that are whole events, name. Other stretches of
+    one name are parts of an event that have nothing in common."""
     code, inside = host_code(trace), stretches.inside
     before, after = _at(code.name, stretches.before), _at(code.name, stretches.after)
     whole = (inside >= 0) & (stretches.before < 0) & (stretches.after < 0)
@@ -83,16 +83,16 @@ def stretch_sites(trace: Trace, stretches: Stretches) -> Sites:
 
 
 def op_sites(trace: Trace, ops: Int64) -> Sites:
-    """For each of some places in `host_events` its sites: exact, path and name."""
+    """The sites of some places in `host_events`: exact, path and name."""
     code = host_code(trace)
     sites = [numbered(code.exact[ops]), code.path[ops], code.name[ops]]
     return Sites(sites, Likeness(code.fixed[ops], code.shaped[ops]))
 
 
 def _is_fixed(trace: Trace, host: HostEvents) -> Bool:
-    """Which host events take a time that does not depend on the data: calls of the runtime and the driver, ops that
-    call these, and ops that only describe or allocate. Other ops may compute on the host, of a CPU tensor also those
-    that launch for others; and ranges of users hold any code."""
+    """Which host events have a duration that does not depend on the data: calls of the runtime and the driver, ops that
+    make such calls, and ops that only describe or allocate. Other ops may compute on the host, as may ops on CPU
+    tensors of kinds that otherwise launch; and users' ranges may contain any code."""
     kind = trace.events.kind[host.row]
     calls = is_in(kind, (Kind.RUNTIME, Kind.DRIVER))
     above = calls.copy()
@@ -106,9 +106,9 @@ def _is_fixed(trace: Trace, host: HostEvents) -> Bool:
 
 
 def activity_sites(trace: Trace) -> Sites:
-    """For each activity of a device, in the order of `find_launches`, its sites: exact, and alike. Activities of one
-    name alone may be of any size. Those of one launch shape may loop over other lengths, too: only shapes of the op, or
-    the bytes that are copied or exchanged, make their work the same."""
+    """The sites of each device activity, in the order of `find_launches`: exact, and alike. Activities with only the
+    name in common may have any size. Even those of one launch shape may loop over different lengths: only the shapes of
+    the op, or the bytes that are copied or exchanged, show that their work is the same."""
     events, launches = trace.events, find_launches(trace)
     host, code = host_events(trace), host_code(trace)
     op, shaped_op = np.full(len(events), -1, np.int64), np.full(len(events), -1, np.int64)
@@ -141,12 +141,12 @@ def _around(host: HostEvents, events: int, call: Int32) -> Int64:
 
 
 def _is_at(column: Bool, place: Int32) -> Bool:
-    """The value of each place; False of no place."""
+    """The value at each place; False for no place."""
     return (place >= 0) & column[place] if len(column) else np.zeros(len(place), bool)
 
 
 def _names(trace: Trace, host: HostEvents) -> Int64:
-    """The name of each event, as a row of the string table; ranges of users that differ in numbers have one."""
+    """The name of each event, as a row of the string table; the same for users' ranges that differ only in numbers."""
     alike = np.arange(len(trace.strings), dtype=np.int64)
     first: dict[str, int] = {}
     for name in distinct_in(trace.events.name[trace.events.rows(Kind.USER)]).tolist():
@@ -155,7 +155,7 @@ def _names(trace: Trace, host: HostEvents) -> Int64:
 
 
 def _paths(host: HostEvents, own: Int64) -> Int64:
-    """A number of what each event is and of what encloses it, from the outermost inwards."""
+    """A number for each event and everything that encloses it, from the outermost inwards."""
     if found := one_pass("paths", (np.int64,), own, host.parent):
         return found[0]
     path = mixed(own)
@@ -166,5 +166,5 @@ def _paths(host: HostEvents, own: Int64) -> Int64:
 
 
 def _at(column: Int64, place: Int32) -> Int64:
-    """The value of each place; -1 of no place, which is the last one of a column."""
+    """The value at each place; -1 for place -1."""
     return np.append(column, -1).take(place)

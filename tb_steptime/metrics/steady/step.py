@@ -1,4 +1,5 @@
-"""What of each recorded step is excess, and the steady step that is left; in integers they sum to the recorded step.
+"""The part of each recorded step that is excess, and the remaining steady step; as integers they sum to the recorded
+step.
 
 host     [  mm  |#### once ####]        [ mm ]
 device        kkkk                kkkk##   kkkk        ##: a kernel that was interrupted
@@ -27,7 +28,8 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int64, is_in
 
-#: In the order in which one instant is charged. What is not known to be excess stays in the steady step.
+#: Kinds in the order in which an instant is attributed to them. Time that is not known to be excess stays in the steady
+#: step.
 _ORDER = (
     ExcessKind.EDGE,
     ExcessKind.PROFILER,
@@ -36,16 +38,17 @@ _ORDER = (
     ExcessKind.INTERRUPTED,
     ExcessKind.UNKNOWN,
 )
-#: What may be hidden behind something else that sets the pace.
+#: Kinds that may be hidden behind something else that sets the pace.
 _HIDES = (ExcessKind.ONCE, ExcessKind.PERIODIC, ExcessKind.INTERRUPTED)
-#: Of fewer steps none shows what the others would take.
+#: Minimum number of steps; with fewer, no step shows how long the others would be.
 LEAST_STEPS = 3
 REMOVED = tuple(kind for kind in _ORDER if kind != ExcessKind.UNKNOWN)
 
 
 @shared
 def excess_by_kind(trace: Trace, device: int | None) -> Mapping[ExcessKind, Intervals]:
-    """For each kind when it makes a step longer, as one device sees it; disjoint. device: None of a process without."""
+    """For each kind, when it makes a step longer, as seen by one device; disjoint. device: None for a process without
+    one."""
     found, share = _uncovered(trace, device), _share_that_shows(trace, device)
     return {kind: _shortened(trace, when, share) if kind in _HIDES else when for kind, when in found.items()}
 
@@ -61,11 +64,11 @@ def _uncovered(trace: Trace, device: int | None) -> Mapping[ExcessKind, Interval
 
 
 def _share_that_shows(trace: Trace, device: int | None) -> Float64:
-    """For each step the share of its excess that makes it longer, of recordings of several steps.
+    """For each step the share of its excess that really makes it longer; for recordings of several steps.
 
-    Where batches come slowly, a host that is slower waits less for the next one. So without its excess no step is
-    shorter than the shortest other one as it was recorded. What the recording names as work of a first use is no cost
-    of later steps, whatever these take.
+    If batches come slowly, a slower host waits less for the next one. So no step, without its excess, is taken to be
+    shorter than the shortest other recorded step. Work of a first use that the recording identifies is never a cost of
+    later steps, however long these are.
     """
     steps, found = find_steps(trace), _uncovered(trace, device)
     length = steps.end_ns - steps.start_ns
@@ -83,13 +86,13 @@ def _share_that_shows(trace: Trace, device: int | None) -> Float64:
 
 
 def _named(trace: Trace) -> Intervals:
-    """When any thread does work of a first use that the recording names."""
+    """When any thread does work of a first use that the recording identifies."""
     return reduce(or_, (when for _, when in first_uses(trace)), Intervals.empty())
 
 
 def _shortened(trace: Trace, when: Intervals, share: Float64) -> Intervals:
-    """The first part of each interval: of those in a step the share of that step, of others and of work that is named
-    all."""
+    """The first part of each interval: for intervals in a step that step's share; for others, and for identified work,
+    the whole."""
     if (share == 1).all():
         return when
     steps, named = find_steps(trace), when & _named(trace)
@@ -100,7 +103,7 @@ def _shortened(trace: Trace, when: Intervals, share: Float64) -> Intervals:
 
 
 def on_host_once(trace: Trace, device: int | None) -> Intervals:
-    """When the host does what comes once, as far as it makes steps longer; whatever the device does meanwhile."""
+    """When the host does one-time work, as far as it makes steps longer, whatever the device does meanwhile."""
     excess = find_excess(trace).of(ExcessKind.ONCE)
     return _shortened(trace, host_excess(trace, excess), _share_that_shows(trace, device))
 
@@ -127,7 +130,7 @@ def _on_device(trace: Trace, device: int, excess: Excess) -> Excess:
 
 
 def _busy_without(trace: Trace, device: int, excess: Excess) -> Intervals:
-    """When the device would work without this excess of its activities."""
+    """When the device would still work without this excess of its activities."""
     events, activity = trace.events, find_launches(trace).activity
     rows = activity[events.device[activity] == device]
     rows = rows[is_in(rows, excess.event, invert=True)]
@@ -145,17 +148,17 @@ def excess_ns(trace: Trace, device: int | None) -> dict[ExcessKind, Int64]:
 
 
 def steady_ns(trace: Trace, device: int | None) -> Int64:
-    """What of each step is left without excess, ns. What is not known to be excess is left."""
+    """The length of each step without excess, ns. Time that is not known to be excess remains."""
     steps, excess = find_steps(trace), excess_ns(trace, device)
     left: Int64 = steps.end_ns - steps.start_ns - sum(excess[kind] for kind in REMOVED)
     return left
 
 
 def steady_activity_ns(trace: Trace, rows: Int64) -> Int64:
-    """Returns the steady time of device activities, rows of the event table, in ns; conclusions about kernels rest on
-    it.
+    """The steady time of device activities, rows of the event table, in ns, on which conclusions about kernels are
+    based.
 
-    One of three equal products that was interrupted for 2.4 ms says nothing of what faster products would gain.
+    If one of three equal products was interrupted for 2.4 ms, that shows nothing about the gain of faster products.
     """
     excess = excess_of_devices(trace).of(*REMOVED)
     excess = excess.where(excess.event >= 0)

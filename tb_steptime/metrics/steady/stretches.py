@@ -19,15 +19,15 @@ from tb_steptime.trace.nesting import nesting
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 
-#: Of the columns of `Stretches`.
+#: Types of the columns of `Stretches`.
 _TYPES = (np.int32, np.int64, np.int64, np.int32, np.int32, np.int32)
-#: What the host does under a name. Frames of Python are left out: there are ten of them for each op.
+#: Kinds of host events with a name. Python frames are left out: there are ten of them for each op.
 _HOST_KINDS = (Kind.CPU_OP, Kind.USER, Kind.RUNTIME, Kind.DRIVER)
 
 
 @dataclass(frozen=True, eq=False)
 class HostEvents:
-    """Events of host threads that take any time, by (thread, start).
+    """Events of host threads with a positive duration, by (thread, start).
 
     row      int32, row of the event table
     parent   int32, place here of the event that encloses it most closely on its thread; -1 for none
@@ -64,7 +64,7 @@ class Stretches:
         return len(self.thread)
 
     def where(self, kept: Bool) -> Stretches:
-        """These rows alone, in their order."""
+        """Only the chosen rows, in their order."""
         return Stretches(*(getattr(self, column.name)[kept] for column in fields(self)))
 
 
@@ -86,7 +86,7 @@ def host_events(trace: Trace) -> HostEvents:
 
 
 def find_stretches(trace: Trace) -> Stretches:
-    """Share out the time of each thread."""
+    """Divide the time of each thread into stretches."""
     host = host_events(trace)
     thread, start = trace.events.thread[host.row].astype(np.int32), trace.events.start_ns[host.row]
     if found := one_pass("stretches", _TYPES, start, trace.events.ends(host.row), thread, host.parent, for_each=2):
@@ -106,7 +106,7 @@ def _joined(pieces: list[Stretches], name: str, of: type) -> Any:
 
 
 def _ends_inside(trace: Trace, host: HostEvents) -> Int64:
-    """Where each event ends; of one that outlasts what encloses it, where that does."""
+    """The end of each event, limited to the end of its enclosing event."""
     end = trace.events.ends(host.row)
     for depth in range(1, int(host.depth.max(initial=0)) + 1):
         here = np.flatnonzero(host.depth == depth)
@@ -115,10 +115,10 @@ def _ends_inside(trace: Trace, host: HostEvents) -> Int64:
 
 
 def _stretches_of(thread: int, host: HostEvents, start: Int64, end: Int64, first: int, past: int) -> Stretches:
-    """Those of the thread whose events are [first, past). At one instant inner events end first, and outer ones begin
-    first, after all ends."""
+    """The stretches of the thread with events [first, past). At one instant inner events end first, and after all ends
+    outer ones begin first."""
     place = np.arange(first, past, dtype=np.int32)
-    ends = place[::-1][np.argsort(end[first:past][::-1], kind="stable")]  # those that end at once: inner ones first
+    ends = place[::-1][np.argsort(end[first:past][::-1], kind="stable")]  # at equal ends inner ones first
     at = np.concatenate((end[ends], start[place]))
     order = np.argsort(at, kind="stable")
     who, begins = np.concatenate((ends, place))[order], np.repeat([False, True], len(place))[order]

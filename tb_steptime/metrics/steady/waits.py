@@ -1,4 +1,4 @@
-"""What of the time of host threads is waiting, whose length is a result of something else."""
+"""The part of host threads' time that is waiting, whose length is determined by something else."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in, rows_named
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, is_in
 
-#: Marks of backends whose exchanges run on the host, and ops that wait for them.
+#: Marks of backends whose exchanges run on the host, and ops that wait for exchanges.
 _ON_HOST = expression(r"(?:gloo|mpi):")
 _EXCHANGES = expression(r"(?:gloo|mpi|nccl|rccl|ucc):|_?c10d|record_param_comms")
-#: Reads a value from the device; of a CPU tensor it takes less than a microsecond.
+#: Ops that read a value from the device; for a CPU tensor this takes less than a microsecond.
 _READS = expression(r"aten::(_local_scalar_dense|item|nonzero)$")
 _ALL = slice(None)
 
 
 def waits_ns(trace: Trace, host: HostEvents, stretches: Stretches) -> Int64:
-    """How much of each stretch its thread waits, ns: for the device, for room in the queue, for a batch, for other
+    """How long the thread waits in each stretch, ns: for the device, for room in the queue, for a batch, for other
     ranks, or for the thread of the autograd engine.
 
-    A call that waits by its name does nothing else. One that frees memory waits while a device works, and else sets
-    something up. Where the device is not recorded, ops that read from it may wait.
+    A call with the name of a wait does nothing else. A call that frees memory waits while a device works, and otherwise
+    sets something up. If the device is not recorded, ops that read from it may wait.
     """
     start, end, inside = stretches.start_ns, stretches.end_ns, stretches.inside
     calls = blocking_calls(trace)

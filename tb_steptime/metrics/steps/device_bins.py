@@ -1,4 +1,4 @@
-"""The device next to its queue, in the same time bins: what it does, and how far ahead of it the host is.
+"""The device beside its queue, in the same time bins: its activity, and how far the host is ahead of it.
 
 queue    |1 2 3 2 1 0 0 0 |0 1 1 0 ..|
 device   |kkkkkkkkkk      |  cc   kk |     compute, communication, copies: exact overlap, an instant counts once
@@ -34,7 +34,7 @@ class DeviceLevel(msgspec.Struct, frozen=True):
     run_ahead_ns: list[int | None]
 
 
-#: Activities are counted so many at a time, so that no array as long as all of them is made.
+#: Number of activities that are counted at a time, to avoid arrays as long as all of them.
 _CHUNK = 1 << 18
 
 

@@ -1,4 +1,4 @@
-"""The figures that say whether the CPU limits the step: of the main device, means over the steps."""
+"""Figures that show whether the CPU limits the step: for the main device, means over the steps."""
 
 from __future__ import annotations
 

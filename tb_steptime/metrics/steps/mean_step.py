@@ -1,9 +1,9 @@
-"""The steps of one device, and their mean, as sums as fine as any picture needs them.
+"""The steps of one device, and their mean, as sums in the finest resolution that any picture needs.
 
 step     |kkkkkkk|cc|m|............................|
           works         idle, by site and reason
 
-The aggregates of a step sum to the step, those of the mean step to the mean step, in whole ns: every table, bar and
+The aggregates of a step sum to the step, those of the mean step to the mean step, in whole ns. Every table, bar and
 card is a sum of them, so that all agree.
 """
 
@@ -46,8 +46,8 @@ class StepAggregates(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def mean(self) -> StepAggregates:
-        """One step, whose aggregates sum to the mean step rounded as everywhere; bubbles are rounded down, so that they
-        stay parts of their aggregates."""
+        """The mean step, whose aggregates sum to the rounded mean length used everywhere; bubbles are rounded down, so
+        that they stay parts of their aggregates."""
         steps, sites, reasons = self.idle.shape
         aggregates = whole_mean(np.concatenate((self.works, self.idle.reshape(steps, -1)), axis=1))
         works, idle = aggregates[:3], aggregates[3:].reshape(1, sites, reasons)
@@ -55,7 +55,7 @@ class StepAggregates(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def step_ns(self) -> int:
-        """Length of the first step, which is the mean one of a mean."""
+        """Length of the first step, which for a mean is the mean step."""
         return int(self.works[0].sum() + self.idle[0].sum())
 
     def works_of(self, step: int) -> Works:
@@ -92,12 +92,12 @@ def step_aggregates(trace: Trace, device: int) -> StepAggregates:
 
 
 def mean_host_ns(trace: Trace) -> dict[str, int]:
-    """The mean step by what the host is in; sums to it."""
+    """The mean step by host phase; sums to the step."""
     return dict(zip(PHASES, whole_mean(host_time_ns(trace)).tolist(), strict=True))
 
 
 def whole_mean(rows: Int64) -> Int64:
-    """The mean of rows in whole numbers, which sum to the mean of the rows' sums: largest remainders go up."""
+    """The mean of rows in integers, which sum to the mean of the rows' sums: the largest remainders are rounded up."""
     sums, steps = rows.sum(axis=0), len(rows)
     whole, rest = np.divmod(sums, steps)
     total = (2 * int(sums.sum()) + steps) // (2 * steps)
@@ -113,7 +113,8 @@ def _works(trace: Trace, device: int) -> Int64:
 
 
 def kinds_of_work(trace: Trace, device: int) -> tuple[Intervals, Intervals, Intervals]:
-    """When the device computes, when a collective runs and no other kernel, when it copies or sets and no kernel runs:
+    """When the device computes; when only a collective runs; and when it copies or sets and no kernel runs. Disjoint,
+    over the whole recording.
     disjoint, over the whole recording."""
     compute, kernels = computing_intervals(trace, device), kernel_intervals(trace, device)
     memory = _union(trace, device, trace.events.rows(Kind.MEMCPY, Kind.MEMSET))

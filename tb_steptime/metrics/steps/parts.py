@@ -61,8 +61,8 @@ PART_MEANINGS = (
                 "other", False, False),
 )  # fmt: skip
 
-#: The part that an instant belongs to where several cover it. torch-tb-profiler has the same order but for
-#: collectives: it counts their kernels as Kernel, so Kernel + Communication here is its Kernel.
+#: Order of precedence if several parts cover an instant. torch-tb-profiler has the same order except for collectives:
+#: it counts their kernels as Kernel, so Kernel + Communication here is its Kernel.
 PRIORITY = ("kernel", "communication", "memcpy", "memset", "runtime", "data_loader", "cpu_exec")
 
 STEP_TIME = Metric(
@@ -89,7 +89,7 @@ def host_step_time(trace: Trace) -> Figure:
 
 
 def part_time(part: str) -> Callable[[Trace], Figure]:
-    """How to measure the part's own metric."""
+    """The function that measures the part's own metric."""
 
     def measured(trace: Trace) -> Figure:
         return mean_figure(np.array([getattr(row, part) for row in step_breakdown(trace)], np.int64))
@@ -113,7 +113,8 @@ def step_breakdown(trace: Trace) -> tuple[Parts, ...]:
 
 
 def part_intervals(trace: Trace) -> Mapping[str, Intervals]:
-    """When each part has the steps: disjoint, and together all of them. The first part that covers an instant has it.
+    """The time ranges of each part in the steps: disjoint, and together all of the steps. An instant belongs to the
+    first part that covers it.
 
     cpu_exec  aaaaaaaa
     kernel        kkkkkk   ->  cpu_exec 4, kernel 6
@@ -141,7 +142,7 @@ def mean_parts(rows: tuple[Parts, ...], total_ns: int) -> Parts:
 
 
 def mean_duration_ns(rows: tuple[Parts, ...]) -> int:
-    """The mean step in whole ns; halves go up."""
+    """The mean step in whole ns; halves are rounded up."""
     return (2 * sum(row.total_ns for row in rows) + len(rows)) // (2 * len(rows))
 
 

@@ -1,4 +1,4 @@
-"""Steps at equal distances that are longer because they do more, such as an evaluation every fifth step.
+"""Steps at equal distances that are longer because they do extra work, such as an evaluation every fifth step.
 
 step     1    2    3        4    5    6        7    8    9
 length   ==== ==== ======== ==== ==== ======== ==== ==== ========      every third step is longer
@@ -22,10 +22,10 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct, is_in, median
 
-#: So many steps at equal distances are no chance; of fewer, two that call as many ops as each other, while all others
-#: call as many as each other, are none either.
+#: REGULAR steps at equal distances are not chance. Of fewer, FEWEST suffice if they all call the same number of ops,
+#: and all other steps also agree in theirs.
 REGULAR, FEWEST = 3, 2
-#: Steps that call so many times as many ops as the median one do more.
+#: Steps do extra work if they call this many times as many ops as the median step.
 MORE = 1.1
 
 
@@ -41,14 +41,14 @@ class RecurringWork(msgspec.Struct, frozen=True):
 
 
 def recurring_work(trace: Trace, device: int | None) -> RecurringWork | None:
-    """None where no steps are longer so, or they do no more than the others. An optimizer's step after several passes
-    is no work beside the training."""
+    """The recurring work; None if no steps are longer in this way, or they do no more than the others. An optimizer
+    step after several passes does not count as extra work."""
     lengths, (rows, step) = judged_ns(trace, device), _ops(trace)
     if not len(rows):
         return None
     calls = np.bincount(step, minlength=len(lengths))
     found = (calls >= MORE * median(calls)) & (lengths >= (1 + SLOW_FRACTION) * median(lengths))
-    found[:1] &= (calls[1:][found[1:]] == calls[0]).all()  # else it does what comes once
+    found[:1] &= (calls[1:][found[1:]] == calls[0]).all()  # otherwise it does one-time work
     alike = len(distinct(calls[found])) == len(distinct(calls[1:][~found[1:]])) == 1
     every = _every(np.flatnonzero(found), len(found), FEWEST if alike else REGULAR)
     if every is None or _are_updates(trace, found):
@@ -68,8 +68,8 @@ def recurring_work(trace: Trace, device: int | None) -> RecurringWork | None:
 
 
 def _every(places: Int64, steps: int, fewest: int) -> int | None:
-    """The distance of these steps, if they are so many, it is the same for all, and none before or after them is
-    missing."""
+    """The distance of these steps, if there are enough of them, it is the same for all, and none is missing before or
+    after."""
     distances = {later - place for place, later in itertools.pairwise(places.tolist())}
     if len(places) < fewest or len(distances) != 1:
         return None
@@ -78,14 +78,14 @@ def _every(places: Int64, steps: int, fewest: int) -> int | None:
 
 
 def _are_updates(trace: Trace, found: Bool) -> bool:
-    """Whether an optimizer steps in these steps alone."""
+    """Whether an optimizer steps only in these steps."""
     marks = rows_named(trace, (Kind.USER,), lambda name: OPTIMIZER_STEP.match(name) is not None)
     step = _step_of(trace, marks)
     return len(marks) > 0 and bool(found[step[step >= 0]].all())
 
 
 def _ops(trace: Trace) -> tuple[Int64, Int64]:
-    """Those that the training thread calls in a step, and the place of that."""
+    """The ops that the training thread calls in steps, and the place of each one's step."""
     rows = trace.events.rows(Kind.CPU_OP)
     rows = rows[is_in(trace.events.thread[rows], training_threads(trace))]
     step = _step_of(trace, rows)
@@ -93,7 +93,7 @@ def _ops(trace: Trace) -> tuple[Int64, Int64]:
 
 
 def _step_of(trace: Trace, rows: Int64) -> Int64:
-    """-1 before the first one."""
+    """The place of the step of each row; -1 before the first one."""
     begins = np.array([step.host_start_ns for step in find_steps(trace).steps])
     place: Int64 = np.searchsorted(begins, trace.events.start_ns[rows], side="right") - 1
     return place

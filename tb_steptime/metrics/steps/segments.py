@@ -1,4 +1,4 @@
-"""The mean step as one bar, what works before what waits, and which of its segments are longer in slow steps.
+"""The mean step as one bar, work before waiting, and which of its segments are longer in slow steps.
 
 |kernel|communication|memory|  data loading, blocking, allocator, CPU by phase, nothing recorded, latency, gaps  |
  works                       waits
@@ -25,10 +25,10 @@ from tb_steptime.trace.table import Int64, median
 #: Phases with a segment of CPU work of their own; the rest are one.
 _CPU_PHASES: tuple[PhaseId, ...] = ("forward", "backward", "optimizer")
 
-#: What parts and reasons are called, and drawn in: a segment is one of them, or several.
+#: Labels and colours of parts and reasons: a segment is one of them, or several.
 _MEANINGS = {each.id: each for each in (*IDLE_MEANINGS, *PART_MEANINGS)}
 
-#: A segment has grown if it holds this share of what a slow step takes longer.
+#: A segment has grown if it accounts for this share of a slow step's extra time.
 GROWN_FRACTION = 0.05
 
 
@@ -65,7 +65,7 @@ class Grown(msgspec.Struct, frozen=True):
 
 
 def segments(aggregates: StepAggregates, step: int, labels: Mapping[PhaseId, str]) -> list[Segment]:
-    """The segments of a step in the order of every picture, those without length too. labels: of the phases."""
+    """The segments of a step in the order of every picture, including empty ones. labels: of the phases."""
     works, idle = aggregates.works_of(step), aggregates.idle_of(step)
     cpu = {phase: aggregates.of_reason(step, "cpu_work", PHASES.index(phase)) for phase in _CPU_PHASES}
     return [
@@ -111,12 +111,12 @@ def _cpu(phase: str, label: str, ns: int) -> Segment:
 def slow_steps(
     steps: tuple[Step, ...], lengths: Int64, aggregates: StepAggregates, labels: Mapping[PhaseId, str]
 ) -> list[Grown]:
-    """Outliers above the rest, longest first, by the lengths that are judged. labels: of the phases."""
+    """Steps that are outliers above the rest, longest first, by judged length. labels: of the phases."""
     return _slow_of(steps, lengths, lambda row: segments(aggregates, row, labels))
 
 
 def slow_steps_of_host(steps: tuple[Step, ...], lengths: Int64, parts: tuple[Parts, ...]) -> list[Grown]:
-    """The same of a job of which nothing ran on a GPU."""
+    """The same for a job without GPU activity."""
     return _slow_of(steps, lengths, lambda row: _of_host(parts[row]))
 
 
@@ -130,7 +130,7 @@ def _of_host(parts: Parts) -> list[Segment]:
 
 
 def _slow_of(steps: tuple[Step, ...], lengths: Int64, segments_of: Callable[[int], list[Segment]]) -> list[Grown]:
-    """segments_of: a step, by its place."""
+    """segments_of: returns the segments of a step, by its place."""
     rows = np.flatnonzero(slow(lengths)).tolist()
     rows.sort(key=lambda row: -lengths[row])
     if not rows:
@@ -143,7 +143,7 @@ def _slow_of(steps: tuple[Step, ...], lengths: Int64, segments_of: Callable[[int
 
 
 def _grown(step: Step, excess_ns: int, own: list[Segment], usual: list[int]) -> Grown:
-    """own: its segments; usual: the median of each in the others."""
+    """own: the step's segments; usual: the median of each in the other steps."""
     parts = [
         GrownPart(each.id, each.label, each.ns - ns)
         for each, ns in zip(own, usual, strict=True)

@@ -1,8 +1,8 @@
-"""From where work is launched, and what each place and phase costs: device time, idle time by reason, run-ahead.
+"""The places that launch work, and the cost of each place and phase: device time, idle time by reason, run-ahead.
 
 site    launches  starved  run-ahead   device   idle by reason
 forward.model  289     79 %      13 us    12 ms    51 ms
-phase = the sum of its sites; a phase's device time is the union, as its sites' work may run at the same time.
+phase = the sum of its sites, except that its device time is the union, as work of its sites may run at the same time.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import UInt8, distinct_in, median
 
-#: Gaps of each site that are kept as evidence.
+#: Number of gaps of each site that are kept as evidence.
 EXAMPLES = 5
 
-#: Activities joined at once: a large trace has millions.
+#: Number of activities joined at once: a large trace has millions.
 _AT_ONCE = 1 << 18
 
 _NOTHING = LaunchedFrom(0.0, None, None)
@@ -87,7 +87,7 @@ class PhaseRow(msgspec.Struct, frozen=True):
 
 
 def site_rows(trace: Trace, device: int, mean: StepAggregates) -> list[SiteRow]:
-    """Sites that launch anything or that idle time is charged to, in the order of a step."""
+    """Sites that launch anything or have attributed idle time, in the order of a step."""
     launched, runs = by_site(trace, device), _device_ns(trace, device, activity_sites(trace), len(SITES))
     gaps, split, each = longest_gaps(trace, device, EXAMPLES), split_late_ns(trace, device), _each_ns(trace, device)
     rows, labels = [], _site_labels(trace)
@@ -102,7 +102,7 @@ def site_rows(trace: Trace, device: int, mean: StepAggregates) -> list[SiteRow]:
 
 
 def _each_ns(trace: Trace, device: int) -> dict[int, int]:
-    """Sums by place in SITES the device's activities that are not exchanges between ranks."""
+    """The median length, by place in SITES, of the device's activities that are not exchanges between ranks."""
     events, activity, sites = trace.events, find_launches(trace).activity, activity_sites(trace)
     works = (events.device.take(activity) == device) & ~collective_names(trace)[events.name.take(activity)]
     return {
@@ -112,13 +112,13 @@ def _each_ns(trace: Trace, device: int) -> dict[int, int]:
 
 
 def _site_labels(trace: Trace) -> dict[str, str]:
-    """Labels each site as its phase where the trace shows no forward pass."""
+    """Labels of the sites. If the trace shows no forward pass, the model's site has its phase's label."""
     labels, model = {site.id: site.label for site in SITES}, phase_labels(trace)["forward"]
     return labels if model == PHASE_LABELS["forward"] else labels | {"forward.model": model}
 
 
 def phase_rows(trace: Trace, device: int, mean: StepAggregates, host_ns: Mapping[str, int]) -> list[PhaseRow]:
-    """Phases in which the host is, that launch anything or that idle time is charged to, in the order of a step."""
+    """Phases with host time, launches or attributed idle time, in the order of a step."""
     launched = by_phase(trace, device)
     runs = _device_ns(trace, device, SITE_PHASE[activity_sites(trace)], len(PHASE_LABELS))
     rows = []
@@ -134,7 +134,7 @@ def phase_rows(trace: Trace, device: int, mean: StepAggregates, host_ns: Mapping
 
 
 def host_phase_rows(trace: Trace, host_ns: Mapping[str, int]) -> list[PhaseRow]:
-    """Returns where the host's time goes, for a trace without device activity."""
+    """Where the host's time goes, for a trace without device activity."""
     return [
         PhaseRow(phase, label, host_ns[phase], 0, IdleNs(), 0, 0.0, None, None, Bound.UNKNOWN)
         for phase, label in phase_labels(trace).items()
@@ -158,7 +158,7 @@ def _device_ns(trace: Trace, device: int, group: UInt8, groups: int) -> list[int
 
 
 def _examples(gaps: Mapping[tuple[str, str], list[Longest]], site: str) -> list[GapExample]:
-    """Where a launch comes late, its longest gaps are what to look at."""
+    """The longest gaps before late launches, or, if there are none, the longest of any reason."""
     late = [gap for reason in HOST_BOUND for gap in gaps.get((site, reason), [])]
     found = late or [gap for reason in REASONS for gap in gaps.get((site, reason), [])]
     found.sort(key=lambda gap: (gap.start_ns - gap.end_ns, gap.start_ns))

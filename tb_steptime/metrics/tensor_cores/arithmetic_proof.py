@@ -1,10 +1,11 @@
-"""Kernels whose names do not tell, resolved by arithmetic: who computes faster than the plain cores can is on others.
+"""Resolves kernels whose names do not show their cores by arithmetic: a rate beyond the plain cores' proves tensor
+cores.
 
     aten::mm   |---|  [4096, 4096] x [4096, 4096]: 137 GFLOP
     unknown      kkkk 500 us: 275 TFLOP/s on an A100, whose plain cores reach 78 at most: tensor cores
 
-The proof errs on the side of silence: the fewest operations that the op can need, the longest that the kernel may have
-run, and a peak that no clock exceeds. Where it fails, nothing is said: a slow kernel may be on tensor cores too.
+The proof is conservative: it uses the fewest operations that the op can need, the longest time for which the kernel may
+have run, and a peak that no clock exceeds. If it fails, nothing is concluded: a slow kernel may be on tensor cores too.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from tb_steptime.metrics.tensor_cores.matmul_ops import Product, Products, alike
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64
 
-#: A rate is believed to be beyond the plain cores from this many times their data-sheet peak on: cards may be clocked
+#: A rate counts as beyond the plain cores from this many times their data-sheet peak on, since cards may be clocked
 #: higher than their sheets say.
 MARGIN = 1.15
 
-#: Clocks of older recordings tick once in a microsecond, so that a kernel may have run this much longer than written.
+#: Resolution of older recordings' clocks, one microsecond: a kernel may have run this much longer than recorded.
 TICK_NS = 1000
 
 #: TensorFloat-32 came with compute capability 8.0.
@@ -31,14 +32,15 @@ TF32_CAPABILITY = (8, 0)
 
 
 class KernelAnswers(NamedTuple):
-    """What is said of each kernel: distinct[place[row]] for a row of the kernel table. A place is of one name."""
+    """The answer for each kernel: distinct[place[row]] for a row of the kernel table. Kernels with equal places have
+    one name."""
 
     distinct: list[Answer]
     place: Int32 | Int64
 
 
 def resolve(trace: Trace, named: KernelAnswers) -> KernelAnswers:
-    """The answers by name, with those that arithmetic proves, and with what the inputs' type makes likely."""
+    """The answers by name, completed by those that arithmetic proves, and by what the inputs' type makes likely."""
     unknown = np.array([answer.answer == "unknown" for answer in named.distinct], bool)[named.place]
     rows = np.flatnonzero(unknown & (find_products(trace).place >= 0))
     if not len(rows):
@@ -86,10 +88,10 @@ def _likely(capability: tuple[int, int] | None, dtype: str, peaks: Peaks | None)
 
 
 def rates(trace: Trace, named: KernelAnswers) -> Float64:
-    """TFLOP/s of each kernel that is alone, or of one name, in its product's op; NaN for all others.
+    """TFLOP/s of each kernel that is the only one, or of the only name, in its product's op; NaN for all others.
 
-    At least: the fewest operations of the op over the time of all its product and unknown kernels, as a mean over the
-    launches of the same kernel for the same shapes.
+    A lower bound: the fewest operations of the op over the time of all its product and unknown kernels, as a mean over
+    the launches of the same kernel for the same shapes.
     """
     products, dur = find_products(trace), trace.events.dur_ns[trace.kernels.event] + TICK_NS
     found = np.flatnonzero(_computes(named) & (products.place >= 0))
@@ -112,7 +114,7 @@ def _computes(named: KernelAnswers) -> Bool:
 
 
 def _one_name(place: Int32 | Int64, call: Int64) -> Bool:
-    """Marks the kernels of calls whose kernels all have one name."""
+    """Which kernels belong to calls whose kernels all have one name."""
     at = alike(call, place)[1]
     count = np.bincount(call[at])
     one: Bool = count[call] == 1

@@ -1,9 +1,9 @@
-"""How fast a matrix product could run on tensor cores, by what its trace shows, and why one is slower than that.
+"""The attainable rate of a matrix product on tensor cores, according to its trace, and why a product is slower.
 
 [96, 3137, 64] x [96, 64, 3137], bf16, H100      121 GFLOP, 1.97 GB
 best rate of others in the trace 751 TFLOP/s     161 us
 tiles of 128 x 128                               96 x 25 x 25 = 60 000 on 132 SMs: all of them have work
-memory, 0.8 x 3350 GB/s                          733 us: the longest counts
+memory, 0.8 x 3350 GB/s                          733 us: the longest of the three counts
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from tb_steptime.metrics.flops.peaks import Peaks
 from tb_steptime.metrics.kernel_names.traits import ALWAYS_ALIGNED, LOADED_AT_ONCE
 from tb_steptime.text import Reason, count
 
-#: A kernel that does nothing takes as long, ns.
+#: Duration of an empty kernel, ns: no kernel is shorter.
 EMPTY_NS = 5_000
-#: What plain copies reach of the memory bandwidth on the data sheet.
+#: Share of the data sheet's memory bandwidth that plain copies reach.
 MEMORY_FRACTION = 0.8
 #: Rows and columns of the output that a block computes: cuBLAS' most frequent tile.
 TILE = 128
-#: Where no product of the trace shows what aligned ones reach: large ones reach half of the peak and more.
+#: Share of the peak to assume if no product of the trace shows the rate of aligned ones: large ones reach half of the
+#: peak and more.
 ALIGNED_FRACTION = 0.4
 
-#: Below so many rows, columns or summed elements of each product of many most of a tile multiplies nothing.
+#: If a batched product has fewer rows, columns or summed elements than this, most of each tile multiplies nothing.
 SMALL_LENGTH = 32
 DOUBLE_BYTES = 8
 #: Bytes that the fastest kernels load at once.
@@ -48,18 +49,19 @@ class Chip(NamedTuple):
 
 
 def peak_rate(peaks: Peaks, dtype: str) -> float | None:
-    """TFLOP/s of tensor cores with inputs of that type; None where they do not take it, or it is not listed."""
+    """TFLOP/s of tensor cores with inputs of that type; None if they do not support it, or it is not listed."""
     halves = {"c10::Half": peaks.half, "c10::BFloat16": peaks.half}
     return {**halves, "float": peaks.tf32, "double": peaks.fp64_tensor}.get(dtype)
 
 
 def attainable_ns(work: Work, best: float, chip: Chip) -> float:
-    """The shortest time of one call of a product, when others reach `best` TFLOP/s."""
+    """The shortest possible time of one call of a product, if others reach `best` TFLOP/s."""
     return max(_computing_ns(work, best * _spread(work, chip)), _moving_ns(work, chip), EMPTY_NS)
 
 
 def shows_rate(work: Work, chip: Chip) -> bool:
-    """Would others reach what one of this size does: is it limited neither by memory nor by few tiles?"""
+    """Whether its rate shows what others could reach: a product of this size is limited neither by memory nor by few
+    tiles."""
     return _spread(work, chip) == 1.0 and _computing_ns(work, chip.peak) >= _moving_ns(work, chip)
 
 
@@ -80,7 +82,7 @@ def _spread(work: Work, chip: Chip) -> float:
 
 
 def why_slow(work: Work, kernels: Sequence[str]) -> Slowness | None:
-    """What of a product's sizes, or of its kernels' names, keeps it from being fast; None: nothing."""
+    """What in a product's sizes or its kernels' names prevents it from being fast; None if nothing does."""
     size = TYPE_BYTES.get(work.dtype, 0)
     if size and _misaligned(work, kernels, size):
         unit = UNIT_BYTES // size
@@ -88,15 +90,15 @@ def why_slow(work: Work, kernels: Sequence[str]) -> Slowness | None:
         if odd is None:
             return Slowness("alignment", Reason("misaligned_kernel"))
         return Slowness("alignment", Reason("misaligned_size", {"length": count(odd), "unit": count(unit)}))
-    if work.batch > 1 and min(work.lengths) < SMALL_LENGTH:  # a single one is limited by memory, or by its kernel
+    if work.batch > 1 and min(work.lengths) < SMALL_LENGTH:  # a single product is limited by memory, or by its kernel
         return Slowness("small_size", Reason("small_size", {"length": count(min(work.lengths))}))
     return None
 
 
 def _misaligned(work: Work, kernels: Sequence[str], size: int) -> bool:
-    """Judges by the kernel names; where they say nothing, by a row of an operand that is not a multiple of what is
-    loaded at once. Names of kernels for FP64 say nothing, because those on tensor cores load one number at once,
-    whatever the sizes."""
+    """Decided by the kernel names or, if they do not show it, by whether an operand's row is a multiple of the load
+    size. Names of FP64 kernels do not show it, because those on tensor cores load one number at once, whatever the
+    sizes."""
     loaded = [int(each) for name in kernels for each in LOADED_AT_ONCE.findall(name) if size < DOUBLE_BYTES]
     if loaded:
         return min(loaded) * size < UNIT_BYTES

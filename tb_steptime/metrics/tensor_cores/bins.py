@@ -1,4 +1,4 @@
-"""The four bins of kernel time as the views name and draw them."""
+"""Names and colours of the four bins of kernel time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BinMeaning(msgspec.Struct, frozen=True):
     hatched: bool
 
 
-#: In the order of the bar.
+#: Bins in the order of the bar.
 KERNEL_BINS = (
     BinMeaning("tensor_core", "Tensor cores", "Tensor cores", "yes",
                "Kernels that run on tensor cores (AMD: matrix cores).", "tensor", False),

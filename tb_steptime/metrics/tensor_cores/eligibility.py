@@ -1,12 +1,12 @@
-"""Why kernels that could run on tensor cores do not, and what that costs at most.
+"""Why kernels that could run on tensor cores do not, and the maximum cost of that.
 
     aten::mm  float [128, 100] x [100, 64], ampere_sgemm_64x64_nn, 40 us on an A100
     why       FP32 inputs, and TF32 is off
     gain      40 us x (1 - 19.5 / 156) = 35 us, the ratio of the peaks without and with tensor cores,
               and never more than what the memory leaves: 40 us - bytes / bandwidth
 
-The reasons come from what the trace says of the op (types and shapes of its inputs), of the kernel (its name) and of
-other kernels (whether any FP32 product ran as TF32). Where none of this shows it, the reason says so.
+The reasons come from the recorded facts of the op (types and shapes of its inputs), of the kernel (its name) and of
+other kernels (whether any FP32 product ran as TF32). If none of these shows the cause, the reason says so.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ from tb_steptime.trace.table import Bool, Float64, Int32, Int64, distinct_in, is
 
 T = TypeVar("T")
 
-#: Sizes that tensor cores take at once: 16 bytes of a row, as cuBLAS and cuDNN ask for ("Matrix Multiplication
+#: Bytes that tensor cores load at once: 16 bytes of a row, as cuBLAS and cuDNN require ("Matrix Multiplication
 #: Background", NVIDIA's deep-learning performance guide).
 UNIT_BYTES = 16
-#: 8-bit types that tensor cores take. Which chip takes which is left open: a kernel that exists for them says no more.
+#: 8-bit types that tensor cores support. Which chip supports which is not modelled: a kernel that exists for them
+#: proves no more.
 EIGHTHS = tuple(name for name, size in TYPE_BYTES.items() if size == 1 and name != "unsigned char")
-#: Elements in a unit, of the types that tensor cores take.
+#: Number of elements in a unit, for the types that tensor cores support.
 _UNITS = {name: UNIT_BYTES // TYPE_BYTES[name] for name in ("float", "double", *HALVES, *EIGHTHS)}
 
 _PRODUCTS = _TENSOR_CORE, _MATMUL_LIKE = BINS.index("tensor_core"), BINS.index("matmul_like")
@@ -44,7 +45,7 @@ _PRODUCTS = _TENSOR_CORE, _MATMUL_LIKE = BINS.index("tensor_core"), BINS.index("
 _CONVOLUTION = expression(r"conv")
 _ATTENTION = expression(r"attention")
 
-#: The type of the inputs where no op says it, by the family of the kernel's name.
+#: Families whose kernels have FP32 inputs, used for the input type if no op records it.
 _FP32_FAMILIES = ("sgemm", "simt", "xmma_ffma", "plain_convolution", "scudnn", "cudnn_fp32", "fmha_cutlass_old")
 _FAMILY_TYPES = {
     **dict.fromkeys(_FP32_FAMILIES, "float"),
@@ -52,9 +53,9 @@ _FAMILY_TYPES = {
     **dict.fromkeys(("dgemm", "xmma_dfma"), "double"),
     "cgemm": "c10::complex<float>",
 }  # fmt: skip
-#: Families that multiply 16-bit numbers as such, two at a time, and not widened to FP32.
+#: Families that multiply 16-bit numbers directly, two at a time, without widening them to FP32.
 _HALF_VECTORS = ("hgemm", "xmma_hfma", "hcudnn")
-#: Families of kernels that tensor cores have no counterpart for.
+#: Families of kernels without a counterpart on tensor cores.
 _WITHOUT_COUNTERPART = ("gemv", "depthwise")
 
 
@@ -112,7 +113,7 @@ class Eligibility(NamedTuple):
 
 
 class _Case(NamedTuple):
-    """What a reason depends on: kernels alike in all of it have the same."""
+    """The facts on which a reason depends: kernels with equal facts have the same reason."""
 
     answer: Answer
     kernel: str
@@ -125,7 +126,7 @@ class _Case(NamedTuple):
 
 @shared
 def eligibility(trace: Trace) -> Eligibility:
-    """Judges every kernel of the trace. Each distinct case (kernel, op, shapes, types) is judged once."""
+    """Eligibility of every kernel of the trace. Each distinct case (kernel, op, shapes, types) is judged once."""
     place, cases = _cases(trace)
     judged = [_judge(trace, case) for case in cases]
     reasons = _distinct([why for why, _ in judged])
@@ -168,7 +169,7 @@ def _is_convolution(op: str) -> bool:
 
 
 def _converted(trace: Trace) -> Bool:
-    """Marks the kernels whose product's op also runs a layout conversion in the same call."""
+    """Which kernels' product op also runs a layout conversion in the same call."""
     answers, products = kernel_answers(trace), find_products(trace)
     layout = np.array([answer.family == "layout" for answer in answers.distinct], bool)[answers.place]
     calls = distinct_in(products.op[layout & (products.op >= 0)])
@@ -177,8 +178,8 @@ def _converted(trace: Trace) -> Bool:
 
 
 def _runs_as_tf32(trace: Trace) -> set[bool]:
-    """Says for convolutions (True) and products (False) whether an FP32 one runs on tensor cores. Attention does not
-    show it: its memory-efficient kernels multiply FP32 numbers in three TF32 products whatever is set."""
+    """For convolutions (True) and products (False), whether an FP32 one runs on tensor cores. Attention does not show
+    it: its memory-efficient kernels multiply FP32 numbers in three TF32 products whatever the setting."""
     products, bins = find_products(trace), kernel_bins(trace)
     on_them = distinct_in(products.place[(bins == _TENSOR_CORE) & (products.place >= 0)])
     found = [products.distinct[place] for place in on_them.tolist()]
@@ -187,7 +188,7 @@ def _runs_as_tf32(trace: Trace) -> set[bool]:
 
 
 def _first_type(product: Product) -> str:
-    """Returns the type of the first operand that is a tensor, also where the amount of work is not known."""
+    """The type of the first operand that is a tensor, even if the amount of work is unknown."""
     if product.work is not None:
         return product.work.dtype
     return next((word.strip('"') for word in product.dtypes.strip("[]").split(",") if word.strip('"')), "")
@@ -220,7 +221,7 @@ def _is_double(case: _Case) -> bool:
 
 
 def _missing_types(capability: tuple[int, int] | None, peaks: Peaks | None) -> set[str]:
-    """Returns those of FP32 and FP64 that the device's tensor cores do not take. TF32 and FP64 came with the same
+    """Those of FP32 and FP64 that the device's tensor cores do not support. TF32 and FP64 were introduced by the same
     chips."""
     if peaks is None:
         return {"float", "double"} if capability is None or capability < TF32_CAPABILITY else set()
@@ -260,9 +261,9 @@ def _misaligned(case: _Case, unit: int) -> WhyNot | None:
 
 
 def _rates(case: _Case, dtype: str, peaks: Peaks) -> Rates | None:
-    """FP32 goes to TF32 where that is faster, else to 16 bits, which halves its bytes; an unknown one is FP32.
+    """FP32 moves to TF32 if that is faster, else to 16 bits, which halves its bytes; an unknown type counts as FP32.
 
-    None for 8 bits: what plain cores reach with them is on no data sheet.
+    None for 8 bits: no data sheet has the rate of plain cores for them.
     """
     if dtype == "double" and peaks.fp64 and peaks.fp64_tensor:
         return Rates(peaks.fp64, peaks.fp64_tensor, 1.0)
@@ -286,8 +287,8 @@ def _gains(trace: Trace, rates: Int32 | Int64, peaks: list[Rates]) -> Int64:
 
 
 def memory_share(trace: Trace, chosen: Bool) -> Float64:
-    """Returns for each chosen kernel the least bytes of its op's call / memory bandwidth, as a share of the time of the
-    chosen kernels of the call. 0 where the bytes are not known, and for all others."""
+    """For each chosen kernel the least bytes of its op's call / memory bandwidth, as a share of the time of the call's
+    chosen kernels. 0 if the bytes are unknown, and for all other kernels."""
     products, dur = find_products(trace), steady_activity_ns(trace, trace.kernels.event)
     share, device = np.zeros(len(dur)), trace.events.device[trace.kernels.event]
     rows = np.flatnonzero(chosen & (products.place >= 0) & (dur > 0))

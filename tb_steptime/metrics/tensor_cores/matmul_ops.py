@@ -1,4 +1,4 @@
-"""The product's op that each kernel works for: the innermost one whose arithmetic is known, with its inputs' shapes."""
+"""The product op for which each kernel works: the innermost one with known arithmetic, with its inputs' shapes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in, is_in
 
-#: What computes one of the gradients inside such an op.
+#: Ops that compute one of the gradients inside such an op.
 _ONE_GRADIENT = expression(r"aten::(?:cudnn|miopen)_convolution_backward_(?:input|weight)$")
 
 
@@ -33,8 +33,8 @@ class Product(NamedTuple):
 
 
 class Products(NamedTuple):
-    """For each kernel: row of its op in the event table, and the op's place in `distinct`; -1 for none. An op that only
-    a label names has a number behind those of the rows, another one for each of its calls."""
+    """For each kernel: row of its op in the event table, and the op's place in `distinct`; -1 for none. An op that is
+    known only from a label has a number beyond the rows, a different one for each of its calls."""
 
     op: Int32 | Int64
     place: Int32 | Int64
@@ -43,7 +43,7 @@ class Products(NamedTuple):
 
 @shared
 def find_products(trace: Trace) -> Products:
-    """Finds the product of each row of the kernel table. An op inside another one counts, as it is nearer to the
+    """The product of each row of the kernel table. Of nested ops the inner one counts, as it is nearer to the
     kernel."""
     rows = _rows(trace)
     origins = kernel_origins(trace)
@@ -62,7 +62,7 @@ def find_products(trace: Trace) -> Products:
 
 
 def _with_labelled(trace: Trace, op: Int64) -> Int64:
-    """Gives kernels with a label the product that it names; where it names another op, none."""
+    """Set the products of labelled kernels to the op in their label; to none if that op is not a product."""
     labels = kernel_labels(trace)
     if labels is None:
         return op
@@ -70,8 +70,8 @@ def _with_labelled(trace: Trace, op: Int64) -> Int64:
 
 
 def labelled_ops(trace: Trace) -> Int64:
-    """For each kernel the number of its op's call, where only a label names it, behind the rows of the event table; -1
-    for none."""
+    """For each kernel whose op is known only from a label, the number of that op's call, beyond the rows of the event
+    table; -1 for none."""
     labels = kernel_labels(trace)
     if labels is None:
         return np.full(len(trace.kernels), -1, np.int64)
@@ -80,8 +80,8 @@ def labelled_ops(trace: Trace) -> Int64:
 
 
 def inputs_of(trace: Trace, kernels: Int64, ops: Int64) -> list[Int64]:
-    """Returns for the ops of some rows of the kernel table the name, a row of the string table, and shapes, dtypes and
-    settings, rows of the table of inputs; -1 where they are not recorded. ops: as in `Products`."""
+    """For the ops of some rows of the kernel table the name, a row of the string table, and shapes, dtypes and
+    settings, rows of the table of inputs; -1 if not recorded. ops: as in `Products`."""
     recorded, labels = np.where(ops < len(trace.events), ops, -1), kernel_labels(trace)
     columns = [
         np.where(recorded >= 0, input_column(trace, name, recorded), -1)
@@ -104,7 +104,7 @@ def _named(trace: Trace, name: Int32, wanted: frozenset[str]) -> Bool:
 
 
 def alike(*keys: Int32 | Int64) -> tuple[Int64, Int64]:
-    """The number of each row's group, rows alike in all keys being one, and the first row of each group."""
+    """The group number of each row, where rows with equal keys form a group, and the first row of each group."""
     groups = Groups.of(*keys)
     return groups.place, groups.first
 
@@ -117,20 +117,20 @@ def _rows(trace: Trace) -> Int64:
 
 
 def input_column(trace: Trace, name: str, rows: Int64) -> Int64:
-    """What a column of the event table says of these rows; -1 where it is not recorded."""
+    """The values of an event table column for these rows; -1 if not recorded."""
     values = getattr(trace.events, name)
     return np.full(len(rows), -1, np.int64) if values is None else values[rows].astype(np.int64)
 
 
 def _product(trace: Trace, key: tuple[int, ...], outputs: Outputs) -> Product:
-    """Settings that change nothing of the work make no other product."""
+    """The product of a key. Settings that do not affect the work do not distinguish products."""
     op = trace.strings[key[0]]
     shapes, dtypes, settings = (input_text(trace, row) for row in key[1:-1])
     return Product(op, shapes, dtypes, work_of(op, shapes, dtypes, settings, outputs, key[-1] or None))
 
 
 def _gradients(trace: Trace, ops: Int64) -> Int64:
-    """How many gradients the ops inside each of these ops compute; 0 where none inside does.
+    """How many gradients the ops inside each of these ops compute; 0 if none inside does.
 
     aten::cudnn_convolution_backward  |----------------------|    2; of a layer whose input needs no gradient 1
     ..._backward_input, ..._weight      |-------|  |-------|      as torch of 2021 and before recorded them
@@ -151,7 +151,7 @@ def input_text(trace: Trace, row: int) -> str:
 
 
 def _outputs(trace: Trace, rows: Int64) -> Outputs:
-    """Sizes of convolutions' outputs as their backward records them, where it records one only."""
+    """Sizes of convolutions' outputs as recorded by their backward, if these are unambiguous."""
     if trace.events.shapes is None:
         return {}
     names, shapes = trace.events.name[rows], trace.events.shapes[rows]

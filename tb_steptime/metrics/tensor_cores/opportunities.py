@@ -1,6 +1,6 @@
-"""What could move to the tensor cores, as tables: op by op with the reason and the gain, and the split by op and phase.
+"""Tables of work that could move to the tensor cores: per op with reason and gain, and the split by op and phase.
 
-Kernels counted are those that start within the span's window, so that ops and phases sum to the device's split.
+Only kernels that start within the span's window count, so that ops and phases sum to the device's split.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from tb_steptime.trace.table import Bool, Int64, is_in
 
 _MATMUL_LIKE = BINS.index("matmul_like")
 
-#: Opportunities in the table; the rest is folded into one line.
+#: Maximum number of opportunities in the table; the rest is folded into one line.
 OPPORTUNITY_ROWS = 100
-#: Ops in the split; the rest is folded into one.
+#: Maximum number of ops in the split; the rest is folded into one.
 OP_ROWS = 200
 
 
@@ -98,7 +98,7 @@ class Opportunities(NamedTuple):
 
 
 def opportunities(trace: Trace, device: int) -> Opportunities:
-    """Returns the device's matmul-like kernels that are not on tensor cores. Most gain first, then most time."""
+    """The device's matmul-like kernels that are not on tensor cores; most gain first, then most time."""
     rows = _in_window(trace, device)
     rows = rows[kernel_bins(trace)[rows] == _MATMUL_LIKE]
     found, products = eligibility(trace), find_products(trace)
@@ -144,7 +144,7 @@ def _places(reasons: list[WhyNot]) -> dict[str, list[int]]:
 
 
 def _obstacles(table: list[Opportunity], bounds: dict[str, int]) -> list[Obstacle]:
-    """table is sorted, so the first row of a reason leads it."""
+    """The obstacles. The table is sorted, so the first row of a reason has its largest gain."""
     leading = {row.why_not: row for row in reversed(table)}
     of = {id: [row for row in table if row.why_not == id] for id in leading}
     obstacles = [
@@ -187,7 +187,7 @@ def _opportunity(trace: Trace, row: int, count: int, total_ns: int, gain_ns: int
 
 
 def _formula(found: Eligibility, row: int, total_ns: int, bounded: bool) -> Reason:
-    """total_ns: of these kernels in steady steps."""
+    """total_ns: time of these kernels in steady steps."""
     if found.rates[row] < 0:
         return Reason("no_gain_computed")
     rates = found.peaks[found.rates[row]]

@@ -1,10 +1,10 @@
-"""How fast matrix products, convolutions and attention run on tensor cores, and which products are slow among them.
+"""Rates of matrix products, convolutions and attention on tensor cores, and which of these products are slow.
 
     aten::bmm   bf16 [96,1569,1569] x [96,1569,64]     55 TFLOP/s, while others reach 520: 1569 is not a multiple of 8
     aten::mm    bf16 [8,4096] x [4096,4096]            slow, and as fast as memory lets it be: nothing to gain
 
 A call is one op with its kernels. Only calls count whose kernels all run on tensor cores, with no other kernel at the
-same time, and start within the span's window. What causal attention masks is counted, and said.
+same time, and start within the span's window. Operations that a causal mask removes are included, which is stated.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, distinct_in, is_in
 
-#: A product is slow below this share of what it could attain: tiles, clocks and caches explain less.
+#: A product is slow below this share of its attainable rate: tiles, clocks and caches explain smaller differences.
 SLOW_FRACTION = 0.5
-#: Starting and ending dominate shorter calls.
+#: In calls shorter than this, starting and ending dominate.
 LEAST_NS = 20_000
-#: Calls that last this long show a rate that others could reach.
+#: Calls of at least this length show a rate that others could reach.
 REFERENCE_NS = 50_000
 
-#: Rows of the table; what is beyond them is left out.
+#: Maximum number of rows of the table; others are left out.
 RATE_ROWS = 100
 
 
@@ -68,8 +68,8 @@ class ProductRate(msgspec.Struct, frozen=True):
 
 
 class ProductRates(msgspec.Struct, frozen=True):
-    """Rows with most gain first, then with most time. By type of the inputs: best_tflops is what longer calls reach at
-    most, peak_tflops what the data sheet says."""
+    """Rows with the most gain first, then with the most time. By input type: best_tflops is the best rate of longer
+    calls, peak_tflops the data sheet's."""
 
     rows: list[ProductRate]
     best_tflops: dict[str, float]
@@ -77,7 +77,7 @@ class ProductRates(msgspec.Struct, frozen=True):
 
 
 class _Group(NamedTuple):
-    """Calls of one product; rows: of the kernel table; why: what keeps it from being fast."""
+    """Calls of one product; rows: of the kernel table; why: what prevents it from being fast."""
 
     product: Product
     work: Work
@@ -88,7 +88,7 @@ class _Group(NamedTuple):
 
     @property
     def tflops(self) -> float:
-        return self.work.flops * self.calls / max(1, self.total_ns) / 1000  # FLOP/ns = 1000 TFLOP/s
+        return self.work.flops * self.calls / max(1, self.total_ns) / 1000  # 1000 FLOP/ns = 1 TFLOP/s
 
     @property
     def call_ns(self) -> float:
@@ -96,8 +96,7 @@ class _Group(NamedTuple):
 
 
 def product_rates(trace: Trace, device: int) -> ProductRates:
-    """Returns the rates of the device's products. Nothing where its peaks are not known, or the trace records no
-    shapes."""
+    """The rates of the device's products. Empty if its peaks are unknown, or the trace records no shapes."""
     known = trace.devices.get(device)
     peaks = peaks_of(known.name) if known else None
     if known is None or peaks is None:
@@ -131,7 +130,7 @@ def _why(trace: Trace, work: Work, rows: Int64) -> Slowness | None:
 
 
 def _chosen(trace: Trace, device: int) -> Int64:
-    """Products' kernels of calls all of whose products run on tensor cores, alone and within the window."""
+    """Product kernels of calls whose products all run on tensor cores, alone and within the window."""
     products, answers, rows = find_products(trace), kernel_answers(trace), kernel_rows(trace, device)
     alone = runs_alone(trace, rows)
     matmul = np.array([answer.role == "matmul" for answer in answers.distinct], bool)[answers.place[rows]]
@@ -143,8 +142,8 @@ def _chosen(trace: Trace, device: int) -> Int64:
 
 
 def _best(groups: list[_Group], chips: dict[str, Chip]) -> dict[str, float]:
-    """Returns by type the best TFLOP/s of the products that nothing slows down; a rate beyond the peak leaves work
-    out."""
+    """By type, the best TFLOP/s of products that nothing slows down. A rate beyond the peak means that work is skipped,
+    and is ignored."""
     best: dict[str, float] = {}
     for group in groups:
         chip = chips.get(group.work.dtype)
@@ -174,8 +173,8 @@ def _rate(trace: Trace, group: _Group, best: dict[str, float], chip: Chip | None
 
 
 def _ideal_ns(group: _Group, best: dict[str, float], chip: Chip | None) -> float | None:
-    """Returns the ideal time of one call. Where no product shows what aligned ones reach, misaligned ones are compared
-    with the peak."""
+    """The ideal time of one call. If no product shows the rate of aligned ones, misaligned ones are compared with the
+    peak."""
     if chip is None or len(group.work.lengths) != 3:
         return None
     unaligned = group.why is not None and group.why.id == "alignment"

@@ -1,4 +1,4 @@
-"""The tensor-core share that the PyTorch Profiler tab next door shows, and why it is not ours."""
+"""The tensor-core share that the PyTorch Profiler tab shows, and why it differs from ours."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tb_steptime.text import Reason, fraction
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool, distinct_in
 
-#: What the PyTorch Profiler tab takes for a tensor-core kernel: any of these anywhere in the name, on any GPU. Facts of
-#: torch-tb-profiler 0.4.3, whose list goes back to PyProf's of 2020.
+#: Words by which the PyTorch Profiler tab recognises a tensor-core kernel: any of these anywhere in the name, on any
+#: GPU. From torch-tb-profiler 0.4.3, whose list goes back to PyProf's of 2020.
 PROFILER_TAB_WORDS = (
     "h884", "s884", "h1688", "s1688", "hmma", "i8816", "16816", "c1688", "xmma_gemm", "xmma_sparse_gemm",
     "xmma_implicit_gemm", "xmma_sparse_conv", "xmma_warp_specialized_implicit_gemm", "first_layer_wgrad_kernel",
     "dgrad_1x1_stride_2x2", "conv1x1", "conv2d_c1_k1", "direct_group",
 )  # fmt: skip
 
-#: From half a tenth of a percent on, two shares are shown as different numbers.
+#: From this difference on, half a tenth of a percent, two shares are displayed as different numbers.
 VISIBLE_FRACTION = 0.0005
 
 

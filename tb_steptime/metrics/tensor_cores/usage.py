@@ -1,13 +1,13 @@
-"""Divides kernel time in four: kernels that run on tensor cores (AMD: matrix cores), that could, that could not, and
-unknown ones.
+"""Divides kernel time into four bins: kernels that run on tensor cores (AMD: matrix cores), that could, that could not,
+and unknown ones.
 
-A name's answer comes from `name_rules`; what a name does not tell, `arithmetic` may prove. A stage around a
-product (a layout conversion, a transform) goes with its op: where no kernel of a convolution or product ran on tensor
-cores, its stages are time that could have gone there.
+The answer for a name comes from `name_rules`; if a name does not show it, `arithmetic_proof` may. A stage around a
+product (a layout conversion, a transform) follows its op: if no kernel of a convolution or product ran on tensor cores,
+its stages are time that could have gone there.
 
-Kernel time here is the sum of the kernels' lengths: kernels that run at the same time both count. A kernel belongs to
-the step in whose window it starts, and to the span if it starts within the span's window; so where steps touch, their
-splits sum to the span's.
+Kernel time here is the sum of the kernels' lengths, so concurrent kernels both count. A kernel belongs to the step in
+whose window it starts, and to the span if it starts within the span's window; so if steps are adjacent, their splits
+sum to the span's.
 """
 
 from __future__ import annotations
@@ -79,15 +79,15 @@ UNKNOWN_KERNEL_TIME = Metric(
 
 NO_TENSOR_CORES = Reason("no_tensor_cores")
 
-#: Where names do not tell of more of the kernel time than they tell of, the bounds of the share say nothing: the range
-#: between them is then wider than all that is known.
+#: If names leave more than this share of the kernel time unclassified, the bounds of the tensor-core share are
+#: meaningless: the range between them is then wider than everything known.
 MOST_UNCLASSIFIED = 0.5
 
-#: What becomes of a kernel's time, in the order of the columns here and of `Split`.
+#: Bins of kernel time, in the order of the columns here and of `Split`.
 BINS: tuple[KernelBin, ...] = ("tensor_core", "matmul_like", "unknown", "other")
 _TENSOR_CORE, _MATMUL_LIKE, _UNKNOWN, _OTHER = range(len(BINS))
 
-#: Ops that are a matrix product, a convolution or attention, backward ones included.
+#: Ops that are a matrix product, a convolution or attention, including backward ops.
 PRODUCT_OP = expression(
     r"aten::(?:\w*conv(?!ert)\w*|_?(?:add|badd|addb)?b?mm(?:_\w*)?|linear|matmul|_scaled_mm|_grouped_mm"
     r"|_?scaled_dot_product_\w+)$"
@@ -115,7 +115,7 @@ class Split(msgspec.Struct, frozen=True):
 
     @property
     def unclassified(self) -> float | None:
-        """Share of which names do not tell, where it is so much that the share on tensor cores is not known."""
+        """Share of unclassified kernels, if it is so large that the share on tensor cores is unknown."""
         return self.unknown_ns / self.kernel_ns if self.unknown_ns > MOST_UNCLASSIFIED * self.kernel_ns else None
 
     @property
@@ -133,7 +133,8 @@ class Splits(NamedTuple):
 
 @shared
 def kernel_answers(trace: Trace) -> KernelAnswers:
-    """Each distinct name is judged once per device; what the name does not tell, by the arithmetic of its op."""
+    """The answer for each kernel. Each distinct name is judged once per device; if the name does not show it, by its
+    op's arithmetic."""
     events, event = trace.events, trace.kernels.event
     groups = Groups.of(events.device[event], events.name[event])
     first = event[groups.first]
@@ -222,8 +223,8 @@ def _time(trace: Trace, device: int, column: str) -> Figure:
 
 
 def tensor_core_share_in(trace: Trace, device: int, edges: Int64) -> Float64 | None:
-    """Share of the kernel time in each bin [edges[i], edges[i+1]) that is on tensor cores, by exact overlap; NaN where
-    no kernel runs, None where the device has no tensor cores or most of the time is unclassified."""
+    """Share of the kernel time in each bin [edges[i], edges[i+1]) that is on tensor cores, by exact overlap; NaN if no
+    kernel runs, None if the device has no tensor cores or most of the time is unclassified."""
     if not device_has_tensor_cores(trace, device) or split_kernel_time(trace, device).total.unclassified is not None:
         return None
     rows = kernel_rows(trace, device)
@@ -236,7 +237,7 @@ def tensor_core_share_in(trace: Trace, device: int, edges: Int64) -> Float64 | N
 
 
 def device_has_tensor_cores(trace: Trace, device: int) -> bool:
-    """Has the device tensor cores? A device that the trace does not describe is taken to have them."""
+    """Whether the device has tensor cores. A device that the trace does not describe is assumed to have them."""
     known = trace.devices.get(device)
     return known is None or has_tensor_cores(known.compute_capability, known.name)
 
@@ -257,7 +258,8 @@ def _answer(trace: Trace, device: int, name: int) -> Answer:
 
 
 def _in_plain_product(trace: Trace, bins: UInt8) -> Bool:
-    """For each kernel: was it launched by a product's op of which no kernel ran on tensor cores, or may have?"""
+    """For each kernel, whether it was launched by a product op of which no kernel ran, or may have run, on tensor
+    cores."""
     op = _product_op(trace)
     inside = op >= 0
     elsewhere = np.zeros(int(op.max(initial=-1)) + 1, bool)
@@ -291,6 +293,6 @@ def _product_rows(trace: Trace) -> Int64:
 
 
 def _outermost(start: Int64, end: Int64) -> Bool:
-    """Marks a thread's events that lie in no other; sorted by (start, longer first)."""
+    """Which of a thread's events are not inside another; they must be sorted by (start, longer first)."""
     reach = np.concatenate((np.full(min(1, len(end)), np.iinfo(np.int64).min), np.maximum.accumulate(end)[:-1]))
     return start >= reach

@@ -1,1 +1,1 @@
-"""What stands on which track, in which row, colour and name: read off the trace once, when its events are written."""
+"""The track, row, colour and name of each event: determined once from the trace, when its events are written."""

@@ -1,4 +1,4 @@
-"""What an event is drawn as: the colour of its meaning, the same as in every other picture."""
+"""The colour of each event, by its meaning, as in every other picture."""
 
 from __future__ import annotations
 

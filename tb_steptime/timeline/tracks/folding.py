@@ -8,9 +8,9 @@
             torch/nn/functional.py(9): linear
               aten::linear
 
-Frames of torch, of Python's library, of built-ins and of installed packages are folded away. A profiler leaves out the
-path up to the package, so that packages are known by their name as well. Where every line of the recording is of an
-installed package, as in a job that is started by its framework, the packages are the user's code.
+Frames of torch, of Python's library, of built-ins and of installed packages are folded away. A profiler may leave out
+the path up to the package, so packages are recognised by name as well. If every line of the recording is in an
+installed package, as in a job started by its framework, the packages count as the user's code.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.table import Bool, Kind
 
-#: Packages that a training job calls, and nobody writes for one job.
+#: Packages that training jobs use, and that are not written for a single job.
 _PACKAGES = re.compile(
     r"(PIL|accelerate|albumentations|apex|composer|cv2|datasets|deepspeed|diffusers|einops|fastai|flash_attn|flashinfer"
     r"|fsspec|huggingface_hub|kornia|lightning|lightning_fabric|numpy|pandas|peft|pyarrow|pytorch_lightning|ray"

@@ -4,9 +4,9 @@
     GPU 0                   its streams, the busiest first; ranges as they reached the GPU; counters that it sampled
     Process 4711            the training thread, its runtime calls; autograd's threads, each with its calls; the others
 
-An event is on one track. Of more threads or streams than anyone reads the least busy share one. Rows of `cuda_sync` are
-left out: they repeat the calls. Steps, phases, excess and samples of counters are no events of the trace: their numbers
-follow those of the trace's events.
+An event is on one track. If there are more threads or streams than anyone reads, the least busy ones share a track.
+Rows of `cuda_sync` are left out: they repeat the calls. Steps, phases, excess and counter samples are not events of the
+trace: their numbers follow those of the trace's events.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int32, Int64, Kind, UInt8, distinct
 
 _CALLS = (Kind.RUNTIME, Kind.DRIVER)
-#: What is shown on a device's streams: its work, and marks of graphs.
+#: Kinds shown on a device's streams: its work, and marks of graphs.
 _ON_STREAM = (*DEVICE_KINDS, Kind.MARK)
 _ON_HOST = (Kind.CPU_OP, Kind.USER, Kind.PYTHON, Kind.OVERHEAD, Kind.OTHER)
-#: What a stream's track is called where nobody named it, such as "stream 7" and "stream 7 (sync)".
+#: Default names of a stream's track, such as "stream 7" and "stream 7 (sync)".
 _PLAIN_TRACK = re.compile(r"(?:stream\s*-?\d+)?(?: \(sync\))?", re.IGNORECASE)
 #: The heading above steps, phases and the loader.
 STEPS_GROUP = "Steps"
-#: The heading above what the profiler says of itself.
+#: The heading above the profiler's own events.
 RECORDER_GROUP = "Profiler"
 #: The heading above the threads that share a track.
 OTHERS_GROUP = "Others"
-#: Streams that stay in sight: more would leave no room for anything else.
+#: Number of streams that stay in sight: more would leave no room for anything else.
 PINNED_STREAMS = 4
 #: Threads with tracks of their own; and streams, of all GPUs. A page holds every track, and each is written by itself.
 MOST_THREADS = MOST_STREAMS = 400
@@ -96,7 +96,7 @@ class TrackEvents:
     pinned: bool = False
 
     def folded(self) -> TrackEvents | None:
-        """The track with its stack folded; None where there is nothing to fold."""
+        """The track with its stack folded; None if there is nothing to fold."""
         left = self.rows[~self.table.foreign[self.rows]]
         return None if len(left) == len(self.rows) else replace(self, rows=left)
 
@@ -143,7 +143,7 @@ def _phases(trace: Trace) -> TrackEvents:
 
 
 def _excess(trace: Trace) -> Iterator[TrackEvents]:
-    """What takes longer than its site usually does, on the host and on devices, with its kind and its op."""
+    """Work that takes longer than usual for its site, on the host and on devices, with its kind and its op."""
     found = longest_excess(trace)
     if not len(found):
         return
@@ -155,12 +155,12 @@ def _excess(trace: Trace) -> Iterator[TrackEvents]:
 
 
 def _first_of_excess(trace: Trace) -> int:
-    """Its number, after those of the steps and the phases."""
+    """The number of the first excess, after those of the steps and the phases."""
     return len(trace.events) + len(find_steps(trace).steps) + sum(map(len, host_phases(trace).values()))
 
 
 def _own_table(start: Int64, end: Int64, name: Int32 | Int64, colours: Int64, first: int) -> Table:
-    """Ranges that are no events of the recording, numbered from first on."""
+    """A table of ranges that are not events of the recording, numbered from `first` on."""
     kind = np.full(len(start), Kind.OTHER, np.uint8)
     foreign = np.zeros(len(start), bool)
     return Table(start, end - start, name.astype(np.int32), colours.astype(np.uint8), kind, foreign, first)
@@ -182,7 +182,7 @@ def _host_tracks(trace: Trace, table: Table, thread: int, label: str, rows: Int3
 
 
 def process_name(pid: str) -> str:
-    """In words; a profiler writes 0 and -1 where it does not know the process.
+    """The process in words; a profiler writes 0 and -1 if it does not know the process.
 
     >>> process_name("4711"), process_name("-1")
     ('Process 4711', 'Process not recorded')
@@ -193,15 +193,15 @@ def process_name(pid: str) -> str:
 def _together(
     kind: TrackKind, group: str, table: Table, parts: Sequence[Int32], elsewhere: Int32
 ) -> Iterator[TrackEvents]:
-    """One track for what has none of its own. parts: the events of each thread or stream; elsewhere: those on other
-    tracks."""
+    """One track for everything without a track of its own. parts: the events of each thread or stream; elsewhere: those
+    on other tracks."""
     rows = np.setdiff1d(np.concatenate([elsewhere[:0], *parts]), elsewhere)
     if len(rows):
         yield TrackEvents(kind, group, f"{len(parts):,} more {kind}s", table, rows)
 
 
 def _devices(trace: Trace, table: Table) -> Iterator[TrackEvents]:
-    """All GPUs' tracks. Pinned are the streams with most work of all GPUs, in turn."""
+    """The tracks of all GPUs. The streams with the most work are pinned, evenly over the GPUs."""
     devices = distinct(trace.events.device[trace.events.rows(*_ON_STREAM, Kind.GPU_USER)]).tolist()
     each = max(1, PINNED_STREAMS // max(1, len(devices)))
     free = _first_of_excess(trace) + len(longest_excess(trace))
@@ -214,7 +214,7 @@ def _devices(trace: Trace, table: Table) -> Iterator[TrackEvents]:
 
 
 def _device_tracks(trace: Trace, table: Table, device: int, most: int) -> Iterator[TrackEvents]:
-    """most: streams with tracks of their own."""
+    """most: maximum number of streams with tracks of their own."""
     events, group = trace.events, f"{trace.job.accelerator} {device}"
     rows = events.rows(*_ON_STREAM)
     rows = rows[events.device[rows] == device].astype(np.int32)
@@ -230,8 +230,8 @@ def _device_tracks(trace: Trace, table: Table, device: int, most: int) -> Iterat
 
 
 def _counters(trace: Trace, device: int, number: int) -> Iterator[TrackEvents]:
-    """A track for each counter of the GPU that was sampled: each sample as long as the time that it is of, named by its
-    value. Equal samples that touch are one. number: of the first."""
+    """A track for each sampled counter of the GPU: each sample lasts for the time that it covers, and is named by its
+    value. Equal adjacent samples are merged. number: of the first."""
     group = f"{trace.job.accelerator} {device}"
     for id in measured_ids(trace, device):
         of, metric = samples(trace, device, id), MEASURED[id].metric
@@ -250,7 +250,7 @@ def _counters(trace: Trace, device: int, number: int) -> Iterator[TrackEvents]:
 
 
 def _lanes(trace: Trace, rows: Int32) -> Int32:
-    """What the file shows each row on: its stream, or the lane to which the profiler moved it."""
+    """The lane on which the file shows each row: its stream, or the lane to which the profiler moved it."""
     lanes, moved = trace.events.stream[rows].astype(np.int32), trace.annotations.lane >= 0
     place = np.searchsorted(rows, trace.annotations.event[moved])
     here = place < len(rows)
@@ -260,7 +260,7 @@ def _lanes(trace: Trace, rows: Int32) -> Int32:
 
 
 def _stream_label(trace: Trace, stream: int, rows: Int32) -> str:
-    """Returns the file's name of the track, which is a purpose ("DP") where a user gave it one; else its number."""
+    """The file's name of the track, if a user gave it a purpose ("DP"); else its number."""
     name = trace.threads[int(trace.events.thread[rows[0]])].name.strip()
     if not _PLAIN_TRACK.fullmatch(name):
         return name
@@ -300,6 +300,7 @@ def _roles(trace: Trace) -> dict[int, str]:
 
 
 def _label(thread: Thread, role: str | None) -> str:
-    """Its role, else as the trace names it: "thread 4711 (pt_data_pin)"; a thread without a name by its number."""
+    """The thread's role, or else its name in the trace: "thread 4711 (pt_data_pin)"; for a thread without a name its
+    number."""
     name = f"{role} thread {thread.tid}" if role else thread.name.strip() or f"thread {thread.tid}"
     return name[:1].upper() + name[1:]

@@ -1,4 +1,4 @@
-"""The line of its track on which an event is drawn, so that events on one line never overlap.
+"""The line of its track on which each event is drawn, so that events on one line never overlap.
 
 event   aaaaaaaaaa
           bbbb  cccccc        line 0   aaaaaaaaaa dd
@@ -12,7 +12,7 @@ import numpy as np
 
 from tb_steptime.trace.table import Bool, Int32, Int64, UInt8
 
-#: Deeper stacks are runaway recursion, and no screen is so high; deeper events are left out.
+#: Maximum number of lines. Deeper stacks are runaway recursion, and no screen is as high; deeper events are left out.
 MAX_ROWS = 200
 LEFT_OUT = 255
 
@@ -23,8 +23,7 @@ _AT_ONCE = 1 << 17
 def stack_rows(start_ns: Int64, dur_ns: Int64, rows: Int32) -> UInt8:
     """The first line on which there is room for each event, in order; events that nest get their depth.
 
-    rows: those of a track, sorted by (start, longer first), in columns of more events. LEFT_OUT where there are too
-    many lines.
+    rows: the rows of a track, sorted by (start, longer first), in larger columns. LEFT_OUT if there are too many lines.
     """
     line = np.full(len(rows), LEFT_OUT, np.uint8)
     rest = np.arange(len(rows), dtype=np.int32)
@@ -38,7 +37,7 @@ def stack_rows(start_ns: Int64, dur_ns: Int64, rows: Int32) -> UInt8:
 
 
 def _fitting(start_ns: Int64, dur_ns: Int64, rows: Int32, rest: Int32) -> Bool:
-    """Marks which of the rest one line takes: each that begins when the last one taken has ended."""
+    """Which of the rest fit on one line: each that begins when the last fitting one has ended."""
     taken, free_from = np.zeros(len(rest), bool), np.iinfo(np.int64).min
     for first in range(0, len(rest), _AT_ONCE):
         some = rows[rest[first : first + _AT_ONCE]]
@@ -67,9 +66,9 @@ def _first_fit(start: Int64, end: Int64) -> Bool:
 
 
 def _followed(start: Int64, end: Int64) -> Bool:
-    """The events on the way from the first one, each time to the next that begins when this one has ended.
+    """The chain of events from the first one, each followed by the next that begins when it has ended.
 
-    Goes twice as far in each round, so that a hundred thousand events take seventeen rounds.
+    The distance doubles in each round, so that a hundred thousand events take seventeen rounds.
     """
     count = len(start)
     onward = np.append(np.maximum(np.searchsorted(start, end), np.arange(1, count + 1)), count)

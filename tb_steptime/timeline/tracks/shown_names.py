@@ -1,4 +1,4 @@
-"""What is written on a box: a short name where the trace's own is long.
+"""The text shown on a box: a short name if the trace's name is long.
 
     kernel, copy      as in every table                        gemm bf16 128x256
     Python frame      below its package or the working tree    timm/layers.py(3): forward
@@ -25,8 +25,8 @@ _COPIES = (Kind.MEMCPY, Kind.MEMSET)
 
 
 def write_shown_names(trace: Trace, columns: Columns, first_string: int) -> list[str]:
-    """For each string of the trace the number of what is written in its place, -1 for itself. The strings that were
-    needed in addition; the first one gets the number first_string."""
+    """Write, for each string of the trace, the number of the text shown in its place, -1 for itself. Returns the
+    additional strings; the first one gets the number first_string."""
     shown = np.full(len(trace.strings), -1, np.int32)
     added: dict[str, int] = {}
     for number, name in _shown(trace).items():

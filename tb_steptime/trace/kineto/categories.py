@@ -1,4 +1,4 @@
-"""Event category -> Kind, in the spelling of every era and device maker that Kineto has written."""
+"""Event category -> Kind, in every spelling that Kineto has written, of all years and device makers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from collections.abc import Iterable
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.table import Kind
 
-#: No event of the program that lasts: the span of the profiler itself, one per file, and instants.
+#: Kind number of rows that are not events of the program with a duration: the one span of the profiler itself per file,
+#: and instants.
 LEFT_OUT = 255
 
-#: What is called so is an instant, though the exporter in Python of PyTorch 2.13 and 2.14 writes it with a duration.
+#: Category of instants, although the Python exporter of PyTorch 2.13 and 2.14 writes them with a duration.
 INSTANT = "cpu_instant_event"
 
-#: In lower case: 2021 wrote "Kernel", 2022 "kernel".
+#: Categories in lower case: 2021 wrote "Kernel", 2022 "kernel".
 _KINDS = {
     "cpu_op": Kind.CPU_OP,
     "operator": Kind.CPU_OP,
@@ -36,7 +37,8 @@ _KINDS = {
     "trace": LEFT_OUT,
     INSTANT: LEFT_OUT,
 }
-#: What device makers put their own word before: cuda_, hip_, gpu_, mtia_, xpu_, hpu_, privateuse1_.
+#: Endings of categories that each device maker prefixes with its own word: cuda_, hip_, gpu_, mtia_, xpu_, hpu_,
+#: privateuse1_.
 _KINDS_BY_ENDING = {
     "_runtime": Kind.RUNTIME,
     "_driver": Kind.DRIVER,
@@ -47,16 +49,16 @@ _KINDS_BY_ENDING = {
     "_user_annotation": Kind.GPU_USER,
 }
 
-#: MTIA has one category for all that its devices do; these of its names move memory.
+#: MTIA has one category for all device activities; those whose names match this move memory.
 _MTIA_COPY = expression(r"(?<![a-z])dma(?![a-z])|memcpy", re.IGNORECASE)
 
-#: Intel's scope profiler writes each kernel once more, with what it measured, as a kernel of this name.
+#: Prefix of a kernel's name under which Intel's scope profiler repeats the kernel with its measured metrics.
 METRICS_OF_KERNEL = "metrics: "
 
-#: Makers whose devices PyTorch calls by another name than GPU, by their own word.
+#: Device makers' words whose devices PyTorch does not call GPUs, and PyTorch's name for them.
 _ACCELERATORS = {"mtia": "MTIA", "xpu": "XPU", "hpu": "HPU", "gcu": "GCU", "npu": "NPU", "musa": "MUSA"}
 
-#: Host-side marks by their names: in 2021 they had the category of an op.
+#: Host-side marks, recognised by name: in 2021 they had the category of an op.
 _MARKS = (
     "ProfilerStep#",
     "enumerate(DataLoader)#",
@@ -67,7 +69,7 @@ _MARKS = (
 
 
 def kind_of(category: object, name: str) -> int:
-    """A Kind, or LEFT_OUT for what is no event of the program."""
+    """The Kind of an event, or LEFT_OUT if it is not an event of the program."""
     word = str(category).strip().lower()
     kind = _KINDS.get(word)
     if kind is None:
@@ -80,7 +82,7 @@ def kind_of(category: object, name: str) -> int:
 
 
 def accelerator_of(categories: Iterable[object]) -> str:
-    """What PyTorch calls the devices whose makers' words these categories have; "GPU" where they have none.
+    """PyTorch's name for the devices whose makers' words occur in these categories; "GPU" if none occurs.
 
     >>> accelerator_of(["cpu_op", "xpu_runtime"])
     'XPU'

@@ -35,25 +35,26 @@ from tb_steptime.trace.kineto.times import time_ns, to_ns
 from tb_steptime.trace.model import Thread
 from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, StringTable, is_in
 
-#: A duration that the file does not have.
+#: Stands for a duration that is missing in the file.
 NO_DURATION = -(2**62)
 
-#: Of kinds.
+#: Masks over Kind numbers.
 ON_A_DEVICE = is_in(np.arange(256), (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC, Kind.MARK))
 _IS_WORK = is_in(np.arange(256), DEVICE_KINDS)
 IS_A_CALL = is_in(np.arange(256), (Kind.RUNTIME, Kind.DRIVER))
-#: In 2021 these, and only these, spelled their external id in small letters.
+#: In 2021 these kinds, and only these, spelled their external id in lower case.
 _OF_A_LAUNCH = is_in(np.arange(256), (*DEVICE_KINDS, Kind.RUNTIME, Kind.DRIVER))
-#: By its name, "memory._ts": what gives a column.
+#: Getter of a column by its dotted name, such as "memory._ts".
 _column = functools.cache(attrgetter)
 _EXCHANGE_WORDS = ("exchange", "exchanged", "group", "members", "purpose")
 
 
 class Labels(dict[tuple[Any, ...], int]):
-    """Numbers what many events share: category, name and track. One look-up for an event instead of three.
+    """Numbers the combinations of category, name and track that many events share: one look-up per event instead of
+    three.
 
-    bare: copies whose name does not say what they are;  shaped: calls that may say the shape of what they launch,
-    which CUDA's never do
+    bare: copies whose name does not say what they copy;  shaped: calls that may record the shape of the kernel that
+    they launch, which CUDA's calls never do
     categories: distinct ones, as the file spells them
     """
 
@@ -84,33 +85,33 @@ class Labels(dict[tuple[Any, ...], int]):
 
 
 class Columns:
-    """What is kept of events while a file is read: a number each, in the order of the file.
+    """What is kept of events while a file is read: one number per column and event, in the order of the file.
 
-    start, dur          ns; dur is NO_DURATION where there is none, and negative where the file says so
-    label               of `labels`, which know kind, name and thread
+    start, dur          ns; dur is NO_DURATION if there is none, and negative if the file says so
+    label               number in `labels`, which know the kind, name and thread
     on_device           row of each event on a device, for `device`, `stream` and `bytes`
     numbered            row of each op with a sequence number, for `sequence` and `forward_thread`
-    stacked             row of each op with a call stack, for `stack`, rows of `stack_texts`; so `nested` and
-                        `hierarchy` of those that say the modules around them
-    with_inputs         row of each op and of each backend's mark of a collective whose inputs are kept, for `shapes`,
+    stacked             row of each op with a call stack, for `stack`, rows of `stack_texts`; likewise `nested` and
+                        `hierarchy` of the ops that name the modules around them
+    with_inputs         row of each op, and of each backend's mark of a collective, whose inputs are kept, for `shapes`,
                         `dtypes` and `settings`, rows of `inputs`
     kernel              row of each kernel, for `grid` to `occupancy`
-    collective          row of each op or kernel that says its collective, for `elements` to `group_size`, of which
+    collective          row of each op or kernel that names its collective, for `elements` to `group_size`, of which
                         those of `_EXCHANGE_WORDS` are rows of `exchange_texts`
     graphed             row of each activity of a graph's node, for `graph` and `graph_node`
-    annotated           row of each activity that is annotated, for `module` to `annotated_stream`, of which texts are
-                        rows of `annotation_texts`
-    shaped              row of each call that says what it launches, for `shaped_grid` to `shaped_memory`: ROCm's say it
-                        where its kernels do not
-    memory              what the allocator said, in columns of their own
-    counters, flows     what GPUs measured, and ends of arrows between nodes of graphs, likewise
-    pairs               events whose end is an event of its own and has not come yet
-    after_2021          a launch said its external id as it is spelled since 2022: other spellings are not looked for;
-                        took_2021: they were, and some event had one
+    annotated           row of each annotated activity, for `module` to `annotated_stream`, of which texts are rows of
+                        `annotation_texts`
+    shaped              row of each call that records the shape of its launch, for `shaped_grid` to `shaped_memory`:
+                        ROCm records it on calls where its kernels lack it
+    memory              the allocator's events, in columns of their own
+    counters, flows     GPU counter samples, and ends of arrows between nodes of graphs, likewise
+    pairs               events whose end is written as a separate event that has not come yet
+    after_2021          a launch had its external id in the spelling used since 2022, so other spellings are not looked
+                        for; took_2021: another spelling was looked for, and some event had it
     """
 
     def __init__(self, *, times_only: bool = False) -> None:
-        """times_only: kernels' launch shapes and what else only some rows have is left out."""
+        """times_only: leave out kernels' launch shapes and other data that only some rows have."""
         self._times_only = times_only
         self.labels = Labels()
         self.start, self.dur = array("q"), array("q")
@@ -139,7 +140,7 @@ class Columns:
         self.begin()
 
     def begin(self) -> None:
-        """Count anew, for another part of the file. What is numbered keeps its number."""
+        """Reset the counts for another part of the file. Labels and texts keep their numbers."""
         self.pairs = Pairs()
         self.thread_names: dict[tuple[str, str], str] = {}
         self.timeless_count = 0
@@ -170,8 +171,8 @@ class Columns:
         self._labelled = None
 
     def add_spelled(self, of: dict[str, bytes]) -> None:
-        """Take rows that are columns already, those of `__init__` by name and `external_2021` beside `external`; those
-        of `memory` with its name before theirs."""
+        """Take rows that are already in columns, keyed by the attribute names of `__init__`, with `external_2021`
+        beside `external`; columns of `memory` are keyed "memory.<name>"."""
         external, external_2021 = (array("q", of.pop(name)) for name in ("external", "external_2021"))
         self._add_external(external, external_2021, array("i", of["label"]))
         for name, values in of.items():
@@ -179,7 +180,7 @@ class Columns:
                 _column(name)(self).frombytes(values)
 
     def has_stacks(self) -> bool:
-        """Frames of Python, or ops' call stacks."""
+        """Whether there are Python frames or call stacks of ops."""
         return len(self.stacked) > 0 or "python_function" in self.labels.categories
 
     def threads(self) -> list[Thread]:
@@ -195,10 +196,10 @@ class Columns:
         return np.frombuffer(values, values.typecode) if len(values) else np.empty(0, values.typecode)
 
     def may_say_more(self, block: EventBlock) -> bool:
-        """Of a block with `PlainArgs`: may any of its events have what these leave out?
+        """Whether any event of a block that was read with `PlainArgs` may have arguments that these leave out.
 
-        Annotations are noted on nodes of graphs and on what was moved to a lane, queues in the place of streams, kinds
-        of copies where their names say none. Instants that have a duration say what was allocated.
+        Annotations occur on nodes of graphs and on activities that were moved to a lane; queues where there is no
+        stream; kinds of copies where the name gives none. Instants with a duration are events of the allocator.
         """
         if not block.timed:
             return False
@@ -214,7 +215,7 @@ class Columns:
         return [each.original_stream for each in some].count(None) < len(some)
 
     def _labels_of(self, rows: list[Any]) -> array[int]:
-        """Numbers of what the rows share. Those of one block are asked for twice."""
+        """Label numbers of the rows. They are requested twice for each block, so the last result is kept."""
         if self._labelled and self._labelled[0] is rows:
             return self._labelled[1]
         labels = self.labels
@@ -350,7 +351,7 @@ class Columns:
         self.occupancy += floats([arg.occupancy_percent for arg in args])
 
     def _add_calls(self, calls: Int64, first: int, args: list[Args]) -> None:
-        """Those that say what they launch, of the calls of a block."""
+        """Add those of a block's calls that record the shape of their launch."""
         said = [place for place in calls.tolist() if args[place].grid is not None]
         if said:
             some = [args[place] for place in said]
@@ -360,7 +361,7 @@ class Columns:
             self.shaped_memory += integers([arg.shared_memory for arg in some])
 
     def add_collectives(self, rows: Int64, args: list[Args]) -> None:
-        """Rows of a block, and of these that say of which collective they are: few, in most traces none."""
+        """Add those of these rows of a block that name their collective: few, in most traces none."""
         names = [arg.exchange for arg in args]
         if names.count(None) == len(names):
             return
@@ -396,17 +397,18 @@ class Columns:
 
 
 def _are_of_graphs(nodes: list[Any]) -> bool:
-    """Whether any of them is a node: Kineto writes 0 for what no graph launched."""
+    """Whether any of these is a node of a graph: Kineto writes 0 for activities that no graph launched."""
     return nodes.count(UNKNOWN) + nodes.count(0) < len(nodes)
 
 
 def _lane(row: Any, args: Args) -> Any:
-    """What the file shows the activity on."""
+    """The lane on which the file shows the activity."""
     return row.tid if args.stream is None else args.stream
 
 
 def _stream(row: Any, args: Args) -> object:
-    """What the device ran it on: where it was moved to a lane, the file says from where."""
+    """The stream on which the device ran the activity. If the activity was moved to a lane, the file also records the
+    original stream."""
     if args.original_stream is not None:
         return folded(args.original_stream)
     has_queue = isinstance(args, Args) and (args.sycl_queue is not None or args.l0_queue is not None)
@@ -424,7 +426,7 @@ def _text(track: object) -> str:
 
 
 def _durations(us: list[float | None]) -> Int64:
-    """Of those that are no int64, NO_DURATION."""
+    """Durations in ns; NO_DURATION for values that do not fit int64."""
     values = np.array(us, np.float64)
     said = np.abs(values) < 2.0**52
     if said.all():

@@ -1,7 +1,7 @@
 """The outer shape of a trace file, read as a stream: keys and values, and the list of events cut into blocks.
 
-A cut is guessed at the last `}, {` of what has been read. That it was right is known when the block before it
-decodes, since neither half a string nor an open brace would; only where it does not is the text scanned brace by brace.
+A cut is guessed at the last `}, {` of the text read so far. The guess is confirmed when the block before it decodes,
+since neither half a string nor an open brace would decode. Only if it fails is the text scanned brace by brace.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from tb_steptime.trace.kineto.scanning import (
 
 _EVENTS_KEY = b'"traceEvents"'
 
-#: An event longer than this is taken for a damaged one when another is seen to begin within it.
+#: An event longer than this is taken to be damaged if another event begins within it.
 _LONG_EVENT_BYTES = 4 * 1024 * 1024
-#: A value longer than this is taken for a damaged one. Lists of ranks and memory snapshots are far below.
+#: A value longer than this is taken to be damaged. Lists of ranks and memory snapshots are far shorter.
 _LONG_VALUE_BYTES = 64 * 1024 * 1024
-#: What is searched again with the next chunk, because a match may begin in one and end in the other.
+#: How much text is searched again with the next chunk, because a match may begin in one chunk and end in the next.
 _OVERLAP_BYTES = 16 * 1024
 
 _EVENTS_LIST = re.compile(_EVENTS_KEY + rb"\s*:\s*\[")
@@ -35,27 +35,27 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Sink(Protocol):
-    """Takes what is found, in the order of the file."""
+    """Receives what is found, in the order of the file."""
 
     def events(self, text: bytes) -> bool:
         """Comma-separated events; False when they do not decode, and then nothing has been taken."""
 
     def event(self, text: bytes) -> bool:
-        """One event that would not decode with others; False when it cannot be read at all."""
+        """One event that did not decode together with others; False if it cannot be read at all."""
 
     def lost(self) -> None:
         """An event is damaged beyond reading."""
 
     def value(self, key: str, text: bytes) -> None:
-        """A value that is no event."""
+        """A value other than events."""
 
 
 class Outline:
     """The shape of a file.
 
-    is_json  it opens as an object or a list;  has_events  it has a list of events;  whole  it ends as it should
+    is_json  it opens as an object or a list;  has_events  it has a list of events;  whole  it ends properly
     damaged_entry_count  values other than events that had to be skipped
-    searched  events were searched for, because the text before them is no entry
+    searched  events had to be searched for, because the text before them is not a valid entry
     """
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Outline:
 
 
 class _PartEnds(Exception):
-    """A part has come to its end among events; whether with the last cut that one process would have made there."""
+    """The text of a part ended among events. seamless: the last cut is where one process would have made it."""
 
     def __init__(self, seamless: bool) -> None:
         super().__init__()
@@ -82,10 +82,10 @@ def walk(chunks: Iterator[bytes], sink: Sink, outline: Outline) -> None:
 def walk_part(
     chunks: Iterator[bytes] | Iterator[memoryview], sink: Sink, outline: Outline, behind: bytes, last: bool
 ) -> bool:
-    """Read one part of a file, with the same calls of the sink that `walk` makes for it. False: it made others.
+    """Read one part of a file, making the same calls of the sink as `walk` makes for it. Returns False if they differ.
 
-    behind   what the file opens with, "{" or "[", of a part that begins with an event; nothing of the first part
-    last     the chunks end with the file, and not with the brace of the event that the next part begins with
+    behind   for a part that begins with an event, what the file opens with, "{" or "["; empty for the first part
+    last     the chunks end with the end of the file, not with the brace of the event with which the next part begins
     """
     feed = Feed(chunks, goes_on=not last)
     try:
@@ -99,7 +99,7 @@ def walk_part(
 
 
 def opening_of(head: bytes) -> bytes:
-    """The first sign of a file: "{" or "[" of a trace."""
+    """The first character of a file other than space: "{" or "[" for a trace."""
     text = head.removeprefix(_BYTE_ORDER_MARK)
     start = skip_space(text)
     return text[start : start + 1]
@@ -122,7 +122,7 @@ def _walk_file(feed: Feed, sink: Sink, outline: Outline) -> None:
 
 
 def _walk_on(feed: Feed, sink: Sink, outline: Outline, opening: bytes) -> None:
-    """From within the list of events."""
+    """Continue from within the list of events."""
     outline.is_json = outline.has_events = True
     closed = _walk_events(feed, sink)
     outline.whole = _walk_object(feed, sink, outline, entered=closed) if opening == b"{" else closed
@@ -130,16 +130,17 @@ def _walk_on(feed: Feed, sink: Sink, outline: Outline, opening: bytes) -> None:
 
 
 def _read_to_the_end(feed: Feed) -> None:
-    """So that sizes and the packing's checksum are known."""
+    """Read the rest, so that sizes and the checksum of a compressed file are known."""
     feed.text = b""
     while feed.more():
         feed.text = b""
 
 
 def _walk_object(feed: Feed, sink: Sink, outline: Outline, entered: bool | None = None) -> bool:
-    """Entries to the closing brace. Where the text is no entry, search for events and continue with those.
+    """Read entries up to the closing brace. Where the text is not a valid entry, search for events and continue with
+    them.
 
-    entered: whether the list of events was read to its end, where the feed is behind or within it.
+    entered: if the feed is already within or behind the list of events, whether the list was read to its end.
     """
     while True:
         sign = feed.next_sign() if entered is None else b'"'
@@ -159,7 +160,7 @@ def _walk_object(feed: Feed, sink: Sink, outline: Outline, entered: bool | None 
 
 
 def _walk_entry(feed: Feed, sink: Sink, outline: Outline) -> bool:
-    """One key and its value; False where the text is no entry, and then the feed is just before the error."""
+    """Read one key and its value. False if the text is not a valid entry; the feed is then just before the error."""
     key = _take_value(feed)
     if key is None or feed.next_sign() != b":":
         return False
@@ -175,7 +176,7 @@ def _walk_entry(feed: Feed, sink: Sink, outline: Outline) -> bool:
 
 
 def _take_value(feed: Feed) -> bytes | None:
-    """The next value's text, whatever it is; None when the file ends within it."""
+    """The text of the next value of any type; None if the file ends within it."""
     if feed.next_sign() in (b'"', b"{", b"["):
         while (end := closing(feed.text, 0)) is None:
             if len(feed.text) > _LONG_VALUE_BYTES or not feed.double():
@@ -188,7 +189,7 @@ def _take_value(feed: Feed) -> bytes | None:
 
 
 def _find_events(feed: Feed) -> bool:
-    """Move before the next event, wherever it is; False when there is none."""
+    """Move to just before the next event, wherever it is; False if there is none."""
     while True:
         match = _EVENTS_LIST.search(feed.text)
         start = match.end() if match else next_start(feed.text)
@@ -201,7 +202,7 @@ def _find_events(feed: Feed) -> bool:
 
 
 def _walk_events(feed: Feed, sink: Sink) -> bool:
-    """Events to the end of their list; False when the file ends before."""
+    """Read events to the end of their list; False if the file ends first."""
     while True:
         cut = last_cut(feed.text)
         taken = cut is not None and sink.events(feed.text[: cut[0]])
@@ -216,7 +217,7 @@ def _walk_events(feed: Feed, sink: Sink) -> bool:
 
 
 def _scan_events(feed: Feed, sink: Sink, final: bool) -> bool:
-    """Take the events of the text brace by brace; True when their list was closed. final: no text will follow."""
+    """Take the events of the text brace by brace; True if their list was closed. final: no more text will follow."""
     while True:
         found = whole_events(feed.text)
         _give(feed.text, found.spans, sink)
@@ -236,7 +237,8 @@ def _scan_events(feed: Feed, sink: Sink, final: bool) -> bool:
 
 
 def _give(text: bytes, spans: list[tuple[int, int]], sink: Sink) -> None:
-    """Events all at once, or else in halves, so that a damaged one costs a few calls and not one for each."""
+    """Pass on the events all at once, or if that fails in halves, so that a damaged event costs a few calls and not one
+    per event."""
     if not spans or sink.events(text[spans[0][0] : spans[-1][1]]):
         return
     if len(spans) == 1:
@@ -248,7 +250,8 @@ def _give(text: bytes, spans: list[tuple[int, int]], sink: Sink) -> None:
 
 
 def _give_one(event: bytes, sink: Sink) -> None:
-    """An odd event, or a damaged one and those that it seems to hold because a quote or brace of it is missing."""
+    """Pass on an odd event; or a damaged one, and the events that it seems to contain because it lacks a quote or a
+    brace."""
     if sink.event(event):
         return
     sink.lost()
@@ -259,7 +262,8 @@ def _give_one(event: bytes, sink: Sink) -> None:
 
 
 def _skip(feed: Feed, sink: Sink) -> None:
-    """An event that is broken off, or so damaged that all behind it seems to be part of it. Look for the base time."""
+    """Skip an event that is broken off, or so damaged that all text behind it seems to be part of it. Look for the base
+    time."""
     match = _VALUE_BEHIND.search(feed.text)
     if match:
         sink.value(match[1][1:-1].decode(), feed.text[match.end() : scalar_end(feed.text, match.end())])

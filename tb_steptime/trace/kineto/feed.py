@@ -1,4 +1,4 @@
-"""The text of a file that has been read and not yet been taken."""
+"""The text of a file that has been read but not yet consumed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from tb_steptime.trace.kineto.scanning import skip_space
 
 
 class Feed:
-    """Grows by chunks at its end, and is taken from its beginning.
+    """Grows by chunks at its end and is consumed from its beginning.
 
     goes_on     the chunks are a part of a file, and end with the brace that opens the next part
-    end_count   how often more was asked for behind the last chunk
+    end_count   how often more text was requested after the last chunk
     """
 
     def __init__(self, chunks: Iterator[bytes] | Iterator[memoryview], goes_on: bool = False) -> None:
@@ -28,7 +28,8 @@ class Feed:
         return chunk is not None
 
     def double(self) -> bool:
-        """Read as much again as there is, so that scanning again each time costs no more than twice the length.
+        """Read until the text is twice as long, so that rescanning after each doubling costs no more than twice the
+        length.
 
         False at the end of the file.
         """
@@ -42,11 +43,11 @@ class Feed:
         return taken
 
     def drop(self, size: int) -> None:
-        """As `take`, without a copy of what is taken."""
+        """As `take`, without a copy of the removed text."""
         self.text = self.text[size:]
 
     def next_sign(self) -> bytes:
-        """The next byte that is neither space, comma nor zero; nothing at the end of the file."""
+        """The next byte that is not a space, comma or zero; empty at the end of the file."""
         while True:
             self.drop(skip_space(self.text))
             if self.text or not self.more():

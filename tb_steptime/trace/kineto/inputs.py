@@ -1,4 +1,4 @@
-"""Shapes, types and call stacks of ops: JSON as it is spelled -> numbers of distinct texts, without a list per op."""
+"""Shapes, types and call stacks of ops: the JSON as written -> numbers of distinct texts, without a list per op."""
 
 from __future__ import annotations
 
@@ -14,35 +14,36 @@ from tb_steptime.trace.kineto.numbers import UNKNOWN
 from tb_steptime.trace.kineto.row_types import NOT_SAID
 from tb_steptime.trace.table import Int64, Kind, StringTable
 
-#: A job whose every batch has a length of its own spells new shapes without end. Beyond this many bytes of distinct
-#: texts new ones are left out; real traces hold less than a megabyte.
+#: Limit on the bytes of distinct texts; beyond it new ones are left out. A job in which every batch has a different
+#: length writes new shapes without end. Real traces hold less than a megabyte.
 MOST_BYTES = 16 * 2**20
 
 
-#: Ops that multiply matrices, convolve or attend: their settings, such as a stride, determine how much they compute. So
-#: do those of ops that a fused attention or a better layout would save: softmax, dropout, copies.
+#: Ops that multiply matrices, convolve or attend: their settings, such as a stride, determine how much they compute.
+#: Also softmax, dropout and copies: the ops that a fused attention or a better layout would save.
 _WITH_SETTINGS = re.compile(
     r"mm(?![a-z])|conv(?!ert)|linear|matmul|attention|attn|gemm|softmax|dropout|masked_fill|::copy_$|::cat$"
 )
-#: Without a GPU nothing else says to which rank a message goes.
+#: Without a GPU nothing else records the rank to which a message goes.
 _MESSAGE = re.compile(r"c10d::(?:send|recv)_?$")
-#: A backend marks its collectives so, and before 2024 nothing else said what they exchange.
+#: Prefixes of a backend's marks of collectives. Before 2024 nothing else recorded what they exchange.
 _EXCHANGE = re.compile(r"(?:nccl|rccl|gloo|mpi|ucc|xccl|hccl):")
 
 
 def keeps_inputs(kind: Kind, name: str) -> bool:
-    """Are shapes and types of events of this name kept? Those of all ops are, since ops are grouped by them. Marks of a
-    backend are ops of some releases and ranges of others."""
+    """Whether shapes and types of events of this name are kept. They are kept for all ops, since ops are grouped by
+    them. A backend's marks are ops in some releases and ranges in others."""
     return kind == Kind.CPU_OP or (kind == Kind.USER and _EXCHANGE.match(name) is not None)
 
 
 def keeps_settings(name: str) -> bool:
-    """Are the values of its other inputs kept too? Those of all ops would cost more time than they tell."""
+    """Whether the values of the op's other inputs are kept too. Keeping them for all ops would cost too much time for
+    their use."""
     return any((_WITH_SETTINGS.search(name), _EXCHANGE.match(name), _MESSAGE.match(name)))
 
 
 class Numbers(dict[Any, int]):
-    """Numbers its keys in order of first appearance."""
+    """Numbers its keys in the order of first appearance."""
 
     def __missing__(self, key: Any) -> int:
         number = self[key] = len(self)
@@ -50,7 +51,7 @@ class Numbers(dict[Any, int]):
 
 
 class Words:
-    """Numbers distinct strings in order of first appearance; what is no string has none."""
+    """Numbers distinct strings in the order of first appearance; values that are not strings have no number."""
 
     def __init__(self) -> None:
         self.distinct = Numbers()
@@ -63,9 +64,9 @@ class Words:
 
 
 class Texts(dict[bytes, int]):
-    """Numbers of spellings. Those of the same meaning have the same number.
+    """Numbers of texts by their spelling. Spellings with the same meaning have the same number.
 
-    meaning     spelling -> text, or None for what is no JSON: `compact`, or `plain` for strings
+    meaning     spelling -> text, or None for invalid JSON: `compact`, or `plain` for strings
     distinct    the texts and their numbers
     """
 
@@ -80,11 +81,12 @@ class Texts(dict[bytes, int]):
         return StringTable(list(self.distinct))
 
     def numbers(self, values: Iterable[msgspec.Raw]) -> array[int]:
-        """-1 for an empty one, for null, for what is no JSON, and for what finds no room."""
+        """The numbers of the values; -1 for an empty value, null, invalid JSON, and a text for which there is no
+        room."""
         return array("i", map(self.__getitem__, map(bytes, values)))
 
     def add(self, rows: Int64, spelled: list[msgspec.Raw], to_rows: array[int], to_numbers: array[int]) -> None:
-        """Rows and numbers of those that are not empty: 2022 wrote empty ones with every op."""
+        """Add rows and numbers of the values that are not empty: 2022 wrote empty ones with every op."""
         if spelled.count(NOT_SAID) < len(spelled):
             number = np.frombuffer(self.numbers(spelled), np.int32)
             said = number != UNKNOWN
@@ -101,7 +103,7 @@ class Texts(dict[bytes, int]):
 
 
 def compact(spelling: bytes) -> str | None:
-    """Without white space."""
+    """The JSON without white space."""
     try:
         return msgspec.json.encode(msgspec.json.decode(spelling)).decode()
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -109,7 +111,7 @@ def compact(spelling: bytes) -> str | None:
 
 
 def plain(spelling: bytes) -> str | None:
-    """The string that this spells; None for anything else."""
+    """The string that this JSON spells; None for anything else."""
     try:
         return msgspec.json.decode(spelling, type=str)
     except (msgspec.MsgspecError, UnicodeDecodeError):

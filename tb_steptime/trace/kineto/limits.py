@@ -1,7 +1,8 @@
-"""What a column's values can be. What is outside counts as not said: nothing later overflows or indexes wrongly.
+"""Limits on the values of columns. A value outside counts as missing, so that nothing later overflows or indexes
+wrongly.
 
-A file may say anything: a device -2147483648, a grid of 10**18 blocks, a moment in the year 2262. The limits are far
-beyond what hardware and PyTorch have, and near enough that sums and products over a whole trace fit 64 bits.
+A file may contain any number: device -2147483648, a grid of 10**18 blocks, a time in the year 2262. The limits are far
+beyond what hardware and PyTorch use, and low enough that sums and products over a whole trace fit 64 bits.
 """
 
 from __future__ import annotations
@@ -17,34 +18,39 @@ from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
 from tb_steptime.trace.kineto.numbers import TOO_MANY_BYTES, UNKNOWN
 from tb_steptime.trace.table import Bool, EventTable, Int64, Kind, MemoryTable, StringTable, distinct_in, is_in
 
-#: A day. No recording is as long, no event as far from the others, and a float of as many ns has six more digits.
+#: Maximum distance of an event from the others, and maximum duration: a day. No recording is as long, and a float
+#: holding that many ns still has six more digits.
 MOST_NS = 86_400 * 10**9
-#: A gap behind events at 0 that may be one of a recording. Where times count from months ago, the rest is hours away.
+#: A gap after events at time 0 that may still lie within one recording. If times count from months ago, the other
+#: events are hours away.
 _LONG_GAP_NS = 60 * 10**9
-#: A product of three within which a grid stays: hardware has 2**31 x 2**16 x 2**16. So does a block, as it is written:
-#: some profilers write all work-items there (`launch_shapes`).
+#: Maximum product of a grid's three sizes: hardware allows 2**31 x 2**16 x 2**16. The same limit applies to a block as
+#: it is written, since some profilers write all work-items there (`launch_shapes`).
 _MOST_BLOCKS = 2.0**52
 
 
 class Limit(NamedTuple):
-    """Values from 0 to most are possible; what: the note that counts the others."""
+    """Values from 0 to `most` are possible; `what`: the note that counts values outside."""
 
     most: float
     what: str
 
 
-#: Characters of a name. The longest of the traces at hand, a kernel's, has 5,123; every table holds all of a name.
+#: Maximum length of a name, in characters. The longest in our traces, a kernel's name, has 5,123. Every table contains
+#: names in full.
 MOST_CHARACTERS = 2**14
-#: Where all longer names together are too much to read, each is cut there; few kernels' are as long.
+#: Shorter maximum, used if all names longer than it have more than MOST_OF_LONG characters together; few kernels' names
+#: are as long.
 USUAL_CHARACTERS, MOST_OF_LONG = 2**11, 2**19
 
-#: Characters of all names of kernels, of which rules read each: forty times as many as in any trace at hand.
+#: Maximum total length of all kernel names, in characters. Rules read each of them. It is forty times as much as in any
+#: of our traces.
 MOST_OF_KERNELS = 2**21
 
 _IDS, _SIZES, LAUNCHES = "impossible-ids", "impossible-sizes", "impossible-launches"
 TIMES, NAMES, KERNELS = "impossible-times", "long-names", "many-kernels"
 _LIMITS = {
-    "device": Limit(127, _IDS),  # of one machine, whose GPUs may be divided; each is compared with all others
+    "device": Limit(127, _IDS),  # of one machine, whose GPUs may be partitioned; each is compared with all others
     "stream": Limit(2**24, _IDS),
     "correlation": Limit(2**63 - 1, _IDS),
     "external": Limit(2**63 - 1, _IDS),
@@ -69,7 +75,7 @@ _TRIPLES = {"grid": _MOST_BLOCKS, "block": _MOST_BLOCKS, "shaped_grid": _MOST_BL
 
 
 def possible_names(names: StringTable, impossible: Counter[str]) -> StringTable:
-    """Cut short where they are too long, and still distinct. impossible counts these."""
+    """Cut names that are too long, keeping them distinct. `impossible` counts them."""
     lengths = np.array([len(name) for name in names.strings], np.int64)
     in_all = int(lengths[lengths > USUAL_CHARACTERS].sum())
     most = MOST_CHARACTERS if in_all <= MOST_OF_LONG else USUAL_CHARACTERS
@@ -86,7 +92,8 @@ def possible_names(names: StringTable, impossible: Counter[str]) -> StringTable:
 def with_fewer_kernels(
     names: StringTable, events: EventTable, impossible: Counter[str]
 ) -> tuple[StringTable, EventTable]:
-    """Kernels whose names are too much to read, behind those that come first, share one. impossible counts names."""
+    """Once the names of kernels exceed the limit together, give the remaining ones a shared name. `impossible` counts
+    these names."""
     kernels = events.kind == Kind.KERNEL
     used = distinct_in(events.name[kernels])
     room = np.cumsum([len(names[number]) for number in used.tolist()]) <= MOST_OF_KERNELS
@@ -100,7 +107,7 @@ def with_fewer_kernels(
 
 
 def possible_memory(table: MemoryTable, impossible: Counter[str]) -> MemoryTable:
-    """Without rows that are too far from the events; -1 for totals that cannot be. impossible counts both."""
+    """Leave out rows that are too far from the events, and set impossible totals to -1. `impossible` counts both."""
     far = np.abs(table.ts) > MOST_NS
     totals = [(total < UNKNOWN) | (total > TOO_MANY_BYTES) for total in (table.allocated, table.reserved)]
     impossible[TIMES] += int(far.sum())
@@ -113,8 +120,8 @@ def possible_memory(table: MemoryTable, impossible: Counter[str]) -> MemoryTable
 
 
 def _at_the_base(start: Int64, dur: Int64, near: Bool) -> Bool:
-    """Events at exactly 0 where all others are far behind: their time is not known. Profilers write 0 for what is from
-    before the time from which they count, which is months ago."""
+    """Events at exactly 0 if all others are far behind: their time is not known. A profiler whose times count from
+    months ago writes 0 for events from before that."""
     base = near & (start == 0)
     others = near & ~base
     if not base.any() or not others.any():
@@ -125,7 +132,7 @@ def _at_the_base(start: Int64, dur: Int64, near: Bool) -> Bool:
 
 
 class Possible:
-    """Columns of which only possible values are taken; `impossible` counts the others by the id of their note."""
+    """Columns with only possible values; `impossible` counts the others by the id of their note."""
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
@@ -133,7 +140,7 @@ class Possible:
         self.impossible: Counter[str] = Counter()
 
     def take(self, name: str) -> npt.NDArray[Any]:
-        """As `Columns.take`; -1 or NaN in the place of what cannot be."""
+        """As `Columns.take`, with -1 or NaN in place of impossible values."""
         values = self._columns.take(name)
         if name in _TRIPLES:
             return self._triples(values, _TRIPLES[name])
@@ -145,14 +152,15 @@ class Possible:
         return self._replaced(values, (values < UNKNOWN) | (values > most), what)
 
     def durations(self) -> Int64:
-        """ns; 0 for those that are too long, others as they are."""
+        """Durations in ns; 0 for those that are too long, others unchanged."""
         dur = self._columns.take("dur")
         long = (dur > MOST_NS) | ((dur < -MOST_NS) & (dur != NO_DURATION))
         self.impossible[TIMES] += int(long.sum())
         return np.where(long, 0, dur) if long.any() else dur
 
     def starts(self, dur: Int64) -> tuple[Int64, Bool]:
-        """ns, and which events are too far from the others to be of one recording: their start is that of another."""
+        """Start times in ns, and which events are too far from the others to belong to the same recording. These get
+        the median event's start."""
         start = self._columns.take("start")
         if not len(start):
             return start, np.zeros(0, bool)

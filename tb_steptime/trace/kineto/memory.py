@@ -1,9 +1,9 @@
-"""What the allocator said of each allocation and each free: rows of instants -> columns in the order of time.
+"""The allocator's events, one for each allocation and each free: rows of instants -> columns sorted by time.
 
     {"ph": "i", "name": "[memory]", "ts": 12.345, "args": {"Addr": 4096, "Bytes": 512, "Total Allocated": 1024, ...}}
     {"ph": "i", "name": "[OutOfMemory]", "ts": 23.456, "args": {"Bytes": 8589934592, "Total Allocated": 1024, ...}}
 
-Written with `profile_memory=True`. A trace without them has none of these columns' cost.
+Written with `profile_memory=True`. For a trace without such events these columns cost nothing.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from tb_steptime.trace.kineto.times import time_ns, to_ns, uniform_ns
 from tb_steptime.trace.table import Int64, MemoryTable
 
 _NO_ARGS = MemoryArgs()
-#: Columns of numbers, as `MemoryTable` has them.
+#: Names of the int64 columns of `MemoryTable`.
 _LONG = ("bytes", "addr", "allocated", "reserved")
 
 
 class MemoryColumns:
-    """Grow while a file is read, in its order. A row without a time or a size is left out.
+    """Columns that grow while a file is read, in its order. A row without a time or a size is left out.
 
-    refused: what allocations asked for, in bytes, for which there was no memory; None where the file does not say.
+    refused: sizes in bytes of requested allocations for which there was no memory; None if the file does not give the
+    size.
     """
 
     def __init__(self) -> None:
@@ -37,7 +38,7 @@ class MemoryColumns:
         self.refused: list[int | None] = []
 
     def add(self, rows: Sequence[Any], thread: Callable[[object, object], int]) -> None:
-        """thread: the number of the thread that a pid and a tid name."""
+        """thread: maps a pid and a tid to the number of their thread."""
         memory = [row for row in rows if row.name == MEMORY]
         if len(memory) < len(rows):
             self.refused += [_signed((row.args or _NO_ARGS).bytes) for row in rows if row.name != MEMORY]
@@ -57,7 +58,7 @@ class MemoryColumns:
         self._device += small_integers([arg.device for arg in args])
 
     def table(self, origin_ns: int) -> MemoryTable:
-        """Sorted by time, as written among those of one instant; rows that were written twice once."""
+        """Rows sorted by time, in the written order within one instant; rows that were written twice are kept once."""
         ts = np.frombuffer(self._ts, np.int64) - origin_ns if self._ts else np.empty(0, np.int64)
         order = np.argsort(ts, kind="stable")
         long = {name: np.frombuffer(getattr(self, f"_{name}"), np.int64)[order] if self._ts else ts for name in _LONG}
@@ -70,7 +71,7 @@ class MemoryColumns:
 
 
 def _times(rows: Sequence[Any]) -> list[int | None]:
-    """ns of each, as floats or as they are spelled; None where it has none."""
+    """Time of each row in ns, from floats or from the written text; None if it has none."""
     if rows and isinstance(rows[0].ts, float):
         return to_ns(np.array([row.ts for row in rows], np.float64)).tolist()  # type: ignore[no-any-return]
     spelled = None if any(isinstance(row.ts, str) for row in rows) else uniform_ns([bytes(row.ts) for row in rows])
@@ -87,7 +88,8 @@ def _sizes(values: Sequence[Any]) -> list[int | None]:
 
 
 def _threads(rows: Sequence[Any], thread: Callable[[object, object], int]) -> list[int]:
-    """Each track is asked about once. A type is part of it: 1 and 1.0 are one key, and so is True."""
+    """Thread numbers of the rows, looking each track up once. The types are part of the key, since 1, 1.0 and True are
+    equal keys."""
     known: dict[tuple[object, ...], int] = {}
     numbers = []
     for row in rows:
@@ -108,7 +110,8 @@ def _signed(value: object) -> int | None:
 
 
 def _again(table: MemoryTable) -> Any:
-    """Rows that repeat the one before: no two allocations leave the same total, so it was written twice."""
+    """Rows that repeat the one before them. No two allocations leave the same total, so such a row was written
+    twice."""
     columns = (table.ts, table.thread, table.device, table.bytes, table.addr, table.allocated)
     same: Int64 = np.logical_and.reduce([column[1:] == column[:-1] for column in columns])
     told = (table.allocated != UNKNOWN) & (table.bytes != 0)

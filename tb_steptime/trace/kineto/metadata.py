@@ -24,14 +24,14 @@ _WANTED = {
     "tb_steptime_unfinished_step",
     "tb_steptime_sliced_steps",
 }
-#: Of whatever is counted; a base time, in ns, is below it until the year 2116.
+#: Upper limit of any count. A base time in ns is below it until the year 2116.
 _TOO_MANY = 2**62
 
 
 class Metadata:
     """What the file holds other than its events.
 
-    has_stacks: whether there were call stacks among these. Only some versions have a value for it.
+    has_stacks: whether the events included call stacks. Only some versions write a value for it.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Metadata:
         self.has_stacks = False
 
     def add(self, key: str, text: bytes) -> bool:
-        """Keep a value that is wanted; False when it is damaged."""
+        """Keep the value if its key is one of those used; False if it is damaged."""
         if key not in _WANTED:
             return True
         try:
@@ -58,12 +58,12 @@ class Metadata:
         return _integer(self._values.get("baseTimeNanoseconds")) or 0
 
     def devices(self, active: Iterable[int]) -> dict[int, Device]:
-        """The listed ones, and those of the active ids that are known to be one of them."""
+        """The listed devices, and those active ids that can be identified with one of them."""
         found = [_device(one) for one in self._listed()]
         return _with_unlisted({device.id: device for device in found if device}, sorted(active))
 
     def mended_device_count(self) -> int:
-        """Of the listed ones, those whose properties hold others' values."""
+        """Number of listed devices whose properties contain values of other properties."""
         return sum(_says_sms_as_threads(one) for one in self._listed())
 
     def _listed(self) -> list[dict[str, Any]]:
@@ -103,7 +103,7 @@ class Metadata:
 
 
 def _process_groups(listed: Any) -> tuple[ProcessGroup, ...]:
-    """Lists of many ranks may be shortened to text: then they are not known."""
+    """Process groups. Lists of many ranks may be abbreviated to text; their ranks are then unknown."""
     groups = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     return tuple(
         ProcessGroup(str(one.get("pg_name") or ""), str(one.get("pg_desc") or ""), _ranks(one.get("ranks")))
@@ -116,20 +116,20 @@ def _ranks(listed: Any) -> tuple[int, ...]:
     return tuple(sorted(ranks)) if all(isinstance(rank, int) for rank in ranks) else ()
 
 
-#: No SM holds fewer threads, and no GPU has more SMs.
+#: No SM holds fewer threads than this, and no GPU has more SMs.
 _FEWEST_THREADS = 1024
 
 
 def _says_sms_as_threads(of: dict[str, Any]) -> bool:
-    """Python's exporter of PyTorch 2.13 and 2.14 writes the number of SMs as the threads of one, and not what an SM has
-    of shared memory."""
+    """The Python exporter of PyTorch 2.13 and 2.14 writes the number of SMs as the threads of an SM, and leaves out the
+    shared memory of an SM."""
     threads = _integer(of.get("maxThreadsPerMultiprocessor"))
     return threads is not None and 0 < threads < _FEWEST_THREADS and _integer(of.get("numSms")) in (None, threads)
 
 
 def _mended(device: Device) -> Device:
-    """What stands as threads is the SMs; the limits of one SM are those of its compute capability, which ROCm's devices
-    have by other rules."""
+    """Take the number given as threads to be that of SMs, and take the limits of one SM from its compute capability.
+    ROCm devices number compute capabilities by other rules."""
     limits = (
         None if "AMD" in device.name or device.compute_capability is None else SM_LIMITS.get(device.compute_capability)
     )
@@ -163,8 +163,8 @@ def _device(of: dict[str, Any]) -> Device | None:
 def _with_unlisted(listed: dict[int, Device], active: list[int]) -> dict[int, Device]:
     """ROCm's activities number all agents, CPUs first, so that GPU 0 of the list may be device 2, and 7 device 9.
 
-    Where all listed GPUs are alike, an id of none of them has the same properties; where as many are active as listed
-    and no id fits, they come in the same order. Otherwise nothing is known of such an id.
+    If all listed GPUs are alike, an unlisted id has the same properties. If as many devices are active as listed and no
+    id fits, they are in the same order. Otherwise nothing is known about such an id.
     """
     unlisted = [id for id in active if id not in listed]
     if len({replace(device, id=0) for device in listed.values()}) == 1:
@@ -180,5 +180,5 @@ def _integer(value: object) -> int | None:
 
 
 def _flag(value: object) -> bool | None:
-    """Written as 1 and 0, as true and false, or not at all."""
+    """A flag written as 1 and 0, as true and false, or not at all."""
     return bool(value) if isinstance(value, (bool, int)) else None

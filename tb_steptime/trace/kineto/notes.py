@@ -1,4 +1,4 @@
-"""What was repaired or lost while a file was read, and what the job was refused, as notes with counts."""
+"""Notes with counts: what was repaired or lost while a file was read, and which allocations of the job were refused."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tb_steptime.text import Note, count, nbytes
 
 @dataclass
 class Damage:
-    """Counts of what had to be repaired or left out; normally zero. impossible: of what cannot be so as it is
-    written, by the id of the note that says what became of it."""
+    """Counts of what had to be repaired or left out; normally zero. impossible: counts of values that cannot be right,
+    by the id of the note that says what was done with them."""
 
     lost_count: int = 0
     timeless_count: int = 0
@@ -53,14 +53,14 @@ def notes_of(damage: Damage) -> tuple[Note, ...]:
 
 
 def _of_file(damage: Damage) -> tuple[Note, ...]:
-    """The file as a whole: one note, the most serious."""
+    """The state of the file as a whole: at most one note, the most serious."""
     if damage.corrupt:
         return (Note("corrupt-file"),)
     return (Note("truncated-file"),) if damage.cut_short or damage.unfinished else ()
 
 
 def refusals(bytes_asked: Sequence[int | None]) -> tuple[Note, ...]:
-    """Of allocations for which there was no memory: how many, and the largest."""
+    """Allocations for which there was no memory: how many, and the largest."""
     if not bytes_asked:
         return ()
     most = max((size for size in bytes_asked if size is not None), default=None)

@@ -1,4 +1,4 @@
-"""Argument values of any type -> arrays of numbers, quickly where all are numbers, one by one where some are not."""
+"""Argument values of any type -> arrays of numbers; fast if all are numbers, one by one if some are not."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from itertools import chain
 from typing import Any
 
 UNKNOWN = -1
-#: What no allocation, copy or device has, and few enough to be summed over millions: 16 TiB.
+#: Limit beyond any allocation, copy or device, and low enough to sum over millions: 16 TiB.
 TOO_MANY_BYTES = 2**44
-#: Far beyond any count or time, and few enough to calculate with.
+#: Maximum number of digits: far beyond any count or time, and few enough to calculate with.
 _MOST_DIGITS = 30
 _NO_TRIPLE = (UNKNOWN,) * 3
 
 
 def number_of(value: object) -> Decimal | None:
-    """A finite number out of a number or out of text; None for anything else."""
+    """A finite number from a number or a text; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal)):
         return None
     try:
@@ -29,7 +29,7 @@ def number_of(value: object) -> Decimal | None:
 
 
 def integers(values: Sequence[Any]) -> array[int]:
-    """int64; -1 for what is no such number. Each is what it is whatever the others are."""
+    """int64 values; -1 for anything that is not such a number. Each result is independent of the other values."""
     try:
         return array("q", values)
     except (TypeError, OverflowError):
@@ -37,7 +37,7 @@ def integers(values: Sequence[Any]) -> array[int]:
 
 
 def small_integers(values: Sequence[Any]) -> array[int]:
-    """int32; -1 for what is no such number. Kineto writes 2**32 - 1 for "no stream"."""
+    """int32 values; -1 for anything that is not such a number. Kineto writes 2**32 - 1 for "no stream"."""
     try:
         return array("i", values)
     except (TypeError, OverflowError):
@@ -45,7 +45,7 @@ def small_integers(values: Sequence[Any]) -> array[int]:
 
 
 def triples(values: Sequence[Any]) -> array[int]:
-    """Three int64 for each; -1 for what is no triple."""
+    """Three int64 for each value; -1 for anything that is not a triple."""
     try:
         flat = array("q", chain.from_iterable(values))
         if set(map(len, values)) <= {3}:
@@ -56,7 +56,7 @@ def triples(values: Sequence[Any]) -> array[int]:
 
 
 def floats(values: Sequence[Any]) -> array[float]:
-    """float64; NaN for what is no number."""
+    """float64 values; NaN for anything that is not a number."""
     try:
         return array("d", values)
     except (TypeError, OverflowError):
@@ -64,7 +64,7 @@ def floats(values: Sequence[Any]) -> array[float]:
 
 
 def _integer(value: object, end: int) -> int:
-    """As `array` takes it: true is 1 there."""
+    """The integer as `array` converts it: true is 1."""
     if isinstance(value, int):
         return int(value) if -end <= value < end else UNKNOWN
     number = number_of(value)
@@ -80,7 +80,7 @@ def _triple(value: object) -> Sequence[int]:
 
 
 def _float(value: object) -> float:
-    """As `array` takes it, and of a whole number that no float holds NaN."""
+    """The float as `array` converts it; NaN for a whole number that no float can hold."""
     if isinstance(value, float):
         return value
     try:

@@ -1,4 +1,4 @@
-"""Which begin an end belongs to, where an event is written as two: the last open one of its thread."""
+"""Finds the begin for each end, if an event is written as two: the last open begin of its thread."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from array import array
 
 
 class Pairs:
-    """Rows of begins that wait for their ends, by thread, and the ends that found none.
+    """Rows of begins that wait for their ends, by thread, and the ends for which there was no begin.
 
     stray_thread, stray_time   of each end without a begin, in the order of the file; ns
-    timeless_count             ends whose time is none
+    timeless_count             ends without a time
 
     >>> pairs = Pairs()
     >>> pairs.begin(0, 5)
@@ -30,7 +30,7 @@ class Pairs:
         self.open.setdefault(thread, []).append(row)
 
     def end(self, thread: int, time_ns: int | None) -> int | None:
-        """The row of its begin. An end without a time ends nothing."""
+        """The row of the begin of this end. An end without a time is ignored."""
         if time_ns is None:
             self.timeless_count += 1
             return None

@@ -1,4 +1,4 @@
-"""Reads one file: a Trace or a TraceError."""
+"""Reads one file and returns a Trace, or raises a TraceError."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SCHEDULE = "Was a step active while it was recorded? Check the profiler's sched
 
 
 class ReadRows(NamedTuple):
-    """base_time_ns: the epoch time from which the file counts, 0 where it counts from 1970."""
+    """base_time_ns: the epoch time from which the file counts; 0 if it counts from 1970."""
 
     trace: Trace
     base_time_ns: int
@@ -42,10 +42,10 @@ def read_trace(
     processes: int = 1,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> Trace:
-    """Read a whole trace, gzip or not. Raises TraceError for what is no trace or holds no event with a duration.
+    """Read a whole trace, gzip or not. Raises TraceError if the file is not a trace or has no event with a duration.
 
-    What could be read of a damaged file is returned, with notes that count what was lost. on_progress is called about
-    every quarter of a megabyte of JSON. processes: how many may read a large file, this one included; the trace is the
+    The readable part of a damaged file is returned, with notes that count what was lost. on_progress is called about
+    every quarter of a megabyte of JSON. processes: how many may read a large file, including this one; the trace is the
     same, and on_progress is called less often. meanwhile: what this process does first while others read.
     """
     with contextlib.suppress(OSError):  # whoever opens the file says what is wrong
@@ -61,8 +61,8 @@ def read_rows(
     on_progress: Callable[[ReadProgress], None] | None = None,
     wanted: Callable[[object, str], bool] | None = None,
 ) -> ReadRows:
-    """A trace of the events alone that are wanted by their category and name, if it says which: their times and ids,
-    and it may hold none. Otherwise as `read_trace`."""
+    """A trace of only those events whose category and name are wanted. It has their times and ids, and may be empty. If
+    wanted is None, the same as `read_trace`."""
     try:
         return _read(any_path(path), on_progress, wanted, trusting=True)
     except _Garbage:
@@ -108,7 +108,7 @@ def _walk(source: Source, taking: Taking, trusting: bool) -> Outline:
 
 @dataclass
 class Whole:
-    """A file that was read -> a trace, or what is wrong with it. every_event: those wanted were all."""
+    """A file that was read -> a trace, or the problem with it. every_event: no event was filtered out."""
 
     taken: Taken
     outline: Outline
@@ -180,7 +180,7 @@ class Whole:
             raise TraceError(problem[0], self.extent.path, problem[1])
 
     def _problem(self) -> tuple[str, str] | None:
-        """What is wrong and the way out, if nothing of the file can be shown."""
+        """What is wrong and what to do about it, if nothing in the file can be shown."""
         source, outline = self.extent, self.outline
         if not source.text_bytes and not (source.corrupt or source.cut_short):
             return "The file is empty", _RECORD_AGAIN

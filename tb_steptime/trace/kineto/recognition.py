@@ -1,4 +1,4 @@
-"""Does a file look like a trace of PyTorch's profiler? Asked of every JSON file in a log directory, so quick."""
+"""Recognises traces of PyTorch's profiler. It runs on every JSON file in a log directory, so it has to be fast."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KINETO = re.compile(
     rb'|Ev Idx|cpu_op|Operator|user_annotation|python_function|cuda_runtime|cuda_driver|gpu_memcpy|ac2g)"'
 )
 _EVENTS = re.compile(rb'"(?:traceEvents|ph)"\s*:')
-#: Files whose events begin behind long metadata open with these.
+#: Files whose events come after long metadata open with these keys.
 _OPENING = re.compile(rb'"(?:deviceProperties|distributedInfo|baseTimeNanoseconds)"\s*:')
 
 
@@ -29,7 +29,7 @@ def looks_like_trace(path: str | AnyPath) -> bool:
 
 
 def looks_like_json_trace(head: bytes) -> bool:
-    """Of a file's first part."""
+    """Whether the first part of a file looks like a Kineto trace in JSON."""
     opens_well = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
     return opens_well and bool(_OPENING.search(head) or (_EVENTS.search(head) and _KINETO.search(head)))
 

@@ -1,6 +1,7 @@
-"""What producers write that is no JSON -> JSON: NaN and its kin, control characters, paths of Windows, bad UTF-8.
+"""Repairs invalid JSON that producers write: NaN and the like, control characters, Windows paths, bad UTF-8.
 
-Halves of UTF-16 pairs too: a name that was cut in the middle of a character has one, and no text can hold it.
+Also half surrogate pairs of UTF-16: a name that was cut in the middle of a character has one, and no string can hold
+it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ _WORD = re.compile(
     rb"(?<![\w.])(?:[-+]?(?:nan(?:\(\w*\))?|inf(?:inity)?|1\.#\w+)|n/a|none|undefined)(?![\w.])", re.IGNORECASE
 )
 _CONTROL = re.compile(rb"[\x00-\x1f]")
-#: Bytes that UTF-8 does not have replace escaped backslashes and quotes, so that each quote left is one of JSON's.
+#: Stand-ins for escaped backslashes and quotes, so that each remaining quote delimits a string. UTF-8 never has these
+#: bytes.
 _BACKSLASH, _QUOTE = b"\xff\xff", b"\xff\xfe"
 _BAD_ESCAPE = re.compile(rb"\\(?![/bfnrt]|u[0-9a-fA-F]{4})")
 _HALF = re.compile(
@@ -21,7 +23,8 @@ _HALF = re.compile(
 
 
 class Repaired(NamedTuple):
-    """Text that is JSON, and how many values (NaN, N/A) and strings (control characters, bad escapes) it took."""
+    """Text that is valid JSON, and how many values (NaN, N/A) and strings (control characters, bad escapes) were
+    repaired."""
 
     text: bytes
     value_count: int
@@ -29,7 +32,7 @@ class Repaired(NamedTuple):
 
 
 def repair(text: bytes) -> Repaired:
-    """Write null for what is no number, and escape what a string may not hold."""
+    """Replace non-numbers by null, and escape what a string may not contain."""
     valid = text.decode("utf-8", "replace").encode()
     replaced_count = valid.count("\ufffd".encode()) - text.count("\ufffd".encode())
     parts = valid.replace(rb"\\", _BACKSLASH).replace(rb"\"", _QUOTE).split(b'"')
@@ -51,7 +54,7 @@ def _repaired_strings(strings: list[bytes]) -> list[bytes]:
 
 
 def _repaired_string(string: bytes) -> bytes:
-    if _BAD_ESCAPE.search(string):  # its writer does not escape: a path of Windows
+    if _BAD_ESCAPE.search(string):  # its writer does not escape: a Windows path
         string = string.replace(_BACKSLASH, _BACKSLASH * 2).replace(b"\\", _BACKSLASH)
     string = _HALF.sub(rb"\\ufffd", string)
     return _CONTROL.sub(lambda match: b"\\u%04x" % match.group()[0], string)

@@ -8,17 +8,18 @@ from typing import Annotated, Any
 
 import msgspec
 
-#: Raw cannot be optional: a union of it with None takes null only.
+#: Marks a missing Raw field. Raw cannot be optional: a union of Raw with None accepts only null.
 NOT_SAID = msgspec.Raw()
-#: Arrows between nodes of a graph are numbered from here on, those of launches below.
+#: Least id of an arrow between nodes of a graph; arrows of launches have smaller ids.
 FIRST_DEPENDENCY = 2**40
 Track = int | float | str | None  # a process or thread: producers write numbers and words
 
 
 class Args(msgspec.Struct, gc=False, frozen=True):
-    """The arguments of an event that are needed. Any, because each of them has been written with a wrong type.
+    """The arguments of an event that are used. Types are Any, since each has been written with a wrong type by some
+    producer.
 
-    Long lists that are the same for many events stay as they are spelled.
+    Long lists that are the same for many events stay as JSON text.
     """
 
     correlation: Any = -1
@@ -69,12 +70,12 @@ class Args(msgspec.Struct, gc=False, frozen=True):
 
 NO_ARGS = Args()
 
-#: What few writers have beside a kernel, a copy or a set. Each key that is looked for costs a little of each event.
+#: Arguments that few writers add to a kernel, copy or set. Each key that is looked for costs a little time per event.
 _OF_FEW = {
     "graph", "module", "scope", "autograd", "annotation", "annotated_stream",
     "copy_kind", "source_memory", "target_memory", "memory_kind", "sycl_queue", "l0_queue",
 }  # fmt: skip
-#: Args without that. Whether an event may have it is seen by its other keys and its name: `Columns.may_say_more`.
+#: Args without those. An event's other keys and its name show whether it may have them: `Columns.may_say_more`.
 PlainArgs = msgspec.defstruct(
     "PlainArgs",
     [
@@ -91,7 +92,7 @@ NO_PLAIN_ARGS = PlainArgs()
 
 
 class Complete(msgspec.Struct, gc=False, tag_field="ph", tag="X"):
-    """An event with a duration. Microseconds; ts is a float, or Raw where a float would not hold it."""
+    """An event with a duration. Times in microseconds; ts is a float, or Raw if a float would not hold it."""
 
     ts: Any
     name: str | None = None
@@ -103,7 +104,7 @@ class Complete(msgspec.Struct, gc=False, tag_field="ph", tag="X"):
 
 
 class Begin(Complete, gc=False, tag="B"):
-    """An event whose end is an event of its own, an End of its thread."""
+    """An event whose end is written as a separate event, an End of its thread."""
 
 
 class End(msgspec.Struct, gc=False, tag_field="ph", tag="E"):
@@ -115,7 +116,7 @@ class End(msgspec.Struct, gc=False, tag_field="ph", tag="E"):
 
 
 class MemoryArgs(msgspec.Struct, gc=False, frozen=True):
-    """What the allocator's events say; any of them may be missing: 2021 wrote no address and no totals."""
+    """Arguments of the allocator's events. Any of them may be missing: 2021 wrote no address and no totals."""
 
     addr: Any = msgspec.field(default=-1, name="Addr")
     bytes: Any = msgspec.field(default=None, name="Bytes")
@@ -149,7 +150,8 @@ class Meta(msgspec.Struct, gc=False, tag_field="ph", tag="M"):
 
 
 class InstantArgs(Args, gc=False, frozen=True):
-    """Those of an instant as well, which the exporter in Python of PyTorch 2.13 and 2.14 writes with a duration."""
+    """Arguments that include those of an instant, which the Python exporter of PyTorch 2.13 and 2.14 writes with a
+    duration."""
 
     addr: Any = msgspec.field(default=-1, name="Addr")
     allocator_bytes: Any = msgspec.field(default=None, name="Bytes")
@@ -167,7 +169,7 @@ NO_INSTANT_ARGS = InstantArgs()
 
 
 class Counter(msgspec.Struct, gc=False, tag_field="ph", tag="C"):
-    """A sample of what something measures. Those of GPUs are kept, the others are only counted."""
+    """A sample of a counter. Those of GPUs are kept, the others are only counted."""
 
     ts: msgspec.Raw = NOT_SAID
     name: Any = None
@@ -176,8 +178,8 @@ class Counter(msgspec.Struct, gc=False, tag_field="ph", tag="C"):
 
 
 class FlowStart(msgspec.Struct, gc=False, tag_field="ph", tag="s"):
-    """An end of an arrow that is only counted. Those between nodes of a graph have greater ids, and are kept: one is
-    refused here, and its block is read with `PlacedStart`."""
+    """An end of an arrow that is only counted. Arrows between nodes of a graph have larger ids and are kept: such an id
+    is rejected here, and the block is then read with `PlacedStart`."""
 
     id: Annotated[int, msgspec.Meta(lt=FIRST_DEPENDENCY)] | None = None
 
@@ -187,7 +189,7 @@ class FlowEnd(FlowStart, gc=False, tag="f"):
 
 
 class PlacedStart(msgspec.Struct, gc=False, tag_field="ph", tag="s"):
-    """An end of an arrow, and where it is."""
+    """An end of an arrow, with its id, time and thread."""
 
     id: Any = None
     ts: msgspec.Raw = NOT_SAID

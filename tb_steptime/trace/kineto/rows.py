@@ -42,22 +42,23 @@ from tb_steptime.trace.kineto.row_types import (
 from tb_steptime.trace.kineto.times import EXACT_AS_FLOAT_US, spelled_ns, to_ns, uniform_ns
 from tb_steptime.trace.table import Int64
 
-#: In msgspec's words for a bad character, a bad escape and bad UTF-8, which can be repaired; what else is wrong cannot.
+#: Word in msgspec's messages for a bad character, a bad escape or bad UTF-8. These can be repaired; other errors
+#: cannot.
 _INVALID = "invalid"
-#: What the allocator's events are called, of every year.
+#: Name of the allocator's events, in every year.
 MEMORY = "[memory]"
-#: And where it had nothing to give, just before it raises OutOfMemoryError.
+#: Name of the event that it writes when it has no memory to give, just before it raises OutOfMemoryError.
 OUT_OF_MEMORY = "[OutOfMemory]"
 _OF_ALLOCATOR = (MEMORY, OUT_OF_MEMORY)
 
 
 class EventBlock(NamedTuple):
-    """Rows of a block of events, with the times of those that last.
+    """Rows of a block of events, with the times of those that have a duration.
 
-    timed   complete events;  start_ns  one for each;  timeless_count  left out because their time is none
+    timed   complete events;  start_ns  one for each;  timeless_count  events left out because they have no valid time
     others  names of tracks, beginnings and ends, in the order of the file;  event_count  of every phase
-    memory  what the allocator said;  counters  samples of what GPUs measure;  flows  ends of arrows between graph nodes
-    full    what few files have was looked for; else arguments are `PlainArgs`
+    memory  events of the allocator;  counters  samples of GPU counters;  flows  ends of arrows between graph nodes
+    full    rare arguments were looked for as well; otherwise arguments are `PlainArgs`
     """
 
     timed: list[Any]
@@ -72,13 +73,13 @@ class EventBlock(NamedTuple):
 
 
 def only_wanted(block: EventBlock, wanted: Callable[[object, str], bool]) -> EventBlock:
-    """Of those that last, the ones that are wanted by category and name."""
+    """The block with only those timed events whose category and name are wanted."""
     kept = [place for place, row in enumerate(block.timed) if wanted(row.cat, row.name or "")]
     return block._replace(timed=[block.timed[place] for place in kept], start_ns=block.start_ns[kept])
 
 
 class _Rows(NamedTuple):
-    """The decoder of a list of events, and the types that it makes of those that have a time."""
+    """The decoder of a list of events, and the types that it uses for events with a time."""
 
     decoder: msgspec.json.Decoder[list[Any]]
     lax: msgspec.json.Decoder[list[Any]]  # takes numbers in strings for numbers
@@ -90,8 +91,8 @@ class _Rows(NamedTuple):
 
 @functools.cache
 def _rows(exact: bool, full: bool) -> _Rows:
-    """With times as floats, or as they are spelled. full: with what few files have: annotations, instants that have a
-    duration, and where arrows are. Looking for it takes a tenth of the time."""
+    """Decoder for times as floats, or as written (exact). full: also look for what few files have: annotations,
+    instants with a duration, and positions of arrows. Looking for these takes a tenth of the time."""
     timed = [_with_time(kind, msgspec.Raw if exact else float) for kind in (Complete, Begin, End, Instant)]
     args: Any = ("args", InstantArgs | None, NO_INSTANT_ARGS) if full else ("args", PlainArgs | None, NO_PLAIN_ARGS)
     timed[:2] = [msgspec.defstruct(kind.__name__, [args], bases=(kind,), **_tagged(kind)) for kind in timed[:2]]
@@ -110,11 +111,11 @@ def _tagged(kind: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 class RowDecoder:
-    """Decodes blocks of events, and counts the values and strings in them that were no JSON.
+    """Decodes blocks of events, and counts the values and strings in them that were not valid JSON.
 
-    repairs: whether what is no JSON is repaired, or such a block refused.
-    exact: whether times are read as they are spelled, since a float would not hold one of those so far.
-    full: whether what few files have is looked for, since one of the events so far had it.
+    repairs: whether invalid JSON is repaired; otherwise such a block is rejected.
+    exact: whether times are read as written, because a float would not hold one of those seen so far.
+    full: whether rare arguments are looked for, because one of the events so far had some.
     """
 
     def __init__(self, repairs: bool = True) -> None:
@@ -124,7 +125,7 @@ class RowDecoder:
         self.exact = self.full = False
 
     def decode(self, events: bytes) -> EventBlock | None:
-        """Comma-separated events; None when this text is not that (it may have been cut in the wrong place)."""
+        """Decode comma-separated events; None if the text is not that (it may have been cut in the wrong place)."""
         repaired = None
         try:
             rows: list[Any] | None = self._decode(events)
@@ -143,8 +144,7 @@ class RowDecoder:
         return block
 
     def decode_plain(self, events: bytes) -> EventBlock | None:
-        """As `decode`, with what few files have; but None as well where anything would have to be converted or
-        repaired."""
+        """As `decode`, including rare arguments; but None also if anything would have to be converted or repaired."""
         full, self.full = self.full, True
         try:
             block = self._block(self._decode(events))
@@ -155,7 +155,7 @@ class RowDecoder:
         return self.decode_plain(events) if block is None else block
 
     def decode_again(self, events: bytes) -> EventBlock | None:
-        """As `decode` what was decoded just now, with what few files have, as from now on."""
+        """Decode once more the text that was just decoded, including rare arguments, as from now on."""
         self.full = True
         counts = self.repaired_value_count, self.repaired_string_count
         block = self.decode(events)
@@ -163,7 +163,7 @@ class RowDecoder:
         return block
 
     def decode_loosely(self, event: bytes) -> EventBlock | None:
-        """One event whose values have wrong types; None when its kind is not known."""
+        """Decode one event whose values have wrong types; None if its phase is not known."""
         if not self._repairs:
             return None
         repaired = repair(event)
@@ -192,14 +192,15 @@ class RowDecoder:
             return None
 
     def _decode_full(self, events: bytes, lax: bool) -> list[Any]:
-        """What was refused may be an arrow of a graph; all other values are refused again."""
+        """Decode with rare arguments. The rejected event may be an arrow of a graph; any other bad value is rejected
+        again."""
         of = _rows(self.exact, True)
         rows: list[Any] = (of.lax if lax else of.decoder).decode(b"[%b]" % events)
         self.full = True
         return rows
 
     def _block(self, rows: list[Any]) -> EventBlock | None:
-        """None where they have to be decoded once more, in another way from now on."""
+        """The block of these rows; None if the text has to be decoded again, with `exact` or `full` set from now on."""
         of = _rows(self.exact, self.full)
         timed, kinds = [row for row in rows if row.__class__ is of.complete], set(map(type, rows))
         if not self.full and _have_begun(rows, kinds):
@@ -215,13 +216,13 @@ class RowDecoder:
 
 
 def _have_begun(rows: list[Any], kinds: set[type]) -> bool:
-    """Whether events whose end is an event of its own say anything: `Columns.may_say_more` does not look at them."""
+    """Whether any begin of an event written in two has arguments: `Columns.may_say_more` does not look at these."""
     begun = tuple(kind for kind in kinds if issubclass(kind, Begin))
     return bool(begun) and any(isinstance(row, begun) and row.args is not None for row in rows)
 
 
 def _block(rows: list[Any], timed: list[Any], kinds: set[type], exact: bool, full: bool) -> EventBlock | None:
-    """None when a time is too late for a float, or no number: text may say NaN."""
+    """None if a time is too late for a float, or is not a number: text may be NaN."""
     of = _rows(exact, full)
     rare = kinds & {Meta, of.begin, of.end}
     others = [row for row in rows if row.__class__ in rare] if rare else []
@@ -259,7 +260,7 @@ def _without_timeless(timed: list[Any], others: list[Any], event_count: int) -> 
 
 
 def _loose_block(event: Any) -> EventBlock | None:
-    """An event of any shape; what has the wrong type is converted, or taken as not written."""
+    """A block of one event of any shape; a value of the wrong type is converted, or treated as missing."""
     if not isinstance(event, dict) or not isinstance(event.get("ph"), str):
         return None
     nothing = np.empty(0, np.int64)

@@ -1,6 +1,6 @@
 """Where things begin and end in JSON text, found by its quotes and brackets alone, so that bad values do no harm.
 
-Works on whatever has been read so far: "not yet" is an answer.
+Works on the text read so far, so an answer may be "not yet".
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import re
 import sys
 from typing import NamedTuple
 
-#: Where cuts are searched first, counted from the end of the text.
+#: Number of bytes at the end of the text in which cuts are searched first.
 TAIL_BYTES = 16 * 1024
-#: What begins like an event and does not end within this is skipped in the search for one.
+#: When searching for an event, text that begins like one and does not end within this length is skipped.
 _EVENT_BYTES = 64 * 1024
 
 _CLOSES = {b"{": b"}", b"[": b"]"}
@@ -25,10 +25,10 @@ _SCALAR = re.compile(rb"[^\s,\]}\"{\[]+")
 
 
 class Found(NamedTuple):
-    """The events that a text begins with.
+    """The events with which a text begins.
 
-    spans       (start, end) of each;  rest  where what is not yet whole begins
-    closed      their list has ended;  junk_count  things between events that are none
+    spans       (start, end) of each;  rest  where the first incomplete entry begins
+    closed      their list has ended;  junk_count  entries between events that are not events
     """
 
     spans: list[tuple[int, int]]
@@ -45,15 +45,15 @@ def skip_space(text: bytes, start: int = 0) -> int:
 
 
 def scalar_end(text: bytes, start: int = 0) -> int:
-    """Where a number or word ends that begins here; `start` if none does."""
+    """Where the number or word that begins here ends; `start` if none begins here."""
     match = _SCALAR.match(text, start)
     return match.end() if match else start
 
 
 def closing(text: bytes, start: int, limit: int = sys.maxsize) -> int | None:
-    """Where the string, object or list that opens at `start` has ended; None when it has not before the text does.
+    """Where the string, object or list that opens at `start` ends; None if the text ends first.
 
-    Of one whose brackets do not match: the first one that cannot belong to it.
+    If its brackets do not match, the position of the first one that cannot belong to it.
     """
     opened: list[bytes] = []
     for match in _STRUCTURE.finditer(text, start, limit):

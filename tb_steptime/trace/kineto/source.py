@@ -17,19 +17,19 @@ from tb_steptime.files.reading import RemoteFile
 from tb_steptime.files.remote import RemotePath
 
 GZIP_MAGIC = b"\x1f\x8b"
-#: Text per chunk: some five hundred events, which is little memory and amortizes what a chunk costs.
+#: Bytes of text per chunk: some five hundred events, which takes little memory and amortizes the cost per chunk.
 TEXT_BYTES = 256 * 1024
 #: Packed bytes per read, and the first chunk of a plain file.
 PACKED_BYTES = 64 * 1024
-#: Text for each packed byte: gzip makes a tenth of a trace, or somewhat less.
+#: Bytes of text per compressed byte: gzip shrinks a trace to a tenth, or somewhat less.
 _UNPACKED = 10
-_GZIP_WINDOW = 16 + 15  # zlib's word for: gzip's header and trailer, the largest window
+_GZIP_WINDOW = 16 + 15  # zlib's code for: gzip's header and trailer, the largest window
 
 _Start = Callable[[int], Any]  # `zlib.decompressobj`, or one like it
 
 
 class ReadProgress(NamedTuple):
-    """How far a file is read. Bytes are bytes on disk, compressed if it is."""
+    """How far a file is read. Bytes are counted on disk, so compressed if the file is."""
 
     read_bytes: int
     total_bytes: int
@@ -47,10 +47,10 @@ class Extent(NamedTuple):
 
 
 class Source:
-    """Chunks of text from a file. After the last: what was wrong with its packing.
+    """Chunks of text from a file. After the last chunk, its attributes tell what was wrong with the compression.
 
     packed_bytes  read from disk so far;  text_bytes  handed out so far
-    cut_short     the gzip stream ends before its end;  corrupt  it holds what gzip cannot have written
+    cut_short     the gzip stream is truncated;  corrupt  it holds what gzip cannot have written
     """
 
     def __init__(self, path: AnyPath) -> None:
@@ -90,7 +90,8 @@ class Source:
             chunk = self._read(TEXT_BYTES)
 
     def _unpacked(self, packed: bytes) -> Iterator[bytes]:
-        """Every member of the gzip file; what follows the last and is not gzip is left out, as gzip does."""
+        """Text of every member of the gzip file. As in gzip, anything after the last member that is not gzip is
+        ignored."""
         try:
             yield from self._members(packed, decompressor, TEXT_BYTES)
         except BAD_GZIP:
@@ -98,7 +99,8 @@ class Source:
             yield from self._salvaged()
 
     def _salvaged(self) -> Iterator[bytes]:
-        """The text between the last whole chunk and the damage: byte by byte, since a failed call gives nothing."""
+        """The text between the last whole chunk and the damage, found byte by byte, since a failed call returns
+        nothing."""
         self._file.seek(0)
         known, text, salvaged = self.text_bytes, 0, []
         try:
@@ -110,7 +112,7 @@ class Source:
             yield b"".join(salvaged)
 
     def _members(self, packed: bytes, start: _Start, size: int, hurry_bytes: int = 0) -> Iterator[bytes]:
-        """Chunks of `size` bytes at most, but larger ones up to `hurry_bytes`, where one ends exactly."""
+        """Chunks of at most `size` bytes, but larger ones up to `hurry_bytes`, at which one chunk ends exactly."""
         while packed.startswith(GZIP_MAGIC):
             member = start(_GZIP_WINDOW)
             while not member.eof:
@@ -128,12 +130,12 @@ class Source:
 
 
 def likely_text_bytes(path: AnyPath) -> int:
-    """About how much text a file has, by its size and name. Raises OSError."""
+    """Estimated size of a file's text, from its size and name. Raises OSError."""
     return path.stat().st_size * (_UNPACKED if path.name.endswith(".gz") else 1)
 
 
 def _open(path: AnyPath) -> tuple[io.FileIO | RemoteFile, int]:
-    """And how many bytes it has."""
+    """The open file, and its size in bytes."""
     try:
         if isinstance(path, RemotePath):
             remote = path.open()

@@ -1,4 +1,4 @@
-"""Columns in the order of a file -> tables in the order of time. What was written twice is dropped."""
+"""Columns in the order of a file -> tables sorted by time. Events that were written twice are dropped."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ T = TypeVar("T")
 _EVENT_COLUMNS = ("correlation", "external")
 _DEVICE_COLUMNS = ("device", "stream", "bytes")
 _INPUT_COLUMNS = ("shapes", "dtypes", "settings")
-#: Columns that the table has even where no event has a value.
+#: Columns that the table has even if no event has a value.
 _ALWAYS = ("device", "stream")
-#: Small numbers, in the first of these that holds them: identifiers are not calculated with, products are in 64 bits.
+#: Columns of small numbers, stored in the first of these types that holds them. Identifiers are not used in arithmetic,
+#: and products are computed in 64 bits.
 _NARROWER: dict[str, tuple[type[np.signedinteger[Any]], ...]] = {
     **dict.fromkeys(
         ("name", "thread", "device", "stream", "shapes", "dtypes", "settings", "forward_thread"), (np.int16,)
@@ -48,12 +49,12 @@ _NARROWER: dict[str, tuple[type[np.signedinteger[Any]], ...]] = {
 _SEQUENCE_COLUMNS = ("sequence", "forward_thread")
 _STACK_COLUMNS = ("stack",)
 _HIERARCHY_COLUMNS = ("hierarchy",)
-#: And what the table calls them.
+#: Columns of a collective, and their names in the table.
 _COLLECTIVE_COLUMNS = {
     "exchange": "name", "exchanged": "dtype", "group": "group", "members": "members", "purpose": "description",
     "elements": "elements", "group_size": "group_size", "exchange_number": "sequence", "peer": "peer",
 }  # fmt: skip
-#: And what the tables call them.
+#: Columns of graph nodes and annotations, and their names in the tables.
 _GRAPH_COLUMNS = {"graph": "graph", "graph_node": "node"}
 _ANNOTATION_COLUMNS = {
     "module": "module", "scope": "name", "autograd": "phase", "annotation": "text", "lane": "lane",
@@ -64,9 +65,9 @@ _KERNEL_COLUMNS = ("grid", "block", "registers", "shared_memory", "blocks_per_sm
 
 
 class Tables:
-    """Sorted tables out of columns, which are empty afterwards: nothing is in memory twice for long.
+    """Makes sorted tables out of columns, and empties the columns so that nothing is in memory twice for long.
 
-    origin_ns is what was taken off all times; the counts are of events that were repaired or left out on the way.
+    origin_ns is what was subtracted from all times; the counts are of events that were repaired or left out.
     """
 
     def __init__(self, of_file: Columns, on_disk: ColumnsOnDisk | None = None) -> None:
@@ -162,7 +163,7 @@ class Tables:
         return CollectiveTable(of["event"], **{name: of[column] for column, name in _COLLECTIVE_COLUMNS.items()})
 
     def metrics_rows(self, names: StringTable) -> int:
-        """Of Intel's scope profiler, which writes each kernel that it measured once more."""
+        """Number of rows of Intel's scope profiler, which writes each kernel that it measured once more."""
         name = self._of["name"][self._of["kind"] == Kind.MARK]
         return sum(names[number].startswith(METRICS_OF_KERNEL) for number in name.tolist())
 
@@ -194,13 +195,13 @@ class Tables:
         }
 
     def _drop_duplicates(self) -> int:
-        """Some producers write each event twice."""
+        """Drop repeated events, since some producers write each event twice. Returns how many."""
         again = _repeated(self._of, self._graph_nodes)
         self._drop(again)
         return int(again.sum())
 
     def _drop(self, rows: Bool) -> None:
-        """Leave out these rows of the event table, and what other tables say of them."""
+        """Leave out these rows of the event table, and their entries in other tables."""
         if rows.any():
             kept = ~rows
             self._of = {name: _where(values, kept) for name, values in self._of.items()}
@@ -214,7 +215,7 @@ def _as_it_is(columns: T) -> T:
 
 
 def _spread(columns: Possible, names: tuple[str, ...], rows: npt.NDArray[Any], size: int) -> dict[str, Any]:
-    """Columns of some rows only -> columns of all, -1 for the others; None where no row has a value."""
+    """Columns of some rows -> columns of all rows, with -1 for the others; None if no row has a value."""
     spread: dict[str, Any] = {}
     for name in names:
         values = columns.take(name)
@@ -239,7 +240,7 @@ def _narrow(values: npt.NDArray[Any], *narrower: type[np.signedinteger[Any]]) ->
     return values
 
 
-#: The first number that is too large; np.iinfo takes longer to say it than a small column takes.
+#: The first number that does not fit each type. np.iinfo takes longer to look it up than a small column takes.
 _BEYOND = {kind: 1 << (8 * np.dtype(kind).itemsize - 1) for kind in (np.int8, np.int16, np.int32)}
 
 
@@ -259,9 +260,10 @@ def _tied(*keys: Int64) -> Int64:
 
 
 def _repeated(of: dict[str, Any], graph_nodes: dict[str, Any]) -> Bool:
-    """Rows that are the same as an earlier one in all columns, and the same node of a graph if they are one.
+    """Rows that equal an earlier one in all columns, and are the same node of a graph if they are nodes.
 
-    Rows without an id can be two short events within one tick of the clock; they are doubles only when they last.
+    Rows without an id may be two short events within one tick of the clock; they count as repeats only if they have a
+    duration.
     """
     dur, tied = of["dur"], _tied(of["start"], of["dur"])
     keys = [values[tied] for values in of.values() if values is not None]
@@ -277,13 +279,14 @@ def _repeated(of: dict[str, Any], graph_nodes: dict[str, Any]) -> Bool:
 
 
 def _of_rows(event: npt.NDArray[Any], values: npt.NDArray[Any], rows: Int64) -> npt.NDArray[Any]:
-    """The values of these rows in a table of some, sorted by event; -1 for the others."""
+    """The values of these rows, from a table of some rows sorted by event; -1 for rows that are not in it."""
     place = np.minimum(np.searchsorted(event, rows), len(event) - 1)
     return np.where(event[place] == rows, values[place], UNKNOWN)
 
 
 def _nodes(columns: Possible, event: npt.NDArray[Any]) -> dict[str, Any]:
-    """Kineto writes the graph into the upper half of a node's number, and newer profilers beside it."""
+    """Graph and node of the activities. Kineto writes the graph into the upper half of a node's number; newer profilers
+    write it separately."""
     table = _some(columns, tuple(_GRAPH_COLUMNS), event)
     graph, node = table["graph"].astype(np.int64), table["graph_node"].astype(np.int64)
     above = node >> 32
@@ -302,7 +305,7 @@ def _some(columns: Possible, names: tuple[str, ...], event: npt.NDArray[Any]) ->
 
 
 def _drop(table: dict[str, Any], kept: Bool) -> None:
-    """Leave those out whose event is not kept, and renumber the others."""
+    """Leave out entries whose event is not kept, and renumber the others."""
     event = table["event"]
     stay = kept[event]
     table.update({name: _where(values, stay) for name, values in table.items()})
@@ -314,7 +317,7 @@ def _where(values: Any, kept: Bool) -> Any:
 
 
 def _sorted(values: npt.NDArray[Any], name: str, order: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """In the narrowest type; grids and blocks in rows of three."""
+    """The sorted values in the narrowest type; grids and blocks in rows of three."""
     values = _narrow(values, *_NARROWER.get(name, ()))
     values = values.reshape(-1, 3) if name.endswith(("grid", "block")) else values
     return values.take(order, axis=0)

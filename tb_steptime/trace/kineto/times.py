@@ -1,4 +1,4 @@
-"""Times of events: microseconds as they are spelled -> whole nanoseconds, none of which moves by more than one."""
+"""Times of events: microseconds as written -> whole nanoseconds, none of which is off by more than one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mangled names -> names as they were written. Some writers leave the names of kernels as the compiler made them.
+"""Mangled names -> names as in the source. Some writers leave kernel names as the compiler made them.
 
 _ZN2at6native12_GLOBAL__N_13addIfLi4EEEvPT_   ->   void at::native::(anonymous namespace)::add<float, 4>(float*)
 """
@@ -12,12 +12,12 @@ import numpy as np
 
 from tb_steptime.trace.table import EventTable, StringTable
 
-#: What compilers append to copies of a function that they specialise, and AMD to the descriptor of a kernel.
+#: Suffix that compilers append to specialised copies of a function, and AMD to the descriptor of a kernel.
 _CLONE = re.compile(r"\.[A-Za-z_]+(?:\.\d+)*")
 
 
 def demangled(name: str) -> str:
-    """The name as it was written, as c++filt shows it; as it is where it is not mangled, or cannot be read.
+    """The demangled name, as c++filt shows it; unchanged if it is not mangled, or cannot be parsed.
 
     >>> demangled("_ZN2at6native12_GLOBAL__N_13addIfLi4EEEvPT_")
     'void at::native::(anonymous namespace)::add<float, 4>(float*)'
@@ -37,7 +37,8 @@ def demangled(name: str) -> str:
 
 
 def demangled_names(names: StringTable, events: EventTable) -> tuple[StringTable, EventTable]:
-    """The names as written, each distinct one read once. Of names that become alike the first counts for all."""
+    """The table with demangled names; each distinct name is parsed once. Names that become equal share the first one's
+    number."""
     mangled = [number for number, name in enumerate(names.strings) if name.startswith("_Z")]
     if not mangled:
         return names, events

@@ -1,11 +1,12 @@
-"""A parser of mangled names, of as much of the grammar as names of kernels use: Itanium C++ ABI, 5.1.
+"""A parser of mangled names, for the part of the grammar that kernel names use: Itanium C++ ABI, 5.1.
 
     _ZN2at6native3addIfLi4EEEvPT_     at::native::add<float, 4>(float*)
        |------nested name------| |
                  template args   parameters, after the type of the result: T_ is the first argument
 
-Names nest in types and types in names. What was read may come again as a substitution (S_, S0_, ...), which counts
-types and prefixes of names in the order in which they end. Expressions, which kernels' names hardly have, are refused.
+Names nest in types and types in names. What was read may occur again as a substitution (S_, S0_, ...), which numbers
+types and prefixes of names in the order in which they end. Expressions, which kernel names hardly ever have, are
+rejected.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from tb_steptime.trace.mangled.types import (
     qualified,
 )
 
-#: Substitutions double a name again and again: a longer one is refused.
+#: Maximum length of a demangled name. Substitutions can double a name again and again; a longer one is rejected.
 MOST_CHARACTERS = 50_000
-#: So deep do names nest, and so many types do they hold, those that are read again included.
+#: Maximum nesting depth, and maximum number of types in a name, including types that are read again.
 DEEPEST, MOST_TYPES = 150, 20_000
 
 _DIGITS = frozenset("0123456789")
@@ -36,7 +37,7 @@ _ABBREVIATIONS = {
     "t": "std", "a": "std::allocator", "b": "std::basic_string", "s": "std::string", "i": "std::istream",
     "o": "std::ostream", "d": "std::iostream",
 }  # fmt: skip
-#: The same where members of them are named.
+#: The full spellings of these classes, used where their members are named.
 _CLASSES = {
     "s": "std::basic_string<char, std::char_traits<char>, std::allocator<char> >",
     "i": "std::basic_istream<char, std::char_traits<char> >",
@@ -54,14 +55,14 @@ _OPERATORS = {
 
 
 class NotReadableError(Exception):
-    """The name is cut short, is none of the ABI's, or uses a part of its grammar that is not read here."""
+    """The name is truncated, does not follow the ABI, or uses a part of its grammar that is not supported here."""
 
 
 @dataclass(frozen=True)
 class Name:
-    """text: as written; bare: of its last component, which constructors repeat. arguments: the template's, None for
-    what is no template. qualifiers: of the object that a method is of. has_result: whether a template of this name
-    has the type of its result before those of its parameters; constructors and conversions have none."""
+    """text: as written; bare: the name of its last component, which constructors repeat. arguments: the template
+    arguments, None if it is not a template. qualifiers: of the object of a method. has_result: whether a template of
+    this name encodes its result type before its parameter types; constructors and conversions do not."""
 
     text: str
     bare: str = ""
@@ -71,9 +72,9 @@ class Name:
 
 
 class Kept(NamedTuple):
-    """What a substitution stands for: the type or prefix that is written from `begin` to `end`. scope: for which it was
-    read, if it names template parameters; elsewhere these are others, so it is read again. None for one element of a
-    pack, which does not stand for the others."""
+    """What a substitution stands for: the type or prefix that is written from `begin` to `end`. scope: the template
+    arguments with which it was read, if it names template parameters; in another scope these differ, so it is read
+    again. None for one element of a pack, which does not stand for the others."""
 
     type: Type
     begin: int
@@ -84,8 +85,9 @@ class Kept(NamedTuple):
 
 @dataclass
 class Parser:
-    """Reads `mangled` from `at`. found: what substitutions count, unless it is read again. scope: the arguments that T_
-    counts, None inside a lambda's parameters. element: which of a pack stands for it. depth: of types in types."""
+    """Reads `mangled` from `at`. found: what substitutions number, unless it is being read again. scope: the template
+    arguments to which T_ refers, None inside a lambda's parameters. element: which element of a pack is being expanded.
+    depth: of nested types."""
 
     mangled: str
     at: int = 2
@@ -97,7 +99,7 @@ class Parser:
     depth: int = 0
     types_read: int = 0
 
-    # what is next
+    # what comes next
 
     def next(self, length: int = 1) -> str:
         return self.mangled[self.at : self.at + length]
@@ -119,7 +121,7 @@ class Parser:
         return self.mangled[begin : self.at]
 
     def number(self, digits: str) -> int:
-        """A number as in S1_ and T0_: none is 0, and 0 is 1."""
+        """A number as in S1_ and T0_: no digits mean 0, and the digit 0 means 1."""
         begin = self.at
         while self.next() and self.next() in digits:
             self.at += 1
@@ -130,7 +132,8 @@ class Parser:
         return int(written, len(digits)) + 1 if written else 0
 
     def keep(self, found: Type, begin: int, read_before: int) -> Type:
-        """Count what was read from `begin` on, when so many template parameters had been read."""
+        """Number what was read from `begin` on. read_before: how many template parameters had been read at that
+        point."""
         bounded(found.text)
         if not self.again:
             scope = self.scope if self.element is None else None
@@ -354,7 +357,7 @@ class Parser:
         return found.expanded[self.element] if self.element < len(found.expanded) else Type("")
 
     def substitution(self) -> Type:
-        """One that was read before, or one of the abbreviations of the standard library."""
+        """A substitution: what was read before, or one of the abbreviations of the standard library."""
         self.need("S")
         if self.next() in _ABBREVIATIONS and self.next() != "t":
             text = _ABBREVIATIONS[self.next()]
@@ -367,7 +370,7 @@ class Parser:
         return self.read_again(found) if found.names_parameters else found.type
 
     def read_again(self, found: Kept) -> Type:
-        """A type that names template parameters, which are those of where it stands now."""
+        """A type that names template parameters, resolved with the arguments of the current scope."""
         self.parameters_read += 1
         if found.scope is self.scope and self.scope is not None:
             return found.type
@@ -439,7 +442,7 @@ class Parser:
         return Type(name + in_angles(self.arguments())) if self.next() == "I" else Type(name)
 
     def pack_expansion(self) -> Type:
-        """The pattern once for each element of the pack in it, however many."""
+        """The pattern, repeated for each element of the pack in it."""
         self.need("Dp")
         begin, known, outer = self.at, len(self.found), self.element  # each element counts as the first did
         packs = [each for each in self.scope or () if each.expanded is not None]
@@ -471,7 +474,7 @@ def bounded(text: str) -> str:
 
 
 def last_component(text: str) -> str:
-    """Of a qualified name, without its template arguments."""
+    """The last component of a qualified name, without its template arguments."""
     depth, end = 0, len(text)
     for place in range(len(text) - 1, -1, -1):
         char = text[place]

@@ -1,4 +1,4 @@
-"""Types in a mangled name: what is written before and after what they declare.
+"""Types in a mangled name: the text before and the text after the name that they declare.
 
 int (*) [4]       before "int (*", after ") [4]"
 void (*)(float)   before "void (*", after ")(float)"
@@ -19,17 +19,17 @@ BUILTIN = {
     "DF16_": "_Float16", "DF16b": "std::bfloat16_t",
 }  # fmt: skip
 
-#: How a literal of these is written; of others its type stands before it.
+#: Suffix of a literal of these types; literals of other types have their type in front.
 LITERAL_ENDS = {"int": "", "unsigned int": "u", "long": "l", "unsigned long": "ul", "long long": "ll"}
 LITERAL_ENDS |= {"unsigned long long": "ull"}
 
-#: plain: what a pointer only adds a star to; open: a function or an array, around whose pointer parentheses stand.
+#: plain: a pointer to it only adds a star; open: a function or an array, whose pointer needs parentheses.
 Form = Literal["plain", "open"]
 
 
 @dataclass(frozen=True)
 class Type:
-    """A type, or the arguments that a parameter pack stands for; `expanded` then holds them."""
+    """A type, or the arguments that a parameter pack stands for, which are then in `expanded`."""
 
     before: str
     after: str = ""
@@ -49,7 +49,7 @@ class Type:
 
 
 def pointing(to: Type, sign: str) -> Type:
-    """A pointer or a reference: `sign` is "*", "&" or "&&". References to references are one."""
+    """A pointer or a reference: `sign` is "*", "&" or "&&". References to references collapse."""
     if to.reference and sign != "*":
         both = "&&" if to.reference == sign == "&&" else "&"
         return replace(to, before=to.before.removesuffix(to.reference) + both, reference=both)
@@ -78,7 +78,7 @@ def function_of(result: Type, parameters: str) -> Type:
 
 
 def in_angles(arguments: list[Type]) -> str:
-    """Template arguments; an empty pack is none of them."""
+    """Template arguments in angle brackets; an empty pack is skipped."""
     texts = [each.text for each in arguments if not (each.is_pack and not each.expanded)]
     inside = ", ".join(texts)
     return f"<{inside} >" if inside.endswith(">") else f"<{inside}>"

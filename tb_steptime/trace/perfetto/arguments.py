@@ -6,8 +6,8 @@
     render stage   extra {name 1, value 2}                      {"correlation": 17}: all values are text
                    launch {grid, block, arguments}              {"grid": [108, 1, 1]}
 
-An argument is kept where `trace.kineto.row_types.Args` has a field for it, so a column that is added there is filled
-from here, too. Most annotations are spelled alike in many events: each spelling is decoded once.
+An argument is kept if `trace.kineto.row_types.Args` has a field for it, so a column that is added there is filled from
+here, too. Most annotations have equal bytes in many events: each distinct spelling is decoded once.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from tb_steptime.trace.perfetto.messages import annotation_of, extra_of
 
 #: Names of arguments in JSON -> fields of Args.
 _FIELDS = dict(zip(Args.__struct_encode_fields__, Args.__struct_fields__, strict=True))
-#: Fields of Args that stay as JSON spells them.
+#: Fields of Args that stay as JSON text.
 _SPELLED = frozenset(
     name for name, default in zip(Args.__struct_fields__, Args.__struct_defaults__, strict=True)
     if isinstance(default, msgspec.Raw)
 )  # fmt: skip
-#: Fields whose values are numbers: digits in text are numbers there, as they are in JSON. Other texts stay texts.
+#: Fields whose values are numbers: text of digits is converted to a number, as it is in JSON. Other texts stay texts.
 _NUMBERS = {"device", "stream"} | {
     name
     for name, default in zip(Args.__struct_fields__, Args.__struct_defaults__, strict=True)
     if isinstance(default, (int, float))
 }
-#: Extra data that JSON calls something else.
+#: Names of extra data that differ in JSON.
 _STAGE_NAMES = {"device id": "device", "stream id": "stream", "context id": "context"}
-#: Launch arguments, likewise.
+#: Names of launch arguments that differ in JSON.
 _LAUNCH_FIELDS = {"registers_per_thread": "registers", "shared_mem_dynamic": "shared_memory"}
 
-#: Spellings that are remembered; when there are more, all are forgotten.
+#: Maximum number of cached spellings; when there are more, all are forgotten.
 _MOST_REMEMBERED = 1 << 16
-#: Lists within lists; shapes have two.
+#: Maximum nesting depth of lists; shapes have two levels.
 _MOST_DEPTH = 20
 
 _Said = tuple[str, Any]
@@ -73,8 +73,8 @@ class Arguments:
         return field
 
     def _value(self, field: str, annotation: Any) -> Any:
-        """What it holds; as JSON where Args has it so, and nothing where it is null. Lists are remembered, and texts
-        in JSON."""
+        """The annotation's value; as JSON text for the fields that Args has as JSON, None if it is null. Lists, and
+        texts in JSON, are cached."""
         if field in _SPELLED:
             if annotation.HasField("json"):
                 return msgspec.Raw(annotation.json)
@@ -90,7 +90,7 @@ class Arguments:
         return None if value == "null" else value
 
     def of_stage(self, stage: Any, launch_arguments: dict[int, str]) -> tuple[dict[str, Any], str]:
-        """Fields of Args, and the architecture of the device, "" where it is not said."""
+        """Fields of Args, and the architecture of the device, "" if it is not recorded."""
         said: dict[str, Any] = {}
         architecture = ""
         known = self._extras
@@ -105,7 +105,7 @@ class Arguments:
         return said, architecture
 
     def _remember(self, known: dict[Any, Any], spelled: Any, decode: Callable[[Any], Any]) -> Any:
-        """None where it is damaged."""
+        """The decoded value, cached by its spelling; None if it is damaged."""
         if spelled in known:
             return known[spelled]
         try:
@@ -145,7 +145,7 @@ def _entries(entries: Iterable[bytes], depth: int) -> list[Any]:
 
 
 def _plain(annotation: Any) -> Any:
-    """A value that is no list; None where there is none."""
+    """A value other than a list; None if there is none."""
     for kind in ("int", "uint", "string", "double", "bool"):
         if annotation.HasField(kind):
             value = getattr(annotation, kind)
@@ -171,7 +171,8 @@ def _extra(spelled: bytes) -> _Said | None:
 
 
 def _launch_shape(launch: Any, names: dict[int, str]) -> dict[str, Any]:
-    """Zeros are left out in the file: where there is a launch, a kernel without dynamic shared memory has 0 bytes."""
+    """The launch shape. Zeros are left out in the file, so a launched kernel without dynamic shared memory has 0
+    bytes."""
     said: dict[str, Any] = {"shared_memory": 0}
     for field, triple in (("grid", launch.grid), ("block", launch.block)):
         if triple.x or triple.y or triple.z:
@@ -184,5 +185,5 @@ def _launch_shape(launch: Any, names: dict[int, str]) -> dict[str, Any]:
 
 
 def _as_signed(value: int) -> int:
-    """Of 64 bits."""
+    """An unsigned 64-bit number, read as signed."""
     return value - (1 << 64) if value >= 1 << 63 else value

@@ -1,4 +1,4 @@
-"""What a `.pftrace` does not hold of its GPUs: by their architecture, or as a trace beside it has them.
+"""Properties of GPUs that a `.pftrace` lacks: taken from their architecture, or from a trace beside it.
 
 stage says "sm_90"           -> compute capability 9.0, and the limits of its multiprocessors
 rank0_trace.json.gz beside   -> its deviceProperties, where its GPUs are of that architecture
@@ -18,10 +18,10 @@ from tb_steptime.trace.compute_capability import SM_LIMITS
 from tb_steptime.trace.kineto.source import Source
 
 _ARCHITECTURE = re.compile(r"sm_(\d+)(\d)[a-z]?")
-#: Of every SM since compute capability 5.0.
+#: Registers of every SM since compute capability 5.0.
 _REGISTERS = 65_536
 
-#: Traces beside that are looked into: the ranks of a job have the same GPUs.
+#: Maximum number of neighbouring traces that are opened: the ranks of a job have the same GPUs.
 _MOST_BESIDE = 8
 _HEAD_BYTES = 64 * 1024
 _PROPERTIES = re.compile(rb'"deviceProperties"\s*:\s*\[')
@@ -31,7 +31,7 @@ Capability = tuple[int, int]
 
 
 def by_architecture(architectures: Mapping[int, str]) -> list[dict[str, Any]]:
-    """Device properties as JSON has them, of the architectures that are known.
+    """Device properties, as JSON has them, for those architectures that are known.
 
     >>> by_architecture({0: "sm_75"})[0]["maxThreadsPerMultiprocessor"]
     1024
@@ -62,7 +62,7 @@ def capability_of(architecture: str) -> Capability | None:
 
 
 def beside(path: Path, capabilities: set[Capability]) -> list[dict[str, Any]] | None:
-    """The device properties of a JSON trace in the same folder. None where there is none whose GPUs are all of these
+    """The device properties of a JSON trace in the same folder; None if there is none whose GPUs all have these
     capabilities."""
     if not capabilities:
         return None
@@ -84,7 +84,7 @@ def _capability(properties: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _properties(path: Path) -> list[dict[str, Any]]:
-    """Of a trace's head; nothing where it has none there."""
+    """The device properties in a trace's head; empty if there are none in it."""
     try:
         source = Source(path)
     except TraceError:

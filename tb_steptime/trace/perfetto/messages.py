@@ -1,7 +1,7 @@
-"""The protobuf messages of a Perfetto trace, with the fields alone that are read; others are skipped when decoded.
+"""The protobuf messages of a Perfetto trace, with only the fields that are read; others are skipped when decoded.
 
-Numbers as in Perfetto's own definitions. Those of compute kernels (1000), of the names of launch arguments (1001) and
-of the link from a call to what it launched (3000) are not in those of Perfetto's Python package.
+Field numbers are those of Perfetto's own definitions. Perfetto's Python package lacks those of compute kernels (1000),
+of the names of launch arguments (1001) and of the link from a call to its launches (3000).
 
 Texts, lists within annotations and extra data stay bytes: most repeat, and `arguments` decodes each spelling once.
 """
@@ -25,7 +25,7 @@ _SINGLE, _REPEATED = (
     descriptor_pb2.FieldDescriptorProto.LABEL_REPEATED,
 )
 
-#: Of each message: its fields, their numbers and what they hold. "*" for repeated ones.
+#: Fields of each message, their numbers and types. "*" marks repeated ones.
 _MESSAGES: dict[str, dict[str, tuple[int, str]]] = {
     "Packets": {"packet": (1, "Packet*")},
     "Packet": {
@@ -127,7 +127,7 @@ def _pool() -> Any:
 
 
 def packets_of(text: bytes) -> Any:
-    """The packets of a piece of a trace that holds whole ones. Raises DecodeError."""
+    """The packets in a piece of a trace that consists of whole packets. Raises DecodeError."""
     return _class_of("Packets").FromString(text).packet
 
 

@@ -2,7 +2,7 @@
 
     0a <length> <packet> 0a <length> <packet> ...
 
-Where something else stands, the next packet is searched for: one that decodes and is followed by another.
+If something else stands there, the next packet is searched for: one that decodes and is followed by another.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from google.protobuf.message import DecodeError
 from tb_steptime.trace.perfetto.messages import packet_of, packets_of
 from tb_steptime.trace.perfetto.wire import PACKET_TAG, varint
 
-#: A packet that is longer is taken for a damaged one; the largest holds all names of a trace.
+#: A packet longer than this is taken to be damaged; the largest valid one holds all names of a trace.
 _LONG_PACKET_BYTES = 64 * 1024 * 1024
-#: Places at which a packet is tried to be read, in all of a file: what takes more is no damage but another file.
+#: Maximum number of places in a file at which reading a packet is tried. If more are needed, it is not a damaged trace
+#: but another kind of file.
 _MOST_TRIES = 200_000
-#: Text of packets that are decoded together: as messages they take some ten times as much.
+#: Bytes of packets that are decoded together: as messages they take some ten times as much.
 _TOGETHER_BYTES = 256 * 1024
 
 
 class Packets:
-    """Reads packets from chunks; ends_at_damage: up to the first damaged one.
+    """Reads packets from chunks. ends_at_damage: stop at the first damaged one.
 
     lost_count: damaged ones so far; cut_short: the file ends within one, known at the end.
     """
@@ -53,7 +54,7 @@ class Packets:
                 self._more()
 
     def _more(self) -> bool:
-        """Read on, as much again as there is: scanning again each time costs no more than twice the length."""
+        """Read on until the text is twice as long, so that rescanning costs no more than twice the length."""
         size = len(self._text)
         wanted = max(_TOGETHER_BYTES, 2 * size)
         pieces = [self._text]
@@ -106,7 +107,7 @@ class Packets:
             self._more()
 
     def _next_packet(self, start: int) -> int | None:
-        """Where a packet begins that decodes, says when or what it is, and is followed by another or by the end."""
+        """Where a packet begins that decodes, has a time or a known type, and is followed by another or by the end."""
         text = self._text
         at = text.find(PACKET_TAG, start)
         while at >= 0 and self._tries <= _MOST_TRIES:

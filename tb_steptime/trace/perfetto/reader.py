@@ -29,12 +29,14 @@ _OTHER_PROGRAM = (
     "This Perfetto trace is not of PyTorch's profiler",
     "Open it at ui.perfetto.dev. Step Insights reads what torch.profiler writes.",
 )
-#: Of a file without an event of PyTorch in so much text the rest is not read: names and the first events come first.
+#: If this much text contains no event of PyTorch, the rest of the file is not read: names and the first events come
+#: first.
 _ENOUGH_BYTES = 32 * 1024 * 1024
 
 
 def read_perfetto(path: AnyPath, on_progress: Callable[[ReadProgress], None] | None = None) -> Trace:
-    """Read a whole `.pftrace`, gzip or not. Raises TraceError for traces of other programs and for what holds no event.
+    """Read a whole `.pftrace`, gzip or not. Raises TraceError for traces of other programs and for files without
+    events.
 
     What could be read of a damaged file is returned, with notes that count what was lost.
     """
@@ -71,7 +73,7 @@ def _refuse(path: AnyPath) -> Trace:
 
 def _trace(source: Source, packets: Packets, taking: Taking) -> Trace:
     outline = Outline()
-    outline.is_json = outline.has_events = True  # it opens as what it is
+    outline.is_json = outline.has_events = True  # only a file that opens as a trace gets here
     outline.whole = not packets.cut_short
     taking.damage.lost_count += packets.lost_count
     metadata, notes = _mended(source.path, taking)
@@ -83,13 +85,13 @@ def _trace(source: Source, packets: Packets, taking: Taking) -> Trace:
 
 
 def _mended(path: AnyPath, taking: Taking) -> tuple[Metadata, list[Note]]:
-    """What is known of the devices although the file does not describe them."""
+    """Facts about the devices, although the file does not describe them."""
     metadata = Metadata()
     known = {each: of for each in taking.architectures.values() if (of := capability_of(each))}
     found = beside(path, set(known.values())) if isinstance(path, Path) else None
     if found:
         metadata.add("deviceProperties", msgspec.json.encode(found))
-        return metadata, [Note("devices-from-beside")]  # without the name, which may be that of a machine
+        return metadata, [Note("devices-from-beside")]  # without the file's name, which may be the name of a machine
     properties = by_architecture(taking.architectures)
     if not properties:
         return metadata, [Note("devices-not-described")] if len(taking.columns.on_device) else []
@@ -98,7 +100,7 @@ def _mended(path: AnyPath, taking: Taking) -> tuple[Metadata, list[Note]]:
 
 
 def _losses(trace: Trace, taking: Taking) -> list[Note]:
-    """What render stages do not hold."""
+    """Notes on what render stages lack."""
     if not taking.stage_count:
         return []
     touching = _touching(trace.events)
@@ -108,7 +110,7 @@ def _losses(trace: Trace, taking: Taking) -> list[Note]:
 
 
 def _touching(events: EventTable) -> int:
-    """Activities that end in the very moment when the next one of their lane begins, as those do that were cut."""
+    """Number of activities that end at the very moment when the next one of their lane begins, as truncated ones do."""
     rows = events.rows(*DEVICE_KINDS)
     rows = rows[np.argsort(events.thread[rows], kind="stable")]
     thread: Any = events.thread[rows]

@@ -6,9 +6,10 @@ import re
 
 from tb_steptime.trace.perfetto.wire import PACKET_TAG, varint
 
-#: A line break is the tag, and an opening brace may be a length: Kineto's JSON begins with both.
+#: Excludes Kineto's JSON. A line break has the value of the tag, and an opening brace may be a length: Kineto's JSON
+#: begins with both.
 _JSON = re.compile(rb"\s*[\[{]\s*(?:[\"\[\]{}]|\Z)")
-#: What a packet's first field can be: a tag of one of its fields, most of which have numbers below 120.
+#: Maximum number of a packet's first field; most fields have numbers below 120.
 _MOST_FIELD = 1000
 #: Categories and stages that PyTorch's profilers write, and other programs do not.
 _PYTORCH = re.compile(

@@ -1,7 +1,7 @@
 """Which end of a slice belongs to which begin.
 
-PyTorch writes slices in groups, all begins and then all ends, both in the order of its rows; a slice may begin and end
-where another does, so their times do not tell:
+PyTorch writes slices in groups, all begins and then all ends, both in the order of its rows. A slice may begin and end
+at the same times as another, so times do not show the pairs:
 
     file     a begins, b begins, c begins | a ends, b ends, c ends      k-th begin and k-th end
     time     a 0..9, b 1..4, c 5..8
@@ -10,9 +10,9 @@ Other writers put begins and ends in the order of time, and an end is that of th
 
     file     a begins, b begins | b ends | c begins | c ends, a ends
 
-A run is begins and the ends behind them. It is a group where its begins and ends are on the same tracks one by one, no
-k-th end is before its begin, and the times of the run are not ascending. A file with one such run is written so
-throughout.
+A run is a sequence of begins and the ends behind them. It is a group if its begins and ends are on the same tracks one
+by one, no k-th end is before its begin, and the times of the run are not ascending. A file with one such run is written
+that way throughout.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from tb_steptime.trace.table import Int64
 
-#: A begin that is in no column, since its category is left out.
+#: Row of a begin that is in no column, because its category is left out.
 NO_ROW = -1
 
 
@@ -60,7 +60,7 @@ class Slices:
         self._ended_ns.append(time_ns)
 
     def close(self) -> None:
-        """At the end of the file."""
+        """Process what is left at the end of the file."""
         self._close_run()
 
     def _close_run(self) -> None:
@@ -101,7 +101,7 @@ class Slices:
         self.ends_ns += times
 
     def durations(self, start_ns: Int64) -> tuple[Int64, Int64]:
-        """Rows of those that have both, and their durations, ns."""
+        """Rows of the slices that have both a begin and an end, and their durations in ns."""
         rows, ends = _numbers(self.rows), _numbers(self.ends_ns)
         known = rows != NO_ROW
         return rows[known], ends[known] - start_ns[rows[known]]

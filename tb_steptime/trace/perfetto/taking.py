@@ -1,4 +1,4 @@
-"""Packets -> columns, by way of the same rows that the JSON of events is decoded into."""
+"""Packets -> columns, by means of the same rows that JSON events are decoded into."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from tb_steptime.trace.perfetto.tracks import CLEARED, Lane, Sequences, Texts, T
 from tb_steptime.trace.table import Int64, Kind
 
 _BEGIN, _END = 1, 2
-#: Clocks of a snapshot.
+#: Numbers of clocks in a snapshot.
 _REALTIME, _BOOT_TIME = 1, 6
 #: Times from here on do not fit 64 bits of nanoseconds, with room for sums.
 _LATEST_NS = 2**62
 
-#: As many as a machine may have.
+#: Valid device numbers: no machine has more.
 _DEVICES = range(128)
 
-#: What the stages are called, and the categories that the same activities have in JSON.
+#: Names of stages, and the categories that the same activities have in JSON.
 _STAGES = {
     "kernel": "kernel",
     "memcpy": "gpu_memcpy",
@@ -36,9 +36,9 @@ _STAGES = {
     "eventrecord": "graph_event_node",
     "hostnode": "graph_host_node",
 }
-#: By their numbers, where their names are lost.
+#: The same by stage number, if the names are lost.
 _STAGES_BY_NUMBER = dict(enumerate(_STAGES.values(), start=1))
-#: Of these, what occupies the device.
+#: Those categories that occupy the device.
 _WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
@@ -49,7 +49,7 @@ class Taking:
     event_count        slices, render stages and samples of counters
     known_count        slices and render stages of categories that PyTorch has
     stage_count        render stages that are kernels, copies or sets
-    architectures      of devices, as render stages say them: {0: "sm_90"}
+    architectures      of devices, from their render stages: {0: "sm_90"}
     other_count        packets of kinds that PyTorch does not write
     """
 
@@ -94,7 +94,7 @@ class Taking:
         self._flush()
 
     def finish(self) -> None:
-        """Give slices their ends and activities their launches, join nodes of graphs, and name the lanes."""
+        """Pair slices with their ends and activities with their launches, join nodes of graphs, and name the lanes."""
         self._slices.close()
         columns = self.columns
         start = np.frombuffer(columns.start, np.int64) if len(columns) else np.empty(0, np.int64)
@@ -109,7 +109,8 @@ class Taking:
         columns.add(EventBlock([], np.empty(0, np.int64), names, 0))
 
     def _set_clock(self, clocks: Any) -> None:
-        """Times count from the start of the machine, unless a snapshot says that both clocks are the same."""
+        """Set the clock offset. Times count from the start of the machine, unless a snapshot shows that both clocks are
+        the same."""
         times = {clock.id: clock.timestamp for clock in clocks.clock}
         if _REALTIME in times and _BOOT_TIME in times:
             self._ahead_ns = times[_REALTIME] - times[_BOOT_TIME]
@@ -220,7 +221,8 @@ class Taking:
         return text
 
     def _submit(self, row: int, args: Args, stages: Any) -> None:
-        """A call and the render stages that it launched. Where it has no correlation, the first of these is one."""
+        """Link a call to the render stages that it launched. If the call has no correlation id, the first stage's
+        number is used."""
         if not stages:
             return
         correlation = args.correlation
@@ -232,7 +234,7 @@ class Taking:
             self._submitted_by.append(correlation)
 
     def _link_launches(self) -> None:
-        """Activities that do not say their correlation have that of the call that lists them."""
+        """Give activities without a correlation id the one of the call that lists them."""
         listed, by = _numbers(self._submitted), _numbers(self._submitted_by)
         found, place = _found(_numbers(self._unlinked), listed)
         rows = _numbers(self._unlinked_rows)[found]
@@ -240,7 +242,7 @@ class Taking:
             np.frombuffer(self.columns.correlation, np.int64)[rows] = by[place]
 
     def _join_nodes(self) -> None:
-        """Activities of graphs, and those that they waited for."""
+        """Add activities of graphs, and the edges to those that they waited for."""
         columns, rows = self.columns, _numbers(self._stage_rows)
         found, place = _found(_numbers(self._waited_for), _numbers(self._stages))
         before, after = rows[place], _numbers(self._waiting_rows)[found]
@@ -256,7 +258,7 @@ def _numbers(values: array[int]) -> Int64:
 
 
 def _found(wanted: Int64, among: Int64) -> tuple[Int64, Int64]:
-    """Which of those that are wanted are there, and where."""
+    """Which of the wanted values are present, and where."""
     if not len(among):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     order = np.argsort(among, kind="stable")
@@ -271,8 +273,8 @@ def _with_correlation(args: Args, correlation: int) -> Args:
 
 
 def _put_on_lane(said: dict[str, Any], lane: Lane) -> None:
-    """As JSON has it: `stream` is the lane on which the activity is shown, and `original_stream` the hardware's where
-    that is another."""
+    """Set the streams as in JSON: `stream` is the lane on which the activity is shown, and `original_stream` the
+    hardware stream if that differs."""
     hardware = said.get("stream")
     said["stream"] = lane.tid
     if isinstance(hardware, int) and hardware != lane.tid:

@@ -1,4 +1,4 @@
-"""Tracks and interned texts: what events of a Perfetto trace name by number.
+"""Tracks and interned texts, to which events of a Perfetto trace refer by number.
 
 track 7  {thread {pid 4711, tid 4712, name "thread 4712 (python)"}}            pid 4711, tid 4712
 track 8  {parent 9, name "stream 7"}, track 9 {process {pid 0}}                pid 0, tid 7: as converters write it
@@ -9,15 +9,16 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-#: Writers keep 31 bits of process and thread numbers. This is -1, which Kineto gives to what no process did.
+#: Writers keep 31 bits of process and thread numbers. This is -1, which Kineto uses for events that belong to no
+#: process.
 _MINUS_ONE = 2**31 - 1
-#: Threads and streams by the names that Kineto gives them.
+#: Names of threads and streams as Kineto writes them, with their numbers.
 _NUMBERED = re.compile(r"(?:thread|stream) +(-?\d+)")
-#: Tracks within tracks; a converter has two.
+#: Maximum nesting depth of tracks; a converter uses two levels.
 _MOST_DEPTH = 10
-#: What the hardware queue of a render stage is called: "[0007] stream 7".
+#: Name of the hardware queue of a render stage: "[0007] stream 7".
 _LANE = re.compile(r"\[(-?\d+)\]\s*(.*)")
-#: Of the flags of a packet: what was interned before is forgotten.
+#: Flag of a packet: everything interned before is forgotten.
 CLEARED = 1
 
 
@@ -33,7 +34,7 @@ UNKNOWN_LANE = Lane("", "", "")
 
 
 class Tracks:
-    """Lanes by the number of their track. Described tracks come before what is on them."""
+    """Lanes by the number of their track. A track is described before its events."""
 
     def __init__(self) -> None:
         self._described: dict[int, Any] = {}
@@ -113,13 +114,13 @@ class Texts:
 
 
 class Sequences:
-    """Interned texts by the sequence of packets that they are of: texts."""
+    """texts: interned texts, by the sequence of packets to which they belong."""
 
     def __init__(self) -> None:
         self.texts: dict[int, Texts] = {}
 
     def of(self, packet: Any) -> Texts:
-        """As of this packet on: with what it adds, without what it clears."""
+        """The texts valid from this packet on: with those that it adds, without those that it clears."""
         texts = self.texts.get(packet.sequence)
         if texts is None or packet.sequence_flags & CLEARED:
             texts = self.texts[packet.sequence] = Texts()

@@ -1,16 +1,16 @@
-"""The wire format of protobuf as far as it is read by hand: what tells a trace, and cuts it into packets."""
+"""The part of protobuf's wire format that is parsed by hand: what identifies a trace, and divides it into packets."""
 
 from __future__ import annotations
 
-#: Of a packet: what opens a trace, and stands before each of its packets.
+#: Tag of a packet: it opens a trace, and precedes each packet.
 PACKET_TAG = 0x0A
-#: Of a varint of 64 bits.
+#: Maximum length of a 64-bit varint.
 _MOST_VARINT_BYTES = 10
 
 
 def varint(text: bytes, at: int) -> tuple[int, int]:
-    """The number that begins here and where it ends. Raises IndexError where the text ends within it, ValueError where
-    it does not end.
+    """The number that begins here and where it ends. Raises IndexError if the text ends within it, ValueError if it has
+    no end.
 
     >>> varint(bytes([0xAC, 0x02]), 0)
     (300, 2)

@@ -1,21 +1,21 @@
-"""Clocks of host and device that disagree: work that begins before the call that launches it.
+"""Finds and corrects clocks of host and device that disagree: work that begins before the call that launches it.
 
 launch     [a]   [b]   [c]
 device   aaa   bbb   ccc          all by 2 ms too early: shifted by the least that makes every launch come first
 device   aa   bb  cc              and more so from launch to launch: the clocks drift, and the shift grows with time
 
-A launch says how far work has to move at the least, and a call that waits for work says how far at the most, since it
+A launch gives the least distance by which work has to move. A call that waits for work gives the greatest, since it
 returns after that work:
 
 call       [launch]     [synchronize         ]
 device        |<- least ->kkkkkkkkkkk<- most ->|
 
-The least is close to the truth where a launch reaches an idle device. Where none does, because all work waits behind
-other work, the most is, if a call really waited. Where neither is, the finding says that the shift is only a bound.
+The least is close to the truth if a launch reaches an idle device. If none does, because all work waits behind other
+work, the greatest is, if a call really waited. If neither holds, the finding says that the shift is only a bound.
 
-Work without a launch call, or from before the recording, has nothing to be before. Where work before which the device
-was idle still begins long after its launch then, by more than half of the recording, it is another mistake than that of
-a clock, and nothing is moved: no conclusion rests on host and device together.
+Work without a launch call, or from before the recording, has no launch to follow. If even work that starts on an idle
+device then begins long after its launch, by more than half of the recording, the fault is not one of clocks and nothing
+is moved: no conclusion may combine host and device.
 """
 
 from __future__ import annotations
@@ -35,36 +35,41 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, EventTable, Int64, Kind, distinct, distinct_in, is_in, median
 
-#: Both clocks are read in microseconds or better: one tick of each is no disagreement. None of 50 real traces has any.
+#: Tolerance: both clocks are read in microseconds or better, so one tick of each is no disagreement. None of 50 real
+#: traces has any disagreement.
 TICK_NS = 2_000
 _WAITS = re.compile(r"(cuda|cu|hip)(Device|Ctx|Stream|Event)Synchronize")
 _ALL = re.compile(r"(cuda|cu|hip)(Device|Ctx)Synchronize")
-#: Launches that have to say so: one may be joined with a call of the same number.
+#: Minimum number and share of launches that show it: a single one may be joined with an unrelated call of the same
+#: number.
 LEAST_LAUNCHES, LEAST_FRACTION = 2, 0.001
-#: From the begin of a launch call to that of its work, at the least: 3 to 12 us in 43 real traces, of 2021 to 2026, and
-#: 7 in the middle. Without it each wait for a launch would be too short by as much.
+#: Least time from the begin of a launch call to that of its work: 3 to 12 us in 43 real traces of 2021 to 2026, 7 in
+#: the median. Without it each wait for a launch would be too short by this much.
 LAUNCH_NS = 7_000
-#: From the end of work to the return of a call that waits for it: 3 to 9 us in 27 real traces in which one waits for
-#: the last work, and 7 in the middle.
+#: Time from the end of work to the return of a call that waits for it: 3 to 9 us in the 27 real traces in which a call
+#: waits for the last work, 7 in the median.
 RETURN_NS = 7_000
-#: A call of this length waited. One that returns at once says nothing about when the work ended.
+#: A call of at least this length really waited. One that returns at once does not show when the work ended.
 WAIT_NS = 20_000
-#: Work that starts after a gap of this length on its device was waited for, so its launch tells how the clocks lie.
+#: Work that starts after a gap of this length on its device did not wait for other work, so its launch shows the offset
+#: of the clocks.
 GAP_NS = 20_000
-#: Ranges of time in which the shift is looked at separately, for a drift, and in how many of them it must show.
+#: Number of time ranges in which the shift is examined separately to find a drift, and in how many of them it must
+#: show.
 RANGES, LEAST_RANGES = 32, 4
-#: No clock loses as much of the time: a steeper line joins waits of different lengths.
+#: Maximum drift: no clock gains or loses so much, and a steeper line would only connect waits of different lengths.
 MOST_DRIFT = 0.2
-#: Shifts that follow a drift leave less than this share of what the same shift for all leaves.
+#: A drift is accepted if shifts along it leave less than this share of the error that one shift for all leaves.
 DRIFT_FRACTION = 0.25
-#: What one shift for all leaves in the middle without any drift, since launches take a few us more or less.
+#: Median error that one shift for all leaves without any drift, since launches take a few us more or less.
 DRIFT_NS = 5_000
-#: Of the recording: between launch and work there is never that much for half of all launches.
+#: Share of the recording's length: the delay between launch and work is never as long for half of all launches.
 MOST_FRACTION = 0.5
 
 
 def on_one_clock(trace: Trace) -> Trace:
-    """The trace with the device's rows shifted so that every launch comes first; the same one where all do."""
+    """The trace with the device's rows shifted so that every launch comes before its work; unchanged if all do
+    already."""
     launches = find_launches(trace)
     linked = launches.call >= 0
     if not linked.any():
@@ -94,8 +99,8 @@ def on_one_clock(trace: Trace) -> Trace:
 
 
 def _beyond_least(waits: _Waits, shift: _Shift, tight: Bool) -> tuple[int, bool]:
-    """How much later than by the least shift work is, ns, and whether that is no more than a bound. tight: of each
-    launch whether its work began at once on an idle device."""
+    """How much later work is than with the least shift, in ns, and whether that is only a bound. tight: for each launch
+    whether its work began at once on an idle device."""
     if tight.any():
         return LAUNCH_NS, False
     spare = waits.spare(shift)
@@ -104,22 +109,23 @@ def _beyond_least(waits: _Waits, shift: _Shift, tight: Bool) -> tuple[int, bool]
 
 
 class _Waits(NamedTuple):
-    """One row per call that waited for work. returns: when it did; work_begins, work_ends: of the last work to end that
-    it waited for, by the device's clock; ns."""
+    """One row per call that waited for work. returns: when it returned; work_begins, work_ends: the times, by the
+    device's clock, of the last work to end among that for which it waited; ns."""
 
     returns: Int64
     work_begins: Int64
     work_ends: Int64
 
     def spare(self, shift: _Shift) -> Int64:
-        """How long after its work each call returned; less than 0 where it cannot have."""
+        """How long after its work each call returned; negative if that is impossible with this shift."""
         spare: Int64 = self.returns - self.work_ends - shift.at(self.work_begins)
         return spare
 
 
 def _calls_that_wait(trace: Trace) -> _Waits:
-    """A call for the device waits for all that any thread launched before it. One for a stream or an event is taken to
-    wait for the last launch of its thread: that may be on another stream, so a few of these return before it."""
+    """The calls that wait. A call for the device waits for everything that any thread launched before it. A call for a
+    stream or an event is taken to wait for the last launch of its thread; that may be on another stream, so a few of
+    these return before it."""
     events, launches = trace.events, find_launches(trace)
     linked = launches.call >= 0
     call, work = launches.call[linked].astype(np.int64), launches.activity[linked].astype(np.int64)
@@ -140,7 +146,7 @@ def _calls_that_wait(trace: Trace) -> _Waits:
 
 
 def _last_to_end(ends: Int64) -> Int64:
-    """Of each row the place of the one among it and those before it that ends last."""
+    """For each row the place of the row that ends last among it and those before it."""
     is_last = ends >= np.maximum.accumulate(ends)
     place: Int64 = np.maximum.accumulate(np.where(is_last, np.arange(len(ends)), 0))
     return place
@@ -153,7 +159,7 @@ def _before(call: Int64, work: Int64, waits: Int64) -> Int64:
 
 
 def _length(trace: Trace) -> int:
-    """Of the device's part of the recording, or of the host's, whichever is longer."""
+    """Length of the device's part of the recording or of the host's, whichever is longer."""
     events, rows = trace.events, trace.events.rows(*DEVICE_KINDS)
     on_device = int(events.ends(rows).max() - events.start_ns[rows].min())
     calls = events.rows(Kind.RUNTIME, Kind.DRIVER)
@@ -161,7 +167,7 @@ def _length(trace: Trace) -> int:
 
 
 class _Shift(NamedTuple):
-    """ns by which work moves that begins at an instant: offset_ns, and slope more with each ns."""
+    """The shift in ns for work that begins at an instant: offset_ns, plus slope for each ns of time."""
 
     slope: float
     offset_ns: float
@@ -172,9 +178,9 @@ class _Shift(NamedTuple):
 
 
 def _least_shift(begins: Int64, early: Int64, waited: Bool, waits: _Waits) -> _Shift:
-    """By when work begins how far it is early: the same for all, or a line along which that grows or shrinks. Each
-    launch says only how far at least, since its work may have waited for other work as well. A line has to leave less
-    of that, or fewer calls that return before the work that they wait for."""
+    """The shift by when work begins: the same for all, or a line. Each launch gives only a lower bound, since its work
+    may have waited for other work as well. A line is chosen only if it leaves less of such waiting, or fewer calls that
+    return before the work for which they wait."""
     same = _Shift(0.0, float(early.max()))
     order = np.flatnonzero(waited)[np.argsort(begins[waited], kind="stable")]
     ranges = [some for some in np.array_split(order, RANGES) if len(some)]
@@ -197,7 +203,7 @@ def _through(at: Int64, by: Int64, left: int, right: int) -> _Shift:
 
 
 def _after_gaps(trace: Trace) -> Int64:
-    """When work begins before which its device does nothing for a while."""
+    """Start times of the work before which its device was idle for a while."""
     events, rows = trace.events, trace.events.rows(*DEVICE_KINDS)
     found = []
     for device in distinct(events.device[rows]).tolist():
@@ -208,7 +214,7 @@ def _after_gaps(trace: Trace) -> Int64:
 
 
 def _upper_hull(at: Int64, by: Int64) -> list[int]:
-    """Places of the corners of the least concave line above all points, from left to right."""
+    """Corners of the upper convex hull of the points, from left to right."""
     corners: list[int] = []
     for place in np.lexsort((-by, at)).tolist():
         while len(corners) > 1 and _is_below(at, by, corners[-2], corners[-1], place):
@@ -225,7 +231,7 @@ def _is_below(at: Int64, by: Int64, left: int, middle: int, right: int) -> bool:
 
 
 def with_device_later(trace: Trace, shift: Callable[[Int64], Int64]) -> Trace:
-    """The device's rows later, from begin to end by its clock, and all rows again in the order of time."""
+    """Move the device's rows later, by a shift for times of its clock, and sort all rows again."""
     events = trace.events
     rows = events.rows(*DEVICE_KINDS, Kind.GPU_USER)
     start, end = events.start_ns.copy(), events.end_ns
@@ -255,7 +261,7 @@ TABLES_OF_EVENTS = ("kernels", "sequences", "stacks", "hierarchies", "collective
 
 
 def _placed(table: Any, place: Int64) -> Any:
-    """Its events under their new numbers, ascending."""
+    """The table with its events renumbered, ascending."""
     event = place[table.event].astype(table.event.dtype)
     order = np.argsort(event, kind="stable")
     columns = {

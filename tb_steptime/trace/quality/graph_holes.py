@@ -1,13 +1,13 @@
-"""Replays of a CUDA graph of which work is missing that its other replays have.
+"""Finds replays of a CUDA graph that lack work which its other replays have.
 
 launch    [graph]      [graph]      [graph]
 device     aabbccdd     aa    dd     aabbccdd          b and c of the second replay were dropped
            aabbccdd     aadd         aabbccdd          it ran without them, as a graph with conditional nodes may
 
-Each replay runs the same nodes, so one with fewer is compared with the others of its graph: those of the same graph
-number where the trace has one, and in any case those that have all of its work, of the same launch shapes, and more.
-Dropped work leaves the device idle for as long as it takes. Without such a gap the replay is of another graph, or nodes
-of it are conditional; so it is where the same work is missing twice.
+Each replay runs the same nodes, so one with fewer is compared with the other replays of its graph: those with the same
+graph number if the trace has numbers, and in any case those that contain all of its work, with the same launch shapes,
+and more. Dropped work leaves the device idle for as long as the work takes. Without such a gap the replay belongs to
+another graph, or some of its nodes are conditional; the same is assumed if the same work is missing twice.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.quality.ranges import longest
 from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind
 
-#: Whole replays that say what a graph consists of.
+#: Minimum number of complete replays that show what a graph consists of.
 LEAST_WHOLE = 2
-#: What is left of a replay whose graph has no number: with less it may be of any graph.
+#: Minimum share of a replay that must be left if its graph has no number: with less it may belong to any graph.
 LEAST_LEFT = 0.1
-#: Of the time of the missing work: so long the device is idle around it. The rest of a replay varies by a few percent.
+#: Minimum share of the missing work's time for which the device is idle around it. The rest of a replay varies by a few
+#: percent.
 IDLE_FRACTION = 0.5
-#: Of the work of all replays, from where figures change, and from where means say little.
+#: Shares of the work of all replays: from the first on figures change, from the second on means say little.
 LEAST_FRACTION, MUCH_FRACTION = 0.01, 0.1
 
 
@@ -40,11 +41,11 @@ UInt64 = npt.NDArray[np.uint64]
 
 
 class _Replays(NamedTuple):
-    """One row per graph launch of which any work is recorded, in time order. call: row of the launch; first, last:
-    places of its work among all `work`, rows of the event table by start; kind: which replays have the same work.
+    """One row per graph launch with any recorded work, in time order. call: row of the launch; first, last: places of
+    its work among all `work`, rows of the event table by start; kind: number shared by replays with the same work.
 
-    One row per kind: often, how many replays are of it; example, one of them; graph, -1 where no number is said; nodes,
-    how many of each kind of node it has, one column for each.
+    One row per kind: often, how many replays it has; example, one of them; graph, -1 if not recorded; nodes, the number
+    of nodes of each sort, one column for each.
     """
 
     call: Int64
@@ -84,7 +85,7 @@ def graph_findings(trace: Trace) -> list[Finding]:
 
 
 def _replays(trace: Trace) -> _Replays | None:
-    """None where no graph is launched whose work is recorded."""
+    """The replays; None if no graph with recorded work is launched."""
     launches = find_launches(trace)
     is_call = np.zeros(len(trace.events), bool)
     is_call[rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: GRAPH_CALL.search(name) is not None)] = True
@@ -96,7 +97,7 @@ def _replays(trace: Trace) -> _Replays | None:
     first = np.flatnonzero(np.diff(call, prepend=-1))
     last = np.append(first[1:], len(call))
     node, graph = _nodes(trace, work), _graphs(trace)[work[first]]
-    # The order of nodes on parallel streams differs, so a sum over nodes tells which replays are alike.
+    # The order of nodes on parallel streams differs, so replays are compared by a sum over nodes.
     key = np.add.reduceat(_mixed(node.astype(np.uint64)), first) + _mixed(graph.astype(np.uint64))
     _, example, kind, often = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
     nodes = np.zeros((len(example), int(node.max()) + 1), np.int64)
@@ -106,7 +107,8 @@ def _replays(trace: Trace) -> _Replays | None:
 
 
 def _nodes(trace: Trace, work: Int64) -> Int64:
-    """A number for each name and launch shape: replays repeat both, and graphs of other batch sizes have others."""
+    """A number for each name and launch shape: replays repeat both, while graphs for other batch sizes have different
+    ones."""
     key = np.zeros(len(trace.events), np.uint64)
     grid = trace.kernels.grid
     if grid is not None:
@@ -117,7 +119,7 @@ def _nodes(trace: Trace, work: Int64) -> Int64:
 
 
 def _mixed(values: UInt64) -> UInt64:
-    """Numbers that sums and successors do not make equal."""
+    """Hash the numbers, so that sums and neighbours do not collide."""
     mixed: UInt64 = (values + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xBF58476D1CE4E5B9)
     mixed ^= mixed >> np.uint64(29)
     mixed *= np.uint64(0x94D049BB133111EB)
@@ -126,7 +128,7 @@ def _mixed(values: UInt64) -> UInt64:
 
 
 def _graphs(trace: Trace) -> Int64:
-    """Of each event the number of its graph; -1 where it is not said."""
+    """The graph number of each event; -1 if not recorded."""
     graph = np.full(len(trace.events), -1, np.int64)
     graph[trace.graph_nodes.event] = trace.graph_nodes.graph
     return graph
@@ -151,7 +153,7 @@ def _missing(trace: Trace, replays: _Replays) -> Int64:
 
 
 def _is_idle_without(trace: Trace, replays: _Replays, replay: int, whole: int) -> bool:
-    """Whether the device is idle while the rest of such a whole replay would run."""
+    """Whether the device is idle at the time when the rest of this whole replay would run."""
     twin = int(replays.example[whole])
     rows, others = replays.rows(replay), replays.rows(twin)
     busy, twin_busy = _busy(trace, rows), _busy(trace, others)
@@ -171,7 +173,7 @@ def _idle_ns(busy: Intervals) -> int:
 
 
 def _missing_share(trace: Trace, replays: _Replays, replay: int, twin: int) -> float:
-    """Of the time of a whole replay that of the nodes which the other lacks."""
+    """Share of a whole replay's time that is spent in the nodes which the other replay lacks."""
     node, length = replays.nodes_of(twin), trace.events.dur_ns[replays.rows(twin)].astype(np.float64)
     time = np.bincount(node, length, replays.nodes.shape[1])
     left, all_ = (replays.nodes[replays.kind[each]] for each in (replay, twin))
@@ -180,7 +182,7 @@ def _missing_share(trace: Trace, replays: _Replays, replay: int, twin: int) -> f
 
 
 def _idle_around(trace: Trace, rows: Int64, busy: Intervals) -> float:
-    """For how long the device of these rows is idle between the work before them and that after them. After the last
+    """How long the device of these rows is idle between the work before them and the work after them. After the last
     work of the recording anything may have followed."""
     events = trace.events
     device = events.rows(*DEVICE_KINDS)

@@ -1,11 +1,13 @@
-"""Launch calls whose work is not in the trace: at its end, where the profiler was stopped first, or in between.
+"""Finds launch calls whose work is missing from the trace: at its end, where the profiler was stopped too early, or in
+between.
 
 launch    [a][b][c][d][e][f]        every kernel launch is followed by its kernel, so d was dropped,
 device     aaabbbccc   ee           and f was still to run as the recording ended
 
-Not lost is what a capture takes into a graph, and the driver's call within one of the runtime. Copies and sets are not
-asked: a copy of nothing, or one that the driver folds into another, has no row. Launches of graphs are asked unless
-graphs may be empty. A replay of which only a part is missing is found by `graph_holes`.
+Two sorts of launches are not lost: those that a capture takes into a graph, and the driver's call within one of the
+runtime. Copies and sets are not checked: a copy of nothing, or one that the driver folds into another, has no row.
+Launches of graphs are checked unless graphs may be empty. A replay of which only a part is missing is found by
+`graph_holes`.
 """
 
 from __future__ import annotations
@@ -28,24 +30,24 @@ from tb_steptime.trace.table import Bool, Int64, Kind, is_in
 
 #: Calls that a kernel always follows. Others launch a graph.
 _LAUNCHES = re.compile(r"(cuda|cu|hip)\w*Launch(Cooperative)?Kernel")
-#: Of all launches: with fewer the figures are those of a whole recording.
+#: Minimum share of all launches: with fewer lost ones the figures are those of a complete recording.
 LEAST_FRACTION = 0.01
-#: Of the launches from where the end is missing.
+#: The end is missing from the place on from which at least this share of launches is lost.
 END_FRACTION = 0.9
-#: From here on so much is missing that means say little.
+#: Share of lost launches from which means say little.
 MUCH_FRACTION = 0.1
 
-#: An empty graph is launched once in a while. So many launches of graphs in a row that have no work have lost it.
+#: An empty graph is launched once in a while. This many graph launches in a row without work have lost it.
 LEAST_GRAPHS_LOST = 3
-#: Graphs of this trace have work, as so many launches show.
+#: Minimum number of graph launches with work that shows that graphs of this trace are not empty.
 LEAST_GRAPHS_WITH_WORK = 2
 
-#: Before `prof.stop()`: the work of all launches ends while it is still recorded.
+#: Advice to run before `prof.stop()`: the work of all launches then ends while it is still recorded.
 _SYNCHRONIZE, _STOP = code("torch.cuda.synchronize()"), code("prof.stop()")
 
 
 class KernelLaunches(NamedTuple):
-    """Rows of the event table, in time order: calls that launch work, and those among them without any."""
+    """Rows of the event table, in time order: calls that launch work, and those of them whose work is missing."""
 
     rows: Int64
     lost: Int64
@@ -53,7 +55,7 @@ class KernelLaunches(NamedTuple):
 
 @shared
 def kernel_launches(trace: Trace) -> KernelLaunches:
-    """Of any thread and time."""
+    """The launches of all threads."""
     calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), _launches)
     known, launched = find_launches(trace).call, np.zeros(len(trace.events), bool)
     launched[known[known >= 0]] = True
@@ -77,7 +79,7 @@ def _launches_graph(name: str) -> bool:
 
 
 def _may_be_empty(has_work: Bool) -> bool:
-    """Whether graphs without work need not have lost any. has_work: of each launch of a graph, in time order."""
+    """Whether graphs without work may simply be empty. has_work: for each launch of a graph, in time order."""
     if int(has_work.sum()) < LEAST_GRAPHS_WITH_WORK:
         return True
     with_work = np.flatnonzero(has_work)
@@ -86,7 +88,7 @@ def _may_be_empty(has_work: Bool) -> bool:
 
 
 def _captures(trace: Trace) -> Intervals:
-    """While any thread captures: from where a capture begins, or the recording, to its end."""
+    """When any thread captures: from the begin of the capture, or of the recording, to the capture's end."""
     events = trace.events
     begins = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: BEGINS_CAPTURE.match(name) is not None)
     ends = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: ENDS_CAPTURE.match(name) is not None)
@@ -102,7 +104,7 @@ def _end(trace: Trace) -> int:
 
 
 def last_launch_ns(trace: Trace) -> int | None:
-    """When the last launch returned whose work is recorded, where the end of the recording was lost; else None."""
+    """When the last launch with recorded work returned, if the end of the recording was lost; else None."""
     launches, calls = kernel_launches(trace), find_launches(trace).call
     last = int(calls.max(initial=-1))
     if last < 0 or len(_at_end(launches)) < max(1, LEAST_FRACTION * len(launches.rows)):
@@ -111,7 +113,7 @@ def last_launch_ns(trace: Trace) -> int | None:
 
 
 def _at_end(launches: KernelLaunches) -> Int64:
-    """Those without work from which on about all have none: streams end at different times."""
+    """The lost launches from which on nearly all are lost; not strictly all, since streams end at different times."""
     lost = launches.lost
     since = len(launches.rows) - np.searchsorted(launches.rows, lost)  # each and all later ones
     most = np.flatnonzero(len(lost) - np.arange(len(lost)) >= END_FRACTION * since)
@@ -119,8 +121,8 @@ def _at_end(launches: KernelLaunches) -> Int64:
 
 
 def lost_at_end_ns(trace: Trace) -> int:
-    """An estimate of the device's time in the work that is missing at the end: as much for each launch as the recorded
-    ones take in the mean. 0 where the end is not missing."""
+    """Estimated device time of the work that is missing at the end: the mean time of recorded launches for each. 0 if
+    the end is not missing."""
     launches = kernel_launches(trace)
     lost = len(_at_end(launches))
     if last_launch_ns(trace) is None:
@@ -134,7 +136,8 @@ def lost_at_end_ns(trace: Trace) -> int:
 
 
 def _runs(trace: Trace, launches: KernelLaunches, lost: Int64) -> tuple[tuple[int, int], ...]:
-    """From the first to the last of those that follow one another without any that has its work."""
+    """Ranges from the first to the last of lost launches that follow one another, with no successful launch in
+    between."""
     place = np.searchsorted(launches.rows, lost)
     first = np.flatnonzero(np.diff(place, prepend=-2) > 1)
     last = np.append(first[1:], len(lost)) - 1
@@ -142,7 +145,7 @@ def _runs(trace: Trace, launches: KernelLaunches, lost: Int64) -> tuple[tuple[in
 
 
 def lost_findings(trace: Trace) -> list[Finding]:
-    """At the end, and before it. Where no launch has its work, `unrecorded_device` says what that means."""
+    """Findings at the end, and before it. If no launch has its work, `unrecorded_device` explains it."""
     launches = kernel_launches(trace)
     if is_cut_short(trace) or not (find_launches(trace).call >= 0).any():
         return []

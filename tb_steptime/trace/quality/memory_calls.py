@@ -1,4 +1,4 @@
-"""What the calls for the device's memory say: that it ran short, or that nothing is kept for the next allocation.
+"""Findings from the calls for device memory: memory ran short, or nothing is cached for the next allocation.
 
 runtime   [cudaMalloc][cudaFree][cudaFree][cudaMalloc]      one op: the allocation failed, the allocator gave back all
 op        [aten::empty_strided                       ]      that it kept, and asked again
@@ -27,20 +27,22 @@ from tb_steptime.trace.table import Bool, Int64, Kind
 
 _MALLOC = expression(r"(cuda|hip)Malloc$|cuMem(Create|Alloc)(_v2)?$")
 _FREE = expression(r"(cuda|hip)Free$|cuMem(Release|Unmap|Free)(_v2)?$")
-#: What the allocator calls besides, between giving back and asking again; a library that sets itself up calls others.
+#: Other calls of the allocator between freeing and allocating again; a library that initialises itself makes further
+#: ones.
 _BESIDES = expression(
     r"(cuda|cu|hip)((Device|Ctx|Stream|Event)(Synchronize|Query)|(Get|Peek(At)?)LastError|MemGetInfo|(Get|Set)Device"
     r"|Mem(SetAccess|Map|AddressFree|AddressReserve)|EventDestroy|StreamIsCapturing|StreamGetCaptureInfo)"
 )
 _ALLOCATES = expression(r"aten::empty(_strided)?$")
 
-#: Allocations of a few ops may each have needed new memory. Of more, so many each time is no cache.
+#: A few ops may each have needed new memory. With more calls, and at least this share of allocations calling, there is
+#: no cache.
 LEAST_CALLS, UNCACHED_FRACTION = 20, 0.5
 
 
 class Retries(NamedTuple):
-    """rows: of the calls for allocations that failed and were tried again, in time order; start_ns, end_ns: of each
-    time that it happened."""
+    """rows: the calls of failed allocations that were tried again, in time order; start_ns, end_ns: of each such
+    retry."""
 
     rows: Int64
     start_ns: Int64
@@ -53,7 +55,8 @@ class Retries(NamedTuple):
 
 @shared
 def allocation_retries(trace: Trace) -> Retries:
-    """Within one op a call for memory, calls that give back, and a call for memory, with nothing else between."""
+    """Retries: within one op a call for memory, calls that free, and a call for memory, with nothing else in
+    between."""
     calls = trace.events.rows(Kind.RUNTIME, Kind.DRIVER)
     asks, gives = (named_in(trace, calls, partial(_matches, wanted)) for wanted in (_MALLOC, _FREE))
     if not asks.any() or not gives.any():  # in most recordings
@@ -74,7 +77,8 @@ _NOTHING, _OTHER, _ASKS, _GIVES = range(4)
 
 
 def _kinds(trace: Trace, calls: Int64, asks: Bool, gives: Bool) -> Int64:
-    """Of each call what it is to the allocator; what it calls besides is nothing. asks, gives: the names of either."""
+    """What each call is to the allocator; its side calls count as nothing. asks, gives: which names allocate and which
+    free."""
     kind = np.full(len(trace.strings), _OTHER, np.int64)
     kind[asks] = _ASKS
     kind[gives] = _GIVES
@@ -87,7 +91,7 @@ def _matches(wanted: re.Pattern[str], name: str) -> bool:
 
 
 def _bursts(kind: Int64, op: Int64, thread: Int64) -> list[tuple[int, int]]:
-    """First and last places of a call that asks, one or more that give back, and one that asks, of one op."""
+    """First and last places of a call that allocates, one or more that free, and one that allocates, in one op."""
     found: list[tuple[int, int]] = []
     at = np.flatnonzero(kind == _GIVES)
     runs = np.split(at, np.flatnonzero(np.diff(at) > 1) + 1)
@@ -101,16 +105,16 @@ def _bursts(kind: Int64, op: Int64, thread: Int64) -> list[tuple[int, int]]:
 
 
 def caching_is_off(trace: Trace) -> int:
-    """How many calls ask for memory, where about every allocation does, to the end of the recording; else 0."""
+    """How many calls allocate memory, if nearly every allocation makes one up to the end of the recording; else 0."""
     asks = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _MALLOC.match(name) is not None)
     if len(asks) < LEAST_CALLS or (trace.memory.device_type > 0).any():
         return 0
     gives = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _FREE.match(name) is not None)
     allocations = rows_named(trace, (Kind.CPU_OP,), lambda name: _ALLOCATES.match(name) is not None)
-    later = allocations[len(allocations) // 2 :]  # a cache that fills asks in the first steps
+    later = allocations[len(allocations) // 2 :]  # a cache that is filling allocates in the first steps
     late = int((asks > later[0]).sum()) if len(later) else 0
     each_time = len(later) > 0 and late >= UNCACHED_FRACTION * len(later)
-    between = int((gives < asks[-1]).sum())  # a cache gives back at the end of the program, or as memory runs short
+    between = int((gives < asks[-1]).sum())  # a cache frees at the end of the program, or when memory runs short
     return len(asks) if each_time and between >= UNCACHED_FRACTION * len(asks) else 0
 
 

@@ -1,14 +1,14 @@
-"""Device rows that run over their successor on a hardware stream, which runs one after the other.
+"""Cuts device rows that overlap their successor on a hardware stream, although a stream runs one after the other.
 
 stream 7   kkk [k, written as 1.6 s .............................]      the row ends where its successor starts
                 kkk kkk kkkk kkk
 
 Published: 7 of 55,423 rows (0.013 %) of an MI355 made 62 % of its GPU time (AMD-AGI/TraceLens#669, Hyperloom#1116).
 
-Such a row is long against the others of its name, and there are few of them. Honest overlaps look different:
-programmatic dependent launches overlap by microseconds, kernels of one graph launch share a correlation id and run on
-several streams under one number, rows of streams that share a queue (ROCm) overlap all the time, and in their usual
-lengths. The last row of a stream has no successor that could tell, and two rows with one start are two lanes.
+Such a row is long compared with others of its name, and there are few of them. Genuine overlaps look different:
+programmatic dependent launches overlap by microseconds; kernels of one graph launch share a correlation id and run on
+several streams under one number; rows of streams that share a queue (ROCm) overlap all the time, and have their usual
+lengths. The last row of a stream has no successor to compare with, and two rows with one start are two lanes.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality.ranges import longest
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind, distinct_in, median
 
-#: An overlap of two rows, and a row, below which nothing is wrong. Both are those of TraceLens.
+#: Minimum overlap of two rows, and minimum length of a row, for a fault. Both values are those of TraceLens.
 OVERLAP_NS, LONG_NS = 1_000, 1_000_000
-#: Of the stream's summed device time, from where a figure visibly changes; TraceLens says it from 5 % on. Never of the
-#: recording's length, which the row itself stretches. A row that covers as much of the stream's idle time changes that.
+#: Minimum excess, as a share of the stream's summed device time: from here a figure visibly changes; TraceLens reports
+#: from 5 % on. The recording's length is not used, as the row itself stretches it. A row that covers as much of the
+#: stream's idle time also counts.
 EXCESS_FRACTION = 0.01
-#: Rows of a name of which so many are known are as long as usual up to so many medians.
+#: If a name has at least this many rows, a row is of usual length up to this many medians.
 KNOWN_ROWS, TIMES_USUAL = 3, 2
-#: More rows than this on one stream are no accident of the writer.
+#: More rows than this on one stream are not an accident of the writer.
 FEW_ROWS, FEW_FRACTION = 3, 0.02
 
 
 def without_overruns(trace: Trace) -> Trace:
-    """The trace with such rows cut to the start of their successor; the same one where there are none."""
+    """The trace with such rows cut at the start of their successor; unchanged if there are none."""
     rows, ends = _overruns(trace)
     if not len(rows):
         return trace
@@ -54,7 +55,7 @@ def without_overruns(trace: Trace) -> Trace:
 
 
 def _overruns(trace: Trace) -> tuple[Int64, Int64]:
-    """Rows that run over their successor, and the start of that."""
+    """Rows that run over their successor, and the successor's start."""
     events = trace.events
     device = events.rows(*DEVICE_KINDS)
     long = device[events.dur_ns[device] >= LONG_NS]
@@ -69,7 +70,7 @@ def _overruns(trace: Trace) -> tuple[Int64, Int64]:
 
 
 def _lanes(trace: Trace, device: Int64) -> Int64:
-    """A number for each stream of each device. Copies and kernels are apart: engines of their own run them."""
+    """A number for each stream of each device. Copies and kernels are separate, since different engines run them."""
     events = trace.events
     key = (events.device[device].astype(np.int64) + 1) * 2**32 + (events.stream[device].astype(np.int64) + 1) * 4
     lanes: Int64 = np.unique(key + (events.kind[device] == Kind.KERNEL), return_inverse=True)[1].reshape(-1)
@@ -77,7 +78,7 @@ def _lanes(trace: Trace, device: Int64) -> Int64:
 
 
 def _overruns_on(trace: Trace, lane: Int64) -> tuple[Int64, Int64]:
-    """Those of one stream, whose rows come in time order."""
+    """The overruns of one stream, whose rows come in time order."""
     events = trace.events
     start, end = events.start_ns[lane], events.ends(lane)
     after = np.append(start[1:], np.iinfo(np.int64).max)
@@ -91,7 +92,7 @@ def _overruns_on(trace: Trace, lane: Int64) -> tuple[Int64, Int64]:
 
 
 def _is_much(start: Int64, end: Int64, place: Int64) -> bool:
-    """Whether these rows of a stream run over their successors for so long that its work or its idle time is wrong."""
+    """Whether these rows of a stream overlap their successors for so long that its work or its idle time is wrong."""
     excess = int((end[place] - start[1:][place]).sum())
     cut = end.copy()
     cut[place] = start[1:][place]
@@ -101,7 +102,7 @@ def _is_much(start: Int64, end: Int64, place: Int64) -> bool:
 
 
 def _of_graph(trace: Trace, lane: Int64, place: Int64) -> Bool:
-    """Which of these rows were launched together with others, as a graph is, or by nothing that is known."""
+    """Which of these rows were launched together with others, as in a graph, or have no known launch."""
     ids = trace.events.correlation_id
     own = ids[lane[place]]
     known, number = np.unique(ids[trace.events.rows(*DEVICE_KINDS)], return_counts=True)
@@ -110,7 +111,7 @@ def _of_graph(trace: Trace, lane: Int64, place: Int64) -> Bool:
 
 
 def _unusual(trace: Trace, lane: Int64, place: Int64) -> Bool:
-    """Which of these rows are far longer than usual for their name, or have a name that has too few rows to tell."""
+    """Which of these rows are far longer than usual for their name, or have a name with too few rows to compare."""
     name, length = trace.events.name[lane], trace.events.dur_ns[lane]
     unusual = np.ones(len(place), bool)
     for each in distinct_in(name[place]).tolist():

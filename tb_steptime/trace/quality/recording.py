@@ -1,4 +1,4 @@
-"""What is wrong with a recording, as far as its columns show it: repaired first, then left out, then said."""
+"""All faults of a recording that its columns show: first repaired, then left out, then reported."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def recording_findings(trace: Trace) -> tuple[Finding, ...]:
 
 
 def _marks(trace: Trace) -> list[Finding]:
-    """Marks that are around no steps."""
+    """Finding about step marks that do not enclose steps."""
     marks = all_marks(trace)
     if not len(marks) or len(step_marks(trace)):
         return []

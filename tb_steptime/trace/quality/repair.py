@@ -1,4 +1,4 @@
-"""Columns in which nothing stands any more that cannot be true, as far as it can be mended; the file stays as it is."""
+"""Corrects impossible values in the columns as far as possible; the file stays unchanged."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from tb_steptime.trace.quality.overruns import without_overruns
 
 
 def repaired(trace: Trace) -> Trace:
-    """A trace as its file has it -> the same or a mended one, whose `repaired` says what was done. Before anything else
-    reads it."""
+    """A trace as read from its file -> the same or a corrected one, whose `repaired` lists the corrections. Must run
+    before anything else reads it."""
     return without_overruns(on_one_clock(trace))

@@ -1,4 +1,5 @@
-"""A GPU that the file does not name, as files of 2021 and re-exported ones: its kernels say how old it is at most.
+"""A GPU that the file does not name, as in files of 2021 and re-exported ones: its kernels show how old it can be at
+most.
 
 volta_sgemm_128x64_nn                    libraries name a generation in kernels that are built for it, and run them on
 ampere_fp16_s16816gemm_fp16_128x128      later ones as well: the latest of all names is the oldest that it can be
@@ -25,7 +26,7 @@ _GENERATIONS = {
 
 
 def unnamed_findings(trace: Trace) -> list[Finding]:
-    """Where no device has a name, and kernels tell how old it can be."""
+    """A finding if no device has a name, and kernels show how old the device can be."""
     if any(device.name for device in trace.devices.values()):
         return []
     kernels = trace.events.rows(Kind.KERNEL)

@@ -1,4 +1,4 @@
-"""A device that the recording does not show: the host waits for it, launches on it, or has its tensors there.
+"""Detects a device that the recording does not show: the host waits for it, launches on it, or has its tensors there.
 
 calls of a runtime that launch, and no work of them   the GPU was to be recorded: another profiler had it
 memory rows of another device than the CPU            the tensors live there
@@ -6,7 +6,7 @@ an op that would move more than any memory can        likewise: its call returne
 ops that only Metal has (MPS)                         the profiler records no work there, whatever is asked for
 reading one number that takes milliseconds            the host waits for the device; on a CPU it takes microseconds
 
-Ops of such a host take as long as it takes to hand work over, or to wait for it: neither is work of the CPU.
+Such a host's ops take as long as it takes to submit work, or to wait for it: neither is CPU work.
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind
 #: Ops that only tensors of Metal Performance Shaders have.
 _METAL = re.compile(r"aten::(_?mps_|_\w+_for_mps$|_?\w*_mps$|linear_backward$)")
 _CPU = re.compile(r"aten::(_?mkldnn_|mkl_|_scaled_dot_product_flash_attention_for_cpu)|mkldnn::")
-#: Reads one number of a tensor.
+#: Op that reads one number of a tensor.
 _READS = re.compile(r"aten::_local_scalar_dense$")
-#: On a CPU it takes a microsecond; the scheduler may stop a thread, though not again and again.
+#: A read that takes at least this long waits for a device: on a CPU it takes a microsecond. The scheduler may interrupt
+#: a thread, but not this often.
 WAIT_NS, LEAST_WAITS = 1_000_000, 3
 #: Ops that read or write each element of their first input, and that no view, cache or laziness makes cheaper.
 _TOUCHES = re.compile(
     r"aten::(pow|exp|log|sqrt|rsqrt|sin|cos|tanh|sigmoid|gelu|silu|relu|erf|sum|mean|var|softmax|mul|div|add|sub)_?$"
 )
-#: Bytes a second that no memory of a CPU moves, of inputs that fit no cache.
+#: Bytes per second that no CPU memory reaches, for inputs of at least this size, which fit no cache.
 MOST_RATE, LEAST_BYTES = 2e12, 2**28
 TOO_MANY_BYTES = 2.0**50
 _ITEM_BYTES = {"double": 8, "long": 8, "int": 4, "float": 4, "c10::half": 2, "c10::bfloat16": 2}
-#: Of torch's kinds of device: a tensor of one of these is no tensor of the CPU. Meta tensors have no memory.
+#: Numbers of torch's device types that are no unseen device: unknown, CPU, and meta, whose tensors have no memory.
 _NO_DEVICE = {-1, 0, 14}
 _DEVICE_TYPES = {1: "CUDA", 6: "HIP", 9: "XLA", 12: "XPU", 13: "MPS", 15: "HPU", 19: "MTIA"}
 
@@ -47,7 +48,8 @@ Sign = Literal["launches", "memory", "rate", "mps", "waits"]
 
 
 class UnseenDevice(msgspec.Struct, frozen=True):
-    """by: what shows it; count: how often; name: of the first op that does, or of the kind of device."""
+    """by: the kind of evidence; count: how often it occurs; name: of the first op that shows it, or of the device
+    type."""
 
     by: Sign
     count: int
@@ -57,7 +59,8 @@ class UnseenDevice(msgspec.Struct, frozen=True):
 
 @shared
 def unseen_device(trace: Trace) -> UnseenDevice | None:
-    """None where the device's work is recorded, the file is cut before it, or nothing shows that there is one."""
+    """The unseen device; None if the device's work is recorded, the file is cut before it, or nothing indicates a
+    device."""
     if len(trace.events.rows(*DEVICE_KINDS)) or is_cut_short(trace):
         return None
     for sign in (_launches, _memory, _metal, _rates, _waits):
@@ -100,7 +103,7 @@ def _rates(trace: Trace) -> UnseenDevice | None:
 
 
 def _first_input_bytes(trace: Trace, rows: Int64) -> Int64:
-    """Of each op the bytes of its first input; 0 where they are not known. Each text is read once."""
+    """Bytes of each op's first input; 0 if unknown. Each distinct text is parsed once."""
     shapes, dtypes = trace.events.shapes, trace.events.dtypes
     assert shapes is not None and dtypes is not None
     pairs, which = np.unique(np.stack((shapes[rows], dtypes[rows])), axis=1, return_inverse=True)
@@ -112,7 +115,7 @@ def _bytes_of(shapes: str, dtypes: str) -> int:
     try:
         shape, dtype = msgspec.json.decode(shapes)[0], msgspec.json.decode(dtypes)[0]
         size = math.prod(float(each) for each in shape) * _ITEM_BYTES.get(dtype.lower(), 0)
-        return int(size) if size <= TOO_MANY_BYTES else 0  # no tensor: the shape is damaged
+        return int(size) if size <= TOO_MANY_BYTES else 0  # no such tensor exists: the shape is damaged
     except (msgspec.DecodeError, IndexError, TypeError, ValueError, AttributeError, OverflowError):
         return 0
 

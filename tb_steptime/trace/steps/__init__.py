@@ -1,8 +1,8 @@
-"""Steps, the windows of per-step figures: as marks show them, as repeated calls do, or the recording as one step.
+"""Steps, the windows of per-step figures: from step marks, from repeated calls, or the whole recording as one step.
 
 Decisions and their reasons:
 
-- Steps are inferred from calls whose name says that they are made once a step, never from a sequence of ops that
+- Steps are inferred from calls whose name shows that they are made once a step, never from a sequence of ops that
   repeats: a loop over a small model and one pass through twelve like layers leave the same sequence.
 """
 

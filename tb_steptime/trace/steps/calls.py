@@ -1,4 +1,4 @@
-"""Calls that are made once in each step, of recordings without step marks: where a step can be seen to begin or end.
+"""Calls that are made once in each step, for recordings without step marks: they show where a step begins or ends.
 
     training    |-- forward, backward --|Optimizer.step#|-- forward, backward --|Optimizer.step#|     ends
                 |loader|--------------------------------|loader|--------------------------------      begins
@@ -7,7 +7,7 @@
                 ........|argmax|...............|argmax|...............|argmax|                        ends
     any loop    |normal_||mm|..........|normal_||mm|..........|normal_||mm|                           begins
 
-Only calls of one thread count, and of calls that hold each other the outermost.
+Only the calls of one thread count, and of nested calls only the outermost.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from tb_steptime.trace.table import Bool, Int64, Kind, is_in
 
 OPTIMIZER_STEP = expression(r"Optimizer\.step#")
 _ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
-#: Ranges that something other than the loop's author writes: they mark no step.
+#: Ranges that are not written by the author of the loop: they do not mark steps.
 _OF_LIBRARIES = expression(
     r"Optimizer\.|enumerate\(|nccl:|rccl:|gloo:|c10d|record_param_comms|ProfilerStep|\[?pg|##? ?all"
 )
-#: What vLLM writes around each step, with the numbers of requests and tokens.
+#: The range that vLLM writes around each step, with the numbers of requests and tokens.
 _SERVING_STEP = expression(r"execute_(?:\d+_)?(?:new|context|model)")
-#: What chooses the next token, or the class of each image, at the end of a forward pass; no layer does.
+#: Ops that choose the next token, or the class of each image, at the end of a forward pass; no layer uses them.
 _CHOICE = expression(r"aten::(argmax|multinomial)$")
 _COMPILED = expression(r"Torch-Compiled Region|(?:## Call )?CompiledFxGraph")
-#: What authors of training loops and servers write around one pass: "forward", "train_step 7", "gpu_model_runner:
-#: forward". Where they mark the layers of a model they write the layer's name before it.
+#: Ranges that authors of training loops and servers write around one pass: "forward", "train_step 7",
+#: "gpu_model_runner: forward". If they mark the layers of a model instead, the layer's name comes first.
 _PASS = expression(
     r"(?:gpu_model_runner: |(?:Distributed|FullySharded)DataParallel\.|model[_ .])?"
     r"(?:forward|iter(?:ation)?|execute_model|step|batch"
@@ -49,15 +49,16 @@ _PASS = expression(
     re.IGNORECASE,
 )
 
-#: A range or module call that is less of the time than this is a detail of a step: an attention block, a copy.
+#: A range or module call that covers less than this share of the time is a detail of a step: an attention block, a
+#: copy.
 MOST_OF_THE_TIME = 0.5
-#: Graphs of fewer kernels are pieces of a model between what cannot be captured, several to a step.
+#: A graph of fewer kernels is a piece of a model between parts that cannot be captured, several of them per step.
 WHOLE_GRAPH_KERNELS = 30
 
 
 class StepCalls(NamedTuple):
-    """rows: the calls, of the event table, in time order; at_end: a step ends with its call, else it begins with it.
-    name: of the call that most are. mean_steps: whoever wrote them calls once in each step, else they only repeat."""
+    """rows: the calls, of the event table, in time order; at_end: a step ends with its call, rather than begins with
+    it. name: of most of the calls. mean_steps: the calls are meant to be one per step; otherwise they merely repeat."""
 
     rows: Int64
     at_end: bool
@@ -66,7 +67,7 @@ class StepCalls(NamedTuple):
 
     @property
     def are_batches(self) -> bool:
-        """Whether each is the wait for a batch."""
+        """Whether each call is the wait for a batch."""
         return LOADER_MARK.match(self.name) is not None
 
     @property
@@ -75,7 +76,7 @@ class StepCalls(NamedTuple):
 
 
 def step_calls(trace: Trace) -> Iterator[StepCalls]:
-    """What may mark steps, the surest first. Of traces with so many calls that they repeat."""
+    """Candidates for calls that mark steps, the most certain first. Only kinds with enough calls to repeat."""
     marks = (Kind.USER, Kind.CPU_OP)
     of_optimizer = rows_named(trace, marks, lambda name: bool(OPTIMIZER_STEP.match(name)))
     of_passes = rows_named(trace, (Kind.USER,), lambda name: bool(_SERVING_STEP.match(name)))
@@ -92,12 +93,12 @@ def step_calls(trace: Trace) -> Iterator[StepCalls]:
 
 
 def batch_calls(trace: Trace) -> Int64:
-    """Waits for batches, of the thread with most of them."""
+    """Waits for batches, of the thread with the most of them."""
     return next((calls.rows for calls in _calls(trace, _loader_marks(trace))), np.zeros(0, np.int64))
 
 
 def _calls(trace: Trace, rows: Int64, *, at_end: bool = False, mean_steps: bool = False) -> Iterator[StepCalls]:
-    """Of the thread with most of them."""
+    """These calls, on the thread with the most of them."""
     if len(rows):
         mine = _outermost(trace, rows[trace.events.thread[rows] == np.bincount(trace.events.thread[rows]).argmax()])
         name = trace.strings[int(np.bincount(trace.events.name[mine]).argmax())]
@@ -105,7 +106,8 @@ def _calls(trace: Trace, rows: Int64, *, at_end: bool = False, mean_steps: bool 
 
 
 def loop_calls(trace: Trace) -> Iterator[StepCalls]:
-    """The first op of each round of a loop, of the thread with most ops; for traces without other calls that repeat."""
+    """The first op of each round of a loop, on the thread with the most ops; for traces without other repeated
+    calls."""
     ops = trace.events.rows(Kind.CPU_OP)
     for calls in _calls(trace, ops):
         for begins in loop_rounds(trace, calls.rows):
@@ -113,7 +115,7 @@ def loop_calls(trace: Trace) -> Iterator[StepCalls]:
 
 
 def _longest(trace: Trace, rows: Int64) -> Iterator[StepCalls]:
-    """Calls of the one name that takes most of the time from its first call to its last one's end."""
+    """Calls of the name that covers most of the time from its first call to the end of its last one."""
     events = trace.events
     for calls in _calls(trace, rows):
         total = np.bincount(events.name[calls.rows], weights=events.dur_ns[calls.rows])
@@ -129,7 +131,7 @@ def _loader_marks(trace: Trace) -> Int64:
 
 
 def _graphs(trace: Trace) -> Iterator[StepCalls]:
-    """Launches of whole graphs; of several to a step the one with most kernels."""
+    """Launches of whole graphs; if there are several per step, of the one with the most kernels."""
     rows = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: bool(GRAPH_CALL.search(name)))
     for calls in _calls(trace, rows):
         launched = find_launches(trace).call
@@ -140,7 +142,7 @@ def _graphs(trace: Trace) -> Iterator[StepCalls]:
 
 
 def _outermost(trace: Trace, rows: Int64) -> Int64:
-    """Of calls of one thread, sorted by (start, longer first), those that are in no other."""
+    """Of calls of one thread, sorted by (start, longer first), those that are not inside another."""
     reach = np.maximum.accumulate(trace.events.ends(rows))
     outer: Bool = np.append(True, trace.events.start_ns[rows[1:]] >= reach[:-1])
     return rows[outer]

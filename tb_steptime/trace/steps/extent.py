@@ -1,14 +1,14 @@
-"""From where to where a recording holds the job: the window of a recording that is one step.
+"""Where the job's work begins and ends in a recording: the window of a recording that counts as one step.
 
     host    sync  op op op [cudaGraphLaunch]   [synchronize]        sync       the profiler's own, of an idle device
     device                       kkkkkkkkkkkkkkkkkkkkkk
     window        |---------------------------------|
 
-Ops, ranges of the user and calls of the runtime count, and what they launch; where a tenth of the recording lies
-before or after them, also functions of the user that are called and return there, such as one that prepares a batch in
-numpy. What is shorter is the profiler's start and end. torch.profiler synchronizes as it starts and stops; where
-nothing is left to wait for, that is no work of the job. Threads that only ask the runtime for its state, such as NCCL's
-watchdog, do that for as long as the process lives, and show no work either.
+Ops, ranges of the user, calls of the runtime and what they launch count as work. If a tenth of the recording lies
+before or after these, functions of the user that are called and return there count too, such as one that prepares a
+batch in numpy. A shorter time is the profiler's start and end. torch.profiler synchronizes as it starts and stops; if
+nothing is left to wait for, that is not work of the job. Threads that only poll the state of the runtime, such as
+NCCL's watchdog, do so as long as the process lives, and do not show work either.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from tb_steptime.trace.names import named_in
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Int64, Kind, distinct_in
 
-#: Calls that wait until a device has nothing left to do.
+#: Calls that wait until a device has finished all its work.
 _SYNCHRONIZE = re.compile(r"(cuda|cu|hip)(Device|Ctx)Synchronize")
-#: A synchronize of an idle device takes 5 to 20 us.
+#: A shorter synchronize found the device idle, which takes 5 to 20 us.
 IDLE_SYNCHRONIZE_NS = 50_000
-#: From this share of the recording on, functions of the user before the first op are work of the job.
+#: From this share of the recording on, functions of the user before the first op or after the last one count as work of
+#: the job.
 PYTHON_FRACTION = 0.1
 
 
@@ -42,7 +43,7 @@ class Extent(NamedTuple):
 
 @shared
 def recorded_extent(trace: Trace) -> Extent:
-    """By ops, ranges and calls; by all events where the host is not recorded; 0, 0 without events."""
+    """The extent by ops, ranges and calls; by all events if the host is not recorded; 0, 0 without events."""
     rows = np.concatenate((trace.events.rows(Kind.CPU_OP, Kind.USER), _calls_of_the_job(trace)))
     if not len(rows):
         rows = np.arange(len(trace.events))
@@ -53,7 +54,7 @@ def recorded_extent(trace: Trace) -> Extent:
 
 
 def _with_functions(trace: Trace, found: Extent) -> Extent:
-    """From the first call of a function of the user, and to the last return of one, where that is far from all ops."""
+    """Extend it to the first call and the last return of a user's function, if these are far from all ops."""
     events, frames = trace.events, source_frames(trace)
     frames = frames[np.isin(events.thread[frames], distinct_in(events.thread[events.rows(Kind.CPU_OP)]))]
     start, end = events.start_ns[frames], events.ends(frames)

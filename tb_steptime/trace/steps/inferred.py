@@ -1,11 +1,11 @@
-"""Steps of a recording without step marks, where calls that repeat show them (`calls`); else None.
+"""Steps of a recording without step marks, if repeated calls show them (`calls`); else None.
 
     calls         O          O          O          O     ends of the optimizer's steps
     work       wwwwww wwwwwwwwww  wwwwwwwwww wwwwwwwwww  www
     steps              |---- 1 ---|--- 2 ---|--- 3 ---|          what is before and after is none
 
-Three alike are needed, and most of the recorded work has to be in them: what repeats within a part of the recording
-says nothing of the rest. Calls that alternate, such as those of two optimizers, make one step together.
+At least three similar steps are needed, and they must contain most of the recorded work: what repeats within a part of
+the recording does not describe the rest. Calls that alternate, such as those of two optimizers, make one step together.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from tb_steptime.trace.steps.calls import StepCalls, batch_calls, loop_calls, st
 from tb_steptime.trace.steps.extent import recorded_extent
 from tb_steptime.trace.table import Bool, Int64, Kind, median
 
-#: Fewer that are alike may be so by chance.
+#: Minimum number of steps; fewer may be similar by chance.
 FEWEST_STEPS = 3
-#: As much work: steps that evaluate or log have more than others.
+#: Steps are similar if their work differs by at most this share. Steps that evaluate or log have more work than others.
 ALIKE_FRACTION = 0.2
-#: So many of the steps have to be alike.
+#: Minimum share of the steps that have to be similar.
 ALIKE_STEPS = 0.5
-#: Work at the edge of a recording is a step from as much as a cut last one of marked steps needs; a first step may
-#: also set up the optimizer's state.
+#: Work at the edge of a recording counts as a step within these multiples of the usual work. The lower one is that of a
+#: cut last step with marks; the upper one allows for a first step that also sets up the optimizer's state.
 EDGE_LEAST, EDGE_MOST = 0.8, 1.5
-#: A window with less work holds no step: the loader says there that the epoch is over.
+#: A window with less than this share of the usual work is not a step: there the loader reports the end of the epoch.
 NO_STEP_FRACTION = 0.2
-#: So many calls may belong to one step.
+#: Maximum number of calls that may belong to one step.
 MOST_CALLS = 8
-#: Steps that hold less of the recorded work are a part of what was recorded, and no picture of it.
+#: Steps with less than this share of the recorded work do not represent the recording.
 MOST_OF_THE_WORK = 0.5
-#: From so much of the work, and so many of the steps alike, steps of calls that mean a step are held to be sure.
+#: Inferred steps are considered certain from this share of the work, and of similar steps, if their calls mean a step.
 SURE_SHARE = 0.9
 
 
 class InferredSteps(msgspec.Struct, frozen=True, eq=False):
-    """Windows of the host, disjoint, in time order; calls of `name` on `thread` show them.
+    """Windows on the host, disjoint, in time order, shown by calls of `name` on `thread`.
 
-    share      of the recorded work that is in them: of the devices' time, or of ops and calls without a device
-    confident  the calls mean a step, and it holds nearly all work; else only repetition shows the steps
+    share      of the recorded work inside them: of the devices' time, or of ops and calls if there is no device
+    confident  the calls mean a step, and the steps contain nearly all work; else only repetition shows them
     """
 
     start_ns: Int64
@@ -59,7 +59,8 @@ class InferredSteps(msgspec.Struct, frozen=True, eq=False):
 
 
 class Inference(NamedTuple):
-    """The steps that calls show; without them those of the calls that repeat and hold too little of the work."""
+    """The steps that calls show. If there are none, `little` has those of calls that repeat but contain too little
+    work."""
 
     steps: InferredSteps | None
     little: InferredSteps | None
@@ -67,7 +68,7 @@ class Inference(NamedTuple):
 
 @shared
 def inference(trace: Trace) -> Inference:
-    """By the first kind of calls that shows steps; where several of them fall to each batch, by the batches.
+    """The steps by the first kind of calls that shows any; if several such calls fall on each batch, by the batches.
 
     batch      b...........b...........b...........
     optimizer  ......d....g......d....g......d....g        two optimizers that work alike: a step has both
@@ -99,14 +100,14 @@ def _work_begins(trace: Trace) -> Int64:
 
 
 def _steps_of(trace: Trace, calls: StepCalls, begins: Int64) -> Iterator[InferredSteps]:
-    """One, or none where these calls show no steps."""
+    """One result, or none if these calls show no steps."""
     rows = _that_begin_steps(trace, calls, begins)
     if len(rows) < FEWEST_STEPS or not len(begins):
         return
     each = 1 if _fall_to_batches(trace, calls) else _calls_a_step(trace, rows, calls.at_end, begins)
     edges = _edges(trace, rows, calls.at_end, each, begins)
     counted = edges if calls.at_end else np.append(edges[:-1], max(edges[-1], begins[-1] + 1))
-    work = np.diff(np.searchsorted(begins, counted))  # the profiler's own last call included, after the last step
+    work = np.diff(np.searchsorted(begins, counted))  # includes the profiler's own last call, after the last step
     launched = _launched_ns(trace, counted)[:-1]
     kept = _whole(work, launched, calls.at_end)
     if len(kept) < FEWEST_STEPS:
@@ -120,8 +121,8 @@ def _steps_of(trace: Trace, calls: StepCalls, begins: Int64) -> Iterator[Inferre
 
 
 def _share(trace: Trace, start: Int64, end: Int64, begins: Int64) -> float:
-    """How much of the recorded work these windows of the host hold: of the time on devices whose launch is known, or of
-    ops and calls."""
+    """Share of the recorded work inside these windows of the host: of device time with a known launch, or of ops and
+    calls."""
     launches, events = find_launches(trace), trace.events
     known = launches.call >= 0
     at, weights = begins, np.ones(len(begins), np.int64)
@@ -133,8 +134,8 @@ def _share(trace: Trace, start: Int64, end: Int64, begins: Int64) -> float:
 
 
 def _that_begin_steps(trace: Trace, calls: StepCalls, begins: Int64) -> Int64:
-    """The calls without those that hardly any work follows, neither on the host nor on a device, where a step begins
-    with its call. A graph takes one call, and works as long as what it was captured from."""
+    """The calls, where a step begins with its call, without those that hardly any work follows on the host or a device.
+    A graph launch is only one call, but works as long as what it was captured from."""
     if calls.at_end or len(calls.rows) < FEWEST_STEPS:
         return calls.rows
     start = trace.events.start_ns[calls.rows]
@@ -154,7 +155,7 @@ def _launched_ns(trace: Trace, start: Int64) -> Int64:
 
 
 def _fall_to_batches(trace: Trace, calls: StepCalls) -> bool:
-    """Whether an optimizer steps once for each batch, as in most loops: then no two of its steps make one."""
+    """Whether an optimizer steps once for each batch, as in most loops: then each of its steps is a step of its own."""
     if not calls.of_optimizer:
         return False
     batches = batch_calls(trace)
@@ -162,7 +163,8 @@ def _fall_to_batches(trace: Trace, calls: StepCalls) -> bool:
 
 
 def _calls_a_step(trace: Trace, rows: Int64, at_end: bool, begins: Int64) -> int:
-    """After how many calls names and work repeat, where the work between single calls does not; else 1."""
+    """The number of calls after which names and work repeat, if the work between single calls does not repeat; else
+    1."""
     instants = trace.events.ends(rows) if at_end else trace.events.start_ns[rows]
     work, names = np.diff(np.searchsorted(begins, instants)), trace.events.name[rows]
     for period in range(1, min(MOST_CALLS, len(rows) // FEWEST_STEPS) + 1):
@@ -172,7 +174,7 @@ def _calls_a_step(trace: Trace, rows: Int64, at_end: bool, begins: Int64) -> int
 
 
 def _edges(trace: Trace, rows: Int64, at_end: bool, each: int, begins: Int64) -> Int64:
-    """Where windows begin and end, the one at the edge of the recording included."""
+    """Where windows begin and end, including the one at the edge of the recording."""
     if at_end:
         return np.append(min(begins[0], trace.events.start_ns[rows[0]]), trace.events.ends(rows[each - 1 :: each]))
     last = max(recorded_extent(trace).end_ns, int(trace.events.ends(rows).max()))
@@ -180,8 +182,8 @@ def _edges(trace: Trace, rows: Int64, at_end: bool, each: int, begins: Int64) ->
 
 
 def _whole(work: Int64, launched: Int64, at_end: bool) -> Int64:
-    """The places of the windows that are whole steps: of that at the edge its work decides, on the host or on the
-    devices."""
+    """The places of the windows that are whole steps. The window at the edge is judged by its work, on the host or on
+    the devices."""
     places = np.arange(len(work))
     if _is_edge_whole(work, at_end) or _is_edge_whole(launched, at_end):
         return places
@@ -195,7 +197,7 @@ def _is_edge_whole(work: Int64, at_end: bool) -> bool:
 
 
 def _usual(work: Int64) -> Bool:
-    """Which are about as much as the median; none where that is 0."""
+    """Which are close to the median; none if that is 0."""
     return _alike(work, median(work)) & (work > 0)
 
 

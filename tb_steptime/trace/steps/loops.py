@@ -1,11 +1,12 @@
-"""Loops that no call marks: outermost ops of a thread whose names repeat, such as 100 times `normal_` and three `mm`.
+"""Loops without marking calls: outermost ops of a thread whose names repeat, such as 100 times `normal_` and three
+`mm`.
 
     ops     f m m m f m m m f m m m f m m m       a loop of four ops
     steps   |------|-------|-------|-------
 
-The layers of a model repeat, too, and are no steps. So each round has to show what no layer does: it computes
-gradients, or fills the inputs of its products with random numbers. A round that synchronizes the device is a step only
-where nothing but the loop was recorded: whoever times layers does that, too, after an embedding and before a head.
+The layers of a model repeat, too, and are not steps. So each round must do something that no layer does: compute
+gradients, or fill the inputs of its products with random numbers. A round that synchronizes the device is a step only
+if nothing but the loop was recorded: code that times layers synchronizes, too, after an embedding and before a head.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind
 
-#: So much of the thread's ops has to be in the loop: a model's own layers are less of it, with all around them.
+#: Minimum share of the thread's ops inside the loop: a model's layers are a smaller share, since other ops surround
+#: them.
 MOST_OPS = 0.9
-#: Rounds that are needed.
+#: Minimum number of rounds.
 FEWEST_ROUNDS = 3
-#: The rarest op of a loop is in each round at most so many times.
+#: The rarest op of a loop occurs at most this many times per round.
 MOST_A_ROUND = 8
-#: Names that are tried, the rarest first.
+#: Number of names that are tried, the rarest first.
 _TRIED = 8
 
 _BACKWARD = re.compile(r"autograd::engine::evaluate_function")
@@ -35,7 +37,7 @@ _SYNCHRONIZE = re.compile(r"(cuda|cu|hip)DeviceSynchronize")
 
 
 def loop_rounds(trace: Trace, ops: Int64) -> Iterator[Int64]:
-    """Rows with which the rounds of a loop begin, of the outermost ops of one thread; none where there is no loop."""
+    """Rows with which the rounds of a loop begin, out of the outermost ops of one thread; none if there is no loop."""
     names = trace.events.name[ops]
     for period in _periods(names):
         first, last = _longest_run(names, period)
@@ -50,7 +52,7 @@ def loop_rounds(trace: Trace, ops: Int64) -> Iterator[Int64]:
 
 
 def _periods(names: Int32) -> list[int]:
-    """After how many ops the rarest names come again, ascending; more than one name is needed for a loop."""
+    """The distances in ops at which the rarest names recur, ascending; a loop needs more than one name."""
     distinct, inverse, number = np.unique(names, return_inverse=True, return_counts=True)
     if len(distinct) < 2:
         return []
@@ -62,7 +64,7 @@ def _periods(names: Int32) -> list[int]:
 
 
 def _longest_run(names: Int32, period: int) -> tuple[int, int]:
-    """From where to where the names repeat with this period without a break, as places."""
+    """The places between which the names repeat with this period without a break; the longest such run."""
     same = np.concatenate(([False], names[period:] == names[:-period], [False]))
     edges = np.flatnonzero(same[1:] != same[:-1])
     if not len(edges):

@@ -1,4 +1,4 @@
-"""How much of the devices' work lies in the steps, and how much before, between and after them.
+"""How much of the devices' work lies inside the steps, and how much before, between and after them.
 
 steps     before |--- 5 ---|--- 6 ---| between |--- 8 ---| after
 device       kkkk kkkkk kkkk kkkk kk     kkk     kkkkkk     k
@@ -14,7 +14,7 @@ import numpy as np
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import DEVICE_KINDS, Int64
 
-#: Less work outside of the steps changes no figure.
+#: Work outside of the steps below this share changes no figure, and is not mentioned.
 SAID_FROM = 0.01
 
 
@@ -36,12 +36,12 @@ class DeviceTime(NamedTuple):
 
 
 def device_time(trace: Trace, windows: Sequence[tuple[int, int]]) -> DeviceTime:
-    """Of disjoint windows in time order, at least one."""
+    """The device time by place. windows: disjoint, in time order, at least one."""
     rows = trace.events.rows(*DEVICE_KINDS)
     start, end = trace.events.start_ns[rows], trace.events.ends(rows)
     low, high = np.array(windows, np.int64).T
     total = int((end - start).sum())
-    end.sort(kind="stable")  # starts are sorted, and ends nearly so, which this sort makes use of
+    end.sort(kind="stable")  # starts are sorted, and ends nearly so, from which this sort profits
     starts, ends = _Knots.of(start), _Knots.of(end)
     before = _until(starts, ends, low[:1])
     after = total - _until(starts, ends, high[-1:])

@@ -5,9 +5,9 @@
     step     |---------- 5 ---------|---------- 6 ----------|
 
 A step ends when the last activity that was launched inside its mark ends, and begins where the step before it ended.
-The rule is torch-tb-profiler's, so that both tabs have the same windows. Without marks it holds for steps that repeated
-calls show (`inferred`), and else for the whole recording as one step, from its first work to its last (`extent`).
-How much work lies outside of the steps is said (`outside`).
+The rule is torch-tb-profiler's, so that both tabs have the same windows. Without marks it applies to the steps that
+repeated calls show (`inferred`), or else to the whole recording as one step, from its first work to its last
+(`extent`). The amount of work outside of the steps is reported (`outside`).
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ StepsBy = Literal["marks", "inferred", "recording"]
 
 #: A last step with fewer activities than this share of the one before was cut off by the end of the recording.
 CUT_STEP_FRACTION = 0.8
-#: Without activities on a device CPU ops decide, where each step before has so many: of fewer, one matters too much.
+#: Without device activities CPU ops decide, if each earlier step has at least this many; with fewer, a single op
+#: matters too much.
 FEWEST_OPS = 10
-#: Steps that are measured unless others are asked for: views and summaries hold each, and Host alone takes 730 bytes.
+#: Maximum number of steps that are measured unless others are requested: views and summaries contain each one, and Host
+#: alone takes 730 bytes per step.
 MOST_STEPS = 5_000
 
 
@@ -59,7 +61,7 @@ class Step(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps of a span in time order, never none of them; windows are disjoint. notes say what was left out."""
+    """The steps of a span in time order, at least one; windows are disjoint. notes report what was left out."""
 
     steps: tuple[Step, ...]
     notes: tuple[Note, ...]
@@ -81,8 +83,8 @@ class Steps:
 
 @shared
 def find_steps(trace: Trace) -> Steps:
-    """The steps of a trace, those that are asked for or the first `MOST_STEPS`; without any one step over the whole
-    recording, and a note."""
+    """The steps of a trace: those that were requested, or the first `MOST_STEPS`; if there are none, one step over the
+    whole recording, with a note."""
     steps = _with_outside(trace, _all_steps(trace))
     if trace.only_steps is None:
         return _bounded(steps)
@@ -96,8 +98,8 @@ def as_one_step(trace: Trace) -> Trace:
 
 
 def only_steps(trace: Trace, first: int, last: int) -> Trace:
-    """The same recording of which only these steps are measured, by their numbers. Raises ValueError where it has none
-    of them, with those that it has."""
+    """The same recording with only these steps measured, by their numbers. Raises ValueError, with the existing
+    numbers, if it has none of them."""
     names = [step.name for step in _all_steps(trace).steps]
     if not any(first <= int(name) <= last for name in names):
         raise ValueError(f"{names[0]} to {names[-1]}" if len(names) > 1 else names[0])
@@ -115,7 +117,8 @@ def _all_steps(trace: Trace) -> Steps:
 
 
 def _why_one_step(trace: Trace) -> Note:
-    """Its marks are around no steps, what repeats holds too little of the work, or nothing repeats."""
+    """Why there is one step: the marks do not enclose steps, the repeated calls contain too little of the work, or
+    nothing repeats."""
     if len(all_marks(trace)):
         return Note("whole_recording")
     little = inference(trace).little
@@ -126,7 +129,8 @@ def _why_one_step(trace: Trace) -> Note:
 
 
 def _with_outside(trace: Trace, steps: Steps) -> Steps:
-    """Say how much of the work lies outside of the steps. A file of some steps has what surrounds them by intention."""
+    """Add notes on the work outside of the steps. A file that was cut to some steps keeps their surroundings on
+    purpose."""
     if trace.job.sliced_from_ns is not None:
         return steps
     time = device_time(trace, [(step.start_ns, step.end_ns) for step in steps.steps])
@@ -164,7 +168,7 @@ def _marked_steps(trace: Trace, marks: Int64) -> Steps:
 
 
 def _inferred_steps(trace: Trace, found: InferredSteps) -> Steps:
-    """Numbered from 1, which no mark says."""
+    """The inferred steps, numbered from 1, since no mark has their numbers."""
     start, end = found.start_ns, found.end_ns
     windows = _device_windows(trace, start, end, _launched_in(trace, start, end))
     steps = [
@@ -196,7 +200,7 @@ def _launched_in(trace: Trace, host_start: Int64, host_end: Int64) -> _Launched:
     limits = np.iinfo(np.int64)
     first = np.full(len(host_start), limits.max)
     last = np.full(len(host_start), limits.min)
-    first[step[inside][::-1]] = start[inside][::-1]  # the last write stays: that of the earliest, as they come sorted
+    first[step[inside][::-1]] = start[inside][::-1]  # the last write stays: the earliest activity, as they are sorted
     by_end = np.flatnonzero(inside)[np.argsort(end[inside], kind="stable")]
     last[step[by_end]] = end[by_end]
     number = np.bincount(step[inside], minlength=len(host_start))
@@ -232,8 +236,9 @@ def _complete_steps(launched: _Launched) -> int:
 
 
 def _steps_over(trace: Trace, marks: Int64, names: Sequence[int]) -> int:
-    """How many of these steps were over when the recording ended: the recorder says so, or, where nothing was launched,
-    the last one has too few CPU ops: fewer than any before, as a step that evaluates has more than those after it."""
+    """How many of these steps were complete when the recording ended. The recorder says so; or, if nothing was
+    launched, the last step is cut if it has too few CPU ops, fewer than any before (a step that evaluates has more than
+    those after it)."""
     last = len(marks) - 1
     if last < 1:
         return len(marks)
@@ -254,7 +259,7 @@ def _ops_in(trace: Trace, marks: Int64) -> Int64:
 
 def _one_step(trace: Trace, note: Note) -> Steps:
     low, high = recorded_extent(trace)
-    last = last_launch_ns(trace)  # what is launched later has no work to count
+    last = last_launch_ns(trace)  # later launches have no recorded work
     high = high if last is None else min(high, last)
     launched = _launched_in(trace, np.array([low]), np.array([high]))
     ((start, end),) = _device_windows(trace, np.array([low]), np.array([high]), launched)

@@ -1,1 +1,1 @@
-"""What the recorder's files say of each batch and worker."""
+"""The recorder's data about each batch and worker."""

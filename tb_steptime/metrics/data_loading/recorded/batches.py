@@ -37,7 +37,7 @@ class BatchTimings(Received, frozen=True, eq=False):
 
 @shared
 def find_timings(trace: Trace) -> BatchTimings | None:
-    """None without a recorder's files, or where these hold no batch of the steps."""
+    """The timings; None without a recorder's files, or if these have no batch of the steps."""
     records = trace.loader_records
     if records is None:
         return None
@@ -46,7 +46,7 @@ def find_timings(trace: Trace) -> BatchTimings | None:
 
 
 def producers(records: LoaderRecords) -> Int64:
-    """For each row of `Received` that of `Produced`, the same batch of the same pass; -1 for none."""
+    """For each row of `Received` the row of `Produced` with the same batch of the same pass; -1 for none."""
     keys, wanted = records.produced.keys, records.received.keys
     if not len(keys):
         return np.full(len(wanted), -1, np.int64)
@@ -57,21 +57,21 @@ def producers(records: LoaderRecords) -> Int64:
 
 
 def ready_at(records: LoaderRecords, produced: Int64) -> Int64:
-    """When each received batch was ready: pinned; without a thread that pins, when its worker handed it over, as the
-    message stays in the queue until the loop reads it."""
+    """When each received batch was ready: when it was pinned; without a pinning thread, when its worker handed it over,
+    as the message stays in the queue until the loop reads it."""
     pinned, made = records.received.pinned_ns, _of(records.produced.end_ns, produced, UNKNOWN_TIME)
     return np.where(pinned != UNKNOWN_TIME, pinned, made)
 
 
 def _of(column: Int64, rows: Int64, missing: int) -> Int64:
-    """Entries of a column, of -1 what stands for a missing one."""
+    """Entries of a column at these rows; `missing` for row -1."""
     found: Int64 = np.append(column, missing)[rows]
     return found
 
 
 def sampler_ns(timings: BatchTimings) -> int | None:
-    """From having a batch until the loader returns it, which draws the indices of a later one meanwhile and sends them
-    to a worker. The median; None where it is not recorded.
+    """Median time from having a batch until the loader returns it; None if not recorded. In this time the loader draws
+    the indices of a later batch and sends them to a worker.
 
     loop    asked [ waits | receives | draws indices ] returned
     """
@@ -98,7 +98,7 @@ def _timings(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) ->
 
 
 def _transfer(taken: Received, end_ns: Int64) -> Int64:
-    """From the worker's end to the object in this process, without the time that it only lay in the queue."""
+    """From the worker's end to the object in this process, without the time in which it only lay in the queue."""
     known = (end_ns != UNKNOWN_TIME) & (taken.unpickled_ns != UNKNOWN_TIME)
     late = np.maximum(end_ns, taken.asked_ns)
     alone = taken.unpickled_ns - np.where(taken.unpickled_ns >= late, late, taken.arrived_ns)

@@ -1,4 +1,4 @@
-"""Pictures of recorded workers: what each does over time, and how many batches are ready.
+"""Pictures of recorded workers: what each one does over time, and how many batches are ready.
 
 worker 0   [dataset...][col][transfer][wait ]   a segment is one part of one batch, if wide enough to be drawn
 depth      0     1      0  1  2   1
@@ -15,9 +15,9 @@ from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords
 from tb_steptime.trace.table import Int64, distinct
 
 DATASET, COLLATE, TRANSFER, WAIT = range(4)
-#: Segments of all lanes together; more than pixels help nobody.
+#: Maximum number of segments of all lanes together: more than the pixels would be useless.
 MOST_SEGMENTS = 8000
-#: What is shorter than this share of the window is not drawn by itself.
+#: A segment shorter than this share of the window is not drawn separately.
 LEAST_FRACTION = 0.0005
 #: Points of a queue's line.
 MOST_POINTS = 2000
@@ -73,7 +73,7 @@ def _lane(
     batch = np.where(part == WAIT, -1, np.repeat(made.batch[mine], 4))
     keep = np.flatnonzero(past - begin >= least)
     columns: tuple[Int64, ...]
-    if len(keep) < len(mine):  # most batches are too short: times without a gap that could be drawn are one segment
+    if len(keep) < len(mine):  # most batches are too short: times without a visible gap are merged into one segment
         inside = (end > window[0]) & (start < window[1])
         closed = Intervals.union(np.clip(start, *window)[inside], np.clip(end, *window)[inside] + least)
         columns = (closed.start, closed.end - least, np.full(len(closed), DATASET), np.full(len(closed), -1))

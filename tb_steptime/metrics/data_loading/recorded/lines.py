@@ -1,4 +1,4 @@
-"""In which lines of the dataset the workers' time goes, est. from the recorder's samples.
+"""The lines of the dataset in which the workers' time goes, estimated from the recorder's samples.
 
 samples   [a a b a]   [a a a a]   [b c a a]     three bursts; 12 samples: a 75 % of producing a batch, b 17 %, c 8 %
 share a     75 %        100 %       50 %        how the bursts differ shows how far it may be off by chance
@@ -14,7 +14,8 @@ from tb_steptime.trace.frames import short_frame
 from tb_steptime.trace.loader_records import LineSamples, LoaderRecords
 from tb_steptime.trace.table import Bool, Float64, Int64, distinct
 
-#: Samples of one burst see the same batch, so that it is bursts that count. Fewer show no shares.
+#: Minimum number of bursts for which shares are shown. The samples of one burst see the same batch, so the number of
+#: bursts counts.
 LEAST_BURSTS = 5
 #: Lines that are shown.
 MOST_LINES = 10
@@ -74,8 +75,8 @@ class LineShare(msgspec.Struct, frozen=True):
 
 
 def line_shares(samples: LineSamples, chosen: Bool) -> list[LineShare]:
-    """Returns the shares of the chosen rows that have more than one burst, largest first. Locations without a name
-    count in the whole."""
+    """The shares of the chosen rows with more than one burst, largest first. Locations without a name count towards the
+    total."""
     burst, _ = _bursts(samples, chosen)
     location, number_of = samples.location[chosen], samples.count[chosen]
     of_burst = np.bincount(burst, number_of).astype(np.float64)

@@ -1,9 +1,10 @@
-"""What the recorder's files hold of the worker processes, on the trace's clock.
+"""The recorder's data about the worker processes, on the trace's clock.
 
 worker 0   [dataset...][col]  [dataset...][col]        busy = dataset + collate; then the batch is handed over
 worker 1        [dataset...][col]    [dataset...][col]
-batch                         [transfer][ready....]    from the batch's end in the worker to its arrival; till asked for
-loop       ....[late  received]...                     a wait is for a batch that is not produced yet, and to receive it
+batch                         [transfer][ready....]    from the batch's end in the worker to its arrival; until
+                              requested
+loop       ....[late  received]...                     a wait is for a batch that is not produced yet, or to receive one
 """
 
 from __future__ import annotations
@@ -33,39 +34,39 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, median
 
-#: Batches that are ready in a quarter of the cases show what receiving them costs; a few are chance.
+#: Minimum share of ready batches that shows what receiving them costs; a smaller share may be chance.
 READY_FRACTION = 0.25
-#: Python gives the interpreter to another thread of a process after 5 ms (sys.getswitchinterval), or when its own
-#: thread lets go of it: a worker whose dataset computes in Python hands over what it has produced so much later, or
-#: the memory of it, ...
+#: Time by which a batch is handed over late if the interpreter is held. Python switches to another thread of a process
+#: after 5 ms (sys.getswitchinterval), or when the running thread releases the interpreter: so a worker whose dataset
+#: computes in Python hands over its batch, or the batch's memory, that much later, ...
 HELD_NS = 4_000_000
-#: ... in most cases; one of few is another pause.
+#: ... in at least this share of cases; if it is rarer, the cause is another pause.
 HELD_FRACTION = 0.5
-#: A message that was there when the loop asked is read so soon after that.
+#: If a message was there when the loop asked, it is read within this time.
 READ_NS = 500_000
-#: The training process needs a core for most of its time.
+#: Minimum share of a core that must be left for the training process, which needs one for most of its time.
 LEFT_CORES = 0.5
-#: Copying a batch into shared memory or through a pipe is no such wait; bytes per ns, as slow machines do it.
+#: Copying a batch into shared memory or through a pipe does not count as such a wait; bytes per ns on slow machines.
 COPIED = 1.0
 
 
 class RecordedLoader(LoaderSettings, frozen=True):
-    """A loader as its recorder wrote it. label: its name in the table of loaders, or one that is not in it; batches:
-    taken within the steps."""
+    """A loader as its recorder wrote it. label: its name in the table of loaders, or a new one if it is not in the
+    table; batches: taken within the steps."""
 
     label: str
     batches: int
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """What is recorded of the batches that the span's steps received; ns are means per batch, None where no batch shows
-    it.
+    """The recorder's data about the batches that the span's steps received; ns are means per batch, None if no batch
+    has the value.
 
-    main: the loader that is waited for most, of which all but the lanes, the queues, the workers and the slowest
-    batches is. loaders, and their workers, lanes and queues, stand in the order of the table of loaders.
+    main: the loader with the most waiting; every field is about it except lanes, queues, workers and slowest batches.
+    loaders, and their workers, lanes and queues, are in the order of the table of loaders.
 
-    sampled: how many of the batches the recorder sampled: cpu_share, core_wait_share, kind and bytes are of these; kind
-    is None where they are too few.
+    sampled: how many of the batches the recorder sampled; cpu_share, core_wait_share, kind and bytes are of these. kind
+    is None if they are too few.
 
     production_ns = dataset_ns + collate_ns, see `settled_batches`. transfer_ns: from the batch's end in the worker
     until it is an object of the main process (and pinned); ready_ns: until asked for; wait_ns: the training loop
@@ -170,7 +171,7 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
 
 
 def _loaders(trace: Trace, records: LoaderRecords, timings: BatchTimings) -> list[RecordedLoader]:
-    """Returns the loaders as in the table, then those without a row in it, whose names no row has."""
+    """The loaders as in the table, then those without a row in it, whose names differ from all rows'."""
     settings = {each.loader: each for each in records.loaders}
     waited = {each.recorded: each.label for each in find_batches(trace).loaders if each.recorded is not None}
     labels = {number: label for number, label in waited.items() if number in settings}
@@ -185,8 +186,8 @@ def _loaders(trace: Trace, records: LoaderRecords, timings: BatchTimings) -> lis
 
 
 def _main_loader(trace: Trace, timings: BatchTimings) -> int:
-    """The loader that the trace's waits are for, if its batches are recorded; else the recorded one that is waited for
-    most, by first batches of a pass where there are no others."""
+    """The loader for which the trace shows waits, if its batches are recorded; else the recorded one with the most
+    waiting, counting first batches of a pass if there are no others."""
     main = waited_for(trace)
     if main is not None and main.recorded is not None and main.recorded in timings.loader:
         return main.recorded
@@ -195,10 +196,10 @@ def _main_loader(trace: Trace, timings: BatchTimings) -> int:
 
 
 class _OfMain(msgspec.Struct, frozen=True, eq=False):
-    """The loader that is waited for most: its batches whose production is known, and when each could be sent.
+    """The loader with the most waiting: its batches whose production is known, and when each could be sent.
 
-    held_ns: see `Recorded`. computes: its workers do, while they have a core; short_of_cores: and they leave none for
-    the training process.
+    held_ns: see `Recorded`. computes: its workers mostly compute while they have a core; short_of_cores: and they leave
+    no core for the training process.
     """
 
     loader: int
@@ -240,16 +241,16 @@ def _busy(known: BatchTimings) -> float:
 
 
 def _held_ns(known: BatchTimings, end_ns: Int64, nbytes: Int64) -> Int64:
-    """How long each batch that the loop waited for was kept back by its worker after it was produced: 0 where its
-    message came before the loop asked, or it is not known when. nbytes: of each, -1 where not known."""
+    """How long a batch for which the loop waited was held back by its worker after it was produced: 0 if its message
+    came before the loop asked, or its time is unknown. nbytes: of each batch, -1 where not known."""
     came_late = known.arrived_ns > np.maximum(end_ns, known.asked_ns + READ_NS)
     return np.where(came_late, known.arrived_ns - end_ns - _copied_ns(nbytes), 0)
 
 
 def _given_late_ns(known: BatchTimings, nbytes: Int64) -> Int64:
-    """How long the training process waited for a batch's memory, once its message was there: a thread of the worker
-    opens it, which computes the next batch meanwhile. 0 where that takes less than to produce a batch: many tensors
-    take long, whatever the worker does."""
+    """How long the training process waited for a batch's memory after its message had come. A thread of the worker
+    opens the memory, while the worker computes the next batch. 0 if the wait is not shorter than producing a batch:
+    many tensors take long, whatever the worker does."""
     given = known.returned_ns - np.maximum(known.arrived_ns, known.asked_ns) - _copied_ns(nbytes)
     return np.where(given < known.dataset_ns + known.collate_ns, given, 0)
 
@@ -264,19 +265,20 @@ def _workers(records: LoaderRecords, loader: int) -> int:
 
 
 def settled_batches(records: LoaderRecords, timings: BatchTimings, main: int) -> BatchTimings:
-    """Those whose production is known, without each worker's first one of a pass, where there are others: it opens
-    files, and no number of workers ends the wait for it."""
+    """The batches whose production is known, without each worker's first one of a pass if there are others: in the
+    first one the dataset opens files, and no number of workers ends the wait for it."""
     known = timings.of((timings.loader == main) & (timings.produced >= 0))
     later = known.of(known.batch >= max(1, _workers(records, main)))
     return later if len(later) else known
 
 
 def _receiving_ns(of: _OfMain) -> int | None:
-    """From when a batch can be received until the loop has it: the median, which no pause of the host makes longer.
+    """Median time from when a batch can be received until the loop has it. A median, so that pauses of the host do not
+    lengthen it.
 
-    Of those that were ready, if they are many: a worker that computes its next batch gives the memory of this one away
-    late, as Python runs one of its threads at a time. None where workers compute and batches come late; where they
-    leave no core for the training process, which waits for one then; and for a loader without workers.
+    If many batches were ready, it is the median of those: a worker that computes its next batch hands over the memory
+    of this one late, as Python runs one of its threads at a time. None if workers compute and batches come late; if
+    they leave no core for the training process, which then waits for one; and for a loader without workers.
     """
     ready, there = _ready(of)
     many = ready.sum() >= READY_FRACTION * max(1, len(ready))
@@ -287,24 +289,24 @@ def _receiving_ns(of: _OfMain) -> int | None:
 
 
 def _ready(of: _OfMain) -> tuple[Bool, Int64]:
-    """Marks the batches that were produced before the loop asked for them, and returns when each could be received:
-    when asked for or, for a late batch, from the arrival of its message, pinned by a thread where there is one."""
+    """Which batches were produced before the loop asked for them, and when each could be received: when it was
+    requested or, for a late batch, when its message arrived or, with a pinning thread, when it was pinned."""
     asked, end = of.timings.asked_ns, of.end_ns
     came = np.maximum(np.maximum(of.timings.arrived_ns, of.timings.pinned_ns), end)  # far below 0: not recorded
     return end <= asked, np.where(end <= asked, asked, np.clip(came, asked, of.timings.returned_ns))
 
 
 def _late(of: _OfMain) -> Intervals:
-    """While the loop waits for batches that are not produced yet; for the whole of such waits where it is not known
-    what receiving takes."""
+    """When the loop waits for batches that are not produced yet; the whole of such waits if the cost of receiving is
+    unknown."""
     ready, there = _ready(of)
     until = of.timings.returned_ns if _receiving_ns(of) is None else there
     return Intervals.union(of.timings.asked_ns[~ready], until[~ready])
 
 
 def late_waits(trace: Trace) -> Intervals | None:
-    """Returns the late waits for the recorded loader with the longest total wait: see `_late`; None without a
-    recorder's files."""
+    """The late waits for the recorded loader with the longest total wait (see `_late`); None without a recorder's
+    files."""
     records, timings = trace.loader_records, find_timings(trace)
     if records is None or timings is None:
         return None
@@ -312,9 +314,9 @@ def late_waits(trace: Trace) -> Intervals | None:
 
 
 def _pace(trace: Trace, step: Int64, of: _OfMain) -> tuple[int | None, int, float]:
-    """consumer_ns, late_ns and batches_per_step of `Recorded`. step: that asked for each of its batches.
+    """consumer_ns, late_ns and batches_per_step of `Recorded`. step: the step that requested each of its batches.
 
-    Of the steps whose batches are recorded: without that, each of the others would be a step that takes none.
+    Only steps whose batches are recorded count; otherwise each of the others would be a step without batches.
     """
     steps = find_steps(trace)
     covered = covered_steps(step, len(steps.steps))
@@ -327,7 +329,7 @@ def _pace(trace: Trace, step: Int64, of: _OfMain) -> tuple[int | None, int, floa
 
 
 def covered_steps(step: Int64, number: int) -> Bool:
-    """Steps of which it is recorded which batches they took. step: of each recorded batch.
+    """Steps for which it is recorded which batches they took. step: of each recorded batch.
 
     >>> covered_steps(np.array([0, 0, 1, 1, 2]), 4).tolist()  # the recording ended in step 2
     [True, True, False, False]

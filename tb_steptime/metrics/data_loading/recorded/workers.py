@@ -1,4 +1,4 @@
-"""Each recorded worker process, and the batches that took longest: who computes, and who waits for files.
+"""Each recorded worker process, and the slowest batches: which workers compute, and which wait for files.
 
 worker 0   [ccc.cc.cccc][cccc.ccc]        c: the thread computes; cpu_share of the time in which it produces a batch
 worker 1   [c....c.....][c.......]        "io"
@@ -18,19 +18,21 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
-#: A thread that computes for more than this share of its time is limited by the processor, ...
+#: A thread that computes for more than this share of its time is limited by the CPU, ...
 COMPUTES_FRACTION = 0.7
-#: ... for less than this by files or the network.
+#: ... one that computes for less than this by files or the network.
 READS_FRACTION = 0.3
-#: Fewer batches may be alike by chance: five are, once in 32 times, where every other batch is of another kind, ...
+#: Minimum number of sampled batches. Fewer may be alike by chance: five are, once in 32 times, if every other batch is
+#: of another kind, ...
 LEAST_SAMPLED = 5
-#: ... but where at least half of them were sampled, the others cannot turn I/O-bound into CPU-bound: with less than
-#: READS_FRACTION of that half they computed for less than COMPUTES_FRACTION of the whole, and the other way round.
+#: ... but if at least half of the batches were sampled, the others cannot turn I/O-bound into CPU-bound: a worker that
+#: computed for less than READS_FRACTION of that half computed for less than COMPUTES_FRACTION of the whole, and the
+#: other way round.
 MOST_FRACTION = 0.5
-#: The wait for a core is sampled more rarely than CPU time. Even two batches stand for the others if they computed for
-#: as large a share of their time.
+#: The wait for a core is sampled more rarely than CPU time. Even two batches represent the others if their share of
+#: computing time is within ALIKE_FRACTION of theirs.
 LEAST_WAITED, ALIKE_FRACTION = 2, 0.1
-#: Rows of the table of the slowest batches.
+#: Maximum number of rows in the table of the slowest batches.
 MOST_SLOW = 10
 #: What limits a worker: it computes, waits for files or the network, does both, or would compute if it had a core.
 Kind = Literal["cpu", "io", "mixed", "cores"]
@@ -39,10 +41,10 @@ Kind = Literal["cpu", "io", "mixed", "cores"]
 class RecordedWorker(msgspec.Struct, frozen=True):
     """One worker process over the span; ns are means per batch, but busy_share is of the span.
 
-    worker: -1 is the main process itself. cpu_share: CPU time of the thread over the time that it works;
-    core_wait_share: time that it could have run but had no core, over the same; both of the batches that the recorder
-    sampled, so many as `sampled` says, None where there is none. kind: None where these are too few. ended: False where
-    the process was killed.
+    worker: -1 is the main process itself. cpu_share: CPU time of the thread over the time in which it works;
+    core_wait_share: time in which it could have run but had no core, over the same; both of the batches that the
+    recorder sampled, `sampled` in number, None if there is none. kind: None if these are too few. ended: False if the
+    process was killed.
     """
 
     loader: int
@@ -60,8 +62,8 @@ class RecordedWorker(msgspec.Struct, frozen=True):
 
 
 class SlowBatch(msgspec.Struct, frozen=True):
-    """One of the slowest batches to produce. step: that received it, None outside the steps; wait_ns: how long
-    the training loop stood for it. start_ns is relative to the span's origin."""
+    """One of the slowest batches to produce. step: the step that received it, None outside the steps; wait_ns: how long
+    the training loop waited for it. start_ns is relative to the span's origin."""
 
     loader: int
     batch: int
@@ -86,12 +88,12 @@ def recorded_workers(records: LoaderRecords, low: int, high: int) -> list[Record
 
 
 def _overlap(made: Produced, low: int, high: int) -> Int64:
-    """For how long of [low, high) each batch was in production; not more than 0: it was not."""
+    """How much of [low, high) each batch was in production; 0 or less if it was not."""
     return np.clip(made.end_ns, low, high) - np.clip(made.start_ns, low, high)
 
 
 def _worker(records: LoaderRecords, rows: Int64, busy_ns: int, window_ns: int) -> RecordedWorker:
-    """rows: of `records.produced`, its batches."""
+    """rows: the worker's batches, as rows of `records.produced`."""
     made, shares = records.produced, sampled_shares(records.produced, rows)
     pid = int(made.pid[rows[0]])
     return RecordedWorker(
@@ -111,8 +113,8 @@ def _worker(records: LoaderRecords, rows: Int64, busy_ns: int, window_ns: int) -
 
 
 class SampledShares(msgspec.Struct, frozen=True):
-    """Shares of the production time of sampled batches; batches: how many. waited: number of batches whose core_wait is
-    known; waited_cpu: their cpu. Some systems do not report core_wait."""
+    """Shares of the production time of sampled batches; batches: their number. waited: number of batches whose
+    core_wait is known; waited_cpu: their CPU share. Some systems do not report core_wait."""
 
     batches: int
     cpu: float | None
@@ -129,7 +131,7 @@ class SampledShares(msgspec.Struct, frozen=True):
         return min(1.0, self.cpu / had_a_core) if had_a_core > 0 else 1.0
 
     def kind_of(self, batches: int) -> Kind | None:
-        """What limits who produced so many batches; None where those that were sampled may be alike by chance."""
+        """What limits the producer of this number of batches; None if the sampled ones may be alike by chance."""
         if self.cpu is None or not _are_enough(self.batches, batches):
             return None
         if self.cpu >= COMPUTES_FRACTION:
@@ -153,7 +155,7 @@ def _are_enough(sampled: int, batches: int) -> bool:
 
 
 def sampled_shares(made: Produced, rows: Int64) -> SampledShares:
-    """rows: of `made`, of which the recorder sampled some."""
+    """rows: of `made`; the recorder sampled some of them."""
     sampled = rows[made.dataset_cpu_ns[rows] >= 0]
     waited = sampled[made.core_wait_ns[sampled] >= 0]
     cpu, length = made.dataset_cpu_ns + made.collate_cpu_ns, made.end_ns - made.start_ns

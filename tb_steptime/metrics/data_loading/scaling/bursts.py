@@ -6,8 +6,8 @@ worker 2   222222222555555555
 step       ........00 11 22...33   P: from a long wait's end to that of the next one of the same worker
                                    C: the step without its exposed wait; N = ceil(P / C) workers keep up
 
-The period of the waits is the number of workers, unless longer steps come back with it. Where that, or anything else,
-is open, nothing is claimed: a recorder knows.
+The period of the waits is the number of workers, unless longer steps recur with the same period. If that or anything
+else is uncertain, nothing is claimed: a recorder can tell.
 """
 
 from __future__ import annotations
@@ -28,35 +28,39 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Float64, Int64, median, percentile
 
-#: A pattern that is seen three times is one.
+#: Number of repetitions that make a pattern.
 PERIODS = 3
-#: Of fewer waits only a period of two can show, so that any other number of workers would be taken for two.
+#: Minimum number of waits. With fewer, only a period of two can show, so that any other number of workers would be
+#: taken for two.
 ENOUGH_WAITS = PERIODS * 3
-#: Correlation of waits at the distance of a period; noise of fifteen steps reaches it once in a hundred.
+#: Minimum correlation of waits at the distance of a period; noise of fifteen steps reaches it once in a hundred.
 ALIKE = 0.7
-#: Of two periods that fit equally well the shorter one is the number of workers: its multiples fit, too.
+#: A shorter period whose correlation is lower by at most this is preferred as the number of workers: its multiples fit,
+#: too.
 AS_GOOD = 0.15
-#: Correlation at a part of the period that is no chance: then the period may be a multiple of the number of workers.
+#: Correlation at a divisor of the period that is not chance: then the period may be a multiple of the number of
+#: workers.
 ALIKE_IN_PART = 0.4
-#: More workers of one process are rare: waits that far apart are more often for a batch that is slow now and then.
+#: Maximum period taken for workers. One process rarely has more: such distant waits are more often for a batch that is
+#: slow now and then.
 MOST_LIKELY = 24
-#: Waits below this share of the long ones are all the same: short.
+#: Waits below this share of the long ones are not distinguished: they are short.
 SHORT_FRACTION = 0.05
-#: A rest of the step that differs by less than this share of what the waits differ by does not cause them.
+#: The remainder of the step does not cause the waits if it varies by less than this share of their variation.
 CAUSES_WAITS = 0.5
-#: Below a twentieth of the step there is no stall whose pattern could be seen in noise.
+#: If late waits are below this share of the step, no pattern could be seen in noise.
 EXPOSED_FRACTION = 0.05
-#: Of a long wait: where no wait is shorter, the others are for late batches, too, and none for a prefetched one.
+#: Share of a long wait. If no wait is shorter, the other waits are for late batches as well, not for prefetched ones.
 READY_FRACTION = 0.25
 
-#: Waits in the picture, the first ones.
+#: Maximum number of waits in the picture, counted from the first.
 MOST_SHOWN = 5_000
 
 AMBIGUOUS = Reason("ambiguous_record_the_workers")
 
 
 class BurstStep(msgspec.Struct, frozen=True):
-    """A wait in the order of the batches: of which step, how long, and whether it is one of the long ones."""
+    """A wait in the order of the batches: its step, its length, and whether it is one of the long ones."""
 
     step: str
     wait_ns: int
@@ -64,13 +68,13 @@ class BurstStep(msgspec.Struct, frozen=True):
 
 
 class Burst(msgspec.Struct, frozen=True):
-    """Whether waits come in bursts, of the longest epoch; ns are means.
+    """Whether waits come in bursts, for the longest epoch; ns are means.
 
-    workers: how many there are, by the period; None with why. workers_from: what says so ("stacks": in summaries of
-    earlier releases). period: the distance of alike waits, in batches; autocorrelation: of waits that far apart.
-    long_wait_ns: of those of the worker that is waited for most; short_wait_ns: what a prefetched batch takes, the
-    tenth percentile of the others, None where these are not much shorter. production_ns: one worker's time for one
-    batch; spread_ns: its standard deviation; consumer_ns: the step without exposed waits, per batch.
+    workers: their number according to the period; None with why. workers_from: the evidence ("stacks": in summaries of
+    earlier releases). period: the distance of similar waits, in batches; autocorrelation: of waits that far apart.
+    long_wait_ns: of the worker with the most waiting; short_wait_ns: the time for a prefetched batch, the tenth
+    percentile of the other waits, None if these are not much shorter. production_ns: one worker's time for one batch;
+    spread_ns: its standard deviation; consumer_ns: the step without exposed waits, per batch.
     """
 
     consumer_ns: int
@@ -96,7 +100,7 @@ class Waits(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def find_burst(trace: Trace) -> Burst | None:
-    """Finds bursts of the loader with the longest total wait; None where there is none, or the main process is the
+    """Find bursts of the loader with the longest total wait; None if there is none, or the main process is the
     loader."""
     batches, main = find_batches(trace), waited_for(trace)
     entries = _longest_epoch(batches, main.loader) if main and main.multiprocess is not False else np.empty(0, np.int64)
@@ -116,7 +120,8 @@ def find_burst(trace: Trace) -> Burst | None:
 
 
 def rest_ns(trace: Trace, loader: int) -> int:
-    """Per batch: the steps without waits for this loader, beginning epochs, and work from before the recording."""
+    """Time per batch of the steps without waits for this loader, starts of epochs, and work from before the
+    recording."""
     batches, steps = find_batches(trace), find_steps(trace)
     mine = batches.loader == loader
     before = work_from_before(trace).overlap_ns(steps.start_ns, steps.end_ns)
@@ -125,13 +130,13 @@ def rest_ns(trace: Trace, loader: int) -> int:
 
 
 def long_waits(wait_ns: Int64) -> Bool:
-    """At least half as long as the third longest."""
+    """Which waits are at least half as long as the third longest."""
     long: Bool = np.asarray(2 * wait_ns >= max(_third_longest(wait_ns), 1))
     return long
 
 
 def capped_waits(wait_ns: Int64) -> Int64:
-    """Waits, from the first long one on, with what is longer than the third longest cut: a stall is no pattern."""
+    """Waits from the first long one on, limited to the third longest: a stall is not part of a pattern."""
     values = wait_ns[int(long_waits(wait_ns).argmax()) :]
     capped: Int64 = np.minimum(values, _third_longest(values))
     return capped
@@ -142,9 +147,9 @@ def _third_longest(wait_ns: Int64) -> int:
 
 
 def correlation(wait_ns: Int64, lag: int) -> float | None:
-    """Correlates the waits with those `lag` batches later; None where they do not differ or are too few.
+    """Correlation of the waits with those `lag` batches later; None if they do not vary or are too few.
 
-    By their order of magnitude: a long wait that a pause of the host has made shorter is a long one still.
+    Compared by order of magnitude: a long wait that a pause of the host has shortened still counts as long.
     """
     if len(wait_ns) <= lag + 1:
         return None
@@ -155,7 +160,7 @@ def correlation(wait_ns: Int64, lag: int) -> float | None:
 
 
 def find_period(wait_ns: Int64) -> tuple[int | None, float | None]:
-    """The shortest lag at which the waits are alike, and how much; (None, the best) where none is."""
+    """The shortest lag at which the waits are similar, and their correlation; (None, the best) if there is none."""
     lags = range(2, len(wait_ns) // PERIODS + 1)
     found = {lag: alike for lag in lags if (alike := correlation(wait_ns, lag)) is not None}
     best = max(found.values(), default=None)
@@ -166,10 +171,10 @@ def find_period(wait_ns: Int64) -> tuple[int | None, float | None]:
 
 
 def follows(wait_ns: Int64, rest_ns: Int64, lag: int) -> bool:
-    """Whether waits have this period because the rest of the step has it; rest_ns: before each wait but the first.
+    """Whether waits have this period because the remainder of the step has it; rest_ns: before each wait but the first.
 
-    In a long rest workers prefetch batches, so that the wait after it is short. The other way round, a long wait makes
-    no rest longer: at most the one after it shorter, as the device has caught up.
+    During a long remainder workers prefetch batches, so that the wait after it is short. Conversely, a long wait does
+    not lengthen a remainder; at most it shortens the one after it, as the device has caught up.
     """
     alike = correlation(np.minimum(rest_ns, np.sort(rest_ns)[-2]), lag) if len(rest_ns) > 1 else None
     if alike is None or alike < ALIKE:
@@ -184,8 +189,8 @@ def _by_place(values: Int64, lag: int) -> Float64:
 
 
 def _longest_epoch(batches: Batches, loader: int) -> Int64:
-    """Entries of the batches of the longest one, without its first; each epoch begins with workers that start
-    together."""
+    """Entries of the batches of the longest epoch, without its first one, since each epoch begins with workers that
+    start together."""
     mine = np.flatnonzero(batches.loader == loader)
     epoch = np.cumsum(batches.first[mine])
     longest: Int64 = mine[(epoch == np.bincount(epoch).argmax()) & ~batches.first[mine]]
@@ -193,7 +198,7 @@ def _longest_epoch(batches: Batches, loader: int) -> Int64:
 
 
 def _why_unknown(trace: Trace, main: WaitedFor, waits: Waits, period: int | None) -> Reason | None:
-    """What keeps the production time from being known."""
+    """The reason why the production time is not known."""
     late = _late_share(trace, main.loader)
     if late < EXPOSED_FRACTION:
         most_ns = ns(main.in_a_row * rest_ns(trace, main.loader))
@@ -203,14 +208,14 @@ def _why_unknown(trace: Trace, main: WaitedFor, waits: Waits, period: int | None
 
 
 def _late_share(trace: Trace, loader: int) -> float:
-    """Exposed waits of the steps, without what each lasts though its batch is ready."""
+    """Share of the steps spent in exposed waits, without the part of each that occurs even if its batch is ready."""
     batches, total = find_batches(trace), sum(step.duration_ns for step in find_steps(trace).steps)
     late = batches.exposed_ns[batches.of(loader)] - (short_wait_ns(trace, batches, loader) or 0)
     return int(np.maximum(late, 0).sum()) / total if total else 0.0
 
 
 def _is_of_workers(waits: Waits, period: int) -> bool:
-    """Whether nothing but the number of workers makes such a period."""
+    """Whether only the number of workers can cause this period."""
     capped, rest = capped_waits(waits.wait_ns), np.diff(waits.arrived_ns) - waits.wait_ns[1:]
     parts = [part for part in range(2, period) if period % part == 0]
     multiple = any((correlation(capped, part) or 0.0) >= ALIKE_IN_PART for part in parts)
@@ -219,16 +224,18 @@ def _is_of_workers(waits: Waits, period: int) -> bool:
 
 
 def _differs(capped: Int64, period: int) -> bool:
-    """Whether waits at one place of the round are usually short. Where all are long, as of one worker, noise has a
+    """Whether waits at one place of the round are usually short. If all are long, as with one worker, noise has a
     period by chance."""
     return bool(2 * _by_place(capped, period).min() < _third_longest(capped))
 
 
 def _with_pace(burst: Burst, waits: Waits, period: int) -> Burst:
-    """From the longest waits' place in the round, which is one worker's: from there to there it produced its batches.
+    """Add the pace: the longest waits' place in the round is one worker's, and between them this worker produced its
+    batches.
 
-    Little else is in these times, because a worker that is waited for begins its next batch at once: where batches are
-    uneven, what it stands still for after quick ones, while another worker's slow one blocks the loop.
+    These times contain little else, because a worker whose batch is waited for begins its next one at once. If batches
+    are uneven, they contain the time in which it stands still after quick ones, while another worker's slow one blocks
+    the loop.
     """
     long = long_waits(waits.wait_ns)
     rounds = [np.flatnonzero(long[place::period]) * period + place for place in range(period)]
@@ -262,8 +269,8 @@ def _with_pace(burst: Burst, waits: Waits, period: int) -> Burst:
 
 
 def _short_wait_ns(others: Int64, usual_ns: int) -> int | None:
-    """Returns the length of waits that are not long; the more a batch's time varies, the more of these are for late
-    batches, too."""
+    """The length of waits that are not long. The more a batch's time varies, the more of these are for late batches,
+    too."""
     short = round(percentile(others, 10)) if len(others) else None
     return None if short is None or short > READY_FRACTION * usual_ns else short
 

@@ -1,19 +1,19 @@
 """How long a loop waits for round-robin workers with in-order delivery, where some batches take longer than others.
 
-A loader hands batches out in order: worker 1's, worker 2's, ..., worker N's, worker 1's again. While a slow one is
-waited for, those behind it lie ready, and workers stand still once each has prefetched as many as it may:
+A loader delivers batches in order: worker 1's, worker 2's, ..., worker N's, worker 1's again. While the loop waits for
+a slow one, those behind it lie ready, and workers stand still once each has prefetched as many as it may:
 
 worker 1   |-0--|-3-|-6-           ready[k] = max(ready[k - N], taken[k - N * prefetch]) + production of batch k
 worker 2   |---1----|-4-|-7-       taken[k] = max(taken[k - 1] + consumption, ready[k])
 worker 3   |-2-|-5--
 loop            0   1 2 3 4 5 6    A worker is asked for its next batch when one of its own was taken.
 
-With batches that all take the same the loop waits production / N - consumption for each, and not at all if that is
-less. With uneven ones it waits longer, most where the loader is about as fast as the loop. Recorded batch times are
-simulated in their order. Of others only the mean and the spread are known, which is nearly enough: times are drawn,
-log-normal, from a stream with a given seed, so that the same trace always says the same. For other distributions of the
-same spread the waits are the same within 5 % of the step up to a spread of 0.4 of the mean, and within 12 % up to 0.7
-(`tests/unit/metrics/data_loading/scaling/test_in_order_delivery.py`).
+If all batches take the same time, the loop waits production / N - consumption for each, or not at all if that is
+negative. With uneven ones it waits longer, most if the loader is about as fast as the loop. Recorded batch times are
+simulated in their order. Otherwise only the mean and the spread are known, which is nearly enough: times are drawn from
+a log-normal distribution with a fixed seed, so that the same trace always gives the same result. For other
+distributions of the same spread the waits are the same within 5 % of the step up to a spread of 0.4 of the mean, and
+within 12 % up to 0.7 (`tests/unit/metrics/data_loading/scaling/test_in_order_delivery.py`).
 """
 
 from __future__ import annotations
@@ -26,27 +26,28 @@ import numpy as np
 
 from tb_steptime.trace.table import Float64, Int64
 
-#: Batches that each worker prefetches, unless the training says otherwise.
+#: Number of batches that each worker prefetches, unless the training sets another.
 USUAL_PREFETCH = 2
-#: More prefetched batches than this make no difference to a mean.
+#: Maximum simulated prefetch; more makes no difference to a mean.
 _MOST_PREFETCH = 16
-#: Batches of a loop before it runs steadily, and how many count at least.
+#: Number of batches before a loop runs steadily, and minimum number of batches that count.
 _BEFORE, _COUNTED = 200, 200
-#: Loops that are simulated at once, each with times of its own, or from another batch on.
+#: Number of loops that are simulated at once, each with times of its own, or starting at another batch.
 _LOOPS = 24
-#: More recorded batches than these take long to simulate and change no mean.
+#: Maximum number of recorded batches; more take long to simulate and do not change the mean.
 _MOST_BATCHES = 800
-#: Numbers of workers that are simulated at once.
+#: How many numbers of workers are simulated at once.
 _NUMBERS = 16
-#: A single worker has nobody to make up for a batch that takes longer than usual.
+#: Minimum number of workers: no other worker can compensate for a slow batch of a single one.
 FEWEST = 2
-#: What slow batches may block the loop for, with workers that keep up: a share of the time that it uses a batch for.
+#: Share of the time that the loop uses a batch for. With enough workers, slow batches may block the loop for this long.
 BLOCKED_FRACTION = 0.05
-#: More than so many times as many as keep up on average do not mend slow batches.
+#: More than this many times the workers that keep up on average do not compensate for slow batches.
 MOST_TIMES = 2
 
 
-#: No machine runs so many for one process, and simulating more takes memory without end where a file's times are false.
+#: No machine runs this many for one process, and simulating more would take unlimited memory if a file's times are
+#: wrong.
 _MOST_WORKERS = 512
 
 
@@ -61,7 +62,7 @@ class BatchProduction(msgspec.Struct, frozen=True):
     sequence: tuple[float, ...] = ()
 
     def blocked_ns(self, workers: int, consumer_ns: float) -> int:
-        """Per batch, what the loop waits beyond what the mean pace costs; 0 where all is even."""
+        """Wait of the loop per batch beyond the cost of the mean pace; 0 if all batches are even."""
         if self.mean_ns <= 0 or not (self.spread_ns or self.sequence):
             return 0
         prefetch = min(max(1, self.prefetch), _MOST_PREFETCH)
@@ -70,10 +71,10 @@ class BatchProduction(msgspec.Struct, frozen=True):
         return round(self.mean_ns * _blocked(spread, consumer_ns / self.mean_ns, prefetch, block, self.sequence)[place])
 
     def workers_for(self, consumer_ns: int) -> int | None:
-        """The fewest workers that keep up; None where nothing consumes.
+        """The fewest workers that keep up; None if nothing consumes.
 
-        Batches that take longer than usual are made up for by those of the other workers, the better the more there
-        are. Where they differ much, more workers are needed until slow ones no longer block those behind them.
+        Other workers compensate for batches that take longer than usual, the better the more workers there are. If
+        batches vary much, more workers are needed until slow ones no longer block those behind them.
         """
         if consumer_ns <= 0:
             return None
@@ -89,7 +90,7 @@ class BatchProduction(msgspec.Struct, frozen=True):
 def _blocked(
     spread: float, consumer: float, prefetch: int, block: int, sequence: tuple[float, ...]
 ) -> tuple[float, ...]:
-    """Times in units of the mean production time; by number of workers."""
+    """Blocked times in units of the mean production time, by number of workers."""
     workers = np.arange(_NUMBERS) + block * _NUMBERS + 1
     known = min(_MOST_BATCHES, len(sequence))
     times = _repeated(sequence, known * math.ceil(_COUNTED / known)) if known else _drawn(spread)
@@ -107,7 +108,7 @@ def _drawn(spread: float) -> Float64:
 
 
 def _repeated(shares: tuple[float, ...], counted: int) -> Float64:
-    """The same of times that are known: over and over, each loop from another one on."""
+    """Known times in the same shape: repeated, with each loop starting at another one."""
     times = np.array(shares[-_MOST_BATCHES:])
     begin = np.arange(_LOOPS) * len(times) // _LOOPS
     repeated: Float64 = times[(np.arange(_BEFORE + counted)[:, None] + begin) % len(times)]
@@ -116,8 +117,8 @@ def _repeated(shares: tuple[float, ...], counted: int) -> Float64:
 
 
 def simulated_waits(production: Float64, consumer: float, workers: Int64, prefetch: int) -> Float64:
-    """What each batch of each loop is waited for, shape (batches, loops, workers); production: (batches, loops)."""
-    before = int(workers.max()) * prefetch  # rows of zeros: the first batches are asked for at once
+    """How long each batch of each loop is waited for, shape (batches, loops, workers); production: (batches, loops)."""
+    before = int(workers.max()) * prefetch  # rows of zeros: the first batches are requested at once
     shape = (before + len(production), production.shape[1], len(workers))
     ready, taken, waits = np.zeros(shape), np.zeros(shape), np.zeros((len(production), *shape[1:]))
     each = np.arange(len(workers))

@@ -1,9 +1,9 @@
-"""How fast batches are produced and used, from whatever knows it best: a recorder, the single process, or bursts.
+"""How fast batches are produced and used, from the best available source: a recorder, the single process, or bursts.
 
-Everything here is of the loader that is waited for most, and per batch:
+Everything here refers to the loader with the most waiting, and is per batch:
 
 production   one process's time for one batch: recorded, or the wait for it in the main process, or by bursts
-consumer     what the steps take without late batches of this loader, shared out to its batches
+consumer     the steps' time without late batches of this loader, divided among its batches
 needed       the fewest workers whose pace, production / workers, is no slower than the consumer's
 """
 
@@ -31,13 +31,13 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Int64
 
 TOO_FEW_STEPS = Reason("record_more_steps")
-#: Of fewer batches the mean and the spread say as much as their sequence.
+#: Minimum length of a sequence. With fewer batches, the mean and the spread are as informative.
 ENOUGH = 16
-#: More workers than one machine feeds.
+#: Maximum number of workers: more than one machine can feed.
 MOST_WORKERS = 64
-#: No further worker for so small a part of its work.
+#: No further worker is added for this small a part of its work.
 ROUNDING = 0.1
-#: Est.: what it costs a loop to take a batch from a worker, 0.3 to 1.3 ms as measured with one small tensor.
+#: Est. cost for a loop of taking a batch from a worker: 0.3 to 1.3 ms as measured with one small tensor.
 HANDOVER_NS = 700_000
 
 
@@ -45,8 +45,8 @@ class LoaderThroughput(msgspec.Struct, frozen=True):
     """What a curve over the number of workers is drawn from. workers: 0 for a loader in the main process.
 
     production: of one worker, without its waits for a core. consumer_ns: per batch; batches: that a step takes; needed:
-    workers that keep up. cores: of the recording machine, cpu_ns: CPU time of a batch in its worker; None where nothing
-    says. handover_ns: to take a batch from a worker, where none is taken from one yet. on_cpu: the rest of the step
+    workers that keep up. cores: of the recording machine, cpu_ns: CPU time of a batch in its worker; None if unknown.
+    handover_ns: cost of taking a batch from a worker, if none is taken from one yet. on_cpu: the rest of the step
     computes on the cores, too.
     """
 
@@ -66,39 +66,38 @@ class LoaderThroughput(msgspec.Struct, frozen=True):
         return self.cpu_ns is not None and self.cpu_ns >= COMPUTES_FRACTION * self.production.mean_ns
 
     def useful(self, workers: int) -> float:
-        """How many of so many workers work at the same time: all cores together compute no batch faster than in
-        cpu_ns / cores."""
+        """How many of the workers work at the same time: all cores together compute no batch faster than in cpu_ns /
+        cores."""
         if not self.cores or not self.cpu_ns:
             return workers
         return min(workers, max(1.0, self.cores * self.production.mean_ns / self.cpu_ns))
 
     @property
     def most(self) -> int:
-        """More workers are of no use."""
+        """The number of workers beyond which more are of no use."""
         return math.ceil(self.useful(min(self.needed, MOST_WORKERS)) - ROUNDING)
 
     def loader_ns(self, workers: int) -> int:
-        """A step's batches, at the workers' mean pace."""
+        """Time for a step's batches, at the workers' mean pace."""
         return round(self.batches * self.production.mean_ns / self.useful(workers))
 
     def of_cores_ns(self, rest_ns: int) -> int:
-        """Returns the shortest step whose rest takes rest_ns: no number of workers makes it shorter than all cores need
-        to compute it and its batches, which a worker sends and the loop receives. 0 where the rest computes on no core,
-        or they are not known."""
+        """The shortest step that the cores allow if its rest takes rest_ns: no number of workers makes it shorter than
+        all cores need to compute the rest and its batches, which a worker sends and the loop receives. 0 if the rest
+        does not compute on the cores, or they are not known."""
         if not self.cores or self.cpu_ns is None or not self.on_cpu:
             return 0
         return round((rest_ns + self.batches * (self.cpu_ns + 2 * self.handover_ns)) / self.cores)
 
     def blocked_ns(self, workers: int, step_rest_ns: int) -> int:
-        """Returns how much longer a step whose rest takes step_rest_ns becomes when slow batches block those behind
-        them."""
+        """How much longer slow batches, which block those behind them, make a step whose rest takes step_rest_ns."""
         consumer_ns = step_rest_ns / max(self.batches, 1e-9)
         return round(self.batches * self.production.blocked_ns(max(1, round(self.useful(workers))), consumer_ns))
 
 
 @shared
 def find_throughput(trace: Trace) -> LoaderThroughput | None:
-    """None where nothing shows how long a batch takes, or how many workers keep up; see `why_unknown`."""
+    """The throughput; None if nothing shows how long a batch takes, or how many workers keep up; see `why_unknown`."""
     main, recorded = waited_for(trace), recorded_of_main(trace)
     if main is None:
         return None
@@ -127,7 +126,7 @@ def production_ns(trace: Trace) -> int | None:
 
 
 def consumer_ns(trace: Trace) -> int | None:
-    """The steps without late batches, per batch; None where it is open how many batches of a loader a step takes."""
+    """The steps without late batches, per batch; None if it is uncertain how many batches of a loader a step takes."""
     main, recorded, burst = waited_for(trace), recorded_of_main(trace), find_burst(trace)
     if recorded is not None:
         return recorded.consumer_ns
@@ -147,7 +146,7 @@ def why_unknown(trace: Trace) -> Reason | None:
 
 
 def recorded_of_main(trace: Trace) -> Recorded | None:
-    """What is recorded, unless it is of another loader than the one that is waited for, as far as marks show."""
+    """The recorder's data, unless marks show that they are about another loader than the one with the most waiting."""
     recorded, main = what_is_recorded(trace), waited_for(trace)
     return recorded if recorded is None or main is None or recorded.main == main.recorded else None
 
@@ -157,7 +156,7 @@ def _as_recorded(trace: Trace, recorded: Recorded) -> LoaderThroughput | None:
     if recorded.production_ns is None or not consumer:
         return None
     own = _own_share(recorded)
-    in_any_order = main.in_order is False  # a slow batch blocks none
+    in_any_order = main.in_order is False  # a slow batch blocks no other
     production = BatchProduction(
         mean_ns=round(recorded.production_ns * own),
         spread_ns=0 if in_any_order else round((recorded.production_spread_ns or 0) * own),
@@ -166,7 +165,7 @@ def _as_recorded(trace: Trace, recorded: Recorded) -> LoaderThroughput | None:
     )
     needed, late_ns = production.workers_for(consumer) or 1, recorded.late_ns
     if 0 < recorded.production_ns <= main.workers * consumer and late_ns <= BLOCKED_FRACTION * consumer:
-        needed = min(needed, main.workers)  # so many did keep up
+        needed = min(needed, main.workers)  # this many did keep up
     return LoaderThroughput(
         workers=main.workers,
         production=production,
@@ -184,8 +183,8 @@ def _own_share(recorded: Recorded) -> float:
 
 
 def _recorded_sequence(trace: Trace, recorded: Recorded) -> tuple[float, ...]:
-    """Keeps the recorded sequence: each worker of an iterable dataset has batches of its own, and more workers would
-    take them in another order."""
+    """The recorded times in sequence; empty for an iterable dataset, each of whose workers has its own batches, so that
+    more workers would deliver them in another order."""
     records, timings = trace.loader_records, find_timings(trace)
     if records is None or timings is None or recorded.main_loader.iterable:
         return ()
@@ -208,7 +207,7 @@ def _of_burst(trace: Trace, main: WaitedFor) -> LoaderThroughput | None:
 
 
 def _in_training_process(trace: Trace, main: WaitedFor) -> LoaderThroughput | None:
-    """The wait itself is the production of a batch."""
+    """The throughput of a loader in the training process, where the wait itself is the production of a batch."""
     times, rest = _waits_in_process(trace, main), rest_ns(trace, main.loader)
     production = BatchProduction(round(float(times.mean())), round(float(times.std())), sequence=_sequence(times))
     needed = production.workers_for(rest) if main.in_a_row == 1 else None
@@ -217,7 +216,7 @@ def _in_training_process(trace: Trace, main: WaitedFor) -> LoaderThroughput | No
 
 
 def _waits_in_process(trace: Trace, main: WaitedFor) -> Int64:
-    """Returns the waits for each batch; for the first ones of epochs where there are no others."""
+    """The waits for each batch; for the first ones of epochs if there are no others."""
     batches = find_batches(trace)
     rows = batches.of(main.loader)
     times: Int64 = batches.wait_ns[rows if len(rows) else batches.loader == main.loader]

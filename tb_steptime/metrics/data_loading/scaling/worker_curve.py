@@ -1,4 +1,4 @@
-"""What the step would take with another number of workers.
+"""Predicted step time with another number of workers.
 
 step   |.
        | '.                       P / N: the workers set the pace
@@ -6,9 +6,9 @@ step   |.
        | ...................      A: waits that no number of workers ends, such as for the first batch of an epoch
        +---1--2--3--4--5--6-> N
 
-Every point is a whole step, A + max(C, P / N), as the measured one is, longer where batches are uneven, as a slow one
-blocks those behind it (`in_order_delivery`). C is the measured mean step less A and less all waits for late batches, so
-what the curve promises is what these waits cost, and the cards say the same.
+Every point is a whole step, A + max(C, P / N), comparable with the measured one; it is longer if batches are uneven, as
+a slow one blocks those behind it (`in_order_delivery`). C is the measured mean step minus A and minus all waits for
+late batches, so the curve promises exactly the cost of these waits, and the cards say the same.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import msgspec
 from tb_steptime.metrics.data_loading.scaling.throughput import MOST_WORKERS, LoaderThroughput
 from tb_steptime.text import Reason, count, ns
 
-#: A step that is so much shorter than its workers' pace lives on prefetched batches.
+#: A step shorter than its workers' pace by this factor uses batches prefetched earlier.
 PREFETCHED = 1.05
-#: Workers on the axis, if no more are needed.
+#: Number of workers on the axis, if no more are needed.
 _WIDTH = 8
 
 
 class CurvePoint(msgspec.Struct, frozen=True):
-    """Predicted for so many workers: step_ns, a mean step of the same span; loader_ns: a step's batches,
+    """Prediction for this number of workers: step_ns, a mean step of the same span; loader_ns: a step's batches,
     production / workers each."""
 
     workers: int
@@ -69,19 +69,19 @@ class MeanStep(msgspec.Struct, frozen=True):
 
     @property
     def rest_ns(self) -> int:
-        """What is left where nothing is waited for but first batches."""
+        """The rest of the step, in which only first batches of epochs are waited for."""
         return max(0, self.duration_ns - self.late_ns - self.epochs_ns)
 
 
 def worker_curve(loader: LoaderThroughput, mean: MeanStep, other_loaders: bool = False) -> WorkerCurve:
-    """A number of workers that keeps up ends the waits for late batches, and nothing else. other_loaders: the steps
-    take batches of these, too."""
+    """Predict the curve. A number of workers that keeps up ends the waits for late batches, and nothing else.
+    other_loaders: the steps take batches of other loaders, too."""
     recommended, workers = loader.most, loader.workers
     most = min(max(recommended + 2, workers + 2, _WIDTH), MOST_WORKERS + 2)
     points = [CurvePoint(each, _step_ns(loader, mean, each), loader.loader_ns(each)) for each in range(1, most + 1)]
     floor = points[recommended - 1].step_ns
     if not workers and floor + loader.batches * loader.handover_ns >= mean.duration_ns:
-        recommended, floor = 0, mean.duration_ns  # to take batches from workers may cost as much as to make them
+        recommended, floor = 0, mean.duration_ns  # taking batches from workers may cost as much as producing them
     return WorkerCurve(
         points=points,
         measured_workers=workers,
@@ -98,11 +98,11 @@ def worker_curve(loader: LoaderThroughput, mean: MeanStep, other_loaders: bool =
 
 
 def _step_ns(loader: LoaderThroughput, mean: MeanStep, workers: int) -> int:
-    """What the step lasts without late batches, and how late these are: by the pace, by slow ones that block those
-    behind them, and by what neither explains.
+    """The length of the step without late batches, plus their lateness: caused by the pace, by slow batches that block
+    those behind them, and an unexplained rest.
 
-    The latter ends with the number of workers that leaves room for it, and until then falls evenly. Where so many are
-    there and batches come late all the same, no more of them help.
+    The unexplained rest falls evenly and ends at the number of workers that leaves room for it. If that number is
+    already in use and batches come late all the same, more workers do not help.
     """
     short, blocked = _short_ns(loader, mean, workers), loader.blocked_ns(workers, mean.rest_ns)
     left = _unexplained_ns(loader, mean)
@@ -118,7 +118,7 @@ def _step_ns(loader: LoaderThroughput, mean: MeanStep, workers: int) -> int:
 
 
 def _unexplained_ns(loader: LoaderThroughput, mean: MeanStep) -> int:
-    """What is waited for late batches beyond what the pace and slow batches cost with the workers there are."""
+    """Waits for late batches beyond what the pace and slow batches explain with the current number of workers."""
     if not loader.workers:
         return 0
     explained = _short_ns(loader, mean, loader.workers) + loader.blocked_ns(loader.workers, mean.rest_ns)
@@ -126,12 +126,12 @@ def _unexplained_ns(loader: LoaderThroughput, mean: MeanStep) -> int:
 
 
 def _short_ns(loader: LoaderThroughput, mean: MeanStep, workers: int) -> int:
-    """Returns by how much the workers' pace is longer than the rest of the step; it is 0 with enough workers."""
+    """How much longer the workers' pace is than the rest of the step; 0 with enough workers."""
     return 0 if loader.useful(workers) >= loader.needed else max(0, loader.loader_ns(workers) - mean.rest_ns)
 
 
 def _limits(loader: LoaderThroughput, mean: MeanStep, now_ns: int, other_loaders: bool) -> list[Reason]:
-    """now_ns: predicted for the workers there are."""
+    """now_ns: prediction for the current number of workers."""
     limits = []
     if loader.cores is None:
         limits.append(Reason("curve_cores_not_known"))

@@ -1,8 +1,9 @@
-"""Which batch fits: how the memory of a recording would grow with its batch.
+"""The batch sizes that fit: how the memory of a recording would grow with its batch.
 
-Every allocation of a steady step either keeps its size at another batch, or grows in proportion to it. What an op made
-out of a tensor with the batch in its shape grows, unless its size is that of a parameter; parameters, gradients and
-optimizer state keep theirs. Each instant of the step is then a line over the batch, and the peak is the highest line.
+Every allocation of a steady step either keeps its size at another batch, or grows in proportion to it. The result of an
+op on a tensor with the batch in its shape grows, unless its size is that of a parameter; parameters, gradients and
+optimizer state keep theirs. Each instant of the step is then a linear function of the batch, and the peak is the
+highest of these lines.
 
     bytes |        / activations at the end of the forward pass
           |  ____/____ temporaries of the optimizer

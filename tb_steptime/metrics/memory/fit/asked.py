@@ -1,4 +1,4 @@
-"""What is asked of the memory of a recording: its peak at other batches, and the largest batch within a limit."""
+"""The results for a recording's memory: its peak at other batches, and the largest batch within a limit."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tb_steptime.metrics.memory.fit.settings import FitSetting, settings
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 
-#: Asked where no batch is named, in multiples of the recorded one.
+#: Batches used if none is named, in multiples of the recorded one.
 _FACTORS = (0.5, 1, 2, 4)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kMGT]?)(i?)B?", re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
 class BatchFit(msgspec.Struct, frozen=True):
-    """The peak at a batch, bytes. Of the recorded batch it is measured, and the three are the same."""
+    """The peak at a batch, bytes. For the recorded batch it is measured, and all three values are equal."""
 
     batch: int
     peak_bytes: int
@@ -59,7 +59,8 @@ class DeviceFit(msgspec.Struct, frozen=True):
 
 
 def fits(trace: Trace, batches: Sequence[int] = (), limit_bytes: int | None = None) -> list[DeviceFit]:
-    """Of each device whose memory was recorded; none without profile_memory=True. ValueError for a batch below 1."""
+    """The fit of each device whose memory was recorded; empty without profile_memory=True. ValueError for a batch below
+    1."""
     if min(batches, default=1) < 1:
         raise ValueError(f"A batch has at least one sample, and {min(batches)} was asked for.")
     answers = []
@@ -108,7 +109,7 @@ def _peak(fit: MemoryFit, batch: int) -> BatchFit:
 
 
 def size_of(text: str) -> int:
-    """Bytes. ValueError for what is no size.
+    """Parse a size in bytes. ValueError if the text is not a size.
 
     >>> size_of("24GB"), size_of("1.5 GiB"), size_of("100")
     (24000000000, 1610612736, 100)

@@ -1,4 +1,4 @@
-"""The batch of each step, and the shapes of parameters, as the recorded shapes of ops tell them."""
+"""The batch of each step, and the shapes of parameters, from the recorded shapes of ops."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in
 
-#: The node of the backward pass that adds to the gradient of one parameter.
+#: The node of the backward pass that accumulates the gradient of one parameter.
 _ACCUMULATES = "torch::autograd::AccumulateGrad"
-#: The batch is the first or the second dimension of what the model is given.
+#: The batch is the first or the second dimension of the model's input.
 _BATCH_DIMENSIONS = 2
-#: Inside of a model the batch may stand behind others.
+#: Inside of a model the batch may come after other dimensions; it is among this many leading ones.
 _LEADING = 3
-#: Of so many tensors at the beginning: the first ones may have the batch merged with the length of a sequence.
+#: The batch is looked for in this many tensors at the beginning; in the first ones it may be merged with the length of
+#: a sequence.
 _FIRST = 8
-#: The length of a sequence may lead in a few more tensors than the batch, which stands before it in the first one.
+#: The length of a sequence may lead in slightly more tensors than the batch, which comes before it in the first one. A
+#: dimension with at least this share of the most frequent one's tensors also qualifies.
 _NEARLY = 0.9
 
 
@@ -54,7 +56,7 @@ def _accumulations(trace: Trace) -> Int64:
 
 @shared
 def step_batches(trace: Trace) -> tuple[int | None, ...]:
-    """Of each step the batch that its forward pass is given; None where it has none, or no shapes were recorded."""
+    """For each step the batch of its forward pass; None if it has none, or no shapes were recorded."""
     forward = backward_nodes(trace).forward
     made = distinct_in(forward[forward >= 0])
     step = steps_at(trace, trace.events.start_ns[made])
@@ -74,7 +76,7 @@ def shapes_in(trace: Trace, rows: np.typing.NDArray[np.integer]) -> Iterable[tup
 
 
 def holds_batch(shape: Shape, batch: int) -> bool:
-    """Whether a shape has the batch as a dimension, or merged with others as its first one beyond 1.
+    """Whether a shape has the batch as a dimension, or merged with others as its first dimension greater than 1.
 
     >>> holds_batch((32, 784), 32), holds_batch((50, 32, 16), 32), holds_batch((32 * 50, 16), 32)
     (True, True, True)
@@ -84,9 +86,8 @@ def holds_batch(shape: Shape, batch: int) -> bool:
 
 
 def _batch(calls: list[tuple[Shape, ...]], parameters: set[Shape]) -> int | None:
-    """The dimension at the beginning of the forward pass that most tensors have. What is shaped like a parameter counts
-    only where everything is. The ops are those that are differentiated: what a dataset on the device is indexed with
-    is not."""
+    """The dimension at the beginning of the forward pass that most tensors have. Tensors shaped like a parameter count
+    only if all are. The ops are the differentiated ones, which excludes indexing of a dataset on the device."""
     shapes = [shape for call in calls for shape in call if shape and all(shape)]
     shapes = [shape for shape in shapes if shape not in parameters] or shapes
     first = [size for shape in shapes[:_FIRST] for size in shape[:_BATCH_DIMENSIONS]]
@@ -97,7 +98,7 @@ def _batch(calls: list[tuple[Shape, ...]], parameters: set[Shape]) -> int | None
 
 
 def _leads(shape: Shape, batch: int) -> bool:
-    """Whether the batch is the first dimension, merged with others or not; of a sequence also the second or the third
-    one, as where attention has the length first, or queries, keys and values."""
+    """Whether the batch is the first dimension, possibly merged with others; for a sequence also the second or third
+    one, as in attention with the length first, or with queries, keys and values stacked."""
     leading = shape[:_LEADING] if len(shape) > _BATCH_DIMENSIONS else shape[:1]
     return any(size % batch == 0 for size in leading)

@@ -1,4 +1,4 @@
-"""What fills the peak, by the module that made it: how much of it stays, and how much grows with the batch.
+"""The contents of the peak, by the module that made them: how much is constant, and how much grows with the batch.
 
 nn.Module: Block_0 |---------------|                      Block › Linear     the innermost module around the op, or
                      Linear_0 |aten::addmm|               around the op of the forward pass that it belongs to
@@ -28,12 +28,12 @@ from tb_steptime.trace.nesting import innermost, parent_places
 from tb_steptime.trace.ops import forward_of
 from tb_steptime.trace.table import Int64, is_in
 
-#: Rows of the table, the largest; the others are one row.
+#: Maximum number of rows of the table, the largest; the others are merged into one row.
 MOST_MODULES = 12
 _BETWEEN = " › "
 
-#: What named the maker: a module, a range of the user, the outermost op; none: it was made outside of all, or before
-#: the recording.
+#: What identifies the maker: a module, a range of the user, the outermost op; or nothing: made outside of all, or
+#: before the recording.
 MakerKind = Literal["module", "range", "op", "outside", "others", "before"]
 
 
@@ -49,8 +49,8 @@ class ModuleBytes(msgspec.Struct, frozen=True):
 
 
 def by_module(trace: Trace, place: Place) -> list[ModuleBytes]:
-    """At the highest instant of steady steps, most bytes first; they sum to the peak. None of a device without a
-    fit."""
+    """The modules at the highest instant of steady steps, most bytes first; they sum to the peak. Empty for a device
+    without a fit."""
     of, fit = steady(trace, place), memory_fit(trace, place)
     if isinstance(of, Reason) or isinstance(fit, Reason):
         return []
@@ -81,7 +81,7 @@ def _row(maker: tuple[str | None, MakerKind], constant: int, grown: int, batch: 
 
 
 def _makers(trace: Trace, some: Int64) -> list[tuple[str | None, MakerKind]]:
-    """Of these of `allocations`."""
+    """The makers of these of `allocations`."""
     at, name = births(trace), trace.events.name
     op, outer = at.op[some].astype(np.int64), at.outer_op[some]
     forward = np.where(op >= 0, forward_of(trace, op), -1).astype(np.int64)
@@ -102,7 +102,7 @@ def _makers(trace: Trace, some: Int64) -> list[tuple[str | None, MakerKind]]:
 
 
 def _class_paths(trace: Trace, asked: Int64) -> dict[int, str]:
-    """Of each asked call of a module the classes from the outermost module to its own."""
+    """For each of these module calls, the classes from the outermost module to its own."""
     frames = module_frames(trace)
     parent = parent_places(trace, frames)
     paths: dict[int, str] = {}

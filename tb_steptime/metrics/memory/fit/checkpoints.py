@@ -1,14 +1,14 @@
-"""What checkpointing each class of modules would save at the peak, and how long it would compute again.
+"""The memory that checkpointing each class of modules would save at the peak, and the time to recompute.
 
-A checkpoint drops what its module saved when the call ends, and computes it again before its backward pass:
+A checkpoint drops what its module saved when the call ends, and recomputes it before the module's backward pass:
 
     host        |--- Block_0 ---|--- Block_1 ---|--- loss ---|-- backward of Block_1 --|-- backward of Block_0 --|
     activation     +a..............................................................................-a
     with it        +a          -a                                                       +a         -a
     again                                                     |Block_1|                |Block_0|
 
-It keeps the input of the module instead, where nothing else does, and the output, where the next op saves it. The
-instants of the call are there a second time, on top of what is alive when its backward pass begins.
+Instead it keeps the input of the module, if nothing else does, and the output, if the next op saves it. The instants of
+the call occur a second time, on top of what is alive when its backward pass begins.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ NO_MODULES = Reason("memory_fit_needs_modules")
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """All modules of a class. calls: per step; lines: the peak at any batch; again_ns: computed again in a step, on the
-    GPU where the calls launch anything, else on the host."""
+    """All modules of a class. calls: per step; lines: the peak at any batch; again_ns: time to recompute in a step, on
+    the GPU if the calls launch anything, else on the host."""
 
     module: str
     calls: int
@@ -53,7 +53,8 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
 @shared
 def checkpoints(trace: Trace, place: Place) -> list[Checkpoint] | Reason:
-    """Of each class of modules that the forward pass of the steady steps calls, in order of first appearance."""
+    """Checkpoints of each class of modules that the forward pass of the steady steps calls, in order of first
+    appearance."""
     of = steady(trace, place)
     if isinstance(of, Reason):
         return of
@@ -74,7 +75,8 @@ def checkpoints(trace: Trace, place: Place) -> list[Checkpoint] | Reason:
 
 
 def _forward_frames(trace: Trace, of: Steady) -> Int64:
-    """Calls of modules within the steady steps; what a checkpoint calls again inside a node is none of its own."""
+    """Module calls within the steady steps, without those that an existing checkpoint repeats inside a backward
+    node."""
     frames = module_frames(trace)
     node_rows = backward_nodes(trace).event.astype(np.int64)
     first = innermost(trace, node_rows, frames) < 0
@@ -82,10 +84,10 @@ def _forward_frames(trace: Trace, of: Steady) -> Int64:
 
 
 class _Nodes(NamedTuple):
-    """Nodes of the backward pass of ops that are no views, in the order of these ops, ns.
+    """Backward nodes of ops that are not views, in the order of these ops, ns.
 
-    saves: whether anything is saved; after: when all is: as the op starts, or as it ends; result: whether the op saves
-    what it returns.
+    saves: whether anything is saved; after: the time when everything is saved, which is the op's start or its end;
+    result: whether the op saves its own result.
     """
 
     thread: Int64
@@ -123,12 +125,12 @@ def _nodes(trace: Trace) -> _Nodes:
 class _Calls(NamedTuple):
     """Calls of modules, disjoint on each thread, ns: one entry each.
 
-    stop       computing it again ends: all that its backward pass needs is saved
+    stop       recomputation ends: everything that the backward pass needs is saved
     first      row of the event table: its first op
-    following  the next op on the thread begins
-    begins     of its backward pass, the first node that needs anything saved
-    ends       of the last one
-    result     its last op saves what it returns, and so does the next op, whose input that is
+    following  the time when the next op on the thread begins
+    begins     the time of the first node of its backward pass that needs anything saved
+    ends       end of the last such node
+    result     its last op saves its result, and so does the next op, which has it as input
     """
 
     thread: Int64
@@ -143,7 +145,7 @@ class _Calls(NamedTuple):
 
 
 def _calls(trace: Trace, rows: Int64, nodes: _Nodes) -> _Calls | None:
-    """Of these rows of the event table those whose backward pass needs anything; None without any."""
+    """The calls, out of these rows of the event table, whose backward pass needs anything; None if there is none."""
     events, found = trace.events, list[tuple[int, ...]]()
     for thread in distinct_in(events.thread[rows]).tolist():
         here = np.flatnonzero(nodes.thread == thread)
@@ -177,7 +179,8 @@ def _start(call: tuple[int, ...]) -> int:
 
 
 def _again_ns(trace: Trace, of: Steady, calls: _Calls) -> int:
-    """Median over the steps: of the device where the calls launch anything there, else of their ops on the host."""
+    """Median recomputation time over the steps: on the device if the calls launch anything there, else of their ops on
+    the host."""
     device, host = np.zeros(len(calls.start), np.int64), np.zeros(len(calls.start), np.int64)
     events, launches, ops = trace.events, find_launches(trace), op_rows(trace)
     at, length = events.start_ns[launches.call], events.dur_ns[launches.activity]
@@ -194,7 +197,7 @@ def _again_ns(trace: Trace, of: Steady, calls: _Calls) -> int:
 
 
 def _lines(trace: Trace, place: Place, of: Steady, calls: _Calls) -> list[PeakLine]:
-    """Of the curve less what is dropped, and of what is computed again on top of it."""
+    """Lines of the curve without what is dropped, and of what is recomputed on top of it."""
     moved = _moved(trace, place, calls)
     size = trace.memory.bytes[allocations(trace).born]
     grows = np.where(growing(trace, of.batch), size, 0)
@@ -211,7 +214,7 @@ def _lines(trace: Trace, place: Place, of: Steady, calls: _Calls) -> list[PeakLi
 
 
 class _Level:
-    """Bytes with checkpoints: `events`, after each event of the curve, and at each instant that is computed again."""
+    """Bytes with checkpoints: `events`, after each event of the curve, and at each instant that is recomputed."""
 
     def __init__(self, level: Int64, ts: Int64, moved: _Moved, calls: _Calls, died: Int64, part: Int64) -> None:
         changes = (
@@ -224,19 +227,19 @@ class _Level:
         order = np.argsort(at, kind="stable")
         at, until = at[order], np.append(0, np.cumsum(change[order]))
         self.events = level + until[np.searchsorted(at, ts, side="right")]
-        self._recorded = np.append(level, level[:1])  # before the first event nothing of a module is there
+        self._recorded = np.append(level, level[:1])  # before the first event no module has memory
         self._base = self._recorded[np.searchsorted(ts, calls.begins) - 1] + until[np.searchsorted(at, calls.begins)]
         self._base -= np.where(moved.result >= 0, part[moved.result], 0)
 
     def again(self, call: int, first: int, past: int) -> Int64:
-        """The events [first, past) of a call, on top of what is there when its backward pass begins."""
+        """The events [first, past) of a call, on top of what is alive when its backward pass begins."""
         again: Int64 = self._base[call] + self._recorded[first:past] - self._recorded[first - 1]
         return again
 
 
 class _Moved(NamedTuple):
     """Places of `allocations`. dropped: they end with their `call`; kept: inputs that live until the backward pass of
-    `keeper` ends; result: of each call what it returns, which the next op saves; -1 for none."""
+    `keeper` ends; result: for each call its result, which the next op saves; -1 for none."""
 
     dropped: Int64
     call: Int64
@@ -254,7 +257,7 @@ def _moved(trace: Trace, place: Place, calls: _Calls) -> _Moved:
     inside &= (born < calls.stop[call]) & (died >= calls.begins[call]) & (died != NEVER)
     saved = np.flatnonzero(inside)
     last = np.full(len(calls.start), -1, np.int64)
-    last[call[saved]] = saved  # they ascend, so that the last one stays
+    last[call[saved]] = saved  # they ascend, so the last one stays
     result = np.where(calls.result, last, -1)
     dropped = saved[~is_in(saved, result)]
     forward = np.flatnonzero(of_device & (births(trace).phase != PHASE["backward"]))
@@ -272,6 +275,6 @@ def _moved(trace: Trace, place: Place, calls: _Calls) -> _Moved:
 
 
 def _input_sizes(trace: Trace, op: int, place: Place) -> Int64:
-    """Bytes that each tensor which an op is given takes on this device."""
+    """Bytes on this device of each tensor that the op gets as input."""
     step = 1 if place.type == CPU else ROUNDED_TO
     return np.array([-(-tensor.bytes // step) * step for tensor in tensors_of(trace, op)], np.int64)

@@ -1,4 +1,4 @@
-"""What the peak of a training's steady steps would be at other batches, and which batch is the largest that fits."""
+"""The predicted peak of a training's steady steps at other batches, and the largest batch that fits."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int64
 
 NO_SHAPES = Reason("memory_fit_needs_shapes")
-#: Of what is predicted, either way: workspaces and other choices of libraries depend on shapes in ways that no
-#: recording tells. All but two of the models of `benchmarks/memory_fit.py` stay within it.
+#: Margin of a prediction, in both directions: workspaces and other choices of libraries depend on shapes in ways that
+#: no recording shows. All but two of the models of `benchmarks/memory_fit.py` stay within it.
 MARGIN = 0.05
 
 
 class Steady(msgspec.Struct, frozen=True, eq=False):
-    """What the peak at other batches rests on: the steps after the first one recorded, which may make what stays; of
-    one that is alone, that; of these those with the batch of the one with the highest peak.
+    """The basis of a prediction: the steps after the first recorded one, which may allocate what stays (or the only
+    step); of these, the steps with the same batch as the one with the highest peak.
 
     steps    indices of the steps
     curve    of the device
     within   which events of the curve are in these steps
-    grown    int64, how much of what is allocated after each event grows with the batch
+    grown    int64, how much of the memory allocated after each event grows with the batch
     """
 
     batch: int
@@ -84,12 +84,12 @@ def memory_fit(trace: Trace, place: Place) -> MemoryFit | Reason:
 
 
 def growing_bytes(trace: Trace, place: Place, grows: Bool) -> Int64:
-    """After each event of the device, how much of what is allocated grows with the batch."""
+    """After each event of the device, how much of the allocated memory grows with the batch."""
     return bytes_alive(trace, place, np.where(grows, trace.memory.bytes[allocations(trace).born], 0))
 
 
 def bytes_alive(trace: Trace, place: Place, size: Int64) -> Int64:
-    """After each event of the device, the sum of what is alive. size: of each of `allocations`."""
+    """After each event of the device, the sum over live allocations. size: of each of `allocations`."""
     found, of = allocations(trace), curve(trace, place)
     freed = found.died >= 0
     rows = np.concatenate((found.born, found.died[freed])).astype(np.int64)
@@ -98,5 +98,5 @@ def bytes_alive(trace: Trace, place: Place, size: Int64) -> Int64:
 
 
 def bounds(value: float) -> tuple[int, int]:
-    """A prediction less and more the margin."""
+    """A prediction minus and plus the margin."""
     return math.floor(value * (1 - MARGIN)), math.ceil(value * (1 + MARGIN))

@@ -25,21 +25,21 @@ from tb_steptime.trace.nesting import parent_places
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int64, is_in
 
-#: What keeps its size at any batch, whatever op made it.
+#: Categories that keep their size at any batch, whichever op made them.
 _CONSTANT = ("parameters", "gradients", "optimizer_state")
-#: Products of matrices, and where the two factors stand among their inputs.
+#: Matrix products, and the places of the two factors among their inputs.
 _PRODUCTS = {"aten::mm": (0, 1), "aten::addmm": (1, 2)}
-#: What is done to parameters alone: only copies of them are made before an op takes them.
+#: Ops that only copy: a parameter is copied by these before an op uses it.
 _COPIES = {"aten::to", "aten::_to_copy", "aten::copy_", "aten::clone", "aten::contiguous"}
-#: As torch names the type of 4 bytes.
+#: torch's name of the 4-byte type.
 FLOAT = "float"
-#: The caching allocator of GPUs rounds up to multiples of this.
+#: The caching allocator of GPUs rounds sizes up to multiples of this.
 ROUNDED_TO = 512
 
 
 @shared
 def growing(trace: Trace, batch: int) -> Bool:
-    """Of each of `allocations` whether its size is in proportion to the batch of its step."""
+    """For each of `allocations` whether its size is proportional to the batch of its step."""
     found, born, kind = allocations(trace), births(trace), categories(trace)
     size, on_cpu = trace.memory.bytes[found.born], trace.memory.device_type[found.born] == CPU
     fixed = is_in(kind, [CATEGORIES.index(category) for category in _CONSTANT])
@@ -48,7 +48,7 @@ def growing(trace: Trace, batch: int) -> Bool:
     inputs = kind == CATEGORIES.index("inputs")
     known = np.flatnonzero(~fixed & ~inputs & (op >= 0))
     judge = _Judge(trace, batch)
-    of_nothing = ~fixed & (inputs | (op < 0)) & (born.phase != PHASE["backward"])  # as data that is drawn at random
+    of_nothing = ~fixed & (inputs | (op < 0)) & (born.phase != PHASE["backward"])  # such as randomly drawn data
     result: Bool = of_nothing & (size % batch == 0) & (size >= batch)
     asked = zip(
         op[known].tolist(),
@@ -62,7 +62,7 @@ def growing(trace: Trace, batch: int) -> Bool:
 
 
 def telling_ops(trace: Trace, op: Int64) -> Int64:
-    """Of each op, a row of the event table, the innermost one around it, or itself, that says the shape of a tensor; -1
+    """For each op, a row of the event table, the innermost op around it, or itself, with a recorded tensor shape; -1
     for none."""
     ops = op_rows(trace)
     if trace.events.shapes is None or not len(ops):
@@ -78,7 +78,7 @@ def telling_ops(trace: Trace, op: Int64) -> Int64:
 
 
 class Tensor(NamedTuple):
-    """floating: of a type with 4 bytes that a shorter one can stand for."""
+    """floating: of a 4-byte type that a shorter one can replace."""
 
     shape: Shape
     bytes: int
@@ -86,7 +86,7 @@ class Tensor(NamedTuple):
 
 
 def tensors_of(trace: Trace, op: int) -> list[Tensor]:
-    """What this op, a row of the event table, is given; 4 bytes an item where types were not recorded."""
+    """The input tensors of this op, a row of the event table; 4 bytes per element if types were not recorded."""
     events = trace.events
     if events.shapes is None or events.shapes[op] < 0:
         return []
@@ -138,15 +138,16 @@ class _Judge:
         return size in rounded or size not in others
 
     def _batched(self, op: str, tensors: list[Tensor]) -> list[Tensor]:
-        """Those with the batch in their shape. What is shaped like a parameter is one where an op takes others, too, or
-        copies it; else it has that shape by chance, as at a batch of 64 behind 64 neurons."""
+        """The tensors with the batch in their shape. A tensor with the shape of a parameter is a parameter if the op
+        also has other such tensors, or copies it; otherwise it has that shape by chance, as with a batch of 64 after 64
+        neurons."""
         holding = [tensor for tensor in tensors if all(tensor.shape) and holds_batch(tensor.shape, self.batch)]
         sure = [tensor for tensor in holding if tensor.shape not in self.parameters]
         return sure or ([] if op in _COPIES else sorted(holding, key=lambda tensor: -len(tensor.shape))[:1])
 
     def _is_batched_product(self, shapes: int, factors: tuple[int, int]) -> bool:
-        """Whether the rows of the product are those of a batch. The gradient of a weight is shaped like a parameter,
-        and neither of its factors is."""
+        """Whether the rows of the product are those of a batch. The gradient of a weight has the shape of a parameter,
+        and neither of its factors has."""
         said = shapes_of(self.trace.inputs[shapes]) or ()
         left, right = (said[place] if place < len(said) else () for place in factors)
         if len(left) != 2 or len(right) != 2 or left[0] % self.batch:

@@ -1,4 +1,4 @@
-"""The peak as a function of the batch: the highest of the lines that instants of steady steps make.
+"""The peak as a function of the batch: the maximum of the lines that belong to instants of steady steps.
 
 instant     constant   per sample     at 8     at 64
 a                100            4      132       356
@@ -14,7 +14,7 @@ from tb_steptime.trace.table import Int64
 
 
 class PeakLine(msgspec.Struct, frozen=True):
-    """What an instant would hold at any batch: constant + batch x per_sample, bytes. row: of the device's curve."""
+    """Memory at an instant for any batch: constant + batch x per_sample, bytes. row: of the device's curve."""
 
     constant: int
     per_sample: float
@@ -25,7 +25,7 @@ class PeakLine(msgspec.Struct, frozen=True):
 
 
 def highest_lines(constant: Int64, growing: Int64, batch: int) -> list[PeakLine]:
-    """Those that are the highest at some batch from 0 on, the flattest first: growing / batch is per sample.
+    """The lines that are the highest at some batch from 0 on, the flattest first; growing / batch is per sample.
 
     >>> [line.row for line in highest_lines(np.array([100, 180, 90]), np.array([32, 8, 8]), 8)]
     [1, 0]
@@ -39,7 +39,7 @@ def highest_lines(constant: Int64, growing: Int64, batch: int) -> list[PeakLine]
 
 
 def _steeper_and_lower(constant: Int64, growing: Int64) -> list[int]:
-    """Rows by rising slope without those that another one is above at every batch: constants fall."""
+    """Rows by rising slope, so that constants fall; without rows that another one exceeds at every batch."""
     order = np.lexsort((constant, growing))[::-1]
     highest = np.maximum.accumulate(constant[order])
     first = np.append(True, highest[1:] > highest[:-1]) if len(order) else order
@@ -48,7 +48,7 @@ def _steeper_and_lower(constant: Int64, growing: Int64) -> list[int]:
 
 
 def _needless(constant: Int64, growing: Int64, batch: int, kept: list[int], row: int) -> bool:
-    """Whether the last one kept is nowhere above both its neighbours."""
+    """Whether the last kept line is nowhere above both its neighbours."""
     if len(kept) < 2:
         return False
     before, last = kept[-2], kept[-1]
@@ -65,7 +65,7 @@ def peak_at(lines: list[PeakLine], batch: float) -> float:
 
 
 def largest_batch(lines: list[PeakLine], limit: float) -> int | None:
-    """The largest whole batch whose peak is within the limit; 0 where none is, None where any is."""
+    """The largest whole batch whose peak is within the limit; 0 if there is none, None if every batch fits."""
     if any(line.constant > limit for line in lines):
         return 0
     most = [(limit - line.constant) / line.per_sample for line in lines if line.per_sample > 0]

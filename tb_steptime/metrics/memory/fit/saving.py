@@ -1,9 +1,9 @@
-"""What ops save for the backward pass, by the names of their nodes: it decides what a checkpoint computes again.
+"""Tensors that ops save for the backward pass, by the names of their nodes: they decide what a checkpoint recomputes.
 
-A checkpoint without reentrant autograd computes the forward pass again until the last tensor that is needed is there:
+A checkpoint without reentrant autograd repeats the forward pass until the last needed tensor is available:
 
-    linear   gelu   linear                 the last linear saves its input: it is not computed again
-    linear   batch_norm   relu             relu saves its result: all is computed again
+    linear   gelu   linear                 the last linear saves its input: it is not recomputed
+    linear   batch_norm   relu             relu saves its result: everything is recomputed
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import NODE
 
 _ENDING = expression(r"Backwards?\d*$")
-#: They make no tensor of their own.
+#: Views: ops that allocate no tensor of their own.
 _VIEWS = expression(
     r"View|UnsafeView|Reshape|ReshapeAlias|T|Transpose|Permute|Expand|Slice|Select|Squeeze|Unsqueeze|Unbind|Split"
     r"|SplitWithSizes|AsStrided|Alias|Unfold"
 )
-#: The backward pass needs none of their tensors, only sizes and numbers.
+#: Ops whose backward pass needs only sizes and numbers, no tensors.
 _NOTHING = expression(r"Add|Sub|Neg|Cat|Stack|Mean|Sum|Clone|ToCopy|Repeat|Flip|Roll|ConstantPadNd")
-#: They save what they are given alone: all is saved before they run.
+#: Ops that save only their inputs: everything is saved before they run.
 _INPUTS = expression(
     r"Addmm|Mm|Bmm|Baddbmm|Matmul|Linear|Mul|Div|Pow|Convolution|MkldnnConvolution|Gelu|Silu|Softplus|Hardswish|Mish"
     r"|Hardtanh|Embedding|AvgPool2D|AdaptiveAvgPool2D|Where|Abs|Log|Sin|Cos|Index|IndexSelect|Gather"
 )
-#: They save what they return.
+#: Ops that save their result.
 _RESULT = expression(
     r"Relu|LeakyRelu|Elu|Tanh|Sigmoid|Softmax|LogSoftmax|Exp|Sqrt|Rsqrt|Reciprocal|ScaledDotProduct\w*Attention\w*"
 )

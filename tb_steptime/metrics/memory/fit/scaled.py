@@ -1,4 +1,4 @@
-"""The peak where allocations have another size: of other types, and of sequences of another length.
+"""The peak if allocations had different sizes: with other types, or with sequences of another length.
 
                         FP32     all in BF16     sequences twice as long
 weights, their state     100              50                         100
@@ -38,34 +38,35 @@ OWN_CHOICE = Reason("memory_fit_own_choice")
 SMALL = Reason("memory_fit_small")
 LENGTH_AMBIGUOUS = Reason("memory_fit_length_ambiguous")
 
-#: Workspaces of libraries, which depend on the type and not on the batch, are up to 0.2 MB on a CPU.
+#: Workspaces of libraries, which depend on the type and not on the batch, take up to 0.2 MB on a CPU. Smaller peaks are
+#: not scaled.
 _LEAST_BYTES = 4_000_000
-#: Recurrent layers call as many ops as a sequence is long, or keep a workspace of their library's; attention in written
-#: ops is computed in FP32 whatever it is given.
+#: Recurrent layers call as many ops as a sequence is long, or keep a workspace of their library; attention written out
+#: in ops is computed in FP32 whatever its input type.
 _RECURRENT = expression(r"aten::(lstm|gru|rnn_tanh|rnn_relu|lstm_cell|gru_cell)$")
 _IN_FLOATS = expression(r"aten::_scaled_dot_product_attention_math$")
-#: Of the recorded length.
+#: Sequence lengths, as factors of the recorded length.
 LENGTHS = (0.5, 2)
 _SHORT = {name for name, size in TYPE_BYTES.items() if size < TYPE_BYTES[FLOAT] and name.startswith("c10::")}
 _STATES = ("parameters", "gradients", "optimizer_state")
-#: They return numbers of places, or what is true.
+#: Ops that return indices or booleans.
 _WHOLE_NUMBERS = expression(
     r"aten::(arg(max|min|sort)|eq|ne|lt|le|gt|ge|isnan|isinf|isfinite|logical_\w+|bitwise_\w+|nonzero|randint|arange"
     r"|one_hot|bucketize|searchsorted)_?$"
 )
-#: They return values, and then the place of each, which takes 8 bytes.
+#: Ops that return values and the index of each, which takes 8 bytes.
 _WITH_PLACES = expression(r"aten::(max_pool\dd_with_indices|adaptive_max_pool\dd|topk|sort)$")
 _LOOKS_UP = "aten::embedding"
 _BF16 = """\
 model = model.to(torch.bfloat16)
 inputs = inputs.to(torch.bfloat16)  # where they are not tokens
 # Weights and optimizer state are in BF16, too, and lose small updates: compare the loss."""
-#: The two factors of a product among the inputs, and which of their dimensions the product has.
+#: Places of a product's two factors among its inputs; each factor contributes one of its dimensions to the product.
 _PRODUCTS = {"aten::mm": (0, 1), "aten::addmm": (1, 2), "aten::bmm": (0, 1), "aten::baddbmm": (1, 2)}
 
 
 def scaled_settings(trace: Trace, place: Place, of: Steady) -> list[Other]:
-    """All in BF16, and sequences of other lengths where tokens are looked up."""
+    """Everything in BF16, and sequences of other lengths if tokens are looked up."""
     half = in_half(trace, place, of)
     found = [] if half is None else [Other("All in BF16", None if isinstance(half, Reason) else _BF16, half)]
     known = lengths(trace, of)
@@ -79,7 +80,8 @@ def scaled_settings(trace: Trace, place: Place, of: Steady) -> list[Other]:
 
 
 def scaled_lines(trace: Trace, place: Place, of: Steady, factor: Float64, added: int = 0) -> list[PeakLine]:
-    """The peak at any batch where each of `allocations` has so many times its size, and `added` is always there."""
+    """The peak at any batch if each of `allocations` had its size times its factor, and `added` bytes were always
+    present."""
     size = _sizes(trace)
     scaled = np.rint(size * factor).astype(np.int64)
     whole = of.curve.allocated + bytes_alive(trace, place, scaled - size) + added
@@ -88,8 +90,8 @@ def scaled_lines(trace: Trace, place: Place, of: Steady, factor: Float64, added:
 
 
 def in_half(trace: Trace, place: Place, of: Steady) -> list[PeakLine] | Reason | None:
-    """Of a training in FP32, had all that floats 2 bytes: what was there before is parameters and what belongs to
-    them, of which the CPU's total holds nothing. None where no types were recorded."""
+    """Lines for a training in FP32 if all floats had 2 bytes. Memory from before the recording is parameters and their
+    state, which are not in the CPU's total. None if no types were recorded."""
     if not parameter_types(trace):
         return None
     if parameter_types(trace) != {FLOAT} or _types(trace) & _SHORT:
@@ -109,12 +111,12 @@ def in_half(trace: Trace, place: Place, of: Steady) -> list[PeakLine] | Reason |
 
 
 def _calls(trace: Trace, wanted: re.Pattern[str]) -> bool:
-    """Whether any op is called so."""
+    """Whether any op has such a name."""
     return len(rows_named(trace, (Kind.CPU_OP,), lambda name: wanted.match(name) is not None)) > 0
 
 
 def _types(trace: Trace) -> set[str]:
-    """Of all that ops are given."""
+    """Types of all inputs of ops."""
     assert trace.events.dtypes is not None
     said = distinct_in(trace.events.dtypes[op_rows(trace)]).tolist()
     return {name for number in said if number >= 0 for name in types_of(trace.inputs[number])}
@@ -125,15 +127,15 @@ def _sizes(trace: Trace) -> Int64:
 
 
 def _of_states(trace: Trace) -> Bool:
-    """Parameters, gradients and optimizer state, and what the optimizer takes for a moment."""
+    """Which allocations are parameters, gradients and optimizer state, or temporaries of the optimizer."""
     states = is_in(categories(trace), [CATEGORIES.index(each) for each in _STATES])
     states |= births(trace).phase == PHASE["optimizer"]
     return states
 
 
 class _Made(NamedTuple):
-    """What was allocated by calls alike. outermost: of the ops around; given: to the innermost op that tells shapes,
-    which is `op`; "" and nothing where there is none."""
+    """What equal calls allocated. outermost: of the ops around; given: inputs of the innermost op with recorded shapes,
+    which is `op`; "" and empty if there is none."""
 
     op: str
     outermost: str
@@ -142,7 +144,7 @@ class _Made(NamedTuple):
 
 
 def _each_made(trace: Trace, decide: Callable[[_Made], int]) -> Int64:
-    """Of each of `allocations`, decided once for all that are alike."""
+    """A value for each of `allocations`, decided once for all that are equal."""
     events, outer, size = trace.events, births(trace).outer_op.astype(np.int64), _sizes(trace)
     op = telling_ops(trace, births(trace).op.astype(np.int64))
     columns = [np.where(op >= 0, events.name[op], -1), np.where(outer >= 0, events.name[outer], -1), size]
@@ -163,7 +165,7 @@ def _each_made(trace: Trace, decide: Callable[[_Made], int]) -> Int64:
 
 
 def _floating(trace: Trace) -> Bool:
-    """Of each of `allocations`: what an op makes of floats is of floats, but for numbers of places."""
+    """For each of `allocations`, whether it contains floats: an op's results from floats are floats, except indices."""
     parameters = {math.prod(shape) * TYPE_BYTES[FLOAT] for shape in parameter_shapes(trace)}
 
     def of_floats(made: _Made) -> int:
@@ -182,14 +184,15 @@ def _floating(trace: Trace) -> Bool:
 
 
 class Lengths(NamedTuple):
-    """recorded: the length of a sequence; power: of each of `allocations`, with which power of it its size grows."""
+    """recorded: the length of a sequence; power: for each of `allocations`, the power of the length with which its size
+    grows."""
 
     recorded: int
     power: Int64
 
 
 def lengths(trace: Trace, of: Steady) -> Lengths | Reason | None:
-    """None of a training that looks up no tokens, whose length is not known."""
+    """The lengths; None for a training that looks up no tokens, as its length is not known."""
     looked_up = rows_named(trace, (Kind.CPU_OP,), lambda name: name == _LOOKS_UP)
     tokens = {
         shapes[1] for shapes in shapes_in(trace, looked_up) if len(shapes) > 1 and len(shapes[1]) == 2
@@ -209,7 +212,7 @@ def lengths(trace: Trace, of: Steady) -> Lengths | Reason | None:
 
 
 def _others(shape: Shape, batch: int) -> Iterable[int]:
-    """Of tokens of a batch, whichever of their two dimensions that is, the length.
+    """The sequence length in the shape of a batch of tokens, whichever of the two dimensions is the batch.
 
     >>> list(_others((8, 32), 8)), list(_others((32, 8), 8)), list(_others((3, 5), 8))
     ([32], [32], [])
@@ -224,11 +227,11 @@ def _powers(trace: Trace, batch: int, length: int) -> Int64:
 
 
 def _power(made: _Made, batch: int, length: int) -> int:
-    """Of what an op makes: of its product, of an input of its size, of one that is summed over a sequence, or as the
-    input that grows most. What is smaller than a sequence does not grow."""
+    """The power for an op's result: that of its product, of an input of its size, of one that is summed over a
+    sequence, or that of the input that grows most. An allocation smaller than a sequence does not grow."""
     if made.bytes < length or made.bytes % length:
         return 0
-    if not made.op:  # as tokens that are drawn at random
+    if not made.op:  # such as randomly drawn tokens
         return int(made.bytes % (batch * length) == 0)
     if factors := _PRODUCTS.get(made.op):
         left, right = (made.given[place].shape if place < len(made.given) else () for place in factors)
@@ -243,7 +246,7 @@ def _power(made: _Made, batch: int, length: int) -> int:
 
 
 def _times(shape: Shape, batch: int, length: int) -> int:
-    """How often the length is among the dimensions; merged with the batch it is the first one.
+    """How often the length occurs among the dimensions; merged with the batch it is the first one.
 
     >>> _times((8, 32, 32), 4, 32), _times((4 * 32, 128), 4, 32), _times((32, 64), 4, 16)
     (2, 1, 0)

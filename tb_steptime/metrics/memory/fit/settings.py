@@ -24,7 +24,7 @@ from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 
-#: A checkpoint that saves less of the peak is none that anybody would set.
+#: A checkpoint that saves less than this share of the peak is not worth setting.
 _LEAST_SAVED = 0.01
 
 _CHECKPOINT = """\
@@ -58,7 +58,7 @@ class FitSetting(msgspec.Struct, frozen=True):
 
 
 def settings(trace: Trace, place: Place, limit_bytes: int | None) -> list[FitSetting]:
-    """As recorded first, then in the order of their peaks, the highest first; none without a fit."""
+    """The recorded setting first, then the others by peak, the highest first; empty without a fit."""
     of, fit = steady(trace, place), memory_fit(trace, place)
     if isinstance(of, Reason) or isinstance(fit, Reason):
         return []
@@ -72,7 +72,7 @@ def settings(trace: Trace, place: Place, limit_bytes: int | None) -> list[FitSet
         for each in modules
         if peak_at(each.lines, of.batch) < fit.peak_bytes * (1 - _LEAST_SAVED)
     ]
-    if place.type != CPU or memory_devices(trace)[0].type == CPU:  # beside a GPU it holds no parameters
+    if place.type != CPU or memory_devices(trace)[0].type == CPU:  # beside a GPU the CPU holds no parameters
         units = max((each.calls for each in modules), default=1)
         changed = [*other_settings(trace, place, of, units), *scaled_settings(trace, place, of)]
         others += [_other(each, of.batch, limit_bytes) for each in changed]

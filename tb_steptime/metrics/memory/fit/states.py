@@ -1,12 +1,12 @@
-"""What other optimizers, shards and the host's memory would change: by parameters, gradients and optimizer state.
+"""The effect of other optimizers, of sharding and of host memory, by parameters, gradients and optimizer state.
 
                     parameters    gradients    optimizer state    activations
 AdamW                        1            1                  2         as recorded
 SGD with momentum            1            1                  1         as recorded
-FSDP over N                1/N          1/N                1/N         as recorded, and what is gathered at a time
+FSDP over N                1/N          1/N                1/N         as recorded, plus the layers gathered at a time
 state on the CPU             1            1                  -         as recorded
 
-Parameters are counted by the shapes of their gradients; frozen ones are not among them.
+Parameters are counted by the shapes of their gradients, so frozen ones are not included.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.table import Int64, Kind, distinct_in
 
-#: Either way: what the optimizer and the collectives take for a moment is not recorded.
+#: Margin in both directions: temporaries of the new optimizer and of collectives are not recorded.
 CATEGORY_MARGIN = 0.10
 NO_TIME = Reason("memory_fit_no_time")
 NO_STATE = Reason("memory_fit_needs_state")
@@ -36,9 +36,9 @@ NO_STATE = Reason("memory_fit_needs_state")
 _STEP = expression(r"^Optimizer\.step#(\w+)\.step$")
 _RANKS = (2, 8)
 _BYTES = 4
-#: Two moments of each gradient.
+#: Adam keeps two moments of each gradient.
 _OF_ADAM = 2
-#: Layers whose parameters or gradients are whole at a time.
+#: Number of layers whose parameters or gradients are unsharded at a time.
 _GATHERED = 3
 
 _SGD = "optimizer = torch.optim.SGD(model.parameters(), lr=learning_rate{momentum})"
@@ -57,7 +57,7 @@ fully_shard(model)
 
 
 class Other(NamedTuple):
-    """lines: the peak at any batch; why it is not known."""
+    """lines: the peak at any batch, or why it is not known."""
 
     label: str
     code: str | None
@@ -65,7 +65,7 @@ class Other(NamedTuple):
 
 
 class States(NamedTuple):
-    """parameters: bytes; copies: how many times that the state takes as recorded."""
+    """parameters: bytes; copies: the recorded optimizer state as a multiple of these."""
 
     optimizer: str
     parameters: int
@@ -73,7 +73,7 @@ class States(NamedTuple):
 
 
 def other_settings(trace: Trace, place: Place, of: Steady, units: int) -> list[Other]:
-    """units: in so many parts of about one size the layers of the model are gathered."""
+    """units: the number of parts of about equal size in which the model's layers are gathered."""
     states = recorded_states(trace, place)
     if isinstance(states, Reason):
         return [Other("Other optimizers, and FSDP", None, states)]
@@ -98,7 +98,7 @@ def other_settings(trace: Trace, place: Place, of: Steady, units: int) -> list[O
 
 
 def recorded_states(trace: Trace, place: Place) -> States | Reason:
-    """Of a GPU the allocator's total holds all; of the CPU only what was made while recording."""
+    """The recorded states. A GPU's total includes everything; the CPU's only what was allocated while recording."""
     steps = distinct_in(trace.events.name[_optimizer_steps(trace)]).tolist()
     optimizers = {_STEP.sub(r"\1", trace.strings[name]) for name in steps}
     parameters = sum(math.prod(shape) * count for shape, count in parameter_shapes(trace).items()) * _BYTES
@@ -114,7 +114,8 @@ def recorded_states(trace: Trace, place: Place) -> States | Reason:
 
 
 def _copies(trace: Trace, optimizer: str) -> int | None:
-    """By the name; of SGD by whether it multiplies a buffer by the momentum. None: not known."""
+    """Number of copies by the optimizer's name; for SGD by whether it multiplies a buffer by the momentum. None:
+    unknown."""
     if optimizer in ("Adam", "AdamW", "NAdam", "RAdam"):
         return _OF_ADAM
     if optimizer != "SGD":
@@ -130,8 +131,8 @@ def _state_bytes(trace: Trace, place: Place) -> Int64:
 
 
 def _with_state(trace: Trace, place: Place, of: Steady, states: States, copies: int) -> list[PeakLine]:
-    """What the recorded optimizer takes for a moment goes with it; AdamW takes another copy of all parameters at a time
-    on a GPU, on the CPU two of the largest one."""
+    """Lines without the temporaries of the recorded optimizer. AdamW temporarily takes another copy of all parameters
+    on a GPU, and two copies of the largest one on the CPU."""
     steps = _optimizer_steps(trace)
     constant = of.curve.allocated - of.grown + (copies - states.copies) * states.parameters
     first, past = (
@@ -156,8 +157,8 @@ def _optimizer_steps(trace: Trace) -> Int64:
 
 
 def _sharded(trace: Trace, place: Place, of: Steady, states: States, ranks: int, units: int) -> list[PeakLine]:
-    """Of the layers one is gathered while it computes, the next one comes meanwhile, and the gradients of one are not
-    reduced yet."""
+    """Lines with shards: one layer is gathered while it computes, the next one arrives meanwhile, and the gradients of
+    one are not reduced yet."""
     gradients = growing_bytes(trace, place, categories(trace) == CATEGORIES.index("gradients"))
     whole = (1 + states.copies) * states.parameters + gradients
     constant = of.curve.allocated - of.grown - whole + whole // ranks

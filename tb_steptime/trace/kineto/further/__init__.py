@@ -1,1 +1,1 @@
-"""What newer profilers write beyond activities: annotations of graph kernels, measured counters, edges of graphs."""
+"""What newer profilers write besides activities: annotations of graph kernels, measured counters, edges of graphs."""

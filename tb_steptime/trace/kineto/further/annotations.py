@@ -1,4 +1,5 @@
-"""What a user noted on the kernels of a CUDA graph, and the names of copies that say nothing of themselves.
+"""The user's annotations of the kernels of a CUDA graph, and full names for copies whose own name does not describe
+them.
 
 {"module_fqn": "layers.0", "autograd_phase": "backward"}      the keys spread in an activity's arguments
 {"annotation": "[{\\"name\\": \\"layer\\"}, {\\"module_fqn\\": \\"layers.0\\"}]"}   JSON of scopes, the innermost last
@@ -16,19 +17,19 @@ import msgspec
 from tb_steptime.trace.kineto.numbers import UNKNOWN, integers
 from tb_steptime.trace.kineto.row_types import Args
 
-#: Distinct annotations whose meaning is remembered: a graph has as many as its user has scopes.
+#: Number of distinct annotations whose meaning is cached: a graph has one per scope of the user.
 _REMEMBERED = 4096
-#: CUPTI's numbers of kinds of memory, as copies spell them, in the words of Kineto's names.
+#: CUPTI's kinds of memory, as copies spell them -> the words that Kineto uses in names.
 _MEMORY = {
     "unknown": "Unknown", "pageable": "Pageable", "pinned": "Pinned", "device": "Device", "array": "Array",
     "managed": "Managed", "device_static": "Device Static", "managed_static": "Managed Static",
 }  # fmt: skip
-#: Names of copies and sets that leave it to their arguments what they are.
+#: Names of copies and sets whose kind is only in their arguments.
 BARE = ("Memcpy", "Memset")
 
 
 class Noted(NamedTuple):
-    """Texts, None where not said."""
+    """Texts; None if not recorded."""
 
     module: str | None = None
     name: str | None = None
@@ -36,7 +37,7 @@ class Noted(NamedTuple):
 
 
 def annotated(args: Sequence[Args]) -> list[int]:
-    """Places of those of which anything is said, or that were moved to a lane."""
+    """Places of the activities that have an annotation or were moved to a lane."""
     return [
         place
         for place, each in enumerate(args)
@@ -50,7 +51,7 @@ def annotated(args: Sequence[Args]) -> list[int]:
 
 
 def noted(args: Args) -> Noted:
-    """What is said by the keys themselves, else in the annotation."""
+    """The annotation: the keys in the arguments themselves, or else those inside the annotation text."""
     inside = _in_annotation(args.annotation) if isinstance(args.annotation, str) else Noted()
     spread = (args.module, args.scope, args.autograd)
     return Noted(*(own if isinstance(own, str) and own else other for own, other in zip(spread, inside, strict=True)))
@@ -76,7 +77,7 @@ _KEYS = {"module": "module_fqn", "name": "name", "phase": "autograd_phase"}
 
 
 def full_name(name: str, args: Args) -> str:
-    """The name of a bare copy or set as Kineto spells it; as it is where the arguments do not say.
+    """The full name of a bare copy or set, as Kineto spells it; unchanged if the arguments do not give its kind.
 
     >>> full_name("Memcpy", Args(copy_kind="HtoD", source_memory="pageable", target_memory="device"))
     'Memcpy HtoD (Pageable -> Device)'
@@ -94,8 +95,8 @@ def _memory(said: object) -> str:
 
 
 def queue_of(args: Args) -> int | None:
-    """A queue of SYCL or of Level Zero in the place of a stream: its number, or its address folded to one. None where
-    neither is said."""
+    """The queue of SYCL or Level Zero that takes the place of a stream: its number, or its address folded to one. None
+    if neither is recorded."""
     for said in (args.sycl_queue, args.l0_queue):
         (number,) = integers([folded(said)])
         if number > UNKNOWN:
@@ -104,16 +105,16 @@ def queue_of(args: Args) -> int | None:
 
 
 def folded(stream: object) -> object:
-    """What stands for a stream: an address, as a number or as hexadecimal text, folded to a small number that tells it
-    from others; anything else as it is."""
+    """A value that stands for a stream. An address, as a number or as hexadecimal text, is folded to a small number
+    that distinguishes it from others; anything else is unchanged."""
     number = _address(stream) if isinstance(stream, str) else stream
     if isinstance(number, int) and number >= ADDRESSES:
         return number // _ALIGNED % _FOLDED
     return stream if number is None else number
 
 
-#: Streams have numbers below this. Addresses begin behind the number that Kineto writes for none, 2^32 - 1, and are
-#: those of objects, which are aligned.
+#: Streams have numbers below _FOLDED. Addresses begin above 2^32 - 1, the number that Kineto writes for "no stream",
+#: and are those of aligned objects.
 _FOLDED, ADDRESSES, _ALIGNED = 2**24, 2**32, 16
 
 

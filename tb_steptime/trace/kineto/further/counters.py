@@ -1,9 +1,10 @@
-"""What GPUs measure of themselves, each millisecond or so: samples in the order of the file -> columns by time.
+"""Hardware counters of GPUs, sampled about every millisecond: samples in the order of the file -> columns sorted by
+time.
 
     {"ph": "C", "pid": "GPU 0 Counters", "name": "SM Active (%)", "ts": 12.345, "args": {"": 61.5}}
 
-Written by CUPTI's monitor and by Kineto where metrics were asked for. Counters of others, such as queues of MTIA, have
-processes with numbers.
+Written by CUPTI's monitor, and by Kineto if metrics were requested. Counters from other sources, such as MTIA's queues,
+have numeric process ids.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from tb_steptime.trace.kineto.numbers import floats
 from tb_steptime.trace.kineto.row_types import Counter
 from tb_steptime.trace.kineto.times import time_ns
 
-#: Samples of a trace: a hundred seconds of ten counters. Of more each second one is kept, until they are as few.
+#: Maximum number of samples of a trace: a hundred seconds of ten counters. If there are more, every second one is
+#: dropped until few enough are left.
 MOST_SAMPLES = 2**20
-#: Far beyond what a GPU measures in any unit.
+#: Upper limit of a sample: far beyond what a GPU measures in any unit.
 _MOST = 1e18
 
 _GPU = re.compile(r"GPU (\d{1,3})(?: Counters)?")
@@ -34,7 +36,8 @@ def is_of_gpu(row: Counter) -> bool:
 
 
 class CounterColumns:
-    """Grow while a file is read, in its order. names: of the counters. What has no time or no number is left out."""
+    """Columns that grow while a file is read, in its order. names: the counters' names. Samples without a time or
+    number are left out."""
 
     def __init__(self) -> None:
         self._ts, self._value = array("q"), array("d")
@@ -52,7 +55,7 @@ class CounterColumns:
                 self._name.append(self.names.number(row.name))
 
     def table(self, origin_ns: int, last_ns: int) -> CounterTable:
-        """Samples of the recording, which begins at origin_ns and is last_ns long."""
+        """Samples within the recording, which begins at origin_ns and is last_ns long."""
         if not self._ts:
             empty = np.empty(0, np.int32)
             return CounterTable(empty, empty, np.empty(0, np.int64), np.empty(0, np.float64))

@@ -3,7 +3,8 @@
     {"ph": "s", "cat": "ac2g", "id": 1099511627776, "pid": 0, "tid": 7, "ts": 20}     at the end of the one before
     {"ph": "f", "cat": "ac2g", "id": 1099511627776, "pid": 0, "tid": 13, "ts": 25}    at the start of the one after
 
-CUPTI's monitor numbers these from 2^40 on; smaller numbers are of launches, which correlation says as well.
+CUPTI's monitor numbers these arrows from 2^40 on. Smaller numbers are arrows of launches, which the correlation ids
+give as well.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tb_steptime.trace.kineto.times import time_ns
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, EventTable, Int32, Int64, Kind, distinct
 
 _LAST_ID = 2**62
-#: Times of events are rounded by themselves, and those of arrows too.
+#: Tolerance of times: those of events and of arrows are rounded independently.
 _ROUNDING_NS = 1
 
 
@@ -28,7 +29,7 @@ def is_dependency(id: object) -> bool:
 
 
 class FlowColumns:
-    """Grow while a file is read, in its order. An arrow's end without a time is left out."""
+    """Columns that grow while a file is read, in its order. An arrow's end without a time is left out."""
 
     def __init__(self) -> None:
         self._id, self._ts = array("q"), array("q")
@@ -36,7 +37,7 @@ class FlowColumns:
         self._ends = array("b")
 
     def add(self, rows: Sequence[PlacedStart], thread: Callable[[object, object], int]) -> None:
-        """thread: the number of the thread that a pid and a tid name."""
+        """thread: maps a pid and a tid to the number of their thread."""
         for row in rows:
             time = time_ns(row.ts)
             if time is not None:
@@ -46,7 +47,7 @@ class FlowColumns:
                 self._ends.append(isinstance(row, PlacedEnd))
 
     def add_arrows(self, before_ns: Int64, before: Int32, after_ns: Int64, after: Int32) -> None:
-        """Arrows of which both ends are known: their times, and the numbers of their threads."""
+        """Add arrows whose ends are both known, by their times and thread numbers."""
         ids = (FIRST_DEPENDENCY + len(self._id) + np.arange(len(before_ns), dtype=np.int64)).tobytes()
         for ts, thread, is_end in ((before_ns, before, 0), (after_ns, after, 1)):
             self._id.frombytes(ids)
@@ -55,7 +56,7 @@ class FlowColumns:
             self._ends.frombytes(np.full(len(ts), is_end, np.int8).tobytes())
 
     def table(self, events: EventTable, origin_ns: int) -> DependencyTable:
-        """Pairs of activities whose ends of an arrow were both found."""
+        """Pairs of activities joined by an arrow whose two ends were both found."""
         if not self._id:
             return no_dependencies()
         id, ts = np.frombuffer(self._id, np.int64), np.frombuffer(self._ts, np.int64) - origin_ns
@@ -68,7 +69,7 @@ class FlowColumns:
 
 
 def _at(events: EventTable, rows: Int64, instants: Int64, thread: Int32, ts: Int64) -> Int64:
-    """The row of a thread's event that is at each time, give or take the rounding; -1 for none."""
+    """The row of a thread's event that is at each time, within the rounding; -1 for none."""
     found = np.full(len(ts), -1, np.int64)
     threads = events.thread[rows]
     for each in distinct(thread).tolist():
@@ -84,7 +85,7 @@ def _at(events: EventTable, rows: Int64, instants: Int64, thread: Int32, ts: Int
 
 
 def _joined(before_id: Int64, before: Int64, after_id: Int64, after: Int64) -> tuple[Int64, Int64]:
-    """Each start of an arrow with all of its ends, once, by what comes after."""
+    """Each start of an arrow paired with all of its ends, without repeats, sorted by the later activity."""
     before_id, before = before_id[before >= 0], before[before >= 0]
     after_id, after = after_id[after >= 0], after[after >= 0]
     order = np.argsort(before_id, kind="stable")

@@ -1,4 +1,4 @@
-"""Launch shapes of kernels that their rows do not say, or say in other units.
+"""Launch shapes of kernels whose rows lack them or state them in other units.
 
     row of the kernel        row of the call                     what is made of it
     no shape                 grid [128,1,1], block [256,1,1]     the call's (ROCm)
@@ -7,8 +7,8 @@
     grid [128,1,1], block [32768,1,1]                            128 blocks of 256
     grid [1,1,1], block [32768,1,1]                              unknown: no workgroup has so many
 
-A block has 1,024 threads at most on every GPU, so one with more tells that the profiler wrote something else there, and
-wrote it of every kernel.
+A block has at most 1,024 threads on every GPU. A block with more shows that the profiler wrote something else there,
+and did so for every kernel.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import numpy as np
 from tb_steptime.trace.kineto.numbers import UNKNOWN
 from tb_steptime.trace.table import Bool, Int64
 
-#: Threads of a block, on the GPUs of every maker.
+#: Maximum number of threads of a block, on the GPUs of every maker.
 MOST_THREADS = 1024
 
 
 class Shapes(NamedTuple):
-    """grid, block: (n, 3), -1 where not said;  shared_memory: n, likewise."""
+    """grid, block: (n, 3), -1 where not recorded;  shared_memory: n, likewise."""
 
     grid: Int64
     block: Int64
@@ -33,8 +33,8 @@ class Shapes(NamedTuple):
 
 
 class Mended(NamedTuple):
-    """in_blocks: kernels whose grid was made one of blocks, whatever unit their call has; refused_count: blocks that no
-    GPU has and of which nothing is known."""
+    """in_blocks: kernels whose grid was converted to blocks, whatever the unit of their call; refused_count: impossible
+    blocks that could not be interpreted."""
 
     shapes: Shapes
     in_blocks: Bool
@@ -42,7 +42,7 @@ class Mended(NamedTuple):
 
 
 def mended(of: Shapes) -> Mended:
-    """Shapes that a profiler wrote in work-items as ones of blocks."""
+    """Convert shapes that a profiler wrote in work-items to shapes in blocks."""
     unchanged = Mended(of, np.zeros(len(of.grid), bool), 0)
     if not len(of.block) or of.block.max(axis=0).astype(np.float64).prod() <= MOST_THREADS:
         return unchanged
@@ -69,18 +69,19 @@ def _mask(rows: Int64, count: int) -> Bool:
 
 
 def _are_workgroups(items: Int64, grid: Int64, odd: Bool) -> bool:
-    """What stands as the grid is a workgroup of each kernel: no larger than one may be, nor than the kernel."""
+    """Whether the recorded grid of each kernel is really a workgroup: no larger than a workgroup may be, nor than the
+    kernel."""
     threads = grid.astype(np.float64).prod(axis=1)
     return bool((threads <= MOST_THREADS).all() and (grid <= items).all() and (threads[odd] > 1).all())
 
 
 def _divide(items: Int64, grid: Int64) -> bool:
-    """The work-items are divided among the blocks of the grid, evenly and not too many for one."""
+    """Whether the work-items divide evenly among the blocks of the grid, with no more per block than allowed."""
     return bool((items % grid == 0).all() and ((items // grid).prod(axis=1) <= MOST_THREADS).all())
 
 
 def filled(of: Shapes, correlation: Int64, calls: Shapes, call_correlation: Int64) -> Shapes:
-    """Where a kernel's row says no grid, what its call says; and so of its shared memory."""
+    """Where a kernel's row has no grid, take its call's; likewise for shared memory."""
     usable = (calls.grid > 0).all(axis=1) & (calls.block > 0).all(axis=1) & (call_correlation != UNKNOWN)
     usable &= calls.block.astype(np.float64).prod(axis=1) <= MOST_THREADS
     order = np.flatnonzero(usable)[np.argsort(call_correlation[usable], kind="stable")]

@@ -1,14 +1,15 @@
-"""Blocks of plain events read by a small C extension, where it could be built; the others by `trace.kineto.rows`.
+"""Reads blocks of plain events with a small C extension, if it could be built; other blocks are read by
+`trace.kineto.rows`.
 
     text of a block --- Scanner (C) ---> columns of bytes ---> Columns
                     \\-- odd: None ----> RowDecoder -> rows --/
 
-What C takes it reads to the bit as the rows would be: it declines a whole block for anything that it does not know.
+What C accepts, it reads exactly as `rows` would, bit for bit. It declines a whole block if it meets anything unknown.
 
 Decisions and their reasons:
 
-Where the time of one core went, for the 200 MB of `benchmarks.generate` (480 000 rows, 765 blocks of text, seconds of
-CPU time on a 2-core machine), before there was any C and with it:
+Where the time of one core went, with Python alone and with C, for the 200 MB of `benchmarks.generate` (480 000 rows,
+765 blocks of text, seconds of CPU time on a 2-core machine):
 
 | | Python alone | with C |
 |---|---:|---:|
@@ -21,24 +22,24 @@ CPU time on a 2-core machine), before there was any C and with it:
 | sorted tables out of the columns | 0.04 | 0.04 |
 | all | 1.13 | 0.39 |
 
-- Why C. Nine tenths of the first column make Python objects that live for one block. msgspec alone needs a third of
-  it, so whatever is done in Python behind it cannot win more than two thirds; a scanner that puts numbers where they
-  belong makes none of these objects. Tried before that: larger blocks (a tenth slower or as fast from 128 KB to 2 MB)
-  and no collection of garbage (a twentieth).
+- Why C. Nine tenths of the first column go into Python objects that live for one block. msgspec alone needs a third of
+  the time, so no change to the Python code behind it can save more than two thirds; a scanner that writes numbers
+  directly into columns makes none of these objects. Two other changes were tried before: larger blocks (a tenth slower
+  or no faster from 128 KB to 2 MB) and no garbage collection (a twentieth faster).
 - The Python path stays, as the fallback and as the oracle. `trace/kineto/native/events.c` declines a whole block of
-  text for anything that it does not know: a value of another type where it is needed, an escape of half a character,
-  a key twice, bad UTF-8, a number of more digits than it can convert exactly. Python reads that block as before, so
-  repairs, odd producers and damaged files have one implementation. On all real traces nothing is declined.
-- To the bit. What C takes has the numbers, the order of names and texts, and the narrow columns that Python gives
-  (`tests/unit/trace/test_native.py`: real traces, demo, odd files, drawn and damaged events). A time with up to three
-  decimals is a whole number of nanoseconds without a float in between; one with more goes through the same float64 as
-  Python's, where digits and power of ten are exact, and is declined elsewhere.
-- Beside them lie the frequent opcodes of memory snapshots (`trace/plain.py`), which C leaves to Python likewise where
-  they are odd. 1 GB with 3.3 million entries is read in 19.5 s and 0.55 GB of memory (`python -m benchmarks.snapshot`);
-  with a stack of its own for each of them in 132 s and 5.3 GB (`--own-stacks`), which no training was seen to write.
-- What rarely occurs is left to Python even in a block that C takes: names of threads, begins and ends, the
-  allocator's events, what collectives say. C hands their text over.
-- Optional, and never stale. It is built where there is a compiler, for all Pythons from 3.10 at once (limited API).
-  `trace/extension.py` names the hash of the sources: what was built of others is not used. `tb-steptime
-  --version` says what reads; `TB_STEPTIME_PURE=1` has Python read.
+  text if it contains anything unknown: a needed value of another type, an escape of half a surrogate pair, a duplicate
+  key, bad UTF-8, a number of more digits than it can convert exactly. Python reads that block as before, so repairs,
+  odd producers and damaged files have one implementation. On all real traces nothing is declined.
+- Bit for bit. What C accepts gets the same numbers, the same order of names and texts, and the same narrow columns as
+  with Python (`tests/unit/trace/test_native.py`: real traces, demo, odd files, drawn and damaged events). A time with
+  up to three decimals is a whole number of nanoseconds without a float in between. One with more decimals goes through
+  the same float64 as in Python if digits and power of ten are exact, and is declined otherwise.
+- The extension also handles the frequent opcodes of memory snapshots (`trace/plain.py`), and likewise leaves odd ones
+  to Python. 1 GB with 3.3 million entries is read in 19.5 s and 0.55 GB of memory (`python -m benchmarks.snapshot`); if
+  each entry has a distinct stack, in 132 s and 5.3 GB (`--own-stacks`), which no training was seen to write.
+- Rare events are left to Python even in a block that C accepts: names of threads, begins and ends, events of the
+  allocator, arguments of collectives. C hands their text over.
+- Optional, and never stale. It is built if there is a compiler, for all Pythons from 3.10 at once (limited API).
+  `trace/extension.py` contains the hash of the sources: an extension built from other sources is not used. `tb-steptime
+  --version` prints which reader is used; `TB_STEPTIME_PURE=1` selects Python.
 """

@@ -1,4 +1,4 @@
-"""Blocks of events -> columns by way of C."""
+"""Blocks of events -> columns, by means of the C extension."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tb_steptime.trace.kineto.rows import RowDecoder
 from tb_steptime.trace.table import Int64, Kind
 
 _LATE = -2
-#: As `Columns` has them, in the order of events.h.
+#: Names of attributes of `Columns`, in the order of events.h.
 _COLUMNS = (
     *("start", "dur", "correlation", "external", "external_2021", "on_device", "bytes", "sequence", "with_inputs"),
     *("kernel", "grid", "block", "shared_memory", "collective", "graphed", "graph", "graph_node"),
@@ -30,7 +30,7 @@ _ARGS = msgspec.json.Decoder(list[Args])
 class ScannedBlocks:
     """Adds blocks of plain events to columns, and declines others.
 
-    decoder: of the declined ones, and of events without a duration. It knows whether times have to be exact.
+    decoder: reads the declined blocks, and events without a duration. It knows whether times have to be exact.
     """
 
     def __init__(self, make: MakeScanner, columns: Columns, decoder: RowDecoder) -> None:
@@ -39,11 +39,11 @@ class ScannedBlocks:
         self._scanner = make(SpelledLabels(columns.labels), *texts, SpelledTracks(columns.labels))
 
     def add(self, text: bytes) -> int | None:
-        """How many events this is; None where some are odd, and then nothing was added."""
+        """Add a block and return its number of events; None if some are odd, in which case nothing was added."""
         exact = self._decoder.exact
         count = self._add(text)
         if count is None:
-            self._decoder.exact = exact  # whoever reads it decides
+            self._decoder.exact = exact  # the reader of the declined block decides
         return count
 
     def _add(self, text: bytes) -> int | None:
@@ -80,7 +80,7 @@ class ScannedBlocks:
         return True
 
     def _add_collectives(self, rows: Int64, args: list[Args]) -> None:
-        """Those of ops and those of kernels, which come behind them."""
+        """Add the collectives of ops and those of kernels, which come behind them."""
         columns = self._columns
         kinds = np.array([columns.labels.kinds[columns.label[row]] for row in rows.tolist()])
         ops = int((kinds == Kind.CPU_OP).sum())

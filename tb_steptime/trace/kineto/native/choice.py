@@ -1,4 +1,5 @@
-"""Which reader, sweep and reduction of graphs there is: C where it was built and is wanted, otherwise Python alone."""
+"""Selects the reader, sweep and reduction of graphs: C if the extension is built and enabled, otherwise Python
+alone."""
 
 from __future__ import annotations
 
@@ -9,27 +10,31 @@ from tb_steptime.trace.extension import extension
 
 
 class Scanner(Protocol):
-    """A scanner of blocks; it knows labels and texts of the blocks before."""
+    """A scanner of blocks; it remembers labels and texts of earlier blocks."""
 
     def scan(self, text: bytes, exact: bool, /) -> int:
-        """How many events this is; -1 where something is odd, -2 where a time is too late for a float64."""
+        """Scan a block and return its number of events; -1 if something is odd, -2 if a time is too late for a
+        float64."""
 
     def others(self) -> bytes:
-        """What was scanned and has no duration but something to say, comma-separated."""
+        """The scanned events without a duration that still matter, as comma-separated text."""
 
     def columns(self, first: int, /) -> tuple[bytes, ...] | None:
-        """What was scanned and lasts, and what the allocator said, once: `Columns` as bytes, and the arguments of
-        collectives. None: odd."""
+        """The scanned events with a duration and the allocator's events: the columns of `Columns` as bytes, and the
+        arguments of collectives. Each is returned once. None: something is odd."""
 
 
 _Numbers = Mapping[bytes, int]
-#: label: number and flags of a label's spelling; then numbers of the spellings of inputs, stacks, hierarchies, tracks.
+#: label: number and flags for a label's spelling; then the numbers of the spellings of inputs, stacks, hierarchies,
+#: tracks.
 MakeScanner = Callable[[Callable[[bytes], tuple[int, int]], _Numbers, _Numbers, _Numbers, _Numbers], Scanner]
 
 
-#: Columns of int64 as bytes: durations, releases, edges and links; the number of copies. It gives starts.
+#: Arguments: int64 columns as bytes (durations, releases, edges and links), and the number of copies. Returns the
+#: starts.
 Sweep = Callable[..., bytes]
-#: Columns of int64 as bytes: durations, releases, edges, numbers of chosen nodes; how far to look back. It gives ways.
+#: Arguments: int64 columns as bytes (durations, releases, edges, numbers of chosen nodes), and how far to look back.
+#: Returns the paths.
 Reduce = Callable[..., tuple[bytes, bytes, bytes]]
 
 
@@ -40,17 +45,17 @@ def scanner_type() -> MakeScanner | None:
 
 
 def sweep_function() -> Sweep | None:
-    """C's sweep of a graph, likewise."""
+    """C's sweep of a graph; None if it was not built, or TB_STEPTIME_PURE is set."""
     built = extension()
     return cast(Sweep, built.sweep) if built else None
 
 
 def reduce_function() -> Reduce | None:
-    """C's reduction of a graph, likewise."""
+    """C's reduction of a graph; None if it was not built, or TB_STEPTIME_PURE is set."""
     built = extension()
     return cast(Reduce, built.reduce) if built else None
 
 
 def reader_name() -> str:
-    """What reads events, for people."""
+    """Name of the reader of events, for display."""
     return "C" if scanner_type() else "Python only"

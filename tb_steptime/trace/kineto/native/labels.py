@@ -1,4 +1,4 @@
-"""What a label means for the columns of its events: its number, and which of them its events are in."""
+"""What a label means for the columns of its events: its number, and the columns that contain its events."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tb_steptime.trace.kineto.columns import IS_A_CALL, ON_A_DEVICE, Labels
 from tb_steptime.trace.kineto.row_types import Track
 from tb_steptime.trace.table import Kind
 
-#: As in events.h.
+#: Flags, as in events.h.
 _LEFT_OUT, _ON_DEVICE, _OP, _KERNEL, _WITH_INPUTS, _WITH_SETTINGS, _CALL = (1 << bit for bit in range(7))
 
 _WORD: msgspec.json.Decoder[str] = msgspec.json.Decoder(str)
@@ -19,13 +19,14 @@ _TRACK: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Track)
 
 
 class SpelledLabels:
-    """Numbers labels by their spelling: JSON of category, name, process and thread, a line each, empty if not said."""
+    """Numbers labels by their spelling: JSON of category, name, process and thread, each on a line, empty if
+    missing."""
 
     def __init__(self, labels: Labels) -> None:
         self._labels = labels
 
     def __call__(self, spelling: bytes) -> tuple[int, int]:
-        """Number and flags."""
+        """The label's number and flags."""
         category, name, pid, tid = spelling.split(b"\n")
         number = self._labels[_said(_WORD, category), _said(_WORD, name), _said(_TRACK, pid), _said(_TRACK, tid)]
         return number, self._flags(number)
@@ -42,7 +43,7 @@ class SpelledLabels:
 
 
 class SpelledTracks(dict[bytes, int]):
-    """Numbers threads by their spelling: JSON of process and thread, a line each, empty if not said."""
+    """Numbers threads by their spelling: JSON of process and thread, each on a line, empty if missing."""
 
     def __init__(self, labels: Labels) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A large file, read by several processes: the same trace as one process makes of it.
+"""Reads a large file with several processes, with the same resulting trace as from one process.
 
 orders       what a part of the text is, and where it lies;  seams  where a plain file is cut
 slots        unpacked text that waits;  unpacking    a process that unpacks a gzip file ahead of the others
@@ -18,46 +18,43 @@ whole        a path -> what one walk would have found
 
 Decisions and their reasons:
 
-A file of 128 MB and more is read by all cores (`trace/kineto/parts`), a gzip file from 16 MB on. Same trace to the
-bit, or one process reads it.
+A file of 128 MB or more is read by all cores (`trace/kineto/parts`), a gzip file from 16 MB on. The trace is the same
+bit for bit, or else one process reads the file.
 
-- Where it is cut. One process reads chunks, and cuts behind the last whole event of each: the last `}, {` within 16
-  KB of the chunk's end. That place is known without what lies before it. So parts begin at cuts that one process
-  makes as well, a process that reads a part starts with the same rest of a chunk, and all blocks of events are the
-  very blocks of one process. What depends on where blocks end (the order in which names first appear where begins and
-  ends are written apart, how a block with an odd event is read) comes out the same without being thought about.
-- A wrong guess is found out. `}, {` may stand within a string or a list of objects. Each part but the last is given
-  the brace that opens the next one. It is seamless when its last block decodes and that brace alone is left. Half a
-  string or an open list decodes nowhere, so by induction from the first part each seam is one of the whole file.
-- What a process remembers goes over seams: that times are to be read as they are spelled, that no id is spelled as in
-  2021, begins that wait for their ends, how much room texts have taken. A part says what it assumed, and what it
-  would have to do otherwise if that was wrong; where it matters, one process reads the file. Begins and ends are
-  matched again.
-- Numbers of names are given by each process in the order in which it saw them. It goes through its parts in the order
-  of the file; so going through all parts in that order, and through what was new in each, gives the numbers of the
-  file.
-- Damage. Within a part it is repaired and counted as always, a file that breaks off too: same text, same steps. At a
-  seam, in a gzip stream that is corrupt, and when a process dies or a disk fails, one process reads the file from its
-  beginning and says what is wrong. Correct first: such a file takes its time twice.
-- Whoever is free takes the next part. Orders for parts lie in one pipe, of which all processes read. A gzip stream is
-  unpacked by a process of its own into slots of 4 MB in memory that all share; another pipe has the numbers of slots
-  that are free. Through a file, with reads and writes, handing 1 GB over took half a second.
-- Forked where there is one thread, as in the command line: all is imported then, and a process starts in
-  milliseconds. Where another thread may hold a lock, as in the tab's processes and in notebooks, it is started as a
-  program and takes 0.15 s of CPU time (`processes/children.py`).
-- What is freed is used again. glibc gives the end of its heap back as soon as 128 KB are free there, which is less
-  than one block of text: pages were cleared anew for every block. The reader decides what is kept
-  (`trace/allocator.py`).
-- Columns wait on disk. A process writes those of a part to a file without a name and forgets them, in 32 bits where
-  they fit. Each is put together when its table is made. So reading takes less memory than by one process alone.
+- Where the file is cut. One process reads chunks, and cuts behind the last whole event of each: the last `}, {` within
+  16 KB of the chunk's end. That place is known without the text before it. So parts begin at cuts that one process
+  makes as well, a process that reads a part starts with the same rest of a chunk, and all blocks of events are exactly
+  the blocks of one process. Results that depend on where blocks end (the order in which names first appear where begins
+  and ends are written apart, how a block with an odd event is read) then come out the same without special care.
+- A wrong guess is detected. `}, {` may stand within a string or a list of objects. Each part but the last also gets the
+  brace that opens the next one. The part is seamless if its last block decodes and only that brace is left. Half a
+  string or an open list never decodes, so by induction from the first part each seam is a seam of the whole file.
+- What a process remembers crosses seams: that times must be read as written, that ids no longer have the spelling of
+  2021, begins that wait for their ends, how much room texts have taken. A part reports what it assumed, and what it
+  would have done otherwise; where that matters, one process reads the file. Begins and ends are matched again.
+- Each process numbers names in the order in which it saw them. It reads its parts in the order of the file; so going
+  through all parts in that order, and through the new names of each, gives the numbers of the file.
+- Damage within a part is repaired and counted as always, even if the file breaks off there: same text, same steps.
+  After damage at a seam or in a gzip stream, or if a process dies or a disk fails, one process reads the file from its
+  beginning and reports what is wrong. Correctness comes first: such a file takes twice the time.
+- Whichever process is free takes the next part. Orders for parts lie in one pipe, from which all processes read. A gzip
+  stream is unpacked by a separate process into slots of 4 MB in memory that all share; another pipe has the numbers of
+  free slots. Handing 1 GB over through a file, with reads and writes, took half a second.
+- Children are forked if there is one thread, as in the command line: everything is imported by then, and a process
+  starts in milliseconds. If another thread may hold a lock, as in the tab's processes and in notebooks, a child is
+  started as a program and takes 0.15 s of CPU time (`processes/children.py`).
+- Freed memory is reused. glibc returns the end of its heap as soon as 128 KB are free there, which is less than one
+  block of text, so pages were cleared anew for every block. The reader decides how much is kept (`trace/allocator.py`).
+- Columns wait on disk. A process writes the columns of a part to an unnamed file, in 32 bits if they fit, and forgets
+  them. Each column is put together when its table is made. So reading takes less memory than with one process alone.
 - Nothing is left behind. Files have no name from the beginning (no shared memory with a name, no resource tracker),
   children are ordinary processes that end when nobody reads their stdout, and are killed when the reading ends in any
   way. `tests/process/test_reading_together.py` kills either side with real signals.
-- How many. The command line and the Python API use all cores, at most eight. The queue of the tab divides them: a
-  trace that is read alone has all, those that wait get their share, and each at least one.
+- Number of processes. The command line and the Python API use all cores, at most eight. The queue of the tab divides
+  them: a trace that is read alone gets all cores; several waiting traces get a share each, at least one core.
 
-What it costs, in seconds of CPU time for 1 GB of `benchmarks.generate` with the reader in C, on a machine that others
-used as well (so single figures are good to a tenth):
+Cost in seconds of CPU time for 1 GB of `benchmarks.generate` with the reader in C, on a machine in shared use (so
+single figures are accurate to a tenth):
 
 | | one process | two processes |
 |---|---:|---:|
@@ -67,9 +64,9 @@ used as well (so single figures are good to a tenth):
 | all, where it is forked | 1.90 | 2.07 |
 | the same of gzip | 2.3 | 2.7 |
 
-On paper, where parts are shared out evenly and 0.27 s are not (Amdahl): 1.5 times as fast on two cores, 2.5 on four,
+In theory, if parts are shared out evenly and 0.27 s are serial (Amdahl): 1.5 times as fast on two cores, 2.5 on four,
 3.7 on eight. In Python alone, whose decoding takes four times as long, 1.8, 3.2 and 5.2. A gzip stream is unpacked by
-one process, at some 2 GB of text a second of its time: with the reader in C that is the end of it from four cores on.
+one process, at some 2 GB of text per second of CPU time: with the reader in C that is the limit from four cores on.
 
-From 0.2 to 10 GB the time per GB stays: 2.7, 2.4 and 2.4 s of CPU time for each of 1, 2 and 10 GB.
+The time per GB stays the same from 0.2 to 10 GB: 2.7, 2.4 and 2.4 s of CPU time per GB for 1, 2 and 10 GB.
 """

@@ -1,8 +1,8 @@
 """Parts -> the columns that one process would have made of the whole file.
 
-Each process numbered names, threads and texts in the order in which it saw them first. Going through the parts in the
-order of the file, and through what is new in each, gives the order of the file: what a process saw in a part for the
-first time and no earlier part holds, the file holds there for the first time.
+Each process numbered names, threads and texts in the order in which it first saw them. Going through the parts in the
+order of the file, and through the new entries of each, gives the order of the file: an entry that a process first saw
+in a part, and that no earlier part has, occurs there for the first time in the file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tb_steptime.trace.kineto.numbers import UNKNOWN
 from tb_steptime.trace.kineto.parts.reading import Learned, Part
 from tb_steptime.trace.kineto.parts.storing import load, owners
 
-#: What the values of a column number, where they are no plain values: rows of events of their part, or texts.
+#: Columns whose values are numbers of something else, by what they number: rows of events of their part, or texts.
 ROWS = frozenset(
     {
         "on_device",
@@ -58,7 +58,7 @@ PLAIN = frozenset(
         *("memory._device_type", "memory._device", "pairs.stray_time"),
     }
 )
-#: Those that the tables narrow anyway.
+#: Columns that the tables narrow in any case.
 _MAY_BE_NARROW = ("correlation", "external")
 
 
@@ -74,7 +74,8 @@ class _Numbers:
         self._of[process] += [self.distinct.setdefault(text, len(self.distinct)) for text in new]
 
     def of(self, process: int) -> npt.NDArray[np.int32]:
-        """By number of the process, and at the end what -1 stands for: -1. To be asked when all is learned."""
+        """Numbers of the file by number of the process, with an entry for -1 at the end: -1. To be called when
+        everything is learned."""
         if process not in self._array_of:
             self._array_of[process] = np.array([*self._of[process], UNKNOWN], np.int32)
         return self._array_of[process]
@@ -115,7 +116,7 @@ class MergedColumns(Columns):
         return all(sum(map(len, spellings)) < MOST_BYTES for spellings in self._spellings.values())
 
     def take(self, name: str) -> npt.NDArray[Any]:
-        """A column. It is put together anew each time."""
+        """A column, put together anew in each call."""
         return self._put_together(name, getattr(self, name).typecode)
 
     def _put_together(self, name: str, type: str) -> npt.NDArray[Any]:
@@ -156,7 +157,7 @@ class MergedColumns(Columns):
         labels.kinds.frombytes(learned.kinds)
 
     def _label(self) -> None:
-        """Names and threads of the labels, in the numbers of the file. Those that are left out have none."""
+        """Set names and threads of the labels, in the numbers of the file. Labels that are left out have none."""
         for part in self._parts:
             for what, spelled, numbers in (
                 ("names", part.learned.names, self.labels.names),
@@ -194,7 +195,7 @@ class MergedColumns(Columns):
         return values
 
     def _fill_parts(self) -> None:
-        """Columns that the tables take from where they are: they are small in all traces but those of memory."""
+        """Fill the columns that the tables read directly: they are small in all traces except those of memory."""
         for name, (owner, attribute) in owners(self).items():
             if name.startswith(("memory.", "counters.", "flows.")):
                 values = getattr(owner, attribute)

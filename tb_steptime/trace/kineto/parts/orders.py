@@ -1,4 +1,5 @@
-"""What a process has to know to read a part of a file. Orders lie in one pipe: whoever is free takes the next."""
+"""What a process must know to read a part of a file. Orders lie in one pipe: whichever process is free takes the
+next."""
 
 from __future__ import annotations
 
@@ -16,12 +17,12 @@ _ORDER = struct.Struct("<6qB?")
 class Order(NamedTuple):
     """A part of the text: the bytes of a file from offset on.
 
-    number      of the part, from 0 on in the order of the file
+    number      number of the part, from 0 on in the order of the file
     size        in bytes, with the brace that opens the next part
     first       bytes of its first chunk, as one process would read it; chunks of TEXT_BYTES follow
-    chunks      so many there are of unpacked text, whose lengths its slot says
-    slot        where unpacked text is, which is free afterwards; -1 for a plain file
-    behind      what the file opened with, 0 for the first part;  last  it ends with the file
+    chunks      number of chunks of unpacked text, whose lengths are stored in its slot
+    slot        slot that holds the unpacked text, free after reading; -1 for a plain file
+    behind      the character with which the file opens, 0 for the first part;  last  it ends with the file
     """
 
     number: int
@@ -42,7 +43,7 @@ class Unpacking(NamedTuple):
 
 
 def put(pipe: int, order: Order) -> None:
-    """Whole or not at all: an order is shorter than what a pipe takes at once."""
+    """Write an order atomically: it is shorter than what a pipe takes at once."""
     os.write(pipe, _ORDER.pack(*order))
 
 
@@ -53,21 +54,21 @@ def take(pipe: int) -> Order | None:
 
 
 def give_back(free: int, order: Order) -> None:
-    """Its slot, if it has one, to the process that unpacks, if it still does."""
+    """Return the order's slot, if it has one, to the process that unpacks, if that still runs."""
     if order.slot >= 0:
         with contextlib.suppress(BrokenPipeError):
             os.write(free, bytes([order.slot]))
 
 
 def freed(free: int) -> Iterator[int]:
-    """Each slot that is free, as soon as it is; ends when none will be any more."""
+    """Each free slot, as soon as it is free; ends when no more slots will become free."""
     while slot := os.read(free, 1):
         yield slot[0]
 
 
 def chunks_of(file: int, order: Order) -> Iterator[bytes]:
-    """The text of a part of a plain file, in the chunks of one process. Raises EOFError where the file is shorter than
-    it was."""
+    """The text of a part of a plain file, in the chunks that one process would read. Raises EOFError if the file is
+    shorter than it was."""
     offset = order.offset
     for size in _sizes(order):
         yield _read(file, size, offset)

@@ -1,4 +1,5 @@
-"""An order -> a part that is read: its columns in a file, and what else one process would have learned from it."""
+"""An order -> the part as read: its columns in a file, and everything else that one process would have learned from
+it."""
 
 from __future__ import annotations
 
@@ -19,10 +20,10 @@ from tb_steptime.trace.kineto.parts.taking import Taking
 
 
 class Learned(NamedTuple):
-    """What a process saw in a part for the first time, in the order of its numbers: each list goes on where that of the
-    part before ended.
+    """What a process saw in a part for the first time, in the order of its numbers: each list continues that of the
+    part before.
 
-    kinds, names, threads    of labels: a kind each, and numbers of `name_texts` and `thread_texts`
+    kinds, names, threads    of labels: a kind for each, and numbers of `name_texts` and `thread_texts`
     categories               of the labels, as the file spells them
     spellings                of inputs, stacks and hierarchies, each with the texts that are new
     exchanges                words of collectives;  annotations  texts of annotations;  counters  names of counters
@@ -43,11 +44,11 @@ class Learned(NamedTuple):
 class Part(msgspec.Struct, frozen=True):
     """A part that was read.
 
-    process        which process read it: whose numbers its columns have, and in whose file they lie
+    process        number of the process that read it: its columns use that process's numbers and lie in its file
     row_count      rows of events;  event_count  events of every phase
-    open           begins without their ends, the last of a thread at the end: thread, row of the part, start
-    first_exact    whether times were read as they are spelled after its first block;  exact  at its end
-    after_2021     the spelling of 2021 is not looked for any more;  took_2021  it was, and found
+    open           begins without ends, the last of a thread at the end: thread, row of the part, start
+    first_exact    whether times were read as written after its first block;  exact  the same at its end
+    after_2021     the spelling of 2021 is no longer looked for;  took_2021  it was looked for and found
     seamless       it was read by the same steps as one process takes;  is_last  the file ends with it
     """
 
@@ -72,10 +73,10 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class PartReader:
-    """Reads one part after the other, in the order of the file, and keeps the numbers that it gave to names."""
+    """Reads one part after another, in the order of the file, and keeps the numbers that it gave to names."""
 
     def __init__(self, process: int, text: int, file: IO[bytes]) -> None:
-        """text: the file that orders speak of; file: takes the columns."""
+        """text: the file to which orders refer; file: receives the columns."""
         self._process, self._text, self._file = process, text, file
         self._slots = Slots(text)
         self._taking = Taking()
@@ -83,14 +84,14 @@ class PartReader:
         self._texts = {name: (texts, [len(texts), 0]) for name, texts in texts_of(self._taking).items()}
 
     def read(self, order: Order) -> Part:
-        """Raises OSError and EOFError where a file fails."""
+        """Read a part. Raises OSError and EOFError if a file fails."""
         taking, columns, outline = self._taking, self._taking.columns, Outline()
         taking.begin()
         behind = bytes([order.behind]) if order.behind else b""
         chunks = self._slots.chunks(order) if order.slot >= 0 else chunks_of(self._text, order)
         seamless = walk_part(chunks, taking, outline, behind, order.last)
         taken, row_count = taking.taken(), len(columns)
-        taken.damage.unpaired_end_count = columns.pairs.timeless_count  # others may have begun before it
+        taken.damage.unpaired_end_count = columns.pairs.timeless_count  # their begins may be in an earlier part
         opened = [(thread, row, columns.start[row]) for thread, rows in columns.pairs.open.items() for row in rows]
         return Part(
             number=order.number,
@@ -148,6 +149,6 @@ def _new_texts(texts: Texts, known: list[int]) -> tuple[list[bytes], list[str]]:
 
 
 def _from(numbered: dict[Any, Any], first: int) -> list[Any]:
-    """Keys from the first-th on, looked for from the end: a large file has thousands of parts, each with few that are
-    new among all that are known."""
+    """Keys from the first-th on. They are looked for from the end: a large file has thousands of parts, each with few
+    new keys among all known ones."""
     return list(islice(reversed(numbered), len(numbered) - first))[::-1]

@@ -1,7 +1,7 @@
 """Where a file is cut into parts: at a cut that one process makes as well, so that both read the same blocks of events.
 
-One process looks, whenever a chunk was read, for the last `}, {` in the last kilobytes of what it has. So the cut at
-the end of a chunk is known without what lies before it:
+Whenever one process has read a chunk, it looks for the last `}, {` in the last kilobytes of its text. So the cut at the
+end of a chunk is known without the text before it:
 
     chunks   |----------------|----------------|----------------|
     cuts                  ^ "}, {"          ^                ^
@@ -18,21 +18,21 @@ from tb_steptime.trace.kineto.document import opening_of
 from tb_steptime.trace.kineto.parts.orders import Order
 from tb_steptime.trace.kineto.scanning import last_cut
 
-#: Orders for a file fit into a pipe, which takes 16 KB at least.
+#: Maximum number of parts. The orders for them fit into a pipe, which takes at least 16 KB.
 MOST_PARTS = 256
 _LEAST_BYTES, _MOST_BYTES = 2**22, 2**25
-#: Parts for each process: fewer, and one waits long for the last; more, and each costs its beginning.
+#: Parts per process. With fewer, the wait for the last one is long; with more, the fixed cost of each part adds up.
 _PARTS_EACH = 8
 
 
 def part_bytes(size: int, processes: int) -> int:
-    """How long parts of a text of this size should be."""
+    """Suitable length in bytes for the parts of a text of this size."""
     wished = min(max(size // (processes * _PARTS_EACH), _LEAST_BYTES), _MOST_BYTES)
     return max(wished, size // MOST_PARTS + source.TEXT_BYTES)
 
 
 def seam_in(tail: bytes) -> int | None:
-    """Where in the tail of what was read one process would cut: the place of the next event's brace."""
+    """Where in the tail of the text one process would cut: the offset of the next event's brace."""
     near = tail[-scanning.TAIL_BYTES :]
     cut = last_cut(near)
     return None if cut is None else len(tail) - len(near) + cut[1]
@@ -51,7 +51,7 @@ def plain_orders(file: int, size: int, processes: int) -> Iterator[Order]:
 
 
 def _chunk_ends(size: int, step: int) -> Iterator[int]:
-    """Of chunks that are near the end of a part: the first is as long as a packed one."""
+    """Ends of chunks near the end of each part. The first chunk is as long as a packed one."""
     end = source.PACKED_BYTES
     while end < size:
         end += -(-step // source.TEXT_BYTES) * source.TEXT_BYTES

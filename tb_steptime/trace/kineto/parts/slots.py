@@ -1,10 +1,10 @@
-"""Unpacked text on its way from the process that unpacks it to those that read it: memory that they share, in slots.
+"""Slots in shared memory that pass unpacked text from the process that unpacks it to the processes that read it.
 
     slot 0  |chunk|chunk|chunk|lengths        slot 1  |chunk|chunk|chunk|chunk|lengths
             0                                         SLOT_SPAN
 
-It is mapped once by each process and used again and again: handing a gigabyte over by reads and writes of a file took
-half a second of processor time.
+Each process maps the memory once and uses it again and again. Handing a gigabyte over by reads and writes of a file
+took half a second of CPU time.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from collections.abc import Iterator
 
 from tb_steptime.trace.kineto.parts.orders import Order
 
-#: Each slot begins at a multiple of this: more than any part has, in a file that holds no such gaps.
+#: Distance between the beginnings of slots: more than any part needs. The file is sparse, so the gaps take no room.
 SLOT_SPAN = 2**36
-#: What is mapped of a slot at first: what a part has as a rule.
+#: Bytes of a slot that are mapped at first: enough for most parts.
 _USUAL_BYTES = 2**23
 _LENGTH = struct.Struct("<q")
 
 
 class Slots:
-    """Those of one file, as this process sees them."""
+    """The slots of one file, as this process sees them."""
 
     def __init__(self, file: int) -> None:
         self._file = file
         self._mapped: dict[int, mmap.mmap] = {}
 
     def text(self, slot: int, size: int) -> memoryview:
-        """So many bytes of a slot, from its beginning. Raises OSError where there is no room."""
+        """The first `size` bytes of a slot. Raises OSError if there is no room."""
         mapped = self._mapped.get(slot)
         if mapped is None or len(mapped) < size:
             room = max(_USUAL_BYTES, 2 * len(mapped or b""), size)
@@ -39,7 +39,7 @@ class Slots:
         return memoryview(mapped)[:size]
 
     def chunks(self, order: Order) -> Iterator[memoryview]:
-        """The text of a part, in the chunks of one process."""
+        """The text of a part, in the chunks that one process would read."""
         text = self.text(order.slot, order.size + order.chunks * _LENGTH.size)
         start = 0
         for (length,) in _LENGTH.iter_unpack(text[order.size :]):
@@ -66,7 +66,7 @@ class Filling:
         self.size += len(chunk)
 
     def shorten(self, size: int) -> None:
-        """Leave out so many bytes at the end, all of the last chunk."""
+        """Remove `size` bytes at the end, all from the last chunk."""
         self._lengths[-1] -= size
         self.size -= size
 

@@ -1,6 +1,6 @@
-"""Columns of a part -> a file without a name, and back: what is not needed yet takes no memory.
+"""Columns of a part -> an unnamed file, and back, so that columns not needed yet take no memory.
 
-Whole numbers are written in 32 bits where all of a part fit, but for starts, which never do.
+Integers are written in 32 bits if all values of a part fit, except for starts, which never do.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Stored(NamedTuple):
 
 
 def owners(columns: Columns) -> dict[str, tuple[object, str]]:
-    """Whose attribute each array is that grows with the events, by its name: "start", "memory._ts"."""
+    """The owner and attribute of each array that grows with the events, by its name: "start", "memory._ts"."""
     parts: tuple[tuple[str, object], ...] = (
         *(("", columns), ("memory.", columns.memory), ("counters.", columns.counters), ("flows.", columns.flows)),
         ("pairs.", columns.pairs),
@@ -40,7 +40,7 @@ def owners(columns: Columns) -> dict[str, tuple[object, str]]:
 
 
 def store(columns: Columns, file: IO[bytes]) -> dict[str, Stored]:
-    """Append what the columns hold to the file, and empty them. Raises OSError where the disk is full."""
+    """Append the contents of the columns to the file, and empty them. Raises OSError if the disk is full."""
     stored = {}
     for name, (owner, attribute) in owners(columns).items():
         values = getattr(owner, attribute)
@@ -52,7 +52,7 @@ def store(columns: Columns, file: IO[bytes]) -> dict[str, Stored]:
 
 
 def load(stored: Stored, file: int) -> npt.NDArray[Any]:
-    """The values, by the number of the file that they were written to."""
+    """The values, read from the file with this number, to which they were written."""
     return np.frombuffer(_read(file, stored.size, stored.offset), stored.type)
 
 

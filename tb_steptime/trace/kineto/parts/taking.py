@@ -1,4 +1,4 @@
-"""Events of a file or of a part of it -> columns, and what was wrong with them."""
+"""Events of a file, or of a part of it -> columns, and counts of what was wrong with them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tb_steptime.trace.kineto.rows import EventBlock, RowDecoder, only_wanted
 
 @dataclass
 class Taken:
-    """What a walk found. damage: without what only tables show; event_count: of every phase."""
+    """The result of a walk. damage: without what only tables reveal; event_count: of every phase."""
 
     columns: Columns
     metadata: Metadata
@@ -24,15 +24,15 @@ class Taken:
 
 
 class Damaged(Exception):
-    """The first damage in a file that is not trusted after it."""
+    """The first damage in a file that is not trusted beyond it."""
 
 
 class Taking:
-    """The sink of a walk. Unless it is trusting, it ends at the first damaged event.
+    """The sink of a walk. Unless `trusting`, it stops at the first damaged event.
 
     wanted         which events are kept, by category and name; None for all
     on_events      is called after each block
-    first_exact    whether times are read as they are spelled, after the first block; None before it
+    first_exact    whether times are read as written, after the first block; None before it
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Taking:
         self.begin()
 
     def begin(self) -> None:
-        """Count anew, for another part. What columns and decoder know of earlier ones they keep."""
+        """Reset for another part. Columns and decoder keep what they know from earlier ones."""
         self._metadata = Metadata()
         self._damage = Damage()
         self.event_count = 0
@@ -103,7 +103,7 @@ class Taking:
 
 
 def decoded_for(columns: Columns, decoder: RowDecoder, text: bytes) -> EventBlock | None:
-    """A block of events with all that its writer notes of them; None as `decode`."""
+    """A block of events with everything that its writer recorded; None as in `decode`."""
     block = decoder.decode(text)
     again = block is not None and not block.full and columns.may_say_more(block)
     return decoder.decode_again(text) if again else block

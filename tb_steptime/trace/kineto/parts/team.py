@@ -1,11 +1,12 @@
-"""The processes that read one file together: this one and its children, which leave nothing behind.
+"""The processes that read one file together: this one and its children. They leave nothing behind.
 
     orders   a pipe in which parts wait; this process fills it, or the one that unpacks
     free     a pipe with the numbers of slots that hold no text, where there is one that unpacks
-    files    for columns, one for each process, and for unpacked text: without a name, so that the system deletes them
-    stdout   of each child, with what it has read
+    files    one per process for columns, and one for unpacked text; unnamed, so that the system deletes them
+    stdout   of each child, on which it reports what it has read
 
-A child ends by itself when its stdout or the pipes have no other end: when this process is gone, however it went.
+A child ends by itself when its stdout or the pipes have no other end, that is, when this process is gone for any
+reason.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from tb_steptime.trace.kineto.parts.orders import Unpacking
 from tb_steptime.trace.kineto.parts.reading import Part
 from tb_steptime.trace.kineto.source import Extent
 
-#: Text that is unpacked waits in so many slots more than there are processes.
+#: Number of slots for unpacked text beyond the number of processes.
 _SPARE_SLOTS = 2
 
 
 class Team:
-    """Its children run from `start` on, until `end`, which must be called."""
+    """Its children run from `start` until `end`, which must be called."""
 
     def __init__(self, path: Path, processes: int) -> None:
         self._path, self._processes = path, processes
@@ -42,7 +43,7 @@ class Team:
         self.failed = False  # some part has to be read by one process
 
     def open(self) -> None:
-        """The files and the pipe. Raises OSError, as do all methods but `end`."""
+        """Open the files and the pipe. Raises OSError, as do all methods but `end`."""
         self.files += map(_open_nameless, range(self._processes))
         self.orders, self.orders_in = self._pipe()
 
@@ -53,7 +54,7 @@ class Team:
         return self.text
 
     def start_unpacking(self) -> None:
-        """Have the text made by a child."""
+        """Have a child unpack the text."""
         self.text = _nameless()
         self._opened.append(self.text)
         taken, self.free = self._pipe()
@@ -63,7 +64,7 @@ class Team:
         self._close(taken)
 
     def start_workers(self) -> None:
-        """The other processes, of which this one is number 0; then listen to all children."""
+        """Start the other processes (this one is number 0); then listen to all children."""
         for number in range(1, self._processes):
             place = self.files[number].fileno()
             passed = [self.text, self.orders, place, *([self.free] if self.free >= 0 else [])]
@@ -73,17 +74,17 @@ class Team:
             self._listen_to(child)
 
     def no_more_orders(self) -> None:
-        """From this process; a child that unpacks may go on."""
+        """Close this process's end of the orders; a child that unpacks may go on."""
         self._close(self.orders_in)
 
     def add(self, part: Part) -> None:
-        """A part that was read, by this process or another."""
+        """Add a part that was read by this process or another."""
         self.parts.append(part)
         if not part.seamless:
             self.failed = True
 
     def wait(self, seconds: float) -> bool:
-        """Whether all children have said everything, after so many seconds at most."""
+        """Whether all children have reported everything, after waiting at most this long for each."""
         for listener in self._listeners:
             listener.join(seconds)
         return not any(listener.is_alive() for listener in self._listeners)
@@ -128,7 +129,7 @@ class Team:
 
 
 def _next(said: IO[bytes]) -> Any:
-    """A child's next message; None after the last, and where it was killed within one."""
+    """A child's next message; None after the last one, or if the child was killed while writing it."""
     try:
         return pickle.load(said)
     except (EOFError, pickle.UnpicklingError):
@@ -140,7 +141,7 @@ def _open_nameless(_number: int) -> IO[bytes]:
 
 
 def _nameless() -> int:
-    """In memory where the system has such files."""
+    """Open an unnamed file, in memory if the system supports that."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("tb_steptime", os.MFD_CLOEXEC)
     with tempfile.TemporaryFile(prefix="tb_steptime.") as file:

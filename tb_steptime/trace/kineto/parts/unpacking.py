@@ -1,9 +1,10 @@
 """A process that unpacks a gzip file ahead of others: `python -m tb_steptime.trace.kineto.parts.unpacking PATH TEXT
 ORDERS FREE`.
 
-TEXT, ORDERS and FREE are numbers of open files: a file without a name, in which each part has a slot; the pipe that
-takes the orders for them; the pipe from which come the numbers of free slots. It writes to stdout, pickled, how far it
-was after each part, and at the end what was wrong with the packing. It ends when nobody is left to read parts.
+TEXT, ORDERS and FREE are numbers of open files: an unnamed file in which each part has a slot; the pipe that takes the
+orders for parts; the pipe that supplies the numbers of free slots. The process writes pickled messages to stdout: after
+each part how far it has read, and at the end what was wrong with the compression. It ends when nobody is left to read
+parts.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from tb_steptime.trace.kineto.parts.seams import seam_in
 from tb_steptime.trace.kineto.parts.slots import Filling, Slots
 from tb_steptime.trace.kineto.source import Source
 
-#: So long is a part, but for what is left of its last chunk.
+#: Length of a part, apart from the rest of its last chunk.
 TEXT_BYTES = 2**22
 
 
 def unpacked_parts(
     chunks: Iterator[bytes], slots: Slots, free: Iterator[int], part_bytes: int = TEXT_BYTES
 ) -> Iterator[Order]:
-    """Put a text into free slots, in parts, each of which but the last ends with the brace that opens the next. Ends
-    before the text does where no slot will be free any more."""
+    """Put a text into free slots, in parts. Each part but the last ends with the brace that opens the next. Ends before
+    the text does if no slot will become free."""
     filling: Filling | None = None
     opening: int | None = None
     number, carried = 0, b""

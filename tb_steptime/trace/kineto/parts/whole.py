@@ -1,4 +1,4 @@
-"""A path -> what one walk through the file would have found, or the word that one has to walk."""
+"""A path -> the result that one walk through the file would give, or None, meaning that one process has to read it."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from tb_steptime.trace.kineto.source import GZIP_MAGIC, Extent, ReadProgress
 if TYPE_CHECKING:
     from tb_steptime.trace.kineto.parts.team import Team
 
-#: Below this size on disk a second process costs more than it saves: it has to start first.
+#: Below this size on disk a second process costs more than it saves, since it has to start first.
 LEAST_BYTES, LEAST_PACKED_BYTES = 2**27, 2**24
-#: From here on one process reads parts, too, for the sake of memory: what was read waits on disk.
+#: From this size on even a single process reads parts, to save memory: finished parts wait on disk.
 _LEAST_BYTES_ALONE, _LEAST_PACKED_BYTES_ALONE = 2**30, 2**27
 _SECONDS_BETWEEN_MESSAGES = 0.1
 
 
 class WholeRead(NamedTuple):
-    """What one walk would have found."""
+    """The result that one walk would have given."""
 
     taken: Taken
     outline: Outline
@@ -46,12 +46,11 @@ def read_in_parts(
     processes: int,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> Iterator[WholeRead | None]:
-    """Read a file in parts, by so many processes; its columns can be taken until this ends. None: it has to be read as
-    one, by this process.
+    """Read a file in parts, by `processes` processes; its columns can be taken until the context ends. None: this
+    process has to read the file as a whole.
 
-    That is so where the file is small or in a store, a part is damaged where it meets the next, or anything fails;
-    whoever reads it then finds out what it was. meanwhile: what this process does before it takes
-    its first part.
+    None is the result if the file is small or remote, a part is damaged where it meets the next, or anything fails;
+    whoever then reads the file finds out the cause. meanwhile: what this process does before it takes its first part.
     """
     can_start = os.name == "posix" and bool(sys.executable)
     local = path if isinstance(path, Path) and can_start else None
@@ -64,7 +63,7 @@ def read_in_parts(
 
 
 def _is_packed(path: Path, processes: int) -> bool | None:
-    """Whether it is a gzip file; None of one that is too small for so many processes or cannot be opened."""
+    """Whether it is a gzip file; None if it is too small for this number of processes or cannot be opened."""
     least = (LEAST_BYTES, LEAST_PACKED_BYTES) if processes > 1 else (_LEAST_BYTES_ALONE, _LEAST_PACKED_BYTES_ALONE)
     try:
         with open(path, "rb") as file:
@@ -99,7 +98,7 @@ def _read(
 
 
 def _start_plain(team: Team, processes: int) -> int:
-    """Its size."""
+    """Put the orders for a plain file, and return its size."""
     text = team.open_text()
     size = os.fstat(text).st_size
     for order in plain_orders(text, size, processes):
@@ -118,14 +117,16 @@ def _start_packed(team: Team, path: Path) -> int:
 
 
 class _Progress:
-    """Says how far all processes are; never less than before, since where a part ends may be known after the part."""
+    """Reports the progress of all processes together. It never goes back, although the end of a part may become known
+    late."""
 
     def __init__(self, team: Team, total_bytes: int, on_progress: Callable[[ReadProgress], None] | None) -> None:
         self._team, self._total_bytes, self._on_progress = team, total_bytes, on_progress
         self._most, self._told = 0, 0.0
 
     def tell_at_times(self) -> None:
-        """Not after every part: it goes over all of them, which are thousands in a large file."""
+        """Report now and then, not after every part: each report goes over all parts, which are thousands in a large
+        file."""
         if time.monotonic() - self._told > _SECONDS_BETWEEN_MESSAGES:
             self.tell()
 
@@ -140,7 +141,7 @@ class _Progress:
 
 
 def _work(team: Team, progress: _Progress) -> None:
-    """Read parts as well, until there are no more and all are read or one is not seamless."""
+    """Read parts in this process as well, until all are read or one is not seamless."""
     reader = PartReader(0, team.text, team.files[0])
     while not team.failed and (order := orders.take(team.orders)):
         team.add(reader.read(order))
@@ -152,9 +153,9 @@ def _work(team: Team, progress: _Progress) -> None:
 
 
 def whole_of(parts: Sequence[Part], files: Sequence[int], extent: Extent) -> WholeRead | None:
-    """All parts of a file, in any order; None where they are not what one process would have read.
+    """All parts of a file, in any order; None if they are not what one process would have read.
 
-    files: of the columns, by process; to be open until the columns were taken.
+    files: of the columns, by process; they must stay open until the columns are taken.
     """
     parts = sorted(parts, key=lambda part: part.number)
     if extent.corrupt or not _is_whole(parts) or not _is_alike(parts):
@@ -171,10 +172,10 @@ def _is_whole(parts: Sequence[Part]) -> bool:
 
 
 def _is_alike(parts: Sequence[Part]) -> bool:
-    """Whether each part was read as one process would have, which remembers what it saw in the parts before.
+    """Whether each part was read as one process would have read it, which remembers what it saw in earlier parts.
 
-    Times: it reads them as they are spelled from the first on that a float would not hold. Ids: it looks for the
-    spelling of 2021 until a launch has another.
+    Times: one process reads them as written from the first time on that a float would not hold. Ids: it looks for the
+    spelling of 2021 until a launch uses another.
     """
     exact = after_2021 = False
     for part in parts:

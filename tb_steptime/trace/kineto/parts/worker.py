@@ -1,8 +1,9 @@
 """A process that reads parts: `python -m tb_steptime.trace.kineto.parts.worker PROCESS TEXT ORDERS FREE FILE`.
 
-Its number, then numbers of open files: the text, the pipe of orders, the pipe that takes the numbers of free slots (-1:
-none), the file for columns. It writes to stdout, pickled, each part that it read, and ends when there are no more
-orders or nobody listens. An exception ends it too; who started it reads the file alone then, and says what is wrong.
+The arguments are its number, then numbers of open files: the text, the pipe of orders, the pipe that takes the numbers
+of free slots (-1: none), the file for columns. It writes each part that it read to stdout, pickled, and ends when there
+are no more orders or nobody listens. An exception ends it too; the process that started it then reads the file alone,
+and reports what is wrong.
 """
 
 from __future__ import annotations

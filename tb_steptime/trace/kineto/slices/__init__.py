@@ -1,6 +1,6 @@
-"""Some steps of a trace file -> a trace file of their own, with every event as it is spelled.
+"""Some steps of a trace file -> a separate trace file, with every event exactly as written.
 
-plan   the steps that are wanted -> what of a file belongs to them
+plan   the wanted steps -> which parts of a file belong to them
 rows   events as bytes
-file   the same file with these alone
+file   the same file with only these events
 """

@@ -1,4 +1,4 @@
-"""A trace file -> the same file with the events of some steps alone, as a stream: nothing is kept but open flows."""
+"""A trace file -> the same file with only the events of some steps, as a stream: only open flows are kept in memory."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from tb_steptime.trace.step_marks import STEP_MARK
 from tb_steptime.trace.table import DEVICE_KINDS, Kind
 
 _SLICED_STEPS = "tb_steptime_sliced_steps"
-#: Times are compared as floats, which hold the epoch microseconds of older files to a quarter only: there, what may
-#: overlap is taken. Other times are exact, and what only touches the slice is not in it.
+#: Tolerances of comparisons of times. Times are compared as floats, which hold the epoch microseconds of older files
+#: only to a quarter; there, events that may overlap the slice are included. Other times are exact, and an event that
+#: only touches the slice is left out.
 _COARSE_US, _EXACT_US = 0.5, -0.0005
 _LAUNCH_FLOW = "ac2g"
 
@@ -34,11 +35,11 @@ def write_slice(
     packed: bool,
     on_progress: Callable[[ReadProgress], None] | None = None,
 ) -> int:
-    """Write the slice into a file, gzip where it shall be packed, and return how many events it has. Raises TraceError
+    """Write the slice into a file, compressed with gzip if `packed`, and return its number of events. Raises TraceError
     and OSError.
 
-    Names of processes and threads are all kept, of flows those with both ends. Of events that are written as a begin
-    and an end: those that begin in the time range.
+    Names of processes and threads are all kept; flows only if both ends are. An event that is written as a begin and an
+    end is kept if it begins in the time range.
     """
     source = Source(any_path(path))
     try:
@@ -94,7 +95,7 @@ class _Writer:
 
 
 class _Sink:
-    """Takes what a walk finds, and gives the writer what belongs to the slice."""
+    """Receives what a walk finds, and passes on to the writer what belongs to the slice."""
 
     def __init__(
         self, source: Source, plan: SlicePlan, writer: _Writer, on_progress: Callable[[ReadProgress], None] | None
@@ -125,7 +126,7 @@ class _Sink:
         return event is not None
 
     def lost(self) -> None:
-        """It is not in the slice either."""
+        """Do nothing: a lost event is not in the slice either."""
 
     def value(self, key: str, text: bytes) -> None:
         value = text if is_json(text) else repair(text).text
@@ -177,7 +178,7 @@ class _Chooser:
         return correlation in plan.called if kind in (Kind.RUNTIME, Kind.DRIVER) else kind == Kind.CPU_OP
 
     def _is_of_another_step(self, row: SliceRow) -> bool:
-        """Steps that only touch the slice would be taken for steps of it."""
+        """Whether the row marks another step. A step that only touches the slice would be taken for a step of it."""
         mark = STEP_MARK.match(row.name) if isinstance(row.name, str) else None
         if mark is None or kind_of(row.cat, row.name) != Kind.USER:
             return False
@@ -187,7 +188,7 @@ class _Chooser:
         return self.plan.low_us - abs(self.slack_us) <= row.start_us < self.plan.high_us + self.slack_us
 
     def _has_half(self, row: SliceRow) -> bool:
-        """An end belongs where its begin does."""
+        """Whether this begin or end is kept. An end is kept if its begin is."""
         begun = self._begun.setdefault((str(row.pid), str(row.tid)), [])
         if row.ph == "E":
             return begun.pop() if begun else False
@@ -196,14 +197,14 @@ class _Chooser:
 
 
 class _Flows:
-    """Holds each end of a flow back until the other one has come: a start, and the finishes that it has."""
+    """Holds back each end of a flow until the other one has come: a start, and the finishes that belong to it."""
 
     def __init__(self) -> None:
         self._waiting: dict[tuple[Any, Any], list[tuple[bool, bytes]]] = {}
         self._whole: set[tuple[Any, Any]] = set()
 
     def complete(self, row: SliceRow, text: bytes) -> list[bytes]:
-        """What may be written now."""
+        """The events that may be written now."""
         key = (str(row.cat), str(row.id))
         if key in self._whole:
             return [text]

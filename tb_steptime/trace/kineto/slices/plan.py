@@ -1,10 +1,10 @@
-"""The steps that are wanted -> what of a file belongs to them.
+"""The wanted steps -> which parts of a file belong to them.
 
     host     |- step 2 -|- step 3 -|- step 4 -|- step 5 -|
     device        2222222222233333333334444444444445555
     slice               |low ------------------ high|       and the calls that launched the 2s in it
 
-From the begin of the first step's mark to the last one's end or that of the last activity it launched.
+From the begin of the first step's mark to the end of the last step's mark, or of the last activity that it launched.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _OF_STEPS = frozenset((*DEVICE_KINDS, Kind.RUNTIME, Kind.DRIVER))
 class SlicePlan(NamedTuple):
     """What belongs to the steps `first` to `last`.
 
-    start_ns         epoch time where the first step starts: where what ran before it had ended, which is not in a slice
+    start_ns         epoch time where the first step starts: the end of earlier work, which is not in a slice
     low_us, high_us  their time range, as the file counts it
-    activity_us      from here on activities on a device may belong to it: the first that reaches into it has begun
-    launched         correlation ids of what the steps launched, wherever it runs
-    called           and of what runs in their time, whoever launched it;  ops  external ids of the same
+    activity_us      device activities from here on may belong to it: when the first one that reaches into it begins
+    launched         correlation ids of the launches of these steps, wherever the activities run
+    called           the same for activities that run in their time, whoever launched them;  ops  external ids of these
     """
 
     first: int
@@ -53,7 +53,8 @@ class SlicePlan(NamedTuple):
 def plan_slice(
     path: str | AnyPath, first: int, last: int, on_progress: Callable[[ReadProgress], None] | None = None
 ) -> SlicePlan:
-    """Raises TraceError for what is no trace, and ValueError where it has none of the steps, with those that it has."""
+    """Plan the slice. Raises TraceError if the file is not a trace; ValueError, listing the existing steps, if it has
+    none of those wanted."""
     rows = _step_rows(path, on_progress)
     chosen = only_steps(rows.trace, first, last)
     steps = find_steps(chosen).steps
@@ -63,7 +64,7 @@ def plan_slice(
 
 
 def _step_rows(path: str | AnyPath, on_progress: Callable[[ReadProgress], None] | None) -> ReadRows:
-    """What steps are measured by. Where marks and what they launched do not tell, everything is read."""
+    """The rows by which steps are measured. If marks and their launches do not suffice, every row is read."""
     rows = read_rows(path, on_progress, _tells_of_steps)
     if len(step_marks(rows.trace)) and len(find_launches(rows.trace).activity):
         return rows
@@ -107,5 +108,5 @@ def _plan(rows: ReadRows, steps: Sequence[Step], window: tuple[int, int], launch
 
 
 def _ids(values: npt.NDArray[Any]) -> frozenset[int]:
-    """Kineto writes 0 for what has none."""
+    """The positive ids: Kineto writes 0 for an event without one."""
     return frozenset(values[values > 0].tolist())

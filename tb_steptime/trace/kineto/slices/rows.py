@@ -1,4 +1,4 @@
-"""A block of events -> each as bytes, with what decides whether it belongs to a slice."""
+"""A block of events -> the bytes of each event, with the fields that decide whether it belongs to a slice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from tb_steptime.trace.kineto.numbers import floats
 from tb_steptime.trace.kineto.repair import repair
 
-#: In msgspec's words for what can be repaired, see `rows`.
+#: Word in msgspec's messages for errors that can be repaired; see `rows`.
 _INVALID = "invalid"
 
 
@@ -38,7 +38,7 @@ class SliceRow(msgspec.Struct, gc=False):
 
     @property
     def start_us(self) -> float:
-        """-inf where it has no time."""
+        """Start in microseconds; -inf if it has no time."""
         return _float(self.ts, float("-inf"))
 
     @property
@@ -61,7 +61,7 @@ _TEXTS: msgspec.json.Decoder[list[msgspec.Raw]] = msgspec.json.Decoder(list[msgs
 
 
 def slice_events(events: bytes) -> list[SliceEvent] | None:
-    """Comma-separated events; None when this text is not that (it may have been cut in the wrong place)."""
+    """Split comma-separated events; None if the text is not that (it may have been cut in the wrong place)."""
     try:
         return _decoded(events)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -99,7 +99,8 @@ def is_json(text: bytes) -> bool:
 
 
 def _decoded(events: bytes) -> list[SliceEvent]:
-    """The texts are checked as a whole: what is not looked at in a row must be JSON, too."""
+    """Decode the events. Their texts are checked as a whole, since parts of a row that are not used must be valid JSON,
+    too."""
     text = b"[%b]" % events
     rows = _ROWS.decode(text)
     return [SliceEvent(row, bytes(raw)) for row, raw in zip(rows, _TEXTS.decode(text), strict=True)]
