@@ -10,7 +10,7 @@ export const rangeOf = ({ start_ns, end_ns }: Pick<TimelineStep, "start_ns" | "e
   to: end_ns,
 });
 
-/** All that was recorded. */
+/** The range of the whole recording. */
 export function wholeOf({ first_ns, last_ns, steps }: TimelineResult): TimeRange {
   const from = Math.min(first_ns, ...steps.slice(0, 1).map((step) => step.start_ns));
   return { from, to: Math.max(last_ns, from + 1, ...steps.slice(-1).map((step) => step.end_ns)) };
@@ -47,7 +47,7 @@ export const stepOrWhole = (result: TimelineResult, at: number | null): Timeline
   return (at === null ? undefined : result.steps[at]) ?? { name: "", start_ns: whole.from, end_ns: whole.to };
 };
 
-/** The step that is shown while any of it is visible, else the one that the picture has come to. */
+/** The step that is shown while any of it is visible, else the one in the middle of the visible range. */
 export function stepInSight({ steps }: TimelineResult, step: TimelineStep, visible: TimeRange): TimelineStep {
   if (touches(rangeOf(step), visible)) return step;
   const middle = (visible.from + visible.to) / 2;
