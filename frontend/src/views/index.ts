@@ -30,13 +30,13 @@ export const VIEWS: { readonly [V in ViewId]: View<V> } = {
 
 export const isViewId = (id: string | undefined): id is ViewId => id !== undefined && Object.hasOwn(VIEWS, id);
 
-/** Whether a view has totals, which can be of a step or of the whole recording. */
+/** Whether a view has totals, which can be per step or for the whole recording. */
 export function hasTotals(id: ViewId): boolean {
   const view: View<ViewId> = VIEWS[id] as View<ViewId>;
   return view.of === "span" && view.totals === true;
 }
 
-/** Begins to load a view; whoever shows it hears of a failure. */
+/** Starts to load a view; a failure is reported by whatever shows the view. */
 export function beginToLoad(id: ViewId): void {
   VIEWS[id].part.load().catch(() => {});
 }

@@ -108,7 +108,7 @@ function lineOf(run: Run, axis: TrendAxis, metric: string, focus: boolean, chang
           low: known(low[place]!),
           high: known(high[place]!),
           slow: slow?.has(place) ?? false,
-          // only the first point of the span that is another: the set forgets it
+          // only the first point of a span that differs is marked: the set then drops the span
           changed: focus && changed.delete(aggregates[place]!.number),
         },
   );
@@ -129,7 +129,7 @@ function crowdLine(run: Run, axis: TrendAxis, metric: string): CrowdLine {
   };
 }
 
-/** The median of the run in focus. Of two or three points it would say nothing. */
+/** The median of the run in focus. With two or three points it would say nothing. */
 function reference(lines: readonly ChartLine[], unit: Unit): Shown["level"] {
   const focus = lines.find((line) => line.focus);
   const values = focus?.points.flatMap((point) => (point === null || point.value === null ? [] : [point.value])) ?? [];

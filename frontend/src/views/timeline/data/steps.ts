@@ -17,8 +17,8 @@ export function wholeOf({ first_ns, last_ns, steps }: TimelineResult): TimeRange
 }
 
 /**
- * The step of the address, else that of a zoom that it names, else `first`, else the one of median length: a step like
- * the others.
+ * The step that the address names, else the step of its zoom, else `first`, else the step of median length, which is a
+ * typical one.
  */
 export function stepAt(
   result: TimelineResult,
@@ -41,7 +41,7 @@ export function stepAt(
   return byLength[(byLength.length - 1) >> 1]![1];
 }
 
-/** A trace without steps is shown as one. */
+/** A trace without steps is shown as a single step. */
 export const stepOrWhole = (result: TimelineResult, at: number | null): TimelineStep => {
   const whole = wholeOf(result);
   return (at === null ? undefined : result.steps[at]) ?? { name: "", start_ns: whole.from, end_ns: whole.to };
