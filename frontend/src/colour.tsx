@@ -144,15 +144,15 @@ export function LineSample(look: LineLook) {
 }
 
 /**
- * Textures: what tells two parts apart where their colours are equally bright, in a grey print and for eyes that see
- * few hues. A texture belongs to a meaning as its colour does, in SVG pictures, in HTML bars and on canvases alike.
+ * Textures distinguish two parts whose colours are equally bright, in a grey print and for readers who see few hues. A
+ * texture belongs to a meaning, as its colour does, in SVG pictures, in HTML bars and on canvases alike.
  *
  *     kernel    solid             data      \\\\  falling lines      other     ····  dots
  *     tensor    solid             comm      ××××  crossed lines      runtime   ════  lying lines
  *     copy      solid             cpu       ||||  upright lines      blocking  ####  grid
  *
- * The second sense of a colour ("hatched") is another thing: rising stripes of it over its faded self. Solid colours
- * that meet in a picture differ in brightness; a test computes that for both themes.
+ * The second sense of a colour ("hatched") is something else: rising stripes of the colour over a faded version of it.
+ * Solid colours that meet in a picture differ in brightness; a test computes that for both themes.
  */
 export interface Texture {
   /** Side of the square that repeats, px. */

@@ -7,11 +7,12 @@ import { MS, S, type Scale, type Size, scaleFor, TIMES, US, unitScale } from "./
 export type TimeUnit = "auto" | "us" | "ms" | "s";
 
 /**
- * The unit of the largest value, or a smaller one where more than half of all would read as nearly nothing in it, or a
- * quarter of short times as little more. A unit that the reader wants has as many decimals as the values need.
+ * Chooses the unit of the largest value, or a smaller one where more than half of the values would read as nearly
+ * nothing in it, or, for short times, a quarter of them as little more. In a unit that the reader chose, values have as
+ * many decimals as they need.
  *
- * parts: the values are parts of a step, which is read in milliseconds; so are they, where that is enough for those
- * that hold most of it.
+ * parts: the values are parts of a step, which is given in milliseconds; the parts use milliseconds too, where that is
+ * precise enough for those that make up most of the step.
  */
 export function scaleOf(values: ArrayLike<number | null>, unit: Unit, wanted: TimeUnit = "auto", parts = false): Scale {
   const sizes = sizesIn(values);

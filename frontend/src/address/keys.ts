@@ -158,7 +158,7 @@ const KEYS = {
   bins: ids,
   /**
    * The flame graph: what is above the ops, what the widths mean, from which end it is drawn, the search text, the
-   * frame that is zoomed into (`views/operators/flame/address.ts`), and the kinds of frames that are hidden.
+   * frame that is zoomed into (`views/operators/flame/stage.tsx`), and the kinds of frames that are hidden.
    */
   paths: oneOf("stack", "module", "op"),
   cost: oneOf("device", "host", "idle", "bytes"),

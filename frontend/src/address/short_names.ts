@@ -1,10 +1,10 @@
 /**
- * The shortest names that say a few runs, workers or spans apart: what all of them begin or end with is left out.
+ * The shortest names that distinguish a few runs, workers or spans: a common beginning or end is left out.
  *
  *     resnet50_bs64_workers_4_amp     ->  workers_4
  *     resnet50_bs64_workers_8_amp     ->  workers_8
  *
- * Names are cut between words only, and a number keeps the word before it: "8" alone says nothing.
+ * Names are cut between words only, and a number keeps the word before it, because "8" alone says nothing.
  */
 
 /** A word; numbers joined by a dot, dash or colon count as one word, as in "0.01" and "2024-05-17". */

@@ -1,8 +1,8 @@
 /**
- * What the user chose, kept in the address: `#tb_steptime&p.tb_steptime.view=trends&p.tb_steptime.span=…`.
+ * The user's choices, kept in the address: `#tb_steptime&p.tb_steptime.view=trends&p.tb_steptime.span=…`.
  *
- * TensorBoard keeps keys of that form through tab changes and reload. They stand in the hash of the page around the
- * frame; where there is none (the bundle opened by itself) in the page's own.
+ * TensorBoard keeps keys of this form through tab changes and reloads. They are in the hash of the page around the
+ * frame; where there is no such page (the bundle was opened by itself), in the page's own hash.
  */
 
 import { type Address, type Changes, decode, encode } from "./keys";

@@ -1,8 +1,8 @@
 /**
- * The one popover that shows what `data-hint` says (dom/hint.ts): meanings, reasons for a dash, whole names.
+ * The one popover that shows the text of `data-hint` (dom/hint.ts): meanings, reasons for a dash, full names.
  *
- * It opens after a short delay under the pointer or the focus, at once on a tap. The pointer can enter it and its text
- * can be selected. Esc, a press elsewhere, or leaving closes it.
+ * It opens after a short delay at the pointer or the focus, immediately on a tap. The pointer can enter it and its text
+ * can be selected. Esc, a click elsewhere, or leaving closes it.
  */
 
 import { computePosition, flip, offset, type Platform, shift } from "@floating-ui/core";

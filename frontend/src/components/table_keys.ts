@@ -1,5 +1,5 @@
 /**
- * One stop of the Tab key for a table of any length: arrow keys go from row to row and from cell to cell.
+ * A table of any length is one stop of the Tab key: arrow keys go from row to row and from cell to cell.
  *
  *   row   Up, Down: the next; Home, End: the first, the last; Right: its first cell
  *   cell  Left, Right: the next (left of the first: the row); Home, End: the first, the last of the row

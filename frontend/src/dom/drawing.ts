@@ -1,6 +1,6 @@
 /**
- * A saved picture as one SVG document that needs nothing else: title, second line, legend, the picture, and a foot that
- * says of what recording it is. All colours and fonts are written out; nothing refers to a style sheet.
+ * A saved picture as one self-contained SVG document: title, second line, legend, the picture, and a foot that names
+ * the recording. All colours and fonts are written out; nothing refers to a style sheet.
  *
  *     Kernel is steady; Runtime makes steps differ          title
  *     step 6, 126.2 ms                                      second line

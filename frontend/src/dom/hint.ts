@@ -1,5 +1,5 @@
 /**
- * What an element means, one popover away: on hover, on focus, on a tap. `components/hints.tsx` shows it.
+ * The meaning of an element, in a popover on hover, on focus and on a tap. `components/hints.tsx` shows it.
  *
  *   <button data-hint={text}>        a control, which the keyboard reaches anyway
  *   <td><span data-hint={text}>      in a table, whose cells the arrow keys reach

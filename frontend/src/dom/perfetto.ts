@@ -1,5 +1,5 @@
 /**
- * Hands a trace to Perfetto in a window of its own, from page to page within the browser:
+ * Passes a trace to Perfetto in a new window, by messages between the two pages within the browser:
  *
  *     this page   PING PING PING ────────────── the trace
  *     Perfetto    (loads)       ── PONG

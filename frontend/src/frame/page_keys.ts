@@ -1,8 +1,9 @@
 /**
  * Keys that work wherever the focus is, without a click into the page first.
  *
- * TensorBoard shows the tab in a frame, and after a press on its own bar the keys go to the page around it: both pages
- * are listened to. What a control, a table or a picture has taken for itself is left alone, and so is text.
+ * TensorBoard shows the tab in a frame, and after a click on TensorBoard's own bar the keys go to the page around the
+ * frame, so both pages are listened to. Keys that a control, a table or a picture has handled are ignored, and so is
+ * typing into a text field.
  */
 
 import { useLayoutEffect } from "preact/hooks";
@@ -32,7 +33,7 @@ export function usePageKeys(pressed: Pressed): void {
   }, [latest]);
 }
 
-/** Checks by tag name, not by class: an element of the outer page has the classes of that page's realm. */
+/** Checks by tag name, not by class: an element of the outer page is an instance of that page's classes. */
 const isText = (target: EventTarget | null): boolean =>
   (target as Element | null)?.matches?.("input, textarea, select, [contenteditable]") ?? false;
 

@@ -41,7 +41,7 @@ export function usePair(on: boolean, chosen: Selection, tab: Tab, { client, cach
   const chain = useAnswer(
     cache,
     on && below.current ? ["chain", ...runs].join("\n") : null,
-    [index.spans_ready, index.spans_total, ...order].join("\n"), // another order comes behind the one that is shown
+    [index.spans_ready, index.spans_total, ...order].join("\n"), // the shown one stays until the answer arrives
     (signal) => client.chain(runs, order, signal),
   );
   const failed: Answer<ComparePage> | null = other && problem && { kind: "problem", value: problem };

@@ -29,11 +29,11 @@ export interface Asked<T> {
 }
 
 /**
- * `name` says what is asked for (null: nothing); another name aborts the request under way. `version` changes when the
- * answer may have changed. A new version is asked for behind the old answer, after the request under way: aborting that
- * one would bring no answer at all from a server slower than the versions.
+ * `name` identifies what is requested (null: nothing); another name aborts the pending request. `version` changes when
+ * the answer may have changed. A new version is requested while the old answer stays, and after the pending request:
+ * if that were aborted, a server that is slower than the versions change would never answer.
  *
- * An answer that says what the last one said draws nothing. What is shown stays, also when the cache has let it go for
+ * An answer equal to the last one causes no rendering. What is shown stays, even when the cache has dropped it to keep
  * newer pages.
  */
 export function useAnswer<T>(

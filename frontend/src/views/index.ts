@@ -1,8 +1,8 @@
 /**
- * Every view, by id. Typed over ViewId: a view that Python adds does not compile until it stands here.
+ * Every view, by id. The type is over ViewId: when Python adds a view, this does not compile until the view is listed.
  *
- * The overview comes with the tab; each other view is loaded when it is first opened, or before, while nothing else is
- * to do.
+ * The overview is a part of the main bundle; each other view is loaded when it is first opened, or earlier, while the
+ * browser is idle.
  */
 
 import type { ViewId } from "../api.gen";

@@ -1,7 +1,7 @@
 /**
- * What a view is given. A view is a function of its result; what it needs besides is here.
+ * The inputs of a view. A view is a function of its result; everything else that it needs is here.
  *
- * The frame has drawn the verdict, the action and the notes above it; a view draws what follows and opens with
+ * The frame draws the verdict, the action and the notes above it; a view draws what follows and starts with
  * `<div class="view" data-view="…">`.
  */
 

@@ -70,9 +70,9 @@ export function arrow(
 }
 
 /**
- * A row of single pixels, drawn at once: thousands of narrow marks cost one picture and not a rectangle each.
+ * A row of single pixels, drawn at once: thousands of narrow marks cost one image instead of a rectangle each.
  *
- *     pixels   r g - - b r r g      stretched to the height of the row; where nothing is set, nothing is drawn
+ *     pixels   r g - - b r r g      stretched to the height of the row; pixels that are not set are transparent
  */
 export interface Strip {
   /** Pixels as a canvas stores them; 0 is empty. */

@@ -1,5 +1,6 @@
 /**
- * Many lines that are not drawn one by one, as columns: which of them are at a stop, and which is nearest to a height.
+ * Many lines that are not drawn individually, as columns: which of them have a value at a stop, and which of these is
+ * nearest to a height.
  *
  *     line 0   stops 0 1 2   values 5 6 7         stop 0   lines 0      values 5
  *     line 1   stops   1 2   values   8 9    ->   stop 1   lines 0 1    values 6 8

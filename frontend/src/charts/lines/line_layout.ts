@@ -198,9 +198,8 @@ export function dotOf({ xs, y }: Drawn, point: LinePoint, value: number | null =
 }
 
 /**
- * An axis with breaks: what lies between two spans was not recorded and takes no room. Each segment is as wide as what
- * it
- * holds.
+ * An axis with breaks: the time between two spans was not recorded and takes no room. The width of each segment is in
+ * proportion to what it contains.
  *
  *     |--5--6--7--8--9--10--/ /--16--17--18--19--20--21--|
  */

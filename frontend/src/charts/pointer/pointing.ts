@@ -62,9 +62,10 @@ export function typed(event: KeyboardEvent, at: number | null, count: number, { 
 const NONE = "Nothing chosen. Arrow keys choose.";
 
 /**
- * at: which of `count` stops is chosen, from 0; null: none. content: what is there.
+ * at: index of the chosen one of `count` stops, from 0; null: none. content: the text about that stop.
  *
- * A picture holds no elements for a screen reader to walk through, and `img` says that nothing can be done with it.
+ * A picture contains no elements that a screen reader could go through, and the role `img` would tell it that the
+ * picture is not interactive.
  */
 export function slider(
   label: string,

@@ -1,5 +1,5 @@
 /**
- * Where tracks lie, from top to bottom: those that are pinned, then a heading for each group with its tracks, one thin
+ * Where tracks are, from top to bottom: pinned tracks first, then a heading for each group with its tracks, one thin
  * line per row.
  *
  *     Steps      ====   pinned: stay in sight while the others scroll under them

@@ -133,9 +133,9 @@ function placeOf({ from, to }: TimeRange, x: (ns: number) => number, width: numb
 const pixels = ({ left, width }: Pane) => ({ left: `${left}px`, width: `${width}px` });
 
 /**
- * The window of the overview: what of the whole recording is visible, moved and resized by pointer and keys.
+ * The window of the overview: the visible part of the whole recording, moved and resized by pointer and keys.
  *
- *     ......[====|====]......        from, move, to; elsewhere a drag marks a new one
+ *     ......[====|====]......        from, move, to; a drag elsewhere marks a new window
  */
 type Grip = "from" | "to" | "move" | "new";
 

@@ -84,7 +84,7 @@ export function roofLine(tflops: number, memory_gbs: number, scales: RooflineSca
   return [...slope, [scales.x(Math.max(from, ridge)), scales.y(tflops)], [scales.x(to), scales.y(tflops)]];
 }
 
-/** Where the name of the memory's slope ends, `wide` px long: left of the slope, where neither it nor a dot is.
+/** Where the name of the memory's slope, `wide` px long, ends: to the left of the slope, where there are no dots.
  *
  *         3350 GB/s /
  *                  /
@@ -96,7 +96,7 @@ export function memoryLabel(line: readonly [number, number][], wide: number, lef
   return { x: x - APART, y: y0 + ((y1 - y0) * (x - x0)) / (x1 - x0) - 2 };
 }
 
-/** Where the name of a flat roof ends, `wide` px long: above its right end, or its left one where fewer dots are.
+/** Where the name of a flat roof, `wide` px long, ends: above its right end, or its left one if fewer dots are there.
  *
  *        FP32 15.7 TFLOP/s   o oo O
  *      /--------------------------

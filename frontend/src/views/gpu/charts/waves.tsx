@@ -91,8 +91,9 @@ function Wave({ row, places, top, deep, right, colour }: WaveProps) {
 }
 
 /**
- * The waves in which a launch's blocks run, as rows of a picture. A row is as wide as the GPU has SMs and as high as an
- * SM holds blocks; blocks go to all SMs in turn, so a last wave may fill some SMs higher than others.
+ * The waves in which a launch's blocks run, as rows of a picture. The width of a row stands for the GPU's SMs, its
+ * height for the blocks that an SM holds; blocks go to all SMs in turn, so the last wave may fill some SMs higher than
+ * others.
  *
  *     wave 1   ##########          10 SMs that hold 2 blocks each, 33 blocks: one full wave and 13 blocks, which
  *              ##########          fill all SMs once and three of them twice

@@ -7,7 +7,7 @@
  *     run-ahead   area: mean of what starts
  *     device      coloured bins
  *
- * Dragging zooms, double click resets; arrow keys move the reading.
+ * Dragging zooms, a double click resets; arrow keys move the instant that is read.
  */
 
 import { max } from "d3-array";

@@ -6,7 +6,7 @@
  *     curve       area: allocated, from the least to the most of each bin; line: reserved; between them: cached, unused
  *     driver      a tick for each call of the allocator to the driver
  *
- * Dragging zooms, double click resets, a press or Enter chooses an instant; arrow keys move the reading.
+ * Dragging zooms, a double click resets, a click or Enter chooses an instant; arrow keys move the instant that is read.
  */
 
 import { max } from "d3-array";

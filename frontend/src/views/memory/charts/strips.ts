@@ -1,5 +1,5 @@
 /**
- * The blocks of a segment as marks, those too narrow to be told apart as one.
+ * The blocks of a segment as marks; blocks too narrow to be distinguished are merged into one mark.
  *
  *     blocks   aaaaaaaa.a.b........bbbb      a: 8, then single bytes
  *     marks    |  used |mix|  free |used|

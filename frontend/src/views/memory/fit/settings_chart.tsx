@@ -9,7 +9,8 @@
  *         +-------------------------------------------+---
  *            ^     ^   time not recorded
  *
- * Filled and joined: no other setting needs less of both. Arrow keys go over the settings, a press chooses one.
+ * Filled points on the line: no other setting needs less of both. Arrow keys go through the settings, a click chooses
+ * one.
  */
 
 import { max } from "d3-array";

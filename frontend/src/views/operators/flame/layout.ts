@@ -1,5 +1,5 @@
 /**
- * Where frames stand: beside their siblings, the largest first, in the row of their depth.
+ * Where frames are: next to their siblings, the largest first, in the row of their depth.
  *
  *     [all                          ]      rows    0, 1, 3      row 1 has the places 1 and 2
  *     [step                 ][other ]      frame   0, 1, 6

@@ -1,5 +1,5 @@
 /**
- * The same costs as other trees: from what is called up to its callers, and without the frames of some kinds.
+ * The same costs as other trees: inverted, from callees to their callers, and without the frames of some kinds.
  *
  *     step 9          up   gemm 7          without ops   step 9
  *       linear 7             linear 7                      gemm 7

@@ -1,9 +1,9 @@
 /**
- * Which lines of a file are shown: those of what was measured, and a few around them; others fold.
+ * Which lines of a file are shown: the measured ones, and a few around them; others are folded.
  *
- *     16  def forward(self, x):      a function with time: its first lines, to its end where it is short
+ *     16  def forward(self, x):      a function with time: its first lines, or all where it is short
  *     17      return self.net(x)
- *         23 lines without time      a fold, which opens
+ *         23 lines without time      a fold, which can be opened
  *     41  def step(...):
  */
 

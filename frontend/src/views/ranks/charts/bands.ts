@@ -1,5 +1,5 @@
 /**
- * Where the cells of a heat map stand, and which of its rows and columns share one where there is no room for each.
+ * Where the cells of a heat map are, and which rows and columns share a cell where there is no room for each.
  *
  *     1024 ranks, 100 steps, 340 px      ->  64 bands of 16 ranks, 5 px each; a column for each step
  *          8 ranks, 100 steps            ->   8 bands of 1 rank, 22 px each

@@ -1,8 +1,8 @@
 /**
- * Where the rows of the job timeline stand, and where the path that decides the step runs below them.
+ * Where the rows of the job timeline are, and where the path that decides the step runs below them.
  *
  *     up to 16 ranks    22 px each, with room for the path between them
- *     more              as high as there is room for; those that decide the step keep 22 px and their names
+ *     more              as high as there is room for; rows that decide the step keep 22 px and their names
  */
 
 export interface LaneLayout {

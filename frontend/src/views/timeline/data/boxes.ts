@@ -1,7 +1,7 @@
 /**
- * A page of events, made ready for drawing: typed columns, cut into rows in which boxes lie one after the other.
+ * A page of events prepared for drawing: typed arrays, cut into rows in which boxes follow one another.
  *
- *     row of a track   [a   ][b ]   [c      ]      from and to both ascend: what is visible is found by halving
+ *     row of a track   [a   ][b ]   [c      ]      from and to both ascend: binary search finds what is visible
  */
 
 import type { Depth, TimelinePage, Track } from "../../../api.gen";

@@ -1,8 +1,8 @@
 /**
- * The pages that were answered lately, which of them to draw, and what to ask for next.
+ * The pages that arrived recently, which of them to draw, and which to request next.
  *
- * A page holds more than what is visible, at a detail that is a power of two: small moves need no request, and going
- * back draws at once. What is there is drawn until the finer page comes, so the picture never goes blank.
+ * A page covers more than the visible range, at a detail that is a power of two: small moves need no request, and going
+ * back draws at once. Existing pages are drawn until the finer page arrives, so the picture never goes blank.
  */
 
 import { lengthOf, type TimeRange, touches } from "../../../time_range";

@@ -1,5 +1,5 @@
 /**
- * The overview of the whole recording: how busy the GPUs were, steps told apart by shading, and what a search found.
+ * The overview of the whole recording: how busy the GPUs were, steps distinguished by shading, and search hits.
  *
  *      '  ' '''            where events were found
  *     ▁▇▇▇▁▇▇▇▁▇▇▇         busy share in each bin

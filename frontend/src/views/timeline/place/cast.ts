@@ -1,9 +1,9 @@
 /**
- * Which rows of the Timeline show a place: the loader where it works there, the thread that launches, its runtime
- * calls, and the stream that is busiest there.
+ * Which rows of the Timeline show a place: the loader if it works there, the thread that launches, its runtime calls,
+ * and the stream that is busiest there.
  *
  *     loader      ====                       one row
- *     thread   [forward          ]           two rows, from the first that no event fills
+ *     thread   [forward          ]           two rows, from the first that no single event fills
  *               [linear][relu ]
  *     calls       -     -                    one row
  *     stream              [gemm]             one row

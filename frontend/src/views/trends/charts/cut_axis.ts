@@ -1,13 +1,13 @@
 /**
- * Where an axis ends below values that would flatten all others: a few of a line, or a line far above most lines.
+ * Ends an axis below values that would flatten all others: a few values of a line, or a line far above most lines.
  *
  *     1 value above the axis: 12.3 s
- *          ▲            the height for all that is above
+ *          ▲            the height at which all values above are drawn
  *     60 ms --------
  *       -o   o--o--o    the axis is for these
  *      0 ---------
  *
- * TensorBoard's own Time Series tab leaves outliers out of the scale, too. Here they stay in the picture, and are told.
+ * TensorBoard's own Time Series tab also leaves outliers out of the scale. Here they stay in the picture, with a text.
  */
 
 import type { ChartLine, Crowd } from "../../../charts/lines/line_layout";
