@@ -34,7 +34,7 @@ READERS = {"C": "0", "Python only": "1"}
 
 
 def seconds(checkout: Path, trace: Path, reader: str) -> float:
-    """Of CPU time. Raises SystemExit where the checkout has no such reader."""
+    """CPU time of one read. Raises SystemExit where the checkout has no such reader."""
     environment = os.environ | {
         "PYTHONPATH": str(checkout),
         "TB_STEPTIME_PURE": READERS[reader],

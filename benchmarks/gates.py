@@ -32,13 +32,13 @@ from tb_steptime.ingest.measure import measure_file
 
 RESULTS = Path(__file__).with_name("gates.jsonl")
 PAIRS = 100
-#: Passes of the model in a step: a tenth more is a real +10 %.
+#: Passes of the model per step: a tenth more is a real +10 %.
 PASSES = {"base": 10, "again": 10, "slower": 11}
 RECORDINGS = 3
 RULES = ("step_time>+5%", "unprofiled_step>+5%", "fast_step>+5%")
-#: Other processes, and for how long each works and rests, at most.
+#: The number of other processes, and for how long each works and rests, at most.
 NEIGHBOURS, BURST_SECONDS = 1, 1.0
-#: Question: the candidate, how many recordings a side, and its column's title.
+#: For each question: the candidate, how many recordings per side, and the title of its column.
 QUESTIONS = {
     "unchanged, one": ("again", 1, "unchanged, one a side"),
     "unchanged, three": ("again", RECORDINGS, "unchanged, three a side"),
@@ -51,8 +51,9 @@ Recording = tuple[ComparedSpan, ...]
 
 @dataclass(frozen=True)
 class Pair:
-    """load: of the machine, over the last minute. values_us: by gate and kind, what it compares of each recording.
-    failed: by gate, the questions at which it failed."""
+    """load: of the machine, over the last minute. values_us: by gate and kind, the value of each recording that is
+    compared. failed: by gate, the questions at which it failed.
+    """
 
     number: int
     load: float
@@ -80,7 +81,7 @@ def train(folder: Path, passes: int) -> None:
 
 
 def record(folder: Path) -> None:
-    """A pair: by turns, each in a process of its own; those that are there already are kept."""
+    """Records a pair in turn, each training in a process of its own; existing recordings are kept."""
     import torch  # noqa: F401 - once for all, as it takes longer than a training
 
     for number in range(RECORDINGS):
@@ -94,7 +95,7 @@ def record(folder: Path) -> None:
 
 @contextmanager
 def neighbours() -> Iterator[None]:
-    """Other work on the machine, while the block runs."""
+    """Creates other work on the machine while the block runs."""
     others = [multiprocessing.get_context("fork").Process(target=_work, args=(seed,)) for seed in range(NEIGHBOURS)]
     for other in others:
         other.start()
@@ -108,7 +109,7 @@ def neighbours() -> Iterator[None]:
 
 def _work(seed: int) -> None:
     lengths, parent = random.Random(seed), os.getppid()
-    while os.getppid() == parent:  # which may be killed
+    while os.getppid() == parent:  # the parent may be killed
         end = time.monotonic() + lengths.uniform(0, BURST_SECONDS)
         while time.monotonic() < end:
             sum(range(10_000))
@@ -141,13 +142,13 @@ def fails(rule: str, runs: dict[str, list[Recording]], question: str) -> bool:
 
 
 def side_of(runs: Sequence[Recording]) -> Side:
-    """As `compare` makes one of a run, and of several."""
+    """A side as `compare` builds it from one run, or from several."""
     spans = tuple(span for run in runs for span in run)
     return Side("", spans, tuple(map(len, runs)) if len(runs) > 1 else ())
 
 
 def value_us(rule: str, run: Recording) -> int:
-    """What the gate compares of one recording."""
+    """The value of one recording that the gate compares."""
     side, metric = Side("", run), parse_gate(rule).metric
     found = side.per_run(OF_RUNS[metric])[0] if metric in OF_RUNS else side.step_ns
     return round(float(found.mean()) / 1000)
@@ -163,7 +164,7 @@ def keep(pairs: Iterable[Pair]) -> None:
 
 
 def table(pairs: Sequence[Pair]) -> str:
-    """How often each gate fails, and how much the recordings differ."""
+    """A table of how often each gate fails, and how much the recordings differ."""
     rows = [
         f"| gate at +5 % | {' | '.join(title for *_, title in QUESTIONS.values())} | recordings of a side differ by |",
         f"|---|{'---:|' * (len(QUESTIONS) + 1)}",

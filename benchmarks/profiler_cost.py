@@ -31,7 +31,7 @@ from torch.profiler import ProfilerActivity, profile
 WARM_UP, STEPS = 2, 20
 
 Flags = tuple[str, ...]
-#: Flags, and those that they are added to.
+#: Sets of flags, and the set to which each is compared.
 SETS: tuple[tuple[Flags, Flags | None], ...] = (
     ((), None),
     (("record_shapes",), ()),
@@ -41,7 +41,7 @@ SETS: tuple[tuple[Flags, Flags | None], ...] = (
     (("with_stack",), ()),
     (("record_shapes", "profile_memory", "with_stack"), ()),
 )
-#: Categories of the events that a flag is paid for by, and what one is called.
+#: Categories of the events that cause the cost of a flag, and the name of one event.
 _PAID_BY = {
     "with_stack": (("python_function",), "Python call"),
     "with_modules": (("python_function",), "Python call"),
@@ -51,7 +51,7 @@ _OPS = (("cpu_op", "user_annotation"), "op")
 
 
 class Step(NamedTuple):
-    """ns: of a step, one for each round. events: of a step, by category."""
+    """ns: per step, one for each round. events: per step, by category."""
 
     ns: list[float]
     events: Counter[str]
@@ -89,7 +89,7 @@ JOBS = {"a transformer layer, trained": layer, "a chain of ops": chain}
 
 
 def times(step: Callable[[], None], count: int) -> float:
-    """The median step, ns of CPU time of this thread, so that other processes of the machine count little."""
+    """The median step, in ns of CPU time of this thread, so that other processes of the machine count little."""
     found = []
     gc.collect()
     gc.disable()
@@ -109,7 +109,7 @@ def profiled(step: Callable[[], None], flags: Flags, *, count_events: bool) -> t
 
 
 def events_of(profiler: profile) -> Counter[str]:
-    """Of a step, by category, as they are written."""
+    """The events of a step by category, as they are written."""
     with tempfile.TemporaryDirectory(prefix="profiler_cost_") as folder:
         path = Path(folder) / "trace.json"
         profiler.export_chrome_trace(str(path))

@@ -14,7 +14,7 @@ _SECONDS_BETWEEN = 0.05
 
 
 class MemoryTogether:
-    """Looks at a process from `with` to its end. peak_bytes: 0 where the system does not say."""
+    """Samples a process from `with` to its end. peak_bytes: 0 where the system does not report it."""
 
     def __init__(self, pid: int) -> None:
         self.peak_bytes = 0
