@@ -1,4 +1,4 @@
-"""What following a card's advice really gains: small real trainings on the CPU, each with one declared problem.
+"""Measures what following a card's advice gains: small real trainings on the CPU, each with one declared problem.
 
     python -m benchmarks.advice                                # needs torch; prints a table; ten minutes
     python -m benchmarks.advice --cases "short epochs" --keep FOLDER
@@ -8,8 +8,8 @@
     the advice, by turns                 a profiler
     with the advice, profiled       -->  what was gained where both steps are profiled
 
-The advice is taken from the card's own line of code where that changes a setting, else from the case. What is promised
-must not be less than what was gained, apart from noise; and where it is more than twice that, the case says why.
+The advice is taken from the card's own line of code where that changes a setting, else from the case. The promise must
+not be less than the actual gain, apart from noise; where it is more than twice the gain, the case says why.
 """
 
 from __future__ import annotations

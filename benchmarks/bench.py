@@ -1,10 +1,10 @@
 """Reads one generated trace with us and with others, a process each, and prints one table: `make bench`. With `--real`
-the traces are recorded ones, made longer (`benchmarks.enlarge`), and json.load is the other one.
+the traces are recorded ones, made longer (`benchmarks.enlarge`), and the only other contender is json.load.
 
-Time and memory are of the whole process, start-up included, as the operating system counts them. The best of some
-rounds is shown; a round goes through all contenders, so that what else the machine does troubles them alike. Byte code
-is kept between the runs, as an installed package has it. Of several sizes a second table says what starting costs and
-what each gigabyte does: time and memory are a sum of both.
+Time and memory are those of the whole process, start-up included, as the operating system counts them. The best of
+several rounds is shown; a round goes through all contenders, so that other work on the machine affects them alike. Byte
+code is kept between the runs, as in an installed package. With several sizes a second table gives the cost of starting
+and the cost of each gigabyte: time and memory are the sum of both.
 """
 
 from __future__ import annotations

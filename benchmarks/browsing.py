@@ -1,7 +1,7 @@
-"""The Step Insights tab in a Chromium, and what its own clocks say about it: for `benchmarks.tab`.
+"""The Step Insights tab in a Chromium, measured by the browser's own clocks: for `benchmarks.tab`.
 
-Script time is the browser's account of the page's main thread, so what else the machine does adds little to it; the
-time of a picture is that of the person who waits.
+Script time is the browser's measurement of the page's main thread, so other work on the machine adds little to it; the
+time of a picture is the time that a person waits.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Makes a recorded trace longer: `python -m benchmarks.enlarge 200MB trace.json long.json`.
 
-The recording follows itself as often as the size needs. Each time its times go on where the one before ended, and so do
-the numbers that tie events together, and the numbers of steps. All else is the text as it was written, with its white
-space, and one list holds all events: what is measured on it is what a profiler writes, and not what a generator does.
+The recording is repeated as often as the size needs. In each repetition the times continue where the previous one
+ended, and so do the numbers that link events, and the step numbers. Everything else is the original text with its white
+space, in a single list of events: so measurements are about what a profiler writes, not about what a generator does.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Measures the flame graph and the roofline with far more in them than traces have: `python -m benchmarks.flame`.
 
-The answers are made here and given to the tab in the place of the server's own: so many frames of call paths, a few
-levels deep to some dozen, and so many dots. Times are those of the page's main thread, in its own clock.
+The answers are made here and given to the tab in place of the server's own: a given number of frames of call paths,
+from a few to several dozen levels deep, and of dots. Times are those of the page's main thread, by its own clock.
 
 server      the answer put into words, and how large it is
 opened      the longest task from the answer to the picture

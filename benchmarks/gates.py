@@ -4,10 +4,10 @@
     python -m benchmarks.gates --folder DIR --judge-again    # the same recordings, after a change of the gate
     python -m benchmarks.gates --table                       # from the results that are kept beside this file
 
-A pair is nine trainings, each a process of its own with two spans of ten steps: three of the base, three of the same
-program again, and three with a tenth more work, recorded by turns. Meanwhile other processes work in bursts, as on a
-machine of a CI. A gate at +5 % is asked of the same program again, with one recording a side and with three, where it
-has to pass, and of the tenth more work, where it has to fail. No recording is in two pairs.
+A pair is nine trainings, each in a process of its own with two spans of ten steps: three of the base, three of the same
+program again, and three with a tenth more work, recorded in turn. Meanwhile other processes work in bursts, as on a CI
+machine. A gate at +5 % is applied to the same program again, with one recording per side and with three, where it has
+to pass, and to the tenth more work, where it has to fail. No recording is in two pairs.
 """
 
 from __future__ import annotations

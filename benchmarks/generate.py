@@ -1,8 +1,8 @@
 """Writes a trace of any size in the format of Kineto, from a seed: `python -m benchmarks.generate 200MB trace.json`.
 
-A training loop as the profiler sees it: steps, loader waits, Python frames, ops in ops with their shapes, launches, the
-kernels they launch with all their arguments, arrows between them. The times are plausible, not a model of any machine:
-this is something to read fast, not something to learn from.
+A training loop as the profiler records it: steps, loader waits, Python frames, nested ops with their shapes, launches,
+the kernels that they launch with all their arguments, and arrows between them. The times are plausible but do not model
+any machine: the trace is for measuring how fast it is read, not for analysis.
 """
 
 from __future__ import annotations

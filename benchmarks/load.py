@@ -1,7 +1,8 @@
 """Measures a TensorBoard that many people have open while traces arrive: `python -m benchmarks.load`.
 
-Each client asks as a tab does, with a short rest: for the index, for a view of a recording, for a window of a timeline.
-No answer may be an error, though it may say "wait"; and each says what a single client is told when all is quiet.
+Each client sends the requests of a tab, with short pauses: for the index, for a view of a recording, for a window of a
+timeline. No answer may be an error, though it may say "wait"; and each has to equal the answer to a single client at
+rest.
 
     one client   ask ask ask
     clients                  ask ask ask ask ...        every 200: remembered by its question, compared with the first

@@ -10,9 +10,9 @@ recorder's files and a log of its own (`benchmarks.loader_training`), so each of
     its own log      -->  P as it was
     all runs' logs   -->  the fewest workers that end the stall; the step as it really was with 1, 2, 3 ... workers
 
-A run that the machine disturbed shows in its log, not in its result, and is repeated while there is time. Is it
-disturbed still, it is no question and no answer: other runs are not held against it, and of what is said of it only the
-recorder's time of a batch is judged, for that is held against the run's own log.
+Whether the machine disturbed a run is judged by its log, not by its result; such a run is repeated while there is time.
+If it is still disturbed, it is neither a question nor an answer: other runs are not compared with it, and of its own
+estimates only the recorder's time of a batch is judged, because that is compared with the run's own log.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Measures whether a TensorBoard that is left open for days grows: `python -m benchmarks.polling`.
 
-A tab asks for the index every few seconds. Here each poll scans the directory, and every fifth asks for what a person
-opens: views, the trends, a window of the timeline. What may grow is the memory of the process that answers.
+A tab requests the index every few seconds. Here each poll scans the directory, and every fifth also requests what a
+person would open: views, the trends, a window of the timeline. The question is whether the memory of the answering
+process grows.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@
     python -m benchmarks.profiler_cost --rounds 3    # sooner, and less sure
 
 Two jobs of tiny tensors, whose time is the host's: a transformer layer that is trained, whose modules are Python, and
-a chain of element-wise ops without modules. One thread, as a second one would hide work. In each round every set of
-flags records a few steps after two that are thrown away, and unprofiled steps come before and after. Of a round the
-median step counts, of the rounds the median and the middle half. What a flag costs is the difference to the flags that
-it is added to, and for each event: the difference over the number of events of its kind in a step, as the profiler
-itself counts them. Starting and stopping the profiler are in no step.
+a chain of element-wise ops without modules. One thread is used, because a second one would hide work. In each round
+every set of flags records a few steps after two that are discarded, with unprofiled steps before and after. Each round
+counts with its median step; shown are the median and the middle half of the rounds. The cost of a flag is the
+difference to the flags to which it is added; the cost per event is that difference divided by the number of events of
+its kind in a step, as the profiler itself counts them. No step includes the start or stop of the profiler.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
     python -m benchmarks.step_clock             # steps of 1 ms of CPU time
     python -m benchmarks.step_clock --control   # nothing is timed: what it shows then is noise
 
-First of steps that follow each other at once, with the writes to the file: the least of 20 times 2,000 calls, which is
-the same however busy the machine is. Then after 1 ms of other work each, over that of an empty function: the mean of
-blocks of 2,000 steps, their median, the least and the most. That also counts what other processes took from the caches,
-so it says little of a busy machine. Blocks in which slow steps began a span are left out.
+First for consecutive steps, including the writes to the file: the minimum over 20 times 2,000 calls, which is the same
+however busy the machine is. Then after 1 ms of other work each, in addition to the time of an empty function: the means
+of blocks of 2,000 steps, given as their median, minimum and maximum. That also includes the effect of other processes
+on the caches, so it means little on a busy machine. Blocks in which slow steps began a span are left out.
 """
 
 from __future__ import annotations

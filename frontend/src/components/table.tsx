@@ -355,8 +355,8 @@ function compare(a: number | string, b: number | string): number {
 }
 
 /**
- * Leaves out columns that have been empty in every row so far, for the reader to add; none while the table is sorted by
- * it.
+ * Leaves out columns that have been empty in every row so far, for the reader to add. A column by which the table is
+ * sorted is kept.
  */
 function useEmptyAside<Row>(
   columns: readonly Column<Row>[],

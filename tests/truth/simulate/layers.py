@@ -1,4 +1,4 @@
-"""What a layer requires of host and device: the ops of its forward pass, and of its backward pass as autograd runs them."""
+"""What a layer requires of host and device: the ops of its forward pass, and of its backward pass in autograd order."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ function Drawn(props: StackedBarsProps & { width: number }) {
     tip,
     height = HEIGHT,
   } = props;
-  const [here, setHere] = useState(false); // another picture may light a bar, but the tip stands where the pointer is
+  const [here, setHere] = useState(false); // a bar may be hovered in another picture, but the tip is at the pointer
   const [pointer, setPointer] = useState<{ x: number; y: number } | null>(null);
   const { foot, middles, outlineOf, picture } = useMemo(
     () => layout({ names, parts, leftOut, heads, firm, unit }, width, height),

@@ -47,7 +47,7 @@ const SHARE = 62;
  */
 const LEAST = { name: 150, line: 290 } as { name: number } & Partial<Record<Grouping["id"], number>>;
 
-/** The least width of a name, px, and the width beyond which more columns are shown instead. */
+/** The least width of a name, px, and the width that it keeps when further columns are added. */
 const NAME = 180;
 const ENOUGH = 420;
 

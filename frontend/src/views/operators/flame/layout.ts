@@ -65,8 +65,8 @@ const BUCKETS = 1 << 16;
 
 /**
  * The indices of the values above 0, sorted by the upper half of the bits of a number, which increases with it: sorting
- * twice by 16 bits is five times as fast as a sort that calls a function. Values with equal upper 20 bits keep their
- * order.
+ * twice by 16 bits is five times as fast as a sort that calls a function. Values that agree to 20 bits of precision
+ * keep their order.
  */
 function largestFirst(value: Float64Array): Int32Array {
   const bits = new Uint32Array(value.buffer, value.byteOffset, 2 * value.length);
