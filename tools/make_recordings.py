@@ -1,7 +1,7 @@
 """Records again what tests replay: a few small files for each way to set up a DataLoader. Needs torch and torchdata.
 
-python -m tests.recordings              # all of them
-python -m tests.recordings spawn lines  # some
+python -m tools.make_recordings              # all of them
+python -m tools.make_recordings spawn lines  # some
 """
 
 from __future__ import annotations
