@@ -1,4 +1,4 @@
-"""What following a card's advice really gains: small real trainings on the CPU, each with one declared problem.
+"""Measures what following a card's advice gains: small real trainings on the CPU, each with one declared problem.
 
     python -m benchmarks.advice                                # needs torch; prints a table; ten minutes
     python -m benchmarks.advice --cases "short epochs" --keep FOLDER
@@ -8,8 +8,8 @@
     the advice, by turns                 a profiler
     with the advice, profiled       -->  what was gained where both steps are profiled
 
-The advice is taken from the card's own line of code where that changes a setting, else from the case. What is promised
-must not be less than what was gained, apart from noise; and where it is more than twice that, the case says why.
+The advice is taken from the card's own line of code where that changes a setting, else from the case. The promise must
+not be less than the actual gain, apart from noise; where it is more than twice the gain, the case says why.
 """
 
 from __future__ import annotations
@@ -36,15 +36,17 @@ from tb_steptime.text.printer import plain
 
 #: The trace alone and the recorder's files lead to the same card.
 EITHER = "either"
-#: How often a training is timed without a profiler.
+#: How many times each training is timed without a profiler.
 ROUNDS = 4
-#: Standard errors of a difference, and the share of a step that a machine's pace may change by between two runs.
+#: Standard errors of a difference that count as chance, and the share of a step by which a machine's pace may change
+#: between two runs.
 CHANCE, PACE = 2, 0.01
-#: A step is longer while it is profiled. Where it is shorter by more than this, the machine was slower afterwards.
+#: A step is longer while it is profiled. If it is shorter by more than this share, the machine became slower
+#: afterwards.
 SLOWER = 0.05
-#: More than so many times what was gained is too much to promise without a reason.
+#: A promise of more than this multiple of the actual gain needs a reason.
 TOO_MUCH = 2
-#: In a card's line of code: what the training calls it.
+#: The fields of the training for the settings that a card's line of code names.
 SETTINGS = {
     "num_workers": "workers",
     "prefetch_factor": "prefetch",
@@ -55,9 +57,10 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Case:
-    """A training with a problem, and the cards that name it; the one that promises most is followed. remedy: what to
-    change where the card's line of code changes nothing. why_less: what is promised and does not come, if that is
-    known."""
+    """A training with a problem, and the cards that name it; the card that promises most is followed. remedy: what to
+    change where the card's line of code changes nothing. why_less: why the gain falls short of the promise, if that is
+    known.
+    """
 
     name: str
     training: Training
@@ -91,7 +94,7 @@ CASES = [
 
 @dataclass(frozen=True)
 class Step:
-    """A mean step in ns: profiled, and of each run without a profiler."""
+    """Mean steps in ns: profiled, and of each run without a profiler."""
 
     profiled: float
     plain: tuple[float, ...]
@@ -103,8 +106,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one card promised and what came of it. source: what the card was judged from; insight: None where the card
-    did not come, and then `after` is None, too."""
+    """What one card promised and what was gained. source: what the card was judged from; insight: None where the card
+    was not raised, and then `after` is None, too.
+    """
 
     case: Case
     source: str
@@ -118,7 +122,7 @@ class Outcome:
 
     @property
     def noise_ns(self) -> float:
-        """Of what was gained."""
+        """The uncertainty of the gain."""
         runs = [self.before.plain, self.after.plain] if self.after else []
         return PACE * self.before.mean + CHANCE * math.sqrt(sum(statistics.variance(run) / len(run) for run in runs))
 
@@ -136,7 +140,7 @@ class Outcome:
 
 
 def try_case(case: Case, folder: Path) -> list[Outcome]:
-    """The outcomes of its card, judged from the trace alone and with the recorder's files."""
+    """The outcomes of the training's card, judged from the trace alone and with the recorder's files."""
     place = folder / case.name
     (profiled,) = steps_of({place / "before": case.training})
     (trace,) = (place / "before").glob("*.pt.trace.json")
@@ -156,19 +160,21 @@ def try_case(case: Case, folder: Path) -> list[Outcome]:
 
 
 def by_source(alone: Insight | None, recorded: Insight | None) -> dict[str, Insight | None]:
-    """Once where both are the same advice with the same gain."""
+    """One entry for both sources where they give the same advice with the same gain."""
     same = alone and recorded and (alone.how, alone.gain_ns) == (recorded.how, recorded.gain_ns)
     return {EITHER: recorded} if same else {TRACE: alone, RECORDER: recorded}
 
 
 def card_of(case: Case, trace: Path) -> Insight | None:
-    """Cards are sorted by what they promise."""
+    """The first card that the case names; cards are sorted by what they promise."""
     insights = judge(dict(measure_file(trace).results)).insights
     return next((insight for insight in insights if insight.id in case.cards), None)
 
 
 def follow(case: Case, card: Insight) -> Training:
-    """The training as the card's line of code sets it up, or the case where that line changes nothing."""
+    """The training with the settings of the card's line of code, or with those of the case where that line changes
+    nothing.
+    """
     found = re.findall(rf"({'|'.join(SETTINGS)})=(\d+|True)", card.how or "")
     advice: dict[str, Any] = {SETTINGS[name]: True if value == "True" else int(value) for name, value in found}
     advised = replace(case.training, **advice)
@@ -176,7 +182,7 @@ def follow(case: Case, card: Insight) -> Training:
 
 
 def time_by_turns(trainings: Sequence[Training], place: Path) -> list[tuple[float, ...]]:
-    """Mean steps of each training without a profiler, ROUNDS of them; the machine's pace changes for all alike."""
+    """Mean steps of each training without a profiler, in ROUNDS runs; a drift of the machine affects all alike."""
     runs = {
         place / f"plain{number}.{turn}": replace(training, profiled=False)
         for turn in range(ROUNDS)
@@ -187,8 +193,7 @@ def time_by_turns(trainings: Sequence[Training], place: Path) -> list[tuple[floa
 
 
 def steps_of(runs: Mapping[Path, Training]) -> list[float]:
-    """The mean step of each in ns, of those that are recorded, by the training's own log. A folder that is there is
-    read as it is."""
+    """The mean recorded step of each training in ns, from its own log. An existing folder is read as it is."""
     said = train({folder: training for folder, training in runs.items() if not folder.exists()})
     print(said, end="", file=sys.stderr)
     return [mean_step(folder / TRUTH / TAKEN, training.skip) for folder, training in runs.items()]

@@ -1,10 +1,10 @@
 """python -m benchmarks.against CHECKOUT [TRACE ...]: reading by this checkout and another one, by turns.
 
-A trace of 50 MB is generated, and more can be named. Each is read by a process of its own, once by each checkout in
-each round, in C and in Python alone; the first goes second in every other round. The CPU time of the read counts,
-without the start of Python and the imports, so other processes of the machine count little; the least of all rounds is
-shown, and the median of what a round says of the two. Build the other checkout's extension first: `python setup.py
-build_ext --inplace` there.
+A trace of 50 MB is generated, and further ones can be named. In each round each checkout reads each trace once, in a
+process of its own, in C and in Python alone; their order alternates from round to round. Measured is the CPU time of
+the read, without the start of Python and the imports, so other processes of the machine count little. Shown are the
+minimum over all rounds, and the median of the ratio within a round. Build the other checkout's extension first: run
+`python setup.py build_ext --inplace` there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ READERS = {"C": "0", "Python only": "1"}
 
 
 def seconds(checkout: Path, trace: Path, reader: str) -> float:
-    """Of CPU time. Raises SystemExit where the checkout has no such reader."""
+    """CPU time of one read. Raises SystemExit where the checkout has no such reader."""
     environment = os.environ | {
         "PYTHONPATH": str(checkout),
         "TB_STEPTIME_PURE": READERS[reader],

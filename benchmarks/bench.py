@@ -1,10 +1,10 @@
 """Reads one generated trace with us and with others, a process each, and prints one table: `make bench`. With `--real`
-the traces are recorded ones, made longer (`benchmarks.enlarge`), and json.load is the other one.
+the traces are recorded ones, made longer (`benchmarks.enlarge`), and the only other contender is json.load.
 
-Time and memory are of the whole process, start-up included, as the operating system counts them. The best of some
-rounds is shown; a round goes through all contenders, so that what else the machine does troubles them alike. Byte code
-is kept between the runs, as an installed package has it. Of several sizes a second table says what starting costs and
-what each gigabyte does: time and memory are a sum of both.
+Time and memory are those of the whole process, start-up included, as the operating system counts them. The best of
+several rounds is shown; a round goes through all contenders, so that other work on the machine affects them alike. Byte
+code is kept between the runs, as in an installed package. With several sizes a second table gives the cost of starting
+and the cost of each gigabyte: time and memory are the sum of both.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from benchmarks.byte_code import with_byte_code
 from benchmarks.generate import size_of, write_trace
 from benchmarks.together import MemoryTogether
 
-#: Above this size one round is enough to tell, and more would take minutes.
+#: Above this size one round is enough, and more would take minutes.
 ROUNDS_BELOW_BYTES = 400_000_000
 ROUNDS = 3
-#: Of recorded traces there are three contenders, and more of them.
+#: For recorded traces there are only three contenders, so more rounds are run.
 ROUNDS_OF_REAL = 5
-#: Enough for every module that reads or analyses to be imported.
+#: Large enough that every module that reads or analyses is imported.
 SMALL_BYTES = 1_000_000
-#: torch-tb-profiler needs minutes above this size, and several gigabytes of memory.
+#: Above this size torch-tb-profiler needs minutes, and several gigabytes of memory.
 PEER_BELOW_BYTES = 400_000_000
 
 _JSON_LOAD = """
@@ -42,26 +42,26 @@ import gzip, json, sys
 with (gzip.open if sys.argv[1].endswith(".gz") else open)(sys.argv[1]) as file:
     json.load(file)
 """
-#: With one thread, as the command line, so that processes which help can be forked.
+#: With one thread, like the command line, so that helper processes can be forked.
 _READ_TRACE = """
 import os, sys
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 from tb_steptime.trace.kineto import read_trace
 read_trace(sys.argv[2], processes=int(sys.argv[1]))
 """
-#: As on a machine with one core: it starts no other process.
+#: As on a machine with one core: it starts no other processes.
 _SUMMARIZE_ALONE = """
 import os, sys
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 from tb_steptime.cli import main
 sys.exit(main(["summarize", "--format", "json", *sys.argv[1:]]))
 """
-#: As where the extension could not be built.
+#: As on a machine where the extension could not be built.
 _READ_IN_PYTHON = f"""
 import os
 os.environ["TB_STEPTIME_PURE"] = "1"
 {_READ_TRACE}"""
-#: What its loader does in the process that it starts for each file, and nothing of what it does with the result.
+#: What its loader does in the process that it starts for each file, without the processing of the result.
 _TORCH_TB_PROFILER = """
 import sys, tempfile
 from torch_tb_profiler.profiler.data import DistributedRunProfileData, RunProfileData
@@ -74,7 +74,7 @@ DistributedRunProfileData(data)
 
 @dataclass(frozen=True)
 class Contender:
-    """A name for the table, and the command that the trace's path is added to."""
+    """A name for the table, and the command to which the trace's path is appended."""
 
     name: str
     command: tuple[str, ...]
@@ -82,7 +82,9 @@ class Contender:
 
 @dataclass(frozen=True)
 class Text:
-    """What is read: "" of what is generated, else the recording's name; write: gives how many bytes it became."""
+    """What is read: "" for generated traces, else the name of the recording; write: writes it and returns its size in
+    bytes.
+    """
 
     name: str
     write: Callable[[Path], int]
@@ -90,8 +92,9 @@ class Text:
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a whole process with all that it started. cpu_seconds: of all cores; peak_bytes: the most memory that they
-    held together; failed: it ended badly."""
+    """Costs of a process including all processes that it started. cpu_seconds: over all cores; peak_bytes: the most
+    memory that they used together; failed: it exited with an error.
+    """
 
     seconds: float
     cpu_seconds: float
@@ -144,7 +147,7 @@ def _bench_generated(folder: Path, arguments: argparse.Namespace, environment: M
 
 
 def _bench_real(folder: Path, arguments: argparse.Namespace, environment: Mapping[str, str]) -> None:
-    """The worst one is said in the end: of other people's traces it is what can be promised."""
+    """The worst case is printed last: for other people's traces it is what can be promised."""
     worst: dict[int, tuple[float, str]] = {}
     others = [] if arguments.ours else [JSON_LOAD]
     for trace in arguments.real:
@@ -173,7 +176,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _write_byte_code(folder: Path, arguments: argparse.Namespace, environment: Mapping[str, str]) -> None:
-    """Of all modules that a contender imports, by a small trace."""
+    """Imports all modules of a contender once, with a small trace."""
     small = folder / "worker0.0.pt.trace.json"
     write_trace(small, SMALL_BYTES, arguments.seed)
     for contender in CONTENDERS:
@@ -199,15 +202,16 @@ def _bench(
 
 
 def _enlarge(trace: Path, size: int, path: Path) -> int:
-    """By another process: what this one ever held would count as memory of those that it starts."""
+    """In another process: the peak memory of this one would count as memory of the processes that it starts."""
     command = [sys.executable, "-m", "benchmarks.enlarge", str(size), str(trace.resolve()), str(path)]
     home = Path(__file__).resolve().parent.parent
     return int(subprocess.run(command, check=True, capture_output=True, text=True, cwd=home).stdout)
 
 
 def _print_slopes(costs: dict[int, dict[Contender, Cost]]) -> None:
-    """What starting costs and what each gigabyte does, by the smallest and the largest trace; and how far those between
-    are from that line."""
+    """The cost of starting and of each gigabyte, from the smallest and the largest trace, and how far the sizes in
+    between deviate from that line.
+    """
     least, most = min(costs), max(costs)
     if least == most:
         return
@@ -226,7 +230,7 @@ def _print_slopes(costs: dict[int, dict[Contender, Cost]]) -> None:
 
 
 class _Line(NamedTuple):
-    """start + per_gb for each gigabyte."""
+    """A line: `start`, plus `per_gb` for each gigabyte."""
 
     start: float
     per_gb: float
@@ -236,7 +240,7 @@ class _Line(NamedTuple):
 
 
 def _line(of: dict[int, float]) -> _Line:
-    """Through the smallest and the largest size."""
+    """The line through the smallest and the largest size."""
     least, most = min(of), max(of)
     per_gb = (of[most] - of[least]) / (most - least) * 1e9
     return _Line(of[least] - per_gb * least / 1e9, per_gb)
@@ -251,7 +255,7 @@ def _contenders(size: int, arguments: argparse.Namespace) -> list[Contender]:
 def _costs(
     path: Path, contenders: list[Contender], rounds: int, environment: Mapping[str, str]
 ) -> dict[Contender, Cost]:
-    """The quickest of each contender's runs. The slowest contender runs once."""
+    """The fastest of each contender's runs. The slowest contender runs once."""
     _read_through(path)
     costs = {contender: _cost(contender, path, environment) for contender in contenders}
     for _ in range(rounds - 1):
@@ -263,7 +267,7 @@ def _costs(
 
 
 def _read_through(path: Path) -> None:
-    """So that nobody pays for the disk."""
+    """Reads the file into the cache, so that no contender pays for the disk."""
     with open(path, "rb") as file:
         while file.read(1 << 20):
             pass

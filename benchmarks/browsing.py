@@ -1,7 +1,7 @@
-"""The Step Insights tab in a Chromium, and what its own clocks say about it: for `benchmarks.tab`.
+"""The Step Insights tab in a Chromium, measured by the browser's own clocks: for `benchmarks.tab`.
 
-Script time is the browser's account of the page's main thread, so what else the machine does adds little to it; the
-time of a picture is that of the person who waits.
+Script time is the browser's measurement of the page's main thread, so other work on the machine adds little to it; the
+time of a picture is the time that a person waits.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from tools.serve import TensorBoard
 WIDTH, HEIGHT = 1440, 900
 DRAWN_MS = 120_000
 
-#: A page that has not changed for so long is done.
+#: A page that has not changed for this long has finished.
 QUIET_MS = 250
-#: Longer than a frame: what an input began is painted.
+#: Longer than a frame, so that the first effects of an input are painted.
 FRAME_SECONDS = 0.025
 
-#: In every frame, before its own scripts. What is ready when, and what changed last.
+#: Installed in every frame before its own scripts. Records when it is ready, and when it last changed.
 _CLOCKS = """
 (() => {
   const clocks = (window.clocks = { ready: null, changed: 0, pressed: 0, armed: false, began: 0, first: 0, last: 0 });
@@ -69,8 +69,9 @@ _CLOCKS = """
 
 
 class Painted(NamedTuple):
-    """From an input to the first frame that shows something of it, and to the last one; None where nothing changes.
-    worked_ms: what the page's thread worked until then, whatever other processes do."""
+    """The time from an input to the first frame that shows an effect, and to the last one; None where nothing changes.
+    worked_ms: how long the page's thread worked until then, without the time of other processes.
+    """
 
     first_ms: float | None
     last_ms: float | None
@@ -87,7 +88,7 @@ class Visit:
     def __init__(self, page: Page, server: TensorBoard, keys: dict[str, str]) -> None:
         self.page = page
         self.cdp: CDPSession = page.context.new_cdp_session(page)
-        self.cdp.send("Performance.enable", {"timeDomain": "threadTicks"})  # without the time of others
+        self.cdp.send("Performance.enable", {"timeDomain": "threadTicks"})  # without the time of other processes
         page.add_init_script(_CLOCKS)
         self._asked: set[Request] = set()
         page.on("request", lambda request: self._asked.add(request))
@@ -98,7 +99,7 @@ class Visit:
         self.frame = self._drawn()
 
     def reload(self) -> None:
-        """As a browser does that has TensorBoard's own files."""
+        """Reloads like a browser that has TensorBoard's own files in its cache."""
         self.page.reload(wait_until="commit")
         self.frame = self._drawn()
 
@@ -109,19 +110,19 @@ class Visit:
 
     @property
     def first_ms(self) -> float:
-        """From the address to the first picture."""
+        """The time from opening the address to the first picture."""
         began: float = self.page.evaluate("performance.timeOrigin")
         return self.ready_ms - began
 
     @property
     def frame_ms(self) -> float:
-        """Of this, what came after TensorBoard had opened the tab's frame."""
+        """The part of it after TensorBoard opened the tab's frame."""
         began: float = self.frame.evaluate("performance.timeOrigin")
         return self.ready_ms - began
 
     @property
     def ready_ms(self) -> float:
-        """When the first picture was there, in ms since 1970."""
+        """When the first picture appeared, in ms since 1970."""
         at: float = self.frame.evaluate("clocks.ready")
         return at
 
@@ -131,25 +132,25 @@ class Visit:
         self.frame.wait_for_function(quiet, timeout=DRAWN_MS, polling=50)
 
     def press_ms(self, press: Callable[[], None]) -> float:
-        """From a click or a key to the last change that follows from it."""
+        """The time from a click or a key to the last change that follows from it."""
         press()
         self.settle()
         took: float = self.frame.evaluate("clocks.changed - clocks.pressed")
         return took
 
     def painted_since_start_ms(self) -> float:
-        """From the address to the frame that was painted last."""
+        """The time from opening the address to the last painted frame."""
         self.settle()
         began: float = self.page.evaluate("performance.timeOrigin")
         painted: float = self.frame.evaluate("clocks.last")
         return painted - began
 
     def arm(self) -> None:
-        """The next input is the one from which it is counted."""
+        """Starts the clocks at the next input."""
         self.frame.evaluate("clocks.armed = true; clocks.began = Infinity; clocks.first = clocks.last = 0")
 
     def painted_ms(self, act: Callable[[], None]) -> Painted:
-        """What follows from an input, answers of the server as well."""
+        """Measures everything that follows from an input, including answers of the server."""
         self.arm()
         before = self.metric("TaskDuration")
         act()
@@ -162,7 +163,7 @@ class Visit:
         return Painted(first, last, worked) if first > 0 else Painted(None, None, worked)
 
     def script_ms(self, act: Callable[[], None]) -> float:
-        """Script that an input begins, up to the next frame."""
+        """The script time that an input causes, up to the next frame."""
         before = self.metric("ScriptDuration")
         act()
         time.sleep(FRAME_SECONDS)
@@ -174,7 +175,7 @@ class Visit:
 
     @contextlib.contextmanager
     def tasks_ms(self, found: list[float]) -> Iterator[None]:
-        """Adds the tasks of the page's main thread meanwhile, in its own time, longest first."""
+        """Adds the tasks of the page's main thread during the measurement, in its own time, longest first."""
         browser = self.page.context.browser
         assert browser is not None
         browser.start_tracing(page=self.page, categories=["disabled-by-default-devtools.timeline"])
@@ -184,13 +185,13 @@ class Visit:
             found += _tasks_ms(json.loads(browser.stop_tracing())["traceEvents"])
 
     def heap_bytes(self) -> float:
-        """What is in use once the garbage is gone."""
+        """The memory in use after a garbage collection."""
         for _ in range(3):
             self.cdp.send("HeapProfiler.collectGarbage")
         return self.metric("JSHeapUsedSize")
 
     def elements(self) -> float:
-        """Nodes that the page holds, shown or not."""
+        """The number of nodes of the page, shown or not."""
         return self.metric("Nodes")
 
 
@@ -203,7 +204,7 @@ def _tasks_ms(events: list[dict[str, Any]]) -> list[float]:
 
 @contextlib.contextmanager
 def visit(browser: Browser, server: TensorBoard, **keys: str) -> Iterator[Visit]:
-    """The tab in a fresh profile; keys as its address has them, such as view and run."""
+    """Opens the tab in a fresh profile; keys: those of its address, such as view and run."""
     page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
     try:
         yield Visit(page, server, keys)
@@ -212,7 +213,7 @@ def visit(browser: Browser, server: TensorBoard, **keys: str) -> Iterator[Visit]
 
 
 def _frame_of(page: Page) -> Frame:
-    """TensorBoard puts a plugin into an iframe."""
+    """The iframe into which TensorBoard puts a plugin."""
     holder = page.wait_for_selector("iframe >> visible=true", timeout=DRAWN_MS)
     frame = holder.content_frame() if holder else None
     assert frame is not None
@@ -221,7 +222,7 @@ def _frame_of(page: Page) -> Frame:
 
 
 def go_to(one: Visit, view: str) -> None:
-    """Press a view in the list of views."""
+    """Click a view in the list of views."""
     one.frame.get_by_role("navigation").get_by_text(view, exact=True).first.click()
 
 

@@ -54,7 +54,7 @@ def _compared(paths: list[Path]) -> None:
 
 
 def _row(what: str, do: Callable[[], object]) -> None:
-    """Time of a processor says more on a machine that is busy with other work."""
+    """CPU time is more meaningful on a machine that is busy with other work."""
     taken, worked = [], []
     for _ in range(ROUNDS):
         began, before = time.perf_counter(), sum(os.times()[:4])

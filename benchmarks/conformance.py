@@ -73,7 +73,9 @@ def _row(name: str, trace: Trace, values: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _part_differences(ours: Parts, theirs: dict[str, float]) -> tuple[float, float, float]:
-    """Device (kernels and collectives), loader, and host (runtime, ops, collective calls), in us."""
+    """Differences of the device (kernels and collectives), the loader, and the host (runtime, ops, collective calls),
+    in us.
+    """
     device = (ours.kernel + ours.communication) / 1e3 - theirs["Kernel"]
     host = (ours.runtime + ours.cpu_exec) / 1e3 - theirs["Runtime"] - theirs["CpuOp"] - theirs["Communication"]
     if not theirs["Kernel"]:  # no device: collective calls are Communication here and CPU time there
@@ -97,7 +99,7 @@ def _gpu(trace: Trace, values: dict[str, Any]) -> str:
 
 
 def _figures(name: str, trace: Trace, values: dict[str, Any]) -> tuple[str, ...]:
-    """Of the device that is busy longest: ours, then torch-tb-profiler's."""
+    """The figures of the device that is busy longest: ours, then torch-tb-profiler's."""
     device = devices_by_activity(trace)[0]
     theirs = values["gpu"][str(device)]
     split = split_kernel_time(trace, device).total

@@ -67,7 +67,7 @@ def summaries(folder: Path) -> int:
 
 
 def first_picture(browser: Browser, logs: Path, keys: dict[str, str]) -> tuple[float, float]:
-    """Seconds from TensorBoard's first answer, and of these the ones since it opened the tab's frame."""
+    """Seconds from TensorBoard's first answer, and the part of them after it opened the tab's frame."""
     server = TensorBoard(logs)
     began = time.time()
     try:

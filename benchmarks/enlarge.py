@@ -1,8 +1,8 @@
 """Makes a recorded trace longer: `python -m benchmarks.enlarge 200MB trace.json long.json`.
 
-The recording follows itself as often as the size needs. Each time its times go on where the one before ended, and so do
-the numbers that tie events together, and the numbers of steps. All else is the text as it was written, with its white
-space, and one list holds all events: what is measured on it is what a profiler writes, and not what a generator does.
+The recording is repeated as often as the size needs. In each repetition the times continue where the previous one
+ended, and so do the numbers that link events, and the step numbers. Everything else is the original text with its white
+space, in a single list of events: so measurements are about what a profiler writes, not about what a generator does.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchmarks.generate import size_of
 
 _LIST = re.compile(rb'"traceEvents"\s*:\s*\[')
 _TIMES = rb"ts|external ts"
-#: Each kind of number is shifted by what its values span, so no two rounds share one.
+#: Each kind of number is shifted by the range of its values, so that no two rounds share a number.
 _TIES = (
     rb"correlation",
     rb"[Ee]xternal id",
@@ -32,7 +32,7 @@ _TIES = (
     rb"Sequence number",
     rb"Seq",
 )
-#: Digits before the point: decimals stay as they are.
+#: Digits before the decimal point; decimals stay as they are.
 _NUMBER = rb'(?<!\\)"(?:%b)"\s*:\s*"?([0-9]+)'
 _STEP = rb"ProfilerStep#([0-9]+)"
 _KINDS = (_NUMBER % _TIMES, *(_NUMBER % keys for keys in _TIES), _STEP)
@@ -55,11 +55,11 @@ class Recording:
 
     @property
     def size(self) -> int:
-        """Of one round."""
+        """The size of one round in bytes."""
         return sum(map(len, self.texts)) + sum(len(str(number)) for number in self.numbers)
 
     def rounds(self) -> Iterator[bytes]:
-        """The events of the recording, without end."""
+        """The events of the recording, repeated without end."""
         pieces = [b""] * (2 * len(self.numbers) + 1)
         pieces[::2] = self.texts
         numbers = self.numbers
@@ -95,7 +95,7 @@ def _in_pieces(head: bytes, events: bytes, foot: bytes) -> Recording:
     ]
     edges = [0, *(edge for span in spans for edge in span), len(events)]
     texts = [events[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
-    # Zero is written for none.
+    # Zero stands for "none".
     shifts = [shift_of[kind] if number else 0 for number, (_, kind) in zip(numbers, found, strict=True)]
     return Recording(head, foot, texts, numbers, shifts)
 
@@ -106,7 +106,7 @@ def _shift(numbers: list[int]) -> int:
 
 
 def write_enlarged(recording: Recording, path: Path, size_bytes: int) -> int:
-    """Write whole rounds of a recording, at least one, of about this many bytes; how many it became."""
+    """Write whole rounds of a recording, at least one, of about this many bytes, and return the actual number."""
     count = max(1, round(size_bytes / recording.size))
     written = 0
     with _opened(path, "wb") as file:

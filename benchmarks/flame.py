@@ -1,7 +1,7 @@
 """Measures the flame graph and the roofline with far more in them than traces have: `python -m benchmarks.flame`.
 
-The answers are made here and given to the tab in the place of the server's own: so many frames of call paths, a few
-levels deep to some dozen, and so many dots. Times are those of the page's main thread, in its own clock.
+The answers are made here and given to the tab in place of the server's own: a given number of frames of call paths,
+from a few to several dozen levels deep, and of dots. Times are those of the page's main thread, by its own clock.
 
 server      the answer put into words, and how large it is
 opened      the longest task from the answer to the picture
@@ -40,7 +40,7 @@ RUN = "autocast_simulated"
 
 MOVES = 60
 ZOOMS = 12
-#: Longer than the picture moves.
+#: Longer than the transition of the picture.
 MOVE_SECONDS = 0.4
 LONG_MS = 50
 WORDS = "layer 12"
@@ -67,7 +67,7 @@ def main() -> int:
 
 
 def paths(count: int) -> FlamePage:
-    """So many frames, each called by a random earlier one, as deep as Python's stacks at most."""
+    """This many frames, each called by a random earlier one, at most as deep as Python's stacks."""
     numbers = np.random.default_rng(1)
     parent, depth = np.full(count, -1), np.zeros(count, int)
     for at in range(1, count):
@@ -135,7 +135,7 @@ def _flame(browser: Browser, server: TensorBoard, page: FlamePage) -> None:
 
 
 def _answer(one: Visit, route: Route, text: bytes) -> None:
-    """Once the rest of the view has come to rest."""
+    """Answers, and waits until the rest of the view has settled."""
     route.fulfill(body=text, content_type="application/json")
     one.frame.locator(".flame canvas").wait_for(timeout=DRAWN_MS)
 
@@ -147,7 +147,7 @@ def _corner(box: Locator) -> tuple[float, float]:
 
 
 def _frames(what: str, one: Visit, box: Locator, spots: list[tuple[float, float]]) -> None:
-    """Of each zoom the time of the main thread, by the number of frames that the browser made meanwhile."""
+    """The time of the main thread for each zoom, divided by the number of frames that the browser drew during it."""
     one.frame.evaluate(
         "() => { window.seen = 0; const count = () => { seen++; requestAnimationFrame(count) }; count() }"
     )
@@ -163,7 +163,7 @@ def _frames(what: str, one: Visit, box: Locator, spots: list[tuple[float, float]
 
 
 def _task_ms(one: Visit, act: Callable[[], None], seconds: float = 0.06) -> float:
-    """All tasks of the main thread that an input begins, laid out and painted: not script alone."""
+    """All tasks of the main thread that an input causes, including layout and painting, not only script."""
     before = one.metric("TaskDuration")
     act()
     time.sleep(seconds)
@@ -199,7 +199,7 @@ def _open(one: Visit, picture: Locator) -> None:
 
 
 def _with_dots(route: Route, count: int) -> None:
-    """The server's own answer; that of the GPU view with so many dots, spread around those that it has."""
+    """The server's own answer; for the GPU view with `count` dots, spread around the existing ones."""
     answer = route.fetch()
     page: dict[str, Any] = answer.json()
     for device in page.get("result", {}).get("devices", []) if "view=gpu" in route.request.url else []:
@@ -207,7 +207,7 @@ def _with_dots(route: Route, count: int) -> None:
     route.fulfill(response=answer, body=json.dumps(page))
 
 
-#: Of a trace whose ops have no inputs.
+#: For a trace whose ops have no inputs.
 _DOT: dict[str, Any] = {
     "op": "aten::mm", "shapes": "[[512,512],[512,512]]", "dtype": "float", "kernel": "gemm", "short": "gemm",
     "kernel_count": 1.0, "calls": 10, "total_ns": 1_000_000, "flops": 10**10, "bytes": 10**8, "tensor_cores": False,

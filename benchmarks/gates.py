@@ -4,10 +4,10 @@
     python -m benchmarks.gates --folder DIR --judge-again    # the same recordings, after a change of the gate
     python -m benchmarks.gates --table                       # from the results that are kept beside this file
 
-A pair is nine trainings, each a process of its own with two spans of ten steps: three of the base, three of the same
-program again, and three with a tenth more work, recorded by turns. Meanwhile other processes work in bursts, as on a
-machine of a CI. A gate at +5 % is asked of the same program again, with one recording a side and with three, where it
-has to pass, and of the tenth more work, where it has to fail. No recording is in two pairs.
+A pair is nine trainings, each in a process of its own with two spans of ten steps: three of the base, three of the same
+program again, and three with a tenth more work, recorded in turn. Meanwhile other processes work in bursts, as on a CI
+machine. A gate at +5 % is applied to the same program again, with one recording per side and with three, where it has
+to pass, and to the tenth more work, where it has to fail. No recording is in two pairs.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from tb_steptime.ingest.measure import measure_file
 
 RESULTS = Path(__file__).with_name("gates.jsonl")
 PAIRS = 100
-#: Passes of the model in a step: a tenth more is a real +10 %.
+#: Passes of the model per step: a tenth more is a real +10 %.
 PASSES = {"base": 10, "again": 10, "slower": 11}
 RECORDINGS = 3
 RULES = ("step_time>+5%", "unprofiled_step>+5%")
-#: Other processes, and for how long each works and rests, at most.
+#: The number of other processes, and for how long each works and rests, at most.
 NEIGHBOURS, BURST_SECONDS = 1, 1.0
-#: Question: the candidate, how many recordings a side, and its column's title.
+#: For each question: the candidate, how many recordings per side, and the title of its column.
 QUESTIONS = {
     "unchanged, one": ("again", 1, "unchanged, one a side"),
     "unchanged, three": ("again", RECORDINGS, "unchanged, three a side"),
@@ -51,8 +51,9 @@ Recording = tuple[ComparedSpan, ...]
 
 @dataclass(frozen=True)
 class Pair:
-    """load: of the machine, over the last minute. step_us, plain_us: by kind, of each recording the mean of the
-    recorded steps, and the median of those without the profiler. failed: by gate, the questions at which it failed."""
+    """load: of the machine, over the last minute. step_us, plain_us: for each kind and recording, the mean of the
+    recorded steps, and the median of the steps without the profiler. failed: by gate, the questions at which it failed.
+    """
 
     number: int
     load: float
@@ -81,7 +82,7 @@ def train(folder: Path, passes: int) -> None:
 
 
 def record(folder: Path) -> None:
-    """A pair: by turns, each in a process of its own; those that are there already are kept."""
+    """Records a pair in turn, each training in a process of its own; existing recordings are kept."""
     import torch  # noqa: F401 - once for all, as it takes longer than a training
 
     for number in range(RECORDINGS):
@@ -95,7 +96,7 @@ def record(folder: Path) -> None:
 
 @contextmanager
 def neighbours() -> Iterator[None]:
-    """Other work on the machine, while the block runs."""
+    """Creates other work on the machine while the block runs."""
     others = [multiprocessing.get_context("fork").Process(target=_work, args=(seed,)) for seed in range(NEIGHBOURS)]
     for other in others:
         other.start()
@@ -109,7 +110,7 @@ def neighbours() -> Iterator[None]:
 
 def _work(seed: int) -> None:
     lengths, parent = random.Random(seed), os.getppid()
-    while os.getppid() == parent:  # which may be killed
+    while os.getppid() == parent:  # the parent may be killed
         end = time.monotonic() + lengths.uniform(0, BURST_SECONDS)
         while time.monotonic() < end:
             sum(range(10_000))
@@ -143,7 +144,7 @@ def fails(rule: str, runs: dict[str, list[Recording]], question: str) -> bool:
 
 
 def side_of(runs: Sequence[Recording]) -> Side:
-    """As `compare` makes one of a run, and of several."""
+    """A side as `compare` builds it from one run, or from several."""
     spans = tuple(span for run in runs for span in run)
     return Side("", spans, tuple(map(len, runs)) if len(runs) > 1 else ())
 
@@ -166,7 +167,7 @@ def keep(pairs: Iterable[Pair]) -> None:
 
 
 def table(pairs: Sequence[Pair]) -> str:
-    """How often each gate fails, and how much the recordings differ."""
+    """A table of how often each gate fails, and how much the recordings differ."""
     rows = [
         f"| gate at +5 % | {' | '.join(title for *_, title in QUESTIONS.values())} | recordings of a side differ by |",
         f"|---|{'---:|' * (len(QUESTIONS) + 1)}",

@@ -1,8 +1,8 @@
 """Writes a trace of any size in the format of Kineto, from a seed: `python -m benchmarks.generate 200MB trace.json`.
 
-A training loop as the profiler sees it: steps, loader waits, Python frames, ops in ops with their shapes, launches, the
-kernels they launch with all their arguments, arrows between them. The times are plausible, not a model of any machine:
-this is something to read fast, not something to learn from.
+A training loop as the profiler records it: steps, loader waits, Python frames, nested ops with their shapes, launches,
+the kernels that they launch with all their arguments, and arrows between them. The times are plausible but do not model
+any machine: the trace is for measuring how fast it is read, not for analysis.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _FRAMES = (
 
 
 class Generator:
-    """Events of one process and its GPU, in the order in which Kineto writes them. Times are microseconds."""
+    """Events of one process and its GPU, in the order in which Kineto writes them. Times are in microseconds."""
 
     def __init__(self, seed: int, layers: int = LAYERS) -> None:
         self.layers = layers
@@ -79,7 +79,7 @@ class Generator:
         self.number = 0
 
     def events(self) -> Iterator[str]:
-        """Steps without end."""
+        """Yields steps without end."""
         step = 0
         while True:
             yield from self._step(step)
@@ -194,8 +194,9 @@ def _json(words: list[str]) -> str:
 
 
 def write_trace(path: Path, size_bytes: int, seed: int = 1, layers: int = LAYERS) -> int:
-    """Write a trace of about this many bytes of JSON, packed where the name ends in .gz; how many it became. Fewer
-    layers make more steps."""
+    """Write a trace of about this many bytes of JSON, compressed where the name ends in .gz, and return the actual
+    number. Fewer layers make more steps.
+    """
     with _opened(path) as file:
         written = file.write(_head())
         separator = ""
@@ -231,7 +232,7 @@ def _foot() -> str:
 
 
 def size_of(text: str) -> int:
-    """Bytes of a size such as 200MB."""
+    """The number of bytes of a size such as 200MB."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMG]B)?", text.strip(), re.IGNORECASE)
     if not match:
         raise argparse.ArgumentTypeError(f"{text!r} is no size such as 200MB or 1GB")

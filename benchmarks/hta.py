@@ -33,7 +33,9 @@ HEAD = ("trace", "window, ms", "idle, HTA", "idle, ours", "host_wait, HTA", "lat
 
 
 class Split(NamedTuple):
-    """window_ms: first to last activity; idle: share of it; late: share of the idle time that waits for the host."""
+    """window_ms: from the first to the last activity; idle: its idle share; late: the share of idle time that waits for
+    the host.
+    """
 
     window_ms: float
     idle: float
@@ -61,7 +63,7 @@ def _row(path: Path) -> Iterator[str]:
 
 
 def _ours(path: Path, window_ms: float | None) -> Split | None:
-    """Of the device that is busy longest. window_ms: how much of the recording counts; None for all of it."""
+    """The figures of the device that is busy longest. window_ms: how much of the recording counts; None: all."""
     try:
         trace = read_trace(str(path))
     except TraceError:
@@ -89,13 +91,13 @@ def _theirs(path: Path) -> Split | None:
         analysis = TraceAnalysis(trace_files={0: str(path)}, trace_dir=str(path.parent))
         (whole,) = analysis.get_temporal_breakdown(visualize=False).to_dict("records")
         rows = analysis.get_idle_time_breakdown(ranks=[0], visualize=False)[0].to_dict("records")
-    except (IndexError, KeyError, TypeError, ValueError):  # what it cannot read is a dash here
+    except (IndexError, KeyError, TypeError, ValueError):  # what HTA cannot read is a dash here
         return None
     return Split(whole["kernel_time(us)"] / 1e3, whole["idle_time_pctg"] / 100, _host_wait(rows))
 
 
 def _host_wait(rows: list[dict[str, Any]]) -> float | None:
-    """Of the stream with least idle time: it has most of the work."""
+    """The row of the stream with the least idle time, which has most of the work."""
     total = {row["stream"]: 0.0 for row in rows}
     for row in rows:
         total[row["stream"]] += row["idle_time"]

@@ -24,9 +24,9 @@ from tools import chromium
 from tools.serve import TensorBoard
 
 LOADS, ZOOMS, PANS = 5, 12, 12
-#: Of kernels, of ops and their kernels, of every op, of no event.
+#: Words that find kernels, ops and their kernels, every op, and no event.
 WORDS = ("gemm", "conv2d", "aten::", "no such name")
-#: The trace is read and its event file written meanwhile.
+#: Within this time the trace is read and its event file written.
 READ_MS = 600_000
 
 Move = Callable[[], None]

@@ -57,7 +57,7 @@ PARTS: tuple[Callable[[int], None], ...] = (read, loop, tables, arithmetic)
 
 
 class Parts(Dataset[Any]):
-    """A sample is what each part took, ns."""
+    """A sample contains the time that each part took, ns."""
 
     def __init__(self, count: int, scale: int) -> None:
         self.count = count
@@ -77,7 +77,9 @@ class Parts(Dataset[Any]):
 
 @dataclass(frozen=True)
 class Share:
-    """A part's share of the time of batches: real by its own clock, sampled, and the deviation of that."""
+    """A part's share of the time of batches: real by its own clock, sampled, and the standard deviation of the sampled
+    one.
+    """
 
     part: str
     real: float
@@ -94,7 +96,7 @@ def compare(batches: int, workers: int, scale: int) -> tuple[list[Share], int, i
 
 
 def record(folder: Path, batches: int, workers: int, scale: int) -> dict[str, float]:
-    """Record a loader into a folder; the share of each part by its own clock."""
+    """Record a loader into a folder, and return the share of each part by its own clock."""
     with LoaderRecorder(folder) as recorder:
         loader = recorder.watch(DataLoader(Parts(4 * batches, scale), 4, num_workers=workers))
         taken = sum(batch.sum(0) for batch in loader).numpy()
@@ -119,7 +121,7 @@ def shares(real: Mapping[str, float], samples: LineSamples) -> tuple[list[Share]
 
 
 def by_function(samples: LineSamples) -> LineSamples:
-    """The samples of all lines of a function as those of one location."""
+    """The samples with all lines of a function as one location."""
     functions = [name.rpartition("): ")[2] for name in samples.locations]
     names = sorted(set(functions))
     number = np.array([names.index(function) for function in functions] + [-1], np.int64)

@@ -1,7 +1,8 @@
 """Measures a TensorBoard that many people have open while traces arrive: `python -m benchmarks.load`.
 
-Each client asks as a tab does, with a short rest: for the index, for a view of a recording, for a window of a timeline.
-No answer may be an error, though it may say "wait"; and each says what a single client is told when all is quiet.
+Each client sends the requests of a tab, with short pauses: for the index, for a view of a recording, for a window of a
+timeline. No answer may be an error, though it may say "wait"; and each has to equal the answer to a single client at
+rest.
 
     one client   ask ask ask
     clients                  ask ask ask ask ...        every 200: remembered by its question, compared with the first
@@ -33,13 +34,13 @@ from tools.serve import TensorBoard
 
 MODULE = "tests.browser.tensorboard_with_ours"
 SMALL_BYTES = 500_000
-#: Recordings that are there before the load, and the pause between those that arrive.
+#: Recordings that exist before the load, and the pause between those that arrive.
 FIRST_RUNS, ARRIVAL_SECONDS = 8, 2.0
-#: So many of them have their timeline open.
+#: The number of recordings whose timeline is open.
 DRAWN_RUNS = 3
-#: First one client asks alone, for so small a part of the time.
+#: At first a single client asks alone, for one part in so many of the time.
 ALONE_SHARE = 6
-#: Between two questions of a client: a person who never thinks.
+#: The pause between two requests of a client: a person who never stops to think.
 REST_SECONDS = 0.1
 WAIT_SECONDS = 120.0
 HEADERS = {"X-Tb-Steptime": "1"}
@@ -48,8 +49,9 @@ VIEWS = [each.id for each in ANALYSES]
 
 @dataclass
 class Load:
-    """What all clients saw. told: of each question, the digest of what was answered first. wrong: what was not as it
-    should be."""
+    """What all clients saw. told: for each request, the digest of the first answer. wrong: what was not as it should
+    be.
+    """
 
     url: str
     told: dict[str, str] = field(default_factory=dict)
@@ -60,7 +62,7 @@ class Load:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def ask(self, route: str, **query: Any) -> Any:
-        """The answer of a 200; None of one that says "wait" or is wrong."""
+        """The answer with status 200; None for one that says "wait" or is wrong."""
         question = f"{route}?{urlencode(query)}"
         began = time.perf_counter()
         status, content = _get(f"{self.url}data/plugin/tb_steptime/{question}")
@@ -76,7 +78,7 @@ class Load:
         return answer
 
     def _compare(self, question: str, answer: Any) -> None:
-        """A page's result and timeline belong to one file, whatever else arrives."""
+        """The result and the timeline of a page belong to one file, whatever else arrives."""
         said = json.dumps(answer.get("result", answer), sort_keys=True)
         digest = hashlib.blake2b(said.encode()).hexdigest()
         with self.lock:
@@ -107,7 +109,7 @@ def _spread(took_ms: list[float]) -> str:
 
 
 def measured(clients: int, seconds: float) -> Load:
-    """Of a TensorBoard of its own, until the last trace that arrived is read and each question was asked again."""
+    """Measures a TensorBoard of its own, until the last trace has been read and each request was repeated."""
     with tempfile.TemporaryDirectory() as folder:
         logs = Path(folder)
         for number in range(FIRST_RUNS):
@@ -126,7 +128,7 @@ def measured(clients: int, seconds: float) -> Load:
 
 
 def _asked(load: Load, logs: Path, clients: int, seconds: float) -> dict[str, list[float]]:
-    """How long the answers took of so many clients for so long, by route; traces arrive meanwhile."""
+    """How long the answers took with this many clients over this time, by route; traces arrive meanwhile."""
     load.took_ms, load.answered = defaultdict(list), Counter()
     over = threading.Event()
     threads = [threading.Thread(target=_client, args=(load, seed, over)) for seed in range(clients)]
@@ -165,7 +167,7 @@ def _write(logs: Path, over: threading.Event) -> None:
 
 
 def _arrive(logs: Path, number: int) -> None:
-    """A run of its own: the pages of the others stay as they are."""
+    """Adds a run of its own, so that the pages of the others stay as they are."""
     place = logs / f"run{number}" / "worker.1.pt.trace.json.gz"
     place.parent.mkdir()
     write_trace(place, SMALL_BYTES + 5_000 * number)
@@ -185,7 +187,9 @@ def _until_drawn(load: Load) -> None:
 
 
 def _ask_again(load: Load, spans: int) -> None:
-    """When all is read, by one client, one after the other; what waits is asked for until it is there."""
+    """Once everything has been read, one client repeats each request in turn; one that has to wait is repeated until it
+    is answered.
+    """
     took_ms, answered = dict(load.took_ms), load.answered
     load.took_ms, load.answered = defaultdict(list), Counter()
     _until_read(load, spans)

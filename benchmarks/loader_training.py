@@ -36,18 +36,18 @@ from torch.utils.data import DataLoader, Dataset, default_collate, get_worker_in
 from tb_steptime.record import LoaderRecorder
 from tb_steptime.record.file import clock
 
-SAMPLES = 4  # of a batch
+SAMPLES = 4  # samples per batch
 FEATURES = 64
-#: Of batches, if some take longer than the others.
+#: The share of batches, if some take longer than the others.
 SLOW_FRACTION = 0.1
-#: Of batches, if rare ones take longer than the others.
+#: The share of batches, if rare ones take longer than the others.
 RARE_FRACTION = 0.05
-#: Steps from one long one to the next.
+#: The distance from one long step to the next.
 LONG_EVERY = 10
-#: What the logs are called, in the folder TRUTH beside the trace.
+#: The names of the logs, in the folder TRUTH beside the trace.
 TRUTH, MADE, TAKEN = "truth", "made.log", "taken.log"
 CLOCK_STEP_NS = 3_600_000_000_000
-#: Niceness, where a process may say so: what else the machine does then disturbs a training less.
+#: Niceness, where a process may set it, so that other work on the machine disturbs a training less.
 BEFORE_OTHERS = -15
 
 
@@ -101,7 +101,7 @@ class Training:
 
 
 class Samples(Dataset[Any]):
-    """Each sample takes its share of the batch's time. The first one of a batch notes when it began."""
+    """Each sample takes its share of the batch's time. The first one of a batch notes when the batch began."""
 
     def __init__(self, asked: Training, batches: int) -> None:
         self.asked = asked
@@ -120,7 +120,7 @@ class Samples(Dataset[Any]):
         return [torch.full((FEATURES // self.asked.tensors,), 1e-3 * index) for _ in range(self.asked.tensors)], index
 
     def batch_ms(self, batch: int) -> float:
-        """The same in every training."""
+        """The time of a batch, which is the same in every training."""
         chance = random.Random(batch)
         even = self.asked.batch_ms * (1 + self.asked.jitter * chance.uniform(-1, 1))
         slow = self.asked.slow if chance.random() < SLOW_FRACTION else 1.0
@@ -137,7 +137,9 @@ class Samples(Dataset[Any]):
 
 
 class LoggedCollate:
-    """torch's own for the samples without their numbers, and a line in the log when the batch is whole."""
+    """Collates with torch's own function, without the samples' numbers, and writes a line to the log when the batch is
+    complete.
+    """
 
     def __init__(self, log: Path, dataset: Samples) -> None:
         self.log = log
@@ -155,7 +157,7 @@ class LoggedCollate:
 
 
 class Network:
-    """A step of it takes as long as asked: its arithmetic, then sleep."""
+    """A step takes as long as requested: its arithmetic, then sleep."""
 
     def __init__(self, asked: Training) -> None:
         self.step_ns = round(1e6 * asked.step_ms * LONG_EVERY / (LONG_EVERY - 1 + asked.long))
@@ -178,12 +180,12 @@ class Network:
 
 
 def train(folder: Path, asked: Training) -> None:
-    """Loop, profile and log. A loader that fails, as its worker was killed, is asked once more for all batches."""
+    """Loop, profiler and log. If a loader fails because a worker was killed, all batches are read once more."""
     truth = folder / TRUTH
     truth.mkdir(parents=True)
     network = Network(asked)
     with profile():
-        network.learn(torch.zeros(SAMPLES, FEATURES))  # what the first recording alone takes is behind us
+        network.learn(torch.zeros(SAMPLES, FEATURES))  # excludes what only the first recording takes
     last = asked.skip + 1 + asked.steps
     events = _Events(asked)
     if asked.full_bytes is not None:
@@ -212,7 +214,7 @@ def _profiled(folder: Path, asked: Training) -> Any:
 def _loader(folder: Path, asked: Training, batches: int) -> DataLoader[Any]:
     dataset = Samples(asked, batches)
     collate = LoggedCollate(folder.absolute() / TRUTH / MADE, dataset)
-    start = "fork" if asked.workers else None  # the clock that is set, and the log's folder, are of this process
+    start = "fork" if asked.workers else None  # the changed clock, and the folder of the log, belong to this process
     loader = DataLoader(
         dataset, SAMPLES, num_workers=asked.workers, collate_fn=collate, multiprocessing_context=start,
         prefetch_factor=asked.prefetch, persistent_workers=asked.persistent,
@@ -223,7 +225,7 @@ def _loader(folder: Path, asked: Training, batches: int) -> DataLoader[Any]:
 
 
 class _Events:
-    """What happens to the training, once. The clock that the workers see is made before they are."""
+    """Events that happen to the training, once each. The clock that the workers see is created before them."""
 
     def __init__(self, asked: Training) -> None:
         self.ahead = multiprocessing.get_context("fork").RawValue("q", 0)
@@ -238,15 +240,17 @@ class _Events:
         self.ahead.value = CLOCK_STEP_NS
 
     def _kill_worker(self) -> None:
-        """torch's signal handler would raise wherever the training is just then, and again when others leave. Without
-        it the loop finds out while it waits for the batch."""
+        """torch's signal handler would raise wherever the training is at that moment, and again when other workers
+        leave. Without it the loop notices while it waits for the batch.
+        """
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.kill(min(child.pid or 0 for child in multiprocessing.active_children()), signal.SIGKILL)
 
 
 class _Loop:
-    """The training loop. torch lets a worker's death be known by an error wherever the loop is; then the step is made
-    once more, with all batches from the first one on."""
+    """The training loop. torch reports a worker's death by an error wherever the loop is; then the step is repeated,
+    with all batches from the first one on.
+    """
 
     def __init__(self, loader: DataLoader[Any], network: Network, events: _Events, ahead: int) -> None:
         self.loader = loader
@@ -261,12 +265,12 @@ class _Loop:
             try:
                 self.taken.append(self._step(step))
                 return
-            except (RuntimeError, OSError, EOFError) as error:  # torch tells it in several ways
+            except (RuntimeError, OSError, EOFError) as error:  # torch reports it in several ways
                 print(f"The loader failed: {error}", file=sys.stderr)
                 self.batches = None
 
     def end(self) -> None:
-        """Its thread would stand in a queue that nobody reads, and be ended with the process at any place."""
+        """Its thread would wait in a queue that nobody reads, and be ended with the process at any point."""
         if self.ahead and self.batches is not None:
             for _ in self.batches:
                 pass
@@ -289,7 +293,7 @@ class _Loop:
 
 
 def _read_ahead(loader: DataLoader[Any], depth: int) -> Iterator[Any]:
-    """Batches that a thread reads, which no profiler knows of."""
+    """Batches that a separate thread reads, which no profiler records."""
     store: queue.Queue[Any] = queue.Queue(depth)
 
     def read() -> None:
@@ -318,7 +322,7 @@ def _write_trace(folder: Path) -> Callable[[Any], None]:
 
 
 def train_apart(folder: Path, asked: Training) -> None:
-    """In a child of this process, which has loaded torch: that takes longer than some trainings."""
+    """Runs in a child of this process, which has loaded torch: loading it takes longer than some trainings."""
     child = os.fork()
     if child:
         _, status = os.waitpid(child, 0)
@@ -327,13 +331,13 @@ def train_apart(folder: Path, asked: Training) -> None:
         return
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: asked.cores])
     train(folder, asked)
-    sys.exit()  # as a script that has come to its end
+    sys.exit()  # like a script that has reached its end
 
 
 def main(arguments: Sequence[str]) -> None:
-    """arguments: FOLDER and training, by turns."""
+    """arguments: FOLDER and training, alternating."""
     torch.set_num_threads(1)
-    Network(Training(0, 0, 0))  # an optimizer loads as much again of torch
+    Network(Training(0, 0, 0))  # an optimizer loads as much of torch again
     with contextlib.suppress(OSError):
         os.nice(BEFORE_OTHERS)
     for folder, asked in zip(arguments[::2], arguments[1::2], strict=True):

@@ -10,9 +10,9 @@ recorder's files and a log of its own (`benchmarks.loader_training`), so each of
     its own log      -->  P as it was
     all runs' logs   -->  the fewest workers that end the stall; the step as it really was with 1, 2, 3 ... workers
 
-A run that the machine disturbed shows in its log, not in its result, and is repeated while there is time. Is it
-disturbed still, it is no question and no answer: other runs are not held against it, and of what is said of it only the
-recorder's time of a batch is judged, for that is held against the run's own log.
+Whether the machine disturbed a run is judged by its log, not by its result; such a run is repeated while there is time.
+If it is still disturbed, it is neither a question nor an answer: other runs are not compared with it, and of its own
+estimates only the recorder's time of a batch is judged, because that is compared with the run's own log.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.text.printer import plain
 
 PROJECT = Path(__file__).resolve().parents[1]
-#: What the estimates promise.
+#: The accuracy that the estimates promise.
 PRODUCTION_WITHIN = 0.05
 WORKERS_WITHIN = 1
 STEP_WITHIN = 0.10
-#: A stall has ended where more workers shorten the step by less than this.
+#: A stall has ended when more workers shorten the step by less than this share.
 ENDED_WITHIN = 0.05
-#: A machine that keeps to itself sleeps so exactly, needs so much more for the rest of a step, in which the loop takes
-#: over a batch that is made, and gives a computing worker so much of a core.
+#: An undisturbed machine sleeps this exactly, needs at most this much more for the rest of a step, in which the loop
+#: takes a finished batch, and gives a computing worker this share of a core.
 SLEEPS_WITHIN = 1.05
 REST_WITHIN = 1.075
 CORE_SHARE = 0.93
-#: Where workers share cores, the loop has its part of them, too.
+#: Where workers share cores, the loop needs a part of them, too.
 FEW_CORES_SHARE = 0.8
-#: Standard errors of a mean: more than these are no chance.
+#: Standard errors of a mean: a larger deviation is not chance.
 CHANCE = 2
-#: How often a run is made, and for how long after the first time.
+#: How often a run is made, and for how long after the first attempt.
 TRIES = 5
 PATIENCE_S = 30
 #: Sources of an estimate.
@@ -107,7 +107,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What is said of a run. None: not estimated, then why says why. step_ns: by number of workers."""
+    """The estimate for a run. None: not estimated, and `why` gives the reason. step_ns: by number of workers."""
 
     source: str
     batch_ns: int | None
@@ -149,14 +149,16 @@ class Verdict:
 
     @property
     def batch_within(self) -> float:
-        """Waits tell the time of one worker's batches: of so few as it made, their mean differs from that of all."""
+        """The trace alone estimates from the batches of one worker: as they are few, their mean differs from that of
+        all.
+        """
         if self.estimate.source != TRACE:
             return PRODUCTION_WITHIN
         of_one = self.truth.batches / max(1, self.workers)
         return PRODUCTION_WITHIN + CHANCE * self.truth.spread_ns / self.truth.batch_ns / math.sqrt(of_one)
 
     def failures(self) -> list[str]:
-        """Promises that it does not keep."""
+        """The promises that it does not keep."""
         if self.case.limited:
             return [] if self.disturbed else self._failures_on_few_cores()
         limits = [
@@ -175,7 +177,7 @@ class Verdict:
 
 
 def run_case(case: Case, folder: Path) -> list[Verdict]:
-    """Train with each number of workers, and judge those that are to be judged."""
+    """Train with each number of workers, and judge the runs that are to be judged."""
     runs: dict[int, Run] = {}
     for turn in _turns():
         runs |= run_all(case, {*case.workers, *case.tried} - _undisturbed(runs).keys(), folder, turn)
@@ -185,7 +187,7 @@ def run_case(case: Case, folder: Path) -> list[Verdict]:
 
 
 def _turns() -> Iterator[int]:
-    """While there are tries left, and time for another one."""
+    """Yields numbers while there are tries left, and time for another one."""
     yield 0
     until = time.monotonic() + PATIENCE_S
     for turn in range(1, TRIES):
@@ -198,7 +200,7 @@ def _undisturbed(runs: Mapping[int, Run]) -> dict[int, Run]:
 
 
 def run_all(case: Case, numbers: Collection[int], folder: Path, turn: int) -> dict[int, Run]:
-    """A run with each number of workers. A folder that is there already is judged as it is."""
+    """One run with each number of workers. An existing folder is judged as it is."""
     asked = {
         folder / f"{case.name}{workers}.{turn}": replace(
             case.training, workers=workers, steps=max(case.steps, case.rounds * workers)
@@ -226,7 +228,7 @@ def read_run(folder: Path, asked: Training) -> Run:
 
 
 def train(asked: Mapping[Path, Training]) -> str:
-    """By folder, each in a process of its own. What they say on the way that is not torch's."""
+    """Runs the trainings by folder, each in a process of its own, and returns their output without that of torch."""
     pairs = [part for folder, training in asked.items() for part in (str(folder), json.dumps(asdict(training)))]
     command = [sys.executable, "-W", "ignore", "-m", "benchmarks.loader_training", *pairs]
     done = subprocess.run(command, cwd=PROJECT, check=True, capture_output=True, text=True)
@@ -273,7 +275,7 @@ def _rows(path: Path) -> Iterator[list[int]]:
 
 
 def _disturbance(asked: Training, truth: Truth) -> str | None:
-    """What the log says that the machine did otherwise than asked; None: nothing much."""
+    """What the log shows that the machine did differently than requested; None: nothing significant."""
     share = min(1.0, (asked.cores or asked.workers) / max(1, asked.workers))
     expected = (CORE_SHARE if share == 1 else FEW_CORES_SHARE) * share
     if asked.burn and truth.cpu_share < expected:
@@ -306,7 +308,7 @@ def _batch_ns(result: DataLoadingResult) -> int | None:
 
 
 def judge(case: Case, workers: int, estimate: Estimate, runs: Mapping[int, Run]) -> Verdict:
-    """runs: of the case, by number of workers."""
+    """runs: those of the case, by number of workers."""
     truth, disturbed = runs[workers].truth, runs[workers].disturbed
     answers = _undisturbed(runs) if not disturbed else {}
     steps = {number: run.truth.step_ns for number, run in answers.items() if number}
@@ -329,8 +331,9 @@ def judge(case: Case, workers: int, estimate: Estimate, runs: Mapping[int, Run])
 
 
 def _fewest(steps: Mapping[int, float], tried: Sequence[int]) -> range | None:
-    """The fewest workers that end the stall are one of these: more than the most that do not, of those whose step is
-    known, and no more than the fewest that do. tried: all numbers; what the most reach has to be known."""
+    """The candidates for the fewest workers that end the stall: more than the most that do not, of those whose step is
+    known, and no more than the fewest that do. tried: all numbers; the step with the most workers has to be known.
+    """
     if tried[-1] not in steps:
         return None
     ended = min(number for number, step in steps.items() if step <= (1 + ENDED_WITHIN) * min(steps.values()))
@@ -339,7 +342,7 @@ def _fewest(steps: Mapping[int, float], tried: Sequence[int]) -> range | None:
 
 
 def _beside(number: int, them: range) -> int:
-    """How far a number lies from the nearest of them."""
+    """The distance of a number from the nearest of them."""
     return min((number - other for other in them), key=abs)
 
 
@@ -370,7 +373,7 @@ def _span(numbers: range | None) -> str:
 
 
 def summary(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """The worst of each case and source, in the README's table."""
+    """The worst errors of each case and source, in the README's table."""
     yield "| case | by | estimated with W = | not estimated with W = | batch | workers | step |"
     yield "|---|---|---|---|---:|---:|---:|"
     groups: dict[tuple[str, str], list[Verdict]] = {}

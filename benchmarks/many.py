@@ -25,13 +25,13 @@ from tools.serve import TensorBoard
 
 ALONE = "tests.browser.tensorboard_with_ours"
 FOLDERS, TRACES, OTHERS = 1000, 10, 80
-#: When the files were written.
+#: The modification time of the files.
 OLD = 1_700_000_000
 POLLS = 100
-#: What the tab asks for, of more than 64 spans.
+#: The figures that the tab requests for more than 64 spans.
 FIGURES = ("step_time", "gpu_utilization", "est_sm_efficiency", "tensor_core_share", "data_loading_exposed")
 TRENDS = "trends?strips=64&metric=host_bound_share" + "".join(f"&metric={figure}" for figure in FIGURES)
-#: A tick of the kernel's count of processor time.
+#: A tick in which the kernel counts CPU time.
 TICK_MS = 10
 
 
@@ -68,7 +68,7 @@ def _files(logs: Path) -> None:
     search = Discovery([Place("", logs, "logs")])
     files = FOLDERS * (2 * TRACES + OTHERS)
     _row(f"first scan of {files:,} files, {FOLDERS * TRACES:,} of them traces", _cpu_ms(search.scan))
-    time.sleep(COARSE_NS / 1e9)  # until then a folder may have changed again without another time
+    time.sleep(COARSE_NS / 1e9)  # until then a folder may change again without a new modification time
     search.scan()
     _row("again, nothing changed", min(_cpu_ms(search.scan) for _ in range(5)))
 
@@ -116,13 +116,13 @@ def _get(server: TensorBoard, route: str, etag: str | None = None) -> Sent:
 
 
 def _worked_ms(pid: int) -> float:
-    """User and system time of a process."""
+    """The user and system time of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return float(TICK_MS * (int(fields[11]) + int(fields[12])))
 
 
 def held_mb(pid: int) -> float:
-    """Resident memory of a process."""
+    """The resident memory of a process."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1e3
 

@@ -45,7 +45,9 @@ def main() -> None:
 def write_spans(
     logs: Path, ranks: int = RANKS, spans: int = SPANS, *, runs: bool = False, trace_bytes: int = TRACE_BYTES
 ) -> None:
-    """Of so many ranks so many spans each, with their summaries; of so many runs where `runs`."""
+    """Writes this many spans for each of this many ranks, with their summaries; for this many runs where `runs` is
+    given.
+    """
     logs.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=logs, prefix=".") as folder:
         trace = Path(folder) / "one.pt.trace.json.gz"

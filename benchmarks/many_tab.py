@@ -29,7 +29,7 @@ from tools.serve import TensorBoard
 
 MOVES = 40
 RANKS, STEP_BYTES = 1024, 4_600_000
-#: Places of metrics among those in sight, and words that find others in the list of all.
+#: Indices of metrics with a button, and words that find others in the list of all.
 IN_SIGHT = (1, 2, 3, 4, 0)
 OTHERS = ("kernel_sum_time", "queue_mean", "starved_share", "bubble_time")
 OVERS = ("Wall time", "Spans", "Steps", "Spans")
@@ -101,7 +101,7 @@ def _ranks(browser: Browser, server: TensorBoard, name: str) -> None:
 
 
 def _row(what: str, one: Visit, acts: list[Move]) -> None:
-    """Does one after the other."""
+    """Performs the actions one after the other."""
     took = [one.painted_ms(act) for act in acts]
     waits = [each.last_ms for each in took if each.last_ms is not None]
     if waits:
@@ -124,7 +124,7 @@ def _press(button: Locator) -> Move:
 
 
 def _listed(one: Visit, words: str) -> Move:
-    """The first metric that the words find in the list of all; the list is opened before."""
+    """Chooses the first metric that the words find in the list of all, which is opened first."""
 
     def press() -> None:
         one.frame.get_by_role("button", name=re.compile(r"^All \d")).click()
@@ -148,7 +148,7 @@ def _keys(one: Visit) -> list[Move]:
 
 
 def _moves(one: Visit, picture: Locator) -> list[Move]:
-    """Across a picture, to and fro in height."""
+    """Moves across a picture, and up and down in it."""
     return [functools.partial(one.page.mouse.move, *spot) for spot in _spots(picture)]
 
 

@@ -40,19 +40,20 @@ from tb_steptime.metrics.memory.peak import step_peaks
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Float64
 
-#: Of the recorded batch.
+#: Multiples of the recorded batch.
 FACTORS = (0.5, 1.5, 2, 3, 4)
 GOAL = 0.05
-#: Of the bytes that a checkpoint saves, and of the time that it takes.
+#: Goals for the bytes that a checkpoint saves, and for the time that it takes.
 BYTES_GOAL, TIME_GOAL = 0.10, 0.15
 STEPS = 3
-#: Of a time: a recording that predicts it, and pairs of steps without and with checkpoints that tell it.
+#: For a time: recordings that predict it, and pairs of steps without and with checkpoints that measure it.
 ROUNDS, PAIRS = 10, 5
 
 
 class Training(NamedTuple):
-    """model: maker; batch: the recorded one; data: (inputs, targets) of a batch; measured_only: the rules were made
-    without it."""
+    """model: creates it; batch: the recorded one; data: (inputs, targets) of a batch; measured_only: the rules were
+    made without it.
+    """
 
     model: Callable[[], nn.Module]
     batch: int
@@ -103,7 +104,7 @@ class Residual(nn.Module):
 
 
 class Last(nn.Module):
-    """The last output of a recurrent net, classified."""
+    """Classifies the last output of a recurrent net."""
 
     def __init__(self, net: nn.RNNBase, width: int) -> None:
         super().__init__()
@@ -114,7 +115,7 @@ class Last(nn.Module):
 
 
 class Language(nn.Module):
-    """Tokens to tokens through layers of width; a causal mask where asked for."""
+    """Maps tokens to tokens through layers of the same width; with a causal mask where requested."""
 
     def __init__(self, words: int, width: int, body: nn.Module, causal: bool = False) -> None:
         super().__init__()
@@ -130,7 +131,7 @@ class Language(nn.Module):
 
 
 class Attention(nn.Module):
-    """Written out: scores are kept."""
+    """Attention written out, which keeps the scores."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -247,7 +248,7 @@ class Gated(nn.Module):
 
 
 class Stage(nn.Module):
-    """Convolution, norm and activation; the last one's result is what the next stage convolves."""
+    """Convolution, norm and activation; the result of the last one is the input of the next stage."""
 
     def __init__(self, before: int, width: int, act: Callable[[], nn.Module] = nn.ReLU) -> None:
         super().__init__()
@@ -298,14 +299,14 @@ CHECKPOINTED: dict[str, tuple[Training, str]] = {
 
 
 def checkpoint_every(model: nn.Module, name: str) -> None:
-    """As the setting that is to be copied does it."""
+    """Checkpoints modules in the same way as the setting that is to be copied."""
     for module in model.modules():
         if type(module).__name__ == name:
             module.forward = partial(checkpoint, module.forward, use_reentrant=False)
 
 
 class Loop:
-    """A training, step by step, with modules of a class checkpointed where one is named."""
+    """A training, step by step, with the modules of a class checkpointed where one is named."""
 
     def __init__(
         self, training: Training, batch: int, checkpointed: str | None = None, dtype: torch.dtype = torch.float32
@@ -326,14 +327,14 @@ class Loop:
         self.optimizer.step()
 
     def seconds(self) -> float:
-        """Of the CPU, that a step takes."""
+        """The CPU time that a step takes."""
         before = time.process_time()
         self.step()
         return time.process_time() - before
 
 
 def record(loop: Loop, path: Path, stacks: bool = False) -> Trace:
-    """A few steps, after one that is not recorded."""
+    """Records a few steps, after one that is not recorded."""
     loop.step()
     with profile(
         activities=[ProfilerActivity.CPU], profile_memory=True, record_shapes=True, with_stack=stacks
@@ -346,7 +347,7 @@ def record(loop: Loop, path: Path, stacks: bool = False) -> Trace:
 
 
 def alone(trace: Trace) -> Trace:
-    """With totals of what this recording allocates: the allocator's own go on counting over all of a process."""
+    """The trace with totals of what this recording allocates: the allocator's totals count the whole process."""
     found = allocations(trace)
     kept = np.zeros(len(trace.memory), bool)
     kept[found.born] = True
@@ -356,7 +357,7 @@ def alone(trace: Trace) -> Trace:
 
 
 def errors(training: Training, path: Path) -> list[float] | None:
-    """Predicted over measured less 1 at each factor; None where nothing is predicted."""
+    """Predicted over measured, minus 1, at each factor; None where nothing is predicted."""
     trace = record(Loop(training, training.batch), path)
     (place,) = memory_devices(trace)
     fit = memory_fit(trace, place)
@@ -368,14 +369,17 @@ def errors(training: Training, path: Path) -> list[float] | None:
 
 
 class Checkpointed(NamedTuple):
-    """What checkpoints save and take. saved: bytes at the peak, predicted and measured; rounds: seconds of a step, the
-    predicted and the measured ones of each round."""
+    """What checkpoints save and cost. saved: bytes at the peak, predicted and measured; rounds: seconds per step, the
+    predicted and the measured ones of each round.
+    """
 
     saved: tuple[float, float]
     rounds: Float64
 
     def error(self) -> tuple[float, float, float]:
-        """Of the predicted time over the measured one, less 1, and where it lies in 95 of 100 drawings of rounds."""
+        """The predicted over the measured time, minus 1, and the range in which it is in 95 of 100 resamplings of the
+        rounds.
+        """
         drawn = np.random.default_rng(0).integers(len(self.rounds), size=(2000, len(self.rounds)))
         said, took = np.median(self.rounds[drawn], axis=1).T
         low, high = np.quantile(said / took, (0.025, 0.975))
@@ -384,7 +388,7 @@ class Checkpointed(NamedTuple):
 
 
 def checkpointed(training: Training, name: str, path: Path) -> Checkpointed:
-    """Predicted and measured by turns, so that whatever else runs on the machine lengthens both."""
+    """Predictions and measurements alternate, so that other work on the machine lengthens both."""
     plain, again = Loop(training, training.batch), Loop(training, training.batch, name)
     first = record(plain, path, stacks=True)
     (place,) = memory_devices(first)
@@ -396,7 +400,7 @@ def checkpointed(training: Training, name: str, path: Path) -> Checkpointed:
 
 
 def _again(loop: Loop, path: Path, name: str) -> float:
-    """Predicted seconds. A recording has them by the clock, of which the CPU may work for others meanwhile."""
+    """Predicted seconds. A recording has wall-clock time, during which the CPU may work for others."""
     clock, own_time = time.perf_counter(), time.process_time()
     trace = record(loop, path, stacks=True)
     share = (time.process_time() - own_time) / (time.perf_counter() - clock)
@@ -404,7 +408,7 @@ def _again(loop: Loop, path: Path, name: str) -> float:
 
 
 def _longer(plain: Loop, again: Loop) -> float:
-    """By how many seconds of the CPU a step is longer with checkpoints: a drift of the machine is in both alike."""
+    """By how many seconds of CPU time a step is longer with checkpoints: a drift of the machine affects both alike."""
     pairs = []
     for _ in range(PAIRS):
         before, first, second, after = plain.seconds(), again.seconds(), again.seconds(), plain.seconds()
@@ -412,7 +416,7 @@ def _longer(plain: Loop, again: Loop) -> float:
     return float(np.median(pairs))
 
 
-#: As the settings call them.
+#: The names that the settings use.
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "SGD": SGD,
     "SGD with momentum": MOMENTUM,
@@ -421,7 +425,7 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 
 
 def from_the_start(training: Training, path: Path, dtype: torch.dtype = torch.float32) -> Trace:
-    """A few steps whose model is made while they are recorded: of the CPU only then all is counted."""
+    """A few steps whose model is created during the recording: only then is all memory of the CPU counted."""
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True, record_shapes=True) as profiler:
         loop = Loop(training, training.batch, dtype=dtype)
         for _ in range(STEPS):
@@ -432,7 +436,7 @@ def from_the_start(training: Training, path: Path, dtype: torch.dtype = torch.fl
 
 
 def compare_types(names: list[str], path: Path) -> None:
-    """Predicted from FP32, measured in BF16: model and inputs."""
+    """Predicted from FP32, measured with model and inputs in BF16."""
     found: list[float] = []
     larger = {f"{name}, larger": training for name, (training, _) in CHECKPOINTED.items()}
     for name, training in {**TRAININGS, **larger}.items():
@@ -445,7 +449,7 @@ def compare_types(names: list[str], path: Path) -> None:
 
 
 def compare_lengths(names: list[str], path: Path) -> None:
-    """Of trainings that look up tokens."""
+    """For trainings that look up tokens."""
     found: list[float] = []
     for name in names or [name for name, training in TRAININGS.items() if isinstance(training.model(), Language)]:
         training = TRAININGS[name]
@@ -461,7 +465,7 @@ def compare_lengths(names: list[str], path: Path) -> None:
 
 
 def _stretched(data: Callable[[int], tuple[Tensor, Tensor]], times: float, batch: int) -> tuple[Tensor, Tensor]:
-    """Rows of so many times their length."""
+    """Rows of this multiple of their length."""
     inputs, targets = (each.repeat(1, 2)[:, : round(each.shape[1] * times)].clone() for each in data(batch))
     return inputs, targets
 
@@ -547,7 +551,9 @@ def compare_checkpoints(names: list[str], path: Path) -> None:
 
 
 def own(ops: int) -> float:
-    """Seconds that a checkpoint of so many small ops takes besides them, found in no cache, as behind larger ops."""
+    """Seconds that a checkpoint of this many small ops takes in addition to them, with cold caches, as after larger
+    ops.
+    """
     plain, again = (nn.Sequential(*(nn.Tanh() for _ in range(ops))) for _ in range(2))
     again.forward = partial(checkpoint, again.forward, use_reentrant=False)
     (forward, _), (_, whole), (_, longer) = (
@@ -557,7 +563,7 @@ def own(ops: int) -> float:
 
 
 def _parts(model: nn.Module) -> tuple[float, float]:
-    """Seconds of the forward pass, and of that and the backward pass."""
+    """Seconds of the forward pass, and of both passes together."""
     others, x = torch.zeros(16_000_000), torch.randn(8, requires_grad=True)
     others.add_(1)
     first = time.process_time()
@@ -573,7 +579,7 @@ def measured_only(training: Training) -> str:
     return "measured only" if training.measured_only else ""
 
 
-#: What else than other batches can be asked for.
+#: The comparisons besides other batches.
 COMPARED: dict[str, Callable[[list[str], Path], None]] = {
     "--checkpoint": compare_checkpoints,
     "--optimizer": compare_optimizers,

@@ -30,14 +30,14 @@ events = read_trace(sys.argv[1]).event_count
 used = resource.getrusage(resource.RUSAGE_SELF)
 print(events, used.ru_maxrss * 1024, used.ru_utime + used.ru_stime)
 """
-#: Of a packet: its time, and what events are.
+#: Fields of a packet: its time, and the fields that mark an event.
 _TIME, _EVENTS = 8, (11, 53)
-#: A recording of that much JSON is repeated.
+#: A recording of this much JSON is repeated.
 _ONCE_BYTES = 10_000_000
 
 
 class Large(NamedTuple):
-    """A file to be read. text_bytes: how much it is unpacked."""
+    """A file to read. text_bytes: its uncompressed size."""
 
     name: str
     path: Path
@@ -84,7 +84,7 @@ def _files(folder: Path, given: Path | None, size: int) -> Iterator[Large]:
 
 
 def _repeated(path: Path, content: bytes, size: int, name: str) -> Large:
-    """What names tracks and texts is written once, events again and again with later times."""
+    """Packets that name tracks and texts are written once, events repeatedly with later times."""
     parts = [_Part(one) for one in packets_of(content)]
     events = [part for part in parts if part.is_event]
     times = [part.time_ns for part in events]
@@ -99,7 +99,7 @@ def _repeated(path: Path, content: bytes, size: int, name: str) -> Large:
 
 
 class _Part:
-    """A packet, whose time can be another."""
+    """A packet whose time can be replaced."""
 
     def __init__(self, packet: bytes) -> None:
         _, at = varint(packet, 0)

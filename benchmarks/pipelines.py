@@ -28,8 +28,9 @@ FORWARD, BACKWARD, DELAY = 60, 120, 40  # ms
 
 
 class Planted(NamedTuple):
-    """declared: what the recording is made of; without: the same without the cause, which the schedule's own cannot be;
-    options: of the recording."""
+    """declared: the declared costs; without: the same without the cause, which the schedule's own idle time cannot
+    lack; options: those of the recording.
+    """
 
     declared: DrawnPipeline
     without: DrawnPipeline

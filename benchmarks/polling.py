@@ -1,7 +1,8 @@
 """Measures whether a TensorBoard that is left open for days grows: `python -m benchmarks.polling`.
 
-A tab asks for the index every few seconds. Here each poll scans the directory, and every fifth asks for what a person
-opens: views, the trends, a window of the timeline. What may grow is the memory of the process that answers.
+A tab requests the index every few seconds. Here each poll scans the directory, and every fifth also requests what a
+person would open: views, the trends, a window of the timeline. The question is whether the memory of the answering
+process grows.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from tb_steptime.serve.store import Store
 from tb_steptime.serve.wire import Waiting, encode
 
 SMALL_BYTES = 1_000_000
-#: Memory is read so often; the first half of the readings, in which each span is opened once, is left out of the slope.
+#: Memory is read once per this many polls; the first half of the readings, in which each span is opened once, is left
+#: out of the slope.
 READ_EVERY = 10
 OPEN_EVERY = 5
 
@@ -48,7 +50,7 @@ def main() -> None:
 
 
 def copies(folder: Path, spans: int) -> Path:
-    """A log directory of so many runs of one trace, with their summaries."""
+    """A log directory of this many runs of one trace, with their summaries."""
     first = folder / "logs" / "run0" / "worker.1.pt.trace.json.gz"
     first.parent.mkdir(parents=True)
     write_trace(first, SMALL_BYTES)
@@ -62,7 +64,7 @@ def copies(folder: Path, spans: int) -> Path:
 
 
 def polled(logs: Path, polls: int, spans: int) -> Iterator[tuple[int, int]]:
-    """The number of a poll, and the bytes of this process's memory after it."""
+    """Yields the number of a poll, and the bytes of this process's memory after it."""
     directory.SCAN_SECONDS = reading.SETTLE_SECONDS = 0.0
     directory.SCAN_SHARE = 1e9  # each poll scans
     store = Store([Place("", logs, "logs")])
@@ -79,7 +81,7 @@ def polled(logs: Path, polls: int, spans: int) -> Iterator[tuple[int, int]]:
 
 
 def slope_bytes(readings: list[tuple[int, int]]) -> float:
-    """Of a line through the settled readings: bytes for each poll."""
+    """The slope of a line through the settled readings: bytes per poll."""
     settled = np.array(readings[len(readings) // 2 :], float)
     return float(np.polyfit(settled[:, 0], settled[:, 1], 1)[0])
 
@@ -96,7 +98,7 @@ def _open(store: Store, span: str) -> None:
 
 
 def _resident_bytes() -> int:
-    """Of this process now; Linux says it in pages."""
+    """The current memory of this process; Linux reports it in pages."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 

@@ -4,11 +4,11 @@
     python -m benchmarks.profiler_cost --rounds 3    # sooner, and less sure
 
 Two jobs of tiny tensors, whose time is the host's: a transformer layer that is trained, whose modules are Python, and
-a chain of element-wise ops without modules. One thread, as a second one would hide work. In each round every set of
-flags records a few steps after two that are thrown away, and unprofiled steps come before and after. Of a round the
-median step counts, of the rounds the median and the middle half. What a flag costs is the difference to the flags that
-it is added to, and for each event: the difference over the number of events of its kind in a step, as the profiler
-itself counts them. Starting and stopping the profiler are in no step.
+a chain of element-wise ops without modules. One thread is used, because a second one would hide work. In each round
+every set of flags records a few steps after two that are discarded, with unprofiled steps before and after. Each round
+counts with its median step; shown are the median and the middle half of the rounds. The cost of a flag is the
+difference to the flags to which it is added; the cost per event is that difference divided by the number of events of
+its kind in a step, as the profiler itself counts them. No step includes the start or stop of the profiler.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from torch.profiler import ProfilerActivity, profile
 WARM_UP, STEPS = 2, 20
 
 Flags = tuple[str, ...]
-#: Flags, and those that they are added to.
+#: Sets of flags, and the set to which each is compared.
 SETS: tuple[tuple[Flags, Flags | None], ...] = (
     ((), None),
     (("record_shapes",), ()),
@@ -41,7 +41,7 @@ SETS: tuple[tuple[Flags, Flags | None], ...] = (
     (("with_stack",), ()),
     (("record_shapes", "profile_memory", "with_stack"), ()),
 )
-#: Categories of the events that a flag is paid for by, and what one is called.
+#: Categories of the events that cause the cost of a flag, and the name of one event.
 _PAID_BY = {
     "with_stack": (("python_function",), "Python call"),
     "with_modules": (("python_function",), "Python call"),
@@ -51,7 +51,7 @@ _OPS = (("cpu_op", "user_annotation"), "op")
 
 
 class Step(NamedTuple):
-    """ns: of a step, one for each round. events: of a step, by category."""
+    """ns: per step, one for each round. events: per step, by category."""
 
     ns: list[float]
     events: Counter[str]
@@ -89,7 +89,7 @@ JOBS = {"a transformer layer, trained": layer, "a chain of ops": chain}
 
 
 def times(step: Callable[[], None], count: int) -> float:
-    """The median step, ns of CPU time of this thread, so that other processes of the machine count little."""
+    """The median step, in ns of CPU time of this thread, so that other processes of the machine count little."""
     found = []
     gc.collect()
     gc.disable()
@@ -109,7 +109,7 @@ def profiled(step: Callable[[], None], flags: Flags, *, count_events: bool) -> t
 
 
 def events_of(profiler: profile) -> Counter[str]:
-    """Of a step, by category, as they are written."""
+    """The events of a step by category, as they are written."""
     with tempfile.TemporaryDirectory(prefix="profiler_cost_") as folder:
         path = Path(folder) / "trace.json"
         profiler.export_chrome_trace(str(path))

@@ -27,12 +27,12 @@ from torch.utils.data import DataLoader, Dataset
 from tb_steptime.record import LoaderRecorder
 
 STEP_NS = 1_000_000
-#: Longer than the recorder goes without writing.
+#: More batches than the recorder goes without writing.
 BLOCK = 250
 
 
 class Samples(Dataset[Any]):
-    """Costs the given CPU time a sample; a batch of two tensors."""
+    """Each sample costs the given CPU time; a batch has two tensors."""
 
     def __init__(self, count: int, cost_ns: int) -> None:
         self.count = count
@@ -70,7 +70,7 @@ class Cost:
 
 
 def compare(cost_ns: int, settings: dict[str, Any], batches: int, passes: int, control: bool) -> Cost:
-    """From the second batch of a pass on: starting the workers is not counted."""
+    """Measured from the second batch of a pass on: starting the workers is not counted."""
     loaders = [DataLoader(Samples(4 * batches, cost_ns), 4, **settings) for _ in range(2)]
     cost = Cost([], [])
     with (

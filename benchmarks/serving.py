@@ -24,7 +24,7 @@ from tools.serve import TensorBoard
 
 SPANS = 100
 SMALL_BYTES = 5_000_000
-#: Requests while the big trace is read, at most: they end with it.
+#: The most requests while the big trace is read: they end when it has been read.
 PROBES = 400
 PROBE_PAUSE_SECONDS = 0.02
 ROUTES = (
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def _opening(logs: Path) -> None:
-    """The first answers of a store to a hundred spans: one is read first, its summary serves as all of theirs."""
+    """The first answers of a store with a hundred spans: one is read first, and its summary serves for all."""
     first = logs / "run0" / "worker.1.pt.trace.json.gz"
     first.parent.mkdir(parents=True)
     write_trace(first, SMALL_BYTES)
@@ -75,7 +75,7 @@ def _opening(logs: Path) -> None:
 
 
 def _store_ms(logs: Path) -> float:
-    """From nothing to the trends of all spans, in this process."""
+    """From an empty process to the trends of all spans."""
     began = time.perf_counter()
     store = Store([Place("", logs, "logs")])
     assert store.index(work=True).spans_ready == SPANS

@@ -52,7 +52,7 @@ def in_two_steps(events: list[Event], length: float) -> list[Event]:
     return [*steps(2, length), *events]
 
 
-#: By name: n -> events; the second is the smaller of the two sizes.
+#: By name: a function from n to events, and the smaller of the two sizes.
 SHAPES: dict[str, tuple[Callable[[int], list[Event]], int]] = {
     "begins without ends": (lambda n: in_two_steps([op(k, ph="B") for k in range(n)], n / 2), 25_000),
     "ends without begins": (lambda n: in_two_steps([op(k, ph="E") for k in range(n)], n / 2), 25_000),
@@ -97,7 +97,7 @@ def written(folder: Path, events: list[Event]) -> Path:
 
 
 class Handled(NamedTuple):
-    """CPU seconds of all that is done with a trace, bytes of the largest answer, and its name."""
+    """CPU seconds of everything that is done with a trace, bytes of the largest answer, and its name."""
 
     seconds: float
     bytes: int
@@ -128,7 +128,7 @@ def _of_events(events: EventFile) -> Iterator[tuple[str, object]]:
 
 
 def at_two_sizes(name: str, small: int, times: int, tries: int = 2) -> tuple[Handled, Handled]:
-    """The least of so many tries of the smaller size, and the larger one."""
+    """The lowest time of several tries of the smaller size, and of the larger one."""
     shape, found = SHAPES[name][0], []
     for n in (small, times * small):
         with tempfile.TemporaryDirectory() as folder:

@@ -21,11 +21,11 @@ from tb_steptime.metrics.memory.fit.asked import size_of
 from tb_steptime.snapshots.reading import read_snapshot
 from tb_steptime.snapshots.usage import usage
 
-#: As in snapshots of one step of a transformer: frames, and how many there are in a stack.
+#: As in snapshots of one step of a transformer: the number of frames, and how many there are in a stack.
 FRAMES, DEPTH = 600, 52
-#: Stacks of a training whose steps are alike.
+#: The number of stacks of a training whose steps are alike.
 STACKS = 5_000
-#: Blocks that are in use at a time, by turns allocated and freed.
+#: Blocks in use at a time, which are allocated and freed in turn.
 LIVE = 1000
 READ = """
 import resource, sys, time
@@ -40,8 +40,9 @@ print(f"{len(snapshot.entries):,} entries in {took:.1f} s and {most / 1e6:.2f} G
 
 
 class Drawn:
-    """The opcodes that Python's pickle writes in protocol 4: each container and each new text is remembered, and what
-    was remembered is referred to."""
+    """The opcodes that Python's pickle writes in protocol 4: each container and each new text is memoized, and later
+    referred to.
+    """
 
     def __init__(self) -> None:
         self.texts: dict[str, bytes] = {}
@@ -82,7 +83,9 @@ def number(value: int) -> bytes:
 
 
 def pieces(size: int, stacks: int) -> Iterator[bytes]:
-    """Of a pickle of at least this size. By turns a block is allocated and freed. stacks: 0 for each entry its own."""
+    """Yields a pickle of at least this size, in which blocks are allocated and freed in turn. stacks: 0 gives each
+    entry its own.
+    """
     drawn, chance = Drawn(), random.Random(0)
     yield b"\x80\x04" + drawn.opened(b"}") + drawn.text("frames") + drawn.opened(b"]")
     frames = []

@@ -1,7 +1,7 @@
-"""python -m benchmarks.spinning: TensorBoard with ours and a thread that never gives the interpreter away by itself.
+"""python -m benchmarks.spinning: TensorBoard with our plugin and a thread that never yields the interpreter by itself.
 
-So does another tab in TensorBoard's process that merges what it read: Python takes the interpreter from it every 5 ms
-for one that waits, and gives it back.
+Another tab in TensorBoard's process does the same while it merges what it has read: every 5 ms Python takes the
+interpreter from it for a waiting thread, and gives it back.
 """
 
 from __future__ import annotations

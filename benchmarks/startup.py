@@ -26,7 +26,7 @@ _CLI = ("-m", "tb_steptime.cli")
 
 
 class Taken(NamedTuple):
-    """Seconds: by the clock, and of processors, which says more on a machine that is busy with other work."""
+    """Seconds of wall-clock time and of CPU time, which is more meaningful on a machine with other work."""
 
     wall: float
     worked: float

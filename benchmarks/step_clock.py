@@ -3,10 +3,10 @@
     python -m benchmarks.step_clock             # steps of 1 ms of CPU time
     python -m benchmarks.step_clock --control   # nothing is timed: what it shows then is noise
 
-First of steps that follow each other at once, with the writes to the file: the least of 20 times 2,000 calls, which is
-the same however busy the machine is. Then after 1 ms of other work each, over that of an empty function: the mean of
-blocks of 2,000 steps, their median, the least and the most. That also counts what other processes took from the caches,
-so it says little of a busy machine. Blocks in which slow steps began a span are left out.
+First for consecutive steps, including the writes to the file: the minimum over 20 times 2,000 calls, which is the same
+however busy the machine is. Then after 1 ms of other work each, in addition to the time of an empty function: the means
+of blocks of 2,000 steps, given as their median, minimum and maximum. That also includes the effect of other processes
+on the caches, so it means little on a busy machine. Blocks in which slow steps began a span are left out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BLOCK, BLOCKS, BURSTS = 2_000, 12, 20
 
 
 def watching(folder: Path) -> StepProfiler:
-    """After its last span: it only times the steps."""
+    """A profiler after its last span, which only times the steps."""
     prof = StepProfiler(folder, skip_first=0, wait=0, warmup=1, active=1, repeat=1, watch=True).start()
     while prof.profiler is not None:
         prof.step()
@@ -33,7 +33,7 @@ def watching(folder: Path) -> StepProfiler:
 
 
 def block_ns(step: Callable[[], None]) -> float:
-    """Mean CPU time of a call between two steps of the job, over that of a function that does nothing."""
+    """The mean CPU time of a call between two steps of the job, in addition to that of a function that does nothing."""
     spent = 0
     for _ in range(BLOCK):
         end = thread_time_ns() + STEP_NS
@@ -48,7 +48,7 @@ def block_ns(step: Callable[[], None]) -> float:
 
 
 def at_once_ns(prof: StepProfiler) -> float:
-    """Least mean CPU time of calls that follow each other, each with its part of a write."""
+    """The lowest mean CPU time of consecutive calls, including their share of writing."""
     assert prof.clock is not None
     means = []
     for _ in range(BURSTS):

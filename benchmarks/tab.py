@@ -34,12 +34,12 @@ from tb_steptime.serve.store import Store
 from tools import chromium
 from tools.serve import TensorBoard
 
-#: TensorBoard with its own plugins and ours; the other has the PyTorch Profiler tab, too.
+#: TensorBoard with its own plugins and ours; the other one also has the PyTorch Profiler tab.
 ALONE, BESIDE = "tests.browser.tensorboard_with_ours", "benchmarks.beside_profiler"
 
 RUNS, MANY_RUNS = 34, 100
 SMALL_BYTES = 5_000_000
-#: Some eighty steps in each.
+#: About eighty steps in each.
 SMALL_LAYERS = 3
 LOADS = 7
 SWITCHES = (10, 100, 200)
@@ -74,7 +74,7 @@ def _measure(browser: Browser, folder: Path, size: int) -> None:
     _beside(browser, few)
     first = sum(map(_packed_bytes, [STATIC / "index.js"]))
     print(f"| bundle until the first picture, gzipped | {first / 1e3:.1f} kB | |")
-    views = [STATIC / "index.js", *STATIC.glob("parts/*.js")]  # report.js holds them again, for reports alone
+    views = [STATIC / "index.js", *STATIC.glob("parts/*.js")]  # report.js contains them again, for reports only
     print(f"| bundle with all views, gzipped | {sum(map(_packed_bytes, views)) / 1e3:.1f} kB | |")
 
 
@@ -83,7 +83,7 @@ def _packed_bytes(file: Path) -> int:
 
 
 def _with(logs: Path, measure: Callable[[TensorBoard], None], module: str = ALONE) -> None:
-    """Measure in a TensorBoard of its own."""
+    """Measures in a TensorBoard of its own."""
     server = TensorBoard(logs, module=module)
     try:
         measure(server)
@@ -92,7 +92,9 @@ def _with(logs: Path, measure: Callable[[TensorBoard], None], module: str = ALON
 
 
 def _runs(logs: Path, count: int, like: Path | None = None) -> None:
-    """So many runs with their summaries. One is read, its summary serves as that of all; like: where that was done."""
+    """This many runs with their summaries. One is read, and its summary serves for all; like: a folder where that was
+    done.
+    """
     first = logs / "run-000"
     if like is not None:
         shutil.copytree(like / first.name, first)
@@ -147,7 +149,7 @@ def _trends(browser: Browser, server: TensorBoard, runs: int = RUNS) -> None:
 
 
 def _moves(one: Visit, picture: Locator) -> list[float]:
-    """Script of each of some moves across a picture, to and fro in height."""
+    """The script time of each of several moves across a picture, and up and down in it."""
     picture.scroll_into_view_if_needed()
     box = picture.bounding_box()
     assert box is not None
@@ -161,7 +163,7 @@ def _moves(one: Visit, picture: Locator) -> list[float]:
 
 
 def _held(browser: Browser, server: TensorBoard) -> None:
-    """What the page holds after some switches of view, and after many."""
+    """What the page holds after a few switches of view, and after many."""
     with visit(browser, server, run="run-000") as one:
         views = itertools.cycle(VIEWS)
         held = {}
@@ -178,7 +180,7 @@ def _held(browser: Browser, server: TensorBoard) -> None:
 
 
 def _beside(browser: Browser, logs: Path) -> None:
-    """Beside what holds the interpreter that answers us: a thread that never rests, and the PyTorch Profiler tab."""
+    """Beside other users of the server's interpreter: a thread that never rests, and the PyTorch Profiler tab."""
     what = f"first picture of {RUNS} runs"
     print(f"| {what} beside a thread that computes without rest | ", end="", flush=True)
     _with(logs, functools.partial(_first_load, browser), "benchmarks.spinning")
@@ -196,7 +198,7 @@ def _first_load(browser: Browser, server: TensorBoard, loads: int = 0) -> None:
 
 
 def _loads(one: Visit, count: int) -> None:
-    """More loads in the same page, and whose time they are."""
+    """More loads in the same page, split into TensorBoard's time and ours."""
     parts: dict[str, list[float]] = {"more loads": [], "of these, TensorBoard's own page": [], "and ours": []}
     for _ in range(count):
         one.reload()

@@ -22,13 +22,15 @@ from tools.serve import TensorBoard
 MOVES = 60
 LONG_MS = 50
 
-#: In an answer: as many as the server sends at most, in each; and as many as all pages that the tab keeps may hold, in
-#: the first, after which it draws from what it has.
+#: Boxes per answer, and the number of such answers: as many boxes as the server sends at most; and as many as all pages
+#: that the tab keeps may hold, in the first answer, after which the tab draws from what it has.
 CROWDS = {20_000: 1_000, 400_000: 1}
 
 
 def timeline(browser: Browser, size: int, server: TensorBoard) -> None:
-    """From a trace whose events are at hand: reading them is another process's work and no task of the page."""
+    """Uses a trace whose events are already loaded: reading them is the work of another process and no task of the
+    page.
+    """
     name = f"timeline of {size / 1e6:.0f} MB"
     with visit(browser, server, view="timeline", run="big") as one:
         _wait_for_boxes(one)
@@ -76,7 +78,7 @@ def _crowded(browser: Browser, server: TensorBoard, boxes: int, answers: int) ->
 
 
 def _answer(route: Route, boxes: int, left: Iterator[int]) -> None:
-    """The server's own answer, crowded, and after the last one none. A trace that is still read is waited for."""
+    """The server's own answer, crowded, and none after the last one. Waits for a trace that is still being read."""
     answer = route.fetch()
     if answer.status != 200:
         route.fulfill(response=answer)
@@ -85,7 +87,7 @@ def _answer(route: Route, boxes: int, left: Iterator[int]) -> None:
 
 
 def crowded(page: dict[str, Any], count: int) -> dict[str, Any]:
-    """A TimelinePage with about so many boxes, in the rows that it has."""
+    """A TimelinePage with about this many boxes, in its existing rows."""
     real = page["boxes"]
     rows = {place: at for at, place in enumerate(zip(real["track"], real["row"], strict=True))}
     each = max(1, count // max(1, len(rows)))
@@ -115,7 +117,7 @@ def _wait_for_boxes(one: Visit) -> Locator:
 
 
 def _zooms(one: Visit, stage: Locator) -> list[float]:
-    """Out to the whole recording and in again."""
+    """Zooms out to the whole recording and in again."""
     stage.focus()
     keys = [*itertools.repeat("s", MOVES // 2), *itertools.repeat("w", MOVES // 2)]
     took = [one.script_ms(functools.partial(one.page.keyboard.press, key)) for key in keys]

@@ -1,7 +1,7 @@
 """The memory of a process and of all that it started, pages that they share counted once, at its peak.
 
-Linux says of each process which share of its pages it has (Pss); the sum is looked at some twenty times a second. What
-is over sooner is missed, so the most that the first process alone held is the least that is told.
+Linux reports for each process its proportional share of its pages (Pss); the sum is sampled some twenty times a second.
+Shorter peaks are missed, so at least the peak of the first process alone is reported.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _SECONDS_BETWEEN = 0.05
 
 
 class MemoryTogether:
-    """Looks at a process from `with` to its end. peak_bytes: 0 where the system does not say."""
+    """Samples a process from `with` to its end. peak_bytes: 0 where the system does not report it."""
 
     def __init__(self, pid: int) -> None:
         self.peak_bytes = 0

@@ -32,11 +32,11 @@ from tb_steptime.trace.model import Trace
 
 T = TypeVar("T")
 
-#: Of the whole recording, the window that is seen.
+#: The widths of the window, as shares of the whole recording.
 SHARES = (1.0, 0.3, 0.03, 0.003, 0.0003)
 PLACES = 20
 SCREEN_COLUMNS = 1500
-#: Of kernels, of ops and their kernels, of every op, of no event.
+#: Words that find kernels, ops and their kernels, every op, and no event.
 WORDS = ("gemm", "conv2d", "aten::", "no such name")
 
 
@@ -55,7 +55,9 @@ def main() -> None:
 
 
 def _make(folder: Path, size: int) -> dict[str, tuple[int, int]]:
-    """The event file in the folder; how many events of the trace have each of the words, and how long they are."""
+    """Writes the event file in the folder; returns how many events of the trace match each of the words, and how long
+    they are.
+    """
     path = folder / "worker0.1.pt.trace.json"
     write_trace(path, size)
     trace = read_trace(path, processes=cores())
@@ -80,7 +82,7 @@ def _windows(events: EventFile) -> None:
 
 
 def _windows_ms(events: EventFile, starts: Iterable[int], wide: int) -> list[float]:
-    """Until the answer's JSON is made."""
+    """The times until the answer's JSON is created."""
     wanted = [(start, folded) for start in starts for folded in (True, False)]
     return [_timed(partial(_page, events, start, wide, folded))[1] for start, folded in wanted]
 

@@ -19,13 +19,13 @@ _FLAGS = (
 
 
 def program() -> str | None:
-    """What CHROMIUM names, or the first on PATH; None where there is none."""
+    """The program that CHROMIUM names, or the first on PATH; None where there is none."""
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
 
 
 @contextlib.contextmanager
 def browser() -> Iterator[Browser]:
-    """Headless, until the block ends. SystemExit where there is none."""
+    """A headless browser, until the block ends. SystemExit where there is none."""
     found = program()
     if found is None:
         sys.exit("No Chromium or Chrome is here. Install one, or name it in CHROMIUM.")

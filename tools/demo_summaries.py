@@ -26,9 +26,9 @@ from tb_steptime.ingest.summaries.writing import encode_summary
 
 DEMO = Path(__file__).resolve().parents[1] / "demo_logs"
 
-#: The last digits of a float are the machine's.
+#: The last digits of a float depend on the machine.
 SAME_FRACTION = 1e-9
-#: More changes than these say no more.
+#: More changes than this would not help.
 MOST_SHOWN = 5
 
 RAISE = (
@@ -86,7 +86,7 @@ def is_current(head: SummaryHead) -> bool:
 
 
 def changed_fields(then: MeasuredSpan, now: MeasuredSpan) -> Iterator[str]:
-    """Of the facts and of every view's result."""
+    """The changes of the facts and of every view's result."""
     yield from _changed(msgspec.to_builtins(then.facts), msgspec.to_builtins(now.facts), "facts")
     for view in now.results:
         pair = (msgspec.to_builtins(each.results[view]) for each in (then, now))
@@ -116,7 +116,7 @@ def described(trace: Path, changes: list[str]) -> str:
 
 
 def write(trace: Path, now: MeasuredSpan) -> bool:
-    """Whether the summary that is there was not this one."""
+    """Whether the existing summary differed from this one."""
     committed = committed_summary(trace)
     if (
         committed is not None
@@ -130,7 +130,7 @@ def write(trace: Path, now: MeasuredSpan) -> bool:
 
 
 def content_of(trace: Path, now: MeasuredSpan) -> bytes:
-    """The same on every machine: each checkout gives the files other times, and then their contents decide."""
+    """The same on every machine: each checkout gives the files other times, so only their contents count."""
     files = [msgspec.structs.replace(each, mtime_ns=0) for each in now.records.files]
     records = msgspec.structs.replace(now.records, files=files)
     return encode_summary(

@@ -25,9 +25,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from serve import TensorBoard
 
 PLUGIN = "data/plugin/tb_steptime"
-#: What a page of another origin cannot send: see SECURITY.md.
+#: A header that a page of another origin cannot send: see SECURITY.md.
 HEADER = {"X-Tb-Steptime": "1"}
-#: By what `tb-steptime --version` says reads the traces.
+#: The reader of the traces, by what `tb-steptime --version` reports.
 READERS = {"C": "C", "Python": "Python only"}
 SECONDS = 60.0
 
@@ -59,7 +59,7 @@ def copied(source: Path, target: Path, pattern: str) -> None:
 
 
 def figures(logdir: Path) -> list[tuple[Any, ...]]:
-    """Of each span its steps, the mean of them and its verdict, by the command line."""
+    """The steps of each span, their mean and its verdict, from the command line."""
     command = [sys.executable, "-m", "tb_steptime.cli", "summarize", "--format", "json", str(logdir)]
     done = subprocess.run(command, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
@@ -67,7 +67,7 @@ def figures(logdir: Path) -> list[tuple[Any, ...]]:
 
 
 def served(logdir: Path) -> tuple[int, int]:
-    """The size of the tab, and of how many parts it is made, by a TensorBoard that shows a log directory."""
+    """The size of the tab and the number of its parts, from a TensorBoard that shows a log directory."""
     server = TensorBoard(logdir)
     try:
         assert server.json_of("data/plugins_listing")["tb_steptime"]["enabled"]

@@ -1,7 +1,7 @@
 """Records again what tests replay: a few small files for each way to set up a DataLoader. Needs torch and torchdata.
 
-python -m tests.recordings              # all of them
-python -m tests.recordings spawn lines  # some
+python -m tools.make_recordings              # all of them
+python -m tools.make_recordings spawn lines  # some
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Uneven(Stamped):
         return super().__getitem__(index)
 
 
-#: Settings of loaders with two workers that are read twice.
+#: Settings of loaders with two workers that are iterated over twice.
 LOADERS: dict[str, dict[str, Any]] = {
     "no_workers": {"num_workers": 0},
     "fork": {"multiprocessing_context": "fork"},
@@ -58,7 +58,7 @@ def record_loader(folder: Path, name: str) -> dict[str, Any]:
         loader = recorder.watch(make(dataset, 4, **settings))
         passes = [[batch.tolist() for batch in loader] for _ in range(2)]
         del loader
-        gc.collect()  # workers leave with their iterator
+        gc.collect()  # workers end with their iterator
     return {"settings": settings, "passes": passes}
 
 
@@ -93,7 +93,7 @@ RECORDERS: dict[str, Callable[[Path, str], dict[str, Any]]] = {
 
 
 def forget_machine(path: Path) -> None:
-    """The machine's name is in the file's header and begins its own name."""
+    """The machine's name is in the header of the file and at the beginning of its name."""
     content = path.read_bytes()
     header = LOADER.decode_header(content)
     name = path.name.replace(header["host"], "demo", 1)

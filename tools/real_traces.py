@@ -33,9 +33,9 @@ FETCHED = Path(__file__).parents[1] / "real_traces"
 #: Its addresses end with repository, commit and path.
 PUBLIC = "https://raw.githubusercontent.com"
 
-#: One connection waits so long for the next bytes.
+#: How long a connection waits for the next bytes.
 PATIENCE_SECONDS = 30.0
-#: How often a file is asked for before it is given up, and the pause before the second time, which doubles each time.
+#: How often a file is requested before giving up, and the pause before the second attempt, which doubles each time.
 TRIES, PAUSE_SECONDS = 4, 0.5
 CHUNK_BYTES = 1 << 16
 
@@ -57,7 +57,7 @@ class Row(NamedTuple):
 
     @property
     def is_packed_here(self) -> bool:
-        """The repository holds plain text, which the tests read as gzip."""
+        """The repository contains plain text, which the tests read as gzip."""
         return self.name.endswith(".gz") and not self.path.endswith(".gz")
 
     def address(self, host: str) -> str:
@@ -69,16 +69,16 @@ class NotFetched(Exception):
 
 
 class WrongFile(NotFetched):
-    """What came is another file, of which nothing is kept."""
+    """The file that came is a different one, of which nothing is kept."""
 
 
 class Unreachable(NotFetched):
     """No other file of that host will come either."""
 
 
-#: Answers after which the same question may be answered.
+#: Answers after which the same request may succeed.
 PASSING = (http.HTTPStatus.REQUEST_TIMEOUT, http.HTTPStatus.TOO_MANY_REQUESTS)
-#: A connection that is not there, or no longer.
+#: The connection failed or was lost.
 LOST = (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError)
 
 
@@ -108,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def fetch_all(wanted: Sequence[Row], host: str, folder: Path) -> int:
-    """Exit status. A file that cannot be had is named; the others are fetched all the same."""
+    """Returns the exit status. A file that cannot be fetched is named; the others are fetched nevertheless."""
     missing = [row for row in wanted if not is_here(row, folder)]
     size = sum(row.bytes for row in missing)
     print(f"{len(wanted) - len(missing)} of {len(wanted)} files are in {folder}; {megabytes(size)} are to be fetched.")
@@ -136,7 +136,7 @@ def fetch_all(wanted: Sequence[Row], host: str, folder: Path) -> int:
 
 
 def is_here(row: Row, folder: Path) -> bool:
-    """Whether the whole file is there, and is the one of the table."""
+    """Whether the file is complete and is the one in the table."""
     try:
         content = (folder / row.name).read_bytes()
         return digest(gzip.decompress(content) if row.is_packed_here else content) == row.sha256
@@ -145,7 +145,7 @@ def is_here(row: Row, folder: Path) -> bool:
 
 
 def fetch(row: Row, host: str, folder: Path, progress: Progress) -> None:
-    """NotFetched where it cannot be had; what came so far is kept for the next time, unless it is wrong."""
+    """NotFetched where it cannot be fetched; what has arrived is kept for the next attempt, unless it is wrong."""
     target = folder / row.name
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f"{target.name}.part")
@@ -180,7 +180,7 @@ def fetch(row: Row, host: str, folder: Path, progress: Progress) -> None:
 
 
 def receive(address: str, part: Path, whole: int, progress: Progress) -> None:
-    """Append to `part` what is missing of it, as far as it comes; at most one chunk above `whole` bytes."""
+    """Append to `part` what is missing, as far as it arrives; at most one chunk beyond `whole` bytes."""
     have = part.stat().st_size if part.exists() else 0
     if have >= whole:
         return
@@ -200,12 +200,12 @@ def receive(address: str, part: Path, whole: int, progress: Progress) -> None:
 def _next_of(answer: http.client.HTTPResponse) -> bytes:
     try:
         return answer.read(CHUNK_BYTES)
-    except OSError as error:  # of the network, and not of the disk
+    except OSError as error:  # of the network, not of the disk
         raise ConnectionError(str(error)) from error
 
 
 def keep(row: Row, part: Path, target: Path) -> None:
-    """Where it is the file of the table it gets its name."""
+    """Gives the file its name where it is the one in the table."""
     content = part.read_bytes()
     if digest(content) != row.sha256:
         raise WrongFile(f"what came is not the file of the table (SHA-256 {digest(content)[:12]}..., "
@@ -224,7 +224,7 @@ def megabytes(size: int) -> str:
 
 
 class Progress:
-    """Of one file: a line that is written over in a terminal, elsewhere only its last state."""
+    """The progress of one file: a line that is overwritten in a terminal, elsewhere only its last state."""
 
     def __init__(self, name: str, whole: int) -> None:
         self.name, self.whole = name, whole
@@ -235,7 +235,7 @@ class Progress:
             self._write(f"{megabytes(have)} of {megabytes(self.whole)}")
 
     def end(self, how: str | None) -> None:
-        """how: what became of it; None clears the line, because an error says it."""
+        """how: the outcome; None clears the line, because an error reports it."""
         if how is None:
             print("\r\x1b[K" if self.rewrites else "", end="", flush=True)
         else:

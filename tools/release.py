@@ -25,7 +25,7 @@ def section(changelog: str, title: str) -> str:
 
 
 def problems(tag: str) -> list[str]:
-    """Why this tag is not to be released; each in a sentence."""
+    """The reasons why this tag must not be released, one sentence each."""
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
     cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.MULTILINE)
     wrong = {

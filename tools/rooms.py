@@ -60,7 +60,7 @@ def _imported(package: Path, source: str) -> Iterator[Path]:
 
 
 def table(found: list[Room]) -> str:
-    """A line for each room: below which one it is, modules, lines, the rooms of the first floor that it imports."""
+    """A line for each room: its name, modules, lines, and the top-level rooms from which it imports."""
     lines = [f"{'room':<30}{'modules':>8}{'lines':>8}   imports from"]
     for room in found:
         floor = room.name.partition("/")[0]

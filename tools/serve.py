@@ -23,19 +23,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-#: A first start imports every plugin from a cold disk, on a machine that may be busy.
+#: The first start imports every plugin from a cold disk, on a machine that may be busy.
 START_SECONDS = 120.0
 
-#: TensorBoard ends at once when told to; plugins beside ours may leave worker processes that hold it.
+#: TensorBoard ends at once when told to; other plugins may leave worker processes that keep it alive.
 END_SECONDS = 5.0
 
 
 class NoTensorBoard(Exception):
-    """TensorBoard did not start; the text holds what it said last."""
+    """TensorBoard did not start; the text contains its last output."""
 
 
 class TensorBoard:
-    """A running TensorBoard. url ends in a slash and holds the path prefix."""
+    """A running TensorBoard. url ends in a slash and contains the path prefix."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class TensorBoard:
         port: int | None = None,
         module: str = "tensorboard.main",
     ) -> None:
-        """Start it and wait until it answers; NoTensorBoard where it does not. port None: any that is free."""
+        """Start it and wait until it answers; NoTensorBoard where it does not. port None: any free one."""
         port = port or free_port()
         command = [sys.executable, "-m", module, "--logdir", str(logdir), "--port", str(port), *arguments]
         self.url = f"http://localhost:{port}{path_prefix(arguments)}/"
@@ -76,16 +76,16 @@ class TensorBoard:
         return True
 
     def json_of(self, path: str) -> Any:
-        """The JSON that a GET answers, path relative to this TensorBoard."""
+        """The JSON that a GET returns; path: relative to this TensorBoard."""
         with urllib.request.urlopen(self.url + path, timeout=30) as response:
             return json.load(response)
 
     def said(self) -> str:
-        """What it printed."""
+        """Its output so far."""
         return Path(self.output.name).read_text(encoding="utf-8", errors="replace")
 
     def stop(self) -> None:
-        """End it and every process that it started."""
+        """Stop it and every process that it started."""
         self.process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(END_SECONDS)
@@ -118,7 +118,7 @@ def main() -> int:
     if not known.logdir.is_dir():
         print(f"{known.logdir} is not here.", file=sys.stderr)
         return 1
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # ended from outside, TensorBoard ends too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # when stopped from outside, TensorBoard stops too
     try:
         print(f"Starting TensorBoard on {known.logdir} ...", flush=True)
         return serve(TensorBoard(known.logdir, arguments, known.port), known.run)
@@ -130,7 +130,7 @@ def main() -> int:
 
 
 def tab_address(server: TensorBoard, run: str = "") -> str:
-    """As a link to the tab has it."""
+    """The address as a link to the tab has it."""
     return f"{server.url}#tb_steptime" + (f"&p.tb_steptime.run={quote(run, safe='')}" if run else "")
 
 

@@ -26,7 +26,7 @@ def main(folder: str) -> None:
 
 
 def has_pip(folder: str) -> bool:
-    """Whether a virtual environment that works is there already."""
+    """Whether a working virtual environment already exists."""
     python = Path(folder, "bin", "python")
     return python.exists() and subprocess.run([str(python), "-c", "import pip"], capture_output=True).returncode == 0
 

@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def build_sdist(tools: Path, folder: Path, dist: Path) -> Path:
-    """Of the last commit, so that nothing goes into it that is not in the repository; its bundle has to be ours."""
+    """Builds from the last commit, so that only what is in the repository goes into it; its bundle has to be ours."""
     clone = folder / "clone"
     subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(clone)], check=True)
     run(tools, "-m", "build", "--sdist", "--outdir", str(folder / "sdist"), str(clone))
@@ -59,7 +59,7 @@ def build_sdist(tools: Path, folder: Path, dist: Path) -> Path:
 
 
 def build_wheel(kind: str, tools: Path, sdist: Path, folder: Path, dist: Path) -> Path:
-    """kind: "pure", or "native" with the extension. Without Node, which the sdist does not need."""
+    """kind: "pure", or "native" with the extension. Builds without Node, which the sdist does not need."""
     variables = without_node(folder / f"path-{kind}") | {"TB_STEPTIME_PURE": str(int(kind == "pure"))}
     built = folder / kind
     run(tools, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(built), str(sdist), variables=variables)
@@ -71,7 +71,7 @@ def build_wheel(kind: str, tools: Path, sdist: Path, folder: Path, dist: Path) -
 
 
 def try_installed(file: Path, folder: Path, python: str) -> None:
-    """Install one file into an empty environment, and have `tools/installed.py` try it."""
+    """Install one file into an empty environment, and let `tools/installed.py` test it."""
     reads = "Python" if file.name.endswith("-none-any.whl") else "C"
     fresh = environment(folder, python, str(file))
     run(fresh, str(ROOT / "tools" / "installed.py"), str(DEMO), "--reader", reads, cwd=folder)
@@ -79,10 +79,10 @@ def try_installed(file: Path, folder: Path, python: str) -> None:
 
 
 def environment(folder: Path, python: str, *packages: str) -> Path:
-    """The Python of a new environment with these packages; what the shell says of modules does not reach it."""
+    """The Python of a new environment with these packages; the shell's settings for modules do not reach it."""
     subprocess.run([python, "-m", "venv", str(folder)], check=True)
     made = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    # From a folder of its own: pip counts what lies in the working directory as installed.
+    # In a folder of its own: pip counts what is in the working directory as installed.
     run(made, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages, cwd=folder)
     return made
 
@@ -95,11 +95,11 @@ def run(python: Path, *arguments: str, variables: Mapping[str, str] | None = Non
 
 
 def without_node(links: Path) -> dict[str, str]:
-    """This process's variables, with a PATH on which no Node is. links: a new folder, for the programs beside it."""
+    """This process's variables, with a PATH without Node. links: a new folder, for the programs beside Node."""
     folders = os.environ.get("PATH", "").split(os.pathsep)
     with_node = {folder for folder in folders if shutil.which("node", path=folder)}
     kept = [each for each in folders if each not in with_node]
-    if os.name == "posix":  # where the compiler may lie beside Node
+    if os.name == "posix":  # where the compiler may be beside Node
         links.mkdir()
         for program in (each for folder in with_node for each in Path(folder).iterdir()):
             link = links / program.name
@@ -110,7 +110,7 @@ def without_node(links: Path) -> dict[str, str]:
 
 
 def moved(folder: Path, dist: Path) -> Path:
-    """The one file that a builder has written, in its new place."""
+    """Moves the one file that a builder has written to its new place."""
     (built,) = (each for each in folder.iterdir() if each.suffix in (".whl", ".gz"))
     return Path(shutil.move(built, dist / built.name))
 

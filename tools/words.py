@@ -32,26 +32,28 @@ _TYPESCRIPT = re.compile(r'"([A-Z][^"\n]*)"|`([A-Z][^`]*)`|>\s*([A-Z][^<>{}=;]*)
 
 
 class Section(NamedTuple):
-    """Where sentences are shown, and the modules that build them: all that is written there, or what some calls get."""
+    """Where sentences are shown, and the modules that build them: everything written there, or the arguments of some
+    calls.
+    """
 
     title: str
     modules: tuple[str, ...]
     calls: tuple[str, ...] = ()
 
 
-#: Words of the past, and of nobody's field.
+#: Words of the past, and words that no field uses.
 AVOIDED = re.compile(
     r"\b(deeds?|anew|held up|holds? (the|a) \w+ up|told (of|by|from)|untold|looks?|looked|taking turns|take turns|"
     r"in turns|rhythm|in store|the making|stretch(es)?|pieces of work|stands? still|waits left out|surer|riddles?|"
     r"crowds?|by as much|no known use|hardly any more|to the bit|once more)\b",
     re.IGNORECASE,
 )
-#: What opens a sentence that has no subject, or has it behind its object.
+#: The beginning of a sentence that has no subject, or has it after its object.
 FRAGMENT = re.compile(
     r"(?:^|[.!?] )(Of (?!course\b)|As (far|predicted|much|many)\b|By the|So there|And |But )[^?]*?\.(?: |$)"
 )
 
-#: Two words of a sentence: paths of pictures and code between angle brackets have none.
+#: Two words of a sentence: SVG paths and code between angle brackets have none.
 _IN_ENGLISH = re.compile(r"[a-z]{2,} [a-z{]|[A-Z]{2,} [a-z]")
 _PHRASES = ("phrase", "Phrase")
 _ERRORS = ("TraceError", "Problem", "FormatError", "UnbegunError", "OSError", "warning")
@@ -91,7 +93,7 @@ def main(arguments: list[str]) -> int:
 
 
 def words() -> Iterator[tuple[str, list[str]]]:
-    """Every section with its sentences, each once; a module that is read as a whole is of the first section only."""
+    """Every section with its sentences, each once; a module read as a whole belongs to the first section only."""
     yield MEANINGS, list(_meanings())
     whole: set[Path] = set()
     for title, modules, calls in SECTIONS:
@@ -128,7 +130,7 @@ def _help(command: Command) -> str:
 
 
 def _sentences(path: Path, calls: tuple[str, ...]) -> Iterator[str]:
-    """In their order; of the whole module, or of the arguments of calls of these names."""
+    """In their order; from the whole module, or from the arguments of calls of these names."""
     tree = ast.parse(path.read_text())
     nodes = [node for node in ast.walk(tree) if _is_call(node, calls)] if calls else [_without_docstrings(tree)]
     for node in nodes:
@@ -162,7 +164,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 def _texts(node: ast.AST) -> Iterator[str]:
-    """Strings below a node; one with values in it as one."""
+    """The strings below a node; a string with values in it counts as one."""
     if isinstance(node, ast.JoinedStr):
         yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -173,7 +175,7 @@ def _texts(node: ast.AST) -> Iterator[str]:
 
 
 def _is_sentence(text: str) -> bool:
-    """Some words, and no name of a field, pattern or module."""
+    """Whether it is several words, and not the name of a field, pattern or module."""
     letters = [word for word in text.split() if any(sign.isalpha() for sign in word)]
     return len(letters) > 1 and "(?" not in text and "\033" not in text
 

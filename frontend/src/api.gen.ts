@@ -219,7 +219,7 @@ export interface AnomalyChecks {
   ns: number;
 }
 
-/** The peak at a batch, bytes. Of the recorded batch it is measured, and the three are the same. */
+/** The peak at a batch, bytes. For the recorded batch it is measured, and all three values are equal. */
 export interface BatchFit {
   batch: number;
   peak_bytes: number;
@@ -254,8 +254,8 @@ export interface Blocker {
 
 /**
  * Blocking calls of one place, as in `BlockingRow`. Sums over the compared steps; total_ns: how long they block the
- * host; deviation_ns: the standard deviation of that per step, None of one step. source: without the number of the
- * line, which moves when a line is added above it.
+ * host; deviation_ns: the standard deviation of that per step, None if there is one step. source: without the line
+ * number, which changes when a line is added above it.
  */
 export interface BlockingPlace {
   call: string;
@@ -338,12 +338,12 @@ export interface BubblePiece {
 }
 
 /**
- * Whether waits come in bursts, of the longest epoch; ns are means.
- * workers: how many there are, by the period; None with why. workers_from: what says so ("stacks": in summaries of
- * earlier releases). period: the distance of alike waits, in batches; autocorrelation: of waits that far apart.
- * long_wait_ns: of those of the worker that is waited for most; short_wait_ns: what a prefetched batch takes, the
- * tenth percentile of the others, None where these are not much shorter. production_ns: one worker's time for one
- * batch; spread_ns: its standard deviation; consumer_ns: the step without exposed waits, per batch.
+ * Whether waits come in bursts, for the longest epoch; ns are means.
+ * workers: their number according to the period; None with why. workers_from: the evidence ("stacks": in summaries of
+ * earlier releases). period: the distance of similar waits, in batches; autocorrelation: of waits that far apart.
+ * long_wait_ns: of the worker with the most waiting; short_wait_ns: the time for a prefetched batch, the tenth
+ * percentile of the other waits, None if these are not much shorter. production_ns: one worker's time for one batch;
+ * spread_ns: its standard deviation; consumer_ns: the step without exposed waits, per batch.
  */
 export interface Burst {
   consumer_ns: number;
@@ -359,7 +359,7 @@ export interface Burst {
   why: Reason | null;
 }
 
-/** A wait in the order of the batches: of which step, how long, and whether it is one of the long ones. */
+/** A wait in the order of the batches: its step, its length, and whether it is one of the long ones. */
 export interface BurstStep {
   step: string;
   wait_ns: number;
@@ -466,7 +466,7 @@ export interface ChainPage {
   links: LinkOfChain[];
 }
 
-/** Means per step; gain_ns: at most. site, ops: of the chain with most time, the first ops that differ. */
+/** Means per step; gain_ns: at most. site, ops: of the chain with the most time, the first distinct ops. */
 export interface ChainsOfKind {
   kind: "elementwise" | "layer_norm" | "rms_norm" | "rotary";
   site: KernelSite;
@@ -593,9 +593,9 @@ export interface CommRange {
 }
 
 /**
- * What the mean step exchanges, in what is judged of it. rows: most exposed first; their exposed_ns sum to
- * exposed_ns. left_out_ns: the rest of the step's part "communication", in work from before the recording, or where
- * without a GPU ops run.
+ * What the mean step exchanges, in its judged time. rows: most exposed first; their exposed_ns sum to exposed_ns.
+ * left_out_ns: the rest of the step's part "communication", in work from before the recording, or where without a GPU
+ * ops run.
  * wait_ns: est., of all steps; steady_wait_ns: of those after the first, in which ranks wait for each other's profiler
  * to start; None of fewer than FEWEST_STEPS.
  * running_ns: time in which a collective runs; computing_ns: in which the model computes, free_compute_ns: and no
@@ -699,7 +699,7 @@ export interface Contribution {
   high: number | null;
 }
 
-/** Means per step. op: that which asks for most of the copies; site: of the copies with most time. */
+/** Means per step. op: the op that requests most of the copies; site: of the copies with the most time. */
 export interface CopiesOfKind {
   kind: "assignment" | "concatenation" | "layout" | "type";
   op: string;
@@ -710,8 +710,8 @@ export interface CopiesOfKind {
 
 /**
  * Copies of one way from one place, as in `CopyRow`. Sums over the compared steps. op: the outermost, or the named
- * range around it; bytes: None where the trace does not say all; deviation_ns: the standard deviation of their time
- * per step, None of one step.
+ * range around it; bytes: None if they are not all recorded; deviation_ns: the standard deviation of their time per
+ * step, None if there is one step.
  */
 export interface CopyPlace {
   direction: string;
@@ -727,9 +727,9 @@ export interface CopyPlace {
 
 /**
  * Copies of one direction between two kinds of memory, by the activity's name; means per step.
- * name: "HtoD"; source, target: "Pageable", "Pinned", "Device"; pageable: either side is. bytes_per_second: of the
- * copies' own time, None where bytes are not said. hidden_ns: time in which a kernel runs too. op: the outermost op
- * (or the range) that makes most of them.
+ * name: "HtoD"; source, target: "Pageable", "Pinned", "Device"; pageable: one of the two is. bytes_per_second: over
+ * the copies' own time, None if bytes are not recorded. hidden_ns: time in which a kernel runs too. op: the outermost
+ * op (or the range) that makes most of them.
  */
 export interface CopyRow {
   direction: string;
@@ -752,8 +752,8 @@ export interface CouldBe {
 }
 
 /**
- * Ops of one kind. self_ns: of the mean step; op: the one with most of it, whose own time is op_ns. usual_ns: of a
- * step in which each op takes as long as in half of the steps at most. calls: of the mean step.
+ * Ops of one kind. self_ns: in the mean step; op: the one with the most of it, whose self time is op_ns. usual_ns:
+ * of a step in which each op takes its lower median time. calls: in the mean step.
  */
 export interface CpuGroup {
   id: "attention" | "compiled" | "compiling" | "convolution" | "matmul" | "other" | "random" | "reading" | "recurrent" | "unfused";
@@ -766,8 +766,8 @@ export interface CpuGroup {
 
 /**
  * An op on the CPU, means per step. self_ns: its time without that of ops inside it, added up over the threads.
- * dtype: of the first input of most of that time, as torch writes it; None where it was not recorded. allocated_bytes:
- * on the CPU, without the ops inside it, freed or not; None where memory was not recorded.
+ * dtype: the type of the first input in most of that time, as torch writes it; None if not recorded. allocated_bytes:
+ * on the CPU, without the ops inside it, whether or not freed; None if memory was not recorded.
  */
 export interface CpuOpRow {
   op: string;
@@ -778,9 +778,9 @@ export interface CpuOpRow {
 }
 
 /**
- * What runs inside the optimizer's marks, of the mean step. fused: one
- * op updates all of a parameter at once. name: the class, from the marks. usual_ns: of a step in which each op takes
- * as long as in half of the steps at most: another process that takes the core adds nothing to it.
+ * The work inside the optimizer's marks, in the mean step. fused: one op does the whole update of a parameter.
+ * name: the class, from the marks. usual_ns: of a step in which each op takes its lower median time, which another
+ * process that takes the core does not increase.
  */
 export interface CpuOptimizer {
   name: string;
@@ -792,8 +792,8 @@ export interface CpuOptimizer {
 
 /**
  * ops: most time first; their self_ns and rest_ns, that of all others, sum to ops_ns. groups: all but the
- * optimizer's ops; optimizer is None where none is marked. step_ns: the mean step without what comes once; busy_ns:
- * time of it in which any op runs. threads: that run ops; cores: of the machine, None where no recorder said it.
+ * optimizer's ops; optimizer is None if none is marked. step_ns: the mean step without one-time work; busy_ns: the
+ * part of it in which any op runs. threads: number that run ops; cores: of the machine, None if no recorder has it.
  */
 export interface CpuWork {
   ops: CpuOpRow[];
@@ -818,7 +818,7 @@ export interface Curve {
 }
 
 /**
- * Predicted for so many workers: step_ns, a mean step of the same span; loader_ns: a step's batches,
+ * Prediction for this number of workers: step_ns, a mean step of the same span; loader_ns: a step's batches,
  * production / workers each.
  */
 export interface CurvePoint {
@@ -938,8 +938,8 @@ export interface DeviceGpu {
 }
 
 /**
- * more_bytes, more_reserved_bytes: in use and reserved at the end, against the earlier snapshot. lines: those that
- * hold another amount, the largest changes first.
+ * more_bytes, more_reserved_bytes: increase of memory in use and reserved at the end over the earlier snapshot.
+ * lines: those whose memory differs, the largest changes first.
  */
 export interface DeviceGrowth {
   device: number;
@@ -1064,7 +1064,7 @@ export interface DeviceSplit {
 }
 
 /**
- * Means per step. site: of the softmax with most time; its shapes are those of the weights.
+ * Means per step. site: of the softmax with the most time; its shapes are those of the weights.
  * calls       softmaxes, forward and backward
  * softmax_ns  of their kernels; other_ns: of scale, mask and dropout between the products
  * written_out share of those of the forward pass that torch's own op wrote out, as no fused kernel took the inputs
@@ -1228,11 +1228,12 @@ export interface ExchangeTime {
 }
 
 /**
- * Collectives that the steps launched, in the order of steps and of start; one entry of each column for each.
+ * Collectives that the steps launched, in the order of steps and of start; each column has one entry per
+ * collective.
  * of: place in classes; step: place among the steps of the span; start: relative to the span's origin, us; length,
- * exposed (no computation runs beside it, in what is judged): ns. exposed is -1 where that is all of it. sequence: how
- * many of its group there were before, -1 where not recorded; empty where it is of none. left_out: collectives of
- * later steps, which are not kept.
+ * exposed (the part beside which no computation runs, in the judged time): ns. exposed is -1 if it equals the length.
+ * sequence: how many collectives of its group came before, -1 where not recorded; empty if none is recorded. left_out:
+ * collectives of later steps, which are not kept.
  */
 export interface Exchanges {
   groups: ExchangeGroup[];
@@ -1339,7 +1340,7 @@ export interface FlamePage {
   allocated_bytes: string | null;
 }
 
-/** kinds: those with most gain first. compiled: the device runs kernels that a compiler generated. */
+/** kinds: those with the most gain first. compiled: the device runs kernels that a compiler generated. */
 export interface FusibleChains {
   kinds: ChainsOfKind[];
   compiled: boolean;
@@ -1570,8 +1571,9 @@ export interface IdleTime {
 }
 
 /**
- * Collectives of a row with next to no computation between them, which could be one. Per step.
- * bytes: of all, bytes_p50: of one; None where not recorded. ns_p50: length of one.
+ * Successive collectives of a row with next to no computation between them, which could be merged into one. Per
+ * step.
+ * bytes: of all of them, bytes_p50: of one; None where not recorded. ns_p50: length of one.
  */
 export interface InARow {
   count: number;
@@ -1754,7 +1756,7 @@ export interface JobCollective {
   stalled_exposed_ns: number;
 }
 
-/** count: how many events show it; name: that of the first of them, "" where names say nothing. */
+/** count: number of events that show it; name: of the first of them, "" if names are irrelevant. */
 export interface JobEvidence {
   code: string;
   count: number;
@@ -1762,13 +1764,13 @@ export interface JobEvidence {
 }
 
 /**
- * What a recording shows of its job; unknown, and None, where it does not show it.
+ * What a recording shows about its job; "unknown", or None, if it does not show it.
  * purpose         training: gradients or an optimizer; inference: many layers without either
  * execution       how its work is launched; mixed: no way makes four fifths of it
  * compiled_share, graph_share   of kernel time but collectives (of CPU jobs: of the time in ops); the rest is eager
- * device, vendor  what it computes on; gpu also where its work there is not recorded
+ * device, vendor  the device on which it computes; gpu even if its work there is not recorded
  * accelerator     what PyTorch calls the devices: GPU, XPU, MTIA, HPU
- * ranks           processes that work together; rank and world_size as the file says
+ * ranks           processes that work together; rank and world_size as in the file
  * optimizer       class with most recorded steps, such as "AdamW"
  * evidence        what shows each of these, at most a few
  */
@@ -2013,12 +2015,12 @@ export interface KernelRun {
 }
 
 /**
- * Where most time of some kernels comes from.
+ * The place from which most time of some kernels comes.
  * kernel           short name
  * op               innermost op; None where none is recorded
- * shapes, dtypes   of its inputs as compact JSON; None where they are not recorded or not kept
- * module, source   of the user, of a backward kernel those of its forward op: class of the innermost nn.Module, and
- * the innermost line outside torch; None in traces without call stacks
+ * shapes, dtypes   of its inputs as compact JSON; None if they are not recorded or not kept
+ * module, source   class of the innermost nn.Module, and the innermost line outside torch; for a backward kernel those
+ * of its forward op; None in traces without call stacks
  * backward         launched by a node of the backward pass
  * longest          the longest launch, to look at in the timeline
  */
@@ -2261,7 +2263,7 @@ export interface LaunchWaste {
   double_others: Waste | null;
 }
 
-/** What a line holds at the end of both snapshots; None as in `LineRow`. */
+/** The memory that a line holds at the end of both snapshots; None as in `LineRow`. */
 export interface LineGrowth {
   line: string | null;
   function: string | null;
@@ -2327,8 +2329,8 @@ export interface LoaderLine {
 
 /**
  * One loader of the span; ns are means per batch, wait_ns = exposed_ns + hidden_ns.
- * label: "Training loader 2". batches: without the first ones of an epoch; first_batches, first_batch_ns: those, None
- * where there is none.
+ * label: "Training loader 2". batches: without the first ones of an epoch; first_batches, first_batch_ns: those first
+ * ones, None if there are none.
  */
 export interface LoaderRow {
   label: string;
@@ -2388,8 +2390,8 @@ export interface LongGaps {
 }
 
 /**
- * What makes memory in each of `steps` steps, from the step `since` on, that nothing frees. bytes_per_step,
- * count_per_step: means over these; example: one of the allocations.
+ * Code that allocates memory which is never freed in each of `steps` steps, from the step `since` on.
+ * bytes_per_step, count_per_step: means over these; example: one of the allocations.
  */
 export interface Maker {
   bytes_per_step: number;
@@ -2420,7 +2422,7 @@ export interface MemoryPage {
 }
 
 /**
- * The first instant of the most. row: of the memory table; reserved_bytes: at the same instant, None without a
+ * The first instant of the maximum. row: of the memory table; reserved_bytes: at the same instant, None without a
  * caching allocator; step: None outside of all.
  */
 export interface MemoryPeak {
@@ -2622,9 +2624,9 @@ export interface Obstacle {
 }
 
 /**
- * What comes once, of one cause, over the span; ns. idle_ns: of total_ns the time in which the device is idle; all
- * of it without a device. The rest describes the longest one: op, in which it is, or None; name, of the call or range
- * that takes longest in it; step and time range, and what of that comes once.
+ * One-time costs of one cause, over the span; ns. idle_ns: the part of total_ns in which the device is idle; all of
+ * it without a device. The rest describes the longest one: op, in which it is, or None; name, of the call or range
+ * that takes longest in it; step and time range, and how much of that is one-time.
  */
 export interface OneTimeCost {
   cause: "allocation" | "between_ops" | "compilation" | "first_call" | "graph_capture" | "loading" | "set_up";
@@ -2639,7 +2641,7 @@ export interface OneTimeCost {
   worst_ns: number;
 }
 
-/** What the trace says of an op's inputs, as it writes it: '[[64,3,224,224],[64,3,7,7]]', '["float","float"]'. */
+/** The recorded inputs of an op, as in the trace: '[[64,3,224,224],[64,3,7,7]]', '["float","float"]'. */
 export interface OpInputs {
   op: string;
   shapes: string;
@@ -2678,8 +2680,8 @@ export interface OpSplit {
 }
 
 /**
- * An op, sums over the given events. self_ns: its time without the ops inside it, added up over the threads;
- * deviation_ns: the standard deviation of that per step, None of one step.
+ * An op, with sums over the given events. self_ns: its time without the ops inside it, added up over the threads;
+ * deviation_ns: the standard deviation of that per step, None if there is one step.
  */
 export interface OpTime {
   name: string;
@@ -2865,12 +2867,12 @@ export interface OutsideOps {
 }
 
 /**
- * What the loop waits for batches that worker processes have produced: the message is sent, unpickled and mapped,
- * and the indices of a later batch are drawn.
- * ns: per batch, None with why where late batches hide it. exposed_ns: all of it in the mean step, pauses of the host
- * included; gain_ns: of that what each batch takes up to ns, beyond `unavoidable_ns`. source: the recorder, "ready"
- * (waits of prefetched batches in a burst) or "short" (the usual wait is as short as that for a batch that is ready).
- * sampler_ns: of ns, what the sampler takes to draw indices; None where no recorder says it.
+ * The loop's wait for batches that worker processes have already produced: the message is sent, unpickled and
+ * mapped, and the indices of a later batch are drawn.
+ * ns: per batch, None with why if late batches hide it. exposed_ns: all of it in the mean step, including pauses of
+ * the host; gain_ns: the part of each batch up to ns, beyond `unavoidable_ns`. source: the recorder, "ready" (waits of
+ * prefetched batches in a burst) or "short" (the usual wait is as short as for a batch that is ready). sampler_ns: the
+ * part of ns in which the sampler draws indices; None if no recorder has it.
  */
 export interface Overhead {
   ns: number | null;
@@ -2915,8 +2917,9 @@ export interface OverviewResult {
 }
 
 /**
- * count values; planes: a zero, then width bytes of each, the low bytes of all first. Base64 that opens with a zero
- * begins with a letter: what begins with a slash would be taken for a path (`ingest.private_paths`).
+ * count: number of values; planes: a zero, then width bytes of each value, the low bytes of all values first. The
+ * zero makes the Base64 text begin with a letter: text that begins with a slash would be taken for a path
+ * (`ingest.private_paths`).
  */
 export interface PackedColumn {
   count: number;
@@ -2995,8 +2998,8 @@ export interface Paths {
 
 /**
  * Pauses of one cause in the steps.
- * sure: the trace names the cause; else it is inferred from the pattern. name: of the longest one, as the trace has
- * it; None where it has none. count, total_ns: over the span; idle_ns: device idle time in them, per step mean;
+ * sure: the trace names the cause; otherwise it is inferred from the pattern. name: of the longest one, as in the
+ * trace; None if it has none. count, total_ns: over the span; idle_ns: device idle time in them, mean per step;
  * worst_*: the longest one.
  */
 export interface Pause {
@@ -3011,7 +3014,7 @@ export interface Pause {
   worst_end_ns: number;
 }
 
-/** What an instant would hold at any batch: constant + batch x per_sample, bytes. row: of the device's curve. */
+/** Memory at an instant for any batch: constant + batch x per_sample, bytes. row: of the device's curve. */
 export interface PeakLine {
   constant: number;
   per_sample: number;
@@ -3162,8 +3165,8 @@ export interface ProductRate {
 }
 
 /**
- * Rows with most gain first, then with most time. By type of the inputs: best_tflops is what longer calls reach at
- * most, peak_tflops what the data sheet says.
+ * Rows with the most gain first, then with the most time. By input type: best_tflops is the best rate of longer
+ * calls, peak_tflops the data sheet's.
  */
 export interface ProductRates {
   rows: ProductRate[];
@@ -3246,7 +3249,7 @@ export interface QueueLevel {
 }
 
 /**
- * A named range of the host (record_function and its like) within the ranges around it; means per step.
+ * A named range of the host (record_function and the like) within the ranges around it; means per step.
  * path: the names from the outermost range to this one; a path in two phases has two rows. host_ns: time in which it
  * is open, added up over the threads; self_ns: less the ranges inside it. device_ns: time in which work launched
  * inside it runs (union over streams and devices); idle_ns: idle time charged to such work; launches: activities.
@@ -3374,8 +3377,9 @@ export interface Reason {
 }
 
 /**
- * captures: of work that is captured more than once, the first time included. steps: how many steps hold one of
- * them. step_ns, other_ns: mean length of these steps and of the others; other_ns is None where there are no others.
+ * captures: number of captures of work that is captured more than once, including the first time. steps: how many
+ * steps contain one of them. step_ns, other_ns: mean length of these steps and of the others; other_ns is None if
+ * there are no others.
  */
 export interface Recaptures {
   captures: number;
@@ -3385,12 +3389,12 @@ export interface Recaptures {
 }
 
 /**
- * What is recorded of the batches that the span's steps received; ns are means per batch, None where no batch shows
- * it.
- * main: the loader that is waited for most, of which all but the lanes, the queues, the workers and the slowest
- * batches is. loaders, and their workers, lanes and queues, stand in the order of the table of loaders.
- * sampled: how many of the batches the recorder sampled: cpu_share, core_wait_share, kind and bytes are of these; kind
- * is None where they are too few.
+ * The recorder's data about the batches that the span's steps received; ns are means per batch, None if no batch
+ * has the value.
+ * main: the loader with the most waiting; every field is about it except lanes, queues, workers and slowest batches.
+ * loaders, and their workers, lanes and queues, are in the order of the table of loaders.
+ * sampled: how many of the batches the recorder sampled; cpu_share, core_wait_share, kind and bytes are of these. kind
+ * is None if they are too few.
  * production_ns = dataset_ns + collate_ns, see `settled_batches`. transfer_ns: from the batch's end in the worker
  * until it is an object of the main process (and pinned); ready_ns: until asked for; wait_ns: the training loop
  * stands. consumer_ns: a step without waits for late batches; late_ns: those; None and 0 where the steps hold no mark
@@ -3461,8 +3465,8 @@ export interface RecordedLines {
 }
 
 /**
- * A loader as its recorder wrote it. label: its name in the table of loaders, or one that is not in it; batches:
- * taken within the steps.
+ * A loader as its recorder wrote it. label: its name in the table of loaders, or a new one if it is not in the
+ * table; batches: taken within the steps.
  */
 export interface RecordedLoader {
   loader: number;
@@ -3480,10 +3484,10 @@ export interface RecordedLoader {
 
 /**
  * One worker process over the span; ns are means per batch, but busy_share is of the span.
- * worker: -1 is the main process itself. cpu_share: CPU time of the thread over the time that it works;
- * core_wait_share: time that it could have run but had no core, over the same; both of the batches that the recorder
- * sampled, so many as `sampled` says, None where there is none. kind: None where these are too few. ended: False where
- * the process was killed.
+ * worker: -1 is the main process itself. cpu_share: CPU time of the thread over the time in which it works;
+ * core_wait_share: time in which it could have run but had no core, over the same; both of the batches that the
+ * recorder sampled, `sampled` in number, None if there is none. kind: None if these are too few. ended: False if the
+ * process was killed.
  */
 export interface RecordedWorker {
   loader: number;
@@ -3536,10 +3540,10 @@ export interface Reduced {
 
 /**
  * Per step, ns. copies: gradients copied out of buckets, copies_ns: the host's time for them.
- * searches: looks for unused parameters, search_ns: the host's time for them, idle_search_ns: in which no device
- * works. map_ns: what the median all-reduce of the used parameters takes while nothing computes, of each search: it
- * follows other all-reduces, which waited for late ranks. parameters: in that all-reduce, all_used: whether each of
- * them got a gradient in each step; None where the trace does not tell.
+ * searches: number of searches for unused parameters, search_ns: the host's time for them, idle_search_ns: the part of
+ * it in which no device works. map_ns: for each search, the length of the median all-reduce of the used parameters in
+ * which nothing computes: it follows other all-reduces, which waited for late ranks. parameters: number in that
+ * all-reduce, all_used: whether each of them got a gradient in each step; None where the trace does not tell.
  */
 export interface Reducer {
   copies: number;
@@ -3780,10 +3784,9 @@ export interface Series {
 }
 
 /**
- * runtime: of CUDA or ROCm, with its version, None where the file does not say it. with_*: what was recorded, each
- * of which slows the host. first_inputs: of the first products and convolutions of a step, empty where no op says
- * them. half_share: of the calls of products and convolutions, those whose first input has 16 bits; None where no op
- * says its types.
+ * runtime: CUDA or ROCm with its version, None if not recorded. with_*: what was recorded, each of which slows the
+ * host. first_inputs: of the first products and convolutions of a step, empty if no op has them. half_share: share of
+ * the calls of products and convolutions whose first input has 16 bits; None if no op has types.
  */
 export interface Setup {
   runtime: string | null;
@@ -3842,8 +3845,8 @@ export interface SiteRow {
 }
 
 /**
- * One of the slowest batches to produce. step: that received it, None outside the steps; wait_ns: how long
- * the training loop stood for it. start_ns is relative to the span's origin.
+ * One of the slowest batches to produce. step: the step that received it, None outside the steps; wait_ns: how long
+ * the training loop waited for it. start_ns is relative to the span's origin.
  */
 export interface SlowBatch {
   loader: number;
@@ -3920,7 +3923,10 @@ export interface SnapshotPage {
   growth: DeviceGrowth | null;
 }
 
-/** A file. lost: what could not be read, by kind. growth: since an earlier snapshot, where one was named. */
+/**
+ * A file. lost: numbers of entries that could not be read, by kind. growth: since an earlier snapshot, if one was
+ * given.
+ */
 export interface SnapshotSummary {
   path: string;
   bytes: number;
@@ -4319,8 +4325,8 @@ export interface WaitName {
 }
 
 /**
- * ns of the mean step; they sum to its exposed wait, as far as that is judged. first_ns: where epochs end and
- * begin; others_ns: for other loaders than the one that is waited for most.
+ * ns of the mean step; they sum to its judged exposed wait. first_ns: where epochs end and begin; others_ns: for
+ * other loaders than the one with the most waiting.
  */
 export interface WaitShares {
   first_ns: number;
@@ -4340,9 +4346,9 @@ export interface Waiting {
 }
 
 /**
- * Kernels with the same fault, a step. name is that with most of the gain, and site where it comes from; None where
+ * Kernels with the same fault, per step. name: the one with most of the gain, and site where it comes from; None if
  * there is none.
- * gain_ns   at most, if the fault were mended
+ * gain_ns   at most, if the fault were fixed
  */
 export interface Waste {
   name: string | null;

@@ -1,6 +1,6 @@
 /**
- * Meanings as colours: classes, fills, and the small keys that legends show. Colours themselves live in
- * theme/tokens.css, textures below; Python only names the meaning.
+ * Meanings as colours: classes, fills, and the small keys that legends show. The colours themselves are in
+ * theme/tokens.css, the textures below; Python only names the meaning.
  */
 
 export const COLOURS = [
@@ -19,25 +19,25 @@ export const COLOURS = [
 
 export type Colour = (typeof COLOURS)[number];
 
-/** A name that this bundle does not know is drawn as "other", never left out. */
+/** A name that this bundle does not know is drawn as "other", never omitted. */
 export function colourOf(name: string): Colour {
   return COLOURS.find((colour) => colour === name) ?? "other";
 }
 
-/** Classes of an HTML mark: its meaning, painted, hatched for the second sense. */
+/** The classes of an HTML mark: the fill of its meaning, hatched for the second sense. */
 export function fillClass(name: string, hatched = false): string {
   return `fill of-${colourOf(name)}${hatched ? " hatch" : ""}`;
 }
 
-/** A meaning's colour alone, where nothing else is next to it that a texture would tell it from. */
+/** A meaning's colour alone, where no neighbour has to be distinguished by a texture. */
 export const plainFill = (name: string): string => `var(--c-${colourOf(name)})`;
 
-/** An SVG mark's looks: its fill, and its edge where the fill alone is too faint. */
+/** How an SVG mark is painted: its fill, and an edge where the fill alone is too faint. */
 export function svgPaint(name: string, hatched = false): { fill: string; stroke: string } {
   return { fill: svgFill(name, hatched), stroke: hatched ? "none" : `var(--c-${colourOf(name)}-edge, none)` };
 }
 
-/** Fill of an SVG mark: its colour, its colour under a texture, or hatched for the second sense. */
+/** The fill of an SVG mark: its colour, its colour under a texture, or hatched for the second sense. */
 export function svgFill(name: string, hatched = false): string {
   const colour = colourOf(name);
   if (hatched) return `url(#hatch-${colour})`;
@@ -49,7 +49,7 @@ export function Swatch({ colour, hatched = false }: { colour: string; hatched?: 
   return <i class={`swatch ${fillClass(colour, hatched)}`} />;
 }
 
-/** What SVG pictures fill with, once in the document: stripes, `#hatch-data`, and textures, `#texture-data`. */
+/** The fills of SVG pictures, once in the document: stripes (`#hatch-data`) and textures (`#texture-data`). */
 export function Patterns() {
   return (
     <svg width="0" height="0" style={{ position: "absolute" }} aria-hidden="true">
@@ -91,7 +91,7 @@ function TexturePattern({ colour }: { colour: Colour }) {
   );
 }
 
-/** What the levels of a row mean. */
+/** Explains what the levels of a row mean. */
 export function Ramp({ colour, low, high, label }: { colour: string; low: string; high: string; label: string }) {
   return (
     <span class="ramp" role="img" aria-label={label}>
@@ -107,22 +107,22 @@ export function Ramp({ colour, low, high, label }: { colour: string; low: string
   );
 }
 
-/** Runs that have a colour of their own; the second half of them is dashed too. */
+/** The number of runs that have a colour of their own; the second half of them is dashed as well. */
 export const RUN_COLOURS = 12;
 
-/** Classes of a line: of the run with that place among the colours, or of one of many. */
+/** The classes of a line: of the run with that index among the colours, or of one of many lines. */
 export function lineClass({ hue, focus, strong = false }: LineLook): string {
   if (hue === undefined) return focus ? "line" : "line others";
   return `line${hue % RUN_COLOURS >= RUN_COLOURS / 2 ? " dashed" : ""}${focus || strong ? " strong" : ""}`;
 }
 
-/** What colours the marks within. */
+/** The class that colours the marks inside an element. */
 export const hueClass = (hue: number): string => `run-${hue % RUN_COLOURS}`;
 
 export interface LineLook {
   focus: boolean;
   hue?: number | undefined;
-  /** Drawn as firmly as the one in focus. */
+  /** Drawn as boldly as the line in focus. */
   strong?: boolean | undefined;
 }
 
@@ -144,28 +144,28 @@ export function LineSample(look: LineLook) {
 }
 
 /**
- * Textures: what tells two parts apart where their colours are equally bright, in a grey print and for eyes that see
- * few hues. A texture belongs to a meaning as its colour does, in SVG pictures, in HTML bars and on canvases alike.
+ * Textures distinguish two parts whose colours are equally bright, in a grey print and for readers who see few hues. A
+ * texture belongs to a meaning, as its colour does, in SVG pictures, in HTML bars and on canvases alike.
  *
  *     kernel    solid             data      \\\\  falling lines      other     ····  dots
  *     tensor    solid             comm      ××××  crossed lines      runtime   ════  lying lines
  *     copy      solid             cpu       ||||  upright lines      blocking  ####  grid
  *
- * The second sense of a colour ("hatched") is another thing: rising stripes of it over its faded self. Solid colours
- * that meet in a picture differ in brightness; a test computes that for both themes.
+ * The second sense of a colour ("hatched") is something else: rising stripes of the colour over a faded version of it.
+ * Solid colours that meet in a picture differ in brightness; a test computes that for both themes.
  */
 export interface Texture {
   /** Side of the square that repeats, px. */
   size: number;
-  /** Lines to stroke within it, as of an SVG path; a dot is a line without length and with round ends. */
+  /** Lines to stroke within the square, as an SVG path; a dot is a line of no length with round ends. */
   path: string;
-  /** Of the lines, px. */
+  /** Width of the lines, px. */
   width: number;
 }
 
 const lines = (size: number, path: string): Texture => ({ size, path, width: 1 });
 
-/** Drawn in the colour of the page over the fill. A meaning without one is solid. */
+/** Drawn over the fill in the colour of the page. A meaning without an entry is solid. */
 export const TEXTURES: Readonly<Partial<Record<Colour, Texture>>> = {
   data: lines(7, "M-1 -1L8 8M6 -1L8 1M-1 6L1 8"),
   comm: lines(7, "M0 0L7 7M7 0L0 7"),
@@ -176,13 +176,13 @@ export const TEXTURES: Readonly<Partial<Record<Colour, Texture>>> = {
   excess: lines(5, "M-1 1l2-2M0 5l5-5M4 6l2-2"),
 };
 
-/** How strong the lines are: seen in a small bar, quiet in a large one. */
+/** The opacity of the lines: visible in a small bar, unobtrusive in a large one. */
 export const TEXTURE_OPACITY = 0.5;
 
-/** The surface of either theme: style sheets cannot pass a variable into an image. */
+/** The surface colour of each theme: style sheets cannot pass a variable into an image. */
 const PAPER = { light: "#fff", dark: "#303030" } as const;
 
-/** For each meaning `--texture`, an image over the colour of HTML marks, and `--paint`, what SVG marks fill with. */
+/** Sets for each meaning `--texture`, an image over the colour of HTML marks, and `--paint`, the fill of SVG marks. */
 export function textureSheet(): string {
   return Object.entries(TEXTURES)
     .map(([colour, texture]) => {

@@ -1,17 +1,18 @@
 /**
- * The only module that turns numbers into text. A unit on each number, a no-break space before it, thin no-break spaces
- * between thousands. What cannot be measured is a dash; a value that would round to nothing is `<` the last digit.
+ * The only module that turns numbers into text. Each number has a unit, with a no-break space before it, and thin
+ * no-break spaces between its thousands. What cannot be measured is a dash; a value that would round to nothing is `<`
+ * the last digit.
  */
 
 import type { Unit } from "./api.gen";
 
-/** In place of a figure that cannot be measured. */
+/** Shown in place of a figure that cannot be measured. */
 export const DASH = "–";
 
-/** Prose has whole shares ("33 %"); tables and tiles have one decimal ("33.4 %"). */
+/** Prose gives whole percentages ("33 %"); tables and tiles give one decimal ("33.4 %"). */
 export type Style = "prose" | "table";
 
-/** A number apart from its unit, for tiles that set the unit smaller. */
+/** A number separate from its unit, for tiles that set the unit smaller. */
 export interface Figure {
   number: string;
   unit: string;
@@ -45,7 +46,7 @@ export function figure(value: number | null, unit: Unit, style: Style = "table")
   }
 }
 
-/** 100 % is all of it, never what only comes near; null where the usual decimals say so. */
+/** "100 %" means all of it, never nearly all; null where the usual decimals show the difference. */
 function nearlyAll(fraction: number): string | null {
   if (fraction >= 1 || fraction < 0.995) return null;
   return fraction >= 0.9995 ? ">99.9" : digits(100 * fraction, 1);
@@ -57,7 +58,7 @@ export function text(value: number | null, unit: Unit, style: Style = "table"): 
 }
 
 export const ns = (value: number | null): string => text(value, "ns");
-/** An instant or a length in a picture that zooms: "12.345 ms", "3.42 µs", "640 ns". */
+/** An instant or a duration in a picture that zooms: "12.345 ms", "3.42 µs", "640 ns". */
 export function fine(value_ns: number): string {
   const unit =
     Math.abs(value_ns) >= 10 * S
@@ -77,7 +78,7 @@ export const share = (value: number | null): string => text(value, "fraction", "
 /** "33.4 %" */
 export const percent = (value: number | null): string => text(value, "fraction", "table");
 
-/** A change with its sign: "-22.7 ms". Shares change by points of a hundred: "+8.1 points". */
+/** A change with its sign: "-22.7 ms". Shares change by percentage points: "+8.1 points". */
 export function change(from: number, to: number, unit: Unit): string {
   const moved = figure(Math.abs(to - from), unit);
   if (moved.number === "0" || moved.number.startsWith("<")) return "unchanged";
@@ -96,7 +97,7 @@ export function roughCount(value: number): string {
   return value < 1e6 ? count(value) : `${(value / 1e6).toPrecision(3) + NBSP}million`;
 }
 
-/** "412 of 1 240 MB": both in the unit of the whole. */
+/** "412 of 1 240 MB": both numbers are in the unit of the whole. */
 export function bytesOf(part: number, whole: number): string {
   const [size, unit, decimals] = stepFor(whole, BYTES);
   return (
@@ -105,7 +106,7 @@ export function bytesOf(part: number, whole: number): string {
   );
 }
 
-/** A length of time for a person who waits: "2 s", "3 min". */
+/** A duration for a person who waits: "2 s", "3 min". */
 export function wait(seconds: number): string {
   if (seconds < 90) return `${Math.max(1, Math.round(seconds))}${NBSP}s`;
   return `${Math.round(seconds / 60)}${NBSP}min`;
@@ -122,16 +123,16 @@ export function clockSeconds(time_ms: number): string {
   return `${clock(time_ms)}:${String(new Date(time_ms).getSeconds()).padStart(2, "0")}`;
 }
 
-/** Made once: lists of a thousand spans have a date each. */
+/** Created once, because lists of a thousand spans have a date each. */
 const LONG_DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric" });
 
 /** "8 June 2021" */
 export const date = (epoch_ns: number): string => LONG_DATE.format(new Date(epoch_ns / 1e6)).replaceAll(" ", NBSP);
 
-/** PyTorch is younger: what converters made of a trace may count from another moment than 1970. */
+/** PyTorch is younger than this: a converted trace may count from another moment than 1970. */
 const FIRST_NS = Date.UTC(2000, 0) * 1e6;
 
-/** When it was recorded; null where the file does not say. */
+/** The date of the recording; null where the file does not state it. */
 export const recordedOn = (epoch_ns: number): string | null => (epoch_ns < FIRST_NS ? null : date(epoch_ns));
 
 /** "5–10", or "5" where both are the same. */
@@ -144,7 +145,9 @@ export function counted(value: number, one: string, many = `${one}s`): string {
   return count(value) + NBSP + (value === 1 ? one : many);
 }
 
-/** A long name without its middle, which says least: what it is stands first, what says it apart last. */
+/**
+ * Cuts the middle out of a long name, which says least: the beginning says what it is, the end what distinguishes it.
+ */
 export function shortened(name: string, most: number): string {
   if (name.length <= most) return name;
   const half = (most - 1) / 2;
@@ -164,7 +167,7 @@ export interface Scale {
   text(value: number | null): string;
 }
 
-/** The scale for values up to `largest`. Shares have one decimal. */
+/** The scale for values up to `largest`. Percentages have one decimal. */
 export function scaleFor(largest: number, unit: Unit): Scale {
   switch (unit) {
     case "ns":
@@ -186,7 +189,7 @@ export function scaleFor(largest: number, unit: Unit): Scale {
   }
 }
 
-/** A tick of an axis: as many digits as it needs and no more. `value` is in the axis's own unit. */
+/** A tick label of an axis: as many digits as it needs and no more. `value` is in the axis's own unit. */
 export function tick(value: number): string {
   return trimmed(value, 6);
 }
@@ -208,14 +211,14 @@ export const US = 1e3;
 export const MS = 1e6;
 export const S = 1e9;
 
-/** Size of the unit, its name, and how many decimals a value in it has. */
+/** The size of a unit, its name, and how many decimals a value in that unit has. */
 export type Size = readonly [size: number, unit: string, decimals: (value: number) => number];
 
 const whole = () => 0;
 const one = () => 1;
 const two = () => 2;
 
-/** Seconds only from ten on: steps of 0.9 and 1.1 s are compared in one unit. */
+/** Seconds start only at ten, so that steps of 0.9 and 1.1 s are compared in one unit. */
 export const TIMES: readonly Size[] = [
   [1, "ns", whole],
   [US, "µs", whole],
@@ -232,7 +235,7 @@ const BYTES: readonly Size[] = [
   [1e10, "GB", one],
 ];
 
-/** Links and memory are spoken of in GB/s from one on. */
+/** Rates of links and memory are usually given in GB/s from 1 GB/s on. */
 const RATES: readonly Size[] = [
   [1, "B/s", whole],
   [1e3, "kB/s", whole],
@@ -240,7 +243,7 @@ const RATES: readonly Size[] = [
   [1e9, "GB/s", (value) => (value < 10 ? 2 : 1)],
 ];
 
-/** The largest unit that the value reaches. Seconds and GB begin at ten of them, so their size is a tenth of that. */
+/** The largest unit that the value reaches. Seconds and GB start at ten, so the unit is a tenth of their entry. */
 function stepFor(value: number, sizes: readonly Size[]): Size {
   const found = [...sizes].reverse().find(([size]) => Math.abs(value) >= size) ?? sizes[0]!;
   const [size, unit, decimals] = found;
@@ -258,7 +261,7 @@ function scaled(value: number, sizes: readonly Size[]): Figure {
 
 const joined = ({ number, unit }: Figure): string => (unit ? number + NBSP + unit : number);
 
-/** Fixed decimals; 0 stays "0", and what is not 0 never reads as 0. */
+/** Writes a value with fixed decimals; 0 stays "0", and what is not 0 never reads as 0. */
 function digits(value: number, decimals: number): string {
   if (value === 0) return "0";
   const smallest = 10 ** -decimals;
@@ -270,7 +273,7 @@ function trimmed(value: number, decimals: number): string {
   return grouped(String(Number(value.toFixed(decimals))));
 }
 
-/** Thousands apart from 10 000 on would leave 1 240 and 12 400 unlike, so from 1 000 on. */
+/** Separates thousands from 1 000 on: from 10 000 on only, 1 240 and 12 400 would be written differently. */
 function grouped(number: string): string {
   const [integer = "", fraction] = number.split(".");
   const apart = integer.replace(/\B(?=(\d{3})+$)/g, THIN);

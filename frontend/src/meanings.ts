@@ -17,7 +17,7 @@ import type {
 export interface Meanings {
   version: string;
   parts: readonly PartMeaning[];
-  /** Why a GPU is idle, in the order of every picture. */
+  /** The reasons why a GPU is idle, in the order that every picture uses. */
   idle_reasons: readonly PartMeaning[];
   /** A verdict as an adjective: "host-bound". */
   bounds: Readonly<Record<string, string>>;
@@ -25,34 +25,34 @@ export interface Meanings {
   causes: Readonly<Record<string, string>>;
   /** The phases of a step, in their order. */
   phases: Readonly<Record<string, string>>;
-  /** Of kernel time, by tensor cores. */
+  /** The bins of kernel time by use of tensor cores. */
   kernel_bins: readonly BinMeaning[];
-  /** Parts of the production of a batch. */
+  /** The parts of producing a batch. */
   production_parts: readonly PartMeaning[];
   /** Kinds of memory, in their order. */
   memory_parts: readonly PartMeaning[];
   /** What limits a worker: "CPU-bound". */
   limits: Readonly<Record<string, string>>;
-  /** What a process group exchanges for: "gradients (DDP)". */
+  /** What a process group exchanges data for: "gradients (DDP)". */
   roles: Readonly<Record<string, string>>;
   views: readonly ViewMeaning[];
-  /** What is explained where it stands in a sentence. */
+  /** Terms that are explained where they occur in a sentence. */
   terms: readonly Term[];
   metrics: readonly Metric[];
-  /** Metrics of which the least is the worst. */
+  /** Metrics whose lowest value is the worst. */
   more_is_better: readonly string[];
-  /** Throws where the catalogue does not hold it: the server and this bundle are of different versions. */
+  /** Throws where the catalogue lacks the metric: then the server and this bundle are of different versions. */
   metric(id: string): Metric;
   viewTitle(id: ViewId | string): string;
-  /** What a card rests on, whatever the trace. */
+  /** What a card is based on, in any trace. */
   card(id: string): CardMeaning | undefined;
-  /** Why a figure is not known, in words. */
+  /** States in words why a figure is not known. */
   explain(reason: Reason): Phrase;
-  /** With the labels that a job's machine calls for. */
+  /** Returns these meanings with the labels that suit the job's machine. */
   of(job: Machine | null): Meanings;
 }
 
-/** Whose devices a job runs on, and what PyTorch calls them. */
+/** The vendor of a job's devices, and what PyTorch calls them. */
 type Machine = Pick<JobText, "vendor" | "accelerator">;
 
 export function meaningsOf(catalogue: Catalogue): Meanings {
@@ -78,7 +78,7 @@ const labelsFor = (
   { vendor, accelerator }: Machine,
 ): Readonly<Record<string, string>> => (accelerator === "GPU" ? (vendor === "amd" ? amd : {}) : { gpu: accelerator });
 
-/** The catalogue with other labels, by the id of a view, metric or bin. */
+/** Returns the catalogue with other labels, which are given by the id of a view, metric or bin. */
 function labelled(catalogue: Catalogue, labels: Readonly<Record<string, string>>): Catalogue {
   const named = <T extends { id: string; label: string; short?: string }>(each: T): T => {
     const label = labels[each.id];
@@ -93,7 +93,7 @@ function labelled(catalogue: Catalogue, labels: Readonly<Record<string, string>>
   };
 }
 
-/** The head of a column: a short label where there is one, and what the figure means. */
+/** The header of a column: its label, short where there is a short one, and what the figure means. */
 export function columnHead(meanings: Meanings, id: string): { label: string; meaning: string } {
   const { label, short, meaning } = meanings.metric(id);
   return { label: short || label, meaning: short ? `${label}. ${meaning}` : meaning };

@@ -1,16 +1,16 @@
-/** Sentences that the server sends as a template with quantities, as text and as what a sentence component draws. */
+/** Sentences that the server sends as a template with quantities: as text, and as segments for a component to draw. */
 
 import type { Phrase, Quantity, Unit } from "./api.gen";
 import { DASH, figure, rough, type Style, scaleFor, text } from "./format";
 
-/** A range of a sentence. Code is something to type, strong the words that count; both may hold. */
+/** A piece of a sentence. Code is something to type, strong marks the words that matter most; a piece may be both. */
 export interface Segment {
   text: string;
   strong: boolean;
   code: boolean;
 }
 
-/** A sentence in segments. Text out of a trace stays text: it is never read as a template. */
+/** Splits a sentence into segments. Text from a trace stays text: it is never read as a template. */
 export function segmentsOf(phrase: Phrase, style: Style = "prose"): Segment[] {
   const found: Segment[] = [];
   let strong = false;
@@ -30,7 +30,7 @@ export function sentence(phrase: Phrase, style: Style = "prose"): string {
     .join("");
 }
 
-/** A title before other sentences: a question keeps its mark. */
+/** A title that other sentences follow gets a full stop; a question keeps its mark. */
 export const closed = (title: string): string => (/[.?!]$/.test(title) ? title : `${title}.`);
 
 function filled(part: string, phrase: Phrase, style: Style, before: string): { text: string; code: boolean } {
@@ -40,7 +40,7 @@ function filled(part: string, phrase: Phrase, style: Style, before: string): { t
   return { text: quantityText(quantity, style, before), code: quantity.unit === "code" };
 }
 
-/** "from 47.4 to 0.7 ms": two figures that are compared have one unit, which stands once. */
+/** "from 47.4 to 0.7 ms": two figures that are compared have the same unit, which is written once. */
 function paired(
   parts: readonly string[],
   at: number,

@@ -1,4 +1,4 @@
-/** The program of a report: the same tab, over the answers that the page itself holds. */
+/** The program of a report: the same tab, fed with the answers that the page itself contains. */
 
 import { render as draw, h } from "preact";
 import { openUrlStore } from "./address/url";
@@ -9,7 +9,7 @@ import { App } from "./frame/app";
 import { decompressed, unpacked } from "./server/packed";
 import { openRecorded } from "./server/recorded";
 
-/** The page's policy lets no style sheet in but one that a program makes. */
+/** The page's policy allows no style sheet except one that a program creates. */
 function addStyles(): void {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(styleSheet());
@@ -18,7 +18,7 @@ function addStyles(): void {
 
 type Texts = ReadonlyMap<string, string>;
 
-/** What the page holds, by name: the program, all answers, and what is held of a span. */
+/** The texts that the page contains, by name: all answers, and the events and flame graph of each span. */
 async function textsIn(page: Document): Promise<Texts> {
   const blocks = [...page.querySelectorAll('script[type="text/plain"]:not(#program)')];
   return new Map(
@@ -26,7 +26,7 @@ async function textsIn(page: Document): Promise<Texts> {
   );
 }
 
-/** Of a span, read when it is first asked for. Null: the report holds none. */
+/** Reads a span's part when it is first requested. Null: the report does not contain it. */
 function partsIn<Part>(texts: Texts, kind: "events" | "flame"): (span: string) => Part | null {
   const known = new Map<string, Part | null>();
   return (span) => {

@@ -3,15 +3,16 @@
 import type { Unit } from "./api.gen";
 import { MS, S, type Scale, type Size, scaleFor, TIMES, US, unitScale } from "./format";
 
-/** The unit that a reader wants for times; "auto": every column and axis has the one that suits it. */
+/** The time unit that a reader chose; with "auto" every column and axis uses the unit that suits it. */
 export type TimeUnit = "auto" | "us" | "ms" | "s";
 
 /**
- * The unit of the largest value, or a smaller one where more than half of all would read as nearly nothing in it, or a
- * quarter of short times as little more. A unit that the reader wants has as many decimals as the values need.
+ * Chooses the unit of the largest value, or a smaller one where more than half of the values would read as nearly
+ * nothing in it, or, for short times, a quarter of them as little more. In a unit that the reader chose, values have as
+ * many decimals as they need.
  *
- * parts: the values are parts of a step, which is read in milliseconds; so are they, where that is enough for those
- * that hold most of it.
+ * parts: the values are parts of a step, which is given in milliseconds; the parts use milliseconds too, where that is
+ * precise enough for those that make up most of the step.
  */
 export function scaleOf(values: ArrayLike<number | null>, unit: Unit, wanted: TimeUnit = "auto", parts = false): Scale {
   const sizes = sizesIn(values);
@@ -30,7 +31,9 @@ export function scaleOf(values: ArrayLike<number | null>, unit: Unit, wanted: Ti
     : unitScale(wantedUnit(wanted, typical));
 }
 
-/** Those of values that are known and not 0, in their order: of a hundred thousand values too, at once. */
+/**
+ * Returns the sizes of the values that are known and not 0, sorted; a hundred thousand values take one pass and a sort.
+ */
 function sizesIn(values: ArrayLike<number | null>): Float64Array {
   const sizes = new Float64Array(values.length);
   let count = 0;
@@ -41,7 +44,7 @@ function sizesIn(values: ArrayLike<number | null>): Float64Array {
   return sizes.subarray(0, count).sort();
 }
 
-/** Of sizes in their order. Milliseconds of short times have a second decimal where the least of them need it. */
+/** Chooses the unit for sorted sizes. Short times in milliseconds get a second decimal where the smallest need it. */
 function unitOfMost(sizes: Float64Array, parts: boolean): Scale {
   const [least, largest] = [sizes[0]!, sizes[sizes.length - 1]!];
   const [low, typical] = [sizes[Math.floor(sizes.length / 4)]!, sizes[Math.floor(sizes.length / 2)]!];
@@ -54,19 +57,21 @@ function unitOfMost(sizes: Float64Array, parts: boolean): Scale {
   return fine ? unitScale([MS, "ms", () => 2]) : found;
 }
 
-/** ms: of shorter times, microseconds have at most four digits. */
+/** ms: times shorter than this have at most four digits in microseconds. */
 const FEW = 10;
 
-/** ms: of a shorter time, two decimals leave one digit at most. */
+/** ms: a time shorter than this has at most one digit with two decimals. */
 const LEAST = 0.05;
 
-/** Of the sum, what is in sight; the many that hold the rest may read as little. */
+/**
+ * The share of the sum that must be readable; the many small values that make up the rest may read as nearly nothing.
+ */
 const MOST_FRACTION = 0.9;
 
-/** ms: of a longer part, two decimals leave two digits. */
+/** ms: a part longer than this has two digits with two decimals. */
 const LEAST_PART = 0.1;
 
-/** The least of the large values that together are most of the sum. */
+/** Returns the smallest of the largest values that together make up most of the sum. */
 function leastOfMost(sizes: Float64Array): number {
   const most = MOST_FRACTION * sizes.reduce((sum, size) => sum + size, 0);
   let at = sizes.length - 1;
@@ -76,13 +81,13 @@ function leastOfMost(sizes: Float64Array): number {
 
 const reads = (scale: Scale, value: number): boolean => !scale.number(value).startsWith("<");
 
-/** As many decimals for all as a typical value needs for three digits; none where all are whole. */
+/** Gives all values as many decimals as a typical value needs for three digits; none where all are whole. */
 function plain(typical: number, whole: boolean): Size {
   const decimals = whole || typical >= 100 ? 0 : typical >= 10 ? 1 : 2;
   return [1, "", () => decimals];
 }
 
-/** Three digits of a typical value, where three decimals are enough for them. */
+/** Gives a typical value three digits, with at most three decimals. */
 function wantedUnit(wanted: Exclude<TimeUnit, "auto">, typical: number): Size {
   const [size, unit] = ({ us: [US, "µs"], ms: [MS, "ms"], s: [S, "s"] } as const)[wanted];
   const digits = typical === 0 ? 0 : 2 - Math.floor(Math.log10(typical / size));

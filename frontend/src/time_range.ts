@@ -5,24 +5,24 @@ export interface TimeRange {
   to: number;
 }
 
-/** Nothing is recorded more finely; closer than this there is nothing to see. */
+/** Nothing is recorded more finely: zooming in further would show nothing new. */
 const MIN_NS = 100;
 
-/** Of a step's length, how much of its neighbours is shown as well. */
+/** How much of a step's neighbours is shown as well, as a share of the step's length. */
 const NEIGHBOUR_FRACTION = 0.02;
 
 export const lengthOf = ({ from, to }: TimeRange): number => to - from;
 
 export const middleOf = ({ from, to }: TimeRange): number => (from + to) / 2;
 
-/** The range within `whole`: moved in before it is cut, so that its length holds. */
+/** Fits a range into `whole`: it is moved before it is cut, so that it keeps its length where possible. */
 export function within({ from, to }: TimeRange, whole: TimeRange): TimeRange {
   const length = Math.min(lengthOf(whole), Math.max(MIN_NS, to - from));
   const start = Math.min(Math.max(whole.from, from - (length - (to - from)) / 2), whole.to - length);
   return { from: start, to: start + length };
 }
 
-/** `factor` under 1 goes closer. What lies at `at` stays where it is. */
+/** A `factor` under 1 zooms in. The instant `at` keeps its place in the picture. */
 export function zoomed(visible: TimeRange, at: number, factor: number, whole: TimeRange): TimeRange {
   const length = Math.min(lengthOf(whole), Math.max(MIN_NS, lengthOf(visible) * factor));
   const share = (at - visible.from) / lengthOf(visible);
@@ -32,13 +32,13 @@ export function zoomed(visible: TimeRange, at: number, factor: number, whole: Ti
 export const panned = (visible: TimeRange, by_ns: number, whole: TimeRange): TimeRange =>
   within({ from: visible.from + by_ns, to: visible.to + by_ns }, whole);
 
-/** A range with a little of what lies at either side. */
+/** The range with a little of what is on either side. */
 export function withNeighbours(range: TimeRange, whole: TimeRange): TimeRange {
   const margin = NEIGHBOUR_FRACTION * lengthOf(range);
   return within({ from: range.from - margin, to: range.to + margin }, whole);
 }
 
-/** Moved, and only where needed made wider, so that `wanted` lies in it with room at its sides. */
+/** Moves the picture, and widens it only where needed, so that `wanted` is in it with room on both sides. */
 export function showing(visible: TimeRange, wanted: TimeRange, whole: TimeRange): TimeRange {
   if (wanted.from >= visible.from && wanted.to <= visible.to) return visible;
   const length = Math.max(lengthOf(visible), 1.25 * lengthOf(wanted));
@@ -46,7 +46,7 @@ export function showing(visible: TimeRange, wanted: TimeRange, whole: TimeRange)
   return within({ from: middle - length / 2, to: middle + length / 2 }, whole);
 }
 
-/** Close enough to read what is around it. */
+/** A range close enough around `wanted` to read what surrounds it. */
 export function around(wanted: TimeRange, whole: TimeRange): TimeRange {
   const margin = Math.max(MIN_NS, lengthOf(wanted));
   return within({ from: wanted.from - margin, to: wanted.to + margin }, whole);
@@ -54,18 +54,18 @@ export function around(wanted: TimeRange, whole: TimeRange): TimeRange {
 
 export const touches = (a: TimeRange, b: TimeRange): boolean => a.from < b.to && b.from < a.to;
 
-/** What the address asks for, as far as it lies in this recording; null where none of it does. */
+/** The range that the address gives, as far as it is within this recording; null where none of it is. */
 export const visibleOf = (asked: TimeRange | undefined, whole: TimeRange): TimeRange | null =>
   asked && asked.to > asked.from && touches(asked, whole) ? within(asked, whole) : null;
 
-/** Pixels for nanoseconds and back, in a picture that begins at `left` and ends at `width`. */
+/** Converts nanoseconds to pixels and back, in a picture that starts at `left` and ends at `width`. */
 export interface TimeScale {
   left: number;
   width: number;
   ns_per_px: number;
   x(ns: number): number;
   ns(x: number): number;
-  /** The same, no further than the edges of the picture. */
+  /** The same, limited to the edges of the picture. */
   clampedX(ns: number): number;
   clampedNs(x: number): number;
 }

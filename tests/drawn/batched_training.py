@@ -25,7 +25,7 @@ INPUTS = {
     "a": ("[[8,6]]", FLOATS),
     "b": ("[[8]]", FLOATS),
 }
-#: Of each step the batch, the layer's output and the gradient of the weight.
+#: For each step the batch, the layer's output and the gradient of the weight.
 SAID = """w +96 @1, v +128 @2.5, h +192 @7.5, w -96 @8.6, v -128 @8.7, h -192 @10.2,
     x +96 @11, y +128 @12.5, g +192 @17.5, x -96 @18.6, y -128 @18.7"""
 

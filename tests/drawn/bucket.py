@@ -16,7 +16,7 @@ from tests.drawn.small_trace import write_trace
 
 @contextlib.contextmanager
 def s3_server() -> Iterator[str]:
-    """Its address."""
+    """Yields the server's address."""
     from moto.server import ThreadedMotoServer
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -26,7 +26,7 @@ def s3_server() -> Iterator[str]:
 
 
 def empty_bucket(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AnyPath:
-    """A folder in it; everything that reads it has its credentials in the environment."""
+    """A folder in the bucket; its credentials are in the environment of everything that reads it."""
     settings = {"AWS_ENDPOINT_URL": server, "AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": "very-secret"}
     for name, value in (settings | {"AWS_DEFAULT_REGION": "us-east-1", "XDG_CACHE_HOME": str(tmp_path)}).items():
         monkeypatch.setenv(name, value)
@@ -39,7 +39,7 @@ def empty_bucket(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def put(place: AnyPath, tmp_path: Path, **drawn: Any) -> AnyPath:
-    """A small trace under an address."""
+    """Writes a small trace at an address."""
     local = tmp_path / place.name
     write_trace(local, **drawn)
     place.write_bytes(local.read_bytes())

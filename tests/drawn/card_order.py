@@ -1,4 +1,4 @@
-"""What cards of one span say of each other: their severity, their order and their gain have to agree."""
+"""Whether the cards of one span agree with each other in severity, order and gain."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 
 from tb_steptime.insights.base import Confidence, Insight, Severity
 
-#: The least share of the step, as the documentation has it.
+#: The least share of the step, as the documentation states it.
 LEAST = {Severity.MAJOR: 0.15, Severity.WARNING: 0.05, Severity.MINOR: 0.0}
 GRAVEST_FIRST = list(LEAST)
-#: What it threatens is no time of the step.
+#: Cards about something that is not time of the step.
 WITHOUT_GAIN = ("memory_grows",)
 
 
 def contradictions(insights: Sequence[Insight]) -> list[str]:
-    """Those of each card with itself, and with the next one."""
+    """The contradictions of each card with itself, and with the next one."""
     pairs = itertools.pairwise(insights)
     return [
         *(said for each in insights for said in _of_one(each)),

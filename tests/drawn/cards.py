@@ -1,4 +1,4 @@
-"""The cards of a drawn trace: the one that is asked for, what it says, and how sure it is."""
+"""The cards of a drawn trace: the one that is requested, its text, and its confidence."""
 
 from __future__ import annotations
 

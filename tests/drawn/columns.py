@@ -1,4 +1,4 @@
-"""Drawn events -> the columns of a Trace. What the drawings mean is told in `timeline`."""
+"""Converts drawn events to the columns of a Trace. `timeline` explains the drawings."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def trace_of(
     notes: tuple[Note, ...],
     inputs: Mapping[str, tuple[str, ...]],
 ) -> Trace:
-    """Events sorted by (start, longer first) as columns. kernels, nbytes, inputs: what those of a character carry."""
+    """Events sorted by (start, longer first) as columns. kernels, nbytes, inputs: values for a character's events."""
     devices = _devices(events, given_devices)
     strings = list(dict.fromkeys(event.name for event in events))
     threads = list(dict.fromkeys(event.thread for event in events))
@@ -93,14 +93,14 @@ def trace_of(
 
 
 def with_sequences(trace: Trace, events: list[Drawn], given: Mapping[str, tuple[int, int]]) -> Trace:
-    """given: number and forward thread of the ops of a character."""
+    """given: the number and forward thread for the ops of a character."""
     rows = _ops_of(events, given)
     number, thread = ([given[events[row].char][place] for row in rows] for place in (0, 1))
     return replace(trace, sequences=SequenceTable(*(_column(one, np.int32) for one in (rows, number, thread))))
 
 
 def with_stacks(trace: Trace, events: list[Drawn], given: Mapping[str, str]) -> Trace:
-    """given: call stack of the ops of a character."""
+    """given: the call stack for the ops of a character."""
     rows = _ops_of(events, given)
     texts = list(dict.fromkeys(given.values()))
     stack = [texts.index(given[events[row].char]) for row in rows]
@@ -109,7 +109,7 @@ def with_stacks(trace: Trace, events: list[Drawn], given: Mapping[str, str]) -> 
 
 
 def with_hierarchies(trace: Trace, given: Mapping[str, str]) -> Trace:
-    """given: by the name of an op, the modules of TorchScript around it."""
+    """given: by the name of an op, the TorchScript modules around it."""
     rows = [row for row, name in enumerate(trace.events.name.tolist()) if trace.strings[name] in given]
     texts = list(dict.fromkeys(given.values()))
     number = [texts.index(given[trace.strings[trace.events.name[row]]]) for row in rows]
@@ -118,7 +118,7 @@ def with_hierarchies(trace: Trace, given: Mapping[str, str]) -> Trace:
 
 
 class Exchange(NamedTuple):
-    """What PyTorch says of a collective. None, -1: not said."""
+    """What PyTorch records about a collective. None, -1: not recorded."""
 
     name: str
     dtype: str
@@ -132,7 +132,7 @@ class Exchange(NamedTuple):
 
 
 def with_collectives(trace: Trace, events: list[Drawn], given: Mapping[str, tuple[str, str, int, str, int]]) -> Trace:
-    """given: of the ops and kernels of a character, an `Exchange` or its first five."""
+    """given: for the ops and kernels of a character, an `Exchange` or its first five fields."""
     kinds = (Kind.CPU_OP, Kind.KERNEL)
     rows = [row for row, event in enumerate(events) if event.kind in kinds and event.char in given]
     known = {char: Exchange(*one) for char, one in given.items()}

@@ -21,7 +21,7 @@ def demo_runs() -> list[str]:
 
 
 def copy_demo(folder: Path, runs: Iterable[str] | None = None) -> Path:
-    """These runs, or all, in a folder that is made: traces and recorders' files, no summaries of earlier visits."""
+    """These runs, or all, in a new folder: traces and recorders' files, without summaries of earlier visits."""
     for run in demo_runs() if runs is None else runs:
         shutil.copytree(DEMO / run, folder / run, ignore=shutil.ignore_patterns(f"*{SUFFIX}"))
     return folder

@@ -1,4 +1,4 @@
-"""Stores of Google and Azure on this machine, as their emulators play them: programs that `nox -s stores` installs."""
+"""Stores of Google and Azure on this machine, emulated by programs that `nox -s stores` installs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOt
 
 @contextlib.contextmanager
 def google_store(folder: Path, environment: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of a bucket."""
+    """Yields the address of a bucket."""
     gcsfs = pytest.importorskip("gcsfs", reason="gcsfs is not installed")
     with _running("gcp-storage-emulator", "start", "--host", "127.0.0.1", "--in-memory", "--port") as port:
         environment.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{port}")
@@ -31,7 +31,7 @@ def google_store(folder: Path, environment: pytest.MonkeyPatch) -> Iterator[str]
 
 @contextlib.contextmanager
 def azure_store(folder: Path, environment: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of a container."""
+    """Yields the address of a container."""
     adlfs = pytest.importorskip("adlfs", reason="adlfs is not installed")
     program = ("azurite-blob", "--silent", "--disableTelemetry", "--skipApiVersionCheck", "--location", str(folder))
     with _running(*program, "--blobHost", "127.0.0.1", "--blobPort") as port:
@@ -45,7 +45,7 @@ def azure_store(folder: Path, environment: pytest.MonkeyPatch) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _running(program: str, *arguments: str) -> Iterator[int]:
-    """A program whose last argument is its port, which is free and listened to within a minute."""
+    """Runs a program whose last argument is a free port, and waits up to a minute until it listens there."""
     path = shutil.which(program) or pytest.skip(f"{program} is not installed")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""Columns of a trace as plain rows, to hold against a plain parser."""
+"""Columns of a trace as plain rows, to be compared with a plain parser."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tb_steptime.trace.table import Kind
 
 
 def inputs_of(trace: Trace) -> list[tuple[str, ...]]:
-    """Name, shapes, types and settings of the ops that say them; empty texts for none."""
+    """Name, shapes, types and settings of the ops that have them; empty texts for none."""
     events, texts = trace.events, trace.inputs.strings
     none = np.full(len(events), -1)
     columns = [none if column is None else column for column in (events.shapes, events.dtypes, events.settings)]
@@ -21,14 +21,14 @@ def inputs_of(trace: Trace) -> list[tuple[str, ...]]:
 
 
 def sequences_of(trace: Trace) -> list[tuple[str, int, int]]:
-    """Name, number and forward thread of the ops that say them."""
+    """Name, number and forward thread of the ops that have them."""
     table, name = trace.sequences, trace.events.name
     rows = zip(name[table.event].tolist(), table.number.tolist(), table.forward_thread.tolist(), strict=True)
     return [(trace.strings[name], *rest) for name, *rest in rows]
 
 
 def collectives_of(trace: Trace) -> list[tuple[str, str | None, str | None, str | None, int, int]]:
-    """Name of the op or kernel; collective, type and group as the file says them, None where not; elements, ranks."""
+    """Name of the op or kernel; collective, type and group as in the file, None where missing; elements, ranks."""
     table, texts = trace.collectives, [*trace.collective_texts.strings, None]
     told = ([texts[number] for number in column.tolist()] for column in (table.name, table.dtype, table.group))
     names = [trace.strings[name] for name in trace.events.name[table.event].tolist()]
@@ -36,7 +36,7 @@ def collectives_of(trace: Trace) -> list[tuple[str, str | None, str | None, str 
 
 
 def groups_of(trace: Trace) -> list[tuple[str, str | None, str | None, int, int]]:
-    """Name of the op or kernel; the ranks of its group and what it is called, None where not said; Seq, the peer."""
+    """Name of the op or kernel; the ranks of its group and the group's name, None where missing; Seq, the peer."""
     table, texts = trace.collectives, [*trace.collective_texts.strings, None]
     told = ([texts[number] for number in column.tolist()] for column in (table.members, table.description))
     names = [trace.strings[name] for name in trace.events.name[table.event].tolist()]
@@ -44,14 +44,14 @@ def groups_of(trace: Trace) -> list[tuple[str, str | None, str | None, int, int]
 
 
 def stacks_of(trace: Trace) -> list[tuple[str, str]]:
-    """Name and call stack of the ops that say one."""
+    """Name and call stack of the ops that have one."""
     table, texts = trace.stacks, trace.stack_texts
     rows = zip(trace.events.name[table.event], table.stack, strict=True)
     return [(trace.strings[name], texts[stack]) for name, stack in rows]
 
 
 def memory_of(trace: Trace) -> list[tuple[int, int, str, int, int, int]]:
-    """Time, size, thread, address, allocated and reserved of what the allocator said."""
+    """Time, size, thread, address, allocated and reserved bytes of the allocator's events."""
     table = trace.memory
     columns = (table.ts, table.bytes, table.thread, table.addr, table.allocated, table.reserved)
     rows = zip(*(column.tolist() for column in columns), strict=True)

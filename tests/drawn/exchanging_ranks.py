@@ -33,8 +33,9 @@ def rank(
     exposed: int = -1,
     first_number: int | None = None,
 ) -> RankSpan:
-    """Letters of a step begin 1 us apart. lengths: ns by letter, 100 for others; exposed: of each, -1 for all of it;
-    first_number: Seq of the first letter or dot, None where no Seq is recorded."""
+    """Letters of a step begin 1 us apart. lengths: ns by letter, 100 for others; exposed: of each letter, -1 for all of
+    it; first_number: Seq of the first letter or dot, None where no Seq is recorded.
+    """
     known = dict(classes or {"a": A, "b": B})
     places = [(step, letter) for step, word in enumerate(drawn.split()) for letter in word]
     letters = [(step, letter) for step, letter in places if letter != "."]

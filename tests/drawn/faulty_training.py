@@ -24,18 +24,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-#: A training that hangs is ended after so many seconds.
+#: A training that hangs is ended after this many seconds.
 PATIENCE_SECONDS = 60
 
 #: Called after each step of this program's training.
 STEPS: list[Callable[[], object]] = []
 
-#: Has a loader recorded, or not. Returns the loader.
+#: A function that has a loader recorded, or not, and returns the loader.
 Watch = Callable[[Any], Any]
 
 
 class Asked(NamedTuple):
-    """fault: of FAULTS. recorded: of RECORDED. folder: for recordings and output."""
+    """fault: one of FAULTS. recorded: one of RECORDED. folder: for recordings and output."""
 
     fault: str
     workers: int
@@ -44,7 +44,7 @@ class Asked(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """A training: its exit code, what it printed, and the last line of its error."""
+    """The outcome of a training: its exit code, its output, and the last line of its error."""
 
     code: int
     printed: list[str]
@@ -72,13 +72,13 @@ class Trainings:
 
 
 def _said(file: Path) -> list[str]:
-    """Lines without numbers of processes and addresses, which differ, and without the words of torch's profiler."""
+    """The lines without process numbers and addresses, which differ, and without the output of torch's profiler."""
     text = re.sub(r"pid(\(s\))? [\d, ]+|0x[0-9a-f]+", "", file.read_text())
     return [line for line in text.strip().splitlines() if "ActivityProfiler" not in line]
 
 
 class Samples:
-    """Random numbers of the worker's own generator. `fault` is called with each index before."""
+    """Random numbers from the worker's own generator. `fault` is called with each index first."""
 
     def __init__(self, fault: Callable[[int], object] = lambda index: None) -> None:
         self.fault = fault
@@ -94,14 +94,14 @@ class Samples:
 
 
 class Stream(Samples):
-    """The same, to be iterated over."""
+    """The same as an iterable dataset."""
 
     def __iter__(self) -> Iterator[Any]:
         return (self[index] for index in range(len(self)))
 
 
 class Nested(Samples):
-    """Reads its samples with a loader of its own, which has a fault, too."""
+    """Reads its samples through a loader of its own, which has a fault, too."""
 
     def __getitem__(self, index: int) -> Any:
         from torch.utils.data import DataLoader
@@ -118,7 +118,7 @@ def fails(error: type[BaseException] = KeyError, *ignored: Any) -> Any:
 
 
 def dies(by: Callable[[], object]) -> None:
-    """After the loop has had all batches before."""
+    """Calls `by` after the loop has received all earlier batches."""
     time.sleep(0.2)
     by()
 
@@ -133,7 +133,7 @@ def loader(dataset: Any, workers: int, **settings: Any) -> Any:
 
 
 def train(batches: Any, do: Callable[[int], object] = lambda number: None) -> None:
-    """Prints every batch, and at its end how many there were. do: called after each."""
+    """Prints every batch, and finally their number. do: called after each batch."""
     count = 0
     for batch in batches:
         print(count, batch.tolist(), flush=True)
@@ -145,7 +145,7 @@ def train(batches: Any, do: Callable[[int], object] = lambda number: None) -> No
 
 
 def passes(watch: Watch, workers: int, dataset: Any = None, do: Any = lambda number: None, **settings: Any) -> None:
-    """Two passes, each of which may end in an error, as a program has it that goes on then."""
+    """Two passes, each of which may end in an error, like a program that continues afterwards."""
     watched = watch(loader(dataset or Samples(), workers, **settings))
     for _ in range(2):
         try:
@@ -159,7 +159,7 @@ def uncaught(watch: Watch, workers: int, dataset: Any = None, do: Any = lambda n
 
 
 def worker_dies(by: Callable[[], object], watch: Watch, workers: int) -> None:
-    """In order, so that the loop has had all batches before. torch says it in several ways."""
+    """In order, so that the loop has received all earlier batches. torch reports the failure in several ways."""
     watched = watch(loader(Samples(at(9, partial(dies, by) if workers else fails)), workers, shuffle=False))
     try:
         train(watched)
@@ -169,7 +169,7 @@ def worker_dies(by: Callable[[], object], watch: Watch, workers: int) -> None:
 
 
 def half_read(watch: Watch, workers: int, **settings: Any) -> None:
-    """Iterators and a generator that are left, one of them until the program ends."""
+    """Iterators and a generator that are abandoned, one of them until the program ends."""
     watched = watch(loader(Samples(), workers, **settings))
     for batch in watched:
         print(batch.tolist())
@@ -198,7 +198,7 @@ def forks(watch: Watch, workers: int) -> None:
 
 
 def starts_process(watch: Watch, workers: int) -> None:
-    """As multiprocessing forks: the child ends without leaving what its parent has begun."""
+    """Like a fork of multiprocessing: the child ends without finishing what its parent has begun."""
     watched = watch(loader(Samples(), workers))
     threading.Thread(target=time.sleep, args=(0.5,)).start()
     child = multiprocessing.get_context("fork").Process(target=train, args=(watched,))
@@ -245,7 +245,7 @@ def interrupted(watch: Watch, workers: int) -> None:
 
 
 def interrupted_all(watch: Watch, workers: int) -> None:
-    """As Ctrl-C on a terminal: workers are interrupted, too."""
+    """Like Ctrl-C on a terminal: workers are interrupted, too."""
     os.setpgrp()
     uncaught(watch, workers, do=lambda number: os.killpg(0, signal.SIGINT) if number == 3 else None)
 
@@ -310,7 +310,7 @@ def _not(folder: Path) -> Iterator[Watch]:
 
 @contextlib.contextmanager
 def _once(folder: Path) -> Iterator[Watch]:
-    """Until the end of the process."""
+    """Recorded until the end of the process."""
     from tb_steptime.record import LoaderRecorder
 
     yield LoaderRecorder(folder / "logs0").watch
@@ -327,7 +327,7 @@ def _twice(folder: Path) -> Iterator[Watch]:
 
 @contextlib.contextmanager
 def _all(folder: Path) -> Iterator[Watch]:
-    """Every loader of the process, and one of them by another recorder."""
+    """Records every loader of the process, and one of them by another recorder, too."""
     from tb_steptime.record import LoaderRecorder
 
     LoaderRecorder(folder / "logs1").watch_all()
@@ -365,7 +365,7 @@ RECORDED: dict[str, Callable[[Path], contextlib.AbstractContextManager[Watch]]] 
 
 
 def _next() -> Asked | None:
-    """In a fork: the training that it is to run. None: there is no other."""
+    """In a fork: returns the training that it has to run. None: there are no more."""
     for line in sys.stdin:
         asked = Asked(*json.loads(line))
         pid = os.fork()

@@ -14,7 +14,7 @@ from typing import Any
 
 STEPS = 4
 _STEP_US = 200
-#: Of each kernel: its op, its module, its name, its length in us and its grid.
+#: For each kernel: its op, its module, its name, its length in us and its grid.
 _WORK = (
     ("aten::addmm", "Linear_0", "gemm_a<float>", 40, 64),
     ("aten::relu", "ReLU_0", "relu<float>", 10, 32),
@@ -28,7 +28,7 @@ def write_eager(path: Path, *, other_model: bool = False, op_us: int = 8) -> Pat
 
 
 def write_captured(path: Path, *, annotated: bool = False, phase: str = "forward") -> Path:
-    """annotated: the kernels say their modules and phase themselves, as PyTorch 2.15 can have them do."""
+    """annotated: the kernels themselves carry their modules and phase, as PyTorch 2.15 can record them."""
     return _write(path, [each for step in range(STEPS) for each in _captured(step, annotated, phase)])
 
 

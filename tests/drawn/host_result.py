@@ -1,4 +1,4 @@
-"""Results of the Host analysis made by hand, for rules: four steps of 1 ms on one GPU, idle as the sites say."""
+"""Hand-made results of the Host analysis, for rules: four steps of 1 ms on one GPU, with the idle time of the sites."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ def copy(direction: str = "HtoD", op: str = "aten::to", pageable: bool = True) -
 
 
 def host_result(sites: Sequence[SiteRow] = (), **changes: Any) -> HostResult:
-    """Idle is the sum of the sites'; for the rest of the step a kernel runs. The bound follows, unless it is given."""
+    """Idle time is the sum over the sites; for the rest of the step a kernel runs. The bound follows, unless it is
+    given.
+    """
     idle = _sum([row.idle_ns for row in sites])
     bubble = sum(row.bubble_ns for row in sites)
     busy = STEP - idle.total_ns
@@ -84,8 +86,9 @@ def judged(
     steps: int = STEPS,
     pace: StepPace | None = None,
 ) -> Judgement:
-    """The host's result beside those of a plain trace with the same steps. job: another than that trace's, an eager one
-    that shows neither training nor inference. once_ns: what of each step comes only once."""
+    """The host's result beside those of a plain trace with the same steps. job: replaces that of the trace, which is an
+    eager one that shows neither training nor inference. once_ns: the one-time part of each step.
+    """
     results = _others(steps)
     overview = results["overview"]
     assert isinstance(overview, OverviewResult)
@@ -96,7 +99,9 @@ def judged(
 
 @cache
 def _others(steps: int) -> dict[str, msgspec.Struct]:
-    """What the other analyses say of a plain trace with so many steps of one kernel each. Nobody changes it."""
+    """The results of the other analyses for a plain trace with this many steps of one kernel each. They must not be
+    changed.
+    """
     marks = "".join(str(i) * 10 for i in range(steps))
     trace = timeline(
         f"""
@@ -113,5 +118,5 @@ def card(host: HostResult, id: str, job: JobKind | None = None) -> Insight | Non
 
 
 def fired(host: HostResult) -> list[str]:
-    """Rules about the host that fired, most gain first."""
+    """Rules about the host that fired, highest gain first."""
     return [insight.id for insight in judged(host).insights if insight.view == "host"]

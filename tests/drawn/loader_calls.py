@@ -20,7 +20,7 @@ NAMES = {
 
 
 def chains(waits: Sequence[Sequence[int]], loader: str = "loader single", work: int = 3) -> str:
-    """A step for each chain of waits, in us, and the work after it."""
+    """One step for each chain of waits, in us, and the work after it."""
     rows = {"step": "", loader: "", "op": ""}
     for number, chain in enumerate(waits):
         marks = "".join("lm"[place % 2] * wait for place, wait in enumerate(chain))
@@ -30,14 +30,14 @@ def chains(waits: Sequence[Sequence[int]], loader: str = "loader single", work: 
     return "\n".join(f"{label} | {cells} |" for label, cells in rows.items())
 
 
-#: Each step asks twice in a row.
+#: Each step requests two batches in a row.
 TWICE = """
     step   | 1111111222222233333334444444 |
     loader | ll.nn..oo.pp..qq.rr..tt.uu.. |
     op     | .....bb.....bb.....bb.....bb |"""
 
 
-#: A new iterator's seed, and a sampler's.
+#: The seeds of a new iterator, and of a sampler.
 SEEDS = {"s": "aten::random_", "t": "aten::random_"}
 
 

@@ -23,7 +23,7 @@ MS = 1_000_000
 def steps_that_wait(
     waits: Sequence[int], work: int | Sequence[int] = 4, loader: str = "loader", extra: str = "", **more: Any
 ) -> Trace:
-    """A step for each wait, in us, and the work after it, which may be longer in some."""
+    """One step for each wait, in us, and the work after it, which may be longer in some."""
     rows = {"step": "", loader: "", "op": ""}
     for number, wait in enumerate(waits):
         then = work if isinstance(work, int) else work[number]
@@ -54,7 +54,7 @@ def span_of(workers: int, jitter: float) -> Span:
 
 @cache
 def simulated(workers: int, jitter: float) -> tuple[dict[str, Any], Trace]:
-    """The truth, and the trace as its file is read."""
+    """The truth, and the trace as read from its file."""
     span = span_of(workers, jitter)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "simulated.pt.trace.json"

@@ -15,7 +15,7 @@ _KERNEL = {"grid": [160, 1, 1], "block": [64, 1, 1], "registers per thread": 32,
 
 
 def write_long_trace(path: Path, nbytes: int) -> Path:
-    """Of about so many bytes."""
+    """Writes about this many bytes."""
     ops = nbytes // STEPS // 1500
     with open(path, "w") as file:
         file.write('{"schemaVersion": 1, "traceEvents": [')

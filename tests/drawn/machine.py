@@ -1,4 +1,4 @@
-"""What a machine may lack, a browser or the time to measure with care: such skips are counted in the closing lines."""
+"""What a machine may lack, a browser or the time to measure carefully: such skips are counted in the closing lines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 #: Why a browser test is skipped; in CI it fails instead.
 NO_BROWSER = "no Chromium or Chrome on PATH and none named in CHROMIUM; install one (Debian: apt-get install chromium)"
 
-#: How the reason of every such skip begins.
+#: The beginning of the reason of every such skip.
 BUSY = "the machine was busy"
 
 

@@ -26,8 +26,9 @@ def with_memory(
     device: tuple[int, int] = GPU,
     totals: bool = True,
 ) -> Trace:
-    """before: allocated before the first event. reserved: all the time, 0 for a device without a caching allocator.
-    totals: whether addresses and totals are said, as since PyTorch 1.11. Added to what the trace has already."""
+    """before: bytes allocated before the first event. reserved: constant, 0 for a device without a caching allocator.
+    totals: whether addresses and totals are recorded, as since PyTorch 1.11. Events are added to those of the trace.
+    """
     said = [_SAID.fullmatch(each.strip()) for each in drawing.split(",")]
     rows = [each for each in said if each]
     assert len(rows) == len(said), drawing

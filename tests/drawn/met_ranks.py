@@ -1,4 +1,4 @@
-"""Ranks drawn by when they are in collectives, on clocks that differ."""
+"""Ranks drawn by the times at which they are in collectives, on clocks that differ."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tb_steptime.ranks.spans import RankSpan
 from tests.drawn.exchanging_ranks import rank
 
 REDUCE = ExchangeClass("all_reduce", None, 1000, "Float", "backward.hooks")
-#: What each rank's clock is ahead.
+#: How far each rank's clock is ahead.
 CLOCKS = (0, 7_000, -90_000, 12)
 
 
 def met_group(*rows: str) -> Matched:
-    """A row for each rank, one step; a run of = is a collective, whose transfer is as long as the shortest."""
+    """One row per rank, one step; a run of = is a collective, whose transfer is as long as the shortest run."""
     runs = [_runs(row) for row in rows]
     start = np.array([[begin + CLOCKS[place] for begin, _ in own] for place, own in enumerate(runs)]).T
     length = np.array([[end - begin for begin, end in own] for own in runs]).T

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def in_rows(value: Any) -> Any:
-    """As `frontend/src/server/packed.ts` does it."""
+    """Unpacks in the same way as `frontend/src/server/packed.ts`."""
     if isinstance(value, list):
         return [in_rows(each) for each in value]
     if not isinstance(value, dict):

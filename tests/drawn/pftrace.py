@@ -20,7 +20,7 @@ _STAGE_OF = {
     "kernel": 1, "gpu_memcpy": 2, "gpu_memset": 3, "gpu_user_annotation": 4, "graph_event_node": 5, "graph_host_node": 6
 }  # fmt: skip
 _LAUNCH_ARGUMENTS = ("registers_per_thread", "shared_mem_dynamic", "thread_count")
-#: What JSON says of an activity in arguments, and the extra data of a stage in other words, or at another place.
+#: Arguments of an activity in JSON that a stage has in its extra data under other names, or elsewhere.
 _EXTRA_NAMES = {"device": "device id", "stream": "stream id", "context": "context id"}
 _NOT_EXTRA = {"grid", "block", "registers per thread", "shared memory", "External id", "occupancy"} | {
     "blocks per SM", "warps per SM", "est. achieved occupancy %"
@@ -40,7 +40,7 @@ def varint(number: int) -> bytes:
 
 
 def field(number: int, value: int | float | str | bytes) -> bytes:
-    """A varint, eight bytes of a float, or what has a length."""
+    """Encodes a varint, eight bytes of a float, or a field with a length."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value)
     if isinstance(value, float):
@@ -50,7 +50,7 @@ def field(number: int, value: int | float | str | bytes) -> bytes:
 
 
 def message(**fields: Any) -> bytes:
-    """Of fields `f8=...`; lists are repeated fields, None is none."""
+    """Encodes fields `f8=...`; lists are repeated fields, None is left out."""
     parts = []
     for name, value in fields.items():
         for each in value if isinstance(value, list) else [value]:
@@ -80,14 +80,14 @@ def _annotated(value: Any) -> bytes:
 
 
 def json_annotation(name: str, value: Any) -> bytes:
-    """As converters write it: the value first, lists and objects as JSON."""
+    """Encodes an argument as converters do: the value first, lists and objects as JSON."""
     if isinstance(value, (list, dict)):
         return message(f9=json.dumps(value), f10=name)
     return _annotated(value) + message(f10=name)
 
 
 def backend_trace(document: Mapping[str, Any], *, architecture: str = "sm_70", links: bool = True) -> bytes:
-    """links: calls list the stages that they launched, and the stages say their correlation; else only the former."""
+    """links: calls list the stages that they launched, and stages have correlation numbers; else only the former."""
     base = int(document.get("baseTimeNanoseconds", 0))
     events = [event for event in document["traceEvents"] if event.get("ph") == "X"]
     names = _thread_names(document["traceEvents"])
@@ -117,7 +117,7 @@ def backend_trace(document: Mapping[str, Any], *, architecture: str = "sm_70", l
 
 
 def converted_trace(document: Mapping[str, Any]) -> bytes:
-    """Times count from the file's base, which is lost."""
+    """Times are relative to the file's base, which is lost."""
     events = [event for event in document["traceEvents"] if event.get("ph") == "X"]
     names = _thread_names(document["traceEvents"])
     tracks = {track: place + 1000 for place, track in enumerate(dict.fromkeys(map(_track, events)))}
@@ -136,7 +136,7 @@ def converted_trace(document: Mapping[str, Any]) -> bytes:
             f9=1, f11=track, f22=str(event.get("cat")), f23=str(event["name"]),
         )  # fmt: skip
         begin, close = packet(f8=start, f10=1001, f11=slice), packet(f8=end, f10=1001, f11=message(f9=2, f11=track))
-        # An end comes before a begin of its moment, and what is within another after its begin and before its end.
+        # An end precedes a begin at the same time, and a nested slice is after the enclosing begin and before its end.
         moments += [((start, 1, start - end, place), begin), ((end, 0 if end > start else 2, -start, -place), close)]
     return b"".join([*parts, *(text for _, text in sorted(moments, key=lambda moment: moment[0]))])
 
@@ -163,7 +163,7 @@ def packets_of(content: bytes) -> list[bytes]:
 
 
 class _Interned:
-    """Numbers of texts, as the backend gives them: from 1 on for each kind of text, lanes from 100 on."""
+    """Numbers of texts as the backend assigns them: from 1 on for each kind of text, lanes from 100 on."""
 
     def __init__(self, on_host: Sequence[Event], on_gpu: Sequence[Event], names: Mapping[Any, str]) -> None:
         self.categories = _numbered(str(event.get("cat")) for event in on_host)
@@ -248,7 +248,7 @@ def _end(event: Event, base: int, tracks: Mapping[Any, int]) -> bytes:
 
 
 def _waits(events: Iterable[Event], on_gpu: Sequence[Event]) -> dict[int, list[int]]:
-    """Of places among the stages: numbers of those that they waited for, by arrows between nodes of graphs."""
+    """By index of a stage: numbers of the stages that it waited for, from arrows between nodes of graphs."""
     ends = {(*_track(event), _ns(event["ts"]) + _ns(event.get("dur", 0))): k + 1 for k, event in enumerate(on_gpu)}
     starts = {(*_track(event), _ns(event["ts"])): place for place, event in enumerate(on_gpu)}
     arrows = [event for event in events if event.get("ph") in ("s", "f") and event["id"] >= 2**40]
@@ -262,7 +262,7 @@ def _waits(events: Iterable[Event], on_gpu: Sequence[Event]) -> dict[int, list[i
 
 
 def _samples(events: Iterable[Event], base: int) -> list[bytes]:
-    """Counters of GPUs, behind a packet that names them."""
+    """Counters of GPUs, after a packet that names them."""
     samples = [event for event in events if event.get("ph") == "C" and str(event.get("pid")).startswith("GPU ")]
     gpus = dict.fromkeys(event["pid"] for event in samples)
     names = {gpu: _numbered(str(event["name"]) for event in samples if event["pid"] == gpu) for gpu in gpus}

@@ -18,7 +18,7 @@ from tb_steptime.metrics.communication.passes import Passes
 from tb_steptime.ranks.spans import RankSpan
 
 MS = 1_000_000
-#: A pass: its kind as PyTorch's labels have it, stage, micro-batch.
+#: A pass: its kind as in PyTorch's labels, stage, micro-batch.
 Drawn = tuple[str, int, int]
 
 
@@ -32,7 +32,7 @@ def gpipe(stages: int, batches: int) -> list[list[Drawn]]:
 
 
 def in_turns(stages: int, batches: int) -> list[list[Drawn]]:
-    """1F1B: no more micro-batches are under way on a rank than there are stages from it on."""
+    """1F1B: a rank never has more micro-batches in flight than there are stages from its own on."""
     orders = []
     for stage in range(stages):
         order: list[Drawn] = []
@@ -75,7 +75,7 @@ class DrawnPipeline:
         return whole // 2 if kind in "IW" else whole
 
     def before(self, one: Drawn) -> list[Drawn]:
-        """What it needs the result of."""
+        """The pass whose result it needs."""
         kind, stage, batch = one
         last = len(self.forward) - 1
         if kind == "F":
@@ -85,7 +85,7 @@ class DrawnPipeline:
         return [(kind, stage + 1, batch)] if stage < last else [("F", last, batch)]
 
     def times(self) -> dict[Drawn, tuple[int, int]]:
-        """Of each pass when its rank begins with it, and its end; from 0 on."""
+        """For each pass when its rank starts with it, and its end; counted from 0."""
         rank_of = {one: rank for rank, order in enumerate(self.orders) for one in order}
         end = dict.fromkeys(rank_of, 0)
         ready = dict.fromkeys(rank_of, 0)
@@ -104,7 +104,7 @@ class DrawnPipeline:
 
     @property
     def window(self) -> int:
-        """Until the last pass ends; what the first is late is before it."""
+        """The time until the last pass ends; lateness of the first pass comes before it."""
         return max(end for _, end in self.times().values()) - self.late
 
     def spans(self) -> list[RankSpan]:
@@ -145,12 +145,13 @@ class DrawnPipeline:
         )  # fmt: skip
 
     def _waits_at_end(self, rank: int, times: dict[Drawn, tuple[int, int]], whole: int) -> int:
-        """For the other ranks, after its last pass, where that is in the next step."""
+        """The wait for the other ranks, after its last pass, where that is in the next step."""
         return whole - times[self.orders[rank][-1]][1] if self.apart else 0
 
     def _messages(self, rank: int, times: dict[Drawn, tuple[int, int]], whole: int) -> Exchanges:
-        """A send begins where its pass ends; its receive where the receiver has nothing else to do, and it ends when
-        the message is there."""
+        """A send begins where its pass ends; its receive begins where the receiver has nothing else to do, and ends
+        when the message has arrived.
+        """
         rank_of = {one: place for place, order in enumerate(self.orders) for one in order}
         earlier = {one: last for order in self.orders for last, one in pairwise(order)}
         waited = self._waits_at_end(rank, times, whole)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests import PROJECT
 
-#: What a build reads, the front end aside.
+#: What a build reads, except the front end.
 CARRIED = ("build_backend", "tb_steptime", "pyproject.toml", "setup.cfg", "setup.py")
 CARRIED += ("MANIFEST.in", "LICENSE", "README.md")
 
@@ -26,12 +26,12 @@ case "$1" in
         cat src/index.ts > ../tb_steptime/static/report.js ;;
 esac"""
 
-#: What a hook returned, on one line: a file's name, or requirements.
+#: The result of a hook on one line: a file's name, or requirements.
 SAID = "said if isinstance(said, str) else ' '.join(said)"
 
 
 class Copy:
-    """A copy of the project to build in. On its PATH: a few shell tools, and node and npm where a test puts them."""
+    """A copy of the project to build in. On its PATH are a few shell tools, and node and npm where a test puts them."""
 
     def __init__(self, folder: Path) -> None:
         self.root = folder / "project"
@@ -65,7 +65,7 @@ class Copy:
             (self.programs / name).unlink(missing_ok=True)
 
     def npm_calls(self) -> list[str]:
-        """What npm was told since the last question, without the options."""
+        """The calls of npm since the last query, without the options."""
         calls = self.root / "calls"
         said = calls.read_text().splitlines() if calls.exists() else []
         calls.unlink(missing_ok=True)
@@ -80,7 +80,7 @@ class Copy:
         )
 
     def hook(self, call: str) -> str:
-        """Call a hook of the backend as pip does; what it returned, or SystemExit with what it said."""
+        """Call a hook of the backend as pip does; returns its result, or raises SystemExit with its output."""
         return self.said(f"hooks.{call}")
 
     def said(self, expression: str) -> str:

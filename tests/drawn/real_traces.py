@@ -32,10 +32,10 @@ def _folder() -> Path:
     return _BESIDE_THE_CHECKOUT.resolve() if (_BESIDE_THE_CHECKOUT / "traces").is_dir() else FETCHED
 
 
-#: With `traces/` and others; it need not be there.
+#: Contains `traces/` and others; it need not exist.
 _FOLDER = _folder()
 
-#: How the reason of every skip begins that a real file would end. The path of the file follows.
+#: The beginning of the reason of every skip for want of a real file. The path of the file follows.
 WAITS = "real traces are missing: "
 
 
@@ -52,7 +52,7 @@ def real_path(path: str) -> Path:
 
 
 def real_trace(name: str) -> Path:
-    """The trace `name`: a path within `traces/`, or a folder there that holds one file."""
+    """The trace `name`: a path within `traces/`, or a folder there that contains one file."""
     path = real_path(f"traces/{name}")
     if path.is_dir():
         (path,) = sorted(file for file in path.iterdir() if ".json" in file.name)
@@ -63,51 +63,51 @@ def is_real_trace_there(name: str) -> bool:
     return is_there(f"traces/{name}")
 
 
-#: All that are here, as paths within `traces/`.
+#: All that exist here, as paths within `traces/`.
 REAL = tuple(sorted(str(path.relative_to(_FOLDER / "traces")) for path in _FOLDER.glob("traces/**/*.json.gz")))
 
 
 def cases(names: Iterable[str], path: str = "traces") -> list[Any]:
-    """What a test is parametrized with: the names, or one case that is skipped for want of `path` if there are none."""
+    """The parameters of a test: the names, or if there are none, one case that is skipped for want of `path`."""
     return list(names) or [pytest.param("none", marks=pytest.mark.skip(reason=WAITS + path))]
 
 
 #: A test with a parameter `name` runs on each of them.
 on_real_traces = pytest.mark.parametrize("name", cases(REAL))
 
-#: Also those of other people's jobs in `traces_world/`, as `real_path` takes them.
+#: Includes those of other people's jobs in `traces_world/`, as paths for `real_path`.
 EVERY = tuple(sorted(str(path.relative_to(_FOLDER)) for path in _FOLDER.glob("traces*/**/*.json.gz")))
 #: A test with a parameter `path` runs on each of them.
 on_every_real_trace = pytest.mark.parametrize("path", cases(EVERY))
 
 
-#: Memory snapshots that others recorded, as `real_path` takes them.
+#: Memory snapshots that others recorded, as paths for `real_path`.
 SNAPSHOTS = tuple(sorted(str(path.relative_to(_FOLDER)) for path in _FOLDER.glob("snapshots/*.pickle")))
 #: A test with a parameter `path` runs on each of them.
 on_real_snapshots = pytest.mark.parametrize("path", cases(SNAPSHOTS, "snapshots"))
 
 
-#: Dumps of a job whose ranks 12 and 14 had a faulty GPU, as `real_path` takes them.
+#: Dumps of a job whose ranks 12 and 14 had a faulty GPU, as a path for `real_path`.
 DUMPS_OF_16_RANKS = "flight_recorder/fr_gpu_error_1st_16rank"
 
 
 def world(name: str) -> str:
-    """A trace of other people's jobs, as `real_path` takes it."""
+    """A trace of other people's jobs, as a path for `real_path`."""
     return f"traces_world/{name}.json.gz"
 
 
 def needs(path: str) -> pytest.MarkDecorator:
-    """A test that is skipped where this file is missing."""
+    """Marks a test that is skipped where this file is missing."""
     return pytest.mark.skipif(not is_there(path), reason=WAITS + path)
 
 
 def reference(file: str) -> dict[str, Any]:
-    """Reference values of real traces, by trace; empty where they are not here."""
+    """Reference values of real traces, by trace; empty where the file is missing."""
     path = _FOLDER / "reference" / file
     return dict(json.loads(path.read_text())) if path.is_file() else {}
 
 
-#: The real Perfetto traces of PyTorch, as `real_path` takes them.
+#: The real Perfetto traces of PyTorch, as paths for `real_path`.
 PFTRACES = tuple(sorted(str(path.relative_to(_FOLDER)) for path in _FOLDER.glob("pftrace/*.pftrace*")))
 PFTRACE_OF_A_LOOP = "pftrace/hello_world_training_loop.pftrace"
 #: A test with a parameter `path` runs on each of them.
@@ -115,7 +115,7 @@ on_real_pftraces = pytest.mark.parametrize("path", cases(PFTRACES, "pftrace"))
 #: The same on those and on all of `traces/`.
 on_traces_of_all_formats = pytest.mark.parametrize("path", cases((*(f"traces/{name}" for name in REAL), *PFTRACES)))
 
-#: Those whose waits for batches are tested.
+#: Traces whose waits for batches are tested.
 WITH_LOADERS = (
     "kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz",
     "kineto_v100_resnet50/workers4/worker0.1623212756351.pt.trace.json.gz",
@@ -136,13 +136,16 @@ def read_real(trace: Path | str) -> Trace:
 
 @cache
 def _read(path: Path, handover_ns: int) -> Trace:
-    """handover_ns: the cost of a batch that tests set, see `drawn_in_microseconds`; what a trace keeps rests on it."""
+    """handover_ns: the cost of a batch that tests set, see `drawn_in_microseconds`; cached values of a trace depend on
+    it.
+    """
     return read_trace(path)
 
 
 def how_to_get(reasons: Iterable[str]) -> str | None:
-    """One line for the closing lines of pytest: how many of these reasons of skips wait for real traces, and what
-    brings them. None where none does."""
+    """One of the closing lines of pytest: how many of these reasons of skips wait for real traces, and how to get them.
+    None where none does.
+    """
     waiting = [found[1] for reason in reasons if (found := re.search(rf"{WAITS}([^'\"]*)", reason))]
     if not waiting:
         return None

@@ -1,4 +1,4 @@
-"""Reads what a recorder wrote, the way tests ask for it, and datasets whose samples say how they were produced."""
+"""Reads a recorder's files in the form that tests need, and datasets whose samples say how they were produced."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def read_file(path: Path) -> RecorderFile:
 
 
 def recordings(folder: Path) -> list[RecorderFile]:
-    """Of the files that hold something: a worker that starts may be about to write its header."""
+    """The files that have content: a worker that is starting may be about to write its header."""
     found = []
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         with contextlib.suppress(UnfinishedError):
@@ -78,7 +78,7 @@ def recordings(folder: Path) -> list[RecorderFile]:
 
 
 def rows(folder: Path, kind: int, process: str | None = None) -> list[Row]:
-    """Of all files, or those of the processes named so ("main", "worker")."""
+    """The rows of all files, or of those of the processes with this name ("main", "worker")."""
     files = [file for file in recordings(folder) if process in (None, file.header["process"])]
     return [row for file in files for row in rows_of(file) if row.kind == kind]
 
@@ -112,7 +112,7 @@ def assert_rows_are_true(folder: Path, passes: list[list[Any]], slack_ms: float 
 
 
 def assert_measurements_are_whole(produced: list[Row]) -> None:
-    """The first batch at least is measured, and what is measured has all parts; CPU time is measured more often."""
+    """At least the first batch is measured, and a measured batch has all parts; CPU time is measured more often."""
     measured = [row.named()["dataset_cpu_ns"] >= 0 for row in produced]
     assert any(measured)
     assert [row.named()["collate_cpu_ns"] >= 0 for row in produced] == measured

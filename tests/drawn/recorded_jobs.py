@@ -1,4 +1,4 @@
-"""Jobs out of a folder with a recording of each rank."""
+"""Jobs from a folder with a recording of each rank."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def job_in(folder: Path) -> JobRanks:
 
 @cache
 def real_job(folder: str) -> JobRanks:
-    """A job of other people's, which several tests ask for: nothing in it changes."""
+    """A job of other people that several tests use: it must not be changed."""
     return job_in(real_path(f"traces_world/{folder}"))

@@ -67,14 +67,14 @@ class File:
     def produced(
         self, batch: int, start: int, collate: int, end: int, cpu: int = 0, flags: int = 0, core_wait: int = -1
     ) -> File:
-        """cpu and core_wait: -1 where the recorder did not look, or nobody told."""
+        """cpu and core_wait: -1 where the recorder did not measure, or the value is not known."""
         dataset_cpu, collate_cpu = (-1, -1) if cpu < 0 else (cpu * US, 0)
         waited = core_wait * US if core_wait >= 0 else -1
         values = (start, start, collate, end, dataset_cpu, collate_cpu, waited, 4096, 8)
         return self._row(PRODUCED, flags, batch, values, times=4)
 
     def met(self, at: int, line: str, times: int) -> File:
-        """The worker was met in that line, so often in a burst."""
+        """The worker was found on that line this many times in a burst."""
         text = (line.encode() + b"\0").ljust(64, b"\0")
         words = tuple(int.from_bytes(text[each : each + 8], "little", signed=True) for each in range(0, 64, 8))
         number = len(self.rows)
@@ -82,12 +82,12 @@ class File:
         return self._row(LINES, 0, NO_BATCH, (at, number, times), times=1)
 
     def received(self, batch: int, asked: int, there: int, returned: int, ready: int = 0) -> File:
-        """The thread that pins memory has it `there`."""
+        """`there`: when the thread that pins memory has it."""
         times = (asked - 5, asked, there - 1, there - 1, there, returned)
         return self._row(RECEIVED, 0, batch, (*times, ready), times=6)
 
     def unpickled(self, batch: int, asked: int, arrived: int, there: int, returned: int) -> File:
-        """The training loop itself makes an object of the message, which it reads when it arrived."""
+        """The training loop itself unpickles the message, which it reads when it has arrived."""
         unpinned, returned_ns = 0, ORIGIN - BEHIND + returned * US
         times = (asked - 5, asked, arrived, there)
         return self._row(RECEIVED, 0, batch, (*times, unpinned, returned_ns, 0), times=4)

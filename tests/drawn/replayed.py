@@ -1,4 +1,4 @@
-"""Simulated trainings without any jitter, of which a replay is known exactly."""
+"""Simulated trainings without any jitter, whose replay is known exactly."""
 
 from __future__ import annotations
 

@@ -11,13 +11,13 @@ import pytest
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
-#: Nothing of the user's settings: neither hooks nor files that are ignored everywhere.
+#: None of the user's settings: neither hooks nor files that are ignored everywhere.
 _SETTINGS = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 _WHO = ("-c", "user.name=nobody", "-c", "user.email=nobody@example.org")
 
 
 def git(tree: Path, *arguments: str) -> str:
-    """What it prints."""
+    """Returns its output."""
     return subprocess.run(
         ["git", *_WHO, *arguments],
         cwd=tree,
@@ -30,12 +30,12 @@ def git(tree: Path, *arguments: str) -> str:
 
 
 def commit_all(tree: Path) -> None:
-    """All files of a folder, which becomes a repository, but for those that its .gitignore names."""
+    """Turns a folder into a repository with all its files, except those that its .gitignore names."""
     git(tree, "init", "--quiet")
     git(tree, "add", "--all")
     git(tree, "commit", "--quiet", "--message", "all")
 
 
 def changes(tree: Path) -> list[str]:
-    """What `git status` shows, a line each; empty where the working tree is clean."""
+    """The output of `git status`, one line each; empty where the working tree is clean."""
     return git(tree, "status", "--porcelain", "--untracked-files=all").splitlines()

@@ -1,4 +1,4 @@
-"""Where two traces differ, to the bit."""
+"""Where two traces are not bit-identical."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _bits(values: Any) -> tuple[Any, ...]:
 
 
 def _attributes(value: Any) -> dict[str, Any]:
-    """Of an object of the package; what was calculated from it and functions are left out."""
+    """The fields of an object of the package; cached values and functions are left out."""
     if not type(value).__module__.startswith("tb_steptime") or isinstance(value, (int, str)):
         return {}
     names = {*getattr(value, "__dict__", ()), *getattr(type(value), "__slots__", ())}

@@ -1,4 +1,4 @@
-"""The summaries that the ranks of a simulated job would have, and the job that they make: without files."""
+"""The summaries that the ranks of a simulated job would have, and the job from them: without files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MS = 1_000_000
 
 
 def job_of(ran: Ran, links: Links | None = None) -> JobRanks:
-    """By the summaries that its ranks would have."""
+    """The job from the summaries that its ranks would have."""
     return job_ranks([span_of(ran, rank) for rank in range(ran.declared.ranks)], links)
 
 
@@ -34,7 +34,7 @@ def job_on_hosts(ran: Ran, ranks_each: int) -> JobRanks:
 
 
 def span_of(ran: Ran, rank: int, clock_jumps: Ns | int = 0) -> RankSpan:
-    """clock_jumps: what each collective is written down too late, ns."""
+    """clock_jumps: by how much each collective is recorded too late, ns."""
     world = ran.declared.ranks
     begins = [0, *ran.step_end[:-1]]
     marks = [StepMark(str(n), *pair) for n, pair in enumerate(zip(begins, ran.step_end, strict=True), 5)]
@@ -60,7 +60,7 @@ def span_of(ran: Ran, rank: int, clock_jumps: Ns | int = 0) -> RankSpan:
 
 
 def with_parts(ran: Ran) -> list[RankSpan]:
-    """With the parts of the step: kernels, and what of the rest collectives take."""
+    """With the parts of the step: kernels, and how much of the rest collectives take."""
     spans = [span_of(ran, rank) for rank in range(ran.declared.ranks)]
     return [replace(span, figures={**span.figures, "communication_time": _rest(span)}) for span in spans]
 

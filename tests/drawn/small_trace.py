@@ -25,8 +25,9 @@ def write_trace(
     frames: Sequence[str] = (),
     **extra: Any,
 ) -> Path:
-    """Write a trace of so many steps; `.gz` in the name compresses it. frames: see `with_frames`; extra becomes
-    metadata of the file."""
+    """Write a trace of this many steps; `.gz` in the name compresses it. frames: see `with_frames`; extra becomes
+    metadata of the file.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     content = json.dumps(with_frames(small_trace(steps, first_step, rank, op_us), frames) | extra).encode()
     path.write_bytes(gzip.compress(content, mtime=0) if path.name.endswith(".gz") else content)

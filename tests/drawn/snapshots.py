@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-#: Blocks are as large as the next multiple of this.
+#: Block sizes are rounded up to a multiple of this.
 ROUND = 512
 
 
@@ -42,7 +42,7 @@ class Allocator:
         self._address, self._frames = address, dict[tuple[str, int], dict[str, Any]]()
 
     def frames(self, file: str, line: int) -> list[dict[str, Any]]:
-        """Of the allocator, then of this line: the same dicts each time, as torch shares them."""
+        """The frames of the allocator, then of this line: the same dicts each time, as torch shares them."""
         made = self._frames.setdefault((file, line), {"filename": file, "line": line, "name": "step"})
         unwind = self._frames.setdefault(("??", 0), {"filename": "??", "line": 0, "name": "torch::unwind::unwind()"})
         return [unwind, made]
@@ -90,7 +90,7 @@ class Allocator:
         self.reserved.append(sum(segment.size for segment in self.segments))
 
     def state(self, keep: int | None = None, *, expandable: bool = False) -> dict[str, Any]:
-        """What torch pickles. keep: as many of the last entries; None: all."""
+        """What torch pickles. keep: this many of the last entries; None: all."""
         kept = self.entries if keep is None else self.entries[len(self.entries) - keep :]
         return {
             "segments": [self._segment(each) for each in self.segments],

@@ -1,4 +1,4 @@
-"""What a store says of its spans, once it has read them."""
+"""What a store reports about its spans, once it has read them."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ import time
 from tb_steptime.ingest import reader_process
 from tb_steptime.ingest.states import SpanState
 
-#: A machine may be busy with other things: only a test that would wait for ever fails.
+#: A machine may be busy with other work: only a test that would wait forever must fail.
 PATIENCE_SECONDS = 300.0
 
 
@@ -30,7 +30,7 @@ def all_read(made):
 
 
 def replace_program(monkeypatch, source):
-    """Processes run this source in place of the reader."""
+    """Makes processes run this source in place of the reader."""
     popen = subprocess.Popen
 
     def start(command, **options):

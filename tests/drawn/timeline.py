@@ -204,7 +204,7 @@ def _joined(events: list[Drawn], calls: Mapping[str, str]) -> list[Drawn]:
 
 
 def _correlated(events: list[Drawn]) -> tuple[dict[Drawn, int], dict[Drawn, int]]:
-    """Correlation ids: of every call, and of every activity that a call launches."""
+    """Correlation ids of every call, and of every activity that a call launches."""
     call_of: dict[Drawn, int] = {}
     activity_of: dict[Drawn, int] = {}
     next_id = 1

@@ -1,4 +1,4 @@
-"""What the Trace Event Format asks of each event, as Perfetto and chrome://tracing read it."""
+"""What the Trace Event Format requires of each event, as Perfetto and chrome://tracing read it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 Event = Mapping[str, Any]
 
-#: By phase: fields that must be there.
+#: The required fields by phase.
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "X": ("name", "ts", "dur", "pid", "tid"),
     "B": ("name", "ts", "pid", "tid"),
@@ -24,7 +24,7 @@ _NUMBERS = ("ts", "dur")
 
 
 def faults(events: Sequence[Event]) -> list[str]:
-    """What is wrong with them, a line each; none where a viewer shows them all."""
+    """The faults of the events, one line each; none where a viewer shows all events."""
     return [*(fault for event in events for fault in _faults_of(event)), *_halves(events), *_loose_ends(events)]
 
 
@@ -43,7 +43,7 @@ def _faults_of(event: Event) -> Iterator[str]:
 
 
 def _halves(events: Sequence[Event]) -> Iterator[str]:
-    """As many ends as begins on each thread."""
+    """There are as many ends as begins on each thread."""
     open_halves = Counter[tuple[Any, Any]]()
     for event in events:
         if event.get("ph") in ("B", "E"):

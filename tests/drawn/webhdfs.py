@@ -22,7 +22,7 @@ import pytest
 
 @contextlib.contextmanager
 def web_hdfs_server() -> Iterator[int]:
-    """Its port. Folders are there as long as they hold files."""
+    """Yields the server's port. Folders exist as long as they contain files."""
 
     handler = type("Handler", (_Handler,), {"files": {}})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -34,13 +34,13 @@ def web_hdfs_server() -> Iterator[int]:
 
 @contextlib.contextmanager
 def web_hdfs_store(folder: Path, environment: pytest.MonkeyPatch) -> Iterator[str]:
-    """An address, asked for as those of `emulators` are."""
+    """Yields an address, in the same way as the functions of `emulators`."""
     with web_hdfs_server() as port:
         yield f"webhdfs://127.0.0.1:{port}"
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
-    """files: content and time of change in ms, by path."""
+    """files: content and modification time in ms, by path."""
 
     protocol_version = "HTTP/1.1"
     files: dict[str, tuple[bytes, int]]

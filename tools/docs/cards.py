@@ -19,7 +19,7 @@ from tb_steptime.insights.job_rules import JOB_RULES, JobRule
 from tb_steptime.insights.rules import RULES, Gain, Rule
 from tools.docs.markdown import paragraphs, plain
 
-#: Of a span, and of a job.
+#: The rules for a span, and for a job.
 _ALL: dict[Rule | JobRule, Gain] = {**RULES, **dict.fromkeys(JOB_RULES, Gain.OVERLAPS)}
 
 DEMO_LOGS = Path(__file__).resolve().parents[2] / "demo_logs"
@@ -83,7 +83,7 @@ def _answer(paragraph: str, gain: Gain) -> str:
 
 @functools.cache
 def examples() -> dict[str, Example]:
-    """By card: the one with the largest gain in `demo_logs/`."""
+    """By card: the example with the largest gain in `demo_logs/`."""
     found: dict[str, Example] = {}
     for span in _summaries()["spans"]:
         for card in span["insights"]:
@@ -94,7 +94,7 @@ def examples() -> dict[str, Example]:
 
 
 def _summaries() -> dict[str, list[dict[str, Any]]]:
-    """What `tb-steptime summarize --format json demo_logs` prints."""
+    """The output of `tb-steptime summarize --format json demo_logs`."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         code = cli.main(["summarize", "--format", "json", str(DEMO_LOGS)])

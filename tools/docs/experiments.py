@@ -18,7 +18,7 @@ from tb_steptime.terminal.compared import compared_sides
 from tb_steptime.text.printer import change, duration, plain
 
 DEMO = Path(__file__).resolve().parents[2] / "demo_logs"
-#: In the order of the tutorial whose experiments these are.
+#: In the order of the tutorial from which these experiments come.
 EXPERIMENTS = ("baseline", "num_dataloaders", "transforms", "resnet50_baseline", "autocast")
 KINDS = (("Simulated", "", "_simulated"), ("Recorded on a CPU", "cpu_", ""))
 BEGINS, ENDS = "<!-- experiments -->\n", "<!-- end of experiments -->\n"

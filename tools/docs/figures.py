@@ -92,7 +92,7 @@ def _metric_row(row: Metric) -> tuple[str, str, str, str]:
 
 
 def _named(label: str, id: str) -> str:
-    """As the tab names it, and below as programs do."""
+    """The label as the tab shows it, and below it the id that programs use."""
     return f"{plain(label)}<br>{code(id)}"
 
 
@@ -111,12 +111,12 @@ def _definitions() -> dict[str, str]:
     return found
 
 
-#: What gathers the figures of others.
+#: Modules that collect the figures of others.
 _GATHERED = {"tb_steptime.metrics.catalogue", "tb_steptime.tables.heads"}
 
 
 def _modules() -> Iterator[str]:
-    """Metrics first: a column of a table that is a figure too is defined there."""
+    """Modules of metrics come first: a table column that is also a figure is defined there."""
     for package in (tb_steptime.metrics, tb_steptime.tables):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not module.ispkg and module.name not in _GATHERED:

@@ -27,7 +27,7 @@ VIEWS = (
     "compare",
 )  # fmt: skip
 THEMES = ("light", "dark")
-#: Run of the contact sheet, and the folder of its real trace.
+#: A run of the contact sheet, and the folder of its real trace.
 REAL = {
     "v100_workers0": "kineto_v100_resnet50/workers0",
     "v100_workers4": "kineto_v100_resnet50/workers4",
@@ -42,7 +42,7 @@ REAL = {
     "cpu_gloo": "hta_cpu_gloo",
     "no_gpu": "hta_no_gpu_in_trace",
 }
-#: Of the demo: one of each kind that looks different.
+#: Runs of the demo: one of each kind that looks different.
 SHOWN_DEMO = (
     "baseline_simulated",
     "num_dataloaders_simulated",
@@ -55,7 +55,7 @@ SHOWN_DEMO = (
     "cpu_kept_graph",
     "cpu_late_rank",
 )
-#: The other side of the view Compare, where it is not the first run.
+#: The other side of the Compare view, where it is not the first run.
 OTHERS = {
     "v100_workers0": "v100_workers4",
     "baseline_simulated": "num_dataloaders_simulated",
@@ -63,7 +63,7 @@ OTHERS = {
 }
 
 FIRST_HEIGHT = 860
-#: A view that is longer is cut: nobody looks at more on a contact sheet.
+#: A longer view is cut off: nobody looks at more on a contact sheet.
 LARGEST_HEIGHT = 3_000
 STILL_MS = 350
 WAITS_NO_MORE = "!document.querySelector('[role=progressbar], .notice')"
@@ -84,14 +84,16 @@ def main(words: Sequence[str]) -> int:
 
 
 def first_spans(server: TensorBoard) -> dict[str, str]:
-    """By run: its first span, as the address names it."""
+    """The first span of each run, as the address names it."""
     runs = server.json_of("data/plugin/tb_steptime/index")["runs"]
     first = {run["name"]: run["workers"][0] for run in runs}
     return {run: f"{run}/{worker['name']}/{worker['spans'][0]['number']}" for run, worker in first.items()}
 
 
 def pictures(runs: Mapping[str, str], words: set[str]) -> Iterable[Picture]:
-    """Those that bear one of the words of each kind that was given; all where none was. runs: their first spans."""
+    """The pictures that match one of the words of each kind that was given; all where none was. runs: their first
+    spans.
+    """
     for run in runs:
         other = OTHERS.get(run, "v100_workers0" if "v100_workers0" in runs else SHOWN_DEMO[0])
         for view in VIEWS:
@@ -110,7 +112,7 @@ def file_name(picture: Picture) -> str:
 
 
 def taken(browser: Browser, server: TensorBoard, wanted: Sequence[Picture]) -> list[str]:
-    """Take these, all of one theme, on one page; the names of those that were not drawn."""
+    """Takes these, all of one theme, on one page; returns the names of those that were not drawn."""
     if not wanted:
         return []
     page = opened(browser, server, wanted[0])
@@ -123,12 +125,12 @@ def taken(browser: Browser, server: TensorBoard, wanted: Sequence[Picture]) -> l
 
 
 def drawn(page: Page, holder: ElementHandle, frame: Frame, picture: Picture, url: str) -> bool:
-    """Whether it was: one picture that waits forever does not end the others."""
+    """Returns whether it was taken: a picture that waits forever must not stop the others."""
     page.set_viewport_size({"width": WIDTH, "height": FIRST_HEIGHT})
     page.evaluate("address => { location.href = address }", picture.address(url))
     try:
         of_view = f"[data-state='ready'] [data-view='{picture.view}']"
-        frame.wait_for_selector(of_view, state="attached", timeout=DRAWN_MS // 4)  # of a CPU's job some are empty
+        frame.wait_for_selector(of_view, state="attached", timeout=DRAWN_MS // 4)  # for a CPU job some are empty
         page.wait_for_timeout(STILL_MS)
         frame.wait_for_function(WAITS_NO_MORE, timeout=DRAWN_MS // 4)
     except TimeoutError:
@@ -143,14 +145,14 @@ def drawn(page: Page, holder: ElementHandle, frame: Frame, picture: Picture, url
 
 
 def height_of(frame: Frame) -> int:
-    """Of a window that shows all of the view, in CSS pixels."""
+    """The height of a window that shows the whole view, in CSS pixels."""
     hidden = "(m => m.scrollHeight - m.clientHeight)(document.scrollingElement)"
     inner = "(m => m ? m.scrollHeight - m.clientHeight : 0)(document.querySelector('main'))"
     return FIRST_HEIGHT + int(frame.evaluate(f"Math.max({hidden}, {inner})"))
 
 
 def contact_sheet(wanted: Iterable[Picture]) -> str:
-    """A row a run and theme, a column a view; a click opens the picture."""
+    """One row per run and theme, one column per view; a click opens the picture."""
     rows: dict[tuple[str, str], list[str]] = {}
     for picture in wanted:
         name = escape(file_name(picture))

@@ -29,20 +29,21 @@ from tools.serve import TensorBoard
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "docs" / "screenshots"
 
-#: A first view waits until the recording has been analysed.
+#: The first view has to wait until the recording has been analysed.
 DRAWN_MS = 60_000
-#: All recordings, which other tabs may read at the same time.
+#: The time for all recordings, while other tabs may read at the same time.
 READ_SECONDS = 300
 UNREAD = ("unread", "reading")
-#: Pictures move while they settle.
+#: The largest file that a reader should have to load for one picture.
 SETTLE_MS = 1_000
 #: What a reader has to load for one picture.
 LARGEST_BYTES = 250_000
 
 
 class Picture(NamedTuple):
-    """`run` is a directory of demo_logs; height is that of the window, in CSS pixels; keys: more of the tab's state.
-    part: of the view only the picture that holds an element of this class."""
+    """`run` is a directory of demo_logs; height: that of the window, in CSS pixels; keys: more of the tab's state.
+    part: only the picture of the view that contains an element of this class.
+    """
 
     view: str
     run: str
@@ -56,12 +57,12 @@ class Picture(NamedTuple):
         return f"{self.part or self.view}-{self.theme}.png"
 
     def address(self, url: str) -> str:
-        """The tab's address with this state, as a shared link has it."""
+        """The tab's address with this state, like that of a shared link."""
         keys = {"view": self.view, "run": self.run, **self.keys}
         return f"{url}#tb_steptime" + "".join(f"&p.tb_steptime.{key}={quote(value)}" for key, value in keys.items())
 
 
-#: Runs of one training, each with another remedy for its wait for data.
+#: Runs of one training, each with a different remedy for its waits for data.
 TUTORIAL = ("baseline_simulated", "num_dataloaders_simulated", "transforms_simulated")
 
 PICTURES = (
@@ -92,7 +93,7 @@ def main(names: Sequence[str]) -> int:
 
 @contextlib.contextmanager
 def showing(runs: Mapping[str, Path]) -> Iterator[tuple[Browser, TensorBoard]]:
-    """A browser, and a TensorBoard that has read copies of these folders, by run. SystemExit where no browser is."""
+    """A browser, and a TensorBoard that has read copies of these folders, by run. SystemExit without a browser."""
     with tempfile.TemporaryDirectory() as folder, chromium.browser() as browser:
         server = TensorBoard(copied(runs, Path(folder)))
         try:
@@ -103,7 +104,7 @@ def showing(runs: Mapping[str, Path]) -> Iterator[tuple[Browser, TensorBoard]]:
 
 
 def copied(runs: Mapping[str, Path], folder: Path) -> Path:
-    """Without the summaries of earlier visits: this very build measures them, and writes none beside the originals."""
+    """Copies without summaries of earlier visits: this build measures them, and writes none beside the originals."""
     target = folder / "logs"
     for run, source in runs.items():
         shutil.copytree(source, target / run, ignore=shutil.ignore_patterns("*.steptime*"))
@@ -127,7 +128,7 @@ def spans(server: TensorBoard) -> list[dict[str, Any]]:
 
 
 def take(browser: Browser, server: TensorBoard, picture: Picture) -> int:
-    """Write one picture; its size in bytes."""
+    """Writes one picture and returns its size in bytes."""
     page = opened(browser, server, picture)
     target = TARGET / picture.name
     target.write_bytes(small_png(settled(page, picture)))
@@ -162,7 +163,9 @@ def settled(page: Page, picture: Picture) -> bytes:
 
 
 def small_png(png: bytes) -> bytes:
-    """Without transparency and packed again; no palette, because small patches of a rare colour would get another."""
+    """Recompressed without transparency; without a palette, because small patches of a rare colour would change their
+    colour.
+    """
     packed = io.BytesIO()
     Image.open(io.BytesIO(png)).convert("RGB").save(packed, "PNG", optimize=True)
     return packed.getvalue()

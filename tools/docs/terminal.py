@@ -109,7 +109,7 @@ def export_tables() -> str:
 
 
 def _exported(of: Table[Any]) -> str:
-    """What a row of a table has in a file."""
+    """The fields of a table row in a file."""
     columns = of.on(Surface.EXPORT)
     rows = ((code(each.name(Surface.EXPORT)), each.unit_words, plain(each.meaning)) for each in columns)
     return table(("column", "unit", "meaning"), rows)
@@ -133,7 +133,7 @@ def mcp_schema() -> str:
 
 
 def _agent_rows(of: Table[Any]) -> str:
-    """What a row of a table has in an answer to an agent."""
+    """The fields of a table row in an answer to an agent."""
     rows = ((code(name_of(each)), plain(each.meaning)) for each in of.on(Surface.AGENT))
     return f"### A row of {of.id}\n\n" + table(("field", "meaning"), rows)
 
@@ -144,7 +144,7 @@ def _schema(root: type[msgspec.Struct]) -> str:
 
 
 def _structs(root: types.Type) -> list[types.StructType]:
-    """Breadth first, so that a type stands near what uses it."""
+    """Breadth first, so that a type is near the types that use it."""
     found: dict[type, types.StructType] = {}
     queue = [root]
     while queue:

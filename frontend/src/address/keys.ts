@@ -1,9 +1,9 @@
-/** Everything that the address may hold: its keys, and how a value of each is written. */
+/** Everything that the address may contain: its keys, and how a value of each is written. */
 
 import type { TimeRange } from "../time_range";
 
 interface Codec<T> {
-  /** Undefined where nobody wrote this by intention: a hand-edited address may hold anything. */
+  /** Undefined where the text is not a valid value: a hand-edited address may contain anything. */
   read(written: string): T | undefined;
   write(value: T): string;
 }
@@ -29,12 +29,12 @@ const ids: Codec<ReadonlySet<string>> = {
   write: (value) => [...value].join(","),
 };
 
-/** One of a few words. What stands in the address by default is none of them. */
+/** One of a few words. The default is not among them: it is not written into the address. */
 function oneOf<Word extends string>(...words: readonly Word[]): Codec<Word> {
   return { read: (written) => words.find((word) => word === written), write: (value) => value };
 }
 
-/** The one character that no name of a folder holds in practice. */
+/** A character that in practice no folder name contains. */
 const BETWEEN_NAMES = "\n";
 
 const names: Codec<readonly string[]> = {
@@ -42,10 +42,10 @@ const names: Codec<readonly string[]> = {
   write: (value) => value.join(BETWEEN_NAMES),
 };
 
-/** "total" sorts up by the column of that id, "-total" down. */
+/** "total" sorts by the column of that id in ascending order, "-total" in descending order. */
 const sort: Codec<string> = text;
 
-/** Order of rows, by table. */
+/** The sort order of the rows, by table. */
 const SORTS = {
   activity: sort,
   all_runs: sort,
@@ -91,44 +91,44 @@ const SORTS = {
 
 const KEYS = {
   view: text,
-  /** Every run in a line, in place of a view. */
+  /** "runs": a table of all runs, one per row, in place of a view. */
   all: oneOf("runs"),
-  /** Of these lines: words that they hold, what limits them, and on which machine they ran. */
+  /** Filters of these rows: words that they contain, what limits the run, and the machine on which it ran. */
   having: text,
   limit: text,
   machine: text,
   grouped: oneOf("no"),
-  // which span, and the one that it is compared with
+  // the span, and the one that it is compared with
   run: text,
   worker: text,
   span: wholeNumber,
   with: text,
-  /** What it is compared with although the two are not alike: as `with` says it. */
+  /** The span, named as in `with`, that is compared although the two are not alike. */
   anyway: text,
   // what is chosen within the span
   step: text,
-  /** Cards that are ticked on the Overview; without the key those that the server ticks. */
+  /** Cards that are ticked on the Overview; without this key the cards that the server ticks. */
   try: ids,
-  /** "recording": the whole of it as one step. */
+  /** "recording": the whole recording as one step. */
   steps: text,
   zoom: timeRange,
-  /** That is measured in the timeline. */
+  /** The range that is measured in the timeline. */
   range: timeRange,
   event: wholeNumber,
-  /** "table:key" of the row that a card leads to. */
+  /** "table:key" of the row that a card links to. */
   mark: text,
-  /** Tracks of the timeline that the user turned: folded or opened, pinned or not. */
+  /** Tracks of the timeline that the user toggled: folded or unfolded, pinned or unpinned. */
   folds: ids,
   pins: ids,
   /** "all": every Python frame of the timeline, not only those of the user's code. */
   frames: text,
   device: wholeNumber,
-  /** Of the devices whose memory was recorded, by place. */
+  /** Index of the selected one of the devices whose memory was recorded. */
   memory: wholeNumber,
-  /** A memory snapshot, by its id, and another one that it is compared with. */
+  /** The id of a memory snapshot, and of the snapshot that it is compared with. */
   snapshot: text,
   since: text,
-  /** At which what is alive is shown, ns from where the curve begins. */
+  /** The instant at which live memory is shown, ns from the beginning of the curve. */
   instant: wholeNumber,
   /** The kernel whose launches are shown. */
   opened: text,
@@ -138,26 +138,28 @@ const KEYS = {
   /** "all": no value is left out of the axes of Trends. */
   axis: oneOf("all"),
   strip: text,
-  /** The job's own scalar, by its tag. */
+  /** The tag of the job's own scalar. */
   scalar: text,
   runs: names,
-  /** Of Trends: every run, in place of those that compute the same. */
+  /** Trends: "all" lists every run, in place of those that compute the same thing. */
   among: oneOf("all"),
   by: text,
-  /** What the change of a step is split by. */
+  /** What the change of a step is broken down by. */
   way: text,
-  /** Which table of a comparison, and which of its rows. */
+  /** The chosen table of a comparison, and the chosen one of its rows. */
   table: text,
   moved: text,
-  /** Of the ranks of a job. */
+  /** The order of the ranks of a job. */
   order_ranks: oneOf("rank", "host", "waits", "value"),
-  /** Runs of the chain of experiments, in the reader's order. */
+  /** The runs of the chain of experiments, in the reader's order. */
   order: names,
   idle: text,
   off: ids,
   bins: ids,
-  /** Of the flame graph: what is above the ops, what the widths are, from which end, what is looked for, the frame that
-   * is zoomed into (`views/operators/flame/address.ts`), and the kinds of frames that are hidden. */
+  /**
+   * The flame graph: what is above the ops, what the widths mean, from which end it is drawn, the search text, the
+   * frame that is zoomed into (`views/operators/flame/stage.tsx`), and the kinds of frames that are hidden.
+   */
   paths: oneOf("stack", "module", "op"),
   cost: oneOf("device", "host", "idle", "bytes"),
   turned: oneOf("up"),
@@ -167,18 +169,18 @@ const KEYS = {
   /** The line of code that is shown, "train.py(54): step", and the editor that links lead to. */
   line: text,
   editor: oneOf("vscode"),
-  /** "off": no change of each line beside the span that is compared. */
+  /** "off": hides the change of each line against the span that is compared. */
   line_change: oneOf("off"),
   /** The op whose calls are shown. */
   op: text,
-  /** Work of the backward pass counts for the op of the forward pass that made it. */
+  /** "made": work of the backward pass counts for the op of the forward pass that created it. */
   work: oneOf("made"),
-  /** "single": each module of repeated layers. */
+  /** "single": repeated layers are listed module by module. */
   layers: oneOf("single"),
   // how figures are given, in every view: totals of all steps, and the unit of times
   totals: oneOf("recording"),
   unit: oneOf("us", "ms", "s"),
-  /** Columns that the reader added or took away: "+gpus.name", "-sites.launches". */
+  /** Columns that the reader added or removed: "+gpus.name", "-sites.launches". */
   columns: ids,
   // what is typed into the filters
   kernel: text,
@@ -192,23 +194,23 @@ const KEYS = {
 
 type Decoded<C> = C extends Codec<infer T> ? T : never;
 
-/** What the address holds. A key that it lacks, or whose value cannot be read, is missing. */
+/** The contents of the address. A key that it lacks, or whose value cannot be read, is missing. */
 export type Address = { readonly [K in keyof typeof KEYS]?: Decoded<(typeof KEYS)[K]> };
 
-/** Keys to write; null takes a key out. */
+/** Keys to write; null removes a key. */
 export type Changes = { readonly [K in keyof Address]?: Address[K] | null };
 
 export type SortKey = keyof typeof SORTS;
 
 const isKey = (key: string): key is keyof Address => Object.hasOwn(KEYS, key);
 
-/** Pairs of key and value, as they are written, as values. Keys of another release are left out. */
+/** Decodes pairs of key and written value. Keys of another release are ignored. */
 export function decode(written: readonly (readonly [key: string, value: string])[]): Address {
   const values = written.flatMap(([key, value]) => (isKey(key) ? [[key, KEYS[key].read(value)] as const] : []));
   return Object.fromEntries(values.filter(([, value]) => value !== undefined));
 }
 
-/** Each change as it is written; null: the key goes. */
+/** Encodes each change for writing; null removes the key. */
 export function encode(changes: Changes): [key: string, value: string | null][] {
   return Object.entries(changes).flatMap(([key, value]): [string, string | null][] => {
     if (value === undefined || !isKey(key)) return [];

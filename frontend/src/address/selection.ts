@@ -1,4 +1,4 @@
-/** Which span the address means: `run`, `worker` and `span` (its number), each optional. */
+/** The span that the address names: `run`, `worker` and `span` (its number), each optional. */
 
 import type { Index, RunEntry, SpanEntry, WorkerEntry } from "../api.gen";
 import type { Address, Changes } from "./keys";
@@ -10,7 +10,7 @@ export interface Selection {
   span: SpanEntry;
 }
 
-/** Keys of the address that mean something only within one span. */
+/** Keys of the address that are meaningful only within one span. */
 const WITHIN_SPAN = {
   step: null,
   try: null,
@@ -24,16 +24,16 @@ const WITHIN_SPAN = {
   snapshot: null,
 } as const;
 
-/** What the address says for a recording as one step, and what the span's id ends in then. */
+/** The value in the address that means "the recording as one step", and the suffix of the span's id in that case. */
 export const WHOLE_RECORDING = "recording";
 
-/** The span as the server names it where the whole recording is asked for as one step. */
+/** The span as the server names it when the whole recording is requested as one step. */
 export const asOneStep = (chosen: Selection): Selection => ({
   ...chosen,
   span: { ...chosen.span, id: `${chosen.span.id}~${WHOLE_RECORDING}` },
 });
 
-/** What the address asks for, or the nearest to it that can be shown; null where there is no span at all. */
+/** The span that the address names, or the nearest one that can be shown; null where there are no spans. */
 export function selected(index: Index, state: Address): Selection | null {
   const all = selections(index);
   const asked = all.filter(({ run }) => run.name === state.run);
@@ -50,7 +50,7 @@ export function selected(index: Index, state: Address): Selection | null {
   );
 }
 
-/** Spans of the run recorded last, of those with something to show; a recording of a GPU before one without. */
+/** The spans of the newest run that has something to show; recordings with a GPU are preferred. */
 function ofNewestRun(all: readonly Selection[]): readonly Selection[] {
   const whole = all.filter(({ span }) => span.state !== "failed");
   const onGpu = whole.filter(({ span }) => span.has_gpu !== false);
@@ -66,7 +66,7 @@ export function selections(index: Index): Selection[] {
   );
 }
 
-/** The span that a run opens with: the same worker and number where it has them. */
+/** The span to open a run with: the same worker and number where the run has them. */
 export function inRun(run: RunEntry, like: Selection): Selection | null {
   const worker = run.workers.find((other) => other.name === like.worker.name) ?? run.workers[0];
   return worker ? inWorker(run, worker, like) : null;
@@ -77,15 +77,18 @@ export function inWorker(run: RunEntry, worker: WorkerEntry, like: Selection): S
   return span ? { run, worker, span } : null;
 }
 
-/** What to write into the address for a span. */
+/** The changes to the address that select a span. */
 export function keysOf({ run, worker, span }: Selection): Changes {
   return { run: run.name, worker: worker.name, span: span.number, ...WITHIN_SPAN };
 }
 
-/** How the address names the span that is compared with. */
+/** How the address names the span that another is compared with. */
 export const compareKey = ({ run, worker, span }: Selection): string => [run.name, worker.name, span.number].join("/");
 
-/** In place of a span to compare with: none, also in Compare, which opens on a pair by itself. */
+/**
+ * Written in place of a span to compare with: no comparison, not even in Compare, which otherwise chooses a pair
+ * itself.
+ */
 const NOTHING = "";
 
 export const endOfComparison = ({ view }: Address): Changes => ({ with: view === "compare" ? NOTHING : null });
@@ -97,7 +100,7 @@ export function comparedWith(index: Index, state: Address, chosen: Selection): S
   return found?.span.id === chosen.span.id ? null : found;
 }
 
-/** What says two spans apart, in one word: the run, else the worker, else the span. */
+/** What distinguishes two spans, in one word each: the run, else the worker, else the span. */
 export function namesApart(chosen: Selection, other: Selection): { own: string; name: string } {
   if (chosen.run.name !== other.run.name) {
     const names = shortNames([chosen.run.name, other.run.name]);
@@ -110,13 +113,13 @@ export function namesApart(chosen: Selection, other: Selection): { own: string; 
   return { own: `span ${chosen.span.number}`, name: `span ${other.span.number}` };
 }
 
-/** Which of its run's workers and spans it is, where there are several: "rank 1", "span 3". */
+/** The worker and the span within their run, each where there are several: "rank 1", "span 3". */
 export function namesIn({ run, worker, span }: Selection, labels = workerLabels(run.workers)): string[] {
   const workers = run.workers.length > 1 ? [labels.get(worker.name)!] : [];
   return [...workers, ...(worker.spans.length > 1 ? [`span ${span.number}`] : [])];
 }
 
-/** By name: the rank, where each has its own, else the shortest name. */
+/** A label for each worker by its name: its rank where all ranks differ, else its shortest name. */
 export function workerLabels(workers: readonly WorkerEntry[]): ReadonlyMap<string, string> {
   const ranks = new Set(workers.map(({ rank }) => rank).filter((rank) => rank !== null));
   return ranks.size === workers.length

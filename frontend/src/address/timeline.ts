@@ -1,8 +1,8 @@
-/** What to write into the address so that the Timeline opens at a step, at a range of time, or at an event. */
+/** Changes to the address that open the Timeline at a step, at a range of time, or at an event. */
 
 import type { Changes } from "./keys";
 
-/** The whole step. Null: the step that the Timeline opens with by itself. */
+/** Shows the whole step. Null: the step that the Timeline opens with by default. */
 export const stepInTimeline = (step: string | null): Changes => ({
   view: "timeline",
   step,
@@ -11,7 +11,7 @@ export const stepInTimeline = (step: string | null): Changes => ({
   event: null,
 });
 
-/** An event, with all that is told of it; the picture moves to it. */
+/** Shows an event with its details; the picture moves to it. */
 export const eventInTimeline = (event: number): Changes => ({
   view: "timeline",
   step: null,
@@ -20,15 +20,13 @@ export const eventInTimeline = (event: number): Changes => ({
   event,
 });
 
-/**
- * What stands on either side of a range in the timeline, as a share of its length: what led to it and what followed.
- */
+/** How much is shown on either side of a range, as a share of its length: what led to it and what followed. */
 const MARGIN = 0.25;
 
 /** A shorter range would show a single call and nothing around it. */
 const MIN_NS = 20_000;
 
-/** A range of time, ns from the span's origin, measured so that it stands out, and the step in which it begins. */
+/** Shows the step in which a range of time begins (ns from the span's origin), and marks the range as measured. */
 export function rangeInTimeline(range: { step: string; start_ns: number; end_ns: number }): Changes {
   const length = range.end_ns - range.start_ns;
   const margin = Math.max(MARGIN * length, (MIN_NS - length) / 2);

@@ -1,8 +1,8 @@
 /**
- * What the user chose, kept in the address: `#tb_steptime&p.tb_steptime.view=trends&p.tb_steptime.span=…`.
+ * The user's choices, kept in the address: `#tb_steptime&p.tb_steptime.view=trends&p.tb_steptime.span=…`.
  *
- * TensorBoard keeps keys of that form through tab changes and reload. They stand in the hash of the page around the
- * frame; where there is none (the bundle opened by itself) in the page's own.
+ * TensorBoard keeps keys of this form through tab changes and reloads. They are in the hash of the page around the
+ * frame; where there is no such page (the bundle was opened by itself), in the page's own hash.
  */
 
 import { type Address, type Changes, decode, encode } from "./keys";
@@ -10,16 +10,16 @@ import { type Address, type Changes, decode, encode } from "./keys";
 const PLUGIN = "tb_steptime";
 const PREFIX = `p.${PLUGIN}.`;
 
-/** Where the user is. To go elsewhere is a step that Back undoes; all other keys change in place. */
+/** Where the user is. Changing one of these keys adds an entry that Back returns from; other keys change in place. */
 const PLACES = ["all", "view", "run", "worker", "span", "steps", "with", "opened"] as const;
 
-/** The plugin's keys in a hash. Keys of TensorBoard and of other plugins are not ours to see. */
+/** The plugin's keys in a hash. Keys of TensorBoard and of other plugins are ignored. */
 export function parse(hash: string): Address {
   const ours = fields(hash).filter((field) => field.startsWith(PREFIX));
   return decode(ours.map((field) => entry(field.slice(PREFIX.length))));
 }
 
-/** The hash with the changes made. What is not ours keeps its place and its spelling. */
+/** Returns the hash with the changes made. Keys of others keep their place and spelling. */
 export function write(hash: string, changes: Changes): string {
   const written = new Map(encode(changes));
   const others = fields(hash).filter((field) => !(field.startsWith(PREFIX) && written.has(keyOf(field))));
@@ -30,11 +30,11 @@ export function write(hash: string, changes: Changes): string {
   return `#${[...(namesPlugin ? [] : [PLUGIN]), ...others, ...ours].join("&")}`;
 }
 
-/** The address of the page: read, change, listen to changes (back, a hand-edited address). */
+/** The address of the page: reads it, changes it, and listens to changes (Back, a hand-edited address). */
 export interface UrlStore {
   read(): Address;
   update(changes: Changes): void;
-  /** The title of the page while it shows this plugin; null: what it was before. */
+  /** Sets the title of the page while it shows this plugin; null restores the previous one. */
   entitle(title: string | null): void;
   /** The whole address with changes made, to be shared or opened elsewhere. */
   address(changes?: Changes): string;
@@ -78,7 +78,7 @@ export function openUrlStore(page: Window = outerPage()): UrlStore {
   };
 }
 
-/** With another plugin's name at the front of the hash, its tab is shown, and this frame is hidden. */
+/** Where the hash starts with another plugin's name, that plugin's tab is shown and this frame is hidden. */
 export function isShown(page: Window): boolean {
   const [first] = fields(page.location.hash);
   return first === undefined || first.includes("=") || first === PLUGIN;
@@ -89,7 +89,7 @@ function isElsewhere(before: string, after: string): boolean {
   return PLACES.some((key) => from[key] !== to[key]);
 }
 
-/** The page around the frame, where it may be read; never further out than one level. */
+/** The page around the frame, where it may be read; never more than one level up. */
 export function outerPage(): Window {
   try {
     void window.parent.location.hash;
@@ -113,7 +113,7 @@ function entry(field: string): [key: string, value: string] {
   return at < 0 ? [decoded(field), ""] : [decoded(field.slice(0, at)), decoded(field.slice(at + 1))];
 }
 
-/** A hand-edited address may hold a lone percent sign: then it stands for itself. */
+/** A hand-edited address may contain a lone percent sign, which is kept as it is. */
 function decoded(written: string): string {
   try {
     return decodeURIComponent(written);

@@ -1,4 +1,4 @@
-/** Which recording a picture shows: named in what is saved, copied and printed of it. */
+/** The recording that a picture shows; it is named in what is saved, copied and printed of the picture. */
 
 import { createContext } from "preact";
 import type { SpanHead } from "../api.gen";
@@ -7,17 +7,17 @@ import { recordedOn } from "../format";
 interface About {
   /** "overview" */
   view: string;
-  /** As the names of saved files begin: "run worker span 1". */
+  /** The beginning of the names of saved files: "run worker span 1". */
   recording: string;
-  /** The same for a reader, with the day of the recording. */
+  /** The same for a reader, with the date of the recording. */
   words: readonly string[];
-  /** Of tb-steptime. */
+  /** The version of tb-steptime. */
   version: string;
-  /** The address of what is shown. */
+  /** Returns the address of what is shown. */
   link(): string;
 }
 
-/** The tab, as far as it is told of here. */
+/** The parts of the tab that are needed here. */
 interface Teller {
   meanings: { version: string };
   address(): string;
@@ -54,7 +54,7 @@ export function aboutRuns(view: string, runs: readonly string[], { meanings: { v
 export const footOf = ({ words, version }: About): string =>
   [...words, `tb-steptime ${version}`.trim()].filter(Boolean).join(" · ");
 
-/** Run, view and picture, as a file name of any system. */
+/** Run, view and picture as a file name that is valid on any system. */
 export function fileStem({ recording, view }: About, name: string): string {
   const picture = recording === "" ? name : name.replace(recording, "");
   return [recording, view.replaceAll("_", " "), picture]

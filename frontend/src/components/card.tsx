@@ -7,10 +7,10 @@ import { sentence } from "../phrase";
 import { Code } from "./copy";
 import { Sentence } from "./sentence";
 
-/** Of a card whose change can be tried on the step. */
+/** The tick box of a card whose change can be tried on the step. */
 export interface Tick {
   ticked: boolean;
-  /** What it takes off the step, after the other cards that are ticked. */
+  /** What the change saves of the step, after the other ticked cards. */
   saves_ns: number;
   after_others: boolean;
   toggle(): void;
@@ -18,17 +18,17 @@ export interface Tick {
 
 interface CardProps {
   insight: Insight;
-  /** Title of the view with the evidence; undefined: it is this one. */
+  /** Title of the view with the evidence; undefined: the evidence is in this view. */
   evidence: string | undefined;
   open(): void;
-  /** Opens the first of the insight's ranges of time; undefined where it names none. */
+  /** Opens the first of the insight's time ranges; undefined where it names none. */
   timeline?: { name: string; open(): void } | undefined;
   meaning: CardMeaning | undefined;
   openRange(range: Evidence): void;
-  /** Where it happens. */
+  /** A picture of where it happens. */
   picture?: ComponentChildren;
   tick?: Tick | null | undefined;
-  /** Why it has no tick box, where others have. */
+  /** Why the card has no tick box, where others have one. */
   why_not?: Phrase | undefined;
 }
 
@@ -100,7 +100,7 @@ function Gain({ insight, tick, why_not }: Pick<CardProps, "insight" | "tick" | "
   );
 }
 
-/** "then est. 0.3 ms": what the card would take off the step, after those that are ticked. */
+/** "then est. 0.3 ms": what the card would save of the step, after the ticked ones. */
 function TickBox({ title, tick: { ticked, saves_ns, after_others, toggle } }: { title: string; tick: Tick }) {
   return (
     <label class="tick" {...hint(TICK_MEANING)}>
@@ -121,7 +121,7 @@ interface BasisProps {
 
 const SEVERITY = { major: "Major", warning: "Warning", minor: "Minor" } as const;
 
-/** What a card rests on, folded: formula, confidence, what else looks like it, and where to see it. */
+/** What a card is based on, folded: formula, confidence, what else looks similar, and where to see it. */
 export function Basis({ insight, meaning, openRange }: BasisProps) {
   return (
     <details class="basis">
@@ -160,7 +160,10 @@ export function Basis({ insight, meaning, openRange }: BasisProps) {
   );
 }
 
-/** An answer of the rule. That on the gain in any trace is the formula above, which has this trace's numbers. */
+/**
+ * One of the rule's answers. The answer about the gain in any trace is left out: the formula above gives it with this
+ * trace's numbers.
+ */
 function answered(label: string, text: string) {
   if (label === "Gain") return null;
   return (

@@ -7,9 +7,9 @@ interface Chip {
 }
 
 export interface ChipsProps {
-  /** What is chosen, for a screen reader. */
+  /** Names the choice for a screen reader. */
   label: string;
-  /** The same, to be seen. */
+  /** Names the choice visibly. */
   name?: string;
   chosen: string;
   options: readonly Chip[];
@@ -17,7 +17,7 @@ export interface ChipsProps {
   children?: ComponentChildren;
 }
 
-/** A choice of a few, all visible. */
+/** A choice among a few options, all visible. */
 export function Chips({ label, name, chosen, options, choose, children }: ChipsProps) {
   return (
     <div class="chips" role="group" aria-label={label}>

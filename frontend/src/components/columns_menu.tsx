@@ -1,4 +1,4 @@
-/** Which columns a table shows, and in which unit and of what its figures are. */
+/** Chooses which columns a table shows, in which unit its figures are, and whether they are totals or per step. */
 
 import { useRef, useState } from "preact/hooks";
 import { count } from "../format";
@@ -7,14 +7,14 @@ import { Chips } from "./chips";
 import type { Figures, Reading, Totals } from "./figures";
 import { useDismiss } from "./popup";
 
-/** What the reader chose for a table. Unit and totals hold for every table. */
+/** The reader's choices for a table. Unit and totals apply to every table. */
 export interface TableChoice {
   reading: Reading;
-  /** Whether the reader wants a column; undefined where that was never said. */
+  /** Whether the reader wants a column; undefined where the reader never chose. */
   wants(column: string): boolean | undefined;
   want(column: string, shown: boolean): void;
   choose(reading: Partial<Pick<Reading, "totals" | "unit">>): void;
-  /** All columns as they were at first. */
+  /** Restores all columns to their defaults. */
   reset(): void;
 }
 

@@ -1,10 +1,10 @@
-/** Something to copy: a button that does, and code with such a button. */
+/** A button that copies a text, and code with such a button. */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { copy } from "../dom/save";
 
-/** How long the button says that it did. */
+/** How long the button confirms the copy. */
 const SHOWN_MS = 2000;
 
 interface CopyButtonProps {
@@ -13,7 +13,7 @@ interface CopyButtonProps {
   children: ComponentChildren;
 }
 
-/** Copies, and says so for two seconds in its own place and width. */
+/** Copies the text and confirms it for two seconds, without changing the button's place or width. */
 export function CopyButton({ text, class: className = "button", children }: CopyButtonProps) {
   const [status, setStatus] = useState<string | null>(null);
   useEffect(() => {
@@ -32,7 +32,7 @@ export function CopyButton({ text, class: className = "button", children }: Copy
   );
 }
 
-/** Something to type, with a button that copies it. */
+/** Code to type, with a button that copies it. */
 export function Code({ text }: { text: string }) {
   return (
     <div class="code">

@@ -1,4 +1,4 @@
-/** What a picture shows, as a table: behind its menu, in its CSV, and for those who cannot see it. */
+/** The contents of a picture as a table: behind its menu, in its CSV, and for those who cannot see it. */
 
 import { useMemo, useState } from "preact/hooks";
 import type { Unit } from "../api.gen";
@@ -8,7 +8,7 @@ import { type Cell, type Column, type FileColumn, Table } from "./table";
 
 interface DataColumn {
   label: string;
-  /** Of the column's numbers; a column of names has none. */
+  /** The unit of the column's numbers; a column of names has none. */
   unit?: Unit;
 }
 
@@ -17,7 +17,7 @@ export interface TableData {
   rows: readonly (readonly Cell[])[];
 }
 
-/** The table that columns make of rows. */
+/** Builds the table from columns and rows. */
 export const tableData = <Row,>(columns: readonly FileColumn<Row>[], rows: readonly Row[]): TableData => ({
   columns: columns.map(({ label, unit }) => (unit === undefined ? { label } : { label, unit })),
   rows: rows.map((row) => columns.map(({ of }) => of(row))),
@@ -27,23 +27,23 @@ function cellText(cell: Cell, { unit }: DataColumn): string {
   return typeof cell === "string" ? cell : text(cell, unit ?? "number");
 }
 
-/** Comma-separated values with whole figures, the unit in the head; missing figures are empty. */
+/** Comma-separated values with unrounded figures and the unit in the header; missing figures are empty. */
 export function csv(data: TableData): string {
   return [headOf(data), ...data.rows].map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
 }
 
-/** As a spreadsheet takes it from the clipboard: a tab between cells, a line for each row. */
+/** The format that a spreadsheet takes from the clipboard: tabs between cells, one line per row. */
 export const tsv = (data: TableData): string =>
   [headOf(data), ...data.rows].map((row) => row.map(tsvCell).join("\t")).join("\n");
 
 const tsvCell = (cell: Cell): string => (cell === null ? "" : harmless(cell).replace(/[\t\r\n]+/g, " "));
 
-/** With the unit of the column's figures. */
+/** The column headers, with the unit of a column's figures. */
 const headOf = ({ columns }: TableData): string[] =>
   columns.map((column) => (isFigure(column) ? `${column.label} (${column.unit})` : column.label));
 
 /**
- * Names come from traces. A spreadsheet runs what starts like a formula, so such names get an apostrophe before them.
+ * Names come from traces. A spreadsheet runs text that starts like a formula, so such names get an apostrophe in front.
  */
 function harmless(cell: number | string): string {
   return typeof cell === "string" && /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : String(cell);
@@ -62,7 +62,7 @@ const numberOf = (cell: Cell | undefined): number | null => (typeof cell === "nu
 
 type Row = readonly [at: number, cells: readonly Cell[]];
 
-/** The figures behind a picture, in its place. */
+/** Shows the figures of a picture in its place. */
 export function DataTable({ data }: { data: TableData }) {
   const [sort, setSort] = useState<string | undefined>();
   const rows = useMemo(() => data.rows.map((cells, at): Row => [at, cells]), [data]);
@@ -92,10 +92,10 @@ export function DataTable({ data }: { data: TableData }) {
   );
 }
 
-/** Room for an arrow and the gap, px. */
+/** Room for the sort arrow and the gap, px. */
 const BESIDE = 22;
 
-/** Rows that a column's width is measured by; longer cells further down are cut off. */
+/** The number of rows from which a column's width is measured; longer cells further down are cut off. */
 const MEASURED = 200;
 
 function widthOf(label: string, cells: readonly string[]): number {

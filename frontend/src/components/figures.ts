@@ -1,46 +1,46 @@
 /**
- * Columns of figures: one unit for a column and its siblings, and totals either of a mean step or of all steps. What
- * the reader chose of both holds for every table.
+ * Columns of figures: a column and its siblings share one unit, and totals are either per mean step or over all steps.
+ * What the reader chose of both applies to every table.
  */
 
 import type { Unit } from "../api.gen";
 import { count, type Scale } from "../format";
 import { scaleOf, type TimeUnit } from "../scale";
 
-/** Whether totals are given for a mean step or for all steps that are recorded. */
+/** Whether totals are per mean step or over all recorded steps. */
 export type Totals = "step" | "recording";
 
-/** How the reader wants figures. */
+/** How the reader wants figures to be given. */
 export interface Reading {
   totals: Totals;
-  /** Steps that are recorded, by which totals are divided. */
+  /** The number of recorded steps, by which totals are divided. */
   steps: number;
   unit: TimeUnit;
 }
 
-/** As figures come where nobody chose anything. */
+/** How figures are given where the reader chose nothing. */
 export const PLAIN: Reading = { totals: "step", steps: 1, unit: "auto" };
 
-/** What a column's figures are. */
+/** The figures of a column. */
 export interface Figures<Row> {
   of(row: Row): number | null;
   unit: Unit;
-  /** What `of` gives where it adds up over the steps: the sum of all steps, or the mean of one. */
+  /** What `of` returns where the figure adds up over the steps: the sum over all steps, or the mean of one. */
   adds?: Totals;
-  /** Columns with the same word here are compared with each other and have one unit. */
+  /** Columns with the same word here are compared with each other and share a unit. */
   siblings?: string;
 }
 
-/** What the figures of a column are multiplied by, so that they are what the reader wants. */
+/** The factor that converts a column's figures to the totals that the reader wants. */
 export function factorOf(adds: Totals | undefined, { totals, steps }: Reading): number {
   if (adds === undefined || adds === totals) return 1;
   return totals === "step" ? 1 / Math.max(1, steps) : steps;
 }
 
-/** Writes a figure as `of` gives it. */
+/** Writes a figure as `of` returns it. */
 export type Write = (value: number | null) => string;
 
-/** By column: how its figures are written. */
+/** How the figures of each column are written, by column id. */
 export function writersOf<Row>(
   columns: readonly { id: string; figures?: Figures<Row> }[],
   rows: readonly Row[],
@@ -74,7 +74,7 @@ function writer<Row>({ adds, unit }: Figures<Row>, scale: Scale, reading: Readin
   return (value) => scale.text(times(value, factor));
 }
 
-/** How often something happens: means below ten have one decimal, others none. */
+/** How often something happens: a mean below ten has one decimal, others have none. */
 export function counts(value: number): string {
   const fine = Math.round(10 * value) / 10;
   if (value < 10 && !Number.isInteger(fine)) return fine.toFixed(1);
@@ -83,7 +83,7 @@ export function counts(value: number): string {
 
 const times = (value: number | null, factor: number): number | null => (value === null ? null : value * factor);
 
-/** Of what the totals are: "a step", "in 6 steps"; nothing where one step is all there is. */
+/** What the totals refer to: "a step", "in 6 steps". */
 export function totalsText({ totals, steps }: Reading): string {
   return totals === "step" || steps <= 1 ? "a step" : `in ${count(steps)} steps`;
 }

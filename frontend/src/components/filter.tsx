@@ -1,18 +1,18 @@
-/** A field that narrows the rows of a table, and how many are left. */
+/** A field that filters the rows of a table, and how many rows are left. */
 
 import { count } from "../format";
 import { Chips, type ChipsProps } from "./chips";
 
 interface FilterProps {
-  /** What is looked through: "Filter by kernel, op, module or line". */
+  /** Names what is searched: "Filter by kernel, op, module or line". */
   label: string;
   placeholder: string;
   typed: string;
   change(typed: string | null): void;
-  /** Rows that match, of all that are here. */
+  /** The number of rows that match, and of all rows here. */
   shown: number;
   all: number;
-  /** Rows that the server folds into one: the filter does not look through these. */
+  /** The number of rows that the server folds into one: the filter does not search these. */
   folded?: number;
 }
 
@@ -36,11 +36,11 @@ export function Filter({ label, placeholder, typed, change, shown, all, folded =
 
 interface GroupedFilterProps {
   groups: ChipsProps;
-  /** Null: the rows are too few for one. */
+  /** Null: there are too few rows for a filter. */
   filter: FilterProps | null;
 }
 
-/** How the rows of a table are grouped, and the field that narrows them. */
+/** The choice of grouping for a table's rows, and the field that filters them. */
 export const GroupedFilter = ({ groups, filter }: GroupedFilterProps) => (
   <>
     <div class="groupings">
@@ -55,7 +55,7 @@ interface UnmatchedProps extends Pick<FilterProps, "typed" | "change"> {
   what?: string;
 }
 
-/** In place of rows where none holds what was typed. */
+/** Shown in place of rows where none contains the typed text. */
 export const Unmatched = ({ what = "Nothing here", typed, change }: UnmatchedProps) => (
   <>
     {what} matches <code>{typed}</code>.{" "}

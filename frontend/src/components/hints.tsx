@@ -1,8 +1,8 @@
 /**
- * The one popover that shows what `data-hint` says (dom/hint.ts): meanings, reasons for a dash, whole names.
+ * The one popover that shows the text of `data-hint` (dom/hint.ts): meanings, reasons for a dash, full names.
  *
- * It opens after a short delay under the pointer or the focus, at once on a tap. The pointer can enter it and its text
- * can be selected. Esc, a press elsewhere, or leaving closes it.
+ * It opens after a short delay at the pointer or the focus, immediately on a tap. The pointer can enter it and its text
+ * can be selected. Esc, a click elsewhere, or leaving closes it.
  */
 
 import { computePosition, flip, offset, type Platform, shift } from "@floating-ui/core";
@@ -11,7 +11,10 @@ import { hinted, hintOf, repeats } from "../dom/hint";
 
 const ID = "hint";
 
-/** ms. The focus has already chosen; the pointer may only pass by. Leaving is slow enough to reach the popover. */
+/**
+ * ms. The focus is a deliberate choice; the pointer may only pass by. The delay on leaving is long enough to reach the
+ * popover.
+ */
 const DELAY = { hover: 350, focus: 150, leave: 200 } as const;
 
 export function Hints() {
@@ -20,7 +23,7 @@ export function Hints() {
   return <div class="hint" id={ID} role="tooltip" ref={box} popover="manual" hidden />;
 }
 
-/** Listens to the whole page; returns what stops it. */
+/** Listens to the whole page; returns a function that stops it. */
 function attend(box: HTMLElement): () => void {
   const shown = popover(box);
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -29,7 +32,7 @@ function attend(box: HTMLElement): () => void {
     timer = setTimeout(what, ms);
   };
   const within = (target: EventTarget | null) => box.contains(target as Node | null);
-  let at = ""; // where the pointer is
+  let at = ""; // position of the pointer
   const moved = ({ clientX, clientY }: PointerEvent) => {
     at = `${clientX} ${clientY}`;
   };
@@ -49,7 +52,7 @@ function attend(box: HTMLElement): () => void {
     const element = hinted(event.target);
     if ((event as PointerEvent).pointerType === "touch" && element && !element.matches(OPENS)) shown.open(element);
   };
-  let key = ""; // that moved the focus
+  let key = ""; // the key that moved the focus
   const focused = ({ target }: FocusEvent) => {
     const element = (target as Element).matches(":focus-visible") ? hinted(target) : null;
     if (!element) return;
@@ -80,19 +83,19 @@ function attend(box: HTMLElement): () => void {
   };
 }
 
-/** Keys that close something or do it: where the focus comes back to, nobody asks what that is. */
+/** Keys that close or trigger something: where the focus returns after one of them, the hint stays closed. */
 const ACTS: ReadonlySet<string> = new Set(["Escape", "Enter", " "]);
 
-/** A tap on these opens something else already. */
+/** A tap on these elements already opens something else. */
 const OPENS = "[aria-haspopup], [role=option]";
 
-/** Before the page's own listeners: Esc closes what is topmost. */
+/** Listens before the page's own listeners, so that Esc closes the topmost thing. */
 function listen<Name extends keyof DocumentEventMap>(name: Name, act: (event: DocumentEventMap[Name]) => void) {
   document.addEventListener(name, act, true);
   return () => document.removeEventListener(name, act, true);
 }
 
-/** The box, open at one element or closed. */
+/** The popover, open at one element or closed. */
 function popover(box: HTMLElement) {
   let element: Element | null = null;
   let described: Element | null = null;
@@ -126,14 +129,16 @@ function popover(box: HTMLElement) {
 const DESCRIBED_BY = "aria-describedby";
 const OPEN = ":popover-open";
 
-/** px between a popover and what it explains, and between it and the edge of the frame. */
+/** Distance between a popover and the element that it explains, and between it and the edge of the frame, px. */
 const APART = 6;
 const FROM_EDGE = 8;
 
 const rectOf = ({ x, y, width, height }: DOMRect) => ({ x, y, width, height });
 const size = (box: HTMLElement) => ({ width: box.offsetWidth, height: box.offsetHeight });
 
-/** Of a box with a fixed position in a page that is not transformed: all is measured from the frame's corner. */
+/**
+ * Positions a box with a fixed position in a page without transforms: everything is measured from the frame's corner.
+ */
 const FRAME: Platform = {
   getElementRects: ({ reference, floating }) => ({
     reference: rectOf(reference.getBoundingClientRect()),
@@ -143,7 +148,10 @@ const FRAME: Platform = {
   getClippingRect: () => ({ x: 0, y: 0, width: window.innerWidth, height: window.innerHeight }),
 };
 
-/** Keeps the box in its place, also while the page scrolls. Calls `lost` when the element has left the page or view. */
+/**
+ * Keeps the box next to the element while the page scrolls. Calls `lost` when the element has left the page or the
+ * view.
+ */
 function place(box: HTMLElement, element: Element, lost: () => void): () => void {
   const update = async () => {
     if (!element.isConnected || outside(element)) return lost();
@@ -164,7 +172,7 @@ function place(box: HTMLElement, element: Element, lost: () => void): () => void
   };
 }
 
-/** Scrolled out of the frame. */
+/** Returns whether the element is scrolled out of the frame. */
 function outside(element: Element): boolean {
   const { top, bottom } = element.getBoundingClientRect();
   return bottom < 0 || top > window.innerHeight;

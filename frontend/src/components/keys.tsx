@@ -1,4 +1,4 @@
-/** What the marks of a picture stand for. A press hides a series; a double click, or Alt and a press, all others. */
+/** Explains the marks of a picture. A click hides a series; a double click, or Alt and a click, hides all others. */
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
@@ -8,7 +8,7 @@ export interface SeriesKey {
   id: string;
   label: string;
   meaning?: string | undefined;
-  /** As the picture draws it. */
+  /** The mark as the picture draws it. */
   mark: ComponentChildren;
 }
 
@@ -44,5 +44,5 @@ export function Keys({ label, keys, off, choose }: KeysProps) {
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** Of one picture alone: its hidden series. */
+/** The hidden series of one picture alone. */
 export const useHidden = () => useState(NONE);

@@ -1,4 +1,4 @@
-/** The parts of the step: name, time, share. Doubles as the legend of every stacked picture: a part can be hidden. */
+/** The parts of the step: name, time, share. It also is the legend of every stacked picture: a part can be hidden. */
 
 import type { PartMeaning, Phrase } from "../api.gen";
 import { fillClass } from "../colour";
@@ -18,7 +18,7 @@ interface LegendProps {
   parts: readonly LegendPart[];
   scale: Scale;
   off: ReadonlySet<string>;
-  /** What is hidden after a press; alone: only the pressed part stays. */
+  /** Receives what is hidden after a click. */
   choose(off: ReadonlySet<string>): void;
 }
 
@@ -76,7 +76,7 @@ export function toggled<T>(one: T, all: ReadonlySet<T>): ReadonlySet<T> {
   return next;
 }
 
-/** Hides all but one; a second time shows all again. */
+/** Hides all parts but one; the second time it shows all again. */
 export function onlyThis(id: string, ids: readonly string[], off: ReadonlySet<string>): ReadonlySet<string> {
   const others = ids.filter((other) => other !== id);
   const alone = !off.has(id) && others.every((other) => off.has(other));

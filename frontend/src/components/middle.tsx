@@ -1,6 +1,8 @@
-/** A name that loses its middle where there is no room for all of it: names of ops that begin alike end differently. */
+/**
+ * A name that loses its middle where there is no room for all of it: op names that begin alike differ at their ends.
+ */
 
-/** Characters from which on a name has two parts, and those of the second, which always shows. */
+/** The length from which a name is split in two, and the length of the second part, which always shows. */
 const LONG = 24;
 const TAIL = 10;
 

@@ -1,4 +1,4 @@
-/** What is said above the figures: notes, and what is wrong with the recording. */
+/** Messages above the figures: notes, and what is wrong with the recording. */
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
@@ -6,7 +6,7 @@ import type { Evidence, FindingText, NoteText } from "../api.gen";
 import { counted } from "../format";
 import { Sentence } from "./sentence";
 
-/** A bold cause, then which figures it touches and how. Stands above the picture that it qualifies. */
+/** A cause in bold, then which figures it affects and how. It is placed above the picture that it qualifies. */
 export function Note({
   cause,
   children,
@@ -25,18 +25,18 @@ export function Note({
   );
 }
 
-/** More lines than two would push the figures out of sight. */
+/** More than two lines would push the figures out of sight. */
 const NOTE_LINES = 2;
 
 interface NotesProps {
   notes: readonly NoteText[];
   /** What can be done about a note, by its id. */
   actions?: Readonly<Record<string, ComponentChildren>>;
-  /** Lines above that say such things too. */
+  /** The number of lines above that contain similar messages. */
   above?: number;
 }
 
-/** At most two lines with those above, at least one note; the rest fold into a button at its end. */
+/** Shows at most two lines including those above, but at least one note; the rest is behind a button at the end. */
 export function Notes({ notes, actions = {}, above = 0 }: NotesProps) {
   const [open, setOpen] = useState(false);
   const shown = open ? notes : notes.slice(0, Math.max(1, NOTE_LINES - above));
@@ -61,18 +61,18 @@ export function Notes({ notes, actions = {}, above = 0 }: NotesProps) {
   );
 }
 
-/** More would push the figures out of sight. */
+/** More lines would push the figures out of sight. */
 const LINES = 4;
 
 interface QualityProps {
   findings: readonly FindingText[];
-  /** Opens the timeline where a finding is seen. */
+  /** Opens the timeline where a finding is visible. */
   show: (range: Evidence) => void;
 }
 
 /**
- * What is wrong with the recording, a line each, and last what can be trusted. Nothing, not even space, where nothing
- * is wrong.
+ * What is wrong with the recording, one line each, and last what can be trusted. It takes no space where nothing is
+ * wrong.
  */
 export function Quality({ findings, show }: QualityProps) {
   const [open, setOpen] = useState(false);

@@ -1,4 +1,6 @@
-/** The frame of a picture: a sentence as title, a quiet line, and a menu that shows its table, saves and copies it. */
+/**
+ * The frame of a picture: a sentence as the title, a subtitle, and a menu that shows its table, saves and copies it.
+ */
 
 import type { ComponentChildren } from "preact";
 import { useContext, useRef, useState } from "preact/hooks";
@@ -13,24 +15,24 @@ import { Sentence } from "./sentence";
 export interface PictureProps {
   title: Phrase | string;
   sub?: ComponentChildren;
-  /** The quiet line is long: it has a line of its own. */
+  /** The subtitle is long and gets a line of its own. */
   below?: boolean;
-  /** Opens the name of saved files. */
+  /** The beginning of the names of saved files. */
   name: string;
-  /** The figures of the picture; made only when they are asked for. */
+  /** Returns the figures of the picture; called only when they are needed. */
   table(): TableData;
-  /** The address that shows this picture as it is, where the page's does not. */
+  /** The address that shows this picture as it is, where the page's address does not. */
   link?(): string;
-  /** More entries of the menu. */
+  /** Further entries of the menu. */
   entries?: readonly MenuEntry[];
   /** Buttons next to the title, such as a choice of metric. */
   tools?: ComponentChildren;
-  /** False where the picture is a table: then its figures are saved, not its looks. */
+  /** False where the picture is a table: then its figures can be saved, but not an image. */
   drawn?: boolean;
   children: ComponentChildren;
 }
 
-/** Characters of a quiet line that stays in one piece: the title takes a second line sooner. */
+/** A subtitle up to this many characters is not broken: the title wraps instead. */
 const SHORT = 24;
 
 export function Picture(props: PictureProps) {

@@ -1,10 +1,10 @@
-/** What opens over the page: a menu of actions, a list with a search. A press elsewhere or Esc closes it. */
+/** Popups over the page: a menu of actions, a list with a search. A click elsewhere or Esc closes them. */
 
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useLatest } from "../dom/hooks";
 
-/** Closes what is open on a press elsewhere or on Esc; Esc gives the focus back to the button that opened it. */
+/** Closes a popup on a click elsewhere or on Esc; Esc returns the focus to the button that opened it. */
 export function useDismiss(root: RefObject<HTMLElement | null>, open: boolean, close: () => void): void {
   const latest = useLatest(close);
   useEffect(() => {
@@ -30,10 +30,10 @@ export function useDismiss(root: RefObject<HTMLElement | null>, open: boolean, c
   }, [open, root, latest]);
 }
 
-/** Room between what opens and the edge of the frame, px. */
+/** Distance between a popup and the edge of the frame, px. */
 const EDGE = 4;
 
-/** Moves what opens to the side, as far as it would stand outside the frame. */
+/** Moves a popup sideways by as much as it would extend beyond the frame. */
 export function useInFrame(root: RefObject<HTMLElement | null>, open: boolean): void {
   useLayoutEffect(() => {
     const pop = open ? root.current?.querySelector<HTMLElement>(".pop") : null;
@@ -50,7 +50,7 @@ const LIST_ENTRIES = ".pop input, .list button";
 
 export interface MenuEntry {
   label: string;
-  /** What the action does, where its label cannot say it all. */
+  /** What the action does, where its label cannot say everything. */
   hint?: string;
   choose(): void;
 }
@@ -58,11 +58,13 @@ export interface MenuEntry {
 interface MenuProps {
   label: string;
   entries: readonly MenuEntry[];
-  /** On the button, in place of the dots: words, in which an action may say what came of it. */
+  /** The text of the button, in place of the dots; an action may report its result in it. */
   children?: ComponentChildren;
 }
 
-/** Three dots, or words, that open a list of actions. Arrow keys move, Esc closes and gives the focus back. */
+/**
+ * A button with three dots, or text, that opens a list of actions. Arrow keys move, Esc closes and returns the focus.
+ */
 export function Menu({ label, entries, children }: MenuProps) {
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
@@ -118,11 +120,11 @@ const Dots = () => (
   </svg>
 );
 
-/** Up and down arrows go around the entries that the selector finds; Home and End go to the ends. */
+/** Up and down arrows cycle through the entries that match the selector; Home and End go to the ends. */
 function moveFocus(event: KeyboardEvent, root: HTMLElement | null, entries: string): void {
   const all = [...(root?.querySelectorAll<HTMLElement>(entries) ?? [])];
   const at = all.indexOf(document.activeElement as HTMLElement);
-  const inText = document.activeElement instanceof HTMLInputElement; // there, Home and End are the text's
+  const inText = document.activeElement instanceof HTMLInputElement; // there, Home and End belong to the text
   const next = { ArrowDown: at + 1, ArrowUp: at - 1, ...(!inText && { Home: 0, End: all.length - 1 }) }[event.key];
   if (next === undefined) return;
   event.preventDefault();
@@ -130,12 +132,12 @@ function moveFocus(event: KeyboardEvent, root: HTMLElement | null, entries: stri
 }
 
 interface DropdownProps {
-  /** On the button. */
+  /** The text of the button. */
   name: ComponentChildren;
-  /** What the search looks for. */
+  /** What the search finds, as the label of its field. */
   search: string;
   right?: boolean;
-  /** The list for what was typed, in lower case. */
+  /** Returns the list for the typed text, which is in lower case. */
   children(typed: string, close: () => void): ComponentChildren;
 }
 

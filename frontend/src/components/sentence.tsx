@@ -1,4 +1,4 @@
-/** Sentences of the server with their numbers written and their terms explained. */
+/** The server's sentences, with their numbers formatted and their terms explained. */
 
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
@@ -10,16 +10,16 @@ import { type Segment, segmentsOf } from "../phrase";
 interface SentenceProps {
   phrase: Phrase;
   style?: Style;
-  /** Whether its terms are explained: not within a button, and not in every row of a table. */
+  /** Whether terms are explained: not within a button, and not in every row of a table. */
   terms?: boolean;
 }
 
-/** A phrase with its numbers written, stressed words bold and code in code type. Text nodes only. */
+/** A phrase with formatted numbers, emphasised words in bold and code in the code font. It creates text nodes only. */
 export function Sentence({ phrase, style = "prose", terms = false }: SentenceProps) {
   return <>{joined(segmentsOf(phrase, style)).map((segment, at) => marked(segment, at, terms))}</>;
 }
 
-/** Neighbours that are written alike as one: a term may begin in one of them and end in the next. */
+/** Joins neighbours of the same style: a term may begin in one of them and end in the next. */
 const joined = (segments: readonly Segment[]): Segment[] =>
   segments.reduce<Segment[]>((found, next) => {
     const last = found[found.length - 1];
@@ -28,7 +28,7 @@ const joined = (segments: readonly Segment[]): Segment[] =>
     return found;
   }, []);
 
-/** Words of a sentence are shorter; names of kernels are not, and no line would break in them. */
+/** Ordinary words are shorter; kernel names are longer, and no line would break inside them. */
 const LONG_WORD = 48;
 
 function marked({ text, strong, code }: Segment, at: number, terms: boolean) {
@@ -36,7 +36,7 @@ function marked({ text, strong, code }: Segment, at: number, terms: boolean) {
   return strong ? <b key={at}>{inner}</b> : inner;
 }
 
-/** Long names are shortened in the middle; the whole of one is on hover. */
+/** Shortens long names in the middle; the full name is shown on hover. */
 function words(text: string, terms: boolean) {
   const parts = text.split(/(\S{49,})/);
   if (parts.length === 1) return terms ? <Explained text={text} /> : text;
@@ -45,10 +45,10 @@ function words(text: string, terms: boolean) {
   );
 }
 
-/** What the catalogue explains; none outside the tab. */
+/** The terms that the catalogue explains; empty outside the tab. */
 export const Terms = createContext<readonly Term[]>([]);
 
-/** A text in pieces: those with a meaning are terms. Each term has one, at its first place. */
+/** Splits a text into pieces; those with a meaning are terms. Each term is explained only at its first occurrence. */
 export function piecesOf(text: string, terms: readonly Term[]): { text: string; meaning?: string }[] {
   const words = terms.flatMap((term) => term.words);
   if (words.length === 0) return [{ text }];
@@ -82,13 +82,13 @@ function Explained({ text }: { text: string }) {
   );
 }
 
-/** What the words of a view mean, in a line each, to be read and not only hovered over. */
+/** The meanings of a view's words, one line each, for reading and not only on hover. */
 interface Meant {
   label: string;
   meaning: string;
 }
 
-/** The terms that stand in heads of columns and rows of a view, where the first of them stands: one press away. */
+/** The terms in column and row headers of a view, shown with the first of these and opened by a click. */
 export function Words({ view }: { view: string }) {
   const terms = useContext(Terms).filter(({ views }) => views.includes(view));
   return terms.length > 0 ? (
@@ -99,7 +99,7 @@ export function Words({ view }: { view: string }) {
   ) : null;
 }
 
-/** The definitions of a picture's rows, which fill a page: one press away. */
+/** The definitions of a picture's rows, which would fill a page: they are opened by a click. */
 export function Definitions({ of, title = "What the rows mean" }: { of: readonly Meant[]; title?: string }) {
   return (
     <details class="definitions">

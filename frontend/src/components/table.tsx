@@ -1,4 +1,4 @@
-/** A table of any length: heads that sort, a filter, only the rows visible are drawn. */
+/** A table of any length: headers that sort, a filter, and only the visible rows in the document. */
 
 import type { ComponentChildren, RefObject } from "preact";
 import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
@@ -10,13 +10,13 @@ import { ColumnsMenu, type TableChoice } from "./columns_menu";
 import { type Figures, PLAIN, type Write, writersOf } from "./figures";
 import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
 
-/** A value of a table, as a file holds it. */
+/** A table value as a file contains it. */
 export type Cell = number | string | null;
 
 /** A column of a saved file. */
 export interface FileColumn<Row> {
   label: string;
-  /** Of the column's numbers; a column of names has none. */
+  /** The unit of the column's numbers; a column of names has none. */
   unit?: Unit;
   of(row: Row): Cell;
 }
@@ -27,27 +27,30 @@ export interface Column<Row> {
   /** What the figure means. */
   meaning?: string;
   numeric?: boolean;
-  /** As for a CSS grid column; columns without one share what is left. */
+  /** As for a CSS grid column; columns without a width share what is left. */
   width?: string;
-  /** Of a column without one: how narrow it gets before the table scrolls sideways. */
+  /** For a column without a width: how narrow it may get before the table scrolls sideways. */
   least?: string;
-  /** What the column holds where that is a figure: then all its cells have one unit, and the column sorts by it. */
+  /** The column's figure, if it shows one: then all its cells have one unit, and the column sorts by it. */
   figures?: Figures<Row>;
-  /** `written`: the figure in the column's unit; `write` does the same with its parts. Without it, the figure alone. */
+  /**
+   * `written`: the figure in the column's unit; `write` formats its parts in the same way. Without `cell` the figure
+   * alone is shown.
+   */
   cell?(row: Row, written: string, write: Write): ComponentChildren;
-  /** Why a cell that shows a dash does so. */
+  /** Why a cell shows a dash. */
   missing?: string | ((row: Row) => string);
-  /** What the column sorts by; without it the head does not sort. Null sorts last either way. */
+  /** What the column sorts by; without it the header does not sort. Null is last in either direction. */
   order?(row: Row): number | string | null;
-  /** Shown only where the reader asks for it. */
+  /** Shown only where the reader chooses it. */
   extra?: boolean;
   /** No row has a value here. */
   empty?: boolean;
-  /** What a saved file holds of it, where that is not the one value that it shows or sorts by. */
+  /** What a saved file contains of the column, where that is not the one value that it shows or sorts by. */
   file?: readonly FileColumn<Row>[];
 }
 
-/** What a saved file holds of a table: of each column its figure or name, all whole. */
+/** The columns of a table's saved file: the figure or name of each column, unrounded and in full. */
 export function fileColumns<Row>(columns: readonly Column<Row>[]): FileColumn<Row>[] {
   return columns.flatMap(({ label, figures, order, file }) => {
     if (file || label === "") return file ?? [];
@@ -56,7 +59,7 @@ export function fileColumns<Row>(columns: readonly Column<Row>[]): FileColumn<Ro
   });
 }
 
-/** Fields of a row as columns of a saved file: what each is called. */
+/** Turns fields of a row into columns of a saved file; `labels` gives their headers. */
 export function fileFields<Row>(
   labels: { readonly [Field in keyof Row as Row[Field] extends Cell ? Field : never]?: string },
   unit?: Unit,
@@ -68,11 +71,11 @@ export function fileFields<Row>(
   }));
 }
 
-/** A line under the rows. */
+/** A line below the rows. */
 export interface Foot {
-  /** Stands under the first columns, up to the first that has a figure here. */
+  /** Spans the first columns, up to the first that has a figure here. */
   name: ComponentChildren;
-  /** By column: a figure as the column's own are given, or what to show. */
+  /** By column: a figure in the form of the column's own, or what to show. */
   cells: Readonly<Record<string, ComponentChildren>>;
 }
 
@@ -81,26 +84,26 @@ export interface TableProps<Row> {
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   rowKey(row: Row): string | number;
-  /** "total" up, "-total" down; undefined keeps the order of the rows. */
+  /** "total" ascending, "-total" descending; undefined keeps the order of the rows. */
   sort: string | undefined;
-  /** Null: the rows have one order. */
+  /** Null: the rows have a fixed order. */
   onSort: ((sort: string) => void) | null;
-  /** StepSelection row, shown sunken. */
+  /** The selected row, shown sunken. */
   chosen?: string | number | undefined;
-  /** The row that a link led to, framed and in view. */
+  /** The row that a link led to, framed and scrolled into view. */
   marked?: string | number | undefined;
   onChoose?(row: Row): void;
   /** The row under the pointer or the focus; null when it left the table. */
   onHover?(row: Row | null): void;
-  /** Where rows fold: how deep one lies, from 1, and whether it is open; undefined where nothing is in it. */
+  /** In a tree of rows: the depth of a row, from 1, and whether it is open; undefined where it contains nothing. */
   branch?(row: Row): { level: number; open: boolean | undefined };
-  /** Rows before the box scrolls. */
+  /** The number of rows from which the box scrolls. */
   maxRows?: number;
-  /** Totals, under the rows. */
+  /** Totals, below the rows. */
   foot?: Foot | false | null | undefined;
-  /** What the reader chose of columns, units and totals. */
+  /** The reader's choice of columns, units and totals. */
   choice?: TableChoice;
-  /** In place of rows where there are none. */
+  /** Shown where there are no rows. */
   empty?: ComponentChildren;
 }
 
@@ -126,7 +129,7 @@ export function Table<Row>(props: TableProps<Row>) {
   const start = useMemo(() => (chosen === undefined ? 0 : Math.max(0, placeOf(chosen))), [placeOf, chosen]);
   useMarkedRow(box, props.marked, placeOf, ROW_PX);
   const keys = useTableKeys(box, { ...view, count: ordered.length, start, row_px: ROW_PX });
-  // Fewer rows take the place that they need, however many lines the head has: none is cut, nothing scrolls.
+  // Fewer rows take the height that they need, however many lines the header has: none is cut off, nothing scrolls.
   const style = rows.length > maxRows ? { maxHeight: `${(maxRows + (foot ? 2 : 1)) * ROW_PX + 1}px` } : {};
   return (
     <div class={choice ? "table-box chooses" : "table-box"}>
@@ -185,14 +188,14 @@ export function Table<Row>(props: TableProps<Row>) {
   );
 }
 
-/** Names keep room to be told apart: where there is less, the table scrolls sideways. */
+/** Columns of names stay wide enough to distinguish them: in less space the table scrolls sideways. */
 function leastWidth(columns: readonly Pick<Column<never>, "width" | "least">[], menu: boolean): string {
   const widths = columns.map(({ width, least }, at) => width ?? least ?? (at === 0 ? "96px" : "48px"));
-  const button = menu && columns.at(-1)?.width !== undefined; // as `widthOf`
+  const button = menu && columns.at(-1)?.width !== undefined; // as in `widthOf`
   return `calc(${[...widths, ...(button ? [`${MENU_PX}px`] : [])].join(" + ")})`;
 }
 
-/** The last column has the button of the menu at its end. */
+/** The last column has the menu button at its end. */
 const widthOf = (width: string | undefined, last: boolean) =>
   width ? { width: last ? `calc(${width} + ${MENU_PX}px)` : width } : {};
 
@@ -228,11 +231,11 @@ function Head<Row>({
 }: {
   column: Column<Row>;
   sort: string | undefined;
-  /** Null: the rows have one order. */
+  /** Null: the rows have a fixed order. */
   onSort: ((sort: string) => void) | null;
 }) {
   const className = column.numeric || column.figures ? "num" : "";
-  if (column.label === "") return <td />; // over bars; a head without words would be read as one
+  if (column.label === "") return <td />; // above bars; an empty header would still be read out as one
   if (!onSort || !orderOf(column))
     return (
       <th class={className}>
@@ -258,7 +261,7 @@ function Head<Row>({
 
 interface LineProps<Row> extends TableProps<Row> {
   row: Row;
-  /** The row's place among all. */
+  /** The row's index among all rows. */
   at: number;
   stop: TableKeys["stop"];
   writers: ReadonlyMap<string, Write>;
@@ -302,7 +305,7 @@ function Line<Row>({
   );
 }
 
-/** Enter and Space act as a click where the row or a cell has the focus, not a button within. */
+/** Enter and Space act as a click where the row or a cell has the focus, but not a button inside it. */
 function presses(event: KeyboardEvent): boolean {
   if ((event.key !== "Enter" && event.key !== " ") || !(event.target as Element).matches("tr, td")) return false;
   event.preventDefault();
@@ -317,7 +320,7 @@ function cellOf<Row>({ id, figures, cell, missing }: Column<Row>, row: Row, writ
   return <span data-hint={typeof missing === "string" ? missing : missing(row)}>{shown}</span>;
 }
 
-/** What of a column its order needs. */
+/** The fields of a column that sorting needs. */
 interface Ordered<Row> {
   id: string;
   figures?: Figures<Row>;
@@ -328,7 +331,7 @@ function orderOf<Row>({ order, figures }: Ordered<Row>) {
   return order ?? figures?.of;
 }
 
-/** Rows in the order that `sort` names; equal rows keep theirs, missing values come last. */
+/** Sorts rows as `sort` says; equal rows keep their order, missing values come last. */
 export function sorted<Row>(
   rows: readonly Row[],
   columns: readonly Ordered<Row>[],
@@ -351,13 +354,16 @@ function compare(a: number | string, b: number | string): number {
   return typeof a === "number" && typeof b === "number" ? a - b : NAMES.compare(String(a), String(b));
 }
 
-/** The columns; those that are empty for every row so far are left to the reader to add: none while it is sorted by. */
+/**
+ * Leaves out columns that have been empty in every row so far, for the reader to add. A column by which the table is
+ * sorted is kept.
+ */
 function useEmptyAside<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
   sort: string | undefined,
 ): readonly Column<Row>[] {
-  const filled = useRef(new Set<string>()); // a filter that leaves only empty cells moves no column
+  const filled = useRef(new Set<string>()); // a filter that leaves only empty cells removes no column
   return useMemo(() => {
     for (const column of columns) if (isFilled(column, rows)) filled.current.add(column.id);
     const empty = ({ id, label }: Column<Row>) =>
@@ -391,7 +397,7 @@ function NoValues<Row>({ columns, rows }: NoValuesProps<Row>) {
   );
 }
 
-/** Which way a table is sorted by a column, if it is. */
+/** The direction in which a table is sorted by a column, if it is. */
 const directionOf = (sort: string | undefined, id: string) =>
   sort === id ? "ascending" : sort === `-${id}` ? "descending" : undefined;
 
@@ -400,7 +406,7 @@ interface SortedProps {
   sort: string | undefined;
 }
 
-/** Says aloud by what the rows are sorted, once that changes. */
+/** Announces the new sort order when it changes. */
 function Sorted({ columns, sort }: SortedProps) {
   const first = useRef(sort);
   const column = columns.find(({ id }) => directionOf(sort, id) !== undefined);
@@ -413,7 +419,10 @@ function Sorted({ columns, sort }: SortedProps) {
   );
 }
 
-/** `placeOf`: the row's place among all; below 0: there is none. Once for each link: scrolling away stays possible. */
+/**
+ * Scrolls to the marked row, once for each link, so that the user can scroll away. `placeOf`: the row's index among
+ * all; below 0: there is no such row.
+ */
 function useMarkedRow<Key>(
   box: RefObject<HTMLElement | null>,
   mark: Key | undefined,
@@ -428,7 +437,7 @@ function useMarkedRow<Key>(
     if (at < 0) return;
     const row = element.querySelector<HTMLElement>(`tr[aria-rowindex="${at + ROW_INDEX_FROM}"]`);
     if (!row) {
-      element.scrollTop = at * row_px; // drawn then, and shown by the next effect
+      element.scrollTop = at * row_px; // this draws the row, and the next effect shows it
       return;
     }
     shown.current = mark;

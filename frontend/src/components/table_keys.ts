@@ -1,5 +1,5 @@
 /**
- * One stop of the Tab key for a table of any length: arrow keys go from row to row and from cell to cell.
+ * A table of any length is one stop of the Tab key: arrow keys go from row to row and from cell to cell.
  *
  *   row   Up, Down: the next; Home, End: the first, the last; Right: its first cell
  *   cell  Left, Right: the next (left of the first: the row); Home, End: the first, the last of the row
@@ -14,7 +14,7 @@ export interface TableKeys {
   handlers: { onKeyDown(event: KeyboardEvent): void; onFocusIn(event: FocusEvent): void };
 }
 
-/** `first` and `end` are the rows that are drawn, of `count`; `start` is where the Tab key enters at first. */
+/** `first` and `end` delimit the drawn rows, of `count`; `start` is the row where the Tab key enters at first. */
 export function useTableKeys(
   box: RefObject<HTMLElement | null>,
   { first, end, count, start, row_px }: { first: number; end: number; count: number; start: number; row_px: number },
@@ -30,7 +30,7 @@ export function useTableKeys(
   const goTo = (at: number) => {
     const row = rowAt(box.current, at);
     if (row) return row.focus();
-    wanted.current = at; // focused when it is drawn
+    wanted.current = at; // focused once it is drawn
     box.current!.scrollTop = at * row_px;
   };
   const at = last ?? start;
@@ -56,7 +56,7 @@ export function useTableKeys(
   };
 }
 
-/** The head is row 1 of the table, the first of its rows row 2. */
+/** The header is row 1 of the table, the first data row is row 2. */
 export const ROW_INDEX_FROM = 2;
 
 const ROW = "[aria-rowindex]";
@@ -71,7 +71,10 @@ function rowAfter(key: string, at: number, count: number): number | undefined {
   return to === undefined ? undefined : Math.max(0, Math.min(count - 1, to));
 }
 
-/** From a row its first cell; from a cell a neighbour, the same cell of a neighbouring row, or back to the row. */
+/**
+ * Moves from a row to its first cell; from a cell to a neighbour, to the same cell of a neighbouring row, or back to
+ * the row.
+ */
 function cellAfter(key: string, row: HTMLTableRowElement, from: HTMLElement): HTMLElement | null | undefined {
   const cells = [...row.cells];
   const at = cells.indexOf(from as HTMLTableCellElement);

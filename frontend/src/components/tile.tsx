@@ -1,4 +1,4 @@
-/** A figure as a tile: with its line over the steps, and the change from the span before. */
+/** A figure as a tile, with its course over the steps and the change from the previous span. */
 
 import type { ComponentChildren } from "preact";
 import type { Neighbour, Phrase, Series, SpanHead, Unit } from "../api.gen";
@@ -17,11 +17,14 @@ interface TileProps {
   /** A second figure on the same line, when two spans are compared. */
   other?: Figure | undefined;
   spark?: ComponentChildren;
-  /** The change line: how the figure moves, or why there is none. */
+  /** The change line: how the figure changed, or why there is none. */
   remark?: ComponentChildren;
 }
 
-/** A figure with its name, its line over the steps and what changed. All tiles have one height, whatever is known. */
+/**
+ * A figure with its name, its course over the steps and what changed. All tiles have the same height, whatever is
+ * known.
+ */
 function Tile({ label, meaning, figure, other, spark, remark }: TileProps) {
   return (
     <li {...hint(meaning)}>
@@ -51,7 +54,7 @@ function Value({ figure: { number, unit } }: { figure: Figure }) {
   );
 }
 
-/** Tiles in a row; `wide` says a screen reader what they are. */
+/** A row of tiles; `label` tells a screen reader what they are. */
 export function Tiles({ label, children }: { label: string; children: ComponentChildren }) {
   return (
     <ul class="tiles" aria-label={label}>
@@ -60,7 +63,7 @@ export function Tiles({ label, children }: { label: string; children: ComponentC
   );
 }
 
-/** A tile before its figure comes: its place and name, so that nothing moves later. */
+/** A tile before its figure arrives: it has its place and name, so that nothing moves later. */
 export function TilePlace({ label }: { label: string }) {
   return (
     <li>
@@ -73,10 +76,10 @@ export function TilePlace({ label }: { label: string }) {
   );
 }
 
-/** A metric of the span as a tile, with its line over the steps and the change from the span before. */
+/** A metric of the span as a tile, with its course over the steps and the change from the previous span. */
 interface SeriesTileProps {
   series: Series;
-  /** In place of the change line. */
+  /** Shown in place of the change line. */
   remark: Phrase | undefined;
   head: SpanHead;
   neighbours: readonly Neighbour[];
@@ -104,10 +107,10 @@ export function SeriesTile({ series, remark, head, neighbours, meanings, compare
   );
 }
 
-/** With more spans than this a line has one point per span: steps would be finer than a pixel. */
+/** With more spans than this the line has one point per span: steps would be narrower than a pixel. */
 const SPANS_BY_STEP = 3;
 
-/** The span's own steps and its neighbours', in time order; of many spans, their values. */
+/** The steps of the span and of its neighbours, in time order; with many spans, one value per span. */
 export function sparkRuns(series: Series, number: number, neighbours: readonly Neighbour[]): SparkRun[] {
   const others = neighbours.filter((other) => other.steps[series.metric]?.some((value) => value !== null));
   const ordered = [...others, null].sort((a, b) => (a?.number ?? number) - (b?.number ?? number));
@@ -142,7 +145,7 @@ function changeLine(
   return stepRange(series, unit);
 }
 
-/** A time in the unit of the tile's figure. */
+/** Writes a time in the unit of the tile's figure. */
 const asAbove = (value: number, figure: number, unit: Unit): string =>
   unit === "ns" && figure > 0 ? scaleFor(figure, unit).text(value) : text(value, unit);
 
@@ -154,7 +157,7 @@ function Why({ reason }: { reason: Phrase }) {
   );
 }
 
-/** "36.5 ms more", than in the span that the bar names. */
+/** "36.5 ms more", with the span that the bar names as the base. */
 function against(value: number | null, { name, value: other }: { name: string; value: number | null }, unit: Unit) {
   if (value === null || other === null) return `not known in ${value === null ? "this span" : name}`;
   const moved = change(other, value, unit);
@@ -174,7 +177,7 @@ function nearest(
   return neighbours.filter(wanted).sort((a, b) => Math.abs(a.number - number) - Math.abs(b.number - number))[0];
 }
 
-/** A span without a neighbour still moves from step to step. */
+/** The range over the steps, for a span without neighbours to compare with. */
 function stepRange({ steps }: Series, unit: Unit): string | undefined {
   const known = steps.filter((value) => value !== null);
   const low = Math.min(...known);

@@ -1,21 +1,23 @@
-/** Waiting, as it is shown: nothing at first, then that something goes on, how far it is, or when it is tried again. */
+/**
+ * How waiting is shown: nothing at first, then that something is in progress, how far it is, or when it is tried again.
+ */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { wait } from "../format";
 
-/** A wait shorter than this is not told: words that come and go at once are flicker. */
+/** A wait shorter than this is not shown: text that comes and goes at once flickers. */
 const LATE_MS = 300;
 
 interface LateProps {
-  /** From its first drawing. */
+  /** Counted from the first rendering. */
   after_ms?: number;
-  /** Stands there until then. */
+  /** Shown until then. */
   meanwhile?: ComponentChildren;
   children: ComponentChildren;
 }
 
-/** Draws what it holds only once it has stood for a while. */
+/** Renders its children only after a delay. */
 export function Late({ after_ms = LATE_MS, meanwhile = null, children }: LateProps) {
   const [late, setLate] = useState(false);
   useEffect(() => {
@@ -25,7 +27,7 @@ export function Late({ after_ms = LATE_MS, meanwhile = null, children }: LatePro
   return <>{late ? children : meanwhile}</>;
 }
 
-/** Something goes on, nobody knows how far it is. */
+/** Something is in progress, and how far it is cannot be known. */
 export function Busy({ label }: { label: string }) {
   return (
     <div class="progress busy" role="progressbar" aria-label={label}>
@@ -34,7 +36,7 @@ export function Busy({ label }: { label: string }) {
   );
 }
 
-/** How much of a file is read, as a bar. percent: 0 to 100. */
+/** How much of a file has been read, as a bar. percent: 0 to 100. */
 export function BytesRead({ percent }: { percent: number }) {
   return (
     <div
@@ -50,11 +52,11 @@ export function BytesRead({ percent }: { percent: number }) {
   );
 }
 
-/** Whole percents of what is read, 100 at most; 0 where the size is not known. */
+/** How much has been read, in whole percent, 100 at most; 0 where the size is not known. */
 export const percentOf = (read: number, total: number): number =>
   Math.min(100, total > 0 ? Math.floor((100 * read) / total) : 0);
 
-/** When something is tried again. It is not read aloud each second. */
+/** When the next attempt is. It is not read aloud every second. */
 export function Countdown({ retry_ms }: { retry_ms: number }) {
   const left = useSecondsUntil(retry_ms);
   return <span aria-live="off">{left > 0 ? `Trying again in ${wait(left)}.` : "Trying again."}</span>;

@@ -1,6 +1,6 @@
 /**
- * A saved picture as one SVG document that needs nothing else: title, second line, legend, the picture, and a foot that
- * says of what recording it is. All colours and fonts are written out; nothing refers to a style sheet.
+ * A saved picture as one self-contained SVG document: title, second line, legend, the picture, and a foot that names
+ * the recording. All colours and fonts are written out; nothing refers to a style sheet.
  *
  *     Kernel is steady; Runtime makes steps differ          title
  *     step 6, 126.2 ms                                      second line
@@ -9,7 +9,7 @@
  *     run · worker · span 1 · recorded … · tb-steptime …    foot
  */
 
-/** What stands around the picture, and in which colours. */
+/** What surrounds the picture, and the colours for it. */
 export interface Frame {
   title: string;
   sub: string;
@@ -18,7 +18,7 @@ export interface Frame {
   font: string;
   surface: string;
   ink: string;
-  /** Of the second line, the legend and the foot. */
+  /** The colour of the second line, the legend and the foot. */
   second: string;
 }
 
@@ -29,7 +29,7 @@ export interface LegendEntry {
   stroke: string;
 }
 
-/** What was drawn, with its own size, px. `defs` holds the patterns that it fills with. */
+/** The drawn picture, with its own size in px. `defs` contains the patterns that it uses. */
 export interface Body {
   width: number;
   height: number;
@@ -48,7 +48,9 @@ const TITLE_PX = 20;
 const LINE_PX = 18;
 const GAP = 8;
 
-/** Texts are not measured: a letter of the page's fonts is rarely wider, as a share of the size. */
+/**
+ * Texts are not measured: this is the assumed width of a letter, as a share of the font size; few letters are wider.
+ */
 const LETTER = 0.6;
 
 export function drawingOf(frame: Frame, body: Body): Drawing {
@@ -91,7 +93,7 @@ interface Key extends LegendEntry {
 const SWATCH_PX = 10;
 const KEY_GAP = 16;
 
-/** One behind the other, in a new row where there is no room. */
+/** Places the entries one after the other, on a new row where there is no room. */
 function placed(legend: readonly LegendEntry[], room: number): { entries: Key[]; rows: number } {
   let [x, row] = [0, 0];
   const entries = legend.map((entry) => {
@@ -113,7 +115,7 @@ function key({ label, fill, stroke, x, row }: Key, top: number, ink: string): st
   );
 }
 
-/** Lines of so many letters at most, broken between words and at no no-break space. */
+/** Wraps a text into lines of at most `letters` letters. It breaks between words, and never at a no-break space. */
 export function wrapped(text: string, letters: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(/[ \t\n]+/).filter(Boolean)) {

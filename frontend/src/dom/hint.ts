@@ -1,5 +1,5 @@
 /**
- * What an element means, one popover away: on hover, on focus, on a tap. `components/hints.tsx` shows it.
+ * The meaning of an element, in a popover on hover, on focus and on a tap. `components/hints.tsx` shows it.
  *
  *   <button data-hint={text}>        a control, which the keyboard reaches anyway
  *   <td><span data-hint={text}>      in a table, whose cells the arrow keys reach
@@ -11,11 +11,11 @@ interface HintAttributes {
   tabIndex?: 0;
 }
 
-/** Attributes of an element that no key reaches by itself; none where there is nothing to say. */
+/** Attributes for an element that the keyboard does not reach otherwise; none where there is no text. */
 export const hint = (text: string | null | undefined): HintAttributes =>
   text ? { "data-hint": text, tabIndex: 0 } : {};
 
-/** The element's own hint or that of what it lies in; of a table's cell, the first within it. */
+/** The element with the hint: the element itself or an ancestor; for a table cell, the first element inside it. */
 export function hinted(target: EventTarget | null): Element | null {
   if (!(target instanceof Element)) return null;
   const inCell = target.matches("td, th") ? target.querySelector(HINTED) : null;
@@ -26,7 +26,7 @@ const HINTED = '[data-hint]:not([data-hint=""])';
 
 export const hintOf = (element: Element): string => element.getAttribute("data-hint") ?? "";
 
-/** Whether the element shows, in full, just what its hint says. */
+/** Whether the element already shows, in full, exactly what its hint says. */
 export function repeats(element: Element): boolean {
   if (element.textContent?.trim() !== hintOf(element).trim()) return false;
   const boxes = [element, ...element.querySelectorAll("*"), element.parentElement!];

@@ -1,9 +1,9 @@
-/** Hooks that every room may use. */
+/** Hooks for all folders. */
 
 import type { RefObject } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-/** The newest of a value that changes with each drawing, for effects and timers that outlive the drawing. */
+/** The latest value of something that changes with each render, for effects and timers that outlive the render. */
 export function useLatest<T>(value: T): { readonly current: T } {
   const latest = useRef(value);
   useLayoutEffect(() => {
@@ -12,7 +12,7 @@ export function useLatest<T>(value: T): { readonly current: T } {
   return latest;
 }
 
-/** When what opened in the page closes with the focus in it, the focus returns to what had it before. */
+/** When a popup closes while it has the focus, the focus returns to the element that had it before. */
 export function useFocusBack(opened: RefObject<HTMLElement | null>): void {
   useLayoutEffect(() => {
     const before = document.activeElement;
@@ -23,7 +23,9 @@ export function useFocusBack(opened: RefObject<HTMLElement | null>): void {
   }, [opened]);
 }
 
-/** The object of before where the new one has the same fields: what is made of it is then not made again. */
+/**
+ * Returns the previous object where the new one has the same fields, so that nothing derived from it is computed again.
+ */
 export function useSameFields<T extends object>(now: T): T {
   const before = useRef(now);
   const known = before.current;

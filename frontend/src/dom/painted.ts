@@ -1,15 +1,17 @@
 /**
- * What stands in an element of the page, as SVG: its charts with their looks written out, canvases as images, bars and
- * words of HTML where the page has them. What floats above the page is left out.
+ * Converts an element of the page to SVG: charts with their styles written out, canvases as images, bars and text of
+ * HTML where the page has them. What floats above the page is left out.
  */
 
 import { type Body, escaped, type LegendEntry } from "./drawing";
 
-/** Menus, tips and what only ears get. */
+/** Menus, tips and text for screen readers only. */
 const LEFT_OUT = ".menu, .tip, .pop, .visually-hidden, button.link, [role=menu], [role=tooltip]";
 
-/** Everything within `figure`, its upper left corner at 0, 0. Of a canvas in a box that scrolls also what is not in
- * sight; what stands below it moves down. */
+/**
+ * Everything within `figure`, with its upper left corner at 0, 0. A canvas in a scrolling box is drawn in full; what is
+ * below it moves down.
+ */
 export function painted(figure: HTMLElement): Body {
   const { left, top, width, height } = figure.getBoundingClientRect();
   const marks = paint(figure, left, top).join("");
@@ -47,7 +49,7 @@ const round = (px: number): number => Math.round(10 * px) / 10;
 
 const placeOf = ({ x, y, width, height }: At): string => `x="${x}" y="${y}" width="${width}" height="${height}"`;
 
-/** A bar in the colour of its meaning, or any other ground; a line under a row. */
+/** A bar in the colour of its meaning, or any other background; a line below a row. */
 function ground(element: Element, styles: CSSStyleDeclaration, at: At): string[] {
   if (at.width === 0 || at.height === 0) return [];
   const fill = element.classList.contains("fill") ? meaningOf(element) : opaque(styles.backgroundColor);
@@ -68,14 +70,14 @@ function meaningOf(mark: Element): string {
   return document.getElementById(pattern) ? `url(#${pattern})` : getComputedStyle(mark).backgroundColor;
 }
 
-/** What a scrolling box or a long name hides stays hidden. */
+/** What a scrolling box or a shortened name hides stays hidden. */
 function clipped(inside: string[], element: Element, { x, y, width, height }: At): string[] {
   const hides = element.scrollWidth > element.clientWidth + 1 || element.scrollHeight > element.clientHeight + 1;
   if (!hides || inside.length === 0 || getComputedStyle(element).overflow === "visible") return inside;
   return [`<svg ${placeOf({ x, y, width, height })} viewBox="${x} ${y} ${width} ${height}">${inside.join("")}</svg>`];
 }
 
-/** The text of a node, a line of the page each. */
+/** The text of a node, one element per line on the page. */
 function words(node: Text, styles: CSSStyleDeclaration, left: number, top: number): string[] {
   if (node.data.trim() === "") return [];
   const looks = `font-size="${styles.fontSize}" font-weight="${styles.fontWeight}" fill="${styles.color}"`;
@@ -100,7 +102,7 @@ function linesOf(node: Text): { text: string; box: DOMRect }[] {
   return lines;
 }
 
-/** What a canvas shows, as marks of an SVG document from 0, 0; all of it, where the canvas shows a part. */
+/** What a canvas shows, as SVG marks from 0, 0; all of it, where the canvas shows only a part. */
 interface CanvasMarks {
   height: number;
   marks(): string;
@@ -108,7 +110,7 @@ interface CanvasMarks {
 
 export const canvasMarks = new WeakMap<HTMLCanvasElement, CanvasMarks>();
 
-/** How many px of its canvases' pictures do not stand on the page. */
+/** How many px of the pictures of its canvases are not visible on the page. */
 function outOfSight(element: Element): number {
   const canvases = element instanceof HTMLCanvasElement ? [element] : [...element.querySelectorAll("canvas")];
   const hidden = canvases.map(
@@ -148,22 +150,22 @@ const CARRIED = [
 
 const OF_TEXT = ["font-family", "font-size", "font-weight"];
 
-/** Of the page's attributes only shapes and places stay. */
+/** Attributes that are meaningful only in the page; shapes and positions are kept. */
 const PAGE_ONLY = /^(class|style|tabindex|role|aria-.*|data-.*|id)$/;
 
-/** Writes how an element looks into its copy; a style sheet does not come along. */
+/** Writes an element's computed style into its copy, because the style sheet is not copied. */
 export function carryStyles(from: Element, to: Element): void {
   const styles = getComputedStyle(from);
   const names = from.tagName === "text" ? [...CARRIED, ...OF_TEXT] : CARRIED;
   for (const { name, value } of [...to.attributes])
     if ((PAGE_ONLY.test(name) && from.tagName !== "pattern") || value.includes("var(")) to.removeAttribute(name);
   const said = names.map((name) => [name, styles.getPropertyValue(name)] as const).filter(([, value]) => value !== "");
-  // by the object model: the policy of a report lets no style attribute be set as text
+  // through the object model: the policy of a report does not allow a style attribute to be set as text
   (to as SVGElement).style.cssText = said.map(([name, value]) => `${name}:${value.replaceAll('"', "'")}`).join(";");
   for (const [at, child] of [...from.children].entries()) carryStyles(child, to.children[at]!);
 }
 
-/** The patterns that something fills with, with their colours written out. */
+/** The patterns that the marks use as fills, with their colours written out. */
 export function patternsIn(marks: string): string {
   return [...document.querySelectorAll("pattern")]
     .filter((pattern) => new RegExp(`#${pattern.id}\\b`).test(marks))
@@ -175,7 +177,7 @@ export function patternsIn(marks: string): string {
     .join("");
 }
 
-/** The legend of a picture: swatches with names, in it or in its view, whose colours it shows. */
+/** The legend of a picture: the swatches with names, in the picture or in its view, whose colours it uses. */
 export function legendOf(figure: Element): LegendEntry[] {
   const shown = paintsIn(figure);
   const keys = [...(figure.closest("[data-view]") ?? figure).querySelectorAll(".swatch.fill")];

@@ -1,5 +1,5 @@
 /**
- * Hands a trace to Perfetto in a window of its own, from page to page within the browser:
+ * Passes a trace to Perfetto in a new window, by messages between the two pages within the browser:
  *
  *     this page   PING PING PING ────────────── the trace
  *     Perfetto    (loads)       ── PONG
@@ -10,8 +10,8 @@
 export const PERFETTO = "https://ui.perfetto.dev";
 
 /**
- * What came of it. Blocked: the browser opens no window; offline: it has no network; closed: the user closed it;
- * silent: no answer, so that page could not be loaded, or does not answer windows that others open.
+ * The outcome. Blocked: the browser did not open a window; offline: it has no network; closed: the user closed the
+ * window; silent: no answer, because the page could not be loaded or does not answer windows that others open.
  */
 export type Handed = "given" | "blocked" | "offline" | "closed" | "silent";
 
@@ -22,10 +22,10 @@ interface HandedTrace {
 }
 
 const PING_MS = 200;
-/** Perfetto is a large page. */
+/** Perfetto is a large page and takes long to load. */
 const PATIENCE_MS = 30_000;
 
-/** In the same turn as the user's press: only then does a browser open a window. */
+/** Runs synchronously within the user's click: only then does a browser open a window. */
 export function handToPerfetto({ title, name, bytes }: HandedTrace, around: Window = window): Promise<Handed> {
   if (!around.navigator.onLine) return Promise.resolve("offline");
   const opened = around.open(PERFETTO);

@@ -1,14 +1,14 @@
 /**
- * Prints the view and not TensorBoard around it: the browser's own shortcut would take the outer page, with the frame
- * cut off. What stands on the screen is printed as it is laid out, in the light theme, scaled to the sheet.
+ * Prints the view without TensorBoard around it: the browser's own shortcut would take the outer page, with the frame
+ * cut off. What is on the screen is printed with the same layout, in the light theme, scaled to the sheet.
  */
 
-/** Of an A4 or letter sheet less its margins, CSS px; the smaller of the two. */
+/** The width of a sheet less its margins, CSS px: the smaller one of A4 and letter. */
 const SHEET_PX = 700;
 
 const DARK = "dark-mode";
 
-/** Returns what stops it. */
+/** Returns a function that stops it. */
 export function printView(): () => void {
   const root = document.documentElement;
   let dark = false;

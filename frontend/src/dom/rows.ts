@@ -1,18 +1,19 @@
 /**
- * Which rows of a long list are visible. All rows have one height, so it is arithmetic and the list may be endless.
+ * Which rows of a long list are visible. All rows have the same height, so this is arithmetic and the list may be of
+ * any length.
  */
 
 import type { RefObject } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
-/** Rows drawn beyond the edges, so that a fast scroll shows no gap. */
+/** Extra rows drawn beyond the edges, so that a fast scroll shows no gap. */
 const BEYOND = 8;
 
 interface RowWindow {
   first: number;
-  /** One past the last. */
+  /** One past the last row. */
   end: number;
-  /** Space above and below that stands for the rows that are not drawn. */
+  /** Space above and below that replaces the rows that are not drawn. */
   above_px: number;
   below_px: number;
 }
@@ -23,7 +24,7 @@ export function rowWindow(count: number, row_px: number, top_px: number, height_
   return { first, end, above_px: first * row_px, below_px: (count - end) * row_px };
 }
 
-/** The rows visible of a scrolling box. */
+/** The visible rows of a scrolling box. */
 export function useRowWindow(box: RefObject<HTMLElement | null>, count: number, row_px: number): RowWindow {
   const [view, setView] = useState({ top: 0, height: 400 });
   const empty = count === 0;

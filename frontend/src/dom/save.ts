@@ -1,4 +1,4 @@
-/** Saves and copies what is shown: text as it is, pictures as SVG or as pixels, in the theme's colours. */
+/** Saves and copies what is shown: text as it is, pictures as SVG or PNG, in the theme's colours. */
 
 import { type Drawing, drawingOf, type Frame } from "./drawing";
 import { legendOf, painted, patternsIn } from "./painted";
@@ -10,7 +10,7 @@ export function saveText(name: string, text: string, type: string): void {
   saveBlob(name, new Blob([text], { type: `${type};charset=utf-8` }));
 }
 
-/** What is said around a saved picture. */
+/** The text around a saved picture. */
 export type Caption = Pick<Frame, "title" | "sub" | "foot">;
 
 export function saveSvg(name: string, figure: HTMLElement, caption: Caption): void {
@@ -29,7 +29,7 @@ export async function savePng(name: string, figure: HTMLElement, caption: Captio
   canvas.toBlob((blob) => blob && saveBlob(name, blob));
 }
 
-/** The picture as it stands on the page. */
+/** The picture as the page shows it. */
 function drawn(figure: HTMLElement, caption: Caption): Drawing {
   const root = getComputedStyle(document.documentElement);
   const token = (name: string) => root.getPropertyValue(name).trim();

@@ -1,4 +1,4 @@
-/** Draws at the size that the page gives. */
+/** Renders at the size that the page gives. */
 
 import type { ComponentChildren, RefObject } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -9,7 +9,7 @@ export interface Size {
   height: number;
 }
 
-/** Reports the size of an element, without its scroll bar. A hidden tab has none: then the last one holds. */
+/** Reports the size of an element, without its scroll bar. A hidden tab has no size: then the last one is kept. */
 export function useSize(element: RefObject<HTMLElement | null>, report: (size: Size) => void): void {
   const latest = useLatest(report);
   useLayoutEffect(() => {
@@ -31,7 +31,7 @@ interface SizedProps {
   children(width: number): ComponentChildren;
 }
 
-/** Draws at the width that the frame gives. */
+/** Renders at the width that the page gives. */
 export function Sized({ height, children }: SizedProps) {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);

@@ -1,13 +1,13 @@
-/** How wide a text is in the tab's own font. Each text is measured once. */
+/** The width of a text in the tab's own font. Each text is measured once. */
 
 import { shortened } from "../format";
 
-/** Sizes of theme/tokens.css: ticks, and cells and second lines. */
+/** Font sizes from theme/tokens.css: for ticks, and for cells and second lines. */
 const SIZES_PX = { axis: 11, small: 12 } as const;
 
 type TextSize = keyof typeof SIZES_PX;
 
-/** Texts whose widths are kept. */
+/** The most texts whose widths are kept. */
 const MAX_KNOWN = 50_000;
 
 const known: Record<TextSize, Map<string, number>> = { axis: new Map(), small: new Map() };
@@ -28,7 +28,7 @@ export function textWidth(text: string, size: TextSize): number {
 export const widestOf = (texts: readonly string[], size: TextSize): number =>
   texts.reduce((widest, text) => Math.max(widest, textWidth(text, size)), 0);
 
-/** The text without its middle, as much of it as there is room for. */
+/** The text with its middle cut out, as much of it as there is room for. */
 export function shortenedTo(text: string, room_px: number, size: TextSize): string {
   const width = textWidth(text, size);
   if (width <= room_px) return text;
@@ -37,7 +37,7 @@ export function shortenedTo(text: string, room_px: number, size: TextSize): stri
   return shortened(text, letters);
 }
 
-/** Null where there is no page to draw on. */
+/** Null where there is no document to draw in. */
 function rulerFor(size: TextSize): CanvasRenderingContext2D | null {
   if (typeof document === "undefined") return null;
   const context = document.createElement("canvas").getContext("2d");
@@ -49,7 +49,7 @@ function rulerFor(size: TextSize): CanvasRenderingContext2D | null {
 const NARROW = new Set("ijltfrI.,:;!|'()[]{}/ ");
 const WIDE = /[A-Zmw…@%&]/;
 
-/** In shares of the size, for a common sans-serif font; rather too wide than too narrow. */
+/** Estimated from shares of the font size, for a common sans-serif font; rather too wide than too narrow. */
 function estimated(text: string, size: TextSize): number {
   let sum = 0;
   for (const character of text) sum += NARROW.has(character) ? 0.33 : WIDE.test(character) ? 0.7 : 0.57;

@@ -1,5 +1,7 @@
-/** The tab's style sheet, and TensorBoard's theme, which it does not pass on: the class of its page, else what the
- * system asks for. */
+/**
+ * The tab's style sheet, and TensorBoard's theme, which TensorBoard does not pass on: it is read from the class of its
+ * page, else from the system's preference.
+ */
 
 import { textureSheet } from "../colour";
 import base from "../theme/base.css?inline";
@@ -14,7 +16,10 @@ const beside = import.meta.glob<string>(["../**/*.css", "!../theme/*.css"], {
   eager: true,
 });
 
-/** What a room builds on comes before it. Within a room the order does not matter: `dev/limits.mjs` holds that. */
+/**
+ * The folders, each after those that it builds on. Within a folder the order does not matter, which `dev/limits.mjs`
+ * checks.
+ */
 const ROOMS = ["charts", "components", "frame", "states", "views"];
 
 const roomOf = (path: string): number => ROOMS.findIndex((room) => path.startsWith(`../${room}/`));
@@ -26,7 +31,7 @@ export function styleSheet(): string {
 
 const DARK = "dark-mode";
 
-/** Keeps the class of this document's root right, and says when it changed. Returns what stops it. */
+/** Keeps the class of this document's root up to date, and reports changes. Returns a function that stops it. */
 export function followTheme(outer: Window, changed: () => void = () => {}): () => void {
   const root = document.documentElement;
   const system = window.matchMedia("(prefers-color-scheme: dark)");
@@ -46,7 +51,7 @@ export function followTheme(outer: Window, changed: () => void = () => {}): () =
   };
 }
 
-/** Inside TensorBoard its own choice holds, whatever the system asks for. */
+/** Inside TensorBoard, TensorBoard's own choice applies, whatever the system prefers. */
 function isDark(outer: Window, system: boolean): boolean {
   return outer === window ? system : outer.document.body.classList.contains(DARK);
 }

@@ -1,4 +1,4 @@
-/** In place of a view: every run of the log directory. Its part of the tab comes when it is opened. */
+/** All runs of the log directory, in place of a view. This part of the tab is loaded when it is opened. */
 
 import type { RunsPage } from "../api.gen";
 import { counted } from "../format";

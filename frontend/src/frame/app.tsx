@@ -1,4 +1,4 @@
-/** The whole tab: watches the index, knows what is chosen, puts bar, list of views and content together. */
+/** The whole tab: watches the index, knows what is selected, and combines bar, list of views and content. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Address } from "../address/keys";
@@ -27,7 +27,7 @@ import { useLines, useUsualPair, useWorks } from "./works";
 interface AppProps {
   client: Client;
   url: UrlStore;
-  /** Answers that are there already, or will be when the index is. */
+  /** Answers that are already known, or will be when the index arrives. */
   known?: AnswerCache;
 }
 
@@ -55,7 +55,7 @@ export function App({ client, url, known }: AppProps) {
   );
 }
 
-/** Before the first answer: nothing for a moment, then what is done, then why it cannot be. */
+/** Before the first answer: nothing for a moment, then what is in progress, then why it fails. */
 function Outside({ trouble, again }: { trouble: Untimed | null; again(): void }) {
   return (
     <main class="alone" data-state={trouble ? "failed" : "reading"} aria-busy={!trouble}>
@@ -125,7 +125,7 @@ function Inside({ tab: given, source, entitle }: InsideProps) {
   );
 }
 
-/** The overview of the chosen span, whichever view is shown. */
+/** A summary of the chosen span's overview, whichever view is shown. */
 async function summaryOf(selection: Selection | null, { client }: Source, tab: Tab): Promise<string | null> {
   const answer = selection && (await client.view(selection.span.id, "overview"));
   if (answer?.kind !== "ready") return null;
@@ -136,7 +136,7 @@ async function summaryOf(selection: Selection | null, { client }: Source, tab: T
 
 const viewOf = ({ view }: Address): ViewId => (isViewId(view) ? view : "overview");
 
-/** The view of a span whose page the address needs first: other views need the head that every page has. */
+/** The view whose page of the span is requested first: views of several spans need the header that every page has. */
 export function firstPage(address: Address): ViewId {
   const view = viewOf(address);
   return VIEWS[view].of === "span" ? view : "overview";
@@ -162,7 +162,7 @@ function useIndex(client: Client): [Watched | null, Rounds | null] {
 const useMeanings = (catalogue: Catalogue | null): Meanings | null =>
   useMemo(() => (catalogue ? meaningsOf(catalogue) : null), [catalogue]);
 
-/** An address that names nothing must not make the tab jump to another span when that one becomes ready first. */
+/** While the address names no span, the tab must not jump to another one that becomes ready first. */
 function useSelection(index: Index, state: Address): Selection | null {
   const last = useRef<Address>({});
   const named = state.run !== undefined || state.worker !== undefined || state.span !== undefined;
@@ -173,7 +173,7 @@ function useSelection(index: Index, state: Address): Selection | null {
   return found;
 }
 
-/** Trouble, and a problem that nobody tries again until the reader asks for it. */
+/** A trouble, or a problem for which there is no new attempt until the reader asks for one. */
 type Untimed = Pick<Trouble, "problem"> & { retry_ms: number | null };
 
 function troubleOf(watched: Watched | null, { answer, trouble }: Asked<Catalogue>): Untimed | null {
@@ -181,7 +181,7 @@ function troubleOf(watched: Watched | null, { answer, trouble }: Asked<Catalogue
   return answer?.kind === "problem" ? { problem: answer.value, retry_ms: null } : trouble;
 }
 
-/** Says aloud, to those who listen, which span was read last. */
+/** Announces to screen readers which span was read last. */
 function Finished({ index }: { index: Index }) {
   const ready = useRef<ReadonlySet<string> | null>(null);
   const announced = useRef("");

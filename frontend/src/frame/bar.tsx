@@ -1,4 +1,4 @@
-/** The slim bar: which run, worker and span, what is being read, and a link to share. */
+/** The narrow bar at the top: run, worker and span, what is being read, and a link to share. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import {
@@ -31,12 +31,12 @@ interface BarProps extends Pick<ShareProps, "summary" | "report"> {
   selection: Selection | null;
   /** Whether all runs are shown, in place of a view of one. */
   all: boolean;
-  /** Spans when the tab was opened. */
+  /** The number of spans when the tab was opened. */
   spansAtFirst: number;
   simulated: boolean;
   /** Whether the view has totals over the steps. */
   totals: boolean;
-  /** Whether the view shows many spans: then a run is brought into focus instead of a span chosen. */
+  /** Whether the view shows many spans: then the picker focuses a run instead of choosing a span. */
   many: boolean;
   tab: Tab;
   source: Source;
@@ -95,7 +95,7 @@ export function Bar({
   );
 }
 
-/** To every run of the log directory, and back to the one that was open. */
+/** Links to all runs of the log directory, and back to the run that was open. */
 function AllRunsLink({ here, tab: { address, update } }: { here: boolean; tab: Pick<Tab, "address" | "update"> }) {
   const to = { all: here ? null : ("runs" as const) };
   const follow = (event: MouseEvent) => {
@@ -158,7 +158,10 @@ function Pickers({
   );
 }
 
-/** The run that Trends speaks of: of those that the reader chose, or any, with which others of the same work come. */
+/**
+ * The run that Trends is about: one of those that the reader chose, or any other, which brings runs of the same work
+ * with it.
+ */
 function FocusPicker({
   index,
   selection,
@@ -184,7 +187,7 @@ function FocusPicker({
   );
 }
 
-/** No span: compare with nothing. */
+/** No span: compares with nothing. */
 const NONE: PickerEntry = { id: "", label: "none", aside: "" };
 
 function ComparePicker({
@@ -216,11 +219,11 @@ function ComparePicker({
   );
 }
 
-/** As the views call it, and which of its run's spans it is. */
+/** The compared span as the views name it, and which of its run's spans it is. */
 const shortly = (chosen: Selection, compared: Selection): string =>
   [...new Set([namesApart(chosen, compared).name, ...namesIn(compared)])].join(", ");
 
-/** One step, or a recording whose steps nobody marked, has no mean to tell from its sum. */
+/** A single step, or a recording without marked steps, has no mean that differs from its sum. */
 const hasSteps = ({ first_step: first, last_step: last }: SpanEntry): boolean => first !== last;
 
 /** Whether times and counts are of a mean step or of all steps, in every table and tile. */
@@ -267,16 +270,16 @@ const spansOf = (index: Index): SpanEntry[] =>
 const readingNow = (index: Index): SpanEntry[] =>
   spansOf(index).filter((span) => span.state === "reading" && span.progress !== null);
 
-/** What is passed on: the address of what is shown, its summary as text, all of it as one page. */
+/** What can be shared: the address of what is shown, its summary as text, everything as one page. */
 interface ShareProps {
   link(): string;
-  /** Of the chosen span; null: it is not known. */
+  /** The summary of the chosen span; null: it is not known. */
   summary(): Promise<string | null>;
-  /** The page; null: it did not come. Absent: this is one. */
+  /** The page; null: it could not be fetched. Absent: this already is such a page. */
   report: (() => Promise<Blob | null>) | undefined;
 }
 
-/** How long the button says what it did. */
+/** How long the button reports what it did. */
 const SHOWN_MS = 2_000;
 
 const WITHOUT_EVENTS = "One page with all views, without single events; tb-steptime report --timeline includes them";

@@ -1,4 +1,4 @@
-/** Which two spans a view shows, how each is called in it, and what keeps them from being compared. */
+/** The two spans that a view shows, what each is called in it, and what prevents a comparison. */
 
 import type { ComponentChildren } from "preact";
 import { compareKey, endOfComparison, keysOf, namesIn, type Selection } from "../address/selection";
@@ -11,7 +11,7 @@ import type { Compared, Names, Tab } from "../views/props";
 import { stepAt, stepOrWhole } from "../views/timeline/data/steps";
 import { sameWork } from "../views/works";
 
-/** A comparison that the address asks for, whether the other span's page is there or not. */
+/** A comparison that the address requests, whether the other span's page has arrived or not. */
 export interface Comparison extends Names {
   chosen: Selection;
   other: Selection;
@@ -19,12 +19,12 @@ export interface Comparison extends Names {
   answer: Answer<unknown> | null;
 }
 
-/** A comparison whose two spans were held against each other: what makes them unlike, in sentences. */
+/** A comparison whose spans were checked against each other, with the sentences that say how they differ in kind. */
 interface Weighed extends Comparison {
   differences: readonly string[];
 }
 
-/** Of two that are not alike nothing is drawn before the reader asks for it; then each has an axis of its own. */
+/** Nothing is drawn of two unlike spans until the reader asks for it; then each has its own axis. */
 export function weighed(comparison: Comparison, head: SpanHead, { state, works }: Tab): Weighed {
   const { compared, chosen, other } = comparison;
   if (!compared) return { ...comparison, differences: [] };
@@ -62,7 +62,7 @@ export function ComparisonBar({ comparison, view, page, tab }: ComparisonBarProp
 
 export const NOT_ALIKE = "These two are not alike.";
 
-/** Draws what is not alike. */
+/** Draws the comparison although the spans are not alike. */
 export function Anyway({ other, tab }: { other: Selection; tab: Pick<Tab, "update"> }) {
   return (
     <button class="link" onClick={() => tab.update({ anyway: compareKey(other) })}>
@@ -75,11 +75,11 @@ interface PairLineProps extends Names {
   chosen: Selection;
   other: Selection;
   tab: Pick<Tab, "state" | "update">;
-  /** What follows their names, to the full stop. */
+  /** The text after their names, up to the full stop. */
   children: ComponentChildren;
 }
 
-/** Which two there are, and what to do about that. */
+/** Names the two spans, and offers what can be done. */
 export function PairLine({ own, name, chosen, other, tab, children }: PairLineProps) {
   return (
     <section class="comparison" aria-label="Comparison">
@@ -124,7 +124,7 @@ function stateOf({ name, own, compared, answer, differences }: Weighed): string 
   return `. First figure and bar: ${own}. Differences: ${own} less ${name}.`;
 }
 
-/** A sentence for each; none: the two are alike. */
+/** One sentence per difference; none: the two are alike. */
 export function differing(own: SpanHead, other: SpanHead, names: Names): string[] {
   return [byMachine, byCount, byRanks, bySteps, bySimulation].flatMap((found) => found(own, other, names) ?? []);
 }
@@ -173,13 +173,13 @@ const bySimulation: Difference = ({ simulated: own }, { simulated: other }, { ow
   return `${made} is simulated, ${recorded} is recorded.`;
 };
 
-/** Why the Timeline shows one span of a comparison, and how long its step is in both. */
+/** Why the Timeline shows only one span of a comparison, and how long its step is in both. */
 interface TimelineComparisonProps {
   result: TimelineResult;
   compared: Compared<"timeline">;
-  /** Place of the step that is shown; null: there are no steps. */
+  /** Index of the step that is shown; null: there are no steps. */
   at: number | null;
-  /** Opens the other span, at a step of it. */
+  /** Opens the other span, at one of its steps. */
   open(step: string | null): void;
 }
 

@@ -1,4 +1,4 @@
-/** What stands next to the list of views: the chosen view of the chosen span, or the state that it is in. */
+/** The area next to the list of views: the chosen view of the chosen span, or the state that it is in. */
 
 import type { ComponentType } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -27,7 +27,7 @@ interface ContentProps {
   selection: Selection;
   tab: Tab;
   source: Source;
-  /** Called once what is shown is there. */
+  /** Called once the content has arrived. */
   opened(): void;
 }
 
@@ -99,7 +99,8 @@ export function Content({ view, selection: chosen, tab, source, opened }: Conten
 }
 
 /**
- * The chosen span's page. What the index says of a failure need not be asked for: browsers log an error for each 4xx.
+ * The chosen span's page. A failure that the index already reports is not requested: browsers log an error for each
+ * 4xx.
  */
 function usePage(
   view: ViewId,
@@ -164,21 +165,21 @@ function SpanContent({
   );
 }
 
-/** With the labels of the span's machine: an AMD GPU has matrix cores. */
+/** The meanings with the labels for the span's machine: an AMD GPU has matrix cores. */
 function useMeaningsOf({ meanings }: Tab, head: SpanHead | null): Tab["meanings"] {
   const vendor = head?.job.vendor ?? null;
   const accelerator = head?.job.accelerator ?? "GPU";
   return useMemo(() => meanings.of({ vendor, accelerator }), [meanings, vendor, accelerator]);
 }
 
-/** What the address compares with: its recording as one step where the chosen one's is. */
+/** The span that the address compares with: its recording as one step, where the chosen one is shown so. */
 function otherOf({ index, state }: Tab, chosen: Selection): Selection | null {
   const found = comparedWith(index, state, chosen);
   const other = found && state.steps === WHOLE_RECORDING ? asOneStep(found) : found;
   return other?.span.id === chosen.span.id ? null : other;
 }
 
-/** What the address compares with, and its page once it is there. */
+/** The span that the address compares with, and its page once it has arrived. */
 function useComparison(
   view: ViewId,
   ofSpan: boolean,
@@ -219,29 +220,29 @@ function stateOf({ answer, trouble }: Asked<unknown>): "ready" | "reading" | "fa
   return answer?.kind === "problem" || trouble ? "failed" : "reading";
 }
 
-/** The head of the chosen span, from whichever of its views came last. */
+/** The header of the chosen span, from whichever of its views arrived last. */
 function useHead(id: string, page: Answer<PageOf<ViewId>> | null): SpanHead | null {
   const last = useRef<SpanHead | null>(null);
   if (page?.kind === "ready") last.current = page.value.head;
   return last.current?.id === id ? last.current : null;
 }
 
-/** A page changes with its span's state, and its sparks with every neighbour that is read. */
+/** A page changes with its span's state, and its sparklines change with every neighbour that is read. */
 function spanVersion({ worker, span }: Selection): string {
   return `${span.state} ${worker.spans.filter((other) => other.state === "ready").length}`;
 }
 
-/** While many spans are read, Trends is not asked for again with each of them: its answer grows with all. */
+/** While many spans are being read, Trends is requested once per so many spans: its answer grows with all of them. */
 const TRENDS_EVERY = 8;
 
-/** Other runs or another focus: the picture of before stands until the new one is there. */
+/** For other runs or another focus, the previous picture stays until the new one has arrived. */
 function useLast(asked: Asked<TrendsPage>): Asked<TrendsPage> {
   const last = useRef<Answer<TrendsPage> | null>(null);
   if (asked.answer?.kind === "ready") last.current = asked.answer;
   return { ...asked, answer: asked.answer ?? last.current };
 }
 
-/** runs: none named: all; null: which is not known yet. */
+/** runs: none named means all; null: not yet known which. */
 function trendsAsked(tab: Tab) {
   const { index, state } = tab;
   const shown = trendRuns(tab);
@@ -267,7 +268,7 @@ function useJob(on: boolean, chosen: Selection, index: Index, { client, cache }:
   return asked;
 }
 
-/** Each rank that is read changes the answer: with many, not each of them is worth another one. */
+/** Each rank that is read changes the answer: with many ranks, not each of them is worth a new request. */
 function jobVersion(index: Index, { run }: Selection): string {
   const spans = run.workers.flatMap((worker) => worker.spans);
   const ready = spans.filter(({ state }) => state === "ready").length;
@@ -275,7 +276,7 @@ function jobVersion(index: Index, { run }: Selection): string {
   return `${Math.floor(ready / pace)} ${ready === spans.length} ${index.spans_total}`;
 }
 
-/** The answer is asked for again when so much more of it is there: a tenth. */
+/** The answer is requested again each time a further tenth of it is there. */
 const READ_BETWEEN = 10;
 
 function JobContent({ view, asked, selection, tab, again }: AnsweredProps<RanksPage>) {

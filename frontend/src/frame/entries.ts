@@ -1,4 +1,4 @@
-/** What the pickers list: runs, workers and spans by their shortest names, with what helps to choose among them. */
+/** The entries of the pickers: runs, workers and spans by their shortest names, with details that help to choose. */
 
 import { compareKey, inRun, inWorker, namesIn, type Selection, selections, workerLabels } from "../address/selection";
 import { shortNames } from "../address/short_names";
@@ -7,7 +7,10 @@ import { bytes, date, ns, rangeText } from "../format";
 import { sameWork, type Works } from "../views/works";
 import type { PickerEntry } from "./picker";
 
-/** Those of the same work first, then by what was recorded; each group opens its part, where there are several. */
+/**
+ * Runs of the same work come first, then groups by what was recorded; each group starts a section, where there are
+ * several.
+ */
 const GROUPS = {
   same: "The same work",
   own: "In this run",
@@ -35,8 +38,9 @@ export function runEntries(
 }
 
 /**
- * Of spans to compare with: all but the chosen one. Another run stands there once, with the rank and span that answer
- * to the chosen ones; the run itself with the spans of this worker, and the same span of others. A search finds all.
+ * The spans to compare with: all but the chosen one. Another run is listed once, with the rank and span that correspond
+ * to the chosen ones; the run itself with the spans of this worker, and the same span of its other workers. A search
+ * finds all.
  */
 export function compareEntries(
   chosen: Selection,
@@ -64,14 +68,14 @@ export function compareEntries(
   );
 }
 
-/** The group of each run. Where no other does the same work, nothing is said of work. */
+/** The group of each run. Where no other run does the same work, runs are not grouped by work. */
 function groupsOf(runs: readonly RunEntry[], { run: chosen }: Selection, works: Works | null): (of: RunEntry) => Group {
   const alike = ({ name }: RunEntry) => sameWork(works, name, chosen.name) === true;
   const several = runs.some((run) => run.name !== chosen.name && alike(run));
   return (run) => (several && alike(run) ? "same" : kindOf(run));
 }
 
-/** Stable within each group. One group needs no name. */
+/** Groups the entries and keeps their order within each group. A single group needs no name. */
 function grouped(entries: readonly (readonly [Group, PickerEntry])[]): PickerEntry[] {
   const groups = (Object.keys(GROUPS) as Group[]).filter((group) => entries.some(([of]) => of === group));
   return groups.flatMap((group) =>
@@ -106,7 +110,7 @@ export function spanEntries(spans: readonly SpanEntry[]): PickerEntry[] {
 export const steps = ({ first_step: first, last_step: last }: SpanEntry): string =>
   first === null || last === null ? "" : first === last ? `, step ${first}` : `, steps ${rangeText(first, last)}`;
 
-/** The mean step of the span that an entry opens and its age; of one that is not read, its size. */
+/** The mean step of the span that an entry opens, and its age; for a span that is not yet read, its size. */
 function spanAside(span: SpanEntry | undefined, now_ms?: number): Pick<PickerEntry, "aside" | "faint"> {
   if (!span) return { aside: "" };
   const old = now_ms === undefined ? [] : [age(span.recorded_ns, now_ms)];
@@ -121,7 +125,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** From here on a date says more than a number of days. */
+/** From this many days on a date is more useful than a number of days. */
 const DATED_DAYS = 14;
 
 /** "12 min ago", "3 d ago", "8 June 2021". */

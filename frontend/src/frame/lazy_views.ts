@@ -1,4 +1,4 @@
-/** The part of the tab that draws a view: loaded when it is wanted, or ahead of that while nothing else is to do. */
+/** The part of the tab that draws a view: loaded when it is needed, or ahead of that while the browser is idle. */
 
 import { useEffect } from "preact/hooks";
 import type { Problem, ViewId } from "../api.gen";
@@ -9,7 +9,7 @@ import type { Part } from "../views/lazy";
 
 type Content = NonNullable<unknown>;
 
-/** The view's component. It is asked for as a page is: again and again where the server is gone. */
+/** The view's component. It is requested like a page: repeatedly while the server is gone. */
 export const usePart = (view: ViewId, cache: AnswerCache): Asked<Content> =>
   usePartOf<Content>(view, VIEWS[view].part, cache);
 
@@ -54,12 +54,12 @@ async function loadAll(): Promise<void> {
     try {
       await VIEWS[view].part.load();
     } catch {
-      return; // whoever opens the view asks again, and says so
+      return; // whoever opens the view requests it again and reports the failure
     }
   }
 }
 
-/** How long a busy page is left alone. */
+/** The longest that loading is put off while the page is busy, ms. */
 const PATIENCE_MS = 2_000;
 
 function whenIdle(act: () => void): () => void {
@@ -71,7 +71,9 @@ function whenIdle(act: () => void): () => void {
   return () => cancelIdleCallback(idle);
 }
 
-/** The view that the address names, before anything else is known: both then come at the same time. */
+/**
+ * Loads the part of the view that the address names before anything else is known, so that part and page load together.
+ */
 export function useFirstPart(view: ViewId): void {
   // biome-ignore lint/correctness/useExhaustiveDependencies: the view with which the tab opens
   useEffect(() => beginToLoad(view), []);

@@ -1,4 +1,4 @@
-/** In a view's place until its page is there: what is read for it, or why it does not come. */
+/** Shown in place of a view until its page arrives: what is being read for it, or why it does not arrive. */
 
 import type { Selection } from "../address/selection";
 import type { Problem, ViewId, Waiting } from "../api.gen";
@@ -18,7 +18,7 @@ export interface AnsweredProps<T> {
   again(): void;
 }
 
-/** Trouble and problems at once; what is only late, once it is late. */
+/** Shows trouble and problems at once; a delay only after a while. */
 export function NotReady({ view, asked: { answer, trouble }, selection, tab, again }: AnsweredProps<unknown>) {
   if (trouble) {
     return (
@@ -47,7 +47,7 @@ export function NotReady({ view, asked: { answer, trouble }, selection, tab, aga
   );
 }
 
-/** A report has no answer to this: nothing failed. */
+/** A report has no answer to this, which is not a failure. */
 function NotHeld({ problem: { problem, hint } }: { problem: Problem }) {
   return (
     <>
@@ -57,7 +57,7 @@ function NotHeld({ problem: { problem, hint } }: { problem: Problem }) {
   );
 }
 
-/** Everything is read, only its summaries are opened. */
+/** Everything has been read, and only its summaries have to be opened. */
 function openingOf(view: ViewId, { run, worker, span }: Selection, { meanings, index, state }: Tab) {
   const title = meanings.viewTitle(view);
   if (VIEWS[view].of === "spans") {

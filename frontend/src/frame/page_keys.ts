@@ -1,15 +1,16 @@
 /**
  * Keys that work wherever the focus is, without a click into the page first.
  *
- * TensorBoard shows the tab in a frame, and after a press on its own bar the keys go to the page around it: both pages
- * are listened to. What a control, a table or a picture has taken for itself is left alone, and so is text.
+ * TensorBoard shows the tab in a frame, and after a click on TensorBoard's own bar the keys go to the page around the
+ * frame, so both pages are listened to. Keys that a control, a table or a picture has handled are ignored, and so is
+ * typing into a text field.
  */
 
 import { useLayoutEffect } from "preact/hooks";
 import { isShown, outerPage } from "../address/url";
 import { useLatest } from "../dom/hooks";
 
-/** Whether the key was taken: then nothing else happens. */
+/** Returns whether the key was handled: then nothing else happens. */
 export type Pressed = (event: KeyboardEvent) => boolean;
 
 export function usePageKeys(pressed: Pressed): void {
@@ -32,16 +33,16 @@ export function usePageKeys(pressed: Pressed): void {
   }, [latest]);
 }
 
-/** By its name, not by its class: what is typed into belongs to another page's classes where the outer page has it. */
+/** Checks by tag name, not by class: an element of the outer page is an instance of that page's classes. */
 const isText = (target: EventTarget | null): boolean =>
   (target as Element | null)?.matches?.("input, textarea, select, [contenteditable]") ?? false;
 
-/** Whether a key came alone. */
+/** Whether a key was pressed without modifiers. */
 export const isPlain = ({ ctrlKey, metaKey, altKey }: KeyboardEvent): boolean => !ctrlKey && !metaKey && !altKey;
 
 /**
- * The keys of a picture that takes the keys of its whole view reach it although the focus is elsewhere. Enter, Space
- * and arrows stay with what has the focus.
+ * Passes keys to a picture that handles the keys of its whole view, although the focus is elsewhere. Enter, Space and
+ * arrows stay with the focused element.
  */
 export function handOver(event: KeyboardEvent): boolean {
   const picture = document.querySelector<HTMLElement>("[data-takes-keys]");
@@ -50,7 +51,7 @@ export function handOver(event: KeyboardEvent): boolean {
   return !picture.dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey, bubbles: true, cancelable: true }));
 }
 
-/** The search of the page that is shown; false: it has none. */
+/** Focuses the search field of the page that is shown; false: it has none. */
 export function focusSearch(): boolean {
   const field = document.querySelector<HTMLInputElement>("main input[type=search], main input.field");
   field?.focus();

@@ -1,4 +1,4 @@
-/** Compare: two runs held against each other, and the experiments to choose them from. */
+/** Compare: two runs compared with each other, and the experiments to choose them from. */
 
 import { useRef } from "preact/hooks";
 import { comparedWith, compareKey, namesApart, type Selection } from "../address/selection";
@@ -16,12 +16,12 @@ import { Anyway, NOT_ALIKE, PairLine } from "./comparison";
 import { NotReady } from "./not_ready";
 import { PrintedFoot, simulatedRuns, Top } from "./top";
 
-/** What the address holds against each other, and how far the answers are. */
+/** The pair that the address compares, and the state of the answers. */
 interface PairAsked {
   other: Selection | null;
   asked: Asked<ComparePage>;
   chain: Asked<ChainPage>;
-  /** Of the two, the one that keeps the answer back. */
+  /** The one of the two that the answer waits for. */
   waits: Selection;
 }
 
@@ -34,14 +34,14 @@ export function usePair(on: boolean, chosen: Selection, tab: Tab, { client, cach
   const asked = useAnswer(cache, ids && `compare ${ids.join(" ")}`, both.map(versionOf).join(), (signal) =>
     client.compare(...ids!, signal),
   );
-  const below = useRef(false); // what was asked for comes first, then what stands below it, which stays from then on
+  const below = useRef(false); // the comparison is requested first, then what is below it, which stays from then on
   below.current ||= on && (ids === null || asked.answer !== null);
   const { runs } = chainRuns(tab);
   const order = tab.state.order ?? [];
   const chain = useAnswer(
     cache,
     on && below.current ? ["chain", ...runs].join("\n") : null,
-    [index.spans_ready, index.spans_total, ...order].join("\n"), // another order comes behind the one that is shown
+    [index.spans_ready, index.spans_total, ...order].join("\n"), // the shown one stays until the answer arrives
     (signal) => client.chain(runs, order, signal),
   );
   const failed: Answer<ComparePage> | null = other && problem && { kind: "problem", value: problem };
@@ -53,13 +53,13 @@ export function usePair(on: boolean, chosen: Selection, tab: Tab, { client, cach
   };
 }
 
-/** All spans of a worker that are read count together: each that is read changes the answer. */
+/** All spans of a worker that have been read count together: each one more changes the answer. */
 const versionOf = ({ worker, span }: Selection): string =>
   `${span.state} ${worker.spans.filter((each) => each.state === "ready").length}`;
 
 interface PairContentProps {
   pair: PairAsked;
-  /** What draws it. */
+  /** The component that draws it. */
   part: Asked<unknown>;
   chosen: Selection;
   tab: Tab;
@@ -131,10 +131,10 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
   );
 }
 
-/** Jobs of another number of ranks are held against each other all the same: how they scale is said. */
+/** Jobs with different numbers of ranks are compared nevertheless: the comparison states how they scale. */
 const isUnlike = ({ comparison, scaling }: ComparePage): boolean => !comparison.same_work && scaling === null;
 
-/** Leads to a run of the same work, where there is one. */
+/** Links to a run of the same work, where there is one. */
 function Alike({ chosen, tab }: { chosen: Selection; tab: Tab }) {
   const base = usualBase(tab.index, chosen, tab.works);
   return (
@@ -164,7 +164,7 @@ const headlineOf = (verdict: Phrase): Headline => ({
   card: null,
 });
 
-/** With the names that the tab has for the two. */
+/** Replaces the names in a phrase by those that the tab uses for the two. */
 const named = ({ template, values }: Phrase, { name, own }: Names): Phrase => ({
   template,
   values: { ...values, base: { value: name, unit: "text" }, candidate: { value: own, unit: "text" } },

@@ -1,5 +1,6 @@
 /**
- * A choice among few or thousands: label and value in one control, a searchable list that draws only what is visible.
+ * A choice among a few or thousands: label and value in one control, and a searchable list that draws only what is
+ * visible.
  */
 
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
@@ -11,32 +12,32 @@ import { count, shortened } from "../format";
 export interface PickerEntry {
   id: string;
   label: string;
-  /** The whole name, where the label is a part of it: shown on hover, and found by the search. */
+  /** The full name, where the label is a part of it: shown on hover, and covered by the search. */
   full?: string;
-  /** Entries of one group stand together under its name. */
+  /** Entries of one group are listed together under its name. */
   group?: string;
-  /** At the right end: the mean step, or the size of what is not read yet. */
+  /** Shown at the right end: the mean step, or the size of what is not yet read. */
   aside: string;
   /** Not read yet. */
   faint?: boolean;
-  /** Another rank or span of a run that is listed: only a search finds it. */
+  /** Another rank or span of a listed run: only a search finds it. */
   folded?: boolean;
 }
 
 interface PickerProps {
   label: string;
-  /** What there are many of: "runs". */
+  /** The name of the entries in the plural: "runs". */
   many: string;
   entries: readonly PickerEntry[];
   chosen: string | null;
-  /** What the closed control says in place of the entry's label. */
+  /** The text of the closed control, in place of the entry's label. */
   value?: string;
-  /** Keeps its width where the bar is full: its value is short. */
+  /** Keeps its width where the bar is full, because its value is short. */
   firm?: boolean;
   choose(id: string): void;
 }
 
-/** Characters of a long name in the closed control, and in the list. */
+/** The most characters of a long name in the closed control, and in the list. */
 const VALUE_LENGTH = 26;
 const LABEL_LENGTH = 72;
 
@@ -170,7 +171,7 @@ function PickerList({ label, many, entries, chosen, choose }: PickerProps) {
 interface OptionProps {
   id: string;
   entry: PickerEntry;
-  /** Among those that the search finds. */
+  /** Index among the entries that match the search. */
   place: number;
   count: number;
   active: boolean;
@@ -198,7 +199,7 @@ function Option({ id, entry, place, count: all, active, chosen, point, choose }:
   );
 }
 
-/** A line of the list: an entry by its place, or the name of the group that begins there. */
+/** A line of the list: an entry by its index, or the name of the group that begins there. */
 type Line = { at: number } | { at: null; group: string };
 
 function linesOf(entries: readonly PickerEntry[]): Line[] {
@@ -213,7 +214,7 @@ const folds = (entries: readonly PickerEntry[]): boolean => entries.some(({ fold
 
 const FOLDED = "; a search finds other ranks and spans";
 
-/** Entries that hold every word of the search, whatever their order and case. */
+/** Entries that contain every word of the search, in any order and case. */
 export function matching(entries: readonly PickerEntry[], search: string): readonly PickerEntry[] {
   const words = search
     .toLowerCase()

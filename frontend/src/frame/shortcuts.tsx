@@ -1,4 +1,4 @@
-/** The sheet of shortcuts: a press on the bar's "?", or the key, opens it over the page. */
+/** The list of shortcuts: a click on the bar's "?", or the key, opens it over the page. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useFocusBack } from "../dom/hooks";

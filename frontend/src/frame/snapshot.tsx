@@ -1,4 +1,4 @@
-/** In place of the Memory view of a recording: a memory snapshot. */
+/** A memory snapshot, in place of the Memory view of a recording. */
 
 import { useRef } from "preact/hooks";
 import type { Address } from "../address/keys";
@@ -21,7 +21,7 @@ const PART = later(async () => (await import("../views/memory/snapshot/snapshot"
 /** As many bins as a wide picture has pixels. */
 const BINS = 1_600;
 
-/** What the address asks for; without recordings the last snapshot. */
+/** The snapshot that the address names; where there are no recordings, else the last one. */
 export function shownSnapshot(index: Index, state: Address, client: Client): SnapshotEntry | null {
   if (!client.snapshot) return null;
   const named = index.snapshots.find(({ id }) => id === state.snapshot);
@@ -67,7 +67,7 @@ export function SnapshotContent({ entry, tab, source }: { entry: SnapshotEntry; 
   );
 }
 
-/** The answer of before stands until that to another window or moment is there. */
+/** The previous answer stays until the one for the new window or moment arrives. */
 function useSnapshot(
   { id, written_ns }: SnapshotEntry,
   { state }: Tab,

@@ -16,15 +16,15 @@ import { isViewId } from "../views";
 import type { Tab } from "../views/props";
 
 interface TopProps {
-  /** The kind of job; null: of many. */
+  /** The kind of job; null: there are many. */
   job: JobText | null;
   headline: Headline;
-  /** What a simulator says of its figures; null: they are recorded. */
+  /** What a simulator states about its figures; null: they are recorded. */
   simulated: string | null;
   notes: readonly NoteText[];
   /** What is wrong with the recording. */
   quality?: readonly FindingText[];
-  /** Under the headline. */
+  /** Shown under the headline. */
   second?: ComponentChildren;
   tab: Tab;
 }
@@ -44,7 +44,7 @@ export function Top({ job, headline, simulated, notes, quality = [], second, tab
   );
 }
 
-/** Between inferred steps and the recording as one: at the notes that say which of them is shown. */
+/** Buttons that switch between inferred steps and the recording as one step, at the notes that say which is shown. */
 function stepActions(tab: Tab) {
   const show = (steps: string | null, label: string) => (
     <button class="more" onClick={() => tab.update({ steps, step: null, zoom: null, event: null })}>
@@ -57,15 +57,15 @@ function stepActions(tab: Tab) {
   return { no_steps: back, whole_recording: back };
 }
 
-/** The note by which the analysis itself says it. */
+/** The id of the note by which the analysis itself says so. */
 const SIMULATED = "simulated";
 
-/** It must not fold away behind lesser ones. */
+/** Puts the note about simulation first: it must not be folded away behind lesser ones. */
 function simulatedFirst(notes: readonly NoteText[]): readonly NoteText[] {
   return [...notes].sort((a, b) => Number(b.id === SIMULATED) - Number(a.id === SIMULATED));
 }
 
-/** "Training · eager · NVIDIA A100 · rank 0 of 8", with what shows it on hover. */
+/** "Training · eager · NVIDIA A100 · rank 0 of 8", with the evidence for it on hover. */
 function Job({ job }: { job: JobText }) {
   const line = sentence(job.line);
   const shownBy = job.shown_by.map((each) => sentence(each)).join("\n");
@@ -108,15 +108,15 @@ function Verdict({ headline: { verdict, action, view, code, basis }, tab }: { he
   );
 }
 
-/** On paper no bar says what is shown. */
+/** On paper there is no bar that says what is shown. */
 export function PrintedFoot() {
   return <p class="printed">{footOf(useContext(AboutContext))}</p>;
 }
 
-/** Names in a note. */
+/** The most runs that a note names. */
 const MOST_NAMED = 6;
 
-/** A picture of many runs says which of them nobody recorded. among: those that it shows. */
+/** Names the simulated runs in a picture of many. among: the runs that the picture shows. */
 export function simulatedRuns({ runs }: Index, among: readonly string[]): string | null {
   const shown = runs.filter(({ name }) => among.includes(name));
   const labels = shortNames(shown.map(({ name }) => name));
@@ -127,12 +127,12 @@ export function simulatedRuns({ runs }: Index, among: readonly string[]): string
   return `These runs come from a simulator: ${names.slice(0, MOST_NAMED).join(", ")}${rest}.`;
 }
 
-/** The first stop of the Tab key: past the bar and the list of views. Seen while it has the focus. */
+/** The first stop of the Tab key: skips the bar and the list of views. It is visible while it has the focus. */
 export const CONTENT = "content";
 
 export function SkipLink() {
   const skip = (event: MouseEvent) => {
-    event.preventDefault(); // the fragment of the address is TensorBoard's
+    event.preventDefault(); // the fragment of the address belongs to TensorBoard
     document.getElementById(CONTENT)?.focus();
   };
   return (

@@ -13,7 +13,7 @@ import type { Tab } from "../views/props";
 interface ViewListProps {
   current: ViewId;
   meanings: Meanings;
-  /** The span's facts; null while it is not read. */
+  /** The facts of the span; null while it is not read. */
   head: SpanHead | null;
   tab: Pick<Tab, "update" | "address" | "written_ms">;
 }
@@ -59,9 +59,9 @@ interface ViewLinkProps {
   current: boolean;
   /** Undefined: the view explains the whole step. Null: not known yet. */
   sidebarShare: SidebarShare | null | undefined;
-  /** What the share is a share of. */
+  /** What the share refers to. */
   shareMeaning: string;
-  /** Follows the share. */
+  /** A word after the share. */
   word: string | undefined;
   meanings: Meanings;
   address: string;
@@ -96,11 +96,11 @@ const SHARE_WORDS: Partial<Record<string, string>> = { tensor_cores: "missed" };
 const shareText = (sidebarShare: SidebarShare, word: string | undefined): string =>
   sidebarShare.share === null ? DASH : [share(sidebarShare.share), word].filter(Boolean).join("\u00a0");
 
-/** What the share means; where it is not known, why. */
+/** The meaning of the share; where it is not known, the reason. */
 const titleOf = ({ reason, meaning: own }: SidebarShare, usual: string, meanings: Meanings): string | undefined =>
   [own ? sentence(own) : usual, reason && sentence(meanings.explain(reason))].filter(Boolean).join("\n") || undefined;
 
-/** What the bars have in common. */
+/** What all shares have in common. */
 const SHARES_OF =
   "How much of the mean step, as the overview shows it, each view explains. Two views may explain the same " +
   "time, so the shares have no sum.";

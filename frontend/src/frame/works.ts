@@ -1,4 +1,4 @@
-/** Every run in a line, and which of them compute the same: asked for once what was opened is there. */
+/** The table of all runs, and which of them compute the same: requested once the page that was opened is there. */
 
 import { useMemo, useRef } from "preact/hooks";
 import { compareKey, type Selection } from "../address/selection";
@@ -8,21 +8,23 @@ import { type Asked, type Source, useAnswer } from "../server/use_answer";
 import type { Tab } from "../views/props";
 import { usualBase, type Works, worksOf } from "../views/works";
 
-/** Lines of more runs cost the server seconds: they are asked for where something shown needs them. */
+/**
+ * The table takes the server seconds for more runs than this: then it is requested only where something shown needs it.
+ */
 const AT_ONCE_RUNS = 100;
 
-/** Views that open on runs of the same work. */
+/** Views that open with runs of the same work. */
 const NEEDED: readonly ViewId[] = ["compare", "trends"];
 
 interface Wanted {
   view: ViewId;
   /** All runs are shown, or two are compared. */
   several: boolean;
-  /** What was opened is there. */
+  /** The page that was opened has arrived. */
   opened: boolean;
 }
 
-/** Asked for again until every line is made, and when the index has changed. */
+/** Requested again until every row is complete, and when the index has changed. */
 export function useLines({ view, several, opened }: Wanted, index: Index, { client, cache }: Source): Asked<RunsPage> {
   const before = cache.get("runs") as Answer<RunsPage> | undefined;
   const left = before?.kind === "ready" ? before.value.left : 0;
@@ -34,8 +36,8 @@ export function useLines({ view, several, opened }: Wanted, index: Index, { clie
 const UNKNOWN: Works = new Map();
 
 /**
- * Null until it is known of the run that is open. It then stays until all lines are made: what is drawn of runs of the
- * same work does not change with each. Where the answer does not come, nothing is known.
+ * Null until it is known for the open run. It then stays the same until all rows are complete, so that what is drawn of
+ * runs of the same work does not change with each of them. Where no answer arrives, nothing is known.
  */
 export function useWorks({ answer, trouble }: Asked<RunsPage>, run: string | undefined, can: boolean): Works | null {
   const page = answer?.kind === "ready" ? answer.value : null;
@@ -45,7 +47,7 @@ export function useWorks({ answer, trouble }: Asked<RunsPage>, run: string | und
   return kept.current ?? (!can || trouble || answer?.kind === "problem" ? UNKNOWN : null);
 }
 
-/** Compare opens on a pair of the same work, as if the address named it. */
+/** Makes Compare open with a pair of the same work, as if the address named it. */
 export function useUsualPair(tab: Tab, view: ViewId, chosen: Selection | null): Tab {
   const { index, state, works, written_ms } = tab;
   const open = view === "compare" && state.with === undefined && written_ms === undefined && chosen !== null;

@@ -1,5 +1,5 @@
 /**
- * Talks to the plugin's routes, which stand next to the bundle. Relative addresses only: proxies and prefixes then
+ * Talks to the plugin's routes, which are next to the bundle. All addresses are relative, so that proxies and prefixes
  * work.
  */
 
@@ -35,8 +35,8 @@ import type {
 import type { TimeRange } from "../time_range";
 
 /**
- * What came of a request. Problem: the server says why not, and says so again when asked again. Gone: no answer, or
- * none that can be read; that may pass, so whoever needs it asks again, each time after a longer pause.
+ * The outcome of a request. Problem: the server says why it cannot answer, and would say so again. Gone: no answer, or
+ * none that can be read; that may pass, so the caller asks again, each time after a longer pause.
  */
 export type Answer<T> =
   | { kind: "ready"; value: T }
@@ -44,50 +44,53 @@ export type Answer<T> =
   | { kind: "problem"; value: Problem }
   | { kind: "gone"; value: Problem };
 
-/** Of many spans: series of these metrics alone, and time bins of so many spans, those with the longest steps. */
+/**
+ * For many spans: only the series of these metrics, and the time bins of only so many spans, those with the longest
+ * steps.
+ */
 export interface TrendsPart {
   metrics: readonly string[];
   strips: number;
 }
 
-/** Of the job timeline: a window of a step in so many bins. visible: null: all of it. */
+/** For the job timeline: a window of a step, in so many bins. visible: null means all of it. */
 export interface LanesAsked {
   step: string;
   visible: TimeRange | null;
   bins: number;
 }
 
-/** A file to save, and what to save it as. */
+/** A file to save, and the name to save it under. */
 export interface SavedFile {
   name: string;
   blob: Blob;
 }
 
-/** Each request ends when its signal is aborted: another view or span is wanted. */
+/** Each request ends when its signal is aborted: the user went to another view or span. */
 export interface Client {
-  /** When the answers were written down; absent: the server gives them as they are now. */
+  /** When the answers were saved; absent: the server gives current answers. */
   written_ms?: number;
-  /** Of which steps single events are there, null: of none. Absent: of all. */
+  /** The steps of which single events are available, null: none. Absent: all. */
   held?(span: string): IncludedSteps | null;
   index(signal?: AbortSignal): Promise<Answer<Index>>;
   catalogue(signal?: AbortSignal): Promise<Answer<Catalogue>>;
   view<V extends ViewId>(span: string, view: V, signal?: AbortSignal): Promise<Answer<PageOf<V>>>;
-  /** Of these runs (none named: all). Titles speak of the one in focus (null: the last). */
+  /** The trends of these runs (none named: all). Titles are about the run in focus (null: the last). */
   trends(
     runs: readonly string[],
     focus: string | null,
     signal?: AbortSignal,
     part?: TrendsPart,
   ): Promise<Answer<TrendsPage>>;
-  /** One metric of these runs (none named: of all), where the trends left it out. */
+  /** One metric of these runs (none named: all), where the trends left it out. */
   series(runs: readonly string[], metric: string, signal: AbortSignal): Promise<Answer<TrendSeries>>;
-  /** The job's own scalars, of its event files; without a tag only which there are. */
+  /** The job's own scalars, from its event files; without a tag only the list of tags. */
   scalars(run: string, tag: string | null, signal: AbortSignal): Promise<Answer<Scalars>>;
   /** Every step of a run, as the recorder timed them. */
   jobSteps(run: string, signal: AbortSignal): Promise<Answer<JobSteps>>;
   /**
-   * Events that touch a range of a span, ns from its origin; those narrower than `detail` stand together. Folded:
-   * without the Python frames that are not of the user's code.
+   * Events that touch a range of a span, ns from its origin; those narrower than `detail` are merged. Folded: without
+   * Python frames outside the user's code.
    */
   timeline(
     span: string,
@@ -96,7 +99,7 @@ export interface Client {
   ): Promise<Answer<TimelinePage>>;
   /** How busy a range of a span was, in so many bins. */
   busy(span: string, range: { from: number; to: number; bins: number }, signal: AbortSignal): Promise<Answer<BusyBins>>;
-  /** How much a device of a span had allocated in a range, and what was alive at an instant. */
+  /** How much memory a device of a span had allocated in a range, and what was alive at an instant. */
   memory(
     span: string,
     asked: { device: number; from: number; to: number; bins: number; at: number | null },
@@ -104,48 +107,53 @@ export interface Client {
   ): Promise<Answer<MemoryPage>>;
   /** A memory snapshot. Absent: this is a report. */
   snapshot?(id: string, asked: Record<string, string>, signal: AbortSignal): Promise<Answer<SnapshotPage>>;
-  /** Call paths over the steps, grouped, with work of the backward pass where it ran or was made. */
+  /**
+   * Call paths over the steps, grouped, with work of the backward pass counted where it ran or where it was created.
+   */
   flame(span: string, asked: Pick<FlamePage, "by" | "where">, signal: AbortSignal): Promise<Answer<FlamePage>>;
   /** The text of a source file that the span's lines name. Absent: this is a report. */
   source?(span: string, file: string, signal: AbortSignal): Promise<Answer<SourceText>>;
-  /** All about one event, its rows as the picture has them. */
+  /** All details of one event, with its rows as the picture has them. */
   event(span: string, asked: { event: number; folded: boolean }, signal: AbortSignal): Promise<Answer<EventDetail>>;
-  /** A step as a trace of its own, gzip. */
+  /** A step as a trace file of its own, gzipped. */
   stepFile(span: string, step: string, signal: AbortSignal): Promise<Answer<SavedFile>>;
-  /** The ranks of the job that a span is of. */
+  /** The ranks of the job to which a span belongs. */
   ranks(span: string, signal: AbortSignal): Promise<Answer<RanksPage>>;
-  /** A metric of all ranks of the job that a span is of, by step. */
+  /** A metric of all ranks of the job to which a span belongs, by step. */
   rankMap(span: string, metric: string, signal: AbortSignal): Promise<Answer<RankMap>>;
-  /** A step of that job on one clock, the usual one where none is named. Absent: this is a report. */
+  /** A step of that job on a common clock; the typical step where none is named. Absent: this is a report. */
   jobTimeline?(span: string, asked: LanesAsked, signal: AbortSignal): Promise<Answer<JobTimeline>>;
-  /** The worker of one span, all that is read of it, held against that of another. */
+  /** Compares the worker of one span, with all that is read of it, with the worker of another. */
   compare(base: string, candidate: string, signal: AbortSignal): Promise<Answer<ComparePage>>;
   /** These runs (none named: all) in the order in which they were recorded. */
   /** order: runs that come first, in this order. */
   chain(runs: readonly string[], order: readonly string[], signal: AbortSignal): Promise<Answer<ChainPage>>;
-  /** Every run in a line. Absent: this is a report. */
+  /** The table of all runs. Absent: this is a report. */
   runs?(signal: AbortSignal): Promise<Answer<RunsPage>>;
-  /** Events of the whole span by name: hits from an instant on, or from a number in time order. */
+  /** Searches the events of the whole span by name: hits from an instant on, or from an index in time order. */
   search(
     span: string,
     asked: { words: string; track: number | null; folded: boolean; from: number; first?: number },
     signal: AbortSignal,
   ): Promise<Answer<SearchPage>>;
-  /** All of it as one page, which needs no server; null where that did not come. Absent: this is one. */
+  /**
+   * Everything as one page that needs no server; null where it could not be fetched. Absent: this already is such a
+   * page.
+   */
   report?(): Promise<Blob | null>;
   /** Analyse a span again after a failure. */
   retry(span: string): Promise<Answer<never>>;
 }
 
-/** The first answer, for a page that has none: all of the first picture, of what the address names. */
+/** The first answer, for a page that has none: everything that the first picture of the address needs. */
 export interface Opener {
   opening(asked: Record<string, string>): Promise<Answer<Opening>>;
 }
 
-/** The routes begin work only for requests with this header, which a link from another page cannot carry. */
+/** The routes start work only for requests with this header, which a link from another page cannot send. */
 const HEADERS = { "X-Tb-Steptime": "1" };
 
-/** A server that has not answered for so long is gone: a proxy may hold a dead connection open for minutes. */
+/** A server that has not answered for this long counts as gone: a proxy may keep a dead connection open for minutes. */
 const PATIENCE_MS = 20_000;
 
 export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Client & Opener {
@@ -227,12 +235,12 @@ function address(route: string, query: Record<string, string> | string[][]): str
   return asked ? `${route}?${asked}` : route;
 }
 
-/** An abandoned request answers "gone"; whoever abandoned it does not listen any more. */
+/** An aborted request resolves to "gone"; its caller no longer listens. */
 async function request<T>(fetched: typeof fetch, url: string, abandoned?: AbortSignal): Promise<Answer<T>> {
   const patience = AbortSignal.timeout(PATIENCE_MS);
   const signal = abandoned ? AbortSignal.any([abandoned, patience]) : patience;
   try {
-    // "no-cache" asks with the ETag of the last answer; an unchanged index is then not sent again.
+    // "no-cache" sends the ETag of the last answer; an unchanged index is then not sent again.
     const response = await fetched(url, { headers: HEADERS, cache: "no-cache", signal });
     return await answered<T>(response);
   } catch (error) {
@@ -242,7 +250,7 @@ async function request<T>(fetched: typeof fetch, url: string, abandoned?: AbortS
 
 const NAMED = /filename="([^"]+)"/;
 
-/** Only the answer's beginning is waited for with patience: a file may take long. */
+/** Only the beginning of the answer has a time limit: the file itself may take long. */
 async function requestFile(fetched: typeof fetch, url: string, abandoned: AbortSignal): Promise<Answer<SavedFile>> {
   const patience = new AbortController();
   const timer = setTimeout(() => patience.abort(), PATIENCE_MS);
@@ -259,7 +267,7 @@ async function requestFile(fetched: typeof fetch, url: string, abandoned: AbortS
   }
 }
 
-/** Writing it takes as long as there is to write. */
+/** There is no time limit: writing the page takes as long as its size requires. */
 async function page(fetched: typeof fetch, url: string): Promise<Blob | null> {
   try {
     const response = await fetched(url, { headers: HEADERS });

@@ -1,6 +1,6 @@
 /**
- * One request brings all of the first picture, asked for before anything is drawn. Beside a plugin that holds the
- * server each request waits long, and index and page would wait one after the other.
+ * One request brings everything for the first picture; it is sent before anything is drawn. Beside a plugin that keeps
+ * the server busy each request waits long, and requests for index and page would wait one after the other.
  */
 
 import type { Address } from "../address/keys";
@@ -9,9 +9,9 @@ import type { Answer, Client, Opener } from "./client";
 import { type AnswerCache, pageName } from "./use_answer";
 
 /**
- * The client, whose first index, catalogue and page are those of the opening; the page stands in the cache before the
- * index is there. `view`: of a span. A server that is gone is gone for all of them; one of another release, which does
- * not know the route, is asked as usual.
+ * The client whose first index, catalogue and page come from the opening; the page is in the cache before the index
+ * arrives. `view`: a view of a span. If the server is gone, it is gone for all of them; a server of another release,
+ * which does not know the route, is asked as usual.
  */
 export function opened(client: Client & Opener, address: Address, view: ViewId, cache: AnswerCache): Client {
   const pages: AnswerCache = new Map();
@@ -57,14 +57,14 @@ function named({ run, worker, span, steps }: Address, view: ViewId): Record<stri
 
 /** What the server sent along with the script: the answer to the request that most visits begin with. */
 declare global {
-  /** JSON of an Opening; absent where the server had none at hand. Written by `serve/http/bundle.py`. */
+  /** JSON of an Opening; absent where the server had none ready. Written by `serve/http/bundle.py`. */
   var stepInsightsOpening: string | undefined;
 }
 
-/** The client, whose opening is the one that came along if nothing but the overview is asked of it. */
+/** The client whose opening is the one that came with the script, if only the overview is requested of it. */
 export function broughtAlong<C extends Client & Opener>(client: C): C {
   const brought = globalThis.stepInsightsOpening;
-  globalThis.stepInsightsOpening = undefined; // once: what is asked for later is asked of the server
+  globalThis.stepInsightsOpening = undefined; // used once: later requests go to the server
   if (brought === undefined) return client;
   const opening = JSON.parse(brought) as Opening;
   return {

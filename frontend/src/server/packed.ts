@@ -1,14 +1,14 @@
-/** Reads what `tb_steptime/serve/report/packing.py` made small: rows that are written as columns. */
+/** Reads what `tb_steptime/serve/report/packing.py` packed: rows that are stored as columns. */
 
 type Json = string | number | boolean | null | Json[] | { [name: string]: Json };
 
-/** The text that was compressed and written as letters. Rejects where they are cut short or damaged. */
+/** Decompresses a text that was compressed and encoded as letters. Rejects if they are truncated or damaged. */
 export function decompressed(letters: string): Promise<string> {
   const bytes = Uint8Array.from(atob(letters.trim()), (letter) => letter.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
 }
 
-/** JSON that was put into columns. */
+/** Parses JSON whose rows were stored as columns. */
 export const unpacked = (text: string): Json => inRows(JSON.parse(text));
 
 export function inRows(value: Json): Json {

@@ -1,4 +1,4 @@
-/** Answers from a report: one file that holds what the server said when it was written, and needs no server. */
+/** Answers from a report: one file that contains the server's answers at the time of writing, and needs no server. */
 
 import type {
   BusyBins,
@@ -23,7 +23,7 @@ import type {
 } from "../api.gen";
 import type { Answer, Client } from "./client";
 
-/** A report holds no answer to this. */
+/** A report contains no answer to this. */
 export const NOT_HELD: Problem = {
   problem: "This is not in the report",
   file: "",
@@ -36,7 +36,7 @@ export const NO_EVENTS: Problem = {
   hint: "Open the log directory in TensorBoard, or write the report with --timeline.",
 };
 
-/** The report holds events of this span, and not this one. */
+/** The report contains events of this span, but not this one. */
 export const OTHER_EVENT: Problem = {
   problem: "This event is not in the report",
   file: "",
@@ -51,10 +51,10 @@ export const NO_FLAME: Problem = {
 
 const FINAL: ReadonlySet<string> = new Set([NOT_HELD, NO_EVENTS, OTHER_EVENT, NO_FLAME].map(({ problem }) => problem));
 
-/** Whether to ask again is of no use: a report says tomorrow what it says today. */
+/** Whether a new attempt is useless: a report will give the same answer tomorrow. */
 export const isFinal = ({ problem }: Problem): boolean => FINAL.has(problem);
 
-/** eventsOf, flamesOf: what the report holds of a span's single events, and of its call paths. */
+/** eventsOf, flamesOf: what the report contains of a span's single events, and of its call paths. */
 export function openRecorded(
   recorded: IncludedAnswers,
   eventsOf: (span: string) => IncludedEvents | null = () => null,
@@ -108,7 +108,7 @@ const ready = <T>(value: T): Answer<T> => ({ kind: "ready", value });
 const readyOr = <T>(value: T | undefined): Answer<T> =>
   value === undefined ? { kind: "problem", value: NOT_HELD } : ready(value);
 
-/** Several spans of a worker count together; two spans of one worker stand for themselves. */
+/** Several spans of a worker count together; two spans of one worker are compared as they are. */
 const isPair = ({ base, candidate }: ComparePage, from: string, to: string): boolean =>
   base.spans.includes(from) && candidate.spans.includes(to);
 
@@ -122,7 +122,7 @@ function sameRuns(runs: readonly string[], { index, chain_runs }: IncludedAnswer
   return asked.length === chain_runs.length && asked.every((name) => chain_runs.includes(name));
 }
 
-/** Of some runs among many no sentence was written: then only how many there are is said. */
+/** For a selection of several runs no sentences were stored: then the headline gives only their number. */
 function trendsOf({ trends, index }: IncludedAnswers, runs: readonly string[], focus: string | null): TrendsPage {
   const { rows, changes, of_all, of_one } = trends;
   if (runs.length === 0 || runs.length === index.runs.length)
@@ -140,7 +140,7 @@ function trendsOf({ trends, index }: IncludedAnswers, runs: readonly string[], f
   };
 }
 
-/** Titles that speak of the run in focus alone, and of none. */
+/** The titles that are about the run in focus alone, or about no run. */
 function ofFocus(said: SaidOfRuns | undefined): TrendsPage["titles"] {
   const kept: readonly string[] = ["steps", "slow", "slow_rule", "time_bins"];
   return Object.fromEntries(Object.entries(said?.titles ?? {}).filter(([picture]) => kept.includes(picture)));
@@ -158,11 +158,14 @@ const countOf = (shown: number, all: number): Headline => ({
   card: null,
 });
 
-/** All that is held, whichever part of it is asked for: a page may hold more, and is asked for once then. */
+/**
+ * Returns everything that is stored, whichever part is requested: a page may contain more, and is then requested only
+ * once.
+ */
 const timelineOf = ({ folded, whole }: IncludedEvents, fold: boolean): TimelinePage =>
   fold || whole === null ? folded : whole;
 
-/** How busy another range was cannot be told from bins. */
+/** How busy any other range was cannot be derived from bins. */
 const busyOf = ({ busy }: IncludedEvents, from: number, to: number): BusyBins | undefined =>
   busy.start_ns === from && busy.end_ns === to ? busy : undefined;
 
@@ -188,10 +191,10 @@ interface Asked {
   first?: number;
 }
 
-/** Where the hits lie in the recording, in so many bins. */
+/** The number of bins for the places of the hits in the recording. */
 const BINS = 500;
 
-/** Of the events that are described, all at once: hits and counts are true of what the report holds. */
+/** Searches all described events at once: hits and counts are those of what the report contains. */
 function searchIn(events: IncludedEvents, { words, track, folded, from, first }: Asked): SearchPage {
   const sought = words.trim().toLowerCase();
   const named = events.described.filter(
@@ -244,10 +247,10 @@ function binsOf(events: readonly EventDetail[], from_ns: number, to_ns: number):
   return bins;
 }
 
-/** A metric of all ranks of a job, out of what a report holds of each span. */
+/** A metric of all ranks of a job, from what a report contains of each span. */
 const BY_NAME = new Intl.Collator("en", { numeric: true });
 
-/** Of the spans of the same run and number as this one. As `tb_steptime/serve/ranks/map.py` makes it. */
+/** Uses the spans of the same run and number as this one, like `tb_steptime/serve/ranks/map.py`. */
 function rankMapOf(rows: readonly TrendSpan[], span: string, metric: string): RankMap {
   const chosen = rows.find(({ id }) => id === span);
   const ranks = rows.filter(({ run, number }) => run === chosen?.run && number === chosen.number);
@@ -273,7 +276,7 @@ function valuesOf(result: TrendsResult | null, metric: string, steps: readonly s
   });
 }
 
-/** Base64 of 32-bit floats, little endian, of which the first is none of the values. */
+/** Base64 of 32-bit floats, little endian; the first float is not one of the values. */
 function letters(values: Float32Array): string {
   const bytes = new DataView(new ArrayBuffer(4 * (values.length + 1)));
   for (const [at, value] of values.entries()) bytes.setFloat32(4 * (at + 1), value, true);

@@ -1,14 +1,17 @@
-/** An answer of the server within a component: asked for when its name changes, kept while it is asked for again. */
+/** An answer of the server within a component: requested when its name changes, kept while it is requested again. */
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { useLatest } from "../dom/hooks";
 import type { Answer, Client } from "./client";
 import { inRounds, type Rounds, retryPause, type Trouble, type Watched } from "./watch";
 
-/** While it is not ready. The index says that sooner; this is for the answer that it cannot tell. */
+/**
+ * How long to wait while an answer is not ready. The index usually reports sooner; this is for answers that it does not
+ * cover.
+ */
 const WAITING_MS = 1_000;
 
-/** Pages cache, so that going back to a view is at once. */
+/** The most pages that the cache keeps, so that going back to a view takes no time. */
 const MAX_CACHED = 40;
 
 export type AnswerCache = Map<string, Answer<unknown>>;
@@ -17,20 +20,20 @@ export type AnswerCache = Map<string, Answer<unknown>>;
 export const pageName = (view: string, span: string): string => `${view} ${span}`;
 
 export interface Asked<T> {
-  /** The last one that came, never "gone"; null: none yet. */
+  /** The last answer that arrived, never "gone"; null: none yet. */
   answer: Answer<T> | null;
   /** Why the newest request has no answer. */
   trouble: Trouble | null;
-  /** Ask at once. */
+  /** Sends the request at once. */
   again(): void;
 }
 
 /**
- * `name` says what is asked for (null: nothing); another name aborts the request under way. `version` changes when the
- * answer may have changed. A new version is asked for behind the old answer, after the request under way: aborting that
- * one would bring no answer at all from a server slower than the versions.
+ * `name` identifies what is requested (null: nothing); another name aborts the pending request. `version` changes when
+ * the answer may have changed. A new version is requested while the old answer stays, and after the pending request:
+ * if that were aborted, a server that is slower than the versions change would never answer.
  *
- * An answer that says what the last one said draws nothing. What is shown stays, also when the cache has let it go for
+ * An answer equal to the last one causes no rendering. What is shown stays, even when the cache has dropped it to keep
  * newer pages.
  */
 export function useAnswer<T>(
@@ -77,7 +80,7 @@ export function useAnswer<T>(
   };
 }
 
-/** An answer outside of a component's drawing: the cached one where it is there, else what is asked for; null: none. */
+/** An answer outside of a component's rendering: from the cache if it is there, else requested; null: there is none. */
 export async function answerOnce<T>(
   cache: AnswerCache,
   name: string,
@@ -91,7 +94,7 @@ export async function answerOnce<T>(
   return answer.value;
 }
 
-/** Whether the answer is another than the one before. */
+/** Stores an answer and returns whether it differs from the one before. */
 function stored(cache: AnswerCache, name: string, answer: Answer<unknown>): boolean {
   const before = cache.get(name);
   const news = !same(before, answer);
@@ -104,7 +107,7 @@ function stored(cache: AnswerCache, name: string, answer: Answer<unknown>): bool
   return news;
 }
 
-/** Whether two values that came as JSON say the same. Stops at the first difference. */
+/** Whether two JSON values are equal. Stops at the first difference. */
 export function same(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;

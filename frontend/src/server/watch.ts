@@ -1,4 +1,6 @@
-/** Asks for the index again and again: often while a trace is read, seldom else, never while the tab is hidden. */
+/**
+ * Requests the index repeatedly: often while a trace is being read, seldom otherwise, never while the tab is hidden.
+ */
 
 import type { Index, Problem } from "../api.gen";
 import type { Answer } from "./client";
@@ -8,13 +10,13 @@ const IDLE_MS = 5_000;
 
 export interface Watched {
   index: Index | null;
-  /** When the index last came. */
+  /** When the index last arrived. */
   received_ms: number;
   /** Null while the server answers. */
   trouble: Trouble | null;
 }
 
-/** `report` is called when something changed: an index of another version, trouble, the end of trouble. */
+/** `report` is called when something changed: an index of another version, trouble, or the end of trouble. */
 export function watchIndex(
   ask: (signal: AbortSignal) => Promise<Answer<Index>>,
   report: (watched: Watched) => void,
@@ -37,7 +39,7 @@ export function watchIndex(
 
 const isTrouble = (answer: Answer<Index>) => answer.kind === "gone" || answer.kind === "problem";
 
-/** An index of the same version keeps its identity, so that nothing is drawn again. */
+/** An index of the same version keeps its identity, so that nothing is rendered again. */
 function next(before: Watched, answer: Answer<Index>, now_ms: number, pause_ms: number): Watched {
   if (answer.kind === "waiting") return { ...before, trouble: null };
   if (answer.kind !== "ready") return { ...before, trouble: { problem: answer.value, retry_ms: now_ms + pause_ms } };
@@ -45,32 +47,32 @@ function next(before: Watched, answer: Answer<Index>, now_ms: number, pause_ms: 
   return { index: same ? before.index : answer.value, received_ms: now_ms, trouble: null };
 }
 
-/** That an unchanged index came again is no news: when it came is told with the next trouble. */
+/** An unchanged index is not reported: the time when it arrived is reported with the next trouble. */
 const changed = (before: Watched, now: Watched) => before.index !== now.index || before.trouble !== now.trouble;
 
 const pollDelay = (index: Index | null): number => (index && isReading(index) ? READING_MS : IDLE_MS);
 
-/** Whether a file is being read now or waits for its turn: each request lets the server begin with the next ones. */
+/** Whether a file is being read or waits to be read: each request makes the server start with the next ones. */
 export function isReading(index: Index): boolean {
   return index.runs.some((run) =>
     run.workers.some((worker) => worker.spans.some(({ state }) => state === "reading" || state === "unread")),
   );
 }
 
-/** Why there is no answer, and when it is asked for next. */
+/** Why there is no answer, and when the next request is. */
 export interface Trouble {
   problem: Problem;
   retry_ms: number;
 }
 
 export interface Rounds {
-  /** Ask now, whatever the pause. */
+  /** Sends a request now, regardless of the pause. */
   now(): void;
   /** Aborts the request under way. */
   stop(): void;
 }
 
-/** `ask` says how long to wait before it is asked again, ms (null: it has what it needs). */
+/** `ask` returns how long to wait before the next request, ms (null: it has what it needs). */
 export function inRounds(ask: (signal: AbortSignal) => Promise<number | null>, around: Surroundings = browser): Rounds {
   const stopped = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -104,7 +106,7 @@ export function inRounds(ask: (signal: AbortSignal) => Promise<number | null>, a
 const FIRST_MS = 1_000;
 const LAST_MS = 30_000;
 
-/** The pause after so many requests in a row without an answer (1 or more): 1, 2, 4 ... 30 s. */
+/** The pause after so many unanswered requests in a row (1 or more): 1, 2, 4 ... 30 s. */
 export const retryPause = (unanswered: number): number => Math.min(LAST_MS, FIRST_MS * 2 ** (unanswered - 1));
 
 /** TensorBoard hides a tab by giving its frame no height. */
@@ -112,7 +114,7 @@ export const isHidden = (): boolean => document.visibilityState === "hidden" || 
 
 interface Surroundings {
   hidden(): boolean;
-  /** Calls when the tab was shown or hidden, until the function that it gives back is called. */
+  /** Calls `changed` when the tab is shown or hidden, until the returned function is called. */
   listen(changed: () => void): () => void;
 }
 

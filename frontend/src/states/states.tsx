@@ -1,4 +1,4 @@
-/** What stands in the place of a view: it is read, it failed, the server is gone, or there is no trace yet. */
+/** What is shown in place of a view: it is being read, it failed, the server is gone, or there is no trace yet. */
 
 import { Component, type ComponentChildren } from "preact";
 import type { Index, Problem, Progress, Waiting } from "../api.gen";
@@ -12,14 +12,14 @@ import type { Trouble } from "../server/watch";
 interface FailedProps {
   title: string;
   problem: Problem;
-  /** What else the report holds: where the figures are from. */
+  /** Further lines of the error report: where the figures are from. */
   about: string;
-  /** When it is tried again by itself; null: only on a press. */
+  /** When the next automatic attempt is; null: only on a click. */
   retry_ms?: number | null;
   again(): void;
 }
 
-/** What went wrong, in which file, what to do. Other spans stay usable in the bar above. */
+/** What went wrong, in which file, and what to do. Other spans can still be chosen in the bar above. */
 export function Failed({ title, problem, about, retry_ms = null, again }: FailedProps) {
   const report = () =>
     [title, problem.problem, problem.file, problem.hint, about].filter((line) => line !== "").join("\n");
@@ -55,7 +55,7 @@ export function Failed({ title, problem, about, retry_ms = null, again }: Failed
 }
 
 interface BoundaryProps {
-  /** A new name tries again: another view or another span may well draw. */
+  /** A new name tries again: another view or another span may draw without an error. */
   name: string;
   about: string;
   children: ComponentChildren;
@@ -66,7 +66,7 @@ interface BoundaryState {
   name: string;
 }
 
-/** A view that throws leaves the frame usable, and says what happened. */
+/** A view that throws leaves the frame usable, and its place says what happened. */
 export class Boundary extends Component<BoundaryProps, BoundaryState> {
   override state: BoundaryState = { failed: null, name: this.props.name };
 
@@ -102,13 +102,13 @@ export class Boundary extends Component<BoundaryProps, BoundaryState> {
 }
 
 interface GoneProps {
-  /** When the figures came. */
+  /** When the figures arrived. */
   received_ms: number;
   trouble: Trouble;
   now(): void;
 }
 
-/** The server is gone, the figures stay. */
+/** The server is gone; the figures stay. */
 export function Gone({ received_ms, trouble: { problem, retry_ms }, now }: GoneProps) {
   return (
     <Note cause={`${problem.problem}.`} live>
@@ -117,13 +117,13 @@ export function Gone({ received_ms, trouble: { problem, retry_ms }, now }: GoneP
   );
 }
 
-/** A server that takes longer than this is told to be slow, long before it is given up. */
+/** A server that takes longer than this is reported as slow, long before it counts as gone. */
 const SLOW_MS = 5_000;
 
 interface OpeningProps {
   /** "Opening Host of rank 3". */
   title: string;
-  /** What is read for it, a sentence. */
+  /** What is being read for it, as a sentence. */
   reads: string;
 }
 
@@ -144,17 +144,20 @@ export function Opening({ title, reads }: OpeningProps) {
 }
 
 interface ReadingProps {
-  /** What is read, as the pickers name it: "rank 3". */
+  /** What is being read, as the pickers name it: "rank 3". */
   name: string;
   waiting: Waiting | null;
   fileBytes: number;
-  /** Names of the tiles that will stand here. */
+  /** Names of the tiles that will appear here. */
   tiles: readonly string[];
-  /** Spans that can be opened meanwhile. */
+  /** The number of spans that can be opened meanwhile. */
   ready: number;
 }
 
-/** A span that is read, or waits for its turn: real bytes of the file, whose size is known from the first second. */
+/**
+ * A span that is being read or waits to be read. Progress is in bytes of the file, whose size is known from the first
+ * second.
+ */
 export function Reading({ name, waiting, fileBytes, tiles, ready }: ReadingProps) {
   const progress = waiting?.progress ?? null;
   const [read, total] = [progress?.read_bytes ?? 0, progress?.total_bytes ?? fileBytes];
@@ -189,7 +192,7 @@ function about(waiting: Waiting | null, progress: Progress | null): string {
   return `${[file, `${roughCount(progress.events)} events`, ...pace, ...left].join(", ")}.`;
 }
 
-/** Six lines that record six steps. `place` is where TensorBoard looks. */
+/** Six lines that record six steps. `place` is the directory that TensorBoard reads. */
 const snippet = (place: string): string => `import torch.profiler as tp
 with tp.profile(schedule=tp.schedule(wait=1, warmup=1, active=6),
                 on_trace_ready=tp.tensorboard_trace_handler(${JSON.stringify(place)})) as p:
@@ -197,7 +200,7 @@ with tp.profile(schedule=tp.schedule(wait=1, warmup=1, active=6),
         train_step(batch)
         p.step()`;
 
-/** No trace yet: how to record one, and where was looked. */
+/** No trace yet: shows how to record one, and which places were searched. */
 export function Empty({ index }: { index: Index }) {
   const first = index.places[0]?.replace(/\/+$/, "") ?? "runs";
   return (

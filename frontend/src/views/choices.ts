@@ -1,4 +1,4 @@
-/** What the user chose, as several views share it and as it stands in the address. */
+/** The user's choices that several views share, as the address contains them. */
 
 import { useState } from "preact/hooks";
 import type { Address, Changes, SortKey } from "../address/keys";
@@ -17,13 +17,13 @@ export const hiddenParts = (state: Address): ReadonlySet<string> => state.off ??
 
 export const keysOfHidden = (off: ReadonlySet<string>): Changes => ({ off: off.size === 0 ? null : off });
 
-/** The selected step's place among `names`; null where none is selected, or it is another span's. */
+/** Index of the selected step among `names`; null where none is selected, or it belongs to another span. */
 export function selectedStep(state: Address, names: readonly string[]): number | null {
   const at = names.indexOf(state.step ?? "");
   return at < 0 ? null : at;
 }
 
-/** The selected step's place, else that of the step of median length: it stands for the others. */
+/** Index of the selected step, else of the step of median length, which is a typical one. */
 export function shownStep(
   steps: readonly { name: string; start_ns: number; end_ns: number }[],
   state: Address,
@@ -34,16 +34,16 @@ export function shownStep(
   return byLength[Math.floor((byLength.length - 1) / 2)]?.[1] ?? 0;
 }
 
-/** The runs of Trends that the address names, of those that there are; none: those that are usual. */
+/** The runs of Trends that the address names, as far as they exist; empty: the default ones. */
 export function namedRuns(state: Address, runs: readonly string[]): readonly string[] {
   const named = new Set(state.runs);
   return runs.filter((run) => named.has(run));
 }
 
-/** More lines than these say nothing beside each other, and their names fill an address. */
+/** More lines than this cannot be told apart, and their names would make the address too long. */
 const MOST_ALIKE = 100;
 
-/** What Trends shows unless the reader chooses: the run that is open and those of the same work, at most the newest. */
+/** The default runs of Trends: the open run and those of the same work, limited to the newest. */
 export function usualRuns({ index, state, works }: Pick<Tab, "index" | "state" | "works">): readonly string[] {
   const open = selected(index, state)?.run.name;
   if (open === undefined || !works?.has(open)) return index.runs.map(({ name }) => name);
@@ -53,7 +53,7 @@ export function usualRuns({ index, state, works }: Pick<Tab, "index" | "state" |
   return index.runs.flatMap(({ name }) => (kept.has(name) ? [name] : []));
 }
 
-/** When the newest span of a run was recorded, ns since 1970; 0 of one without. */
+/** When the newest span of a run was recorded, ns since 1970; 0 for a run without spans. */
 export const recordedOf = ({ workers }: RunEntry): number =>
   Math.max(0, ...workers.flatMap(({ spans }) => spans.map((span) => span.recorded_ns)));
 
@@ -63,7 +63,7 @@ export const comparedRun = ({ index, state }: Pick<Tab, "index" | "state">): str
     ? null
     : (selections(index).find((each) => compareKey(each) === state.with)?.run.name ?? null);
 
-/** The runs of Trends, in the order of the index. Null: it is not known yet which compute the same. */
+/** The runs of Trends, in the order of the index. Null: it is not yet known which runs compute the same. */
 export function trendRuns(tab: Pick<Tab, "index" | "state" | "works">): readonly string[] | null {
   const all = tab.index.runs.map(({ name }) => name);
   const named = namedRuns(tab.state, all);
@@ -72,12 +72,12 @@ export function trendRuns(tab: Pick<Tab, "index" | "state" | "works">): readonly
   return tab.works === null ? null : usualRuns(tab);
 }
 
-/** The run that Trends speaks of: the one that was chosen, where it is among those shown; null: the last. */
+/** The run that Trends is about: the chosen one, where it is among those shown; null: the last. */
 export function focusRun(state: Address, shown: readonly string[]): string | null {
   return state.run !== undefined && shown.includes(state.run) ? state.run : null;
 }
 
-/** How the reader wants figures: of a step or of the recording, and in which unit. */
+/** How the reader wants figures: per step or for the recording, and in which unit. */
 export const readingOf = ({ state, steps }: Pick<Tab, "state" | "steps">): Reading => ({
   totals: state.totals ?? "step",
   steps,
@@ -109,13 +109,13 @@ function choiceOf(tab: Tab, key: SortKey): TableChoice {
   };
 }
 
-/** The step for all pictures of a view: hovered while the pointer is there, kept in the address after a press. */
+/** The step for all pictures of a view: hovered while the pointer is on it, kept in the address after a click. */
 export interface StepSelection {
-  /** Under the pointer or the focus, in whichever picture. */
+  /** The step under the pointer or the focus, in whichever picture. */
   hovered: string | null;
   selected: string | null;
   hover(key: string | null): void;
-  /** The same a second time drops it. */
+  /** Selecting the same key again clears the selection. */
   select(key: string | null): void;
 }
 
@@ -125,15 +125,15 @@ export function useStepSelection({ state, update }: Tab): StepSelection {
   return { hovered, selected, hover, select: (key) => update({ step: key === selected ? null : key }) };
 }
 
-/** What the address zooms to, where it lies within a step or a span; another span's zoom does not. */
+/** The zoom range in the address, where it is within a step or a span; the zoom of another span is not. */
 export function zoomWithin({ zoom }: Address, whole: TimeRange): TimeRange | null {
   return zoom && zoom.from >= whole.from && zoom.to <= Math.ceil(whole.to) && lengthOf(zoom) > 0 ? zoom : null;
 }
 
-/** The row of a view's table that a card leads to: how the address names it, and how its table finds it. */
+/** The row of a view's table that a card links to, as the address names it and as the table finds it. */
 export const markOf = (row: EvidenceRow | null): string | null => row && `${row.table}:${row.key}`;
 
-/** The view with a card's evidence: its step is chosen, its row marked, and no filter hides it. */
+/** Opens the view with a card's evidence: its step is selected, its row marked, and no filter hides it. */
 export const evidenceKeys = ({ view, steps, row }: Insight, { step }: Address): Changes => ({
   view,
   step: steps[0] ?? step ?? null,
@@ -141,7 +141,7 @@ export const evidenceKeys = ({ view, steps, row }: Insight, { step }: Address): 
   ...(row && { by: null, kernel: null, could: null, calls: null, device: null }),
 });
 
-/** What makes a table mark that row: `named` says what the card calls a row, `rowKey` what the table does. */
+/** Makes a table mark that row: `named` returns what the card calls a row, `rowKey` what the table does. */
 export function marking<Row>(
   { mark }: Address,
   table: string,
@@ -153,6 +153,6 @@ export function marking<Row>(
   return row ? { marked: rowKey(row) } : {};
 }
 
-/** What a card calls a row of a table of ops by their inputs. */
+/** How a card names a row in a table of ops by their inputs. */
 export const namedByOp = (op: string | null, shapes: string | null): string =>
   [op, shapes].filter((each) => each).join(" ");

@@ -1,4 +1,4 @@
-/** What is known of one kernel or op: a panel, how long its calls take, and when in the span they are. */
+/** Details of one kernel or op: a panel, how long its calls take, and when they run in the span. */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -16,13 +16,13 @@ interface DetailPanelProps {
   name: string;
   title: ComponentChildren;
   class: string;
-  /** Buttons that lead to other views. */
+  /** Buttons that open other views. */
   leads: ComponentChildren;
   close(): void;
   children: ComponentChildren;
 }
 
-/** Opens in view; Esc closes it, and the focus returns. */
+/** Scrolls into view when it opens; Esc closes it, and the focus returns. */
 export function DetailPanel({ label, name, title, class: className, leads, close, children }: DetailPanelProps) {
   const root = useRef<HTMLElement>(null);
   useFocusBack(root);
@@ -50,9 +50,9 @@ export function DetailPanel({ label, name, title, class: className, leads, close
   );
 }
 
-/** What is counted, and how it is spoken of. */
+/** What is counted, and the words for it. */
 interface Counted {
-  /** "launch", and of several "launches". */
+  /** "launch", and in the plural "launches". */
   one: string;
   many: string;
   colour: string;
@@ -61,7 +61,7 @@ interface Counted {
 interface LengthsProps {
   of: Counted;
   lengths: OperatorDetail["lengths"];
-  /** Where they run, behind their number. */
+  /** Where they run, written after their number. */
   where?: string;
   name: string;
   height: number;
@@ -109,7 +109,7 @@ interface CallsProps {
   span: { start_ns: number; end_ns: number; steps: readonly { name: string; start_ns: number; end_ns: number }[] };
   title: string;
   label: string;
-  /** What the time within a bin is called in a saved file. */
+  /** The label in a saved file of the time within a bin. */
   timeLabel: string;
   name: string;
   height: number;

@@ -1,4 +1,7 @@
-/** Where a card's evidence happens: its place in the card is free until the picture and its events come into sight. */
+/**
+ * Where a card's evidence happens: the place is reserved in the card until it scrolls into view and its picture and
+ * events are loaded.
+ */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Evidence, SpanHead } from "../api.gen";
@@ -9,7 +12,7 @@ import type { Tab } from "./props";
 
 const PART = later(async () => (await import("./timeline/place/picture")).PlacePicture);
 
-/** A larger file takes seconds to be read again for its events: that is for the reader to ask for. */
+/** Reading a larger file again for its events takes seconds, so it waits for the reader to ask for it. */
 const AT_ONCE_BYTES = 32e6;
 
 interface EvidencePlaceProps {
@@ -37,7 +40,7 @@ export function EvidencePlace({ head, place, tab }: EvidencePlaceProps) {
     if (!wanted || PART.now()) return;
     PART.load().then(
       () => drawAgain((drawn) => drawn + 1),
-      () => want(false), // the part did not come: the place stays free
+      () => want(false), // the part could not be loaded: the place stays empty
     );
   }, [wanted]);
   if (lacking) return null;

@@ -1,8 +1,8 @@
 /**
- * Every view, by id. Typed over ViewId: a view that Python adds does not compile until it stands here.
+ * Every view, by id. The type is over ViewId: when Python adds a view, this does not compile until the view is listed.
  *
- * The overview comes with the tab; each other view is loaded when it is first opened, or before, while nothing else is
- * to do.
+ * The overview is a part of the main bundle; each other view is loaded when it is first opened, or earlier, while the
+ * browser is idle.
  */
 
 import type { ViewId } from "../api.gen";
@@ -30,13 +30,13 @@ export const VIEWS: { readonly [V in ViewId]: View<V> } = {
 
 export const isViewId = (id: string | undefined): id is ViewId => id !== undefined && Object.hasOwn(VIEWS, id);
 
-/** Whether a view has totals, which can be of a step or of the whole recording. */
+/** Whether a view has totals, which can be per step or for the whole recording. */
 export function hasTotals(id: ViewId): boolean {
   const view: View<ViewId> = VIEWS[id] as View<ViewId>;
   return view.of === "span" && view.totals === true;
 }
 
-/** Begins to load a view; whoever shows it hears of a failure. */
+/** Starts to load a view; a failure is reported by whatever shows the view. */
 export function beginToLoad(id: ViewId): void {
   VIEWS[id].part.load().catch(() => {});
 }

@@ -1,4 +1,7 @@
-/** The path that decides how long a step of the job is: work, transfers, and what each rank is late; they sum to it. */
+/**
+ * The path that decides how long a step of the job is: work, transfers, and the lateness of each rank, which add up to
+ * it.
+ */
 
 import type { DecidingPath } from "../api.gen";
 import { ns } from "../format";

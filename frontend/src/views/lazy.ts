@@ -1,9 +1,9 @@
-/** A part of the tab that is loaded when it is first wanted, so that the first picture waits for no other view. */
+/** A part of the tab that is loaded when it is first needed, so that the first picture waits for no other view. */
 
 export interface Part<T> {
   /** Null until it is loaded. */
   now(): T | null;
-  /** What failed is loaded again by the next call. */
+  /** After a failure the next call tries again. */
   load(): Promise<T>;
 }
 

@@ -42,7 +42,7 @@ function meanStep({ result }: PageOf<"overview">, parts: readonly PartMeaning[])
   return table(["Part", "Mean step", "Share"], [...rows, ["**Step**", `**${ns(whole)}**`, ""]]);
 }
 
-/** What the cards that are ticked make of the step, by their titles. */
+/** The effect of the ticked cards on the step, with their titles. */
 function triedLine(page: PageOf<"overview">, tab: Tab): string {
   const tries = triesOf(page, tab);
   if (!tries?.ticked) return "";
@@ -52,7 +52,7 @@ function triedLine(page: PageOf<"overview">, tab: Tab): string {
   return `With ${cards}: from ${before} to **${after}** a step (est.).`;
 }
 
-/** Of those that are known. */
+/** A table of the known figures. */
 function figures({ result }: PageOf<"overview">, meanings: Meanings): string {
   const known = result.tiles.filter(({ value }) => value !== null);
   const rows = known.map(({ metric, value }) => [
@@ -70,7 +70,7 @@ function card(insight: Insight, at: number): string {
   return [said, rich(why), ...(how === null ? [] : [fenced(how)])].map((part, line) => indented(part, line)).join("\n");
 }
 
-/** What follows a list's number belongs to it by its margin. */
+/** Indents everything after the first line, so that it belongs to the item of a numbered list. */
 const indented = (part: string, line: number): string => (line === 0 ? part : part.replace(/^/gm, "   "));
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -78,7 +78,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [line(head), line(head.map((_, at) => (at === 0 ? "---" : "---:"))), ...rows.map(line)].join("\n");
 }
 
-/** With what is strong and what is code. */
+/** A phrase with strong text and code marked. */
 const rich = (phrase: Phrase): string =>
   segmentsOf(phrase)
     .map(({ text: said, strong, code }) => {
@@ -87,10 +87,10 @@ const rich = (phrase: Phrase): string =>
     })
     .join("");
 
-/** Names out of a trace may hold any sign: none of them is markup. */
+/** Names from a trace may contain any character: none of them may act as markup. */
 const safe = (words: string): string => words.replace(/[\\`*_<>|[\]#~&]/g, "\\$&").replace(/\s*[\r\n]+\s*/g, " ");
 
-/** With more backticks around it than are in it. */
+/** Text as code, enclosed in more backticks than it contains. */
 function inCode(words: string): string {
   const ticks = ticksFor(words, 1);
   const edge = words.startsWith("`") || words.endsWith("`") ? " " : "";

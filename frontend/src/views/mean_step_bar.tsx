@@ -1,4 +1,4 @@
-/** The mean step as a bar, and under it what it could be, or the mean step of the span that is compared with. */
+/** The mean step as a bar, and below it the step as it could be, or the mean step of the span that is compared with. */
 
 import type { ComponentChildren } from "preact";
 import type { PartMeaning } from "../api.gen";
@@ -13,12 +13,12 @@ interface StepPart extends Pick<PartMeaning, "id" | "label" | "colour" | "hatche
   text?: string | undefined;
 }
 
-/** A mean step, and whose it is. */
+/** A mean step, and the name of its span. */
 export interface MeanStep {
   name: string;
   ns: number;
   parts: readonly StepPart[];
-  /** An estimate of the GPU time that it lacks, where the end of the recording is missing. */
+  /** An estimate of the GPU time that is missing, where the end of the recording is cut off. */
   missing_ns?: number;
 }
 
@@ -26,16 +26,16 @@ interface MeanStepBarProps {
   /** One sentence with the figures, in the unit of the bar. */
   label(scale: Scale): string;
   step: MeanStep;
-  /** Of the span that is compared with. */
+  /** The mean step of the span that is compared with. */
   other: MeanStep | null;
-  /** The two do not do the same: each has an axis of its own. */
+  /** The two do different work: each has its own axis. */
   apart?: boolean;
-  /** The same step, shorter; where nothing is compared. */
+  /** The step as it could be, where nothing is compared. */
   couldBe?: (Omit<MeanStep, "name"> & { name: ComponentChildren }) | null;
-  /** What is said above the bar, each part of it as long as it is. */
+  /** The texts above the bar, each as wide as its part of the bar. */
   braces: readonly { words: string; ns: number; meaning?: string | undefined; whole?: boolean }[];
   off: ReadonlySet<string>;
-  /** Its legend. */
+  /** The legend of the bar. */
   children?: ComponentChildren;
 }
 
@@ -101,7 +101,7 @@ const drawn = ({ id, label, colour, hatched, ns: length, text }: StepPart, scale
   title: `${label} ${scale.text(length)}`,
 });
 
-/** In front of one of two bars: whose it is, and how long. */
+/** The name in front of one of two bars, and the length of its step. */
 function BarName({ name, mean_ns }: { name: string; mean_ns: number }) {
   return (
     <>

@@ -1,4 +1,4 @@
-/** Which metric a picture shows: a few in sight, all others in a list with what they mean. */
+/** The choice of the metric that a picture shows: a few as buttons, all others in a list with their meanings. */
 
 import type { Metric } from "../api.gen";
 import { Chips } from "../components/chips";
@@ -8,7 +8,7 @@ import { count } from "../format";
 interface MetricChipsProps {
   metric: Metric;
   metrics: readonly Metric[];
-  /** Ids of those in sight at once; the chosen one takes the last place where it is none of them. */
+  /** Ids of the metrics with a button; the chosen one takes the last place where it is not among them. */
   quick: readonly string[];
   choose(id: string): void;
 }

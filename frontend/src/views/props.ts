@@ -1,7 +1,7 @@
 /**
- * What a view is given. A view is a function of its result; what it needs besides is here.
+ * The inputs of a view. A view is a function of its result; everything else that it needs is here.
  *
- * The frame has drawn the verdict, the action and the notes above it; a view draws what follows and opens with
+ * The frame draws the verdict, the action and the notes above it; a view draws what follows and starts with
  * `<div class="view" data-view="…">`.
  */
 
@@ -39,7 +39,7 @@ type SeriesSource = Pick<Client, "series">;
 
 export type RankSource = Pick<Client, "rankMap" | "jobTimeline">;
 
-/** By picture, table or figure: what is said above or under it. */
+/** The texts above or below pictures, tables and figures, by their ids. */
 export type Titles = Readonly<SpanPage["titles"]>;
 
 /** The tab around a view: meanings of numbers, and the state that lives in the URL. */
@@ -47,13 +47,13 @@ export interface Tab {
   meanings: Meanings;
   index: Index;
   state: Address;
-  /** Which runs compute the same; null: not known yet. */
+  /** Which runs compute the same; null: not yet known. */
   works: Works | null;
-  /** Steps of the span that is shown; 1 where none is. */
+  /** The number of steps of the span that is shown; 1 where none is. */
   steps: number;
-  /** Single events of a span: the one thing that does not come with a view's page. */
+  /** Single events of a span, which do not arrive with a view's page. */
   events: EventSource;
-  /** What the job itself logged. */
+  /** The scalars that the job itself logged. */
   scalars: ScalarSource;
   /** Every step of a run. */
   job_steps: StepSource;
@@ -61,43 +61,43 @@ export interface Tab {
   series: SeriesSource;
   /** A metric of all ranks of a job. */
   ranks: RankSource;
-  /** When the report was written that this is; absent: it is the tab. */
+  /** When this report was written; absent: this is the tab. */
   written_ms?: number | undefined;
-  /** Writes keys into the URL; null takes a key out. */
+  /** Writes keys into the URL; null removes a key. */
   update(changes: Changes): void;
   /** The address with changes made, for links and "Copy link". */
   address(changes?: Changes): string;
 }
 
-/** How the two spans of a comparison are called. */
+/** What the two spans of a comparison are called. */
 export interface Names {
   /** The other span. */
   name: string;
-  /** The chosen one, of which the view is. */
+  /** The chosen span, to which the view belongs. */
   own: string;
 }
 
 /** The same view of another span, next to the chosen one. */
 export interface Compared<V extends ViewId> extends Names {
   page: PageOf<V>;
-  /** They do not do the same: lengths of one say nothing of the other's. */
+  /** They do different work: durations of one say nothing about those of the other. */
   unlike?: boolean;
 }
 
-/** What the server says above or under a picture or a table that the page has. */
+/** The server's text above or below a picture or a table of the page. */
 export const titleOf = <Id extends string>({ titles }: { titles: Partial<Record<Id, Phrase>> }, id: Id): Phrase =>
   titles[id] ?? { template: "", values: {} };
 
-/** What is said of a metric's tile, where anything is: the metric's id comes from a result, so no type can know it. */
+/** The remark on a metric's tile, if there is one: the metric's id comes from a result, so no type can know it. */
 export const remarkOf = (titles: Titles, id: string): Phrase | undefined =>
   (titles as Readonly<Record<string, Phrase | undefined>>)[id];
 
 export interface SpanViewProps<V extends ViewId> {
   page: PageOf<V>;
   tab: Tab;
-  /** Null where nothing is compared, or the other span's page is not there yet. */
+  /** Null where nothing is compared, or the other span's page has not arrived. */
   compared: Compared<V> | null;
-  /** The job of several ranks that the span is of; null where it is alone, not asked for, or not there yet. */
+  /** The job of several ranks to which the span belongs; null where it is alone, not requested, or has not arrived. */
   job?: RanksPage | null;
 }
 
@@ -106,19 +106,19 @@ export interface TrendsViewProps {
   tab: Tab;
 }
 
-/** Two runs held against each other. */
+/** Two runs that are compared with each other. */
 export interface Pair extends Names {
   found: ComparePage;
-  /** They do not do the same: no axis holds both. */
+  /** They do different work: no axis can show both. */
   unlike: boolean;
 }
 
 export interface PairViewProps {
-  /** The candidate, or what may become it. */
+  /** The candidate, or the span that may become it. */
   chosen: Selection;
-  /** What it is held against; null: nothing is compared. */
+  /** The span that it is compared with; null: nothing is compared. */
   base: Selection | null;
-  /** Null where nothing is compared, or the answer is not there yet. */
+  /** Null where nothing is compared, or the answer has not arrived. */
   pair: Pair | null;
   chain: Asked<ChainPage>;
   tab: Tab;
@@ -126,7 +126,7 @@ export interface PairViewProps {
 
 export interface RanksViewProps {
   page: RanksPage;
-  /** A rank of it, as the address has it. */
+  /** One of its ranks, as the address names it. */
   chosen: Selection;
   tab: Tab;
 }
@@ -134,7 +134,7 @@ export interface RanksViewProps {
 /**
  * A view of one span (route `view`), with another next to it on demand, of many spans (route `trends`), of the ranks of
  * a job (routes `ranks`, `rank_map`, `job_timeline`), or of two runs (routes `compare` and `chain`). `totals`: whether
- * it has any over the steps.
+ * it has totals over the steps.
  */
 export type View<V extends ViewId> =
   | { of: "span"; totals?: boolean; part: Part<ComponentType<SpanViewProps<V>>> }
@@ -144,12 +144,12 @@ export type View<V extends ViewId> =
 
 export interface HostPart {
   result: HostResult;
-  /** What is said above each picture. */
+  /** The texts above the pictures. */
   titles: Titles;
   tab: Tab;
-  /** Opens the name of saved files. */
+  /** The beginning of the names of saved files. */
   name: string;
-  /** Parts that a legend hides, by id. */
+  /** Ids of the parts that a legend hides. */
   off: ReadonlySet<string>;
   compared?: Compared<"host"> | null;
 }

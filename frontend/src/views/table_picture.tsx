@@ -1,4 +1,4 @@
-/** A table as a picture: its menu saves what its columns hold, its order and columns are kept in the address. */
+/** A table as a picture: its menu saves the contents of its columns, its order and columns are kept in the address. */
 
 import type { ComponentChildren } from "preact";
 import type { SortKey } from "../address/keys";
@@ -15,26 +15,26 @@ import type { Tab } from "./props";
 interface TablePictureProps<Row>
   extends Pick<PictureProps, "title" | "sub" | "name" | "tools">,
     Omit<TableProps<Row>, "columns" | "sort" | "onSort" | "choice" | "marked"> {
-  /** As a function, of the width that there is, px. */
+  /** If a function, it receives the available width, px. */
   columns: readonly Column<Row>[] | ((width_px: number) => readonly Column<Row>[]);
-  /** What a saved file holds besides. */
+  /** Further columns of a saved file. */
   file?: readonly FileColumn<Row>[];
-  /** Its rows, where others are shown. */
+  /** The rows of a saved file, where they differ from the rows that are shown. */
   saved?(): readonly Row[];
-  /** Where the address keeps order and columns, and the order at first; null: rows and columns stay as they are. */
+  /** Where the address keeps order and columns, and the initial order; null: rows and columns are fixed. */
   order: SortKey | readonly [key: SortKey, first: string] | null;
-  /** By what a card names a row of this table. */
+  /** How a card names a row of this table. */
   mark?: readonly [table: string, name: (row: Row) => string];
-  /** Rows that there is room for, where a filter leaves fewer. */
+  /** The number of rows to keep room for, where a filter leaves fewer. */
   room?: number;
   tab: Tab;
-  /** Stands above the table. */
+  /** Shown above the table. */
   above?: ComponentChildren;
-  /** Stands below it. */
+  /** Shown below the table. */
   children?: ComponentChildren;
 }
 
-/** Wider than any screen: then no column is left out. */
+/** Wider than any screen, so that no column is left out. */
 const ALL_PX = 10_000;
 
 export function TablePicture<Row>(props: TablePictureProps<Row>) {
@@ -83,10 +83,10 @@ export function TablePicture<Row>(props: TablePictureProps<Row>) {
   );
 }
 
-/** Rows that have one order. */
+/** For rows in a fixed order. */
 const FIXED = { sort: undefined, onSort: null } as const;
 
-/** Makes columns of figures that the catalogue knows: it has their heads, meanings and units. */
+/** Creates columns of figures that the catalogue describes: it has their headers, meanings and units. */
 export const figuresOf =
   <Row,>(meanings: Meanings) =>
   (
@@ -102,7 +102,7 @@ export const figuresOf =
     figures: { of, unit: meanings.metric(metric).unit, ...how },
   });
 
-/** A column without a head: a bar for each row. */
+/** A column without a header: a bar for each row. */
 export const barColumn = <Row,>(segments: (row: Row) => readonly BarSegment[], width?: string): Column<Row> => ({
   id: "bar",
   label: "",

@@ -1,4 +1,4 @@
-/** The figures of a span that a view begins with, each beside that of the other span where two are compared. */
+/** The figures of a span at the beginning of a view, each beside that of the other span where two are compared. */
 
 import type { Neighbour, Phrase, Series, SpanHead } from "../api.gen";
 import { SeriesTile, Tiles } from "../components/tile";
@@ -16,7 +16,7 @@ interface SeriesTilesProps {
   page: { head: SpanHead; neighbours: readonly Neighbour[] };
   tab: Tab;
   compared: WithTiles | null;
-  /** What stands in place of a metric's change line. */
+  /** Shown in place of a metric's change line. */
   remark?: (metric: string) => Phrase | undefined;
 }
 
@@ -38,7 +38,7 @@ export function SeriesTiles({ label, tiles, page, tab, compared, remark }: Serie
   );
 }
 
-/** What a tile shows as the second figure; undefined where nothing is compared, or the other span lacks the tile. */
+/** The second figure of a tile; undefined where nothing is compared, or the other span lacks the tile. */
 function comparedFigure(
   { metric }: Series,
   compared: WithTiles | null,

@@ -1,4 +1,4 @@
-/** The cards: what to do, the most important first, each with the way to its evidence. */
+/** The cards: what to do, the most important first, each with a link to its evidence. */
 
 import { rangeInTimeline } from "../address/timeline";
 import type { Insight, PageOf, SpanHead, ViewId } from "../api.gen";
@@ -11,10 +11,10 @@ import type { Tries } from "./tried";
 
 interface ToDoProps {
   page: Pick<PageOf<ViewId>, "insights" | "insights_remark"> & Partial<Pick<PageOf<ViewId>, "headline" | "head">>;
-  /** The view that the cards stand in: it is no link. */
+  /** The view that shows the cards: there is no link to it. */
   here: ViewId;
   tab: Tab;
-  /** Where cards can be ticked. */
+  /** The state of the tick boxes, where cards can be ticked. */
   tries?: Tries | null;
 }
 
@@ -64,11 +64,11 @@ export function ToDo({
   );
 }
 
-/** The card that the headline speaks of stands first, also where surer ones gain less. */
+/** The card that the headline is about comes first, even where more certain ones gain less. */
 const leadBy = (card: string | null | undefined) => (a: Insight, b: Insight) =>
   Number(b.id === card) - Number(a.id === card);
 
-/** The headline then asks for another recording. */
+/** In this case the headline asks for another recording. */
 const TOO_LITTLE = "This trace shows too little for a recommendation. The line below the title says what to record.";
 
 function Elsewhere({ tab }: { tab: Tab }) {
@@ -85,20 +85,23 @@ function Elsewhere({ tab }: { tab: Tab }) {
 
 const TIMELINE = "timeline";
 
-/** "Its row in Host": where the link leads. */
+/** "Its row in Host": the text of the link. */
 const leadsTo = ({ view, row }: Insight, here: ViewId, { meanings }: Tab): string =>
   row ? (view === here ? "Its row" : `Its row in ${meanings.viewTitle(view)}`) : `Open ${meanings.viewTitle(view)}`;
 
 interface EvidentProps {
   insight: Insight;
-  /** The span that it is of; undefined: a job. */
+  /** The span to which the card belongs; undefined: it belongs to a job. */
   head: SpanHead | undefined;
   here: ViewId;
   tab: Tab;
   tries: Tries | null;
 }
 
-/** A card with its links: the view with the evidence, and the timeline where the insight says when, drawn in it. */
+/**
+ * A card with its links: to the view with the evidence, and to the timeline where the insight gives a time, which is
+ * also drawn in the card.
+ */
 function Evident({ insight, head, here, tab, tries }: EvidentProps) {
   const [first] = insight.evidence;
   const shown = (insight.view === here && insight.row === null) || (insight.view === TIMELINE && first !== undefined);

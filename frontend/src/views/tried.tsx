@@ -1,4 +1,4 @@
-/** Which cards are ticked, and the step that a replay gives for them. */
+/** Which cards are ticked, and the step that a replay predicts for them. */
 
 import type { CouldBe, PageOf, Phrase } from "../api.gen";
 import type { Tick } from "../components/card";
@@ -7,16 +7,16 @@ import type { Tab } from "./props";
 
 export interface Tries {
   ticked: number;
-  /** The mean step as it is, and with what is ticked. */
+  /** The mean step as it is, and with the ticked changes. */
   before: CouldBe;
   after: CouldBe;
-  /** Of a card; null: it cannot be ticked. */
+  /** The tick box of a card; null: it cannot be ticked. */
   of(card: string): Tick | null;
   why_not: Phrase;
   none(): void;
 }
 
-/** Null where no card can be ticked. Cards of the address that are gone are not ticked. */
+/** Null where no card can be ticked. Cards in the address that no longer exist are ignored. */
 export function triesOf(
   { tried }: Pick<PageOf<"overview">, "tried">,
   { state, update }: Pick<Tab, "state" | "update">,
@@ -51,7 +51,7 @@ export function triedWords({ ticked, before, after }: Tries) {
   };
 }
 
-/** The second line of the headline: "With 2 cards ticked: 5.8 to 2.1 ms (est.)", the arrow drawn. */
+/** The second line of the headline: "With 2 cards ticked: 5.8 to 2.1 ms (est.)", with the arrow drawn. */
 export function TriedLine({ page, tab }: { page: PageOf<"overview">; tab: Tab }) {
   const tries = triesOf(page, tab);
   if (!tries?.ticked) return null;

@@ -23,7 +23,7 @@ class Gpu:
 
     @property
     def amd(self) -> bool:
-        """Recorded by roctracer: calls have other names, kernels tell their grid and no more."""
+        """Recorded by roctracer: calls have other names, and kernels have only their grid."""
         return self.name.startswith("AMD")
 
 
@@ -47,9 +47,9 @@ class Activity:
     nbytes: int = 0
     tensor_core: bool = False
     waits_for: int | None = None  # a device whose work so far must be done before it starts
-    stream: int = 0  # 0 is the one that all else runs on
-    recorded: bool = True  # False: the device works on it, and nothing in the trace says so
-    facts: tuple[tuple[str, Any], ...] = ()  # what else Kineto writes of it
+    stream: int = 0  # 0 is the one on which everything else runs
+    recorded: bool = True  # False: the device works on it, and the trace does not show it
+    facts: tuple[tuple[str, Any], ...] = ()  # further facts that Kineto writes about it
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Call:
     host_ns: int | None = None
     nodes: tuple[Activity, ...] = ()
     joins: tuple[int, int] | None = None
-    driver: bool = False  # of the driver's interface and not of the runtime's
+    driver: bool = False  # a call of the driver API, not of the runtime API
 
 
 @dataclass(frozen=True)
@@ -86,24 +86,24 @@ class Op:
     types: tuple[str, ...] = ()
     link: str | None = None
     exact: bool = False
-    facts: tuple[tuple[str, Any], ...] = ()  # what else the profiler writes of the innermost
-    frame: str | None = None  # the Python function that it is all of
+    facts: tuple[tuple[str, Any], ...] = ()  # further facts that the profiler writes about the innermost
+    frame: str | None = None  # the Python function that consists only of it
 
 
 @dataclass(frozen=True)
 class Section:
-    """Ops one after the other on a thread, with Python that leaves no record before each."""
+    """Ops one after the other on a thread, with unrecorded Python time before each."""
 
     ops: tuple[Op, ...]
     mark: str | None = None  # a host-side annotation around them
     backward: bool = False  # on the autograd engine's thread, while the main thread waits
     python_ns: int = 3_000
-    device: int = 0  # on which its work runs; the autograd engine has a thread for each
+    device: int = 0  # the device of its work; the autograd engine has a thread for each
     aside: bool = False  # begins with the section before it and not after it: another device's autograd thread
-    stop_ns: int = 0  # after its ops the main thread stands still, exactly that long
-    collects: bool = False  # the stop is a garbage collection that the profiler was asked to record
-    steps: tuple[int, ...] = ()  # only in these; none: in each
-    frames: tuple[str, ...] = ()  # of the main thread's Python around it, the outermost first
+    stop_ns: int = 0  # after its ops the main thread stops for exactly this long
+    collects: bool = False  # the stop is a garbage collection that the profiler was set to record
+    steps: tuple[int, ...] = ()  # only in these steps; empty: in each
+    frames: tuple[str, ...] = ()  # the main thread's Python frames around it, the outermost first
     regions: tuple[str, ...] = ()  # CPU ops around it, such as a compiled region
 
 
@@ -115,7 +115,7 @@ class Loader:
     workers: int = 0
     prefetch: int = 2
     jitter: float = 0.0  # standard deviation of a batch's production time, as a share of it
-    receive_ns: int = 150_000  # on the main thread: taking a finished batch off the queue
+    receive_ns: int = 150_000  # on the main thread: taking a finished batch from the queue
 
     @property
     def iterator(self) -> str:
@@ -153,18 +153,18 @@ class Training:
     warmup: int = 3
     active: int = 15
     spans: int = 2
-    host_factor: float = 2.0  # how much slower the host is than the ops' declared times: profiling costs about that
+    host_factor: float = 2.0  # how much slower the host is than the ops' declared times: profiling costs about this
     host_jitter: float = 0.05
     device_jitter: float = 0.01
-    call_ns: int = 7_000  # of a launch that finds room in the queue
+    call_ns: int = 7_000  # for a launch that finds room in the queue
     latency_ns: int = 4_000  # from the end of a launch to its start on an idle stream
     gap_ns: int = 1_200  # between two activities of a busy stream
-    queue_limit: int = 1024  # launches that wait; one more blocks the host until there is room
-    between_steps_ns: int = 60_000  # of the profiler's and the loop's own
+    queue_limit: int = 1024  # launches that can wait; one more blocks the host until there is room
+    between_steps_ns: int = 60_000  # the profiler's and the loop's own time
     devices: int = 1
-    in_full: bool = False  # its truth tells of each device, of blocking calls and their bubbles
+    in_full: bool = False  # its truth includes each device, blocking calls and their bubbles
     recording: Recording = Recording()
-    ranks: int = 1  # of which this is the first
+    ranks: int = 1  # of which this is the first one
 
 
 @dataclass
@@ -193,5 +193,5 @@ class Span:
     end_ns: int = 0
     rows: list[Row] = field(default_factory=list)
     marks: list[tuple[int, int, int]] = field(default_factory=list)
-    stops: list[tuple[int, int]] = field(default_factory=list)  # when Python stood still
+    stops: list[tuple[int, int]] = field(default_factory=list)  # when Python stopped
     truth: dict[str, Any] = field(default_factory=dict)

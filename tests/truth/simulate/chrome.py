@@ -10,7 +10,7 @@ from typing import Any
 from tests.truth.simulate.causes import Gpu, Span, Training
 from tests.truth.simulate.events import events
 
-#: Says in every file that no machine has run this; the reader shows it to the user.
+#: States in every file that no machine has run this; the reader shows it to the user.
 STATEMENT_KEY = "tb_steptime_simulated"
 TRUTH_KEY = "tb_steptime_ground_truth"
 
@@ -18,7 +18,7 @@ BASE_NS = 1_790_812_800_000_000_000
 
 
 def statement(training: Training) -> str:
-    """What the user is told above every figure of the file."""
+    """The statement that is shown to the user above every figure of the file."""
     return (
         f"No GPU has run this training. Declared: {training.gpu.name if training.devices else 'CPU'}; {training.cause} "
         f"Seed {training.seed}; written by `python -m tests.truth.simulate`."
@@ -26,18 +26,18 @@ def statement(training: Training) -> str:
 
 
 def write(path: Path, training: Training, span: Span) -> None:
-    """The same bytes each time: no clock, no name of a machine, no time stamp in the gzip head."""
+    """The same bytes each time: no clock, no machine name, no time stamp in the gzip header."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(gzip.compress(chrome_trace(training, span).encode(), 9, mtime=0))
 
 
 def write_plain(path: Path, training: Training, span: Span) -> None:
-    """For a reader at once: packing takes longer than the simulation."""
+    """For a reader that runs right away: compressing takes longer than the simulation."""
     path.write_text(chrome_trace(training, span))
 
 
 def file_name(span: Span, worker: str = "gpu") -> str:
-    """As tensorboard_trace_handler names files: the time at which the window ended."""
+    """Named as by tensorboard_trace_handler: the time at which the window ended."""
     return f"{worker}.{BASE_NS + span.end_ns}.pt.trace.json.gz"
 
 
@@ -49,7 +49,7 @@ def chrome_trace(training: Training, span: Span) -> str:
 
 
 def head(training: Training, span: Span) -> dict[str, Any]:
-    """What stands before the events."""
+    """The part of the file before the events."""
     return {
         "schemaVersion": 1,
         STATEMENT_KEY: statement(training),
@@ -72,7 +72,7 @@ def _text(event: dict[str, Any]) -> str:
 
 
 def _scalar(value: Any) -> str:
-    """As json.dumps; numbers, of which there are most, without its detours."""
+    """Like json.dumps; numbers, which are the most frequent, are written directly."""
     return repr(value) if type(value) in (int, float) else json.dumps(value)
 
 

@@ -72,7 +72,7 @@ def simulate(training: Training) -> list[Span]:
 
 
 def recordings() -> list[Training]:
-    """All that are shown: the demo's experiments, two spans of each, and the forum's questions, one of each."""
+    """All that are shown: the demo's experiments, two spans of each, and the forum's questions, one span of each."""
     return [*experiments(), *forum_questions()]
 
 

@@ -63,7 +63,7 @@ def _track(row: Row) -> tuple[int, int]:
 
 
 def _stream(row: Row) -> int:
-    """The number that the driver gives it: 7 to the default one of a thread, and about 20 to the next ones."""
+    """The stream number that the driver assigns: 7 to the default one of a thread, and about 20 to the next ones."""
     return STREAM if row.activity is None or row.activity.stream == 0 else 19 + row.activity.stream
 
 
@@ -101,7 +101,7 @@ def _runtime_event(row: Row, gpu: Gpu) -> dict[str, Any]:
     return {**event, "name": _AMD_CALLS.get(row.name, row.name.replace("cuda", "hip"))} if gpu.amd else event
 
 
-#: What HIP calls them where it is not the same word.
+#: HIP's names of calls, where they differ in more than the prefix.
 _AMD_CALLS = {"cudaLaunchKernel": "hipLaunchKernel", "cuLaunchKernel": "hipModuleLaunchKernel"}
 
 
@@ -114,7 +114,7 @@ def _activity_event(gpu: Gpu, row: Row) -> dict[str, Any]:
 
 
 def _arrow(call: Row, row: Row) -> Iterator[dict[str, Any]]:
-    """From a call to what it launched."""
+    """An arrow from a call to what it launched."""
     for phase, side, at in (("s", call, call.start_ns), ("f", row, row.start_ns)):
         pid, tid = _track(side)
         flow = {"ph": phase, "id": row.correlation_id, "pid": pid, "tid": tid, "ts": _us(at), "cat": "ac2g"}

@@ -119,7 +119,7 @@ BACKWARD = (f"{SCRIPT}(113): main", f"{SCRIPT}(75): step", "torch/_tensor.py(590
 
 
 def graph_step(devices: int, sparse: bool) -> tuple[Section, ...]:
-    """As examples/forum/sparse_multi_gpu.py goes: forward and backward of each device, gradients, optimizer, copies."""
+    """As in examples/forum/sparse_multi_gpu.py: forward and backward on each device, gradients, optimizer, copies."""
     sections: list[Section] = []
     for device in range(devices):
         forward, backward = _passes(NODES // devices, sparse, device)
@@ -144,7 +144,9 @@ def _passes(nodes: int, sparse: bool, device: int) -> tuple[tuple[Op, ...], tupl
 
 
 def _sparse_mean(tape: Tape, link: str) -> None:
-    """Backward, the transposed adjacency is coalesced: sorted, counted, and the host must know how many are left."""
+    """In the backward pass the transposed adjacency is coalesced: sorted and counted, and the host must know how many
+    are left.
+    """
     nodes = tape.shape[0]
     names = ("aten::_sparse_mm", "aten::_sparse_addmm")
     tape.forward.append(Op(names, (launch(_csrmm(nodes)),), 60_000, link=link))
@@ -178,7 +180,9 @@ def _gemm(nodes: int, layout: str) -> Activity:
 
 
 def _shared_update(devices: int) -> tuple[Section, ...]:
-    """Gradients of the other devices come to the first one; after the update the parameters go out to all of them."""
+    """Gradients of the other devices are sent to the first one; after the update the parameters are sent to all of
+    them.
+    """
     count, several = HIDDEN * HIDDEN, devices > 1
     tensors = LAYERS + 1
     moved = Activity("gpu_memcpy", "Memcpy PtoP (Device -> Device)", 2_000 + round(4 * count / 230), nbytes=4 * count)

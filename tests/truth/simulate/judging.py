@@ -35,7 +35,7 @@ class Judged:
     judgement: Judgement
 
     def gain_ns(self, id: str) -> int | None:
-        """What a card promises; None where it is not there."""
+        """The gain that a card promises; None where there is no such card."""
         return next((insight.gain_ns for insight in self.judgement.insights if insight.id == id), None)
 
     def truth_of(self, op: str) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def judged(causes: tuple[Cause, ...]) -> Judged:
 
 
 def judged_training(training: Training) -> Judged:
-    """As its file is read."""
+    """Simulates and judges the trace as read from its file."""
     (span,) = simulate(training)
     trace = as_read(training, span)
     results = {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}
@@ -65,7 +65,9 @@ def as_read(training: Training, span: Span) -> Trace:
 
 
 def table() -> Iterator[str]:
-    """Each mixture: verdict, and for each of its causes what its calls leave idle, the card's gain, the true cost."""
+    """For each mixture: the verdict, and for each of its causes the idle time of its calls, the card's gain, the true
+    cost.
+    """
     yield f"{'causes':28} {'verdict':10} {'cause':14} {'bubble':>9} {'found':>9} {'gain':>9} {'cost':>9}   us a step"
     for causes in mixtures():
         found = judged(causes)

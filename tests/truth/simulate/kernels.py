@@ -10,7 +10,7 @@ import math
 
 from tests.truth.simulate.causes import A100, Activity, Call
 
-#: What good kernels reach of 19.5 TFLOP/s (FP32), 312 TFLOP/s (FP16 on tensor cores), 2.0 TB/s.
+#: What good kernels achieve of 19.5 TFLOP/s (FP32), 312 TFLOP/s (FP16 on tensor cores), 2.0 TB/s.
 FP32_FLOPS = 13.5e12
 FP16_FLOPS = 95e12
 BYTES_PER_SECOND = 1.35e12
@@ -66,7 +66,7 @@ def gemm(dtype: str, rows: int, columns: int, depth: int, layout: str) -> Activi
 
 
 def layout_change(dtype: str, elements: int, back: bool = False) -> Activity:
-    """cuDNN turns NCHW tensors into NHWC for its tensor-core kernels, and the results back."""
+    """cuDNN converts NCHW tensors to NHWC for its tensor-core kernels, and the results back."""
     ctype = C_TYPE[dtype]
     direction, params = ("nhwcToNchw", "nhwc2nchw") if back else ("nchwToNhwc", "nchw2nhwc")
     name = (
@@ -130,7 +130,7 @@ def small(name: str, blocks: int = 1, dur_ns: int = 2_600) -> Activity:
 
 
 def multi_tensor(functor: str, elements: int, reads_writes: int) -> list[Activity]:
-    """A foreach operation over all parameters: 64 Ki elements a block, 320 blocks a launch."""
+    """A foreach operation over all parameters: 64 Ki elements per block, 320 blocks per launch."""
     blocks = max(1, math.ceil(elements / 65536))
     name = (
         "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::"

@@ -1,4 +1,4 @@
-"""What a layer asks of host and device: the ops of its forward, and of its backward in the order autograd runs them."""
+"""What a layer requires of host and device: the ops of its forward pass, and of its backward pass in autograd order."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def node(name: str, inner: str | None, activities: list[Activity], host_ns: int 
 
 
 def accumulate(tape: Tape, tensors: int) -> list[Op]:
-    """Gradients are taken over as they are (zero_grad sets them to None), so nothing runs on the device."""
+    """Gradients are adopted as they are (zero_grad sets them to None), so nothing runs on the device."""
     name = "torch::autograd::AccumulateGrad"
     return [node(name, None, [], 5_000) for _ in range(tensors)]
 

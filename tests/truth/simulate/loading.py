@@ -27,7 +27,7 @@ class Workers:
         self.received = 0
 
     def next_batch(self, request_ns: int) -> int:
-        """When the main thread, which asks at request_ns, has the next batch."""
+        """When the main thread, which asks at request_ns, receives the next batch."""
         if not self.loader.workers:
             return request_ns + self._production_ns()
         received_ns = max(request_ns, self.ready_ns[self.received]) + self.loader.receive_ns

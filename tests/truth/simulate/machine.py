@@ -17,10 +17,10 @@ from random import Random
 from tests.truth.simulate.causes import Activity, Call, Loader, Op, Row, Section, Span, Training
 from tests.truth.simulate.loading import Workers
 
-#: What the profiler itself does at the beginning of a window, before the first recorded step.
+#: The profiler's own work at the beginning of a window, before the first recorded step.
 PROFILER_START_NS = 2_000_000
 
-#: From the last thing inside an annotation to its end.
+#: From the last event inside an annotation to its end.
 CLOSE_NS = 1_500
 
 
@@ -45,19 +45,19 @@ class Machine:
         self.training = training
         self.random = Random(training.seed)
         self.now_ns = 1_000_000_000
-        self.free_ns: defaultdict[Stream, int] = defaultdict(int)  # when a stream has done what it was given
-        self.not_before_ns: defaultdict[Stream, int] = defaultdict(int)  # what it waits for of other streams
-        self.waiting: defaultdict[Stream, deque[int]] = defaultdict(deque)  # start times of what has been launched
+        self.free_ns: defaultdict[Stream, int] = defaultdict(int)  # when a stream has finished its work
+        self.not_before_ns: defaultdict[Stream, int] = defaultdict(int)  # until when it waits for other streams
+        self.waiting: defaultdict[Stream, deque[int]] = defaultdict(deque)  # start times of launched work
         self.before: list[Row] = []  # launched while nothing was recorded
         self.span: Span | None = None
         self.next_external = 1
         self.next_correlation = 1
         self.next_sequence = 1
-        self.sequences: dict[str, int] = {}  # of the newest forward op of each link
+        self.sequences: dict[str, int] = {}  # number of the newest forward op of each link
         self.workers = Workers(training.loader or Loader(0), self.random, self.now_ns)
 
     def run(self) -> list[Span]:
-        """Train through all windows of the schedule; the recorded ones."""
+        """Train through all windows of the schedule; returns the recorded ones."""
         spans, number = [], 0
         for _ in range(self.training.spans):
             for _ in range(self.training.wait + self.training.warmup):
@@ -90,7 +90,7 @@ class Machine:
         self.now_ns += self.training.between_steps_ns
 
     def _mark(self, name: str) -> Row:
-        """Of a step; a loop that does not call the profiler leaves none."""
+        """The mark of a step; a loop that does not call the profiler leaves none."""
         if self.training.recording.marks:
             return self._open("user_annotation", name, MAIN)
         return Row("user_annotation", name, "main", self.now_ns, self.now_ns)
@@ -107,7 +107,9 @@ class Machine:
         return span
 
     def _end_window(self, span: Span) -> None:
-        """The profiler's own wait for the device, after the last step; or none, and what has not started is lost."""
+        """The profiler's own wait for the device, after the last step; or no wait, and work that has not started is
+        lost.
+        """
         if self.training.recording.tail == "cut":
             span.rows = [row for row in span.rows if row.start_ns < self.now_ns]
         else:
@@ -168,7 +170,7 @@ class Machine:
             row.end_ns = self.now_ns
 
     def _sequence(self, op: Op, place: Place) -> int:
-        """The number that a forward op and the node that it made share; -1 for an op that makes none."""
+        """The number that a forward op and the node created by it share; -1 for an op without a node."""
         if op.link is None:
             return -1
         if place.thread == "main":
@@ -210,7 +212,7 @@ class Machine:
             self.not_before_ns[stream] = max(self.not_before_ns[stream], self.free_ns[other])
 
     def _device_free_ns(self, device: int) -> int:
-        """When all of its streams have done what they were given."""
+        """When all streams of the device have finished."""
         return max((free_ns for (each, _), free_ns in self.free_ns.items() if each == device), default=0)
 
     def _launch(self, activity: Activity, call: Row, exact: bool) -> None:

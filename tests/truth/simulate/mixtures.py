@@ -27,7 +27,7 @@ from tests.truth.simulate.truth import step_windows
 
 US, MS = 1_000, 1_000_000
 
-#: The first recorded step: one of waiting, one of warming up.
+#: The first recorded step: one step of waiting and one of warm-up precede it.
 FIRST = 2
 
 
@@ -83,7 +83,7 @@ FORWARD, LOSS, BACKWARD, OPTIMIZER = range(4)
 
 
 def insert(training: Training, place: int, *sections: Section) -> Training:
-    """Before a section of the plain step."""
+    """Inserts sections before a section of the plain step."""
     at = training.sections.index(PLAIN.sections[place])
     return replace(training, sections=(*training.sections[:at], *sections, *training.sections[at:]))
 
@@ -99,7 +99,7 @@ def read_back(*names: str) -> Op:
 
 
 def item(training: Training) -> Training:
-    """Before the 0.9 ms of Python, which nothing hides then."""
+    """Before the 0.9 ms of Python, which nothing hides in that case."""
     return insert(training, LOSS, Section((read_back("aten::item", "aten::_local_scalar_dense"),)))
 
 
@@ -161,7 +161,7 @@ def tiny_kernels(training: Training) -> Training:
 
 
 def captured(training: Training) -> Training:
-    """The same kernels, and launching them takes no time."""
+    """The same kernels, but launching them takes no time."""
     calls = tuple(replace(call, host_ns=0) for call in TINY.calls)
     return insert(training, LOSS, Section((replace(TINY, host_ns=0, calls=calls),) * 150, python_ns=0))
 
@@ -187,7 +187,7 @@ def endless_queue(training: Training) -> Training:
 
 
 def collection(training: Training) -> Training:
-    """Python stands still once, for longer than the host is ahead, but not for as long as a full queue lasts."""
+    """Python stops once, for longer than the host is ahead, but not for as long as a full queue lasts."""
     return insert(training, FORWARD, Section((), stop_ns=24 * MS, steps=(FIRST + 4,)))
 
 
@@ -238,7 +238,7 @@ _NEVER_FULL = {"item", "coalesce", "tiny_kernels", "memory_anew", "in_series", "
 
 
 def mixtures() -> list[tuple[Cause, ...]]:
-    """Every cause alone, and every two that can be at work together."""
+    """Every cause alone, and every two that can occur together."""
     pairs = itertools.combinations(CAUSES, 2)
     return [(cause,) for cause in CAUSES] + [pair for pair in pairs if not _exclude(*(cause.name for cause in pair))]
 
@@ -264,5 +264,5 @@ def step_ns(training: Training) -> int:
 
 
 def cost_ns(causes: tuple[Cause, ...], cause: Cause) -> int:
-    """By how much the mean step is longer because of one of the causes."""
+    """By how much one of the causes lengthens the mean step."""
     return step_ns(training_with(causes)) - step_ns(training_with(causes, cause))

@@ -12,7 +12,7 @@ SIDE = 32
 
 
 def small_cnn(batch: int, normalize: bool) -> tuple[Section, ...]:
-    """normalize=True: the loader hands over bytes, and the network makes normalized floats of them."""
+    """normalize=True: the loader delivers bytes, and the network converts them to normalized floats."""
     tape = Tape("float", (batch, 3, SIDE, SIDE))
     if normalize:
         _normalize(tape)
@@ -103,7 +103,7 @@ def _scale(scaled: bool) -> list[Op]:
 
 
 def _optimizer(tape: Tape, scaled: bool) -> tuple[Section, ...]:
-    """SGD with momentum over all parameters at once. A scaler first looks for infinities, and must know the answer."""
+    """SGD with momentum over all parameters at once. A scaler first checks for infinities, and must know the result."""
     update = _foreach("_foreach_mul_", "BinaryOpScalarFunctor<float, 1, 1, 0>", tape, 1)
     update += _foreach("_foreach_add_", "BinaryOpListAlphaFunctor<float, 2, 2, 0>", tape, 2)
     update += _foreach("_foreach_add_", "BinaryOpListAlphaFunctor<float, 2, 2, 0>", tape, 2)

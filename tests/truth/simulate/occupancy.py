@@ -1,4 +1,4 @@
-"""Kineto's "est. achieved occupancy %", with its fault."""
+"""Kineto's "est. achieved occupancy %", including its error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.truth.simulate.causes import Activity, Gpu
 
 
 def kineto_occupancy(gpu: Gpu, activity: Activity) -> int:
-    """As Kineto writes it: percent, and 0 above the shared memory that a block may have without opting in."""
+    """As Kineto writes it: percent, and 0 above the shared memory that a block may use without opting in."""
     if activity.shared_memory > gpu.shared_memory_per_block:
         return 0
     threads = math.prod(activity.block)
@@ -17,7 +17,7 @@ def kineto_occupancy(gpu: Gpu, activity: Activity) -> int:
 
 
 def resident_blocks(gpu: Gpu, activity: Activity) -> int:
-    """How many blocks one SM holds: the least of what its slots, warps, registers and shared memory allow."""
+    """How many blocks one SM holds: the minimum that its slots, warps, registers and shared memory allow."""
     warps = -(-math.prod(activity.block) // 32)
     registers = -(-activity.registers * 32 // 256) * 256
     memory = -(-(activity.shared_memory + 1024) // 128) * 128

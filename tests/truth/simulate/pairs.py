@@ -1,4 +1,4 @@
-"""Lists of (start, end): what two share, what one leaves of the other, how long they are. Sorted and disjoint."""
+"""Lists of (start, end), sorted and disjoint: their intersection, their difference, their total length."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def end_of(pair: Pair) -> int:
 
 
 def both(pairs: list[Pair], others: list[Pair]) -> list[Pair]:
-    """What two sorted lists of disjoint pairs share."""
+    """The intersection of two sorted lists of disjoint pairs."""
     shared = []
     first = bisect_right(others, pairs[0][0], key=end_of) if pairs else 0
     for start, end in pairs:
@@ -36,7 +36,7 @@ def without(pairs: list[Pair], cuts: list[Pair]) -> list[Pair]:
 
 
 def union(pairs: list[Pair]) -> list[Pair]:
-    """Any pairs, in order, those that overlap or touch made one."""
+    """Any pairs, in order, with those that overlap or touch joined."""
     joined: list[Pair] = []
     for start, end in sorted(pairs):
         if joined and start <= joined[-1][1]:
@@ -47,7 +47,7 @@ def union(pairs: list[Pair]) -> list[Pair]:
 
 
 def first_of(pairs: list[Pair], length: int) -> list[Pair]:
-    """The pairs up to where they are so long in all."""
+    """The pairs up to this total length."""
     kept = []
     for start, end in pairs:
         kept.append((start, min(end, start + length)))

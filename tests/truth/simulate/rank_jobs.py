@@ -21,18 +21,19 @@ import numpy.typing as npt
 Ns = npt.NDArray[np.int64]
 
 _NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
-#: When the recordings begin, on a right clock.
+#: When the recordings begin, on a correct clock.
 EPOCH_NS = 1_790_000_000_000_000_000
 SIMULATED = "Simulated by `tests/truth/simulate/rank_jobs.py`; no machine ran this."
 
 
 @dataclass(frozen=True)
 class Declared:
-    """late: rank -> ns that it computes longer in each step. spread_ns: standard deviation of what each rank computes
-    in each step. bus_rate: bytes a second of each link. clocks_ns: standard deviation of the clocks of ranks. numbered:
-    collectives say their number, as those of current PyTorch. lost: rank -> numbers of those that its recording has
-    not. waits: the host waits for the device at the end of each step, as one does that reads the loss; its ops are
-    recorded then."""
+    """late: rank -> ns by which it computes longer in each step. spread_ns: standard deviation of what each rank
+    computes in each step. bus_rate: bytes per second of each link. clocks_ns: standard deviation of the ranks' clocks.
+    numbered: collectives record their number, as in current PyTorch. lost: rank -> numbers of those missing in its
+    recording. waits: the host waits for the device at the end of each step, like one that reads the loss; its ops are
+    then recorded.
+    """
 
     ranks: int
     steps: int = 8
@@ -62,7 +63,7 @@ class Meeting:
 
 @dataclass(frozen=True, eq=False)
 class Ran:
-    """What happened. computed: (steps, ranks, pieces) [begin, end); clock: of each rank, what its clock is ahead."""
+    """What happened. computed: (steps, ranks, pieces) [begin, end); clock: how far each rank's clock is ahead."""
 
     declared: Declared
     meetings: list[Meeting]
@@ -128,7 +129,7 @@ def _event(name: str, cat: str, begin: int, end: int, tid: int, **args: object) 
 
 
 def _steps(ran: Ran) -> list[dict[str, object]]:
-    """The host is never late: it launches everything of a step at its begin."""
+    """The host is never late: it launches everything of a step at its beginning."""
     begins = [0, *ran.step_end[:-1]]
     pairs = zip(begins, ran.step_end, strict=True)
     return [_event(f"ProfilerStep#{n}", "user_annotation", *pair, 1) for n, pair in enumerate(pairs, 5)]
@@ -165,7 +166,7 @@ def _reduces(ran: Ran, rank: int) -> list[dict[str, object]]:
 
 
 def _waits(ran: Ran) -> list[dict[str, object]]:
-    """From when all is launched until the device has done it."""
+    """From the time when everything is launched until the device has finished it."""
     if not ran.declared.waits:
         return []
     begins = [begin + 5_000 * len(ran.declared.bucket_bytes) for begin in (0, *ran.step_end[:-1])]

@@ -20,10 +20,10 @@ REASONS = (
     "launch_latency", "queued", "collective_wait", "dependency", "unrecorded_work", "unknown", "tail",
 )  # fmt: skip
 
-#: A gap between two activities that were both launched before: up to here the hardware's, beyond it a wait.
+#: A gap between two activities that were both launched earlier: up to this length the hardware's, beyond it a wait.
 HARDWARE_GAP_NS = 10_000
 
-#: A launch that has returned and does not start for so long waits for something else.
+#: A launch that has returned and whose work does not start for this long waits for something else.
 REACHED_NS = 50_000
 
 ALLOCATOR = ("cudaMalloc", "cudaFree")
@@ -31,7 +31,7 @@ ALLOCATOR = ("cudaMalloc", "cudaFree")
 
 @dataclass(frozen=True)
 class Idle:
-    """A stretch in which a device is idle, and why."""
+    """A range in which a device is idle, and why."""
 
     start_ns: int
     end_ns: int
@@ -40,7 +40,7 @@ class Idle:
 
 @dataclass
 class Group:
-    """Blocking calls under one op: how long they keep the host, and when the device idles for it."""
+    """Blocking calls under one op: how long they block the host, and when the device idles because of that."""
 
     calls: list[Row]
     op: Row | None
@@ -56,7 +56,7 @@ class Group:
 
 
 class Reasons:
-    """What the model's records say of one span."""
+    """Analyses the model's records of one span."""
 
     def __init__(self, training: Training, span: Span) -> None:
         self.span = span
@@ -89,7 +89,7 @@ class Reasons:
         return sums
 
     def idle(self, device: int) -> Iterator[Idle]:
-        """Every idle stretch of a device in the window, cut where its reason changes."""
+        """Every idle range of a device in the window, split where its reason changes."""
         for start, end, following in self.gaps(device):
             for idle in self._why(start, end, following):
                 pair = [(idle.start_ns, idle.end_ns)]
@@ -150,13 +150,13 @@ class Reasons:
         return rows[first : bisect_left(rows, pair[1], key=lambda row: row.start_ns)]
 
     def _blocks(self, row: Row) -> bool:
-        """Does this call wait for the device? One that stages pageable memory is taken to."""
+        """Whether this call waits for the device. One that stages pageable memory is assumed to."""
         if row.category != "cuda_runtime" or row.name in ALLOCATOR:
             return False
         return row.blocks or row.correlation_id in self.pageable
 
     def groups(self, device: int) -> list[Group]:
-        """Blocking and allocating calls of the steps, those of one op together, and the bubble that each leaves."""
+        """Blocking and allocating calls of the steps, grouped by op, and the bubble that each leaves."""
         groups: dict[tuple[int, int], Group] = {}
         for row in sorted(self.calls.values(), key=lambda row: row.start_ns):
             if (self._blocks(row) or row.name in ALLOCATOR) and self._in_steps(row):
@@ -192,7 +192,7 @@ class Reasons:
         return first_of(idle, sum(call.end_ns - call.start_ns for call in group.calls))
 
     def idle_in_stops_ns(self, device: int) -> int:
-        """How long a device idles while Python stands still, waits for data left out."""
+        """How long a device idles while Python is stopped, excluding waits for data."""
         idle = [(idle.start_ns, idle.end_ns) for idle in self.idle(device) if idle.reason != "data_loading"]
         return total(both(both(self.windows, union(idle)), self.span.stops))
 

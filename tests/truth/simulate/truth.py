@@ -18,7 +18,7 @@ DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 
 @dataclass(frozen=True)
 class Gap:
-    """An idle stretch of the device and why: data_loading, blocking, host_late, launch_latency, queued or tail."""
+    """An idle range of the device and why: data_loading, blocking, host_late, launch_latency, queued or tail."""
 
     start_ns: int
     end_ns: int
@@ -42,7 +42,7 @@ def ground_truth(training: Training, span: Span, produced_ns: list[int]) -> dict
 
 
 def step_windows(span: Span) -> list[Pair]:
-    """From the end of the step before to the later one of the mark's end and the last launched activity's end."""
+    """From the end of the previous step to the later one of the mark's end and the last launched activity's end."""
     activities = {row.correlation_id: row for row in span.rows if row.category in DEVICE}
     calls = [row for row in span.rows if row.category == "cuda_runtime"]
     windows: list[Pair] = []
@@ -58,7 +58,7 @@ def _launches_in(row: Row, start: int, end: int, activities: dict[int, Row]) -> 
 
 
 def idle_gaps(span: Span, end_ns: int) -> list[Gap]:
-    """Every idle stretch from the window's start to end_ns, cut where its reason changes."""
+    """Every idle range from the window's start to end_ns, split where its reason changes."""
     calls = {row.correlation_id: row for row in span.rows if row.category == "cuda_runtime"}
     loads = _pairs(span, lambda row: row.name.startswith("enumerate(DataLoader)"))
     blocked = _pairs(span, lambda row: row.blocks)
@@ -93,8 +93,9 @@ def _charge_loader_first(gaps: Iterable[Gap], loads: list[Pair]) -> list[Gap]:
 
 
 def idle_of_ops(span: Span) -> dict[str, int]:
-    """By op: the idle time that ended when what it launched began, without the loader's. An op within one of its own
-    name counts once, ops between the marks of the steps and idle time between their windows not at all."""
+    """By op: the idle time that ended when its launched work began, without that of the loader. An op within one of the
+    same name counts once, ops between the marks of the steps and idle time between their windows not at all.
+    """
     windows = step_windows(span)
     calls = {row.correlation_id: row for row in span.rows if row.category == "cuda_runtime"}
     loads = _pairs(span, lambda row: row.name.startswith("enumerate(DataLoader)"))
@@ -138,7 +139,7 @@ def _step_truth(span: Span, gaps: list[Gap], mark: tuple[int, int, int], window:
 
 
 def _around(span: Span, window: Pair) -> Span:
-    """With those rows only that share time with the window."""
+    """Keeps only rows that overlap the window."""
     start, end = window
     return replace(span, rows=[row for row in span.rows if row.start_ns < end and row.end_ns > start])
 
@@ -151,7 +152,7 @@ def _idle_by_reason(gaps: list[Gap], window: Pair) -> dict[str, int]:
 
 
 def _parts(span: Span, window: Pair) -> dict[str, int]:
-    """The breakdown's parts as far as they do not depend on what counts as CPU work; in order of priority."""
+    """The parts of the breakdown that do not depend on what counts as CPU work; in order of priority."""
     rest, parts = [window], {}
     layers = {
         "kernel": _pairs(span, lambda row: row.category == "kernel"),

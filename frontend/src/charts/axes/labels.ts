@@ -1,4 +1,4 @@
-/** Which labels of an axis are written: as many as stand apart, evenly. */
+/** Chooses which labels of an axis are written: as many as do not collide, evenly spaced. */
 
 import { textWidth } from "../../dom/text_width";
 
@@ -14,7 +14,7 @@ const GAP_PX = 10;
 
 const PACES = [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000];
 
-/** Every n-th label, with the least n at which none touches the next. Opens with the first. */
+/** Keeps every n-th label from the first on, with the smallest n at which none touches the next. */
 export function thinned(labels: readonly AxisLabel[]): readonly AxisLabel[] {
   const pace = PACES.find((each) => fits(everyNth(labels, each)));
   return everyNth(labels, pace ?? Math.max(1, labels.length));

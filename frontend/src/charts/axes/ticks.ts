@@ -1,11 +1,11 @@
-/** Where an axis has ticks: at round values, evenly or by equal factors. */
+/** Where an axis has ticks: at round values, evenly spaced or by equal factors. */
 
 import { nice, ticks as roundValues } from "d3-array";
 
-/** More grid lines than this hide what they measure. */
+/** More grid lines than this would obscure the data. */
 const MAX_GAPS = 5;
 
-/** Ticks within [low, high] with at most `gaps` gaps between them. Their unit is the caller's. */
+/** Ticks within [low, high] with at most `gaps` gaps between them, in the caller's unit. */
 export function ticks(low: number, high: number, gaps = MAX_GAPS): number[] {
   if (!(high > low)) return [low];
   for (let wanted = gaps; wanted > 0; wanted--) {
@@ -16,7 +16,7 @@ export function ticks(low: number, high: number, gaps = MAX_GAPS): number[] {
 }
 
 export interface ZeroAxis {
-  /** At or above the highest value, and the last tick. */
+  /** The last tick, at or above the highest value. */
   end: number;
   ticks: readonly number[];
 }
@@ -34,10 +34,12 @@ export function zeroAxis(high: number, gaps = MAX_GAPS): ZeroAxis {
 
 const DIGITS = [[1], [1, 3], [1, 2, 5], [1, 2, 3, 5, 7]] as const;
 
-/** Fewer ticks than this do not show a scale. */
+/** Fewer ticks than this do not convey a scale. */
 const MIN_TICKS = 3;
 
-/** Ticks at round figures within [low, high], with the fewest digits that give enough; evenly apart where none do. */
+/**
+ * Ticks at round values within [low, high], with the fewest digits that give enough ticks; evenly spaced where none do.
+ */
 export function logTicks(low: number, high: number): number[] {
   if (!(low > 0) || !(high > low)) return [Math.max(low, high)];
   const found = DIGITS.map((digits) => within(digits, low, high)).find((each) => each.length >= MIN_TICKS);
@@ -55,7 +57,7 @@ function within(digits: readonly number[], low: number, high: number): number[] 
   return found;
 }
 
-/** Where a value stands between `left` and `right`; the middle where the axis has no length. */
+/** The position of a value between `left` and `right`; the middle where the axis has no length. */
 export function logX(value: number, low: number, high: number, left: number, right: number): number {
   if (!(high > low)) return (left + right) / 2;
   const [from, to] = [Math.log(Math.max(low, 1)), Math.log(Math.max(high, 1))];

@@ -3,7 +3,7 @@ import { thinned } from "./labels";
 import { ticks } from "./ticks";
 
 interface TimeAxisProps {
-  /** What the picture shows, ns. */
+  /** The time range that the picture shows, ns. */
   from: number;
   to: number;
   left: number;
@@ -11,10 +11,10 @@ interface TimeAxisProps {
   scale: Scale;
 }
 
-/** Pixels that a tick wants for itself. */
+/** Least distance between ticks, px. */
 const TICK_PX = 64;
 
-/** Time below a picture; the unit stands on the first tick. */
+/** The time axis below a picture; the unit is written at the first tick. */
 export function TimeAxis({ from, to, left, width, scale }: TimeAxisProps) {
   const one = scale.of(1);
   const x = (ns: number) => left + ((ns - from) / (to - from || 1)) * (width - left);

@@ -10,15 +10,15 @@ interface ValueAxis {
   ticks: readonly number[];
 }
 
-/** Lines start above 0 where all of them stay above this share of the highest. */
+/** The axis does not start at 0 where all lines stay above this share of the highest value. */
 const LIFTED = 0.45;
 
 /** The range spans at least this share of the highest value, so that noise looks like noise. */
 const MIN_RANGE = 0.2;
 
 /**
- * `gaps`: at most so many between ticks; no value of this kind lies above `ceiling`. A figure below 0 (there is none
- * today) would extend the axis downward.
+ * `gaps`: the most gaps between ticks; no value of this kind is above `ceiling`. A value below 0 (there is none today)
+ * would extend the axis downward.
  */
 export function valueAxis(values: readonly number[], fromZero: boolean, gaps: number, ceiling = Infinity): ValueAxis {
   const [lowest, highest] = [min(values), max(values)];
@@ -40,7 +40,7 @@ function axisFromZero(low: number, highest: number, gaps: number): ValueAxis {
 
 interface ValueGridProps {
   ticks: readonly number[];
-  /** The height of a tick, px. */
+  /** The position of a tick, px from the top. */
   y(tick: number): number;
   left: number;
   right: number;

@@ -1,4 +1,4 @@
-/** When something ran in a span: a bar per bin of time, as high as it has calls; steps are marked. */
+/** When something ran in a span: one bar per time bin, as high as its number of calls; steps are marked. */
 
 import { max } from "d3-array";
 import { useState } from "preact/hooks";
@@ -14,7 +14,7 @@ import { Tip } from "../pointer/tip";
 interface CallsProps {
   label: string;
   bin: number;
-  /** Calls that start in each bin, and the time within it that they take. */
+  /** The calls that start in each bin, and how much of the bin's time they take. */
   counts: readonly number[];
   busy: readonly number[];
   steps: readonly { key: string; from: number; to: number }[];
@@ -29,7 +29,7 @@ const LEFT = 40;
 const TOP = 16;
 const AXIS = 22;
 
-/** Marks closer than this would be a grey band. */
+/** Marks closer together than this would merge into a grey band. */
 const MARK_PX = 4;
 const NAME_PX = 22;
 
@@ -120,7 +120,7 @@ function Plot({
   );
 }
 
-/** With a pixel of background between bars where there is room. */
+/** A bar of the chart, with a pixel of background after it where there is room. */
 function column(from: number, to: number, top: number, foot: number): string {
   if (foot - top < 0.3) return "";
   const right = Math.max(from + 1, to - from > 3 ? to - 1 : to);

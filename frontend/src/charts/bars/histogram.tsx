@@ -1,4 +1,4 @@
-/** How lengths are distributed: a bar per bin, equal factors equally wide. */
+/** The distribution of lengths: one bar per bin, on a logarithmic axis. */
 
 import { max } from "d3-array";
 import { useState } from "preact/hooks";
@@ -13,7 +13,7 @@ import { Tip } from "../pointer/tip";
 
 interface HistogramProps {
   label: string;
-  /** Ascending; one more than counts. */
+  /** Ascending; there is one more edge than counts. */
   edges: readonly number[];
   counts: readonly number[];
   /** What is counted: "launches". */
@@ -27,10 +27,10 @@ const LEFT = 40;
 const TOP = 10;
 const BELOW = 32;
 
-/** A bar of lengths that are all equal has no width of its own. */
+/** The width of the only bar where all lengths are equal, px. */
 const LONE_PX = 24;
 
-/** Room between the bars, px. */
+/** The gap between bars, px. */
 const APART = 1;
 
 export function Histogram(props: HistogramProps) {
@@ -116,7 +116,7 @@ function placed(edges: readonly number[], left: number, right: number): [number,
 const rect = (from: number, to: number, top: number, foot: number): string =>
   foot - top < 0.3 ? "" : `M${from.toFixed(1)} ${foot}V${top.toFixed(1)}H${to.toFixed(1)}V${foot}z`;
 
-/** Round lengths under the bars, in the unit of the axis. */
+/** Round lengths as ticks under the bars, in the unit of the axis. */
 function lengthTicks(edges: readonly number[], scale: Scale, width: number) {
   const [low, high] = [edges[0]!, edges[edges.length - 1]!];
   const one = scale.of(1);

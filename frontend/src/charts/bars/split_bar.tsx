@@ -1,4 +1,4 @@
-/** One whole in parts, as one bar: a picture of its own, or small within a table cell. */
+/** A whole and its parts as one bar: a picture of its own, or small within a table cell. */
 
 import type { ComponentChildren } from "preact";
 import { fillClass } from "../../colour";
@@ -21,7 +21,7 @@ interface SplitBarProps {
 
 const LEAST = 0.0003;
 
-/** A hidden part leaves its room, so that the others keep their place on the scale. */
+/** A hidden part leaves its space empty, so that the others keep their place on the scale. */
 export function SplitBar({ label, parts, off }: SplitBarProps) {
   return (
     <div class="split-bar" role="img" aria-label={label}>
@@ -46,7 +46,7 @@ export interface BarSegment {
   hatched?: boolean;
 }
 
-/** A bar within a table cell. Its figures stand next to it. */
+/** A bar within a table cell. Its figures are next to it. */
 export function InlineBar({ segments }: { segments: readonly BarSegment[] }) {
   return (
     <span class="ib" aria-hidden="true">

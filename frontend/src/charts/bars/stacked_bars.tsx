@@ -1,4 +1,4 @@
-/** A stacked bar per step. One path per part, so that thousands of steps cost as little as six. */
+/** A stacked bar per step. Each part is one path, so that thousands of steps cost as little as six. */
 
 import { max } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
@@ -24,14 +24,14 @@ interface StackedBarsProps extends Pointing {
   names: readonly string[];
   /** In the order of the stack, from the bottom. */
   parts: readonly StackedPart[];
-  /** How much of each bar, from its top, is hatched because it is left out of judgement. */
+  /** How much of each bar, from its top, is hatched because verdicts exclude it. */
   leftOut?: readonly number[] | undefined;
   unit: string;
-  /** What stands above a bar. */
+  /** The text above each bar. */
   heads: readonly string[];
-  /** Bars whose head is written even where there is no room for all. */
+  /** Bars whose text is always written, even where there is no room for all. */
   firm: readonly boolean[];
-  /** What the bars are: "step". */
+  /** What one bar stands for: "step". */
   axis: string;
   hovered: number | null;
   selected: number | null;
@@ -42,7 +42,7 @@ interface StackedBarsProps extends Pointing {
 const HEIGHT = 292;
 const LEFT = 42;
 const TOP = 22;
-/** Room below the bars for their names and what they are. */
+/** Room below the bars for their names and the title of the axis. */
 const BELOW = 32;
 
 export function StackedBars(props: StackedBarsProps) {
@@ -68,7 +68,7 @@ function Drawn(props: StackedBarsProps & { width: number }) {
     tip,
     height = HEIGHT,
   } = props;
-  const [here, setHere] = useState(false); // another picture may light a bar, but the tip stands where the pointer is
+  const [here, setHere] = useState(false); // a bar may be hovered in another picture, but the tip is at the pointer
   const [pointer, setPointer] = useState<{ x: number; y: number } | null>(null);
   const { foot, middles, outlineOf, picture } = useMemo(
     () => layout({ names, parts, leftOut, heads, firm, unit }, width, height),
@@ -125,7 +125,7 @@ function Drawn(props: StackedBarsProps & { width: number }) {
 
 type BarsProps = Pick<StackedBarsProps, "names" | "parts" | "leftOut" | "heads" | "firm" | "unit">;
 
-/** All that stays while the pointer moves, and where its bars are. */
+/** Everything that stays the same while the pointer moves, and where the bars are. */
 function layout(props: BarsProps, width: number, height: number) {
   const { names, parts, leftOut, unit } = props;
   const foot = height - BELOW;
@@ -165,7 +165,7 @@ function layout(props: BarsProps, width: number, height: number) {
   return { foot, middles, picture, outlineOf };
 }
 
-/** Room that a head such as "187.9" takes. */
+/** The width of a text such as "187.9" above a bar. */
 const HEAD_WIDTH = 38;
 
 function Heads({
@@ -202,14 +202,14 @@ interface BarPlaces {
   x(bar: number): number;
 }
 
-/** Two thirds bar, a third gap, at most 40 px; without a gap where bars are a few pixels wide. */
+/** A bar takes two thirds of its room, a gap the rest, and at most 40 px; bars a few pixels wide have no gap. */
 function placed(count: number, width: number): BarPlaces {
   const pitch = (width - LEFT) / Math.max(1, count);
   const bar = pitch < 4 ? pitch : Math.min(40, (pitch * 2) / 3);
   return { pitch, width: bar, x: (at) => LEFT + pitch * (at + 0.5) - bar / 2 };
 }
 
-/** Marks lower than this are not drawn: they would claim a pixel that they do not have. */
+/** Marks lower than this are not drawn: a whole pixel would exaggerate them. */
 const LEAST_PX = 0.3;
 
 /** The outline of one part over all bars, with a pixel of background above it where there is room. */

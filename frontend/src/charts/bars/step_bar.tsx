@@ -1,5 +1,6 @@
 /**
- * The mean step as one bar: works on the left, waits on the right, each part in its colour; under it what it could be.
+ * The mean step as one bar: work on the left, waiting on the right, each part in its colour; below it the step as it
+ * could be.
  */
 
 import type { ComponentChildren } from "preact";
@@ -13,9 +14,9 @@ export interface StepBarPart {
   hatched: boolean;
   /** In the unit of the axis. */
   value: number;
-  /** Name and length, on hover. */
+  /** Name and length, shown on hover. */
   title: string;
-  /** Written in the bar where there is room; only colours that carry text have one. */
+  /** Written in the bar where there is room; only parts whose colour can carry text have one. */
   text?: string | undefined;
 }
 
@@ -23,9 +24,9 @@ export interface StepBarRow {
   label: ComponentChildren;
   parts: readonly StepBarPart[];
   thin: boolean;
-  /** What is gained against the first bar, dashed at its end. */
+  /** What is saved against the first bar, drawn dashed at the end of this one. */
   saved?: number;
-  /** What the recording lacks of the step, dashed at its end. */
+  /** The part of the step that the recording lacks, drawn dashed at the end of the bar. */
   missing?: { value: number; label: string; title: string } | undefined;
 }
 
@@ -38,13 +39,13 @@ interface StepBarProps {
   label: string;
   /** End of the axis, in its unit. */
   end: number;
-  /** What the end says: "177.6 ms". */
+  /** The label at the end of the axis: "177.6 ms". */
   endText: string;
   braces: readonly Brace[];
   bars: readonly StepBarRow[];
   /** Parts that the legend hides. */
   off: ReadonlySet<string>;
-  /** Below the axis, from the left edge of the bars on. */
+  /** Shown below the axis, from the left edge of the bars on. */
   children?: ComponentChildren;
 }
 
@@ -74,7 +75,9 @@ export function StepBar({ label, end, endText, braces, bars, off, children }: St
   );
 }
 
-/** A brace narrower than this share of the bar cannot hold its words: the last one's then stand at the right end. */
+/**
+ * A brace narrower than this share of the bar cannot hold its text: then the text of the last one is at the right end.
+ */
 const TIGHT = 0.25;
 
 const tight = (braces: readonly Brace[], end: number): boolean => braces.some((brace) => brace.value < TIGHT * end);
@@ -87,7 +90,7 @@ function BraceMark({ brace, end, last }: { brace: Brace; end: number; last: bool
   );
 }
 
-/** Parts under this share of the bar are under a third of a pixel: they keep their place in the legend only. */
+/** Parts under this share of the bar are under a third of a pixel: they appear in the legend only. */
 const LEAST = 0.0003;
 
 /** A part narrower than this share of the bar cannot hold a word. */
@@ -120,7 +123,7 @@ function Bar({ bar, end, off }: { bar: StepBarRow; end: number; off: ReadonlySet
   );
 }
 
-/** A tick nearer to the end than this would run into the end's own label. */
+/** A tick closer to the end than this would overlap the label of the end. */
 const NEAR_END = 0.09;
 
 const labelled = (end: number): number[] => ticks(0, end, 10).filter((at) => at < (1 - NEAR_END) * end);

@@ -1,4 +1,4 @@
-/** A canvas as sharp as the screen, painted once per frame and only when something changed. */
+/** A canvas as sharp as the screen, painted at most once per frame and only when something changed. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useLatest } from "../../dom/hooks";
@@ -9,7 +9,7 @@ interface SheetProps {
   width: number;
   height: number;
   paint(pen: Pen): void;
-  /** What the picture is made of: it is painted again, in the next frame, when one of these is another. */
+  /** The inputs of the picture: it is painted again in the next frame when one of them changes. */
   of: readonly unknown[];
 }
 
@@ -51,7 +51,7 @@ function draw(canvas: HTMLCanvasElement, paint: (pen: Pen) => void): void {
   paint(pen);
 }
 
-/** Device pixels per CSS pixel; it changes when the window moves to another screen, and with the browser's zoom. */
+/** Device pixels per CSS pixel; they change when the window moves to another screen, and with the browser's zoom. */
 function useDensity(): number {
   const [density, set] = useState(() => window.devicePixelRatio || 1);
   useEffect(() => {

@@ -4,7 +4,7 @@ import type { Pen } from "./canvas";
 
 const STRIPES_PX = 6;
 
-/** Diagonal stripes for `fillStyle`, as the hatches of SVG pictures. */
+/** Diagonal stripes for `fillStyle`, like the hatches of SVG pictures. */
 export function stripes(pen: Pen, colour: string): CanvasPattern | string {
   const tile = new OffscreenCanvas(STRIPES_PX, STRIPES_PX);
   const own = tile.getContext("2d")!;
@@ -19,7 +19,7 @@ export function stripes(pen: Pen, colour: string): CanvasPattern | string {
   return pen.createPattern(tile, "repeat") ?? colour;
 }
 
-/** Upright lines: many narrow things that stand together. */
+/** Upright lines, which stand for many narrow marks next to each other. */
 export function comb(pen: Pen, colour: string, between: string): CanvasPattern | string {
   const tile = new OffscreenCanvas(4, 1);
   const own = tile.getContext("2d")!;
@@ -41,7 +41,7 @@ export function haloed(pen: Pen, text: string, x: number, y: number, ink: string
 
 const HEAD_PX = 6;
 
-/** A bent line with a head at its end; the halo keeps it readable over marks. */
+/** A bent line with an arrowhead at its end; the halo keeps it readable over marks. */
 export function arrow(
   pen: Pen,
   from: readonly [number, number],
@@ -70,12 +70,12 @@ export function arrow(
 }
 
 /**
- * A row of single pixels, drawn at once: thousands of narrow marks cost one picture and not a rectangle each.
+ * A row of single pixels, drawn at once: thousands of narrow marks cost one image instead of a rectangle each.
  *
- *     pixels   r g - - b r r g      stretched to the height of the row; where nothing is set, nothing is drawn
+ *     pixels   r g - - b r r g      stretched to the height of the row; pixels that are not set are transparent
  */
 export interface Strip {
-  /** As a canvas stores them; 0 is nothing. */
+  /** Pixels as a canvas stores them; 0 is empty. */
   pixels: Uint32Array;
   used: boolean;
 }
@@ -89,7 +89,7 @@ export function setPixels(strip: Strip, from: number, to: number, pixel: number)
 
 let scratch: OffscreenCanvas | null = null;
 
-/** Draws the row, `left` CSS pixels from the edge and as tall as asked for, and empties it. */
+/** Draws the row `left` CSS pixels from the edge, as tall as given, and empties it. */
 export function drawStrip(pen: Pen, strip: Strip, left: number, top: number, tall: number, density: number): void {
   if (!strip.used) return;
   const length = strip.pixels.length;

@@ -1,6 +1,6 @@
 /**
- * The theme's colours as a canvas wants them. A meaning keeps its colour; three close shades of it, chosen by the name,
- * part neighbours that mean the same. Shades go towards the ink, so that none is fainter than the colour itself.
+ * The theme's colours as a canvas needs them. A meaning keeps its colour; three close shades of it, chosen by the name,
+ * separate neighbours that mean the same. Shades go towards the ink, so that none is fainter than the colour itself.
  */
 
 import { useEffect, useState } from "preact/hooks";
@@ -8,11 +8,11 @@ import { COLOURS, type Colour } from "../../colour";
 
 export interface Fill {
   plain: string;
-  /** Text on it. */
+  /** Colour of text on this fill. */
   ink: string;
-  /** Next to boxes that a search highlighted. */
+  /** Used next to boxes that a search highlighted. */
   dim: string;
-  /** The same two as a canvas's pixels are stored. */
+  /** `plain` and `dim` as a canvas stores pixels. */
   plainPixel: number;
   dimPixel: number;
 }
@@ -29,12 +29,12 @@ export interface Palette {
   fonts: { small: string; axis: string; title: string };
 }
 
-/** How far each shade is from its colour to the ink. */
+/** How far each shade is from the colour towards the ink. */
 const SHADES = [0, 0.13, 0.26];
 
 const SHADE_COUNT = SHADES.length;
 
-/** How far a box that the search did not find fades. */
+/** How far a box that does not match the search fades. */
 const FADED = 0.82;
 
 export function paletteOf(read: (token: string) => string): Palette {
@@ -56,7 +56,7 @@ export function paletteOf(read: (token: string) => string): Palette {
   };
 }
 
-/** As WCAG 2 asks for small text. */
+/** The contrast that WCAG 2 requires of small text. */
 const READABLE = 4.5;
 
 function fillOf(plain: string, surface: string): Fill {
@@ -70,7 +70,7 @@ export function pixelOf(hex: string): number {
   return new Uint32Array(new Uint8Array([...rgb(hex), 255]).buffer)[0]!;
 }
 
-/** The same name has the same shade in every page. */
+/** A name has the same shade in every page. */
 export function shadeOf(name: string): number {
   let mark = 0;
   for (let at = 0; at < name.length; at++) mark = (mark * 31 + name.charCodeAt(at)) | 0;
@@ -79,13 +79,13 @@ export function shadeOf(name: string): number {
 
 type Rgb = readonly [number, number, number];
 
-/** `#rrggbb`, or `#rgb` as a bundler writes it. */
+/** Reads `#rrggbb`, or `#rgb` as a bundler shortens it. */
 function rgb(hex: string): Rgb {
   const digits = hex.length === 4 ? hex.replace(/[^#]/g, "$&$&") : hex;
   return [1, 3, 5].map((at) => parseInt(digits.slice(at, at + 2), 16)) as unknown as Rgb;
 }
 
-/** `#rrggbb`, a share of the way to another. */
+/** Mixes two `#rrggbb` colours: a share of the way from one to the other. */
 export function mixed(hex: string, other: string, by: number): string {
   const [from, to] = [rgb(hex), rgb(other)];
   return `#${from
@@ -97,7 +97,7 @@ export function mixed(hex: string, other: string, by: number): string {
     .join("")}`;
 }
 
-/** As WCAG 2 defines it, 1 to 21. */
+/** The contrast ratio as WCAG 2 defines it, 1 to 21. */
 export function contrast(a: string, b: string): number {
   const [dark, light] = [luminance(a), luminance(b)].sort((x, y) => x - y) as [number, number];
   return (light + 0.05) / (dark + 0.05);
@@ -110,9 +110,7 @@ function luminance(hex: string): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-/**
- * Colours of the system in the place of the theme's, where the user has it force them: few, so textures say the rest.
- */
+/** System colours that replace the theme's where the user forces colours: they are few, so textures carry the rest. */
 const FORCED: Readonly<Record<string, string>> = {
   "--surface": "Canvas",
   "--sunken": "Canvas",
@@ -127,7 +125,7 @@ const FORCED: Readonly<Record<string, string>> = {
 
 const forced = (): MediaQueryList => window.matchMedia("(forced-colors: active)");
 
-/** Palettes of a system's colours, which a style says as "rgb(…)". */
+/** The palette of the system's colours, which computed styles give as "rgb(…)". */
 function forcedPalette(styles: CSSStyleDeclaration): Palette {
   const probe = document.body.appendChild(document.createElement("i"));
   const colourOf = (keyword: string) => {
@@ -141,7 +139,7 @@ function forcedPalette(styles: CSSStyleDeclaration): Palette {
   return palette;
 }
 
-/** "rgb(29, 29, 27)" as "#1d1d1b". */
+/** Converts "rgb(29, 29, 27)" to "#1d1d1b". */
 function hexOf(colour: string): string {
   const parts = colour.match(/\d+(\.\d+)?/g)?.slice(0, 3) ?? ["0", "0", "0"];
   return `#${parts.map((part) => Math.round(Number(part)).toString(16).padStart(2, "0")).join("")}`;

@@ -1,5 +1,6 @@
 /**
- * Many lines that are not drawn one by one, as columns: which of them are at a stop, and which is nearest to a height.
+ * Many lines that are not drawn individually, as columns: which of them have a value at a stop, and which of these is
+ * nearest to a height.
  *
  *     line 0   stops 0 1 2   values 5 6 7         stop 0   lines 0      values 5
  *     line 1   stops   1 2   values   8 9    ->   stop 1   lines 0 1    values 6 8
@@ -36,11 +37,13 @@ export function crowdOf(lines: readonly CrowdLine[], stops: number): Crowd {
 
 const isKnown = ({ values }: CrowdLine, at: number): boolean => !Number.isNaN(values[at]!);
 
-/** What is known at a stop. */
+/** The known values at a stop. */
 export const valuesAt = ({ from, value }: Crowd, stop: number): Float64Array =>
   value.subarray(from[stop] ?? 0, from[stop + 1] ?? 0);
 
-/** The key of the line whose value at a stop is the least `apart`; null where none has one. */
+/**
+ * The key of the line whose value at a stop has the smallest distance by `apart`; null where no line has a value there.
+ */
 export function nearestAt(crowd: Crowd, stop: number, apart: (value: number) => number): string | null {
   let [best, least] = [-1, Infinity];
   for (let at = crowd.from[stop] ?? 0; at < (crowd.from[stop + 1] ?? 0); at++) {
@@ -57,7 +60,7 @@ export function valueIn(crowd: Crowd, key: string, stop: number): number | null 
   return null;
 }
 
-/** One of them, to be drawn. */
+/** One of the lines, to be drawn. */
 export function lineIn({ lines }: Crowd, key: string | null): ChartLine | undefined {
   const found = lines.find((line) => line.key === key);
   if (!found) return undefined;

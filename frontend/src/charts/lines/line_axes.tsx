@@ -1,16 +1,16 @@
-/** The axes of a line chart: grid and values at the left, steps and spans below, the breaks between spans. */
+/** The axes of a line chart: grid and values on the left, steps and spans below, the breaks between spans. */
 
 import { type AxisLabel, labelWidth, thinned } from "../axes/labels";
 import { ValueGrid } from "../axes/value_axis";
 import type { Drawn, LineSegment } from "./line_layout";
 
-/** The unit stands on the top tick only. */
+/** The unit is written at the top tick only. */
 export function AxisY({ ticks, scale, frame, tickY }: Drawn) {
   const y = (tick: number) => Math.round(tickY(tick) * 10) / 10;
   return <ValueGrid ticks={ticks} y={y} left={frame.left} right={frame.right} unit={scale.unit} />;
 }
 
-/** What is left out of the axis: where it stands, and what it is. */
+/** The values above the end of the axis: the line at which they are drawn, and the text that names them. */
 export function AxisEnd({ shelf, frame, above, small }: Drawn) {
   if (shelf === null) return null;
   return (
@@ -26,7 +26,7 @@ export function AxisEnd({ shelf, frame, above, small }: Drawn) {
   );
 }
 
-/** Breaks narrower than this are room and no mark. */
+/** Breaks narrower than this are left as space without a mark. */
 const MARKED_BREAK = 8;
 
 export function Breaks({ axis, frame }: Drawn) {
@@ -72,7 +72,7 @@ export function AxisX(drawn: Drawn) {
   );
 }
 
-/** Without those that would touch the one before: two segments may end and begin with long labels. */
+/** Drops labels that would touch the one before: two neighbouring segments may end and begin with long labels. */
 function separate(labels: readonly AxisLabel[]): readonly AxisLabel[] {
   let end = -Infinity;
   return labels.filter(({ x, text }) => {
@@ -83,7 +83,7 @@ function separate(labels: readonly AxisLabel[]): readonly AxisLabel[] {
   });
 }
 
-/** Moved so that no label is cut at an edge. */
+/** Moves labels so that none is cut off at an edge. */
 function inFrame(labels: readonly AxisLabel[], right: number): readonly AxisLabel[] {
   return labels.map(({ x, text }) => {
     const half = labelWidth({ text }) / 2;
@@ -91,7 +91,7 @@ function inFrame(labels: readonly AxisLabel[], right: number): readonly AxisLabe
   });
 }
 
-/** Segments with fewer pixels than this have no marks of their own; the captions below them say where they are. */
+/** Segments narrower than this many pixels have no ticks of their own; the captions below locate them. */
 const MARKED_SEGMENT = 30;
 
 function marksOf(drawn: Drawn): readonly AxisLabel[] {
@@ -104,7 +104,7 @@ function marksOf(drawn: Drawn): readonly AxisLabel[] {
 const place = ({ axis }: Drawn, { marks }: LineSegment, segment: number): AxisLabel[] =>
   marks.map((mark) => ({ x: axis.x(segment, mark.at), text: mark.text }));
 
-/** First and last only. */
+/** The first and the last label only. */
 function ends(drawn: Drawn, segment: LineSegment, at: number): AxisLabel[] {
   const all = place(drawn, segment, at);
   const [first, last] = [all[0], all[all.length - 1]];
@@ -118,7 +118,7 @@ function ends(drawn: Drawn, segment: LineSegment, at: number): AxisLabel[] {
 const middle = ({ axis, segments }: Drawn, at: number): number =>
   (axis.x(at, segments[at]!.from) + axis.x(at, segments[at]!.to)) / 2;
 
-/** Between the ends, where they leave room. */
+/** Captions between the tick labels, where there is room. */
 function smallCaptions(drawn: Drawn, marks: readonly AxisLabel[]): readonly AxisLabel[] {
   const all = drawn.segments.map((segment, at) => ({ x: middle(drawn, at), text: segment.caption }));
   return all

@@ -1,6 +1,6 @@
 /**
- * Values over steps, spans or time, one line per run, each in its own colour and named at its end; the one in focus is
- * firm and filled. A line alone has the colour of its meaning. A missing value is a break.
+ * Values over steps, spans or time, one line per run, each in its own colour and named at its end; the line in focus is
+ * bold and filled. A single line has the colour of its meaning. A missing value is a break.
  */
 
 import { useMemo, useState } from "preact/hooks";
@@ -27,7 +27,7 @@ import {
 import { OverlayLine } from "./overlay";
 import { chains, type Dot } from "./polyline";
 
-/** From this width on a picture is taller: lines keep their slope. */
+/** From this width on a picture is taller, so that lines keep their slope. */
 const WIDE = 800;
 const SMALL_WIDE = 400;
 const TALLER = 1.35;
@@ -38,7 +38,7 @@ export function LineChart(props: LineChartProps) {
   return <Sized height={props.height}>{(width) => <Plot {...props} width={width} height={height(width)} />}</Sized>;
 }
 
-/** The picture at a width; pure, so that it can be drawn without a browser. */
+/** The picture at a given width; pure, so that it can be drawn without a browser. */
 export function Plot(props: LineChartProps & { width: number }) {
   const [pointed, setPointed] = useState<number | null>(null);
   const [near, setNear] = useState<string | null>(null);
@@ -49,7 +49,7 @@ export function Plot(props: LineChartProps & { width: number }) {
     ...{ small, named, bandColour, overlay, end, above },
   });
   const drawn = useMemo(() => layout(asked), [asked]);
-  // Neither changes while the pointer moves: the same nodes are not drawn again.
+  // Neither changes while the pointer moves, so the same nodes are not rendered again.
   const under = useMemo(
     () => (
       <>
@@ -103,7 +103,7 @@ export function Plot(props: LineChartProps & { width: number }) {
 const nearestLine = (hidden: Crowd, stop: number, { y }: Drawn, at_px: number): string | null =>
   nearestAt(hidden, stop, (value) => Math.abs(y(value) - at_px));
 
-/** Lines, then what must not hide under them. The one in focus lies on top. */
+/** The lines, then what they must not cover. The line in focus is on top. */
 function Lines(drawn: Drawn) {
   return (
     <>
@@ -133,7 +133,7 @@ interface HoverProps {
   selected: string | null;
 }
 
-/** A line through what is chosen, wherever it was chosen. */
+/** A vertical line through what is hovered or selected, in whichever picture that was. */
 function Marked({ drawn: { stops, xs, frame }, hovered, selected }: HoverProps) {
   if (hovered === null && selected === null) return null;
   return (
@@ -155,10 +155,10 @@ function Marked({ drawn: { stops, xs, frame }, hovered, selected }: HoverProps) 
   );
 }
 
-/** From one name to the next, px. */
+/** Least distance between names, px. */
 const APART = 13;
 
-/** A line that ends further from its name than this is joined to it by the colour alone, px. */
+/** A name further than this from the end of its line has no connecting line: only its colour relates the two, px. */
 const JOINED = 40;
 
 function EndLabels(drawn: Drawn) {
@@ -200,7 +200,7 @@ function joint(last: Dot, right: number): string {
   return near ? `${last.x} ${last.y}` : `${right + 2} ${last.y}`;
 }
 
-/** Heights at least `APART` from each other, in their order, as near to where they were as the room allows. */
+/** Spreads heights at least `APART` from each other, in their order, as near to their origin as the room allows. */
 export function spread(heights: readonly number[], top: number, bottom: number): number[] {
   const apart = Math.min(APART, (bottom - top) / Math.max(1, heights.length - 1));
   const order = heights.map((_, at) => at).sort((a, b) => heights[a]! - heights[b]!);

@@ -1,4 +1,4 @@
-/** What a line chart is given, and where its parts stand: everything that does not change while the pointer moves. */
+/** The inputs of a line chart, and where its parts are: everything that does not change while the pointer moves. */
 
 import { extent } from "d3-array";
 import { widestOf } from "../../dom/text_width";
@@ -9,12 +9,12 @@ import type { Dot } from "./polyline";
 
 /** A range of the axis without a break. */
 export interface LineSegment extends Extent {
-  /** Stands below the marks. */
+  /** Written below the marks. */
   caption: string;
   marks: readonly { at: number; text: string }[];
 }
 
-/** A place on the axis that can be chosen. Stops of one key light together, in all pictures. */
+/** A place on the axis that can be chosen. Stops with the same key are highlighted together, in all pictures. */
 export interface LineStop {
   key: string;
   segment: number;
@@ -27,7 +27,7 @@ export interface LinePoint {
   /** The range over the processes of a run. */
   low?: number | null;
   high?: number | null;
-  /** Ringed. */
+  /** Marked with a ring. */
   slow?: boolean;
   /** From here on the line is on another level. */
   changed?: boolean;
@@ -37,13 +37,13 @@ export interface ChartLine {
   key: string;
   name: string;
   focus: boolean;
-  /** Place among the colours of runs; without one a line is one of many. */
+  /** Index among the colours of runs; a line without one is one of many. */
   hue?: number | undefined;
-  /** As firm as the one in focus: what that is compared with. */
+  /** Drawn as boldly as the line in focus: the line that it is compared with. */
   strong?: boolean | undefined;
-  /** Of many runs together: its points are nobody's. */
+  /** Combines many runs: its points belong to no single run. */
   group?: boolean;
-  /** In the order of the stops; null is a break, as is the way from one segment to the next. */
+  /** In the order of the stops; null is a break, and so is the step from one segment to the next. */
   points: readonly (LinePoint | null)[];
 }
 
@@ -52,27 +52,27 @@ export interface LineChartProps {
   label: string;
   height: number;
   segments: readonly LineSegment[];
-  /** By segment and place. */
+  /** Ordered by segment and place. */
   stops: readonly LineStop[];
-  /** Room at the ends of a segment, in its unit. */
+  /** Room at the ends of a segment, in the segment's unit. */
   pad: number;
   lines: readonly ChartLine[];
   scale: Scale;
-  /** Meaning of the line in focus. */
+  /** Meaning, as a colour name, of the line in focus. */
   colour: string;
-  /** Meaning of its range, where that is another. */
+  /** Meaning of that line's range, where it differs. */
   bandColour?: string;
-  /** One of several small pictures: few ticks, no names next to lines. */
+  /** One of several small pictures: few ticks, no names next to the lines. */
   small?: boolean;
   /** False where a legend names the lines. */
   named?: boolean;
-  /** A second figure, with its axis at the right. */
+  /** A second figure, with its axis on the right. */
   overlay?: Overlay | null;
   /** Lines that are drawn only while the pointer is nearest to them. */
   hidden?: Crowd;
-  /** The highest value on the axis, where some are left out of it (`cut_axis.ts`); null: none are. */
+  /** The highest value on the axis, where higher values are cut off (`cut_axis.ts`); null: none are. */
   end?: number | null;
-  /** What is left out, as said in the picture. */
+  /** The text in the picture that names the values above the axis. */
   above?: string;
   /** A level to compare with, such as a median. */
   reference?: { value: number; name: string } | undefined;
@@ -80,11 +80,11 @@ export interface LineChartProps {
   selected: string | null;
   hover(key: string | null): void;
   select(key: string | null): void;
-  /** `near`: key of the hidden line that the pointer is nearest to. */
+  /** `near`: the key of the hidden line that is nearest to the pointer. */
   tip(stop: number, near: string | null): TipContent;
 }
 
-/** Where the parts of the picture are, px. */
+/** The area of the plot within the picture, px. */
 interface Frame {
   left: number;
   right: number;
@@ -105,9 +105,9 @@ interface Layout
   above: string;
 }
 
-/** The same in pixels. */
+/** The layout in pixels. */
 export interface Drawn extends Layout {
-  /** Room for names at the ends of lines, px; 0: there is none. */
+  /** Room for names at the ends of lines, px; 0 where they are not written there. */
   ends: number;
   frame: Frame;
   axis: BrokenAxis;
@@ -115,9 +115,9 @@ export interface Drawn extends Layout {
   y(value: number): number;
   /** In the scale's own unit. */
   ticks: readonly number[];
-  /** Of a tick. */
+  /** The position of a tick, px. */
   tickY(tick: number): number;
-  /** Where all stands that is above the axis; null: nothing is. */
+  /** Where all values above the end of the axis are drawn; null: there are none. */
   shelf: number | null;
 }
 
@@ -128,7 +128,7 @@ export function layout(props: Layout): Drawn {
   const frame = small
     ? { left: 44, right: width, top: 11 + over, bottom: height - 20 }
     : { left: 50, right: width - ends - (props.overlay ? OVERLAY_PX : 0), top: 10 + over, bottom: height - 34 };
-  const inner = small ? 2 : 4; // the last mark stays in the picture
+  const inner = small ? 2 : 4; // the last mark stays inside the picture
   const axis = brokenAxis(segments, frame.left, frame.right - inner, props.pad);
   const values: (number | null)[] = lines.flatMap((line) =>
     line.points.flatMap((point) => (point ? [point.value, point.low ?? null, point.high ?? null] : [])),
@@ -138,7 +138,7 @@ export function layout(props: Layout): Drawn {
     .filter((value) => value !== null && (end === null || value <= end))
     .map((value) => scale.of(value!));
   const { low, high, ticks } = valueAxis(known, small, small ? 2 : 4, scale.unit === "%" ? ALL : Infinity);
-  const room = small ? 0 : 6; // a ring around the highest point
+  const room = small ? 0 : 6; // for a ring around the highest point
   const shelf = end === null ? null : frame.top - (small ? SMALL_SHELF : SHELF);
   const tickY = (tick: number) => frame.bottom - ((tick - low) / (high - low || 1)) * (frame.bottom - frame.top - room);
   const y = (value: number) => (shelf !== null && value > end! ? shelf : tickY(scale.of(value)));
@@ -155,20 +155,20 @@ export function layout(props: Layout): Drawn {
   };
 }
 
-/** Room above an axis that leaves values out, and how far over the axis these stand, px. */
+/** Room above an axis that cuts values off, and how far above the axis these are drawn, px. */
 const OVER = 28;
 const SHELF = 12;
 const SMALL_OVER = 18;
 const SMALL_SHELF = 9;
 
-/** Names at the ends of lines take at most this much, and only from a picture that has it, px. */
+/** Names at the ends of lines take at most this much, and only in a picture at least this wide, px. */
 const MOST_ENDS = 150;
 const ENDS_FROM = 420;
 
-/** What stands between a line's end and its name, px. */
+/** The gap between a line's end and its name, px. */
 export const END_GAP = 14;
 
-/** Names of coloured lines stand at their ends, where most of them end there: over time each ends elsewhere. */
+/** Coloured lines are named at their ends where most of them end near the right; over time each ends elsewhere. */
 function endsWidth({ small, named, width, lines, stops, overlay }: Layout): number {
   const runs = lines.filter((line) => line.hue !== undefined);
   if (small || !named || overlay || width < ENDS_FROM || runs.length < 2) return 0;
@@ -186,21 +186,20 @@ function endsWidth({ small, named, width, lines, stops, overlay }: Layout): numb
   );
 }
 
-/** A line that stops before this share of the axis does not end at its end. */
+/** A line that stops before this share of the axis does not count as reaching the right end. */
 const LATE = 0.5;
 
-/** Shares end here, in percent. */
+/** The highest possible share, in percent. */
 const ALL = 100;
 
-/** A point of a line in pixels. */
+/** The position of a line's point, px. */
 export function dotOf({ xs, y }: Drawn, point: LinePoint, value: number | null = point.value): Dot | null {
   return value === null ? null : { x: xs[point.stop]!, y: y(value) };
 }
 
 /**
- * An axis with breaks: what lies between two spans was not recorded and takes no room. Each segment is as wide as what
- * it
- * holds.
+ * An axis with breaks: the time between two spans was not recorded and takes no room. The width of each segment is in
+ * proportion to what it contains.
  *
  *     |--5--6--7--8--9--10--/ /--16--17--18--19--20--21--|
  */
@@ -220,10 +219,10 @@ interface BrokenAxis {
   pace: number;
 }
 
-/** A break that shows as one. */
+/** The width of a break that is recognisable as one. */
 const GAP = 14;
 
-/** Breaks never take more of the axis than this: a thousand spans are then one line. */
+/** Breaks never take more of the axis than this: a thousand spans are then one continuous line. */
 const GAPS_FRACTION = 0.25;
 
 /** `pad` is the room before the first and after the last point of a segment, in the segments' unit. */
@@ -245,7 +244,7 @@ export function brokenAxis(segments: readonly Extent[], left: number, right: num
 export interface CrowdLine {
   key: string;
   name: string;
-  /** Of each point, in the order of the stops. */
+  /** The stop of each point, in the order of the stops. */
   stops: Int32Array;
   /** NaN is a break. */
   values: Float64Array;
@@ -253,26 +252,26 @@ export interface CrowdLine {
 
 export interface Crowd {
   lines: readonly CrowdLine[];
-  /** Where the points of a stop begin, one more than there are stops. */
+  /** The index of the first point of each stop, with one more entry than there are stops. */
   from: Int32Array;
-  /** By point, those of a stop together: its line, and its value. */
+  /** The line and the value of each point, with the points of a stop together. */
   line: Int32Array;
   value: Float64Array;
 }
 
-/** What a second figure over the axis of a line chart is given as. */
+/** The data of a second figure over the axis of a line chart. */
 export interface OverlayPoint {
   segment: number;
-  /** In the unit of the segment. */
+  /** In the unit of its segment. */
   at: number;
   value: number;
 }
 
 export interface Overlay {
   name: string;
-  /** Along the axis. */
+  /** In the order of the axis. */
   points: readonly OverlayPoint[];
 }
 
-/** Room for its own axis, px. */
+/** Room for the second axis, px. */
 export const OVERLAY_PX = 58;

@@ -1,4 +1,4 @@
-/** The marks of a line chart: lines with their points and ranges, rings on slow steps, names next to lines. */
+/** The marks of a line chart: lines with their points and ranges, rings on slow steps, and names next to lines. */
 
 import { colourOf, hueClass, lineClass, plainFill } from "../../colour";
 import { shortened } from "../../format";
@@ -6,7 +6,7 @@ import { labelWidth } from "../axes/labels";
 import { type ChartLine, type Drawn, dotOf, type LinePoint } from "./line_layout";
 import { bandOf, chains, type Dot, decimated, pathOf } from "./polyline";
 
-/** Closer points than this have no marks of their own. */
+/** Points closer together than this have no marks of their own. */
 const MARKED_PX = 7;
 
 export function Line({ line, drawn }: { line: ChartLine; drawn: Drawn }) {
@@ -31,10 +31,10 @@ export function Line({ line, drawn }: { line: ChartLine; drawn: Drawn }) {
   );
 }
 
-/** Half the side of an arrow to what is above the axis, px. */
+/** Half the side of an arrow that stands for a value above the axis, px. */
 const ARROW = 4;
 
-/** Of many close together those that stand apart. */
+/** The values above the axis; of several close together only those that do not overlap. */
 function aboveOf(dots: readonly (Dot | null)[], { shelf }: Drawn): Dot[] {
   let last = -Infinity;
   return dots.filter((dot): dot is Dot => {
@@ -52,7 +52,7 @@ const groupClass = ({ hue, focus }: ChartLine, { colour }: Drawn): string =>
 
 const markClass = ({ focus, strong }: ChartLine): string => (focus || strong ? "mark" : "hollow");
 
-/** Of more lines than this only those that are spoken of have marks. */
+/** With more lines than this only the highlighted ones have marks. */
 const MARKED_LINES = 4;
 
 const isMarked = ({ focus, strong, group }: ChartLine, { lines }: Drawn): boolean =>
@@ -63,7 +63,7 @@ function isDense(line: ChartLine, { frame }: Drawn): boolean {
   return known > 1 && (frame.right - frame.left) / known < MARKED_PX;
 }
 
-/** By stop: points of lines that have no marks of their own. */
+/** The points of lines that have no marks of their own, by stop. */
 export function unmarkedPoints(drawn: Drawn): ReadonlyMap<string, readonly [ChartLine, Dot][]> {
   const found = new Map<string, [ChartLine, Dot][]>();
   for (const line of drawn.lines) {
@@ -80,7 +80,7 @@ export function unmarkedPoints(drawn: Drawn): ReadonlyMap<string, readonly [Char
   return found;
 }
 
-/** Where points have no marks of their own, the chosen ones have. */
+/** Draws the hovered points of lines that have no marks of their own. */
 export function HoveredPoints({ drawn, points }: { drawn: Drawn; points: readonly [ChartLine, Dot][] }) {
   return (
     <>
@@ -115,7 +115,7 @@ function Band({ line, drawn }: { line: ChartLine; drawn: Drawn }) {
   );
 }
 
-/** A line that stands only while it is pointed at. */
+/** A line that is visible only while it is pointed at. */
 export function Isolated({ line, drawn }: { line: ChartLine; drawn: Drawn }) {
   const dots = dotsOf(line, drawn);
   return (
@@ -127,7 +127,7 @@ export function Isolated({ line, drawn }: { line: ChartLine; drawn: Drawn }) {
   );
 }
 
-/** Pixels of a line's points, with a break wherever a value is missing or a segment ends. */
+/** The positions of a line's points, with a break wherever a value is missing or a segment ends. */
 export function dotsOf(line: ChartLine, drawn: Drawn, value = (point: LinePoint) => point.value): (Dot | null)[] {
   let segment = -1;
   return line.points.flatMap((point) => {
@@ -140,7 +140,7 @@ export function dotsOf(line: ChartLine, drawn: Drawn, value = (point: LinePoint)
   });
 }
 
-/** Around slow steps, where points stand apart; the table next to the picture lists them all. */
+/** Rings around slow steps, where points are far enough apart; the table next to the picture lists all slow steps. */
 export function Rings(drawn: Drawn) {
   const lines = drawn.lines.filter((line) => line.focus && !isDense(line, drawn));
   const slow = lines.flatMap((line) => line.points.filter((point) => point?.slow === true && point.value !== null));
@@ -153,11 +153,11 @@ export function Rings(drawn: Drawn) {
   );
 }
 
-/** Half a border's flag, and how far left of its first point it stands, px. */
+/** Half the width of a border's flag, and how far it is to the left of its first point, px. */
 const FLAG = 4;
 const BEFORE = 9;
 
-/** Where the line in focus goes to another level: a line with a flag before the first point of the new one. */
+/** Where the line in focus changes level: a line with a flag before the first point of the new level. */
 export function Borders({ lines, xs, frame }: Drawn) {
   const changed = lines
     .filter((line) => line.focus)
@@ -177,7 +177,7 @@ export function Borders({ lines, xs, frame }: Drawn) {
   );
 }
 
-/** Room at each side of the reference's range, px. */
+/** How far the reference line extends beyond each end, px. */
 const BESIDE = 14;
 
 export function Reference(drawn: Drawn) {
@@ -199,7 +199,7 @@ export function Reference(drawn: Drawn) {
   );
 }
 
-/** Where the line in focus has points, from end to end of each segment. */
+/** The reference line in each segment in which the line in focus has points, from end to end. */
 function referenceChains({ segments, axis, y, lines, stops }: Drawn, value: number): [Dot, Dot][] {
   const held = new Set(
     lines
@@ -218,17 +218,17 @@ function referenceChains({ segments, axis, y, lines, stops }: Drawn, value: numb
   );
 }
 
-/** More names than lines one can distinguish help nobody: then the legend alone names them. */
+/** With more lines than one can distinguish, names next to lines do not help: then only the legend names them. */
 const NAMED_LINES = 4;
 
-/** Characters of a name next to its line. */
+/** The most characters of a name next to its line. */
 export const NAME_LENGTH = 28;
 
-/** The name of each line next to it; the line in focus is named at its reference. */
+/** The name of each line next to it; the line in focus is named at its reference line. */
 export function DirectLabels(drawn: Drawn) {
   const { lines, frame, reference } = drawn;
   if (lines.length === 1 && !reference) return null;
-  // Names at the ends of lines, or more of them than one can distinguish: only the level is named here.
+  // Where names are at the ends of lines, or there are too many lines to name, only the reference line is named here.
   const named = drawn.ends > 0 || lines.length > NAMED_LINES ? lines.filter((line) => line.focus && reference) : lines;
   const taken = lines.flatMap((line) => chains(dotsOf(line, drawn)).map(decimated));
   const level = reference && referenceChains(drawn, reference.value);
@@ -266,11 +266,11 @@ export function DirectLabels(drawn: Drawn) {
   );
 }
 
-/** Pixels between a line and the foot of its name above it, or its head below it. */
+/** Pixels between a line and the baseline of a name above it, or of a name below it. */
 const ABOVE = 7;
 const BELOW = 16;
 
-/** Places that are tried: of a long line every n-th. */
+/** The most places that are tried: on a long line, only every n-th. */
 const MOST_SPOTS = 120;
 
 interface Area {
@@ -281,8 +281,8 @@ interface Area {
 }
 
 /**
- * The middle of the text's foot within one of the areas, or null where there is no room. `taken`: what it must not
- * touch.
+ * The middle of the text's baseline within one of the areas, or null where there is no room. `taken`: lines that the
+ * text must not touch.
  */
 export function placeLabel(
   text: string,
@@ -307,7 +307,7 @@ export function placeLabel(
   return best;
 }
 
-/** Points and the middles between them. */
+/** The points and the midpoints between them. */
 function middles(chain: readonly Dot[]): Dot[] {
   return chain.flatMap((dot, at) => {
     const next = chain[at + 1];
@@ -315,7 +315,10 @@ function middles(chain: readonly Dot[]): Dot[] {
   });
 }
 
-/** The least vertical distance of any line from the name's middle, over the name's width; 0 where one crosses it. */
+/**
+ * The least vertical distance of any line from the middle of the name, over the name's width; 0 where a line crosses
+ * it.
+ */
 function clearance(from: number, to: number, y: number, taken: readonly (readonly Dot[])[]): number {
   let least = FAR;
   for (const chain of taken) {
@@ -330,10 +333,10 @@ function clearance(from: number, to: number, y: number, taken: readonly (readonl
   return least;
 }
 
-/** Farther than this is far enough. */
+/** Distances beyond this are all equally good. */
 const FAR = 40;
 
-/** Of a range at x, or at its end where x lies beyond it. */
+/** The height of a segment at x, or at its nearer end where x is beyond it. */
 function heightAt(start: Dot, end: Dot, x: number): number {
   if (x <= start.x) return start.y;
   return x >= end.x ? end.y : start.y + ((end.y - start.y) * (x - start.x)) / (end.x - start.x);

@@ -1,4 +1,6 @@
-/** A second figure over the same axis, with an axis of its own at the right: dotted, so that it is no run's line. */
+/**
+ * A second figure over the same axis, with its own axis on the right: dotted, so that it is not taken for a run's line.
+ */
 
 import { tick } from "../../format";
 import { valueAxis } from "../axes/value_axis";

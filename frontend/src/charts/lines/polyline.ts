@@ -1,11 +1,13 @@
-/** Points to an SVG path. A missing value is a break; more points than pixels become the range of each pixel. */
+/**
+ * Converts points to an SVG path. A missing value is a break; more points than pixels become the range of each pixel.
+ */
 
 export interface Dot {
   x: number;
   y: number;
 }
 
-/** Points per pixel from which a chain is drawn as ranges. */
+/** With more points per pixel than this a chain is drawn as ranges. */
 const DENSE = 2;
 
 /** Chains of dots between breaks (null). */
@@ -23,14 +25,14 @@ export function chains(dots: readonly (Dot | null)[]): Dot[][] {
   return found;
 }
 
-/** The chains as a path; a lone point is a short dash, so that it is seen without a mark. */
+/** Writes the chains as a path; a lone point is a short dash, so that it is visible without a mark. */
 export function pathOf(dots: readonly (Dot | null)[]): string {
   return chains(dots)
     .map((chain) => written(decimated(chain)))
     .join("");
 }
 
-/** First, least, greatest and last of each pixel column, in the order in which they came: extremes are never lost. */
+/** The first, lowest, highest and last point of each pixel column, in their original order: extremes are never lost. */
 export function decimated(chain: readonly Dot[]): readonly Dot[] {
   const width = chain.length > 0 ? chain[chain.length - 1]!.x - chain[0]!.x : 0;
   if (chain.length <= DENSE * (width + 1)) return chain;
@@ -62,7 +64,7 @@ function written(chain: readonly Dot[]): string {
   return `M${at(first)}${rest.map((dot) => `L${at(dot)}`).join("")}`;
 }
 
-/** The closed shape between two lines: out along the upper, back along the lower. */
+/** The closed shape between two lines: forward along the upper, back along the lower. */
 export function bandOf(high: readonly (Dot | null)[], low: readonly (Dot | null)[]): string {
   const lower = chains(low);
   return chains(high)

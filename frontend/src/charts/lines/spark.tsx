@@ -1,10 +1,10 @@
-/** A line without axes next to a number: how it moves over the steps. Missing steps are a break, never a line. */
+/** A line without axes next to a number, showing its course over the steps. Missing steps are a break, never a line. */
 
 import { colourOf } from "../../colour";
 
 export interface SparkRun {
   values: readonly (number | null)[];
-  /** The span that the number belongs to; others are faint. */
+  /** True for the span that the number belongs to; the others are faint. */
   firm: boolean;
 }
 
@@ -17,7 +17,7 @@ interface SparkProps {
 
 const MARGIN = 3;
 
-/** Points that runs are apart, so that two spans do not read as one. */
+/** The gap between runs, in points, so that two spans do not read as one. */
 const APART = 1.5;
 
 /** The range spans at least this share of the value, so that noise looks like noise. */
@@ -57,7 +57,7 @@ function SparkLine({ run, x, y }: { run: SparkRun; x: (step: number) => number; 
   );
 }
 
-/** Low values at the bottom; a line of nothing but zeros lies on it. */
+/** Low values are at the bottom; a line of zeros only is drawn along it. */
 function vertical(values: readonly number[], height: number): (value: number) => number {
   const low = Math.min(...values);
   const high = Math.max(...values);

@@ -1,18 +1,18 @@
-/** A press that may become a drag, distinguished by how far it moved. */
+/** A press that may become a drag, depending on how far the pointer moved. */
 
 import { useRef } from "preact/hooks";
 
-/** A drag shorter than this is a press. */
+/** A movement shorter than this is a press. */
 export const DRAG_PX = 4;
 
 interface DragActions<Held> {
-  /** What a press takes hold of; null: nothing, the press is not ours. */
+  /** What a press takes hold of; null: nothing, and the press is ignored. */
   hold(event: PointerEvent): Held | null;
   drag(held: Held, event: PointerEvent): void;
-  /** `dragged`: it moved far enough on its way, wherever it ended. */
+  /** `dragged`: the pointer moved far enough at some point, wherever it ended. */
   release(held: Held, event: PointerEvent, dragged: boolean): void;
   cancel(): void;
-  /** The pointer moves and nothing is held. */
+  /** The pointer moves while nothing is held. */
   hover(event: PointerEvent): void;
 }
 
@@ -23,7 +23,7 @@ interface Press<Held> {
   dragged: boolean;
 }
 
-/** Pointer handlers for the element that is dragged on. */
+/** Pointer handlers for the element on which the user drags. */
 export function useDrag<Held>({ hold, drag, release, cancel, hover }: DragActions<Held>) {
   const press = useRef<Press<Held> | null>(null);
   return {

@@ -4,20 +4,20 @@ import { bisectCenter } from "d3-array";
 import { sentenceOf, type TipContent } from "./tip";
 
 export interface Pointing {
-  /** While the pointer or the focus is there; null: it left. */
+  /** Called while the pointer or the focus is on a stop; null: it left. */
   hover(stop: number | null): void;
-  /** Stays after both are gone; null drops it. */
+  /** The selection stays after pointer and focus are gone; null clears it. */
   select(stop: number | null): void;
-  /** Leads to what the stop stands for, by a double click or Enter; without it Enter selects as Space does. */
+  /** Opens what the stop stands for, on a double click or Enter; without it Enter selects, like Space. */
   open?: ((stop: number) => void) | undefined;
 }
 
-/** Pixels from the left edge of the picture that listens. */
+/** The pointer's distance from the left edge of the listening picture, px. */
 export function pointerX(event: { clientX: number; currentTarget: EventTarget | null }): number {
   return event.clientX - (event.currentTarget as Element).getBoundingClientRect().left;
 }
 
-/** Pixels from its top. */
+/** The pointer's distance from the top edge of the picture, px. */
 export function pointerY(event: { clientY: number; currentTarget: EventTarget | null }): number {
   return event.clientY - (event.currentTarget as Element).getBoundingClientRect().top;
 }
@@ -26,7 +26,7 @@ export function pointerY(event: { clientY: number; currentTarget: EventTarget | 
 export const nearest = (xs: readonly number[], x: number): number | null =>
   xs.length === 0 ? null : bisectCenter(xs, x);
 
-/** The stop after a key, or undefined where the key is not for moving. */
+/** The stop that a key moves to, or undefined where the key does not move. */
 export function moved(key: string, at: number | null, count: number): number | undefined {
   if (count === 0) return undefined;
   switch (key) {
@@ -45,7 +45,7 @@ export function moved(key: string, at: number | null, count: number): number | u
   }
 }
 
-/** Arrow keys move, Space selects, Enter opens, Esc drops. */
+/** Arrow keys move, Space selects, Enter opens, Esc clears. */
 export function typed(event: KeyboardEvent, at: number | null, count: number, { hover, select, open }: Pointing): void {
   const next = moved(event.key, at, count);
   if (next !== undefined) hover(next);
@@ -58,13 +58,14 @@ export function typed(event: KeyboardEvent, at: number | null, count: number, { 
   event.preventDefault();
 }
 
-/** How a picture whose stops arrow keys choose speaks: as a slider over them, whose value is what the tip says. */
+/** A picture whose stops are chosen by arrow keys is announced as a slider, whose value is the text of the tip. */
 const NONE = "Nothing chosen. Arrow keys choose.";
 
 /**
- * at: which of `count` stops is chosen, from 0; null: none. content: what is there.
+ * at: index of the chosen one of `count` stops, from 0; null: none. content: the text about that stop.
  *
- * A picture holds no elements for a screen reader to walk through, and `img` says that nothing can be done with it.
+ * A picture contains no elements that a screen reader could go through, and the role `img` would tell it that the
+ * picture is not interactive.
  */
 export function slider(
   label: string,
@@ -75,7 +76,7 @@ export function slider(
 ) {
   return {
     role: "slider",
-    tabindex: 0, // as written: attributes of an SVG have one spelling, and "tabIndex" is not it
+    tabindex: 0, // lower case: SVG attributes are case-sensitive, and "tabIndex" is not one of them
     "aria-label": label,
     "aria-orientation": orientation,
     "aria-valuemin": 0,

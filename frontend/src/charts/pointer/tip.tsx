@@ -1,4 +1,4 @@
-/** A small table next to the pointer. It repeats what the picture says in figures; no fact stands only here. */
+/** A small table next to the pointer. It repeats in figures what the picture shows; no fact is only here. */
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
@@ -13,7 +13,7 @@ interface TipRow {
 export interface TipContent {
   title: string;
   rows: readonly TipRow[];
-  /** What a press does here. Not spoken: keys do it otherwise. */
+  /** What a press does here. Not read aloud: keys do it in another way. */
   act?: string;
 }
 
@@ -21,19 +21,19 @@ export interface TipContent {
 const APART = 8;
 
 interface TipProps {
-  /** Null: nothing is pointed at. */
+  /** Null: the pointer is on nothing. */
   content: TipContent | null;
-  /** Where it points to, in a plot of the width. */
+  /** The point that the tip refers to, in a plot of this width. */
   x: number;
   y: number;
   width: number;
-  /** Where its foot stands instead, where there is no room below `y`. */
+  /** Where the bottom edge of the tip is instead, when there is no room below `y`. */
   above?: number | undefined;
-  /** True where no other element, such as a slider's value, says the same to a screen reader. */
+  /** True where no other element, such as a slider's value, gives a screen reader the same text. */
   spoken?: boolean;
 }
 
-/** What the pointer or the focus is at, seen next to it. */
+/** Describes what the pointer or the focus is on, next to it. */
 export function Tip({ content, spoken = false, ...place }: TipProps) {
   return (
     <>
@@ -47,7 +47,7 @@ export function Tip({ content, spoken = false, ...place }: TipProps) {
 
 type TipBoxProps = Omit<TipProps, "content" | "spoken"> & { content: TipContent };
 
-/** Stands at the right of the pointer, at its left where there is no room, and never outside the frame. */
+/** The tip is to the right of the pointer, to its left where there is no room, and never outside the frame. */
 function TipBox({ content, x, y, width, above }: TipBoxProps) {
   const tip = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
@@ -80,7 +80,7 @@ function TipBox({ content, x, y, width, above }: TipBoxProps) {
   );
 }
 
-/** The same in one sentence, for those who hear the picture. */
+/** The tip in one sentence, for screen readers. */
 export function sentenceOf({ title, rows }: TipContent): string {
   return [title, ...rows.map((row) => `${row.name} ${row.value}`)].join(", ");
 }

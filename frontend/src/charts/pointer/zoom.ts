@@ -1,4 +1,4 @@
-/** Zooming a picture over time: a drag shows what it covers, a double click shows all again. */
+/** Zooms a picture over time: a drag shows the range that it covers, a double click shows everything again. */
 
 import { useState } from "preact/hooks";
 import { lengthOf, type TimeRange, type TimeScale, timeScale } from "../../time_range";
@@ -6,15 +6,15 @@ import { DRAG_PX, useDrag } from "./drag";
 import { pointerX } from "./pointing";
 
 interface ZoomOptions {
-  /** All that can be shown. */
+  /** The whole range that can be shown. */
   whole: TimeRange;
-  /** What is shown of it; null: all. */
+  /** The range that is shown; null: all of it. */
   zoom: TimeRange | null;
   setZoom(zoom: TimeRange | null): void;
-  /** Where time begins and ends in the picture, px. */
+  /** Where the time axis begins and ends in the picture, px. */
   left: number;
   width: number;
-  /** The instant under the pointer; null: the pointer left the time of the picture. */
+  /** The instant under the pointer; null: the pointer left the time axis. */
   hover(ns: number | null, event: PointerEvent | FocusEvent): void;
   /** A press without a drag. */
   press(ns: number, event: PointerEvent): void;
@@ -24,9 +24,9 @@ interface ZoomOptions {
 const STRIDE = 0.01;
 
 interface KeyActs {
-  /** Null: the reading ends. */
+  /** Null: the reading of instants ends. */
   move(ns: number | null): void;
-  /** Without it, Enter and Space are another's. */
+  /** Without it, Enter and Space are left to other handlers. */
   choose?: ((ns: number) => void) | undefined;
 }
 
@@ -37,8 +37,8 @@ export interface TimeZoom {
   band: { left: number; width: number } | null;
   reset(): void;
   /**
-   * Whether a key is one of the picture's, after what it does: arrows, Home and End move, + and - zoom, Enter and Space
-   * choose, Esc leaves. `now`: the instant that is read.
+   * Handles a key, and returns whether it is one of the picture's: arrows, Home and End move, + and - zoom, Enter and
+   * Space choose, Esc leaves. `now`: the instant that is being read.
    */
   typed(key: string, now: number, acts: KeyActs): boolean;
   handlers: object;

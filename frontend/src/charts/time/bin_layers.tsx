@@ -1,15 +1,15 @@
-/** Time bins as colour: ten levels over the sunken ground, by exact overlap, one layer over the other. */
+/** Time bins as colour: ten levels over the sunken background, by exact overlap, one layer over the other. */
 
 import { colourOf, svgFill } from "../../colour";
 import type { TimeRange, TimeScale } from "../../time_range";
 import { aggregates, type Bins, byLevel, knownRanges, levelFor } from "./time_bins";
 
-/** One figure of a row; a second one is the hatched sense of its colour. */
+/** One figure of a row; a second figure may be the hatched sense of the same colour. */
 export interface BinLayer {
   name: string;
   colour: string;
   hatched: boolean;
-  /** From coarse to fine; full is 1000. */
+  /** From coarse to fine; a full bin is 1000. */
   levels: readonly Bins[];
 }
 
@@ -50,7 +50,7 @@ export function BinLayers({ layers, visible: { from, to }, time, top, height }: 
   );
 }
 
-/** On whole pixels: two levels that touch leave no seam. */
+/** Snaps to whole pixels, so that two adjacent levels leave no seam. */
 function rects(ranges: readonly TimeRange[], { x }: TimeScale, top: number, height: number): string {
   return ranges
     .map(({ from, to }) => {

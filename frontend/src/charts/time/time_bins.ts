@@ -14,15 +14,15 @@ export interface Bins {
 const NOTHING: Bins = { start: 0, bin: 1, values: [] };
 
 /**
- * The finest of `levels` whose bins are at least a pixel wide when [low, high] fills `pixels`; the coarsest where none
- * is. Levels run from coarse to fine.
+ * The finest of `levels` whose bins are at least a pixel wide when [low, high] fills `pixels`; the coarsest where there
+ * is no such level. Levels run from coarse to fine.
  */
 export function levelFor(levels: readonly Bins[], low: number, high: number, pixels: number): Bins {
   const pixel = (high - low) / Math.max(1, pixels);
   return levels.findLast(({ bin }) => bin >= pixel) ?? levels[0] ?? NOTHING;
 }
 
-/** The value of the bin that holds the instant; null beyond the ends. */
+/** The value of the bin that contains the instant; null beyond the ends. */
 export const valueAt = ({ start, bin, values }: Bins, at: number): number | null =>
   values[Math.floor((at - start) / bin)] ?? null;
 
@@ -31,14 +31,14 @@ export const meanOf = (values: readonly (number | null)[]): number | null => mea
 
 export const maxOf = (values: readonly (number | null)[]): number | null => max(values, (value) => value) ?? null;
 
-/** Several bins as one. */
+/** Several bins combined. */
 interface Aggregate extends TimeRange {
   value: number | null;
 }
 
 /**
  * The bins within [low, high] as at most `count` aggregates of at least a bin each, by exact overlap: the value is the
- * mean over the time. Time without a value counts neither for nor against it; nothing but such time has no value.
+ * mean over the time. Time without a value does not enter the mean; an aggregate of such time alone has no value.
  */
 export function aggregates(bins: Bins, low: number, high: number, count: number): Aggregate[] {
   const { start, bin, values } = bins;
@@ -62,7 +62,7 @@ export function aggregates(bins: Bins, low: number, high: number, count: number)
   return found;
 }
 
-/** The mean over [from, to), each bin weighed by its overlap. */
+/** The mean over [from, to), each bin weighted by its overlap. */
 export function meanWithin({ start, bin, values }: Bins, from: number, to: number): number | null {
   let sum = 0;
   let known = 0;
@@ -77,7 +77,7 @@ export function meanWithin({ start, bin, values }: Bins, from: number, to: numbe
   return known > 0 ? sum / known : null;
 }
 
-/** Neighbouring aggregates of one level as one range, by level; level 0 is empty and is left out. */
+/** Neighbouring aggregates of the same level joined into ranges, by level; level 0 is empty and is left out. */
 export function byLevel(all: readonly Aggregate[], levels: number, full: number): Map<number, TimeRange[]> {
   const found = new Map<number, TimeRange[]>();
   for (const { from, to, value } of all) {
@@ -99,8 +99,9 @@ function joined(ranges: TimeRange[], from: number, to: number): TimeRange[] {
 }
 
 /**
- * Bins of a pixel or a little more when [low, high] fills `pixels`: those of the coarsest level that shows every pixel,
- * joined; of the finest as they are, where even they are wider. `join` makes one value of several.
+ * Bins of about one pixel or slightly more when [low, high] fills `pixels`: bins of the coarsest level that resolves
+ * every pixel, joined; or those of the finest level as they are, where even they are wider. `join` combines several
+ * values into one.
  */
 export function binsPerPixel(
   levels: readonly Bins[],

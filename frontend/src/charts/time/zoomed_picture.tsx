@@ -1,4 +1,6 @@
-/** The frame of a picture over time that zooms: its keys, the instant that is read, the dragged range, axis and tip. */
+/**
+ * The frame of a zoomable picture over time: its keys, the instant being read, the dragged range, the axis and the tip.
+ */
 
 import type { ComponentChildren } from "preact";
 import type { Scale } from "../../format";
@@ -11,15 +13,15 @@ import type { TimeZoom } from "../pointer/zoom";
 interface ZoomedPictureProps {
   label: string;
   class: string;
-  /** All that can be shown; the axis counts from its begin. */
+  /** The whole range that can be shown; the axis counts from its beginning. */
   whole: TimeRange;
   zoomed: TimeZoom;
-  /** The instant that is read, and what is said of it. */
+  /** The instant being read, and the text about it. */
   at: number | null;
   content: TipContent | null;
-  /** What the slider says, where it is not the instant: a stop among so many. */
+  /** What the slider announces in place of the instant: one stop of several. */
   stop?: { at: number | null; of: number; content: TipContent | null };
-  /** px: where time begins; the upper ends of the marked instant and of the dragged range. */
+  /** px: where the time axis begins; the upper ends of the marked instant and of the dragged range. */
   left: number;
   top: number;
   hereTop?: number;
@@ -27,7 +29,7 @@ interface ZoomedPictureProps {
   width: number;
   height: number;
   scale: Scale;
-  /** Whether the key is the picture's. */
+  /** Returns whether the key is one of the picture's. */
   type(key: string): boolean;
   children: ComponentChildren;
 }

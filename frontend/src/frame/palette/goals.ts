@@ -1,4 +1,4 @@
-/** What the palette can go to: each with its figure, in the order of its size. */
+/** What the palette can go to: each goal with its figure, ordered by size. */
 
 import type { Changes } from "../../address/keys";
 import { compareKey, endOfComparison, inRun, keysOf, type Selection } from "../../address/selection";
@@ -14,18 +14,18 @@ export type GoalKind = "Run" | "View" | "Kernel" | "Op" | "Module" | "Line" | "S
 export interface Goal {
   kind: GoalKind;
   name: string;
-  /** Found by the search beside the name. */
+  /** A longer text that the search covers in addition to the name. */
   full?: string;
-  /** Before the figure: "3 calls a step". */
+  /** Written before the figure: "3 calls a step". */
   aside?: string;
   figure: string;
-  /** What Enter writes into the address, or does. */
+  /** The changes that Enter writes into the address, or the action that it performs. */
   go: Changes | (() => void);
-  /** What Alt and Enter write: the same in the Timeline. */
+  /** The changes for Alt and Enter: the same goal in the Timeline. */
   timeline?: Changes;
 }
 
-/** The pages that name kernels, ops, lines and steps; null until they come. */
+/** The pages that name kernels, ops, lines and steps; null until they arrive. */
 export interface GoalPages {
   overview: PageOf<"overview"> | null;
   gpu: PageOf<"gpu"> | null;
@@ -124,7 +124,7 @@ export function opGoals({ head, result }: PageOf<"operators">): Goal[] {
   ];
 }
 
-/** What idles before a line's launches counts more than what the CPU does in it. */
+/** GPU idle time before a line's launches matters more than the CPU time in the line. */
 const linesOf = ({ lines }: PageOf<"operators">["result"], steps: number): Goal[] =>
   (lines?.rows ?? []).map(
     ({ source, idle_ns, host_self_ns }): Goal => ({
@@ -152,7 +152,7 @@ const UNITS = [
   ["s", "in s"],
 ] as const;
 
-/** What can be done and set from anywhere. `copy` puts the link on the clipboard. */
+/** Commands and settings that are available everywhere. `copy` puts the link on the clipboard. */
 export function commandGoals(tab: Tab, compared: Selection | null, chosen: Selection, copy: () => void): Goal[] {
   const { totals, unit } = tab.state;
   const command = (name: string, go: Goal["go"], figure = ""): Goal => ({ kind: "Command", name, figure, go });
@@ -174,7 +174,7 @@ export function commandGoals(tab: Tab, compared: Selection | null, chosen: Selec
   ];
 }
 
-/** "3 calls a step"; fewer than one is of all steps. */
+/** "3 calls a step"; empty where that rounds to 0. */
 function perStep(value: number, one: string, many?: string): string {
   const shown = value >= 10 ? Math.round(value) : Math.round(10 * value) / 10;
   return shown === 0 ? "" : `${counted(shown, one, many)} a step`;

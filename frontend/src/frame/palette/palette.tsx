@@ -1,4 +1,4 @@
-/** "Go to anything": a press on the bar's field or Ctrl+K opens a search over all that the tab can show. */
+/** "Go to anything": a click on the bar's field or Ctrl+K opens a search over everything that the tab can show. */
 
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { comparedWith, type Selection } from "../../address/selection";
@@ -49,7 +49,7 @@ export function PaletteButton(props: PaletteProps) {
   );
 }
 
-/** Keys that change the view or the step, or search in it. */
+/** Keys that change the view or the step, or focus its search field. */
 function useViewKeys({ tab, selection, source }: PaletteProps): void {
   const stepBy = async (by: 1 | -1) => {
     const page = await overviewOf(selection, source);
@@ -78,7 +78,7 @@ const overviewOf = ({ span }: Selection, { client, cache }: Source) =>
 
 const NO_PAGES: GoalPages = { overview: null, gpu: null, operators: null };
 
-/** Pages that the palette looks through come one by one, and each is found in once it is there. */
+/** The pages that the palette searches arrive one by one; each is searched as soon as it is there. */
 function useGoalPages({ span }: Selection, { client, cache }: Source): GoalPages {
   const [pages, setPages] = useState(NO_PAGES);
   useEffect(() => {
@@ -215,7 +215,7 @@ function Palette({ close, ...props }: PaletteProps & { close(): void }) {
   );
 }
 
-/** Signs of a name that a row of the palette has room for. */
+/** The most characters of a name that a row of the palette has room for. */
 const MOST_SHOWN = 44;
 
 const Glass = () => (

@@ -1,16 +1,16 @@
-/** Which goals some words find, and in which order. */
+/** Which goals match the typed words, and in which order. */
 
 import type { Goal, GoalKind } from "./goals";
 
-/** What a first sign narrows the search to. */
+/** A first character that limits the search to some kinds. */
 const ONLY: Readonly<Record<string, readonly GoalKind[]>> = { ":": ["Line"], "#": ["Step"], ">": ["Command"] };
 
-/** Goals that a list can hold before it is no help. */
+/** The most goals that are listed; a longer list would not help. */
 const MOST = 60;
 
 export interface Wanted {
   words: readonly string[];
-  /** Null: all. */
+  /** Null: all kinds. */
   kinds: readonly GoalKind[] | null;
 }
 
@@ -26,8 +26,10 @@ export function wantedOf(typed: string): Wanted {
   };
 }
 
-/** Goals that hold every word, whatever their order and case: those with a word that begins with the first one first,
- * else in the order given. */
+/**
+ * Goals that contain every word, in any order and case: first those with a word that begins with the first typed word,
+ * else in the given order.
+ */
 export function found(goals: readonly Goal[], typed: string): readonly Goal[] {
   const { words, kinds } = wantedOf(typed);
   const among = kinds ? goals.filter(({ kind }) => kinds.includes(kind)) : goals;
@@ -49,7 +51,7 @@ function beginsWord(name: string, word: string): boolean {
   return false;
 }
 
-/** A name in pieces; those that a word found stand at odd places. */
+/** A name in pieces; those that match a word are at odd indices. */
 export function piecesOf(name: string, words: readonly string[]): string[] {
   if (words.length === 0) return [name];
   const longest = [...words].sort((a, b) => b.length - a.length);

@@ -19,11 +19,11 @@ import { intervalText, NOT_CLEAR, stepScales } from "./interval";
 
 interface ChainPictureProps {
   title: string;
-  /** Which runs are shown, where some are not. */
+  /** Which runs are shown, where some are left out. */
   said: string | null;
   group: readonly Experiment[];
   choose(of: Experiment): void;
-  /** Puts an experiment of the group at another place; undefined: they have one order. */
+  /** Moves an experiment of the group to another place; undefined: their order is fixed. */
   move: ((from: number, to: number) => void) | undefined;
   tab: Tab;
 }
@@ -77,7 +77,7 @@ export function ChainPicture({ title, said, group, choose, move, tab }: ChainPic
   );
 }
 
-/** The lines above a column stay: they are of the whole step. */
+/** The column without hidden parts. The lines above it stay: they refer to the whole step. */
 const shownOf = (column: ChainColumn, off: ReadonlySet<string>): ChainColumn => ({
   ...column,
   parts: column.parts.filter(({ id }) => !off.has(id)),

@@ -1,4 +1,4 @@
-/** The experiments of a chain, and which runs stand in it: those chosen in Trends, else the newest. */
+/** The experiments of a chain, and which runs are in it: those chosen in Trends, else the newest. */
 
 import type { Selection } from "../../address/selection";
 import { type Index, type LinkOfChain, MOST_IN_CHAIN, type RunEntry } from "../../api.gen";
@@ -7,9 +7,9 @@ import { comparedRun, namedRuns, recordedOf } from "../choices";
 import type { Tab } from "../props";
 
 interface ChainRuns {
-  /** None: all that there are. */
+  /** Empty: all runs. */
   runs: readonly string[];
-  /** Where some are left out: which are shown. */
+  /** Which runs are shown, where some are left out. */
   said: string | null;
 }
 
@@ -28,11 +28,11 @@ export function chainRuns(tab: Source): ChainRuns {
   return { runs, said: `the ${counted(runs.length, "run")} chosen in Trends, ${of}` };
 }
 
-/** Those that are held against each other stand among them, whatever their age; a report has one chain. */
+/** The two that are compared are always included, whatever their age; a report has a single chain. */
 const comparedRuns = (tab: Source): readonly (string | null | undefined)[] =>
   tab.written_ms === undefined ? [tab.state.run, comparedRun(tab)] : [];
 
-/** In the order of the index. */
+/** The newest runs, in the order of the index. */
 function newest(runs: Index["runs"], kept: readonly (string | null | undefined)[]): readonly string[] {
   const first = ({ name }: RunEntry): number => Number(kept.includes(name));
   const last = [...runs].sort((a, b) => first(b) - first(a) || recordedOf(b) - recordedOf(a)).slice(0, MOST_IN_CHAIN);
@@ -41,9 +41,9 @@ function newest(runs: Index["runs"], kept: readonly (string | null | undefined)[
 
 /** An experiment as the pictures show it. */
 export interface Experiment extends LinkOfChain {
-  /** Shortest, among all that are shown. */
+  /** The shortest name that is unique among all that are shown. */
   name: string;
-  /** Null: it left the log directory since. */
+  /** Null: it has been removed from the log directory since. */
   at: Selection | null;
   role: "base" | "candidate" | "";
 }

@@ -84,7 +84,7 @@ function titleOf({ of, rows, more }: ChangeTable): string {
   return of === "copies" ? "Which copies changed?" : `Which of ${counted(all, TABLES[of].one)} changed?`;
 }
 
-/** Two rows never have the same place on both sides. */
+/** No two rows have the same place on both sides. */
 const keyOf = (row: RowChange): string => JSON.stringify(row);
 
 function matching(rows: readonly RowChange[], typed: string): readonly RowChange[] {
@@ -95,7 +95,7 @@ function matching(rows: readonly RowChange[], typed: string): readonly RowChange
   );
 }
 
-/** The columns of a table of changes: what a row is, where it is, and what became of its calls and its time. */
+/** The columns of a table of changes: what a row is, where it is, and how its calls and its time changed. */
 type RowColumn = Column<RowChange>;
 
 function changeColumns(of: TableId, pair: Pair, rows: readonly RowChange[]): RowColumn[] {
@@ -128,7 +128,7 @@ function placeColumns(of: TableId, { found }: Pair): RowColumn[] {
     ...{ id: "op", label: "Op", width: "124px", missing: "It is in no op." },
     cell: ({ op: name, shapes }) => <Op op={name} shapes={shapes} />,
     order: (row) => row.op,
-    file: [], // the name's column has all places
+    file: [], // the column of the name contains all places
   };
   const module: RowColumn = {
     ...{ id: "module", label: "Module", width: "124px", extra: true },
@@ -211,7 +211,7 @@ const timeColumn = (id: "base_ns" | "candidate_ns", label: string, meaning: stri
   file: fileFields<RowChange>({ [id]: label }, "ns"),
 });
 
-/** What is too small for its column has none. */
+/** A change that is too small for its column gets no sign. */
 function withSign(change: number, written: string): string {
   if (written.includes("<")) return written.replace(/^-/, "");
   return change > 0 ? `+${written}` : written;

@@ -1,11 +1,11 @@
-/** What the tables of changes are called, which of their rows are asked for, and why two rows stand for each other. */
+/** The labels of the tables of changes, which of their rows are requested, and why two rows are matched. */
 
 import type { ChangeTable, RowChange } from "../../api.gen";
 
 type MatchedBy = RowChange["matched_by"];
 export type TableId = ChangeTable["of"];
 
-/** name: of the column that says what a row is; time: what its time is. */
+/** name: the label of the column that says what a row is; time: what its time means. */
 interface TableWords {
   label: string;
   one: string;
@@ -25,7 +25,7 @@ export const TABLES: Readonly<Record<TableId, TableWords>> = {
   copies: { label: "Copies", one: "copy", name: "Copy", time: "Time of the copies" },
 };
 
-/** Why two rows stand for each other, from the surest to the weakest. */
+/** Why two rows are matched, from the most to the least certain. */
 export const MATCHES: Readonly<Record<MatchedBy, { label: string; meaning: string }>> = {
   name: { label: "name", meaning: "The same name in the same place: op, input shapes, module and phase." },
   op: {

@@ -1,4 +1,4 @@
-/** What changed from one run to another: by how much, of what, and whether it is more than noise. */
+/** What changed from one run to another: by how much, in which parts, and whether it is more than noise. */
 
 import { useMemo } from "preact/hooks";
 import type { FigureChange, Unit } from "../../api.gen";
@@ -14,7 +14,7 @@ import { StepWaterfall } from "./step_waterfall";
 import { StepsApart } from "./steps_apart";
 
 export function Comparison({ chosen, base, pair, chain, tab: given }: PairViewProps) {
-  const tab = useMemo(() => ({ ...given, steps: 1 }), [given]); // everything here is of a mean step
+  const tab = useMemo(() => ({ ...given, steps: 1 }), [given]); // everything here refers to a mean step
   return (
     <div class="view" data-view="compare">
       {pair && (pair.unlike ? <StepsApart pair={pair} tab={tab} /> : <StepWaterfall pair={pair} tab={tab} />)}
@@ -26,7 +26,10 @@ export function Comparison({ chosen, base, pair, chain, tab: given }: PairViewPr
   );
 }
 
-/** Figures that are no parts of the step, of both runs: how full the GPU is, how near to its limit, how much memory. */
+/**
+ * Figures of both runs that are not parts of the step: how full the GPU is, how near to its limit, how much memory it
+ * uses.
+ */
 function Figures({ pair, tab }: { pair: Pair; tab: Tab }) {
   const { figures } = pair.found.comparison;
   if (!figures.some(({ base, candidate }) => base !== null && candidate !== null)) return null;
@@ -104,7 +107,7 @@ function range(low: number, high: number, unit: Unit): string {
   return written && to.endsWith(`\u00a0${written}`) ? `${size} to ${to}` : `${from} to ${to}`;
 }
 
-/** "+12.2 to +23.7 points"; one figure where both ends are written alike. */
+/** "+12.2 to +23.7 points"; one figure where both ends read the same. */
 function between(low: number, high: number, unit: Unit): string {
   const [from, to] = [end(low, unit), end(high, unit)];
   const [size, written] = from.split("\u00a0");

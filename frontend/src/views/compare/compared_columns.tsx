@@ -1,4 +1,4 @@
-/** Columns that say of each row what it takes in the other span, and how much more it takes here. */
+/** Columns that show for each row what it takes in the other span, and how much more it takes here. */
 
 import type { Column } from "../../components/table";
 import { DASH, scaleFor, shortened } from "../../format";
@@ -6,19 +6,21 @@ import type { Names } from "../props";
 import { signed } from "./difference";
 
 interface DifferenceOptions<Row> extends Names {
-  /** Of the chosen span and of the other: all that there are, so that one unit fits. */
+  /** All rows of the chosen span and of the other one, so that one unit suits both. */
   rows: readonly Row[];
   others: readonly Row[];
-  /** The same for the same row in both. */
+  /** Returns the same key for the same row in both spans. */
   keyOf(row: Row): string;
-  /** ns of a step (or of whatever both spans have): totals of spans of unlike length say nothing. */
+  /**
+   * ns per step (or another quantity that both spans share): totals of spans of different length cannot be compared.
+   */
   ns(row: Row): number;
   otherNs?(row: Row): number;
-  /** Of what: "a step". */
+  /** What the times refer to: "a step". */
   per?: string;
-  /** What is compared, where several columns of the table could be meant. */
+  /** The figure that is compared, where several columns of the table could be meant. */
   figure?: string;
-  /** `others` are all that the other span has, so that a row without one there is only here. */
+  /** `others` are all rows of the other span, so that a row without a counterpart exists only here. */
   whole?: boolean;
 }
 
@@ -27,13 +29,15 @@ const OTHER_PX = 92;
 
 const NAME_LENGTH = 13;
 
-/** What the row takes in the other span, and the difference. */
+/** The row's time in the other span, and the difference. */
 export const comparedColumns = <Row,>(options: DifferenceOptions<Row>): Column<Row>[] => [
   otherColumn(options),
   differenceColumn(options),
 ];
 
-/** Empty where the other span lacks the row, or says so where all of its rows are known. */
+/**
+ * The difference; empty where the other span lacks the row, or a remark to that effect where all of its rows are known.
+ */
 export function differenceColumn<Row>(options: DifferenceOptions<Row>): Column<Row> {
   const { name, own, per = "a step", figure, whole = false } = options;
   const { there, scale, moved } = pairing(options);
@@ -67,7 +71,7 @@ function otherColumn<Row>(options: DifferenceOptions<Row>): Column<Row> {
   };
 }
 
-/** Each row with its like in the other span, ns; one unit for all. */
+/** Matches each row with its counterpart in the other span, ns; all use one unit. */
 function pairing<Row>({ rows, others, keyOf, ns, otherNs = ns }: DifferenceOptions<Row>) {
   const found = new Map(others.map((row) => [keyOf(row), otherNs(row)]));
   const there = (row: Row): number | undefined => found.get(keyOf(row));
@@ -104,18 +108,18 @@ function Moved({ row, moved, name, per, scale, whole }: MovedProps) {
 /** A row of the other span that the chosen one lacks. */
 export interface Lacking {
   name: string;
-  /** Of a step. */
+  /** Per step. */
   ns: number;
 }
 
 interface OnlyThereProps extends Names {
   rows: readonly Lacking[];
-  /** The table has all rows of the chosen span: what it lacks, the span lacks. */
+  /** The table has all rows of the chosen span: a row missing in the table is missing in the span. */
   whole: boolean;
   per: string;
 }
 
-/** Named one by one, those with most time. */
+/** How many rows are named individually, those with most time first. */
 const MOST = 4;
 const SHOWN_LENGTH = 48;
 

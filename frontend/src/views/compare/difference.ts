@@ -1,4 +1,4 @@
-/** What changed from one span to another: whole ns, so that the parts of a step sum to the step. */
+/** What changed from one span to another: in whole ns, so that the parts of a step add up to the step. */
 
 import { type Scale, scaleFor } from "../../format";
 import type { Names } from "../props";
@@ -15,7 +15,7 @@ export interface PartPair {
 
 type Part = Pick<PartPair, "id" | "label" | "colour" | "hatched">;
 
-/** Parts that either span has, in the order of the first list; those that only the other has come last. */
+/** The parts that either span has, in the order of the first list; those that only the other has come last. */
 export function pairsOf(
   own: readonly (Part & { ns: number })[],
   other: readonly (Part & { ns: number })[],
@@ -44,13 +44,13 @@ const byId = (parts: readonly { id: string; ns: number }[]): ReadonlyMap<string,
 /** How much more the chosen span takes. */
 export const differenceOf = ({ own_ns, other_ns }: Pick<PartPair, "own_ns" | "other_ns">): number => own_ns - other_ns;
 
-/** "+3.2 ms", "-0.4 ms"; what is too small for its column has no sign. */
+/** "+3.2 ms", "-0.4 ms"; a change that is too small for its column has no sign. */
 export function signed(value: number, scale: Scale): string {
   const length = scale.text(Math.abs(value));
   return value === 0 || length.startsWith("<") ? length : (value < 0 ? "-" : "+") + length;
 }
 
-/** A change below this share of the step is none. */
+/** A change below this share of the step counts as no change. */
 const SAME_FRACTION = 0.005;
 
 /** "A step of amp takes 36.5 ms (22 %) less than one of baseline" */

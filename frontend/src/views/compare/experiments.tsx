@@ -1,4 +1,4 @@
-/** The chain of experiments: what each gained against the one before and the first. A press compares one. */
+/** The chain of experiments: what each gained against the previous one and the first. A click compares one. */
 
 import { useState } from "preact/hooks";
 import { compareKey, keysOf, type Selection, selections } from "../../address/selection";
@@ -42,7 +42,7 @@ export function Experiments({ chosen, base, asked, tab }: ExperimentsProps) {
   const { said } = chainRuns(tab);
   const actions = actionsOf(all, chosen, base, tab);
   const groups = [false, true].map((simulated) => all.filter(({ link }) => link.simulated === simulated));
-  const canMove = tab.written_ms === undefined; // a report holds the changes from one neighbour to the other alone
+  const canMove = tab.written_ms === undefined; // a report contains only the changes between neighbours
   const mixed = groups.every((group) => group.length > 0);
   return (
     <>
@@ -66,7 +66,7 @@ export function Experiments({ chosen, base, asked, tab }: ExperimentsProps) {
   );
 }
 
-/** The order that the address holds: of all experiments, the recorded ones before the simulated. */
+/** The order in the address: of all experiments, recorded ones before simulated ones. */
 function useOrder(tab: Tab) {
   const [said, setSaid] = useState("");
   return {
@@ -115,7 +115,7 @@ function TooFew({ found }: { found: number }) {
   );
 }
 
-/** Names are the shortest within recorded and simulated ones. */
+/** Names are the shortest within recorded and within simulated experiments. */
 function experimentsOf({ links }: ChainPage, chosen: Selection, base: Selection | null, { index }: Tab): Experiment[] {
   const bySpan = new Map(selections(index).map((each) => [each.span.id, each]));
   const holds = ({ of }: LinkOfChain, side: Selection | null) => side !== null && of.spans.includes(side.span.id);
@@ -136,7 +136,7 @@ interface Actions {
   base(of: Experiment): void;
 }
 
-/** Where nothing is compared yet, a candidate is held against the experiment before it, of its own kind. */
+/** Where nothing is compared yet, a candidate is compared with the previous experiment of its own kind. */
 function actionsOf(all: readonly Experiment[], chosen: Selection, base: Selection | null, tab: Tab): Actions {
   const before = (of: Experiment): Selection | null => {
     const kind = all.filter(({ link }) => link.simulated === of.link.simulated);
@@ -156,13 +156,13 @@ function actionsOf(all: readonly Experiment[], chosen: Selection, base: Selectio
   };
 }
 
-/** With the one at `from` at place `to`; the others keep their order. */
+/** Moves the item at `from` to `to`; the others keep their order. */
 function movedTo<T>(all: readonly T[], from: number, to: number): readonly T[] {
   const others = all.filter((_, at) => at !== from);
   return [...others.slice(0, to), all[from]!, ...others.slice(to)];
 }
 
-/** The experiments in a table, where base and candidate are chosen. */
+/** The experiments in a table, in which base and candidate are chosen. */
 interface ExperimentTableProps extends Actions {
   all: readonly Experiment[];
   tab: Tab;

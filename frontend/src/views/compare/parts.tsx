@@ -10,15 +10,15 @@ import { differenceOf, differenceTitle, type PartPair, pairsOf, signed } from ".
 
 interface PartDifferencesProps extends Names {
   parts: readonly PartPair[];
-  /** The mean steps, to which the parts sum. */
+  /** The mean steps, to which the parts add up. */
   own_ns: number;
   other_ns: number;
-  /** Opens the name of saved files. */
+  /** The beginning of the names of saved files. */
   file: string;
   tab: Tab;
 }
 
-/** Characters of a name over a column of figures. */
+/** The most characters of a name above a column of figures. */
 const HEAD_LENGTH = 14;
 
 export function PartDifferences({ parts, own_ns, other_ns, name, own, file, tab }: PartDifferencesProps) {
@@ -49,7 +49,7 @@ export function PartDifferences({ parts, own_ns, other_ns, name, own, file, tab 
   );
 }
 
-/** Of the other span's step. */
+/** The difference as a share of the other span's step. */
 const points = (difference_ns: number, whole_ns: number): string =>
   whole_ns === 0 ? "" : signed(difference_ns / whole_ns, SHARES);
 
@@ -121,7 +121,7 @@ function columnsOf(
   ];
 }
 
-/** Less to the left of the middle, more to the right. */
+/** A bar to the left of the middle for less time, to the right for more. */
 function Diverging({ part, share: length }: { part: PartPair; share: number }) {
   const width = `${50 * Math.abs(length)}%`;
   return (

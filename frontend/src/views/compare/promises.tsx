@@ -1,4 +1,4 @@
-/** What cards of the base promised, beside what came of it. */
+/** The gains that cards of the base predicted, beside what was actually gained. */
 
 import type { Prediction } from "../../api.gen";
 import { Sentence } from "../../components/sentence";

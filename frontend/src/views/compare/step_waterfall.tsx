@@ -1,4 +1,4 @@
-/** From the mean step of the base to that of the candidate: what made it shorter, and what longer. */
+/** From the mean step of the base to that of the candidate: what made it shorter, and what made it longer. */
 
 import { useMemo } from "preact/hooks";
 import type { Contribution, Waterfall as Found, PartMeaning } from "../../api.gen";
@@ -76,7 +76,7 @@ function LeftOut({ shown, rows, split }: { shown: Found; rows: readonly FallRow[
   return said.length === 0 ? null : <p class="quiet small aside">{said.join(" ")}</p>;
 }
 
-/** The rows of a waterfall: their names, their colours, and what is said of each. */
+/** The rows of a waterfall: their names, their colours, and the text about each. */
 type Way = Found["by"];
 
 const WAYS: Readonly<Record<Way, { label: string; meaning: string }>> = {
@@ -88,17 +88,17 @@ const WAYS: Readonly<Record<Way, { label: string; meaning: string }>> = {
   kernel: { label: "Kernel", meaning: "Kernel time by kernel." },
 };
 
-/** Kernels have names of their own, and a rest that no kernel is. */
+/** Groupings of kernels have names of their own, and a rest that is not a kernel. */
 const OF_KERNELS: readonly Way[] = ["module", "op", "kernel"];
 
 const UNNAMED: Readonly<Partial<Record<Way, string>>> = { module: "In no module", op: "In no op" };
 
-/** Of rows that no meaning has. */
+/** The id of rows that have no meaning of their own. */
 const REST = "rest";
 
 const changeOf = ({ base_ns, candidate_ns }: Contribution): number => candidate_ns - base_ns;
 
-/** Rows that changed, in their order; the rest comes last. */
+/** The rows that changed, in their order; the rest comes last. */
 function fallRows(
   { by, rows }: Found,
   labels: Readonly<Record<string, string>>,
@@ -124,7 +124,7 @@ function labelOfRow(by: Way, id: string, labels: Readonly<Record<string, string>
   return OF_KERNELS.includes(by) && id !== REST ? id : (labels[id] ?? id);
 }
 
-/** By the meaning of a row: kernels are kernels, by whatever they are summed. */
+/** The colour of a row's meaning: kernels have the colour of kernels, whatever they are grouped by. */
 function paintOf(by: Way, id: string, { parts, idle_reasons }: Meanings): Pick<PartMeaning, "colour" | "hatched"> {
   const plain = (colour: string) => ({ colour, hatched: false });
   if (id === REST) return plain("other");
@@ -170,7 +170,7 @@ function waterfallTable(
   };
 }
 
-/** Of a row, counted from the base; the candidate is the last. */
+/** The tip of a row, where row 0 is the base; the candidate is the last row. */
 function waterfallTip({ found, name, own }: Pair, shown: Found, rows: readonly FallRow[], scale: Scale) {
   const { step } = found.comparison;
   const total = { name: "Mean step", value: scale.text(step.candidate_ns) };

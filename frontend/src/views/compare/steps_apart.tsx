@@ -1,4 +1,4 @@
-/** The mean steps of two runs that do other work: each as a bar on an axis of its own, and no difference. */
+/** The mean steps of two runs that do different work: each as a bar on its own axis, without a difference. */
 
 import type { Contribution } from "../../api.gen";
 import { ns } from "../../format";

@@ -8,7 +8,7 @@ import type { Compared, Tab, Titles } from "../props";
 import { barColumn, TablePicture } from "../table_picture";
 import { shortLine } from "./source_lines";
 
-/** What the training thread does inside the loader and in which line, self time a batch. */
+/** What the training thread does inside the loader, and in which line, as self time per batch. */
 interface ActivitiesProps {
   activities: LoaderActivities;
   titles: Titles;
@@ -60,7 +60,7 @@ function difference(rows: readonly Activity[], compared: Compared<"data_loading"
 const nameOf = ({ name }: Activity): string => name ?? "Python, no op";
 const lineOf = ({ lines }: Activity): string | null => lines[0]?.line ?? null;
 
-/** Where no call stack shows any line, there is no column of dashes: a sentence below says why. */
+/** Where no call stack shows any line, the column of dashes is left out: a sentence below says why. */
 function columns(longest: number, lines: boolean, meanings: Meanings): Column<Activity>[] {
   const line: Column<Activity> = {
     id: "line",
@@ -88,7 +88,8 @@ function columns(longest: number, lines: boolean, meanings: Meanings): Column<Ac
 }
 
 /**
- * The line with the largest part of it, and how large that is where there are others; these on hover, with their times.
+ * The line with the largest part of the time, and its share where there are others, which are listed on hover with
+ * their times.
  */
 function Where({ row: { lines, ns_per_batch: all } }: { row: Activity }) {
   const [first, ...others] = lines;

@@ -1,4 +1,4 @@
-/** What recorded batch production is made of, and how its parts, workers and loaders are named. */
+/** The parts of recorded batch production, and the names of parts, workers and loaders. */
 
 import type { PartMeaning, Recorded, RecordedWorker } from "../../api.gen";
 import type { Column } from "../../components/table";
@@ -9,14 +9,14 @@ export type ProductionPart = PartMeaning;
 
 type PartId = "dataset" | "collate" | "transfer" | "idle" | "ready" | "trains" | "loop_waits" | "reader_waits";
 
-/** Throws where the catalogue does not hold it: the server and this bundle are of different versions. */
+/** Throws where the catalogue lacks the part: then the server and this bundle are of different versions. */
 export function partOf({ production_parts: parts }: Meanings, id: PartId): ProductionPart {
   const found = parts.find((part) => part.id === id);
   if (!found) throw new Error(`The catalogue holds no part ${id}. Reload the page.`);
   return found;
 }
 
-/** In the order of the numbers of ProductionLane.part. */
+/** The parts in the order of the numbers in ProductionLane.part. */
 export const laneParts = (meanings: Meanings): readonly ProductionPart[] =>
   (["dataset", "collate", "transfer", "idle"] as const).map((id) => partOf(meanings, id));
 
@@ -29,14 +29,14 @@ export function partsOfLanes(meanings: Meanings, lanes: readonly { worker: numbe
 /** The main process produces batches itself where it has no workers. */
 export const workerName = (worker: number): string => (worker < 0 ? "Main process" : `Worker ${worker}`);
 
-/** As of a worker or of all of them. */
+/** The counts of one worker, or of all of them. */
 type Sampled = Pick<RecordedWorker, "batches" | "sampled" | "kind">;
 
-/** What limits who produces batches: "I/O-bound"; null where too few batches were sampled. */
+/** What limits the process that produces batches: "I/O-bound"; null where too few batches were sampled. */
 export const limitOf = ({ kind }: Pick<Sampled, "kind">, { limits }: Meanings) =>
   kind === null ? null : (limits[kind] ?? kind);
 
-/** Of which batches a figure is; undefined where it is of all. */
+/** Which batches a figure is based on; undefined where it is based on all. */
 export function sampledText({ batches, sampled }: Sampled): string | undefined {
   if (sampled >= batches) return undefined;
   return sampled === 0
@@ -44,7 +44,7 @@ export function sampledText({ batches, sampled }: Sampled): string | undefined {
     : `Of ${count(sampled)} of its ${counted(batches, "batch", "batches")}: the others were not sampled`;
 }
 
-/** Below the figures of several workers; null where all batches were shown. */
+/** A note below the figures of several workers; null where all batches were sampled. */
 export function sampledInAll(rows: readonly Sampled[]): string | null {
   const { sampled, batches } = summed(rows);
   if (sampled >= batches) return null;
@@ -60,13 +60,13 @@ const summed = (rows: readonly Sampled[]) => ({
 const sum = (values: readonly number[]): number => values.reduce((all, value) => all + value, 0);
 
 export interface LoaderNames {
-  /** Whether a name needs to be said at all. */
+  /** Whether a name is needed at all. */
   several: boolean;
-  /** Of the loader with a recorder's number. */
+  /** The name of the loader with that number in the recording. */
   of(loader: number): string;
-  /** Before what is said of one of several: "Training loader: worker 0". */
+  /** Puts the loader's name before a text, where there are several: "Training loader: worker 0". */
   before(loader: number, said: string): string;
-  /** Loaders in the order in which they are shown. */
+  /** The index of a loader in the order in which they are shown. */
   place(loader: number): number;
 }
 
@@ -82,7 +82,7 @@ export function loaderNames({ loaders }: Pick<Recorded, "loaders">): LoaderNames
   };
 }
 
-/** Which loader a row is of, where there are several. */
+/** Names the loader of a row, where there are several. */
 export const loaderColumn = <Row extends { loader: number }>(names: LoaderNames, width: string): Column<Row> => ({
   id: "loader",
   label: "Loader",

@@ -14,7 +14,7 @@ interface Stage extends ProductionPart {
   ns: number | null;
 }
 
-/** From the first read of a mean batch until the training loop takes it. */
+/** The stages of a mean batch, from its first read until the training loop takes it. */
 function stagesOf({ dataset_ns, collate_ns, transfer_ns, ready_ns }: Recorded, meanings: Meanings): Stage[] {
   return [
     { ...partOf(meanings, "dataset"), ns: dataset_ns },
@@ -24,7 +24,7 @@ function stagesOf({ dataset_ns, collate_ns, transfer_ns, ready_ns }: Recorded, m
   ];
 }
 
-/** Nothing comes from a worker then, and a batch is never there before it is asked for. */
+/** Then nothing comes from a worker, and a batch is never there before it is requested. */
 const inTraining = ({ workers }: Recorded): boolean =>
   workers.length > 0 && workers.every((worker) => worker.worker < 0);
 
@@ -102,7 +102,7 @@ function aboutOf(recorded: Recorded, meanings: Meanings) {
   );
 }
 
-/** As they stand in the call of the loader. */
+/** The settings as the call of the loader has them. */
 function Settings({ loader, named }: { loader: RecordedLoader; named: boolean }) {
   const said: readonly (readonly [string, number | boolean | null])[] = [
     ["num_workers", loader.workers],

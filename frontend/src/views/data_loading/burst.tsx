@@ -15,7 +15,7 @@ const LEAST = 3;
 
 export const showsBurst = ({ burst }: DataLoadingResult): boolean => burst !== null && burst.waits.length >= LEAST;
 
-/** Each batch's wait in order: whether long ones come back, and how often. */
+/** The wait for each batch in order: whether long waits recur, and how often. */
 export function BurstPicture({ result, titles, burst, chosen, name }: LoaderPictureProps & { burst: Burst }) {
   const { waits, period } = burst;
   const [off, hide] = useHidden();
@@ -85,7 +85,7 @@ const kindOf = ({ long }: BurstStep): string => (long ? "long" : "usual");
 
 const QUESTION = "Do long waits come back?";
 
-/** How sure the pattern is, in figures. */
+/** How certain the pattern is, in figures. */
 function patternOf({
   period,
   autocorrelation,
@@ -104,14 +104,14 @@ function patternOf({
   ].join(" ");
 }
 
-/** Where the number of workers is from. */
+/** The source of the number of workers. */
 const FROM: Readonly<Record<string, string>> = {
   recorder: "the recorder",
   stacks: "the call stacks",
   period: "the period",
 };
 
-/** Long waits that stand as far apart as the pattern says: a range without one is no period. */
+/** Pairs of consecutive long waits that are exactly one period apart; other distances do not count. */
 export function periodsOf(waits: readonly BurstStep[], period: number): [number, number][] {
   const long = waits.flatMap((wait, at) => (wait.long ? [at] : []));
   return long.slice(1).flatMap((to, at): [number, number][] => (to - long[at]! === period ? [[long[at]!, to]] : []));
@@ -129,7 +129,7 @@ function spoken(waits: readonly BurstStep[]): string {
   return `${long.length} long ones, the longest ${ns(Math.max(...waits.map((wait) => wait.wait_ns)))}`;
 }
 
-/** Long waits without a period: a slow disk, a big sample, the garbage collector. */
+/** Long waits without a period: a slow disk, a large sample, the garbage collector. */
 function Rare({ jitter: { long_count, long_ns, typical_ns, exposed_ns, steps } }: { jitter: Jitter }) {
   return (
     <p class="quiet small aside">
@@ -151,7 +151,7 @@ function Rare({ jitter: { long_count, long_ns, typical_ns, exposed_ns, steps } }
   );
 }
 
-/** More names than this are a list that nobody reads. */
+/** Nobody reads a list of more names than this. */
 const NAMED = 5;
 
 function named(steps: readonly string[]): string {

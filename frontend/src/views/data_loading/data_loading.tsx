@@ -20,7 +20,7 @@ import { OtherWaits, Receiving, Shares } from "./waits";
 import { NoCurve, WorkerCurvePicture } from "./worker_curve";
 import { Workers } from "./workers";
 
-/** The reason that the paragraph tells, so no title does. */
+/** The reason that the paragraph gives, so that no title repeats it. */
 const NO_EVENTS = "no_loader_events";
 
 export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading">) {
@@ -30,7 +30,7 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
   const shared = { result, titles: page.titles, chosen, tab, name, compared };
   const { recorded } = result;
   const place = recorded ? null : placeOf(tab.index.places[0], head.run);
-  const alone = result.multiprocess === false; // its left column is full: it says what a batch is made of
+  const alone = result.multiprocess === false; // its left column is full: it shows the parts of a batch
   const below = recorded !== null && showsBurst(result); // the columns are full, and the workers come first
   return (
     <div class="view" data-view="data_loading">
@@ -107,7 +107,7 @@ function Waits(shared: LoaderPictureProps) {
   );
 }
 
-/** What a batch is made of. */
+/** The parts of a batch. */
 function Batches({ result, titles, tab, name, compared = null }: LoaderPictureProps) {
   return result.activities && <Activities activities={result.activities} {...{ titles, tab, name, compared }} />;
 }
@@ -148,7 +148,8 @@ export const recorderLines = (place: string): string => `from tb_steptime.record
 loader = LoaderRecorder(${JSON.stringify(place)}).watch(loader)`;
 
 /**
- * What a recorder would answer: of workers, of a batch that the main process makes, or of a loader without marks.
+ * The questions that a recorder would answer: about workers, about a batch that the main process makes, or about a
+ * loader without marks.
  */
 const ASKED = {
   workers: {
@@ -171,7 +172,10 @@ const ASKED = {
   },
 };
 
-/** No trace holds everything: how to have it recorded. The lines are as wide as the column, and none is cut. */
+/**
+ * No trace contains everything: shows how to record it. The lines of code are as wide as the column, and none is cut
+ * off.
+ */
 function RecordHint({ asks, place }: { asks: keyof typeof ASKED; place: string }) {
   const lines = recorderLines(place);
   return (

@@ -6,7 +6,7 @@ import { closed, sentence } from "../../phrase";
 import { type ChartLane, type LaneMark, Lanes } from "./charts/lanes";
 import type { LoaderPictureProps } from "./step_table";
 
-/** The loader, the host and the device side by side through two steps. */
+/** The loader, the host and the device side by side over two steps. */
 export function LoaderLanes({
   result,
   titles,
@@ -49,7 +49,7 @@ export function LoaderLanes({
   );
 }
 
-/** Meanings of the lanes that the server names. */
+/** The meanings of the lanes that the server names. */
 const COLOURS: Readonly<Record<string, string>> = { loader: "data", cpu: "cpu", gpu: "kernel" };
 
 function chartLane(lane: Lane): ChartLane {

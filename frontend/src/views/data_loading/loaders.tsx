@@ -5,7 +5,7 @@ import type { Meanings } from "../../meanings";
 import type { Tab } from "../props";
 import { barColumn, figuresOf, TablePicture } from "../table_picture";
 
-/** The loaders of the loop, distinguished: which one is waited for. */
+/** The loaders of the loop, separately: which one is waited for. */
 export function Loaders({ loaders, tab, name }: { loaders: readonly LoaderRow[]; tab: Tab; name: string }) {
   const longest = Math.max(...loaders.map((row) => row.wait_ns), 1);
   return (
@@ -53,7 +53,7 @@ function columns(longest: number, meanings: Meanings): Column<LoaderRow>[] {
   ];
 }
 
-/** Of a lone loader: what the mean leaves out. */
+/** For a single loader: the first batches, which the mean leaves out. */
 export function FirstBatch({
   loader: { first_batches: many, first_batch_ns: first, multiprocess },
   starts,

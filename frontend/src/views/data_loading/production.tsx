@@ -21,14 +21,14 @@ import { Production } from "./charts/production";
 export interface RecordedProps {
   recorded: Recorded;
   titles: Titles;
-  /** A thread of its own reads the loader: what it waits for is no wait of the training loop. */
+  /** A separate thread reads from the loader: its waits are not waits of the training loop. */
   byReader: boolean;
   chosen: StepSelection;
   tab: Tab;
   name: string;
 }
 
-/** Which worker makes what when, and how many batches lie ready under the steps. */
+/** Which worker produces what when, and how many batches are ready, on the same time axis as the steps. */
 export function ProductionPicture({ recorded, titles, chosen, tab, name }: RecordedProps) {
   const { lanes, queues, steps, marks_ns: marks, start_ns: from, end_ns: to } = recorded;
   const title = titles.workers_over_time!;
@@ -73,14 +73,14 @@ export function ProductionPicture({ recorded, titles, chosen, tab, name }: Recor
   );
 }
 
-/** Whether the training loop finds its batch. */
+/** Whether the training loop finds its batch ready. */
 function requestsOf({ loader, late_share: late }: ReadyQueue, names: LoaderNames): string[] {
   if (late === null) return [];
   if (late === 0) return [names.before(loader, "Every request finds its batch ready")];
   return [names.before(loader, `${share(late)} of the requests find their batch not ready`)];
 }
 
-/** In the lanes of the main process what is idle elsewhere is training. */
+/** The part that is called idle elsewhere is training in the lanes of the main process. */
 const keyOf = ({ id, label, meaning, colour, hatched }: ProductionPart) => ({
   id: id === "trains" ? "idle" : id,
   label: label.toLowerCase(),

@@ -8,7 +8,7 @@ import type { RecordedProps } from "./production";
 
 const MOST = 8;
 
-/** The batches that took longest to make; the step that waited for one is chosen with it. */
+/** The batches that took longest to produce; choosing one also chooses the step that waited for it. */
 export function Slowest({ recorded, byReader, chosen, tab, name }: RecordedProps) {
   const { slowest, production_ns: mean, start_ns: from } = recorded;
   const [first] = slowest;

@@ -1,4 +1,4 @@
-/** Source lines that a batch spends its time in: of the main process, and of worker processes. */
+/** Source lines on which a batch spends its time: in the main process, and in worker processes. */
 
 import type { LoaderLine, Phrase, RecordedLine, RecordedLines } from "../../api.gen";
 import { Sentence } from "../../components/sentence";
@@ -8,7 +8,7 @@ import { columnHead, type Meanings } from "../../meanings";
 import type { Tab } from "../props";
 import { barColumn, TablePicture } from "../table_picture";
 
-/** Lines of the user's code that a batch spends its time in. */
+/** Lines of the user's code on which a batch spends its time. */
 export function SlowLines({ lines, tab, name }: { lines: readonly LoaderLine[]; tab: Tab; name: string }) {
   const longest = Math.max(...lines.map((line) => line.ns_per_batch), 1);
   return (
@@ -49,7 +49,7 @@ const batchColumn = (width: string): Column<LoaderLine> => ({
   figures: { of: (row) => row.ns_per_batch, unit: "ns" },
 });
 
-/** Lines that the workers were seen in, in the samples of the recorder. */
+/** Lines in which the recorder's samples found the workers. */
 export function WorkerLines({
   lines: { lines, samples, bursts, whole, why },
   tab,
@@ -122,7 +122,7 @@ const sampledColumns = (longest: number, meanings: Meanings): Column<RecordedLin
 const FRAME = /^(?:.*\/)?([^/]+)\((\d+)\): (.*)$/s;
 
 /**
- * "torchvision/transforms/functional.py(138): to_tensor" is "functional.py:138 to_tensor" where room is scarce: what
- * tells lines apart stands at the end, which clipping would take.
+ * Shortens "torchvision/transforms/functional.py(138): to_tensor" to "functional.py:138 to_tensor" for narrow places:
+ * lines differ at their ends, which clipping would remove.
  */
 export const shortLine = (line: string): string => line.replace(FRAME, "$1:$2 $3");

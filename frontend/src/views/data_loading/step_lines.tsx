@@ -15,7 +15,7 @@ const HEIGHT = 206;
 /** Room at the ends of the axis, in steps. */
 const PAD = 0.6;
 
-/** Each step as it is and as it would be without its exposed wait, which is what lies between the two lines. */
+/** Each step as it is and as it would be without its exposed wait, which is the distance between the two lines. */
 export function StepLines({ result: { steps }, chosen, name }: LoaderPictureProps) {
   const [off, hide] = useHidden();
   const names = steps.map((step) => step.name);

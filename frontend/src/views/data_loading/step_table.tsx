@@ -14,15 +14,15 @@ export interface LoaderPictureProps {
   titles: Titles;
   chosen: StepSelection;
   tab: Tab;
-  /** Opens the names of saved files. */
+  /** The beginning of the names of saved files. */
   name: string;
   compared?: Compared<"data_loading"> | null;
 }
 
-/** Rows before the table scrolls. */
+/** The number of rows from which the table scrolls. */
 const MOST = 12;
 
-/** The wait of each step: what left the device idle, and what hid behind its work. */
+/** The wait of each step: the part that left the device idle, and the part hidden behind its work. */
 export function StepTable({ result, titles, chosen, tab, name, compared }: LoaderPictureProps) {
   const { steps, mean } = result;
   const longest = Math.max(...steps.map((step) => step.wait_ns), 1);
@@ -47,7 +47,7 @@ export function StepTable({ result, titles, chosen, tab, name, compared }: Loade
   );
 }
 
-/** By name: of runs with the same schedule these are the same batches. */
+/** Matches steps by name: in runs with the same schedule these are the same batches. */
 const difference = (rows: readonly LoaderStep[], { name, own, page }: Compared<"data_loading">) =>
   differenceColumn({
     rows,
@@ -127,7 +127,7 @@ const meanRow = (mean: LoaderStep): Foot => ({
   },
 });
 
-/** The waits of steps, as a file holds them. */
+/** The waits of the steps as a file contains them. */
 export const WAITS: readonly FileColumn<LoaderStep>[] = [
   ...fileFields<LoaderStep>({ name: "Step" }),
   ...fileFields<LoaderStep>(

@@ -1,18 +1,18 @@
-/** What is said below the waits of the steps: what they are for, the first batches of epochs, what receiving takes. */
+/** Texts below the waits of the steps: what they are for, the first batches of epochs, what receiving a batch takes. */
 
 import type { DataLoadingResult, Overhead } from "../../api.gen";
 import { Sentence } from "../../components/sentence";
 import { counted, ns } from "../../format";
 import type { Compared, Tab } from "../props";
 
-/** From what the loader's own share is known; a name that is not here is left out. */
+/** How the loader's own share is known; sources that are not listed here are not mentioned. */
 const SOURCES: Readonly<Record<string, string>> = {
   recorder: "recorded",
   ready: "from waits for prefetched batches",
   short: "the usual wait, which is short",
 };
 
-/** What it costs to receive a batch that a worker has produced. */
+/** The cost of receiving a batch that a worker has produced. */
 export function Receiving({ overhead, tab }: { overhead: Overhead; tab: Tab }) {
   const { ns: own, exposed_ns: exposed, source: by, why } = overhead;
   if (own === null)
@@ -43,11 +43,12 @@ export function OtherWaits({ compared: { name, page } }: { compared: Compared<"d
   );
 }
 
-/** Of the exposed wait: less is lost in rounding. */
+/** As a share of the exposed wait: a smaller rest would disappear in rounding. */
 const LEAST_REST = 0.02;
 
 /**
- * What the exposed wait of a step is for, where it is for more than one thing: the parts that the cards' gains are of.
+ * What the exposed wait of a step is for, where there are several causes: the parts to which the gains of the cards
+ * refer.
  */
 export function Shares({ result: { causes, mean, multiprocess } }: { result: DataLoadingResult }) {
   if (!causes) return null;

@@ -17,7 +17,7 @@ interface CurveProps {
   name: string;
 }
 
-/** What the step takes with so many workers: measured here, predicted elsewhere. */
+/** How long the step takes by number of workers: measured at the current number, predicted at others. */
 export function WorkerCurvePicture({ titles, curve, compared, tab, name }: CurveProps) {
   const {
     points,
@@ -35,7 +35,7 @@ export function WorkerCurvePicture({ titles, curve, compared, tab, name }: Curve
     Math.max(now_ns, ...points.map((point) => point.step_ns), ...others.map((other) => other.ns)),
     "ns",
   );
-  const saves = workers < recommended && gain_ns > 0; // fewer workers do as well, and save no time
+  const saves = workers < recommended && gain_ns > 0; // fewer workers are as good, and save no time
   const reached = `recommended: ${counted(recommended, "worker")}, about ${rough(floor_ns)}`;
   return (
     <Picture title={title} name={`workers ${name}`} table={() => curveTable(curve)}>
@@ -72,7 +72,7 @@ export function WorkerCurvePicture({ titles, curve, compared, tab, name }: Curve
   );
 }
 
-/** The other span's point, as the picture has it. */
+/** The point of the other span, as the picture draws it. */
 const Hollow = () => (
   <svg class="plot sample" width="10" height="10" aria-hidden="true">
     <circle class="hollow" cx="5" cy="5" r="4" />
@@ -80,8 +80,8 @@ const Hollow = () => (
 );
 
 /**
- * The other span in words: next to its own point it would often find no place, and without a number of workers it has
- * none.
+ * Describes the other span in words: a label next to its point would often find no room, and without a known number of
+ * workers it has no point.
  */
 function ComparedNote({
   compared: { name, page },
@@ -111,7 +111,7 @@ function ComparedNote({
   );
 }
 
-/** Another span of the same training with its own number of workers, where it is known. */
+/** The point of another span of the same training, with its own number of workers, where that is known. */
 function comparedMark(compared: Compared<"data_loading"> | null): CurveMark[] {
   if (!compared) return [];
   const { curve, burst, mean, multiprocess } = compared.page.result;
@@ -163,7 +163,7 @@ function curveTable({ points, measured_workers: workers, measured_step_ns: now_n
   };
 }
 
-/** In place of the curve: why it cannot be drawn. */
+/** Shown in place of the curve: why it cannot be drawn. */
 export function NoCurve({ why, tab }: { why: Reason | null; tab: Tab }) {
   if (why === null) return null;
   return (

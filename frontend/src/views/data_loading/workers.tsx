@@ -42,7 +42,7 @@ export function Workers({ recorded, tab, name }: RecordedProps) {
   );
 }
 
-/** Where all agree, the title says it. */
+/** Where all workers agree, the title says so. */
 function titleOf(workers: readonly RecordedWorker[], meanings: Meanings): string {
   const [first] = workers;
   const alike = workers.every((worker) => worker.kind === first!.kind);
@@ -66,7 +66,7 @@ function columns(longest: number, names: LoaderNames, meanings: Meanings): Colum
     cell: (row) => <span data-hint={id === "busy_share" ? undefined : sampledText(row)}>{percent(row[id])}</span>,
   });
   return [
-    ...(names.several ? [loaderColumn<RecordedWorker>(names, "106px")] : []), // in the place of the bar
+    ...(names.several ? [loaderColumn<RecordedWorker>(names, "106px")] : []), // in place of the bar
     {
       id: "worker",
       label: "Worker",

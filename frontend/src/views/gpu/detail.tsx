@@ -15,14 +15,14 @@ interface KernelDetailsProps {
   kernel: string;
   device: DeviceGpu;
   result: GpuResult;
-  /** What adds lines, where none are recorded. */
+  /** How to record lines, where none are recorded. */
   noLines: Phrase | undefined;
   tab: Tab;
   name: string;
   close(): void;
 }
 
-/** Room for the buttons next to the name, px. */
+/** Width for the buttons next to the name, px. */
 const BESIDE = 270;
 
 const HEIGHT = 172;
@@ -64,7 +64,7 @@ export function KernelDetails({ kernel, device, result, noLines, tab, name, clos
   );
 }
 
-/** The op that launches most of it. */
+/** The op that launches most of the kernel's time. */
 const opOf = ({ tables }: DeviceGpu, kernel: string): string | null =>
   tables.find(({ by }) => by === "name")?.rows.find(({ name }) => name === kernel)?.op ?? null;
 
@@ -114,10 +114,10 @@ function CallsOverTime({ detail: { calls }, result, name }: { detail: KernelDeta
   );
 }
 
-/** Where a kernel is launched from: op, module and line lead to the table of kernels by each. */
+/** Where a kernel is launched from: op, module and line link to the table of kernels grouped by each. */
 interface LaunchSitesProps {
   sites: KernelDetail["sites"];
-  /** What adds lines, where none are recorded. */
+  /** How to record lines, where none are recorded. */
   noLines: Phrase | undefined;
   tab: Tab;
 }

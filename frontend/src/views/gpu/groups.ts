@@ -3,15 +3,18 @@
 import type { DeviceGpu, KernelGroup, KernelGrouping } from "../../api.gen";
 
 export interface Grouping {
-  /** KernelGrouping.by, and in the address. */
+  /** The value of KernelGrouping.by, also used in the address. */
   id: KernelGrouping["by"];
   label: string;
-  /** What a row is, and several of them. */
+  /** What a row is, in the singular. */
   one: string;
   meaning: string;
-  /** What each row also says, beside its name. */
+  /** What each row names besides its own name. */
   beside?: "op" | "module" | "source";
-  /** Kernels of the rows of that grouping, which lead here: not offered otherwise. */
+  /**
+   * The grouping of the rows that link to this one, which lists the kernels within such a row: it is not offered
+   * otherwise.
+   */
   within?: KernelGrouping["by"];
 }
 
@@ -60,18 +63,18 @@ export const GROUPINGS: readonly [Grouping, ...Grouping[]] = [
   },
 ];
 
-/** Kernels within an op, a module or a line stand in a table of this grouping. */
+/** The grouping whose table lists the kernels within an op, a module or a line. */
 export const WITHIN: Readonly<Partial<Record<KernelGrouping["by"], KernelGrouping["by"]>>> = {
   op: "name,op",
   module: "name,module",
   line: "name,line",
 };
 
-/** Those to choose from. */
+/** The groupings to choose from. */
 export const offered = (chosen: Grouping): readonly Grouping[] =>
   GROUPINGS.filter((each) => each.within === undefined || each === chosen);
 
-/** What launches are grouped by for which nothing is recorded. */
+/** Whether nothing is recorded for a grouping. */
 export const isMissing = ({ tables }: DeviceGpu, { id }: Grouping): boolean => !tables.some(({ by }) => by === id);
 
 export const groupingOf = (id: string | undefined): Grouping =>
@@ -85,10 +88,10 @@ export const tableBy = (device: DeviceGpu, { id }: Grouping): KernelGrouping =>
 export const keyOf = (row: KernelGroup): string =>
   [row.name, row.op ?? row.no_op ?? "", row.module ?? "", row.source ?? ""].join("\n");
 
-/** A filter for what has this whole name, and not only holds it. */
+/** A filter that matches this exact name, and not names that merely contain it. */
 export const quoted = (name: string): string => `"${name}"`;
 
-/** Rows whose kernel, op, module or line holds what was typed, in any case; between quotes, is it. */
+/** Rows whose kernel, op, module or line contains the typed text, in any case; text in quotes has to match exactly. */
 export function matching(rows: readonly KernelGroup[], typed: string): readonly KernelGroup[] {
   const wanted = typed.trim().toLowerCase();
   if (wanted === "") return rows;
@@ -105,7 +108,7 @@ export interface Rest {
   ns: number;
 }
 
-/** What the shown rows lack to the whole table. */
+/** The sum of the rows of the whole table that are not shown. */
 export function restOf(table: KernelGrouping, shown: readonly KernelGroup[]): Rest {
   const sum = (rows: readonly KernelGroup[], of: (row: KernelGroup) => number) =>
     rows.reduce((total, row) => total + of(row), 0);

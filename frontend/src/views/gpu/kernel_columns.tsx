@@ -1,4 +1,4 @@
-/** Columns of the kernel table: labels and meanings from the catalogue, widths and looks from here. */
+/** Columns of the kernel table: labels and meanings from the catalogue, widths and rendering from here. */
 
 import type { KernelGroup } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
@@ -13,12 +13,12 @@ import { binsOf } from "../tensor_cores/bins";
 import { fitted, shortOf } from "../tensor_cores/kernel_name";
 import type { Grouping } from "./groups";
 
-/** Figures of a row that are also metrics of the catalogue, by the same name. */
+/** Figures of a row that are also metrics of the catalogue, under the same name. */
 type Figure = {
   [K in keyof KernelGroup]: KernelGroup[K] extends number | null ? K : never;
 }[keyof KernelGroup];
 
-/** After the share, as far as there is room: what fills the GPU first. */
+/** Columns after the share, as far as there is room: those about filling the GPU come first. */
 const FILLING: readonly (readonly [Figure, width: number])[] = [
   ["blocks_per_sm", 76],
   ["waves", 56],
@@ -32,7 +32,7 @@ const WIDE: readonly (readonly [Figure, width: number])[] = [
   ["max_ns", 78],
 ];
 
-/** Why a column that tells how launches fill the GPU is empty. */
+/** Why a column about how launches fill the GPU is empty. */
 const NO_GRID = "The trace does not record the grid of this kernel.";
 const NO_ROOM = "How many blocks of this kernel the GPU holds at once is not known.";
 
@@ -42,14 +42,16 @@ const MEAN = 74;
 const TOTAL = 158;
 const SHARE = 62;
 
-/** With another name beside it, what a name has before columns are left out, px: a line says its file and function. */
+/**
+ * The width that a name keeps next to another name before columns are left out, px: a line contains file and function.
+ */
 const LEAST = { name: 150, line: 290 } as { name: number } & Partial<Record<Grouping["id"], number>>;
 
-/** The least that a name has, px, and what it may leave to more columns. */
+/** The least width of a name, px, and the width that it keeps when further columns are added. */
 const NAME = 180;
 const ENOUGH = 420;
 
-/** Room for the word, px. */
+/** Width for the word, px. */
 const PERSISTENT = 66;
 
 /** The gap to the next column. */
@@ -145,7 +147,7 @@ function fileHead(meanings: Meanings, id: string) {
 const sum = (columns: readonly (readonly [Figure, number])[]): number =>
   columns.reduce((all, [, wide]) => all + wide, 0);
 
-/** Is each row of one kernel? */
+/** Whether each row is a single kernel. */
 const isOfKernels = ({ id }: Grouping): boolean => id.startsWith("name");
 
 function Name({ row, grouping, most }: { row: KernelGroup; grouping: Grouping; most: number }) {
@@ -162,17 +164,17 @@ function Name({ row, grouping, most }: { row: KernelGroup; grouping: Grouping; m
   );
 }
 
-/** The whole name and where it comes from. */
+/** The full name and where it comes from. */
 function titleOf(row: KernelGroup, kernel: boolean): string {
   if (!kernel) return row.name;
   const others = row.op_count > 1 ? ` and ${counted(row.op_count - 1, "other")}` : "";
   return [row.name, `From ${row.op ?? row.no_op ?? DASH}${others}${row.module ? ` in ${row.module}` : ""}.`].join("\n");
 }
 
-/** Of a line the file without its folders. */
+/** The name of a row; a line has its file without the folders. */
 const nameOf = (row: KernelGroup): string => (row.name === row.source ? lineText(row.name) : row.name);
 
-/** What stands first in the cell. */
+/** The first text in the cell. */
 const answerOf = (row: KernelGroup): string => (row.eligible === false ? "not eligible" : row.tensor_core);
 
 function Cores({ row }: { row: KernelGroup }) {
@@ -192,7 +194,7 @@ interface TotalProps {
   meanings: Meanings;
 }
 
-/** Time with its bar, split as the picture above it splits all of it. */
+/** Time with its bar, split in the same way as the picture above splits the whole. */
 function Total({ row, longest, written, meanings }: TotalProps) {
   const parts = {
     tensor_core: row.tensor_core_ns,
@@ -217,7 +219,7 @@ function Occupancy({ row, meanings }: { row: KernelGroup; meanings: Meanings }) 
   );
 }
 
-/** What stands beside a name in the kernel table: the op, the module or the line that its launches come from. */
+/** The column beside a name in the kernel table: the op, the module or the line from which its launches come. */
 const BESIDE_PX = 170;
 
 const BESIDE_COLUMNS: Readonly<Record<NonNullable<Grouping["beside"]>, (meanings: Meanings) => Column<KernelGroup>>> = {
@@ -251,7 +253,7 @@ const BESIDE_COLUMNS: Readonly<Record<NonNullable<Grouping["beside"]>, (meanings
   }),
 };
 
-/** The line with most time; how many others there are stands in the hint. */
+/** The line with most time; the hint says how many others there are. */
 function Line({ line, count }: { line: string; count: number }) {
   const others = count > 1 ? `\nand ${counted(count - 1, "other line")}` : "";
   return (

@@ -29,11 +29,11 @@ import type { OtherGpu } from "./split";
 
 interface GpuKernelsProps {
   device: DeviceGpu;
-  /** Of the span. */
+  /** The number of steps of the span. */
   steps: number;
   other: OtherGpu | null;
   title: Phrase;
-  /** What adds lines and modules, where they are not recorded. */
+  /** Titles, including how to record lines and modules where they are missing. */
   titles: Titles;
   tab: Tab;
   name: string;
@@ -42,10 +42,10 @@ interface GpuKernelsProps {
   open(kernel: string): void;
 }
 
-/** Rows before the table scrolls. */
+/** The number of rows from which the table scrolls. */
 const MOST = 14;
 
-/** Kernels by time, grouped as the person wishes. */
+/** Kernels by time, grouped as the reader chooses. */
 export function GpuKernels({ device, steps, other, title, titles, tab, name, opened, open }: GpuKernelsProps) {
   const grouping = groupingOf(tab.state.by);
   const table = tableBy(device, grouping);
@@ -121,7 +121,7 @@ export function GpuKernels({ device, steps, other, title, titles, tab, name, ope
   );
 }
 
-/** Per step: the two spans may have unlike numbers of them. */
+/** Per step, because the two spans may have different numbers of steps. */
 function differenceOf(rows: readonly KernelGroup[], steps: number, other: OtherGpu, grouping: Grouping) {
   return differenceColumn<KernelGroup>({
     rows,
@@ -134,7 +134,9 @@ function differenceOf(rows: readonly KernelGroup[], steps: number, other: OtherG
   });
 }
 
-/** Rows that agree in what they are grouped by are the same: by kernel, a row's op is only one of several. */
+/**
+ * Rows with equal grouping keys are the same: where rows are grouped by kernel, the op of a row is only one of several.
+ */
 const sameKey = ({ id }: Grouping): ((row: KernelGroup) => string) => {
   switch (id) {
     case "name,op":
@@ -148,11 +150,11 @@ const sameKey = ({ id }: Grouping): ((row: KernelGroup) => string) => {
   }
 };
 
-/** What adds what the rows are to be grouped by. */
+/** How to record what is needed for a grouping. */
 const lackingOf = ({ id }: Grouping, titles: Titles): Phrase | undefined =>
   id.endsWith("line") ? titles.no_lines : id.endsWith("module") ? titles.no_modules : undefined;
 
-/** A kernel opens its launches; an op, a module and a line their kernels, where there are tables of these. */
+/** A kernel opens its launches; an op, a module or a line opens its kernels, where there is a table of these. */
 function chooserOf(
   device: DeviceGpu,
   grouping: Grouping,
@@ -166,7 +168,7 @@ function chooserOf(
     : undefined;
 }
 
-/** What is folded or filtered away, so that the columns still tell the whole. */
+/** The sum of the rows that are folded or filtered away, so that the columns still add up to the whole. */
 const footOf = (grouping: Grouping, rest: Rest, whole: number): Foot => ({
   name: counted(rest.rows, `more ${grouping.one}`),
   cells: { count: rest.count, total: rest.ns, share: whole ? rest.ns / whole : null },

@@ -9,7 +9,7 @@ import { type Launch, Waves, wavesHeight } from "./charts/waves";
 
 interface LaunchPictureProps {
   shape: LaunchShape | null;
-  /** Of the kernel, in all its shapes. */
+  /** The launches of the kernel, in all its shapes. */
   launches: number;
   device: DeviceGpu;
   tab: Tab;
@@ -59,7 +59,7 @@ function launchOf({ sm_count: sms, resident, waves, tail, persistent }: LaunchSh
     : { sms, resident, waves, tail, whole: persistent };
 }
 
-/** The server's reason for the device's own figure, which lacks the same. */
+/** The server's reason for the device's own figure, which lacks the same data. */
 function whyNot(shape: LaunchShape | null, device: DeviceGpu, tab: Tab): string {
   const reason = device.tiles.find((tile) => tile.metric === "slot_efficiency")?.reason;
   if (reason) return sentence(tab.meanings.explain(reason));

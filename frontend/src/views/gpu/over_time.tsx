@@ -17,7 +17,7 @@ interface GpuOverTimeProps {
   result: GpuResult;
   device: DeviceGpu;
   title: Phrase;
-  /** Of the span. */
+  /** The number of the span. */
   number: number;
   chosen: StepSelection;
   tab: Tab;
@@ -26,13 +26,13 @@ interface GpuOverTimeProps {
 
 const FULL = 1000;
 
-/** Figures that share a row: the second is the hatched sense of the first. */
+/** Figures that share a row: the second one uses the hatched sense of the first. */
 const SECOND_SENSE: Readonly<Record<string, string>> = { loader_exposed_share: "loader_hidden_share" };
 
-/** Not drawn: utilization and copies say it apart. */
+/** Not drawn: utilization and copies show it separately. */
 const LEFT_OUT = new Set(["busy_share"]);
 
-/** A longer name is said short in the gutter. */
+/** A longer name uses its short form in the gutter. */
 const LETTERS = 22;
 
 const nameOf = ({ label, short }: Metric): string => (label.length > LETTERS && short ? short : label);
@@ -108,7 +108,7 @@ const marksOf = (result: GpuResult) =>
     text: `step ${step.name}, ${ns(step.end_ns - step.start_ns)}`,
   }));
 
-/** Figures in time bins, in the server's order; one that it cannot measure keeps its place among them and says why. */
+/** Figures in time bins, in the server's order; one that cannot be measured keeps its place and states the reason. */
 export function rowsOf(device: DeviceGpu, meanings: Meanings): MetricRow[] {
   const apart = new Set([...LEFT_OUT, ...Object.values(SECOND_SENSE)]);
   const rows = device.time_bins
@@ -162,7 +162,7 @@ function layerOf(binned: MetricLevels, meanings: Meanings, hatched: boolean): Bi
   };
 }
 
-/** Every figure in the coarsest bins: the table of a person, not of a machine. */
+/** Every figure in the coarsest bins: the table is for a person, not for a machine. */
 function tableOf(device: DeviceGpu, meanings: Meanings): TableData {
   const levels = device.time_bins.flatMap((binned) => binned.levels.slice(0, 1));
   const columns = device.time_bins.map((binned) => ({

@@ -18,7 +18,7 @@ import { columnsOf, inputsOf, intensity, keyOf, tflops, typeOf } from "./rooflin
 
 interface RooflineProps {
   roofline: Roofline;
-  /** Of all kernels of the GPU. */
+  /** The time of all kernels of the GPU. */
   kernelNs: number;
   title: Phrase;
   tab: Tab;
@@ -34,10 +34,10 @@ const SUB =
 
 const HEIGHT = 340;
 
-/** Rows before the table scrolls. */
+/** The number of rows from which the table scrolls. */
 const MOST = 10;
 
-/** What each bound looks like. */
+/** How each bound is drawn. */
 const LOOKS: Readonly<Record<string, { shape: DotShape; colour: string }>> = {
   compute: { shape: "square", colour: "tensor" },
   memory: { shape: "circle", colour: "kernel" },
@@ -109,7 +109,7 @@ const UNBOUND = "unknown";
 
 const groupOf = ({ bound }: RooflineDot): string => bound ?? UNBOUND;
 
-/** Of the bounds that some dot has. */
+/** The legend entries of the bounds that occur. */
 function keysOf(dots: readonly RooflineDot[], meanings: Meanings): SeriesKey[] {
   const groups = new Set(dots.map(groupOf));
   const known = Object.keys(LOOKS).filter((bound) => groups.has(bound));
@@ -130,7 +130,7 @@ const NO_ROOF =
   "The peaks of this GPU are not known here, so that there is no roof. Tell them where TensorBoard is started: " +
   'TB_STEPTIME_PEAKS="part of the GPU\'s name: half=70 fp32=31.2 memory=600", in TFLOP/s and GB/s. ';
 
-/** What the picture leaves out. */
+/** A text about what the picture leaves out. */
 function restOf({ dots, more_dots, more_ns, unknown_ns }: Roofline, drawn: number, kernelNs: number): string {
   const moving = dots.length - drawn;
   return [

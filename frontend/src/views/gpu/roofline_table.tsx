@@ -10,10 +10,10 @@ export const keyOf = (dot: RooflineDot): string => `${dot.op} ${dot.shapes} ${do
 
 export const intensity = (dot: RooflineDot): number => dot.flops / dot.bytes;
 
-/** FLOP/ns are thousandths of TFLOP/s. */
+/** One FLOP/ns is a thousandth of a TFLOP/s. */
 export const tflops = (dot: RooflineDot): number => (dot.flops * dot.calls) / dot.total_ns / 1000;
 
-/** Bytes/ns are GB/s. */
+/** Bytes per second, from bytes per ns. */
 const bandwidth = (dot: RooflineDot): number | null =>
   dot.total_ns ? (1e9 * dot.bytes * dot.calls) / dot.total_ns : null;
 

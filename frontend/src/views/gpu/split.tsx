@@ -14,14 +14,14 @@ import { type Bin, BinKeys, binsOf, hiddenBins } from "../tensor_cores/bins";
 interface KernelSplitProps {
   device: DeviceGpu;
   title: Phrase;
-  /** The sum over all kernels, in words. */
+  /** The sum over all kernels, as text. */
   kernelTime: Phrase;
   tab: Tab;
   name: string;
   other: OtherGpu | null;
 }
 
-/** Kernel time in four; why is given in its own view. */
+/** Kernel time in four parts; the reasons are in the view about tensor cores. */
 export function KernelSplit({ device, title, kernelTime, tab, name, other }: KernelSplitProps) {
   const { split } = device;
   const reading = readingOf(tab);
@@ -52,7 +52,7 @@ export function KernelSplit({ device, title, kernelTime, tab, name, other }: Ker
   );
 }
 
-/** All of it as text, and the bins with their shares, each in words. */
+/** The sum as text, and the bins with their shares, each as text. */
 function partsOf(split: DeviceGpu["split"], reading: Reading, bins: readonly Bin[]) {
   const [factor, of] = [factorOf("recording", reading), totalsText(reading)];
   const scale = scaleOf([factor * split.kernel_ns], "ns", reading.unit);
@@ -64,7 +64,7 @@ function partsOf(split: DeviceGpu["split"], reading: Reading, bins: readonly Bin
   return [`${scale.text(factor * split.kernel_ns)} of kernel time ${of}`, parts] as const;
 }
 
-/** The same of the other span, under it. */
+/** The same for the other span, below this one. */
 function OtherSplit({ other: { name, device, steps }, tab }: { other: OtherGpu; tab: Tab }) {
   const [whole, parts] = partsOf(device.split, readingOf({ ...tab, steps }), binsOf(tab.meanings));
   return (
@@ -84,9 +84,9 @@ function tableOf({ split }: DeviceGpu, bins: readonly Bin[]): TableData {
   };
 }
 
-/** The GPU of the other span that stands next to this one. */
+/** The GPU of the other span that is compared with this one. */
 export interface OtherGpu extends Names {
   device: DeviceGpu;
-  /** Of its span. */
+  /** The number of steps of its span. */
   steps: number;
 }

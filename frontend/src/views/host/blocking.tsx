@@ -12,14 +12,16 @@ import { differenceColumn } from "../compare/compared_columns";
 import { type HostPart, type Tab, titleOf } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 
-/** Whether there is a table to show: some call costs GPU time, or the user asked for those that cost none. */
+/** Whether there is a table to show: some call costs GPU time, or the user opened the table of calls that cost none. */
 const blockingShown = ({ result: { blocking }, titles, tab }: HostPart): boolean =>
   blocking.length > 0 && (titles.blocking_remark === undefined || tab.state.blocking !== undefined);
 
-/** Rows before the table scrolls. */
+/** The number of rows from which the table scrolls. */
 const MOST = 7;
 
-/** Calls that block the host, and how long the GPU idles for each; one sentence where none of them costs anything. */
+/**
+ * Calls that block the host, and how long the GPU idles for each; a single sentence where none of them costs anything.
+ */
 export function BlockingCalls(part: HostPart) {
   const { result, titles, tab, name, compared = null } = part;
   const { blocking } = result;
@@ -97,7 +99,7 @@ function difference(rows: readonly BlockingRow[], compared: HostPart["compared"]
   ];
 }
 
-/** Titles are of the mean step. */
+/** Titles refer to the mean step. */
 const titleSaysAStep = (tab: Tab): boolean => readingOf(tab).totals === "step";
 
 type Labels = ReadonlyMap<string, string>;
@@ -111,7 +113,7 @@ const labelsOf = ({ phases, sites }: HostResult): Labels =>
 const placeOf = ({ site, phase }: BlockingRow, labels: Labels): string =>
   labels.get(site) ?? labels.get(phase) ?? phase;
 
-/** Narrower than these, px, a column is left to the menu. */
+/** In a table narrower than this, px, the column is only available through the menu. */
 const ROOM = { phase: 700, call: 560, count: 460 } as const;
 
 function columnsOf(
@@ -188,7 +190,7 @@ function columnsOf(
 
 const TIME = { adds: "step", siblings: "time" } as const;
 
-/** The op, and quietly the one around it and the collective that it waits for. */
+/** The op, and in faint type the op around it and the collective that it waits for. */
 function Op({ row }: { row: BlockingRow }) {
   const around = row.outer_op !== row.op && row.outer_op && `in ${row.outer_op}`;
   const more = [around, row.collective && `waits for ${row.collective}`].filter(Boolean);
@@ -200,12 +202,12 @@ function Op({ row }: { row: BlockingRow }) {
   );
 }
 
-/** A line of code leads to its text. */
+/** A line of code links to its source text. */
 function MadeBy({ row, openLine }: { row: BlockingRow; openLine(line: string): void }) {
   const [first, ...rest] = madeBy(row);
   const leads = first !== undefined && (first === row.forward_source || first === row.source);
   const open = (event: MouseEvent) => {
-    event.stopPropagation(); // the row leads elsewhere
+    event.stopPropagation(); // the row opens something else
     openLine(first!);
   };
   return (
@@ -239,7 +241,7 @@ export function blockingKey(row: BlockingRow): string {
   ].join("\n");
 }
 
-/** The line or the module to change, best first: of the forward pass, where the call is in the backward pass. */
+/** The line or module to change, the best one first: from the forward pass, where the call is in the backward pass. */
 export function madeBy(row: BlockingRow): string[] {
   const forward = [row.forward_source, row.forward_module, row.forward_op && `forward ${row.forward_op}`];
   return [...forward, row.source, row.module, row.user_range].filter((each): each is string => Boolean(each));

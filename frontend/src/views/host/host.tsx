@@ -1,4 +1,4 @@
-/** Why the GPU is idle: what the host does meanwhile, from where it launches work, and which calls block. */
+/** Why the GPU is idle: what the host does meanwhile, where it launches work, and which calls block. */
 
 import type { HostResult, Metric, PhaseRow, Phrase } from "../../api.gen";
 import { totalsText } from "../../components/figures";
@@ -89,7 +89,7 @@ interface AnswerProps {
   meanings: Meanings;
 }
 
-/** Is the CPU the limit? In a sentence; the figures that it rests on are folded, each with what it means. */
+/** Whether the CPU is the limit, as a sentence; the figures behind it are folded, each with its meaning. */
 function AnswerBox({ answer, figures, meanings }: AnswerProps) {
   const found = Object.entries(figures);
   return (
@@ -121,7 +121,7 @@ function HostFigure({ metric: { label, meaning, unit }, value }: { metric: Metri
   );
 }
 
-/** What the host spends in each phase, where there is no GPU to wait for. */
+/** How the host spends its time in each phase, where there is no GPU to wait for. */
 function HostPhases({ result, tab, name }: HostPart) {
   const rows = result.phases.filter((phase) => phase.host_ns > 0);
   if (rows.length === 0) return null;

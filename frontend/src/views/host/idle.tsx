@@ -12,12 +12,12 @@ export function idleOf(idle: IdleNs): number {
 interface IdleBarProps {
   idle: IdleNs;
   reasons: readonly PartMeaning[];
-  /** What fills the cell, ns. */
+  /** The time that fills the cell, ns. */
   longest: number;
   write: Write;
 }
 
-/** Idle time as a bar in the colours of its reasons, with its figure; the reasons' own figures on hover. */
+/** Idle time as a bar in the colours of its reasons, with its figure; the figures of the reasons are shown on hover. */
 export function IdleCell({ idle, reasons, longest, write }: IdleBarProps) {
   const parts = reasons
     .map((reason) => ({ ...reason, ns: idle[reason.id as keyof IdleNs] }))
@@ -31,13 +31,13 @@ export function IdleCell({ idle, reasons, longest, write }: IdleBarProps) {
   );
 }
 
-/** Reasons of which no segment that has any length is shown. */
+/** Reasons of which no segment with any length is shown. */
 export function hiddenReasons(segments: readonly Segment[], off: ReadonlySet<string>): ReadonlySet<string> {
   const reasons = new Set(segments.flatMap((segment) => segment.reasons));
   return new Set([...reasons].filter((reason) => segmentsOf(segments, reason).every((segment) => off.has(segment.id))));
 }
 
-/** What is hidden after a press on a reason: all its segments, or none of them. */
+/** What is hidden after a click on a reason: all its segments, or none of them. */
 export function withToggled(
   segments: readonly Segment[],
   reason: string,
@@ -50,7 +50,7 @@ export function withToggled(
   return next;
 }
 
-/** Those that are drawn; of a reason that no bar of the mean step shows, all. */
+/** The segments of a reason that are drawn; all of them, where the bar of the mean step shows none. */
 function segmentsOf(segments: readonly Segment[], reason: string): readonly Segment[] {
   const of = segments.filter((segment) => segment.reasons.includes(reason));
   const drawn = of.filter((segment) => segment.ns > 0);

@@ -7,7 +7,7 @@ import { PartDifferences } from "../compare/parts";
 import { type MeanStep, MeanStepBar } from "../mean_step_bar";
 import type { HostPart } from "../props";
 
-/** The mean step: what the GPU does on the left, what it waits for on the right. */
+/** The mean step: the GPU's work on the left, its waiting on the right. */
 export function HostMeanStep({ result, tab, off, name, compared }: HostPart) {
   const { mean_step_ns: whole } = result;
   const segments = result.segments.filter((segment) => segment.ns > 0);
@@ -63,7 +63,7 @@ const meanStep = ({ segments, mean_step_ns }: HostResult, name: string): MeanSte
     .map((segment) => ({ ...segment, text: segment.colour === "cpu" ? segment.label.split(", ")[1] : undefined })),
 });
 
-/** A segment of idle time means what its reasons do. */
+/** The meaning of an idle segment is that of its reasons. */
 function meaningOf(
   { id, label, colour, hatched, works, reasons: of }: Segment,
   reasons: readonly PartMeaning[],
@@ -78,7 +78,7 @@ function sumsOf(segments: readonly Segment[]): { works: number; waits: number } 
   return { works: sum(true), waits: sum(false) };
 }
 
-/** The GPU that the step is given of, by its number where there are others. */
+/** The GPU whose step is shown, with its number where there are others. */
 const gpuOf = ({ devices, device }: HostResult): string => (devices.length > 1 ? `GPU ${device}` : "GPU");
 
 function spokenOf(result: HostResult, scale: Scale): string {

@@ -106,7 +106,7 @@ function StepButtons({ steps, at, choose, open }: StepButtonsProps) {
   );
 }
 
-/** What the device works on, and the field that holds the bins of each. */
+/** The kinds of work of the device, and the field that contains the bins of each. */
 const WORK = [
   ["kernel", "kernel_permille"],
   ["communication", "communication_permille"],
@@ -144,7 +144,7 @@ function spokenOf(result: HostResult, step: HostStep, title: string): string {
   );
 }
 
-/** The finest bins of the step. */
+/** A table of the finest bins of the step. */
 function tableOf({ queue, start_ns: start }: HostResult, step: HostStep): TableData {
   const level = queue[queue.length - 1]!;
   const first = Math.max(0, Math.floor((step.start_ns - start) / level.bin_ns));

@@ -8,10 +8,10 @@ import { readingOf } from "../choices";
 import type { HostPart } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 
-/** More ranges than these are read branch by branch. */
+/** With more ranges than this the tree is folded initially, to be read branch by branch. */
 const AT_ONCE = 12;
 
-/** Named ranges as they nest, with what the host and the GPU spend in each. */
+/** Named ranges as they are nested, with the time of the host and the GPU in each. */
 export function Ranges({ result, tab, name }: HostPart) {
   const { ranges } = result;
   const [open, setOpen] = useState(() => openAtFirst(ranges, AT_ONCE));
@@ -65,7 +65,7 @@ function columnsOf(meanings: Meanings, onDevice: boolean): Column<RangeLine>[] {
   ];
 }
 
-/** None where all of its time is that of a range which began before the steps. */
+/** The number of ranges that began in the steps; null where all of its time belongs to one that began before them. */
 const begun = (row: RangeRow): number | null => (row.count === 0 ? null : row.count);
 
 function Name({ line }: { line: RangeLine }) {
@@ -79,13 +79,13 @@ function Name({ line }: { line: RangeLine }) {
   );
 }
 
-/** Ranges by their paths -> the lines of a tree, of which only the opened branches are shown. */
+/** Converts ranges with their paths to the rows of a tree that shows only opened branches. */
 interface RangeLine {
   row: RangeRow;
   key: string;
   name: string;
   depth: number;
-  /** How many ranges stand right below it. */
+  /** How many ranges are directly below it. */
   inside: number;
   open: boolean;
 }
@@ -94,7 +94,7 @@ const BETWEEN = "\n";
 
 const keyOf = (path: readonly string[]): string => path.join(BETWEEN);
 
-/** Ranges within one range, longest first, each followed by what is inside it where it is open. */
+/** The ranges within a range, longest first, each followed by its contents where it is open. */
 export function linesOf(rows: readonly RangeRow[], open: ReadonlySet<string>): RangeLine[] {
   const known = new Set(rows.map(({ path }) => keyOf(path)));
   const inside = new Map<string, RangeRow[]>();
@@ -121,7 +121,7 @@ export function linesOf(rows: readonly RangeRow[], open: ReadonlySet<string>): R
   return lines;
 }
 
-/** The nearest range around it that has a row; "" for none. */
+/** The nearest enclosing range that has a row; "" where there is none. */
 function nearestAround(path: readonly string[], known: ReadonlySet<string>): string {
   for (let length = path.length - 1; length > 0; length--) {
     const key = keyOf(path.slice(0, length));
@@ -130,7 +130,7 @@ function nearestAround(path: readonly string[], known: ReadonlySet<string>): str
   return "";
 }
 
-/** Opened at first: all, where they are few enough to be read at once, else only the outermost. */
+/** The rows that are open initially: all, where they are few enough to be read at once, else none. */
 export function openAtFirst(rows: readonly RangeRow[], most: number): ReadonlySet<string> {
   return new Set(rows.length <= most ? rows.map(({ path }) => keyOf(path)) : []);
 }

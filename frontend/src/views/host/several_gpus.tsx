@@ -8,7 +8,7 @@ import { type HostPart, titleOf } from "../props";
 import { TablePicture } from "../table_picture";
 import { IdleCell, idleOf } from "./idle";
 
-/** The GPUs of one process: whether they work at the same time, and which op for one keeps another waiting. */
+/** The GPUs of one process: whether they work at the same time, and which op for one GPU keeps another waiting. */
 export function SeveralGpus({ result, titles, tab, name, several }: HostPart & { several: SeveralDevices }) {
   const { devices } = result;
   return (

@@ -11,7 +11,7 @@ import { type HostPart, titleOf } from "../props";
 import { TablePicture } from "../table_picture";
 import { IdleCell, idleOf } from "./idle";
 
-/** From where work is launched, and how long the GPU idled before it. */
+/** Where work is launched, and how long the GPU idled before it. */
 export function Sites({ result, titles, tab, name, compared = null }: HostPart) {
   const rows = result.sites.filter((site) => site.launches > 0 || idleOf(site.idle_ns) > site.idle_ns.tail);
   const bounds = boundsOf(result.phases);
@@ -48,7 +48,7 @@ interface All {
 const boundsOf = (phases: readonly PhaseRow[]): ReadonlyMap<string, string> =>
   new Map(phases.map((phase) => [phase.phase, phase.bound]));
 
-/** A column of verdicts says nothing where all are the same. */
+/** A column of verdicts is only useful where they differ. */
 export function verdictsDiffer(rows: readonly SiteRow[], bounds: ReadonlyMap<string, string>): boolean {
   return new Set(rows.filter((row) => row.launches > 0).map((row) => bounds.get(row.phase))).size > 1;
 }
@@ -130,7 +130,7 @@ function withDifference(
   return [...columns, differenceColumn({ ...options, name: compared.name, own: compared.own })];
 }
 
-/** All launches; and the idle time at the end of the steps, after which nothing is launched any more. */
+/** All launches, and the idle time at the end of the steps, after the last launch. */
 function footOf({ result, rows, meanings }: All): Foot {
   const { launches } = result;
   const idle = result.sites.reduce((sum, row) => sum + idleOf(row.idle_ns), 0);

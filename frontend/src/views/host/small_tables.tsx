@@ -83,7 +83,7 @@ function cpuDifference({ ops }: CpuWork, compared: HostPart["compared"]): Column
   return [differenceColumn({ rows: ops, others, keyOf: (row) => row.op, ns: (row) => row.self_ns, name, own })];
 }
 
-/** Threads that run ops. Those that share the work of one op are OpenMP's, and no trace has them. */
+/** The threads that run ops. Threads that share the work of a single op belong to OpenMP, and no trace records them. */
 const threadsOf = ({ threads, cores }: CpuWork): string =>
   cores === null ? counted(threads, "thread") : `${counted(threads, "thread")} of ${counted(cores, "core")}`;
 
@@ -134,7 +134,7 @@ export function Pauses({ result: { pauses }, titles, tab, name }: HostPart) {
 
 type Causes = Readonly<Record<string, string>>;
 
-/** A cause that the trace does not name is given from the pattern, if from anything. */
+/** A cause that the trace does not name is inferred from the pattern, if at all. */
 const causeOf = ({ cause, sure, name }: Pause, causes: Causes): string =>
   (causes[cause] ?? cause) + (sure || name === null ? "" : ", by its pattern");
 
@@ -172,7 +172,7 @@ function pauseColumns(meanings: Meanings): Column<Pause>[] {
   ];
 }
 
-/** Steps that are longer than the others, and what grew in them. */
+/** Steps that are longer than the others, and what took longer in them. */
 export function SlowSteps({ result: { grown }, tab, name }: HostPart) {
   return (
     <TablePicture

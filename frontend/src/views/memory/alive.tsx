@@ -13,7 +13,7 @@ import { titleOf } from "../props";
 import { figuresOf } from "../table_picture";
 import type { MemoryPart } from "./data";
 
-/** What is alive at the peak, or at the instant that was pressed. */
+/** What is alive at the peak, or at the instant that was clicked. */
 export function Alive(part: MemoryPart) {
   const { result, device, place, titles, tab, name, instant, answer } = part;
   const shown = instant === null ? atPeak(part) : answer.page?.alive;
@@ -76,7 +76,7 @@ interface PartsProps {
   meanings: Meanings;
 }
 
-/** Every kind with its bytes; they sum to the total. */
+/** Every kind of memory with its bytes; they add up to the total. */
 function Parts({ parts, total, why, meanings }: PartsProps) {
   if (parts === null) return <p class="quiet">{why && <Sentence phrase={meanings.explain(why)} />}</p>;
   const shown = meanings.memory_parts.flatMap((meaning) => {

@@ -72,7 +72,7 @@ const coarse = ({ problem, waiting }: MemoryAnswer): string =>
   problem ? "coarse: only the summary is here" : waiting ? "reading the trace" : "coarse";
 
 interface CurveKeysProps {
-  /** What the area is called. */
+  /** The label of the area. */
   used: string;
   cached: boolean;
   calls?: number;
@@ -108,7 +108,7 @@ function spoken({ peak, start_bytes, end_bytes }: DeviceMemory, title: string): 
   );
 }
 
-/** start_ns: from which times count. */
+/** start_ns: the instant from which times count. */
 export function curveTable(start_ns: number, bins: MemoryBins): TableData {
   const edge = (at: number) =>
     bins.start_ns + Math.floor((at * lengthOf({ from: bins.start_ns, to: bins.end_ns })) / bins.most.length);

@@ -1,4 +1,7 @@
-/** Memory in a window and at an instant: exact, from the trace; what only the summary holds stands until it comes. */
+/**
+ * Memory in a window and at an instant: exact figures from the trace; until they arrive, what the summary contains is
+ * shown.
+ */
 
 import { useEffect, useState } from "preact/hooks";
 import type { DeviceMemory, MemoryPage, MemoryResult, Problem } from "../../api.gen";
@@ -6,7 +9,7 @@ import { inRounds, retryPause } from "../../server/watch";
 import type { TimeRange } from "../../time_range";
 import type { EventSource, Tab, Titles } from "../props";
 
-/** While the trace is read again. */
+/** Pause between requests while the trace is being read again. */
 const WAITING_MS = 1_000;
 
 /** As many bins as a wide picture has pixels. */
@@ -14,7 +17,7 @@ const BINS = 1_600;
 
 export interface MemoryAnswer {
   page: MemoryPage | null;
-  /** Why there is none: the trace itself is gone. */
+  /** Why there is no page: the trace itself is gone. */
   problem: Problem | null;
   waiting: boolean;
 }
@@ -23,12 +26,12 @@ const NONE: MemoryAnswer = { page: null, problem: null, waiting: false };
 
 interface Asked {
   device: number;
-  /** Null: nothing is asked. */
+  /** Null: nothing is requested. */
   window: TimeRange | null;
   at: number | null;
 }
 
-/** The answer to what is asked now; never that of before. */
+/** The answer to the current request; never to a previous one. */
 export function useMemoryPage(events: EventSource, span: string, { device, window, at }: Asked): MemoryAnswer {
   const [from, to] = window ? [Math.floor(window.from), Math.ceil(window.to)] : [0, 0];
   const name = window ? [span, device, from, to, at].join() : null;
@@ -51,18 +54,18 @@ export function useMemoryPage(events: EventSource, span: string, { device, windo
   return answered !== null && answered.name === name ? answered.answer : { ...NONE, waiting: name !== null };
 }
 
-/** What the parts of the Memory view are given. */
+/** The inputs of the parts of the Memory view. */
 export interface MemoryPart {
   result: MemoryResult;
   device: DeviceMemory;
-  /** Of the device among those of the result. */
+  /** Index of the device among those of the result. */
   place: number;
   titles: Titles;
   tab: Tab;
-  /** Opens the name of saved files. */
+  /** The beginning of the names of saved files. */
   name: string;
   zoom: TimeRange | null;
-  /** That was pressed, ns from the span's origin; null: the peak is shown. */
+  /** The instant that was clicked, ns from the span's origin; null: the peak is shown. */
   instant: number | null;
   answer: MemoryAnswer;
 }

@@ -1,4 +1,6 @@
-/** Memory: how much is allocated over time, what is alive at the peak or any instant, what grows, and what makes it. */
+/**
+ * Memory: how much is allocated over time, what is alive at the peak or any instant, what grows, and what allocates it.
+ */
 
 import type { DeviceMemory, MemoryResult } from "../../api.gen";
 import { Chips } from "../../components/chips";
@@ -73,10 +75,10 @@ const shortName = ({ device }: DeviceMemory): string => (device === null ? "CPU"
 
 const FLAG = "profile(..., profile_memory=True, record_shapes=True, with_stack=True)";
 
-/** The reason that the headline tells. */
+/** The reason that the headline already gives. */
 const SAID_ABOVE = "memory_not_recorded";
 
-/** Which flag adds it, and what it costs. */
+/** Which option records it, and what that costs. */
 function NotRecorded({ result: { unknown }, meanings }: { result: MemoryResult; meanings: Meanings }) {
   return (
     <section class="unknown">

@@ -1,4 +1,4 @@
-/** What stays from step to step, what each step makes and frees again, and what each op allocates. */
+/** What stays from step to step, what each step allocates and frees again, and what each op allocates. */
 
 import type { ChurnRow, Maker, OpMemory } from "../../api.gen";
 import { tableData } from "../../components/data_table";

@@ -1,4 +1,4 @@
-/** The other span next to this one: the same op or module in both, by name, second key or path. */
+/** The other span next to this one: the same op or module in both, matched by name, second key or path. */
 
 import { WHOLE_RECORDING } from "../../address/selection";
 import type { ModuleRow, OperatorRow, OperatorsResult } from "../../api.gen";
@@ -6,7 +6,7 @@ import type { Lacking } from "../compare/compared_columns";
 import { pathsOf } from "./module_lines";
 import { type Grouping, keyOf, type OperatorPart, shortKey, tableOf, type Where } from "./tables";
 
-/** Of what the times are. */
+/** What the times refer to. */
 const perOf = ({ tab }: OperatorPart): string => (tab.state.steps === WHOLE_RECORDING ? "in the recording" : "a step");
 
 /** Times are on the GPU where both spans have one. */
@@ -14,7 +14,7 @@ const onDevice = (result: OperatorsResult, other: OperatorsResult): boolean => r
 
 const aStep = (ns: number, { steps }: OperatorsResult): number => ns / Math.max(1, steps.length);
 
-/** What compares the ops of both spans; null where the other has nothing of the kind. */
+/** Compares the ops of both spans; null where the other one has no such table. */
 export function comparedOps(part: OperatorPart, grouping: Grouping, where: Where) {
   const { result, compared } = part;
   const other = compared?.page.result;
@@ -47,8 +47,10 @@ export function comparedOps(part: OperatorPart, grouping: Grouping, where: Where
 const nameOf = (row: OperatorRow, grouping: Grouping): string =>
   row.key === null ? row.name : `${row.name}, ${shortKey(grouping, row.key)}`;
 
-/** By path, the names from the outermost module to its own. A row that the cut of the table may have left out is not
- * called missing. */
+/**
+ * Compares modules by path, which lists the names from the outermost module to their own. A row that the table may have
+ * cut off is not reported as missing.
+ */
 export function comparedModules(part: OperatorPart, single: boolean) {
   const { result, compared } = part;
   const other = compared?.page.result;
@@ -89,6 +91,6 @@ export type ComparedModules = NonNullable<ReturnType<typeof comparedModules>>;
 const rowsOf = (result: OperatorsResult, single: boolean): readonly ModuleRow[] =>
   single ? result.modules : result.folded;
 
-/** Time of forward and backward, with the modules inside. */
+/** Forward and backward time, including the modules inside. */
 export const wholeOf = (row: ModuleRow, device: boolean): number =>
   device ? (row.device_total_ns ?? 0) + (row.backward_device_ns ?? 0) : row.host_total_ns + row.backward_host_ns;

@@ -1,4 +1,6 @@
-/** One op: how long its calls last, when they come, its kernels, and on which shapes and lines it takes its time. */
+/**
+ * One op: how long its calls last, when they run, its kernels, and the shapes and lines on which it spends its time.
+ */
 
 import { rangeInTimeline } from "../../address/timeline";
 import type { OperatorDetail, OperatorRow } from "../../api.gen";
@@ -87,7 +89,7 @@ function CallsOverTime({ detail: { calls }, result, name }: OperatorPart & { det
   );
 }
 
-/** The kernels that it and the ops inside it launch, each of which leads to its own launches. */
+/** The kernels that the op and the ops inside it launch, each with a link to its own launches. */
 function Kernels({
   detail: { kernels, more_kernels: more },
   result,
@@ -131,8 +133,10 @@ function Kernels({
   );
 }
 
-/** The rows of another grouping that are of this op, with their share of its own time: of all of it, since the table of
- * that grouping has the largest rows of all ops and may leave out some of this one. */
+/**
+ * The rows of another grouping that belong to this op, with their share of its own time. The share is of all of that
+ * time: the table of that grouping has the largest rows of all ops and may leave out some of this one.
+ */
 function Shares({ op, grouping, result, tab, name }: OperatorPart & { op: string; grouping: Grouping }) {
   const where = tab.state.work ?? "ran";
   const rows = tableOf(result, grouping.id, where).rows.filter((row) => row.name === op);

@@ -1,17 +1,17 @@
-/** Modules by the module around them -> the lines of a tree, of which only the opened branches are shown. */
+/** Converts modules, each with the module around it, to the rows of a tree that shows only opened branches. */
 
 import type { ModuleRow } from "../../api.gen";
 
 export interface ModuleLine {
   row: ModuleRow;
-  /** Its place among all rows. */
+  /** Index among all rows. */
   key: number;
   depth: number;
   inside: number;
   open: boolean;
 }
 
-/** Rows come in the order of the tree, each after the one around it. */
+/** The rows are in the order of the tree, each after the one around it. */
 export function linesOf(rows: readonly ModuleRow[], open: ReadonlySet<number>): ModuleLine[] {
   const depths: number[] = [];
   const shown: boolean[] = [];
@@ -27,7 +27,7 @@ export function linesOf(rows: readonly ModuleRow[], open: ReadonlySet<number>): 
   return lines;
 }
 
-/** Opened at first: level by level, as long as no more lines than these are shown. */
+/** The rows that are open initially: opened level by level, as long as no more lines than `most` are shown. */
 export function openAtFirst(rows: readonly ModuleRow[], most: number): ReadonlySet<number> {
   let open: ReadonlySet<number> = new Set();
   for (;;) {
@@ -42,7 +42,7 @@ export function openAtFirst(rows: readonly ModuleRow[], most: number): ReadonlyS
   }
 }
 
-/** Of each row the names from the outermost module to its own. */
+/** The path of each row: the names from the outermost module to its own. */
 export function pathsOf(rows: readonly ModuleRow[]): string[] {
   const paths: string[] = [];
   for (const { name, parent } of rows) paths.push(parent < 0 ? name : `${paths[parent]} / ${name}`);

@@ -18,7 +18,7 @@ import { linesOf, type ModuleLine, openAtFirst, pathsOf } from "./module_lines";
 import { IN_GRAPHS, tensorText } from "./op_columns";
 import { knowsMemory, type OperatorPart } from "./tables";
 
-/** Lines before the table scrolls. */
+/** The number of lines from which the table scrolls. */
 const MOST = 18;
 
 const LAYERS = [
@@ -26,7 +26,7 @@ const LAYERS = [
   { id: "single", label: "One by one", meaning: "A row for each module." },
 ];
 
-/** Modules as they nest, repeated layers folded or one by one. */
+/** Modules as they are nested, with repeated layers folded or listed individually. */
 export function Modules(part: OperatorPart) {
   const { result, titles, tab, name } = part;
   const layers = tab.state.layers ?? "folded";
@@ -86,7 +86,7 @@ function Tree({ part: { result, tab }, shown }: { part: OperatorPart; shown: Sho
   );
 }
 
-/** What the outermost modules lack to all that the steps launch and allocate. */
+/** The part of everything that the steps launch and allocate which is outside the outermost modules. */
 const outsideOf = ({ device_ns, allocated_bytes }: OperatorsResult["outside_modules"]): Foot | false =>
   (device_ns !== null || allocated_bytes !== null) && {
     name: "outside any module",
@@ -94,7 +94,7 @@ const outsideOf = ({ device_ns, allocated_bytes }: OperatorsResult["outside_modu
   };
 
 interface Shown {
-  /** Of the steps, ns. */
+  /** The length of the steps, ns. */
   window: number;
   onDevice: boolean;
   folded: boolean;
@@ -191,7 +191,7 @@ function columnsOf(meanings: Meanings, { window, onDevice, folded, rows, other }
   ];
 }
 
-/** The same of the lines that show the rows. */
+/** The same columns for the lines that show the rows. */
 const ofLines = ({ rows, others, keyOf, ns, otherNs, ...more }: ComparedModules["columns"]) => ({
   ...more,
   rows: rows.map(lineOf),
@@ -203,11 +203,11 @@ const ofLines = ({ rows, others, keyOf, ns, otherNs, ...more }: ComparedModules[
 
 const lineOf = (row: ModuleRow): ModuleLine => ({ row, key: 0, depth: 0, inside: 0, open: false });
 
-/** Whether graphs alone run it: then nothing of it is on the host. */
+/** Whether only graphs run the module: then none of it is on the host. */
 const runsInGraphs = (row: ModuleRow): boolean =>
   row.host_total_ns === 0 && Boolean(row.device_total_ns || row.backward_device_ns);
 
-/** Mean of a call in the forward pass; null where none is recorded. */
+/** The mean of a call in the forward pass; null where no call is recorded. */
 const eachOf = (row: ModuleRow): number | null =>
   row.occurrences ? (row.device_total_ns || row.host_total_ns) / row.occurrences : null;
 

@@ -1,4 +1,4 @@
-/** Columns of the table of ops: labels and meanings from the catalogue, widths and looks from here. */
+/** Columns of the table of ops: labels and meanings from the catalogue, widths and rendering from here. */
 
 import type { OperatorRow } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
@@ -9,7 +9,7 @@ import { columnHead, type Meanings } from "../../meanings";
 import { figuresOf } from "../table_picture";
 import { type Grouping, knowsMemory, shortKey, tensorShares, wholeKey } from "./tables";
 
-/** Of a column of times or bytes, px. */
+/** The width of a column of times or bytes, px. */
 const WIDTH = 84;
 
 export function columnsOf(
@@ -90,7 +90,7 @@ export function columnsOf(
 
 export const IN_GRAPHS = "It runs in captured graphs, where the host calls no op. A note says what it is named after.";
 
-/** Whether graphs alone run it: then nothing of it is on the host. */
+/** Whether only graphs run the op: then none of it is on the host. */
 const runsInGraphs = (row: OperatorRow): boolean =>
   row.calls === 0 && row.host_total_ns === 0 && (row.launches ?? 0) > 0;
 
@@ -112,7 +112,7 @@ const secondOf = (grouping: Grouping): Column<OperatorRow> => ({
   missing: grouping.id === "shape" ? "The op has no inputs with shapes." : "Nothing of this is recorded around the op.",
 });
 
-/** "63 %", or "63 – 71 %" where some kernels do not tell. */
+/** "63 %", or "63 – 71 %" where it is not known of some kernels. */
 export function tensorText(row: Parameters<typeof tensorShares>[0]): string {
   const shares = tensorShares(row);
   if (shares === null) return DASH;

@@ -11,10 +11,10 @@ import { comparedOps } from "./compared";
 import { columnsOf } from "./op_columns";
 import { groupingOf, groupingsOf, keyOf, knowsWhere, matching, type OperatorPart, restOf, tableOf } from "./tables";
 
-/** Rows before the table scrolls. */
+/** The number of rows from which the table scrolls. */
 const MOST = 16;
 
-/** Ops by time, told apart as the person wishes. */
+/** Ops by time, split as the reader chooses. */
 export function OpTable(part: OperatorPart) {
   const { result, titles, tab, name } = part;
   const grouping = groupingOf(result, tab.state.by);
@@ -71,7 +71,7 @@ export function OpTable(part: OperatorPart) {
   );
 }
 
-/** What is folded or filtered away, so that the columns of own times still tell the whole. */
+/** The sum of the rows that are folded or filtered away, so that the columns of own times still add up to the whole. */
 const footOf = (rest: ReturnType<typeof restOf>): Foot | false =>
   rest.rows > 0 && {
     name: `${counted(rest.rows, "more row")}`,

@@ -1,4 +1,4 @@
-/** What each op costs on the CPU and on the GPU, told apart by shapes, module or line, and what each module costs. */
+/** What each op costs on the CPU and on the GPU, split by shapes, module or line, and what each module costs. */
 
 import { WHOLE_RECORDING } from "../../address/selection";
 import { Chips } from "../../components/chips";
@@ -11,7 +11,7 @@ import { OpTable } from "./op_table";
 import { LinesPlace } from "./source/place";
 import { knowsWhere, type OperatorPart } from "./tables";
 
-/** What is not recorded, with what adds it. */
+/** Notes about what was not recorded, and how to record it. */
 const MISSING = ["no_ops", "no_shapes", "no_stacks", "no_modules"] as const;
 
 export function Operators({ page, tab, compared }: SpanViewProps<"operators">) {
@@ -41,7 +41,10 @@ export function Operators({ page, tab, compared }: SpanViewProps<"operators">) {
   );
 }
 
-/** The steps have no op. Nothing there could be told apart, filtered or turned; the recording around them has some. */
+/**
+ * Shown where the steps contain no ops: there is nothing to split, filter or invert; the recording around them may
+ * contain some.
+ */
 function NoOps({ tab }: Pick<OperatorPart, "tab">) {
   return (
     <section class="unknown">
@@ -73,7 +76,7 @@ const WAYS = [
   },
 ];
 
-/** Of what the sums are, and for which op work of the backward pass counts. */
+/** What the sums refer to, and to which op work of the backward pass is assigned. */
 function Controls({ result, tab }: OperatorPart) {
   return (
     <div class="controls">

@@ -7,11 +7,11 @@ type By = OperatorTable["by"];
 export type Where = OperatorTable["where"];
 
 export interface Grouping {
-  /** OperatorTable.by, and in the address. */
+  /** The value of OperatorTable.by, also used in the address. */
   id: By;
   label: string;
   meaning: string;
-  /** Head of the second column. */
+  /** Header of the second column. */
   second: string;
 }
 
@@ -24,7 +24,7 @@ const ALL: readonly [Grouping, ...Grouping[]] = [
   { id: "phase", label: "Phase", meaning: "A row for each op and the phase of the step.", second: "Phase" },
 ];
 
-/** Those for which something is recorded. */
+/** The groupings for which something is recorded. */
 export const groupingsOf = ({ tables }: OperatorsResult): readonly Grouping[] =>
   ALL.filter(({ id }) => tables.some(({ by }) => by === id));
 
@@ -46,14 +46,14 @@ export const knowsWhere = ({ tables }: OperatorsResult): boolean => tables.some(
 
 export const keyOf = (row: OperatorRow): string => `${row.name}\n${row.key ?? ""}`;
 
-/** Rows whose op or second key holds what was typed, in any case. */
+/** Rows whose op or second key contains the typed text, in any case. */
 export function matching(rows: readonly OperatorRow[], typed: string): readonly OperatorRow[] {
   const wanted = typed.trim().toLowerCase();
   if (wanted === "") return rows;
   return rows.filter((row) => [row.name, row.key].some((name) => name?.toLowerCase().includes(wanted)));
 }
 
-/** What the shown rows lack to the whole table. */
+/** The sum of the rows of the whole table that are not shown. */
 export function restOf({ rows, rest }: OperatorTable, shown: readonly OperatorRow[]): OperatorRest {
   const lacks = (of: (row: OperatorRow) => number) =>
     rows.reduce((sum, row) => sum + of(row), 0) - shown.reduce((sum, row) => sum + of(row), 0);
@@ -74,7 +74,7 @@ export function restOf({ rows, rest }: OperatorTable, shown: readonly OperatorRo
 export const knowsMemory = (rows: readonly Pick<OperatorRow, "allocated_bytes">[]): boolean =>
   rows.some((row) => row.allocated_bytes !== null);
 
-/** Of a row's kernel time the least and the greatest share on tensor cores; null where it has none. */
+/** The lowest and highest possible share of a row's kernel time on tensor cores; null where it has no kernel time. */
 export function tensorShares(
   row: Pick<OperatorRow, "kernel_ns" | "tensor_ns" | "unknown_ns">,
 ): [number, number] | null {
@@ -88,30 +88,30 @@ export function shapesText(key: string): string {
   return inputs.length > 0 ? inputs.join(" ") : "no tensors";
 }
 
-/** The file without its folders: "resnet.py(152): forward". */
+/** The line with the file name without its folders: "resnet.py(152): forward". */
 export const lineText = (key: string): string => key.replace(/^[^(]*\//, "");
 
-/** Between the frames of a call stack. */
+/** The separator between the frames of a call stack. */
 const FRAMES = ";";
 
-/** A second key, as a cell has room for it. */
+/** A second key, shortened to fit a cell. */
 export function shortKey({ id }: Grouping, key: string): string {
   if (id === "shape") return shapesText(key);
   if (id === "line") return lineText(key);
   return id === "stack" ? key.split(FRAMES).map(lineText).join(" < ") : key;
 }
 
-/** The whole of it; frames of a call stack on lines of their own. */
+/** The full key; frames of a call stack are on lines of their own. */
 export const wholeKey = ({ id }: Grouping, key: string): string =>
   id === "stack" ? key.split(FRAMES).join("\n") : key;
 
 export interface OperatorPart {
   result: OperatorsResult;
-  /** What is said above each table, and what is missing. */
+  /** The titles above the tables, which also say what is missing. */
   titles: Titles;
   tab: Tab;
-  /** Opens the name of saved files. */
+  /** The beginning of the names of saved files. */
   name: string;
-  /** The same of another span. */
+  /** The same view of another span. */
   compared: Compared<"operators"> | null;
 }

@@ -1,4 +1,6 @@
-/** What ranks exchange in a step: which collectives, how many bytes, and how long nothing computes beside them. */
+/**
+ * What ranks exchange in a step: which collectives, how many bytes, and for how long nothing computes at the same time.
+ */
 
 import type { CollectiveRow, Communication } from "../../api.gen";
 import { totalsText } from "../../components/figures";

@@ -1,4 +1,4 @@
-/** The job that a rank is of: what decides its step, this rank's part in it, and what to do first. */
+/** The job to which a rank belongs: what determines its step, this rank's part in it, and what to do first. */
 
 import type { JobRanks, RanksPage } from "../../api.gen";
 import { Sentence } from "../../components/sentence";
@@ -13,7 +13,7 @@ interface OfJobProps {
   tab: Tab;
 }
 
-/** Nothing where fewer than two ranks are read: the page is all there is then. */
+/** Renders nothing where fewer than two ranks have been read: then the page is everything there is. */
 export function OfJob({ page, span, tab }: OfJobProps) {
   const { job, headline, path, insights, spans } = page;
   if (job === null) return null;

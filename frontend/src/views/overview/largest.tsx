@@ -1,4 +1,4 @@
-/** The largest pieces of the step: kernels of a GPU, ops of a CPU. Each leads to its row. */
+/** The largest pieces of the step: kernels of a GPU, or ops of a CPU. Each links to its row. */
 
 import type { Largest, Piece } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";

@@ -90,8 +90,10 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
   );
 }
 
-/** What a step takes without what comes once, is interrupted or is the profiler's own, which the hint names; nothing
- * where there is none. */
+/**
+ * The length of a step without what runs once, is interrupted or belongs to the profiler, which the hint names; nothing
+ * where there is no such time.
+ */
 function SteadyStep({ steady, lost }: { steady: number | null; lost: readonly Phrase[] }) {
   if (steady === null || !lost.length) return null;
   return (
@@ -106,13 +108,13 @@ function SteadyStep({ steady, lost }: { steady: number | null; lost: readonly Ph
 }
 
 const fileOf = ({ run, worker, number }: SpanHead): string => `${run} ${worker} span ${number}`;
-/** Parts of which some step has any, of either span: what is empty is no choice. */
+/** The parts that are not empty in every step of both spans: an empty part is not worth a choice. */
 const shownParts = (own: OverviewResult, other: OverviewResult | undefined, { parts }: Meanings) =>
   parts.filter((part) =>
     [own, other].some((result) => result?.steps.some((step) => lengthOf(step.parts_ns, part) > 0)),
   );
 
-/** Where nothing on a GPU is recorded, a row of dashes for its figures says no more than the headline. */
+/** Where nothing on a GPU is recorded, a row of dashes for GPU figures would say no more than the headline. */
 const shownTiles = ({ has_device: onDevice, tiles }: OverviewResult) =>
   onDevice ? tiles : tiles.filter(({ reason }) => reason?.code !== "no_gpu_activity");
 
@@ -135,7 +137,7 @@ const meanStep = (result: OverviewResult, name: string, meanings: Meanings): Mea
   missing_ns: result.not_recorded_ns,
 });
 
-/** The step with what is ticked; with the first card where that has no tick box. */
+/** The step after the ticked changes, or after the change of the first card, where that card has no tick box. */
 function ghostOf({ could_be: couldBe, tried }: PageOf<"overview">, tries: Tries | null, meanings: Meanings) {
   if (tries?.ticked) return ghost("Ticked: est.", tries.after, meanings);
   return couldBe && !tried?.ticked.length ? ghost("Could be", couldBe, meanings) : null;
@@ -151,7 +153,7 @@ const ghost = (name: string, { duration_ns, parts_ns }: CouldBe, meanings: Meani
   parts: partsOf(parts_ns, meanings),
 });
 
-/** Who works, and who does not: of several GPUs any of them, and none. */
+/** The labels for work and waiting: with several GPUs, any of them works, or none does. */
 function splitOf({ devices, job: { accelerator: it } }: OverviewResult) {
   return devices.length > 1
     ? { works: `A ${it} works`, waits: `No ${it} works`, spoken: [`a ${it} works`, `no ${it} works`] }
@@ -234,7 +236,7 @@ function Steps({ result: { steps }, title, off, tab, name }: StepsProps) {
   );
 }
 
-/** The bars without the parts that are hidden; a bar's head is what is left of it. */
+/** The bars without hidden parts; the number above a bar is the sum of the remaining parts. */
 function stepBars(steps: OverviewResult["steps"], all: readonly PartMeaning[], off: ReadonlySet<string>) {
   const shown = all.filter((part) => !off.has(part.id));
   const lengths = steps.map((step) => shown.reduce((sum, part) => sum + lengthOf(step.parts_ns, part), 0));
@@ -268,10 +270,10 @@ function stepsTable(steps: OverviewResult["steps"], parts: readonly PartMeaning[
   };
 }
 
-/** What of a step no verdict and no gain counts: it is hatched in the step's bar. */
+/** The time of a step that no verdict and no gain counts: it is hatched in the step's bar. */
 type Step = OverviewResult["steps"][number];
 
-/** What of a step judgement leaves out, by the idle reason of that name. */
+/** The excluded times of a step, by the idle reason of that name. */
 const LEFT_OUT = {
   before_recording: (step: Step) => step.before_recording_ns,
   once: (step: Step) => step.once_ns,
@@ -279,10 +281,10 @@ const LEFT_OUT = {
   profiler: (step: Step) => step.profiler_ns,
 };
 
-/** All of it, ns. */
+/** The sum of the excluded times, ns. */
 export const leftOut = (step: Step): number => Object.values(LEFT_OUT).reduce((sum, of) => sum + of(step), 0);
 
-/** Rows of a tip. */
+/** The rows for a tip. */
 export function leftOutRows(step: Step, reasons: readonly PartMeaning[], scale: Scale) {
   return Object.entries(LEFT_OUT)
     .filter(([, of]) => of(step) > 0)
@@ -293,7 +295,7 @@ export function leftOutRows(step: Step, reasons: readonly PartMeaning[], scale: 
     }));
 }
 
-/** Metrics of a device, with the field that holds each. */
+/** Metrics of a device, with the field that contains each. */
 const FIGURES = [
   ["gpu_utilization", "utilization"],
   ["est_sm_efficiency", "est_sm_efficiency"],

@@ -1,4 +1,4 @@
-/** What the ranks exchange: a row for each kind, group and type, which opens to its sizes. */
+/** What the ranks exchange: a row for each kind, group and type, which can be opened to show its sizes. */
 
 import { useMemo, useState } from "preact/hooks";
 import type { JobCollective, JobRanks, RanksPage } from "../../api.gen";
@@ -66,7 +66,7 @@ export function JobCollectives({ page, job, name, tab }: CollectivesProps) {
   );
 }
 
-/** Fewer rows need no filter. */
+/** With fewer rows than this no filter is needed. */
 const FEW = 6;
 
 const roleOf = ({ role }: JobCollective, meanings: Meanings): string => meanings.roles[role] ?? role;
@@ -74,7 +74,7 @@ const roleOf = ({ role }: JobCollective, meanings: Meanings): string => meanings
 const textOf = ({ most }: Exchange, meanings: Meanings): string =>
   [most.label, most.group, most.dtype, roleOf(most, meanings)].join(" ");
 
-/** Per rank and step. */
+/** A sum per rank and step. */
 const perStep = (sum: number, { ranks }: JobCollective, { matched_steps }: JobRanks): number =>
   sum / Math.max(1, matched_steps) / Math.max(1, ranks);
 
@@ -148,8 +148,10 @@ function sizesText(sizes: readonly JobCollective[]): string {
   return most === least ? most : `${least} – ${most}`;
 }
 
-/** Which process group, of which ranks, and what shows what it is for; of gathered parameters what is hidden of them.
- * Groups of other ranks may have the same name. */
+/**
+ * The process group, its ranks, and the evidence of its purpose; for gathered parameters also how much of them is
+ * hidden. Groups of other ranks may have the same name.
+ */
 function groupHint(row: JobCollective, { groups }: JobRanks, meanings: Meanings): string {
   const { group, ranks, members: of, prefetched } = row;
   const known = groups.find((each) => each.name === group && each.ranks.join() === of.join());
@@ -166,7 +168,7 @@ interface SizesProps {
   tab: Tab;
 }
 
-/** Each size of what was pressed, and the bandwidth that it reaches. */
+/** The sizes of the row that was clicked, and the bandwidth that each reaches. */
 function Sizes({ exchange: { sizes, most }, job, meanings, tab }: SizesProps) {
   const points = sizes.flatMap((each) =>
     each.bytes === null || each.bus_rate === null
@@ -216,7 +218,7 @@ function sizeColumns(job: JobRanks, meanings: Meanings): Column<JobCollective>[]
   ];
 }
 
-/** Sums over its sizes; most: the size with the longest transfers, whose bandwidth stands for all. */
+/** Sums over its sizes; most: the size with the longest transfers, whose bandwidth represents all. */
 interface Exchange {
   key: string;
   most: JobCollective;
@@ -231,7 +233,7 @@ interface Exchange {
 function exchangesOf(collectives: readonly JobCollective[]): Exchange[] {
   const groups = new Map<string, JobCollective[]>();
   for (const each of collectives) {
-    const key = [each.kind, each.group, each.members, each.dtype].join("\n"); // other groups may have that name
+    const key = [each.kind, each.group, each.members, each.dtype].join("\n"); // other groups may have the same name
     groups.set(key, [...(groups.get(key) ?? []), each]);
   }
   return [...groups].map(([key, sizes]) => {
@@ -249,7 +251,7 @@ function exchangesOf(collectives: readonly JobCollective[]): Exchange[] {
   });
 }
 
-/** Whether any word of the filter's is in what a row says. */
+/** Whether the text of a row contains every word of the filter. */
 const matches = (text: string, typed: string): boolean =>
   typed
     .toLowerCase()

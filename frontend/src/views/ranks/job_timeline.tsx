@@ -1,4 +1,4 @@
-/** A step of the job on one clock: asked for by step and window, as many bins as a wide screen has columns. */
+/** A step of the job on one clock: requested by step and window, with as many bins as a wide screen has columns. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { stepInTimeline } from "../../address/timeline";
@@ -12,10 +12,10 @@ import { Lanes } from "./charts/lanes";
 import { RankLegend } from "./rank_legend";
 import type { MapRow } from "./rows";
 
-/** Columns of the picture on most screens. */
+/** The width of the picture on most screens, in columns. */
 const BINS = 1200;
 
-/** What a rank's Timeline shows around the instant that leads to it, as a share of the picture. */
+/** How much a rank's Timeline shows around the instant from which it was opened, as a share of the picture. */
 const AROUND = 0.05;
 
 interface JobTimelineProps {
@@ -23,7 +23,7 @@ interface JobTimelineProps {
   job: JobRanks;
   rows: readonly MapRow[];
   keysOf(row: MapRow): object;
-  /** Opens the name of saved files. */
+  /** The beginning of the names of saved files. */
   name: string;
   tab: Tab;
 }
@@ -99,7 +99,7 @@ function Steps({ found, choose }: { found: JobTimeline; choose(step: string): vo
   );
 }
 
-/** What came last stands until the next comes. */
+/** The last answer stays until the next one arrives. */
 function useLanes({ ranks }: Tab, span: string, step: string, visible: TimeRange | null, version: string) {
   const [found, setFound] = useState<JobTimeline | null>(null);
   const [from, to] = [visible?.from, visible?.to];
@@ -120,7 +120,7 @@ function useLanes({ ranks }: Tab, span: string, step: string, visible: TimeRange
   return found;
 }
 
-/** Without the first byte, which is none of them. */
+/** The first byte is skipped: it is not a cell. */
 const cellsOf = ({ cells }: JobTimeline): Uint8Array =>
   Uint8Array.from(atob(cells), (letter) => letter.charCodeAt(0)).subarray(1);
 

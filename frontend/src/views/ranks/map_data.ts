@@ -1,4 +1,4 @@
-/** One metric of all ranks: asked for when it is chosen, and unpacked into a matrix. */
+/** One metric of all ranks: requested when it is chosen, and unpacked into a matrix. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Problem, RankMap } from "../../api.gen";
@@ -15,7 +15,7 @@ export interface MapAnswer {
   problem: Problem | null;
 }
 
-/** span: any of the job; version: changes with each rank that is read. The metric of before stands meanwhile. */
+/** span: any one of the job; version: changes with each rank that is read. The previous metric stays meanwhile. */
 export function useRankMap(source: RankSource, span: string, metric: string, version: string): MapAnswer {
   const [answered, setAnswered] = useState<{ map: RankMap | null; problem: Problem | null }>(NOTHING);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new version is asked for, whatever it is
@@ -41,10 +41,10 @@ function matrixOf(map: RankMap): UnpackedMap {
   return { map, rows: map.spans.length, columns: map.steps.length, values: unpacked(map.values) };
 }
 
-/** Base64 of 32-bit floats, little endian, of which the first is none of the values. */
+/** Decodes base64 of 32-bit floats, little endian; the first float is not one of the values. */
 function unpacked(letters: string): Float64Array {
   const text = atob(letters);
   const bytes = new Uint8Array(text.length);
   for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
-  return Float64Array.from(new Float32Array(bytes.buffer, 4)); // browsers run on little endian machines
+  return Float64Array.from(new Float32Array(bytes.buffer, 4)); // browsers run on little-endian machines
 }

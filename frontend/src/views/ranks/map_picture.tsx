@@ -23,7 +23,7 @@ import { mapHeight, RankMap } from "./charts/rank_map";
 import type { MapAnswer, UnpackedMap } from "./map_data";
 import { type MapRow, namesOf, type Order, orderOf, ordersOf } from "./rows";
 
-/** In sight at once; all others are in the list. */
+/** Metrics with a button of their own; all others are in the list. */
 const QUICK = [
   "rank_caused_ns",
   "rank_wait_ns",
@@ -39,9 +39,9 @@ interface MapPictureProps {
   metric: Metric;
   metrics: readonly Metric[];
   answer: MapAnswer;
-  /** The rank that is chosen, by its span. */
+  /** The chosen rank, given by its span. */
   chosen: string;
-  /** Chooses a rank, and a step where one is meant. */
+  /** Chooses a rank, and a step where one is given. */
   choose(row: MapRow, step: string | null): void;
   open(row: MapRow, step: string | null): void;
   name: string;
@@ -202,13 +202,13 @@ interface MapLegendProps {
   levels: Levels;
   scale: Scale;
   missing: boolean;
-  /** Ranks in a row of the picture. */
+  /** The number of ranks per row of the picture. */
   together: number;
   worst: Worst;
   children: ComponentChildren;
 }
 
-/** What the colours mean, what hatching means, and what a row stands for where that is more than one rank. */
+/** What the colours mean, what hatching means, and what a row stands for where it is more than one rank. */
 function MapLegend({ metric, levels, scale, missing, together, worst, children }: MapLegendProps) {
   const ramp = rampOf(usePalette(), colourOf(metric.colour === "ink" ? "kernel" : metric.colour));
   const [low, high] = [scale.text(levels.low), scale.text(levels.high)];

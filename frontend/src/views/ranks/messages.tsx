@@ -58,7 +58,7 @@ function columnsOf(messages: readonly Sent[], meanings: Meanings): Column<Sent>[
 
 const NO_SIZE = "The trace does not record how many bytes they send.";
 
-/** Which rank waits for which at their sends and receives: a row for each two ranks and size. */
+/** Which rank waits for which in sends and receives: a row for each pair of ranks and each size. */
 export function MessagePairs({ job: { pairs }, name, tab }: MessagesProps) {
   if (pairs.length === 0) return null;
   return (

@@ -1,4 +1,4 @@
-/** The pipeline of a job: stages against time with what they are idle for, and the same in figures. */
+/** The pipeline of a job: stages against time with their idle time by cause, and the same in figures. */
 
 import { useState } from "preact/hooks";
 import { stepInTimeline } from "../../address/timeline";
@@ -15,7 +15,7 @@ import { figuresOf, TablePicture } from "../table_picture";
 import { CAUSE_COLOURS, type Cause, KINDS, Stages } from "./charts/stages";
 import type { MapRow } from "./rows";
 
-/** What a rank's Timeline shows around the instant that leads to it, as a share of the picture. */
+/** How much a rank's Timeline shows around the instant from which it was opened, as a share of the picture. */
 const AROUND = 0.05;
 
 const CAUSES: readonly Cause[] = ["schedule", "imbalance", "ordering", "transfer"];

@@ -1,4 +1,4 @@
-/** What the colours of a rank's time mean, and what a picture has besides. */
+/** What the colours of a rank's time mean, followed by further entries of a picture. */
 
 import type { ComponentChildren } from "preact";
 import { Swatch } from "../../colour";

@@ -102,14 +102,16 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
 
 const TITLES: Readonly<Record<string, RanksTitleId>> = { rank_caused_ns: "map.caused", rank_wait_ns: "map.waits" };
 
-/** Waits by rank and step, where they are known, and what some rank measures of the catalogue. */
+/** Waits by rank and step, where they are known, and the metrics of the catalogue that any rank has. */
 const metricsOf = ({ caused_ns }: RanksPage, job: JobRanks, meanings: Meanings): Metric[] => [
   ...(caused_ns.length > 0 ? ["rank_caused_ns", "rank_wait_ns"].map(meanings.metric) : []),
   ...meanings.metrics.filter(({ id }) => job.metrics.includes(id)),
 ];
 
-/** Ranks that wait for each other take equally long: then it is the waits that tell them apart. Of those that are late
- * together another one is the last in each step, but none of them waits. */
+/**
+ * Ranks that wait for each other take equally long: then their waits distinguish them. Of ranks that are late together
+ * a different one is last in each step, but none of them waits.
+ */
 const firstOf = ({ balance }: JobRanks, metrics: readonly Metric[]): Metric => {
   const shown = balance === "balanced" ? "step_time" : balance === "late_ranks" ? "rank_wait_ns" : null;
   return metrics.find(({ id }) => id === shown) ?? metrics[0]!;
@@ -123,7 +125,7 @@ const SNIPPET = `torch.profiler.profile(
     ),
 )`;
 
-/** How to record the others: the headline says what to do, this is the code. */
+/** How to record the other ranks: the headline says what to do, this is the code. */
 function OneRank({ reading }: { reading: boolean }) {
   if (reading) return null;
   return (

@@ -1,4 +1,4 @@
-/** The ranks of a job as rows of the heat map, and the orders that they can have. */
+/** The ranks of a job as rows of the heat map, and the orders in which they can be shown. */
 
 import type { JobRanks } from "../../api.gen";
 import type { Worst } from "./charts/cells";
@@ -7,17 +7,17 @@ import type { UnpackedMap } from "./map_data";
 
 /** What is known of a rank besides its metrics. */
 export interface MapRow {
-  /** Id of its span. */
+  /** The id of its span. */
   span: string;
   name: string;
-  /** The number alone, where it is known. */
+  /** The rank's number, where it is known. */
   rank: number | null;
   host: string | null;
-  /** How long it makes the others wait, ns a step; null: not known. */
+  /** How long it makes the others wait, ns per step; null: not known. */
   makes_wait_ns: number | null;
 }
 
-/** caused_ns: by rank; none where nothing is matched. */
+/** caused_ns: by rank; empty where nothing is matched. */
 export const rowsOf = ({ ranks }: JobRanks, caused_ns: readonly number[]): MapRow[] =>
   ranks.map(({ key, rank, host }, at) => ({
     span: key,
@@ -31,7 +31,7 @@ const ORDERS = ["rank", "host", "waits", "value"] as const;
 
 export type Order = (typeof ORDERS)[number];
 
-/** The orders that say something of these ranks, and what they are called. */
+/** The orders that are meaningful for these ranks, and what they are called. */
 export function ordersOf(rows: readonly MapRow[]): { id: Order; label: string; meaning: string }[] {
   const hosts = new Set(rows.map(({ host }) => host)).size > 1;
   const waits = rows.some(({ makes_wait_ns }) => makes_wait_ns !== null);
@@ -45,7 +45,7 @@ export function ordersOf(rows: readonly MapRow[]): { id: Order; label: string; m
   ];
 }
 
-/** Rows of the matrix from top to bottom; ranks that the matrix does not have are left out. */
+/** The rows of the matrix from top to bottom; ranks that the matrix lacks are left out. */
 export function orderOf(rows: readonly MapRow[], by: Order, matrix: UnpackedMap, worst: Worst): number[] {
   const place = new Map(matrix.map.spans.map((span, at) => [span, at]));
   const shown = rows.filter(({ span }) => place.has(span)).map((row) => ({ row, at: place.get(row.span)! }));
@@ -68,7 +68,7 @@ function compared(a: number | string, b: number | string): number {
   return a === b ? 0 : a - b;
 }
 
-/** "rank 3"; of several that follow each other "ranks 16–31", of others "16 ranks". */
+/** "rank 3"; several consecutive ones are "ranks 16–31", others "16 ranks". */
 export function namesOf(rows: readonly MapRow[]): string {
   const [first, last] = [rows[0], rows.at(-1)];
   if (first === undefined || last === undefined) return "";

@@ -1,4 +1,4 @@
-/** Who waits for whom: of each rank its own time, its waits, and what it makes the others wait. */
+/** Who waits for whom: the own time of each rank, its waits, and how long it makes the others wait. */
 
 import type { JobRanks, LateRank, Phrase, RankRow, RanksPage } from "../../api.gen";
 import { Sentence } from "../../components/sentence";
@@ -21,7 +21,7 @@ interface WaitsProps {
   tab: Tab;
 }
 
-/** A rank with its figures a step. */
+/** A rank with its figures per step. */
 interface WaitRow {
   rank: RankRow;
   map: MapRow;
@@ -54,8 +54,10 @@ export function Waits({ page, job, rows, choose, tab }: WaitsProps) {
   );
 }
 
-/** Ranks that take turns: each of them is late in other steps, so its means say little; what the late one of each step
- * takes longer than the others does. */
+/**
+ * Ranks that are late in turn: each is late in different steps, so their means say little. Shows what takes longer in
+ * the late rank of each step than in the others.
+ */
 const Turns = ({ turns }: { turns: readonly Phrase[] }) => (
   <p class="quiet small">
     {turns.length === 0

@@ -1,4 +1,4 @@
-/** What a step of the job would take after changes of its ranks, and in more of them: a sentence and a bar each. */
+/** What a step of the job would take after changes to its ranks, and with more of them: a sentence and a bar each. */
 
 import type { JobReplay, Phrase, WhatIfTexts } from "../../api.gen";
 import { Sentence } from "../../components/sentence";
@@ -14,7 +14,7 @@ interface WhatIfProps {
   tab: Tab;
 }
 
-/** One of the predictions; the replay itself first. */
+/** One of the predictions; the replay itself comes first. */
 interface WhatIfRow {
   text: Phrase;
   step_ns: number;

@@ -1,11 +1,11 @@
-/** The runs of a log directory as lines of a list: which are shown, in which groups, in which order. */
+/** The runs of a log directory as rows of a table: which are shown, in which groups, in which order. */
 
 import type { Index, RunEntry, RunLine } from "../../api.gen";
 import { ns } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 
-/** Null in place of a line: the run is not read yet, or could not be. */
+/** A null line: the run has not been read, or could not be. */
 export interface Run {
   name: string;
   entry: RunEntry;
@@ -13,7 +13,7 @@ export interface Run {
 }
 
 export interface Group {
-  /** Null: runs of the same work as no other. */
+  /** Null: no other run does the same work. */
   work: number | null;
   title: string;
   runs: readonly Run[];
@@ -33,7 +33,7 @@ export function runsOf({ runs }: Index, lines: readonly RunLine[]): Run[] {
 
 export const machineOf = ({ line }: Run): string => (line ? sentence(line.machine) : "");
 
-/** Words anywhere in a line: name, kind of job, machine, what limits it, first fix. */
+/** The words may be anywhere in a row: name, kind of job, machine, what limits it, first fix. */
 export function shownRuns(runs: readonly Run[], { having, limit, machine }: Wanted, { bounds }: Meanings): Run[] {
   const words = having
     .toLowerCase()
@@ -57,7 +57,7 @@ const ORDERS: Readonly<Record<string, (run: Run) => number | string>> = {
   share: ({ line }) => line?.gain_fraction ?? 0,
 };
 
-/** "step" up, "-share" down. Equal ones stay in the order of the pickers; what is not read comes last. */
+/** "step" ascending, "-share" descending. Equal ones stay in the order of the pickers; unread runs are last. */
 export function sorted(runs: readonly Run[], by: string): Run[] {
   const down = by.startsWith("-");
   const of = ORDERS[down ? by.slice(1) : by] ?? ORDERS.share!;
@@ -69,7 +69,7 @@ export function sorted(runs: readonly Run[], by: string): Run[] {
   return [...read, ...runs.filter(({ line }) => line === null)];
 }
 
-/** Groups in the order of their first runs; then those that are alone in what they compute, then those not read. */
+/** Groups in the order of their first runs; then runs whose work no other does, then unread ones. */
 export function grouped(runs: readonly Run[]): Group[] {
   const together = new Map<number, Run[]>();
   for (const run of runs) {
@@ -93,7 +93,7 @@ const titleOf = ({ line }: Run): string => {
   return said.charAt(0).toUpperCase() + said.slice(1);
 };
 
-/** The fastest and the slowest of a group: the pair that shows most. */
+/** The fastest and the slowest of a group: the pair whose comparison shows most. */
 export function extremes(runs: readonly Run[]): [fast: RunLine, slow: RunLine] {
   const lines = runs.flatMap(({ line }) => (line ? [line] : [])).sort((a, b) => a.step_ns - b.step_ns);
   return [lines[0]!, lines[lines.length - 1]!];
@@ -101,7 +101,7 @@ export function extremes(runs: readonly Run[]): [fast: RunLine, slow: RunLine] {
 
 export const bestText = (runs: readonly Run[]): string => `best ${ns(extremes(runs)[0].step_ns)}`;
 
-/** How many lines there are of each, most first. */
+/** The number of lines per value, the most frequent first. */
 export function tally(values: readonly string[]): [value: string, count: number][] {
   const counts = new Map<string, number>();
   for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);

@@ -1,4 +1,4 @@
-/** Every run of the log directory in a line; those that compute the same stand together. */
+/** The table of all runs of the log directory; those that compute the same are grouped. */
 
 import { useMemo, useRef, useState } from "preact/hooks";
 import { compareKey, keysOf, type Selection, selections } from "../../address/selection";
@@ -95,7 +95,7 @@ export function Runs({ page, tab }: RunsProps) {
   );
 }
 
-/** The span that a line speaks of. */
+/** The span that a line describes. */
 const placeOf = (index: Index, line: RunLine): Selection | undefined =>
   selections(index).find(({ span }) => span.id === line.span);
 
@@ -104,7 +104,7 @@ interface NarrowProps {
   tab: Tab;
 }
 
-/** What limits the runs and where they ran, with how many there are of each; a press shows these alone. */
+/** What limits the runs and where they ran, with the number of runs for each; a click filters by it. */
 function Narrow({ all, tab: { state, meanings, update } }: NarrowProps) {
   const read = all.filter(({ line }) => line !== null);
   const entry = (key: "limit" | "machine", value: string, label: string, amount: number) => (
@@ -141,7 +141,7 @@ interface LinesProps {
   compareMarked(): void;
 }
 
-/** Heads of columns; those with an id sort, at first by the side that matters: the longest, the largest. */
+/** Column headers; those with an id sort, initially with the relevant end first: the longest, the largest. */
 const HEADS = [
   { label: "Run", id: "run" },
   { label: "Step", id: "step", numeric: true },
@@ -298,7 +298,7 @@ function Read({ line, tab: { meanings }, machine }: { line: RunLine; tab: Tab; m
   );
 }
 
-/** How far it is read, or why it cannot be. */
+/** How much of the run has been read, or why it cannot be. */
 function Unread({ run: { entry } }: { run: Run }) {
   const spans = entry.workers.flatMap((worker) => worker.spans);
   const failed = spans.find(({ error }) => error !== null)?.error;

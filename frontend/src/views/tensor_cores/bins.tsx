@@ -1,4 +1,4 @@
-/** The bins of kernel time with their figures; a press hides one, here and in the tables of the view. */
+/** The bins of kernel time with their figures; a click hides one, here and in the tables of the view. */
 
 import type { BinMeaning, Split } from "../../api.gen";
 import { Swatch } from "../../colour";
@@ -7,7 +7,7 @@ import { percent } from "../../format";
 import type { Meanings } from "../../meanings";
 import type { Tab } from "../props";
 
-/** The four bins of kernel time, with what each takes of a split. */
+/** The four bins of kernel time, with the time of each in a split. */
 export interface Bin extends BinMeaning {
   of(split: Split): number;
 }
@@ -19,10 +19,10 @@ export const binsOf = ({ kernel_bins: bins }: Meanings): readonly Bin[] =>
 export const shownBins = (meanings: Meanings, off: ReadonlySet<string>): readonly Bin[] =>
   binsOf(meanings).filter((bin) => !off.has(bin.id));
 
-/** What multiplies matrices, as the maker of the GPU calls it: "tensor cores", "matrix cores". */
+/** The units that multiply matrices, as the vendor of the GPU calls them: "tensor cores", "matrix cores". */
 export const matrixUnits = (meanings: Meanings): string => binOf(meanings, "tensor_core").label.toLowerCase();
 
-/** Throws where the catalogue does not hold it: the server and this bundle are of different versions. */
+/** Throws where the catalogue lacks the bin: then the server and this bundle are of different versions. */
 export function binOf({ kernel_bins: bins }: Meanings, id: BinMeaning["id"]): BinMeaning {
   const found = bins.find((bin) => bin.id === id);
   if (!found) throw new Error(`The catalogue holds no bin ${id}. Reload the page.`);

@@ -5,7 +5,7 @@ import type { Meanings } from "../../meanings";
 import type { Bin } from "./bins";
 
 export interface Grouping {
-  /** In the address, as in the GPU view. */
+  /** The value in the address, as in the GPU view. */
   id: "name" | "op" | "phase";
   label: string;
   /** What a row is. */
@@ -25,7 +25,7 @@ export const groupingOf = (id: string | undefined): Grouping =>
 /** Launches of one op or phase. */
 export interface SplitRow {
   name: string;
-  /** The name says why there is none. */
+  /** There is no name; `name` says why. */
   nameless: boolean;
   count: number;
   split: Split;
@@ -50,7 +50,7 @@ export function splitRows(device: DeviceSplit, id: "op" | "phase", labels: Meani
 /** Time in the bins that are shown. */
 export const timeIn = (bins: readonly Bin[], split: Split): number => bins.reduce((sum, bin) => sum + bin.of(split), 0);
 
-/** Rows that hold what was typed, in any case, and time in a bin that is shown. */
+/** Rows that contain the typed text, in any case, and time in a bin that is shown. */
 export function matching(
   rows: readonly SplitRow[],
   typed: string,

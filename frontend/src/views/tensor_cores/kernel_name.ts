@@ -1,11 +1,14 @@
-/** Names of kernels as they fit a column. The short form is the server's; the whole name is on hover and copied. */
+/**
+ * Names of kernels shortened to fit a column. The short form comes from the server; the full name is shown on hover and
+ * copied.
+ */
 
 import { textWidth } from "../../dom/text_width";
 
-/** What a row shows of a kernel; summaries of earlier releases hold the whole name alone. */
+/** The name of a kernel in a row; summaries of earlier releases contain only the full name. */
 export const shortOf = (kernel: { short: string; name: string }): string => kernel.short || kernel.name;
 
-/** Keeps both ends within `most` pixels: the family stands first, types and tile sizes last. */
+/** Keeps both ends within `most` pixels: the family comes first, types and tile sizes last. */
 export function fitted(short: string, most: number): string {
   if (textWidth(short, "small") <= most) return short;
   const left = most - textWidth("…", "small");
@@ -14,7 +17,7 @@ export function fitted(short: string, most: number): string {
   return `${head.join("")}…${tail.join("")}`;
 }
 
-/** As many as there is room for. */
+/** As many characters as fit. */
 function within(characters: readonly string[], room_px: number): string[] {
   let room = room_px;
   const end = characters.findIndex((character) => {

@@ -27,13 +27,13 @@ interface KernelTableProps {
   other?: OtherSplit | null;
 }
 
-/** Rows before the table scrolls. */
+/** The number of rows from which the table scrolls. */
 const MOST = 16;
 
-/** Titles of the groupings that the server gives none for. */
+/** Titles of the groupings for which the server provides none. */
 const GROUPS = { op: "ops", phase: "phases" } as const;
 
-/** Kernel time by kernel, with what each is to tensor cores and which rule says so; or by op or phase, in four. */
+/** Kernel time by kernel, with how each uses tensor cores and which rule says so; or by op or phase, in four bins. */
 export function KernelTable({ device, title, off, tab, name, other = null }: KernelTableProps) {
   const grouping = groupingOf(tab.state.by);
   const { id } = grouping;
@@ -99,7 +99,7 @@ export function KernelTable({ device, title, off, tab, name, other = null }: Ker
 
 const keyOf = (row: KernelRow): string => `${row.bin} ${row.name}`;
 
-/** Per step: the two spans may have unlike numbers of them. */
+/** Per step, because the two spans may have different numbers of steps. */
 function difference(device: DeviceSplit, other: OtherSplit): Column<KernelRow> {
   return differenceColumn<KernelRow>({
     rows: device.kernels,
@@ -112,7 +112,7 @@ function difference(device: DeviceSplit, other: OtherSplit): Column<KernelRow> {
   });
 }
 
-/** Names that hold what was typed, in any case; of the bins that are not hidden. */
+/** Rows of bins that are not hidden, whose names contain the typed text, in any case. */
 export function filtered(rows: readonly KernelRow[], typed: string, off: ReadonlySet<string>): readonly KernelRow[] {
   const wanted = typed.trim().toLowerCase();
   return rows.filter(
@@ -120,7 +120,7 @@ export function filtered(rows: readonly KernelRow[], typed: string, off: Readonl
   );
 }
 
-/** Widths of the columns next to the name, px; the name has the rest. */
+/** Widths of the columns next to the name, px; the name takes the rest. */
 const CORES = 264;
 const COUNT = 72;
 const TOTAL = 178;
@@ -128,7 +128,7 @@ const SHARE = 64;
 
 const COPY = 48;
 
-/** The least that a name has, px. */
+/** The least width of a name, px. */
 const NAME = 120;
 
 function columns(device: DeviceSplit, width: number, meanings: Meanings): Column<KernelRow>[] {
@@ -185,7 +185,7 @@ function Cores({ row, bin }: { row: KernelRow; bin: BinMeaning }) {
   );
 }
 
-/** What is folded or filtered away, so that the column still says the whole. */
+/** The sum of the rows that are folded or filtered away, so that the column still adds up to the whole. */
 function footOf(device: DeviceSplit, rows: readonly KernelRow[]): Foot | null {
   const hidden = device.kernels.length - rows.length + device.more_kernels;
   if (hidden === 0) return null;

@@ -1,10 +1,10 @@
-/** What could move to the tensor cores: which rows are shown, and what they leave out. */
+/** What could move to the tensor cores: which rows are shown, and the sum of those that are not. */
 
 import type { DeviceSplit, Opportunity } from "../../api.gen";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 
-/** Rows that hold what was typed, in any case, in op, shapes, types, kernel or reason. */
+/** Rows that contain the typed text, in any case, in op, shapes, types, kernel or reason. */
 export function holding(rows: readonly Opportunity[], typed: string, meanings: Meanings): readonly Opportunity[] {
   const wanted = typed.trim().toLowerCase();
   if (wanted === "") return rows;
@@ -15,7 +15,7 @@ export function holding(rows: readonly Opportunity[], typed: string, meanings: M
   );
 }
 
-/** Null where the server had nothing to compute it from: its formula then has no figures. */
+/** Null where the server had no data to compute it from: its formula then has no figures. */
 export const gainOf = (row: Opportunity): number | null =>
   Object.keys(row.formula.values).length === 0 ? null : row.gain_ns;
 
@@ -25,7 +25,7 @@ export interface Left {
   gain_ns: number;
 }
 
-/** Launches that stand in no shown row: folded by the server, or filtered away. */
+/** Launches that are in none of the shown rows: folded by the server, or filtered away. */
 export function leftOf(device: DeviceSplit, shown: readonly Opportunity[]): Left {
   const sum = (of: (row: Opportunity) => number) =>
     device.opportunities.reduce((total, row) => total + of(row), 0) - shown.reduce((total, row) => total + of(row), 0);
@@ -36,7 +36,7 @@ export function leftOf(device: DeviceSplit, shown: readonly Opportunity[]): Left
   };
 }
 
-/** "1024×512, 512×256, float": operands without a shape are left out, a type that all share stands once. */
+/** "1024×512, 512×256, float": operands without a shape are left out, a type that all share is written once. */
 export function inputsOf(shapes: string | null, dtypes: string | null): string {
   const sizes = listOf(shapes)
     .map(sizeOf)
@@ -59,7 +59,7 @@ function sizeOf(shape: unknown): string {
   return shape.join("×");
 }
 
-/** Nothing where it is no list: an older profiler cuts long ones off. */
+/** Empty where the text is not a list: an older profiler truncates long ones. */
 function listOf(json: string | null): readonly unknown[] {
   try {
     const read: unknown = JSON.parse(json ?? "[]");

@@ -26,10 +26,10 @@ interface OpportunityTableProps {
   name: string;
 }
 
-/** Rows before the table scrolls. */
+/** The number of rows from which the table scrolls. */
 const MOST = 8;
 
-/** Op by op the time that could move to the tensor cores, why it does not, and what that costs at most. */
+/** For each op the time that could move to the tensor cores, why it does not, and what that costs at most. */
 export function OpportunityTable({ device, other, tab, name }: OpportunityTableProps) {
   const typed = tab.state.could ?? "";
   const change = (could: string | null) => tab.update({ could });
@@ -75,7 +75,7 @@ export function OpportunityTable({ device, other, tab, name }: OpportunityTableP
   );
 }
 
-/** By inputs and kernel: the same op in both spans. */
+/** Matches by inputs and kernel: the same op in both spans. */
 const difference = (device: DeviceSplit, { name, own, device: there }: OtherSplit) =>
   differenceColumn({
     rows: device.opportunities,
@@ -90,16 +90,19 @@ const difference = (device: DeviceSplit, { name, own, device: there }: OtherSpli
 const keyOf = (row: Opportunity): string =>
   [row.op, row.shapes, row.dtypes, row.kernel, row.why_not, JSON.stringify([row.why, row.formula])].join("\n");
 
-/** Widths of the columns of figures, px; those of words share the rest. */
+/** Widths of the columns of figures, px; text columns share the rest. */
 const COUNT = 70;
 const TOTAL = 78;
 const GAIN = 120;
 
-/** Shares of the rest, where the trace records inputs and where it does not: why not has what these leave. */
+/**
+ * Shares of the rest, where the trace records inputs and where it does not: the column with the reason takes what these
+ * leave.
+ */
 const WITH_INPUTS = { op: 0.4, kernel: 0.19 } as const;
 const WITHOUT = { op: 0.2, kernel: 0.26 } as const;
 
-/** The least that the words have, px. */
+/** The least width of the text columns, px. */
 const LEAST = 420;
 
 /** The gap to the next column. */
@@ -164,7 +167,7 @@ export function opportunityColumns(
 
 const TIME = { adds: "recording", siblings: "time" } as const;
 
-/** The op, and quietly what it worked on. */
+/** The op, and its inputs in faint type. */
 function Op({ row }: { row: Opportunity }) {
   const inputs = inputsOf(row.shapes, row.dtypes);
   const whole = [row.op, row.shapes, row.dtypes].filter((each) => each !== null);
@@ -199,7 +202,7 @@ function Why({ row, meanings }: { row: Opportunity; meanings: Meanings }) {
   );
 }
 
-/** What is folded or filtered away, so that the columns still tell the whole. */
+/** The sum of the rows that are folded or filtered away, so that the columns still add up to the whole. */
 export const opportunityFoot = (left: Left): Foot => ({
   name: counted(left.count, "more launch", "more launches"),
   cells: { total: left.ns, gain: left.gain_ns },

@@ -14,12 +14,12 @@ import { binOf, matrixUnits } from "./bins";
 import { inputsOf } from "./opportunities";
 import type { OtherSplit } from "./split";
 
-/** Rows before the table scrolls. */
+/** The number of rows from which the table scrolls. */
 const MOST = 8;
 
 interface RateTableProps {
   rates: ProductRates;
-  /** Steps that the totals are of. */
+  /** The number of steps over which the totals are. */
   steps: number;
   /** The same of the span that is compared with. */
   other: OtherSplit | null;
@@ -27,7 +27,7 @@ interface RateTableProps {
   name: string;
 }
 
-/** Op by op the rate on tensor cores, what is in reach, and what keeps a slow one from it. */
+/** For each op the rate on tensor cores, the rate within reach, and what keeps a slow op from it. */
 export function RateTable({ rates, steps, other, tab, name }: RateTableProps) {
   const { rows } = rates;
   return (
@@ -50,7 +50,7 @@ export function RateTable({ rates, steps, other, tab, name }: RateTableProps) {
 const keyOf = ({ site, total_ns, tflops }: ProductRate): string =>
   [site.op, site.shapes, site.dtypes, site.kernel, total_ns, tflops].join("\n");
 
-/** By inputs and kernel: the same product in both spans. */
+/** Matches by inputs and kernel: the same product in both spans. */
 function difference(rows: readonly ProductRate[], steps: number, { name, own, device }: OtherSplit) {
   return differenceColumn({
     rows,
@@ -63,7 +63,7 @@ function difference(rows: readonly ProductRate[], steps: number, { name, own, de
   });
 }
 
-/** ", best BFloat16 751 of 989 TFLOP/s", the peak of the data sheet; nothing where no product shows a rate. */
+/** ", best BFloat16 751 of 989 TFLOP/s", with the peak of the data sheet; empty where no product has a known rate. */
 export function bestOf({ best_tflops, peak_tflops }: ProductRates): string {
   const said = Object.entries(best_tflops).map(
     ([type, best]) => `${type.replace(/^c10::/, "")} ${number(best)} of ${number(peak_tflops[type] ?? null)}`,
@@ -73,7 +73,7 @@ export function bestOf({ best_tflops, peak_tflops }: ProductRates): string {
 
 const number = (value: number | null): string => text(value, "number");
 
-/** Widths of the columns of figures, px; those of words share the rest. */
+/** Widths of the columns of figures, px; text columns share the rest. */
 const COUNT = 62;
 const TOTAL = 78;
 const RATE = 76;
@@ -115,7 +115,7 @@ export function rateColumns(rows: readonly ProductRate[], meanings: Meanings): C
   ];
 }
 
-/** What a file says of where a product is. */
+/** The columns of a saved file that say where a product is. */
 const SITE = [
   ["Op", "op"],
   ["Shapes", "shapes"],
@@ -127,7 +127,7 @@ const SITE = [
 
 const TIME = { adds: "recording", siblings: "time" } as const;
 
-/** The op, and quietly what it worked on and where. */
+/** The op, and in faint type its inputs and its place. */
 function Op({ row: { site } }: { row: ProductRate }) {
   const inputs = inputsOf(site.shapes, site.dtypes);
   const whole = [site.op, site.shapes, site.dtypes, site.module, site.source, site.kernel];

@@ -15,7 +15,7 @@ export type OtherSplit = Names & { device: DeviceSplit };
 interface SplitProps {
   device: DeviceSplit;
   title: Phrase;
-  /** The sum over all kernels, in words. */
+  /** The sum over all kernels, as text. */
   kernelTime: Phrase;
   tab: Tab;
   name: string;
@@ -23,7 +23,7 @@ interface SplitProps {
   other: OtherSplit | null;
 }
 
-/** Kernel time in four, as one bar with its legend, and what the tab next door counts. */
+/** Kernel time in four bins, as one bar with its legend, and the figure of the PyTorch Profiler tab. */
 export function SplitPicture({ device, title, kernelTime, tab, name, other }: SplitProps) {
   const { total } = device;
   const off = hiddenBins(tab);
@@ -50,7 +50,7 @@ export function SplitPicture({ device, title, kernelTime, tab, name, other }: Sp
   );
 }
 
-/** The bins with their shares, and each in words. */
+/** The bins with their shares, and each as text. */
 function partsOf({ total }: DeviceSplit, bins: readonly Bin[], reading: Reading) {
   const factor = factorOf("recording", reading);
   const scale = scaleOf([factor * total.kernel_ns], "ns", reading.unit);
@@ -78,7 +78,7 @@ function OtherBar({ name, device, bins, off, tab }: OtherBarProps) {
   );
 }
 
-/** Ours with its bounds, and the figure of the PyTorch Profiler tab with the reason why it differs. */
+/** Our figure with its bounds, and the figure of the PyTorch Profiler tab with the reason why it differs. */
 function Counts({ device, tab }: { device: DeviceSplit; tab: Tab }) {
   const { share_low: low, share_high: high, unclassified, profiler_tab_share: theirs, profiler_tab_why: why } = device;
   const bounded = low !== null && high !== null && percent(low) !== percent(high);

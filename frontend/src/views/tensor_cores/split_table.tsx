@@ -7,7 +7,7 @@ import { figuresOf } from "../table_picture";
 import { type Bin, binsOf } from "./bins";
 import { type Grouping, type SplitRow, timeIn } from "./groups";
 
-/** Widths of the columns next to the name, px; the name has the rest. */
+/** Widths of the columns next to the name, px; the name takes the rest. */
 const COUNT = 72;
 const TIME = 88;
 const TOTAL = 230;
@@ -82,7 +82,7 @@ interface FootProps {
   total: Split;
 }
 
-/** What is filtered away, so that the columns still tell the whole. */
+/** The sum of the rows that are filtered away, so that the columns still add up to the whole. */
 export function splitFoot({ grouping, all, rows, bins, total }: FootProps): Foot {
   const left = (of: (row: SplitRow) => number) =>
     all.reduce((sum, row) => sum + of(row), 0) - rows.reduce((sum, row) => sum + of(row), 0);

@@ -1,4 +1,4 @@
-/** How much kernel time runs on tensor cores, could, or not known; which kernels, and why. */
+/** How much kernel time runs on tensor cores, could run there, or is not known; which kernels, and why. */
 
 import { Chips } from "../../components/chips";
 import { useStepSelection } from "../choices";

@@ -1,5 +1,5 @@
 /**
- * Where tracks lie, from top to bottom: those that are pinned, then a heading for each group with its tracks, one thin
+ * Where tracks are, from top to bottom: pinned tracks first, then a heading for each group with its tracks, one thin
  * line per row.
  *
  *     Steps      ====   pinned: stay in sight while the others scroll under them
@@ -17,17 +17,17 @@ export const ROW_PX = 18;
 const HEADING_PX = 22;
 const QUEUE_PX = 38;
 
-/** Between two tracks. */
+/** Gap between two tracks. */
 const GAP_PX = 4;
 
-/** Deeper stacks would push the others out of sight: they are folded until they are pressed. */
+/** Deeper stacks would push the others out of sight: they are folded until they are clicked. */
 const DEEP_ROWS = 20;
 
-/** The rows of a folded track are this thin in all, and each within these bounds. */
+/** The rows of a folded track take this much in all, and each is within these bounds. */
 const FOLDED_PX = 120;
 const THIN_PX = [3, 6] as const;
 
-/** Of the picture's height, pinned tracks stay in sight while they take no more. */
+/** Pinned tracks stay in sight while they take no more than this share of the picture's height. */
 const FIXED_SHARE = 0.6;
 
 type Place =
@@ -40,7 +40,7 @@ export type Placed = Place & { top: number; height: number };
 export interface Layout {
   places: readonly Placed[];
   height: number;
-  /** What lies above does not scroll. */
+  /** What is above this height does not scroll. */
   fixed_px: number;
   /** By track id. */
   tracks: ReadonlyMap<number, Placed & { kind: "track" }>;
@@ -98,7 +98,7 @@ function shapeOf(track: Track, above: Track | undefined, { folds }: TrackChoices
 
 const foldedPx = (rows: number): number => Math.max(THIN_PX[0], Math.min(THIN_PX[1], Math.floor(FOLDED_PX / rows)));
 
-/** Pinned tracks stand without the heading of their group: a GPU's say which one. */
+/** Pinned tracks are shown without the heading of their group: the names of a GPU's tracks therefore include it. */
 function nameOf(track: Track, above: Track | undefined, pinned: boolean): string {
   if (track.kind === "calls" && above?.kind === "thread") return "Its runtime calls";
   return pinned && onDevice(track)
@@ -108,7 +108,7 @@ function nameOf(track: Track, above: Track | undefined, pinned: boolean): string
 
 export const isFolded = ({ row_px }: { row_px: number }): boolean => row_px < ROW_PX;
 
-/** The place at a height, or undefined between and below them. */
+/** The place at a height, or undefined between and below the places. */
 export function placeAt({ places }: Layout, y: number): Placed | undefined {
   let [low, high] = [0, places.length];
   while (low < high) {
@@ -120,18 +120,17 @@ export function placeAt({ places }: Layout, y: number): Placed | undefined {
   return found && y >= found.top ? found : undefined;
 }
 
-/** Where a row of a track stands; null where there is no such row: -1 is that of a frame that is folded away. */
+/** The top of a track's row; null where there is no such row: -1 is the row of a frame that is folded away. */
 export function rowTop(layout: Layout, track: number, row: number): number | null {
   const place = layout.tracks.get(track);
   return place && row >= 0 && row < place.rows ? place.top + row * place.row_px : null;
 }
 
-/** How tall its boxes are: the rest of the row parts it from the next. */
+/** The height of the boxes in a row: the rest separates it from the next row. */
 export const boxHeight = (row_px: number): number => (row_px >= ROW_PX ? ROW_PX - 2 : row_px - 1);
 
 /**
- * Tracks that any page has named, in the order of the newest; those that it lacks keep their place after their
- * neighbour.
+ * All tracks that any page has named, in the order of the newest page; those that it lacks stay after their neighbour.
  */
 export function mergedTracks(known: readonly Track[], fresh: readonly Track[]): readonly Track[] {
   const missing = known.filter((track) => !fresh.some(({ id }) => id === track.id));

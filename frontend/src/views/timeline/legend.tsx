@@ -1,4 +1,4 @@
-/** Between the overview and the picture: which tracks are shown, and what the colours mean. */
+/** The line between the overview and the picture: which tracks are shown, and what the colours mean. */
 
 import type { ComponentChildren, RefObject } from "preact";
 import { type Colour, Swatch } from "../../colour";
@@ -23,17 +23,17 @@ interface TracksAndLegendProps {
   filter: string;
   write(filter: string): void;
   leave(): void;
-  /** Tracks that are shown, and all of them. */
+  /** The numbers of shown tracks and of all tracks. */
   shown: number;
   all: number;
-  /** Those that occur. */
+  /** The colours that occur. */
   colours: ReadonlySet<Colour>;
-  /** Those whose events are dimmed. */
+  /** Colours whose events are dimmed. */
   off: ReadonlySet<string>;
   dim(off: ReadonlySet<string>): void;
-  /** "tensor cores", as the maker of the GPU calls them. */
+  /** "tensor cores", or what the vendor of the GPU calls them. */
   matrixUnits: string;
-  /** What else is chosen of the tracks. */
+  /** Further controls for the tracks. */
   children: ComponentChildren;
 }
 

@@ -1,4 +1,4 @@
-/** Above the picture: the whole recording, and which part of it is visible. */
+/** The overview above the picture: the whole recording, and which part of it is visible. */
 
 import { useRef, useState } from "preact/hooks";
 import type { BusyBins, TimelineStep } from "../../api.gen";
@@ -14,7 +14,7 @@ import { stepsText } from "./range";
 import { GUTTER_PX } from "./scene";
 
 interface MinimapProps {
-  /** Of the picture below, px: the two share their left and right edges. */
+  /** The width of the picture below, px: the two share their left and right edges. */
   width: number;
   whole: TimeRange;
   visible: TimeRange;
@@ -38,7 +38,7 @@ const MEANING = [
 
 const WHOSE = { gpu: "GPU busy", host: "Host in ops" } as const;
 
-/** A window narrower than this is drawn so wide. */
+/** A window narrower than this is drawn this wide. */
 const LEAST_PX = 6;
 
 const CURSORS: Readonly<Record<Grip, string>> = { from: "ew-resize", to: "ew-resize", move: "grab", new: "crosshair" };
@@ -123,7 +123,7 @@ interface Pane {
   width: number;
 }
 
-/** No narrower than can be seen and taken hold of. */
+/** The window, at least so wide that it can be seen and grabbed. */
 function placeOf({ from, to }: TimeRange, x: (ns: number) => number, width: number): Pane {
   const wide = Math.min(width, Math.max(LEAST_PX, x(to) - x(from)));
   const left = (x(from) + x(to) - wide) / 2;
@@ -133,19 +133,21 @@ function placeOf({ from, to }: TimeRange, x: (ns: number) => number, width: numb
 const pixels = ({ left, width }: Pane) => ({ left: `${left}px`, width: `${width}px` });
 
 /**
- * The window of the overview: what of the whole recording is visible, moved and resized by pointer and keys.
+ * The window of the overview: the visible part of the whole recording, moved and resized by pointer and keys.
  *
- *     ......[====|====]......        from, move, to; elsewhere a drag marks a new one
+ *     ......[====|====]......        from, move, to; a drag elsewhere marks a new window
  */
 type Grip = "from" | "to" | "move" | "new";
 
-/** An edge this near is taken hold of, outside the window; inside it no more than a quarter is the edge's. */
+/**
+ * An edge can be grabbed within this distance outside the window; inside it, at most within a quarter of the window.
+ */
 const REACH_PX = 7;
 
-/** A window cannot be made shorter by its edges than this share of all. */
+/** The edges cannot make a window shorter than this share of the whole. */
 const LEAST_SHARE = 1e-5;
 
-/** What a press at `x` takes hold of; the window reaches from `left` to `right`. All in px. */
+/** What a press at `x` grabs; the window reaches from `left` to `right`. All in px. */
 export function gripAt(x: number, left: number, right: number): Grip {
   const inside = Math.min(REACH_PX, (right - left) / 4);
   if (x < left - REACH_PX || x > right + REACH_PX) return "new";
@@ -170,15 +172,17 @@ export function draggedTo(grip: Grip, window: TimeRange, start: number, now: num
   }
 }
 
-/** The same length, around an instant. */
+/** The window with the same length, centred at an instant. */
 const centredAt = (window: TimeRange, ns: number, whole: TimeRange): TimeRange =>
   panned(window, ns - middleOf(window), whole);
 
-/** Of its own length, how far one press of a key moves the window. */
+/** How far one key press moves the window, as a share of its length. */
 const STRIDE = 0.1;
 const CLOSER = 1 / 1.3;
 
-/** Null: the key is the browser's. With Shift the arrows move the window's end and not the window. */
+/**
+ * Null: the key is left to the browser. With Shift the arrows move the end of the window instead of the whole window.
+ */
 export function typedWindow(key: string, shift: boolean, window: TimeRange, whole: TimeRange): TimeRange | null {
   const stride = STRIDE * lengthOf(window);
   const by = (ns: number) => (shift ? draggedTo("to", window, 0, window.to + ns, whole) : panned(window, ns, whole));

@@ -1,4 +1,7 @@
-/** In the picture's place where it has no events: the trace is read again, cannot be, or a report lacks them. */
+/**
+ * Shown in place of the picture where it has no events: the trace is being read again, cannot be read, or a report
+ * lacks them.
+ */
 
 import type { ComponentChildren } from "preact";
 import type { IncludedSteps, Problem, TimelineStep, Waiting } from "../../api.gen";
@@ -31,7 +34,7 @@ function Opening() {
 
 interface FailureProps {
   problem: Problem;
-  /** When it is tried again by itself; null: only on a press. */
+  /** When the next automatic attempt is; null: only on a click. */
   retry_ms?: number | null;
   again(): void;
   small: boolean;
@@ -89,7 +92,7 @@ function ReadingAgain({ waiting: { progress } }: { waiting: Waiting }) {
   );
 }
 
-/** A report opens at a step that it holds. */
+/** The step that a report opens with: one whose events it contains. */
 export function openingStep(shown: string | null, held: IncludedSteps | null): string | null {
   if (held === null || (shown !== null && held.steps.includes(shown))) return shown;
   return held.steps[0] ?? null;
@@ -116,7 +119,7 @@ interface IfHeldProps {
   children: ComponentChildren;
 }
 
-/** Where nothing that is visible is in the report, that is said in the children's place. */
+/** Where the report contains nothing of the visible range, a notice replaces the children. */
 export function IfHeld({ held, visible, steps, goTo, children }: IfHeldProps) {
   if (held === null || touches(visible, rangeOf(held))) return <>{children}</>;
   const first = steps.findIndex(({ name }) => name === held.steps[0]);

@@ -1,4 +1,4 @@
-/** The event that was chosen: its facts, what it is tied to, and why the device was idle before it. */
+/** The chosen event: its facts, what it is linked to, and why the device was idle before it. */
 
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
@@ -12,27 +12,27 @@ import { type Asked, SOURCE_LINES } from "./data/detail";
 
 interface EventProps {
   detail: EventDetail;
-  /** Events that stand together in the box that was pressed; 1 where it is one. */
+  /** The number of events merged in the box that was clicked; 1 where it is a single one. */
   together: number;
   steps: readonly TimelineStep[];
   /** Where the recording begins. */
   first_ns: number;
   go(link: EventLink): void;
-  /** Show frames that are folded away. */
+  /** Shows frames that are folded away. */
   unfold(): void;
   zoom(): void;
-  /** Shows a line of code, as tables name it. */
+  /** Shows a line of code, given as tables name it. */
   openLine(source: string): void;
   close(): void;
 }
 
 interface PanelProps extends Omit<EventProps, "detail"> {
-  /** In the place of the hints; above the chosen event where there is one. */
+  /** Shown in place of the hints; above the chosen event where there is one. */
   above?: ComponentChildren;
   asked: Asked;
 }
 
-/** Esc closes it from within, too. */
+/** Esc within the panel closes it, too. */
 export function Panel({ above, asked, ...told }: PanelProps) {
   const closing = (event: KeyboardEvent) => {
     if (event.key !== "Escape" || asked === null || event.defaultPrevented) return;
@@ -66,7 +66,7 @@ function notThere({ answer }: NonNullable<Asked>): string {
   }
 }
 
-/** The keys that are used most; the sheet of shortcuts has all. */
+/** The most used keys; the list of shortcuts has all. */
 const HINTED: readonly (readonly [keys: string, what: string])[] = [
   ["W S", "zoom"],
   ["A D", "move"],
@@ -82,7 +82,7 @@ const HINTED: readonly (readonly [keys: string, what: string])[] = [
   ["0", "shows the step"],
 ];
 
-/** In the panel's place while nothing is chosen. */
+/** Shown in place of the panel while no event is chosen. */
 function Hints() {
   return (
     <>
@@ -153,7 +153,7 @@ function Event({ detail, together, steps, first_ns, go, unfold, zoom, openLine, 
   );
 }
 
-/** Since the begin of its step, where it lies in one, and of the recording. */
+/** The start, counted from the beginning of its step, where it is in one, and of the recording. */
 function starts(start_ns: number, steps: readonly TimelineStep[], first_ns: number): [string, number][] {
   const step = steps.find((each) => each.start_ns <= start_ns && start_ns < each.end_ns);
   const inStep: [string, number][] = step ? [[`Start in step ${step.name}`, start_ns - step.start_ns]] : [];
@@ -171,7 +171,7 @@ function FoldedAway({ unfold }: { unfold(): void }) {
   );
 }
 
-/** Label and value with more letters take the room of two; with more than that of two they take the whole width. */
+/** A label and value with more letters take two columns; with more letters than fit there, the whole width. */
 const LONG_LETTERS = 29;
 const WHOLE_LETTERS = 60;
 
@@ -179,7 +179,7 @@ interface FactProps {
   label: string;
   value: string;
   copied?: string | null;
-  /** Where more is said of it. */
+  /** Opens the place with more about it. */
   open?: (() => void) | undefined;
 }
 
@@ -206,7 +206,7 @@ function Fact({ label, value, copied = null, open }: FactProps) {
   );
 }
 
-/** Lengths of single events are given more finely than means over steps. */
+/** Durations of single events are given with more digits than means over steps. */
 function factText({ value, unit }: Quantity): string {
   if (typeof value === "string") return value;
   return unit === "ns" && value !== null ? fine(value) : text(value, unit);

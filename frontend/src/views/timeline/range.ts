@@ -1,24 +1,24 @@
-/** A range of time that is measured: how it is marked, and what is said of it. */
+/** The measured range of time: how it is marked, and the text about it. */
 
 import type { BusyBins, KernelsNamed, TimelineStep } from "../../api.gen";
 import { counted, fine, percent, shortened } from "../../format";
 import { lengthOf, type TimeRange, touches } from "../../time_range";
 import { rangeOf } from "./data/steps";
 
-/** Both ends on whole nanoseconds, the earlier first; null where nothing lies between. */
+/** The range between two instants, rounded to whole nanoseconds; null where it is empty. */
 export function rangeBetween(one: number, other: number): TimeRange | null {
   const [from, to] = [Math.round(Math.min(one, other)), Math.round(Math.max(one, other))];
   return to > from ? { from, to } : null;
 }
 
-/** The shortest range that holds both. */
+/** The shortest range that contains both. */
 export const joined = (a: TimeRange | null, b: TimeRange): TimeRange =>
   a ? { from: Math.min(a.from, b.from), to: Math.max(a.to, b.to) } : { from: b.from, to: b.to };
 
-/** An end within this of a box's edge is put on it. */
+/** An end this close to a box's edge snaps to it. */
 const SNAP_PX = 6;
 
-/** An instant, or the nearest edge of the box under it where that is close. */
+/** The nearest edge of the box under an instant where that is close, else the instant itself. */
 export function snapped(ns: number, box: TimeRange | null, ns_per_px: number): number {
   if (!box) return ns;
   const edge = Math.abs(box.from - ns) <= Math.abs(box.to - ns) ? box.from : box.to;
@@ -40,7 +40,7 @@ interface RangeFact {
   value: string;
 }
 
-/** As much of a name as tells it from the two next to it. */
+/** As much of a name as distinguishes it from the two next to it. */
 const NAME_LETTERS = 28;
 
 const namedText = ({ name, total_ns }: KernelsNamed): string => `${shortened(name, NAME_LETTERS)} ${fine(total_ns)}`;

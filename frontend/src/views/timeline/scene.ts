@@ -1,4 +1,4 @@
-/** All that the picture shows, as one value: painting it is a function of this and nothing else. */
+/** Everything that the picture shows, as one value: painting is a function of this and nothing else. */
 
 import type { EventDetail, TimelineStep } from "../../api.gen";
 import type { Palette } from "../../charts/canvas/palette";
@@ -9,16 +9,16 @@ import type { Matcher } from "./data/found";
 import type { Layer } from "./data/pages";
 import type { Layout } from "./layout";
 
-/** Names of tracks stand left of this. */
+/** The width of the area for track names, left of the tracks. */
 export const GUTTER_PX = 180;
 
-/** At the right end of a name: pressing here pins the track. */
+/** The area at the right end of a name where a click pins the track. */
 export const PIN_PX = 18;
 
-/** The time axis stands above this. */
+/** The height of the time axis, above the tracks. */
 export const AXIS_PX = 26;
 
-/** A box within its row. */
+/** The height of a box within its row. */
 export const BOX_PX = 16;
 
 export interface Scene {
@@ -39,9 +39,9 @@ export interface Scene {
   /** Colours whose boxes are dimmed. */
   off: ReadonlySet<string>;
   pointed: Box | null;
-  /** The track whose name the pointer or the keys are at. */
+  /** The track whose name the pointer or the keys are on. */
   head: number | null;
-  /** The pointer's place in time, ns. */
+  /** The instant under the pointer, ns. */
   pointer_ns: number | null;
   chosen: EventDetail | null;
   /** The range that is measured. */
@@ -52,10 +52,10 @@ export interface Scene {
 
 type Ground = Pick<Scene, "layout" | "scroll">;
 
-/** Where a place begins in the canvas; scrolled by whole pixels, but for what is pinned. */
+/** The position of a place in the canvas; everything but pinned tracks scrolls, by whole pixels. */
 export const topOf = ({ layout, scroll }: Ground, { top }: { top: number }): number =>
   AXIS_PX + top - (top < layout.fixed_px ? 0 : Math.round(scroll));
 
-/** The height in the layout of a point of the canvas: the inverse of `topOf`. */
+/** Converts a y position in the canvas to a height in the layout: the inverse of `topOf`. */
 export const heightAt = ({ layout, scroll }: Ground, y: number): number =>
   y - AXIS_PX + (y - AXIS_PX < layout.fixed_px ? 0 : scroll);

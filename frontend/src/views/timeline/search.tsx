@@ -1,4 +1,4 @@
-/** The search over all events that are there: how many it finds, on which tracks, and the way from one to the next. */
+/** The search over all available events: how many it finds, on which tracks, and buttons to go from one to the next. */
 
 import type { RefObject } from "preact";
 import type { SearchPage, Track } from "../../api.gen";
@@ -8,18 +8,18 @@ import type { Found } from "./data/found";
 interface SearchProps {
   field: RefObject<HTMLInputElement | null>;
   words: string;
-  /** Whether it finds only what a report holds; else the whole recording is searched. */
+  /** Whether it searches only what a report contains; else the whole recording is searched. */
   inReport: boolean;
   found: Found;
   tracks: readonly Track[];
-  /** That is searched; null: all. */
+  /** The track that is searched; null: all. */
   track: number | null;
   write(words: string): void;
   within(track: number | null): void;
   leave(): void;
 }
 
-/** Enter goes to the next one, with Shift to the one before; Esc clears and gives the focus back to the picture. */
+/** Enter goes to the next hit, with Shift to the previous one; Esc clears and returns the focus to the picture. */
 export function Search({ field, words, inReport, found, tracks, track, write, within, leave }: SearchProps) {
   const type = (event: KeyboardEvent) => {
     if (event.key === "Enter") found.next(event.shiftKey);
@@ -65,7 +65,7 @@ function foundText({ at }: Found, { count: all, total_ns }: SearchPage, inReport
   return `${which}, ${ns(total_ns)} in ${inReport ? of : "all"}`;
 }
 
-/** How many on which track; one of them alone can be gone through. */
+/** The number of hits per track; the search can be limited to one of them. */
 function Where({
   page,
   tracks,

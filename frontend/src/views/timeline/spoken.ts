@@ -1,4 +1,4 @@
-/** The timeline in words and as a table, for those who do not see the picture. */
+/** The timeline in words and as a table, for those who cannot see the picture. */
 
 import type { TimelineResult, TimelineStep } from "../../api.gen";
 import type { TableData } from "../../components/data_table";
@@ -38,7 +38,7 @@ export function spokenHead(track: number, layout: Layout): string {
     .join(", ");
 }
 
-/** A table with more rows helps nobody; the picture's range is named in its link. */
+/** A table with more rows would help nobody; the link of the picture names its range. */
 const MOST_ROWS = 20_000;
 
 export const stepTitle = (step: TimelineStep): string =>
@@ -59,7 +59,7 @@ export function visibleText(step: TimelineStep, visible: TimeRange): string {
   return common >= lengthOf(own) ? "all of it visible" : `${ns(Math.round(common))} of it visible`;
 }
 
-/** Every box visible, in the order of the tracks. */
+/** Every visible box, in the order of the tracks. */
 export function tableOf(layers: readonly Layer[], layout: Layout, step: TimelineStep): TableData {
   const rows = layers.flatMap((layer) =>
     [...layer.boxes.rows.values()].flatMap((row) => {

@@ -1,5 +1,6 @@
 /**
- * The picture itself: a canvas that stays while its tracks scroll under it, and what pointer, wheel and keys do to it.
+ * The picture itself: a canvas that stays in place while its tracks scroll under it, and what pointer, wheel and keys
+ * do to it.
  */
 
 import type { RefObject } from "preact";
@@ -16,7 +17,7 @@ import { groundOf, overOf, paintOver, paintScene } from "./paint/paint";
 import { AXIS_PX, GUTTER_PX, type Scene } from "./scene";
 import { spokenBox, spokenHead } from "./spoken";
 
-/** All but what the stage knows itself. */
+/** Everything except what the stage itself determines. */
 type Shown = Omit<Scene, "scroll" | "pointer_ns" | "band" | "width" | "height">;
 
 interface StageProps {
@@ -47,7 +48,7 @@ export function Stage({ label, shown, whole, size, resize, scroller, actions }: 
     setSaid(command.kind === "pin" ? spokenPin(scene) : "");
     run(command, scene, whole, actions);
   };
-  const inPanel = pointed !== null && pointed.event === shown.chosen?.event; // the panel says it all
+  const inPanel = pointed !== null && pointed.event === shown.chosen?.event; // the panel shows everything
   const boxTip =
     pointed && !inPanel && !band && touches(pointed, shown.visible)
       ? tipOf(pointed, layout, shown.step.start_ns)
@@ -90,25 +91,25 @@ export function Stage({ label, shown, whole, size, resize, scroller, actions }: 
   );
 }
 
-/** What the keys selected; what the pointer is at is seen. */
+/** Announces what the keys selected; what the pointer is on is visible. */
 function spoken({ pointed, head, layout, steps }: Scene): string {
   if (pointed) return spokenBox(pointed, layout, steps);
   return head === null ? "" : spokenHead(head, layout);
 }
 
-/** What becomes of the selected track. */
+/** Announces whether the selected track is now pinned. */
 function spokenPin({ pointed, head, layout }: Scene): string {
   const place = layout.tracks.get(pointed?.track ?? head ?? -1);
   return place ? `Track ${place.track.label} ${place.pinned ? "unpinned" : "pinned"}` : "";
 }
 
-/** From the pointer's tip to its foot. */
+/** The distance from the pointer's tip to its bottom edge. */
 const POINTER_PX = 14;
 
-/** Right of the names: the tip of one does not hide the others. */
+/** To the right of the names: the tip of one name must not hide the others. */
 const besidePointer = ({ x, y }: { x: number; y: number }) => ({ x: Math.max(GUTTER_PX, x), y: y + POINTER_PX });
 
-/** Scrolls to the row of the event that was chosen, or that the keys went to. */
+/** Scrolls to the row of the chosen event, or of the event that the keys went to. */
 function useSelectionInView(
   scroller: RefObject<HTMLDivElement | null>,
   { layout, chosen, pointed, head, pointer_ns }: Scene,
@@ -121,7 +122,7 @@ function useSelectionInView(
   useEffect(() => scrollTo(scroller.current, layout, keyTrack, keyRow), [scroller, layout, keyTrack, keyRow]);
 }
 
-/** Says how far down the page the picture begins, so that it ends with the window whatever stands above it. */
+/** Sets how far down the page the picture begins, so that it ends with the window whatever is above it. */
 function useRoom(scroller: RefObject<HTMLDivElement | null>) {
   useLayoutEffect(() => {
     const box = scroller.current!;
@@ -133,7 +134,7 @@ function useRoom(scroller: RefObject<HTMLDivElement | null>) {
   }, [scroller]);
 }
 
-/** From the top of the page, however far it is scrolled. */
+/** The distance from the top of the page, independent of scrolling. */
 function topIn(element: HTMLElement): number {
   let top = 0;
   for (let at: Element | null = element; at instanceof HTMLElement; at = at.offsetParent) top += at.offsetTop;

@@ -1,4 +1,4 @@
-/** What the timeline of a span holds: the picture, the event that is chosen, and what is searched for. */
+/** The state of a span's timeline: the picture, the chosen event, and the search. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Address, rangeKey } from "../../address/keys";
@@ -21,7 +21,7 @@ import { openingStep } from "./notice";
 import { GUTTER_PX } from "./scene";
 import { choicesOf, type TrackChoices } from "./tracks";
 
-/** Which part of the recording is in the picture, its events in tracks, and how both are drawn. */
+/** Which part of the recording is visible, its events in tracks, and how both are drawn. */
 export function usePicture({ result, head, shown_step }: PageOf<"timeline">, tab: Tab) {
   const held = useMemo(() => tab.events.held?.(head.id) ?? null, [tab.events, head.id]);
   const opening = openingStep(shown_step, held);
@@ -52,7 +52,7 @@ export function usePicture({ result, head, shown_step }: PageOf<"timeline">, tab
 
 type Picture = ReturnType<typeof usePicture>;
 
-/** The same object while the address says the same, so that nothing is laid out anew. */
+/** Returns the same object while the address stays the same, so that the layout is not computed again. */
 function useChoices(state: Address): TrackChoices {
   const { folds, pins, filter } = choicesOf(state);
   const key = JSON.stringify([[...folds], [...pins], filter]);
@@ -60,7 +60,7 @@ function useChoices(state: Address): TrackChoices {
   return useMemo(() => ({ folds, pins, filter }), [key]);
 }
 
-/** The event that the address names, and what chooses another: the picture moves to where it is. */
+/** The event that the address names, and functions that choose another: the picture moves to it. */
 export function useChosenEvent(span: string, tab: Tab, { folded, whole, setVisible }: Picture) {
   const event = tab.state.event ?? null;
   const asked = useDetail(tab.events, span, event, folded);
@@ -72,7 +72,7 @@ export function useChosenEvent(span: string, tab: Tab, { folded, whole, setVisib
     setTogether(of);
     tab.update({ event: number });
   };
-  /** A frame that is folded away has no row: then all frames are shown. */
+  /** A frame that is folded away has no row: then all frames are unfolded. */
   const goTo = (next: { event: number; row: number }, range: TimeRange) => {
     setTogether(1);
     tab.update({ event: next.event, ...(next.row < 0 ? { frames: "all" } : {}) });
@@ -84,7 +84,7 @@ export function useChosenEvent(span: string, tab: Tab, { folded, whole, setVisib
 
 type ChosenEvent = ReturnType<typeof useChosenEvent>;
 
-/** What is searched for by name, and the hits; the next one is chosen by a key. */
+/** The search by name and its hits; a key goes to the next one. */
 export function useNameSearch(
   span: string,
   tab: Tab,
@@ -119,7 +119,7 @@ export function useNameSearch(
   return { field, words, track, within, matches, found, hits, write, findNext };
 }
 
-/** Browsers allow few changes of the address in a second. */
+/** Browsers limit how often the address may change in a second. */
 const REST_MS = 300;
 
 interface VisibleRange {
@@ -127,15 +127,15 @@ interface VisibleRange {
   visible: TimeRange;
   setVisible(next: TimeRange | ((before: TimeRange) => TimeRange)): void;
   step: TimelineStep;
-  /** Its place among the steps; null where there is none. */
+  /** Index of the step; null where there is none. */
   at: number | null;
   /** Shows the whole step again. */
   reset(): void;
-  /** Another step; nothing happens beyond the first and the last. */
+  /** Goes to another step; does nothing beyond the first and the last. */
   goTo(at: number): void;
 }
 
-/** `first`: the step to open with where the address says nothing. */
+/** `first`: the step to open with where the address names none. */
 function useVisibleRange(result: TimelineResult, { state, update }: Tab, first: string | null): VisibleRange {
   const whole = useMemo(() => wholeOf(result), [result]);
   const zoom = visibleOf(state.zoom, whole);
@@ -144,7 +144,7 @@ function useVisibleRange(result: TimelineResult, { state, update }: Tab, first: 
   const step = useMemo(() => stepOrWhole(result, at), [result, at]);
   const all = useMemo(() => withNeighbours(rangeOf(step), whole), [step, whole]);
   const [visible, setVisible] = useState(zoom ?? all);
-  /** What this picture wrote into the address last: that is no news. */
+  /** What this picture last wrote into the address, which must not be treated as a change. */
   const written = useRef({ zoomKey, step: step.name });
 
   useEffect(() => {
@@ -171,7 +171,7 @@ function useVisibleRange(result: TimelineResult, { state, update }: Tab, first: 
   return { whole, visible, setVisible, step, at, reset: () => setVisible(all), goTo };
 }
 
-/** An address that names an event shows it; what was chosen by a press is visible already. */
+/** Shows the event that the address names when the page opens; an event that was clicked is already visible. */
 function useShownOnce(range: TimeRange | null, event: number | null, show: (range: TimeRange) => void): void {
   const opened = useRef(event);
   const latest = useLatest(show);

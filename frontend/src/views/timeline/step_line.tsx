@@ -1,4 +1,7 @@
-/** Under the picture while a step is cut out as a trace of its own: how far that is, then what can be done with it. */
+/**
+ * The line under the picture while a step is extracted as a trace of its own: its progress, then what can be done with
+ * it.
+ */
 
 import { useEffect, useState } from "preact/hooks";
 import type { MenuEntry } from "../../components/popup";
@@ -9,12 +12,12 @@ import type { Answer, SavedFile } from "../../server/client";
 import { inRounds, retryPause } from "../../server/watch";
 import type { EventSource } from "../props";
 
-/** What a step is wanted for. */
+/** The step to extract, and what for. */
 export interface WantedStep {
   step: string;
-  /** Saved at once; else it waits for a press, because a browser opens windows for presses only. */
+  /** True: saved at once; else it waits for a click, because a browser opens windows on clicks only. */
   saved: boolean;
-  /** When it was asked for, so that the same is saved again when it is asked for again. */
+  /** When it was requested, so that requesting the same step again saves it again. */
   pressed_ms: number;
 }
 
@@ -27,7 +30,7 @@ interface StepLineProps {
   events: EventSource;
   span: string;
   wanted: WantedStep;
-  /** Opens the window's title: the recording. */
+  /** The beginning of the window's title: the recording. */
   recording: string;
   close(): void;
 }
@@ -65,7 +68,7 @@ interface ReadyProps extends Pick<StepLineProps, "recording"> {
   saved: boolean;
 }
 
-/** Steps are cut out of JSON alone: another file is given as it is. */
+/** Steps are extracted from JSON files only: any other file is given as it is. */
 const isWhole = (name: string) => /\.pftrace(\.gz)?$/.test(name);
 
 function Ready({ file, step, saved, recording }: ReadyProps) {
@@ -114,10 +117,10 @@ const SAID: Readonly<Record<Handed | "waiting", string>> = {
   silent: `Perfetto did not answer: is ui.perfetto.dev reachable from here? ${BY_HAND}`,
 };
 
-/** While it is cut out. */
+/** Pause between requests while the step is being extracted. */
 const WAITING_MS = 500;
 
-/** Null: no step is wanted, or there is no answer yet. */
+/** Null: no step is requested, or there is no answer yet. */
 function useStepFile(events: EventSource, span: string, step: string | null): Answer<SavedFile> | null {
   const [answer, setAnswer] = useState<Answer<SavedFile> | null>(null);
   useEffect(() => {

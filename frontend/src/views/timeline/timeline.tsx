@@ -21,7 +21,7 @@ import { StepLine, stepEntries, type WantedStep } from "./step_line";
 import { RangeLine, StepTools } from "./tools";
 import { turnedKeys } from "./tracks";
 
-/** Another span is another picture: nothing of the last one is kept. */
+/** Another span gets a new picture: no state of the previous one is kept. */
 export function Timeline(props: SpanViewProps<"timeline">) {
   return <Opened key={props.page.head.id} {...props} />;
 }
@@ -181,13 +181,13 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
 /** Whether the address says what to show. */
 const isAsked = ({ step, zoom, event }: Address): boolean => [step, zoom, event].some((each) => each !== undefined);
 
-/** As fine as a wide screen shows it. */
+/** As many bins as a wide screen can show. */
 const OVERVIEW_BINS = 1024;
 
-/** Both ends on whole nanoseconds. */
+/** The range extended to whole nanoseconds. */
 const outward = ({ from, to }: TimeRange): TimeRange => ({ from: Math.floor(from), to: Math.ceil(to) });
 
-/** Which range is measured: kept in the address, but for while the pointer still draws it. */
+/** The measured range: kept in the address, except while the pointer is still drawing it. */
 interface Measuring {
   range: TimeRange | null;
   measure: Actions["measure"];

@@ -1,4 +1,4 @@
-/** Beside the title: another step, closer and further; below it: what lies within the marked range. */
+/** Buttons beside the title, for other steps and for zooming, and the line about the measured range. */
 
 import type { TimelineStep } from "../../api.gen";
 import { fine } from "../../format";
@@ -49,7 +49,7 @@ export function StepTools({ at, count: steps, goTo, zoom, reset }: StepToolsProp
   );
 }
 
-/** Under the picture while a range is measured: how long it is, and what happened in it. */
+/** The line under the picture while a range is measured: how long it is, and what happened in it. */
 interface RangeLineProps {
   events: EventSource;
   span: string;

@@ -5,10 +5,10 @@ import type { Track } from "../../api.gen";
 import { toggled } from "../../components/legend";
 
 export interface TrackChoices {
-  /** Tracks that stand the other way than they do by themselves: folded or open, pinned or among their group. */
+  /** Tracks that the user toggled from their default: folded or unfolded, pinned or within their group. */
   folds: ReadonlySet<number>;
   pins: ReadonlySet<number>;
-  /** Words that a track's name or kind must hold to be shown; pinned ones always are. */
+  /** Words that a track's name or kind must contain for it to be shown; pinned ones always are. */
   filter: string;
 }
 
@@ -25,7 +25,7 @@ export const choicesOf = ({ folds, pins, tracks }: Address): TrackChoices => ({
   filter: tracks ?? "",
 });
 
-/** What to write into the address after a track was turned. */
+/** The changes to the address after a track was toggled. */
 export const turnedKeys = (choices: TrackChoices, which: "folds" | "pins", track: number): Changes => ({
   [which]: written(toggled(track, choices[which])),
 });
@@ -34,7 +34,7 @@ export const isPinned = (track: Track, { pins }: TrackChoices): boolean => track
 
 export const onDevice = ({ kind }: Track): boolean => kind === "stream" || kind === "ranges";
 
-/** Words for a kind of track besides its label: what a user would call it. */
+/** Search words for a kind of track besides its label: what a user might call it. */
 const KIND_WORDS: Readonly<Record<Track["kind"], string>> = {
   steps: "steps",
   phases: "phases host cpu",
@@ -46,7 +46,7 @@ const KIND_WORDS: Readonly<Record<Track["kind"], string>> = {
   ranges: "ranges gpu device annotations",
 };
 
-/** Each word of the filter must stand in the track's name, its group's or among the words of its kind. */
+/** Each word of the filter must occur in the track's name, its group's, or among the words of its kind. */
 export function found(track: Track, filter: string): boolean {
   const words = `${track.label} ${track.group} ${KIND_WORDS[track.kind]}`.toLowerCase();
   return filter

@@ -22,7 +22,7 @@ export interface TrendAxis {
    * The aggregates of a run at each of its points: the stop, and the aggregate or null where this run has none there.
    */
   pointsOf(run: Run): AxisPoint[];
-  /** The same as columns, out of the aggregates of a run: kept, since each picture has them. */
+  /** The same as columns, by the aggregates of a run: they are kept, because every picture uses them. */
   placesOf(run: Run): Places;
 }
 
@@ -34,11 +34,11 @@ interface AxisPoint {
 interface Places {
   aggregates: readonly StepAggregate[];
   stop: Int32Array;
-  /** Place among the aggregates; -1 where the run has none. */
+  /** Index among the aggregates; -1 where the run has none. */
   at: Int32Array;
 }
 
-/** also: a range of time that the axis over time shows too. */
+/** also: a time range that an axis over time must cover as well. */
 export function axisOver(over: Over, runs: readonly Run[], also: TimeRange | null = null): TrendAxis {
   const { placesOf, ...axis } = axisWith(over, runs, also);
   const kept = new WeakMap<readonly StepAggregate[], Places>();
@@ -92,7 +92,7 @@ function overSpans(runs: readonly Run[]): Placing {
   return { segments, stops, pad: STEP_PAD, placesOf: (run) => atEveryStop(stops, run.wholes) };
 }
 
-/** One of each key, by span and step. */
+/** One aggregate per key, ordered by span and step. */
 function union(aggregates: readonly StepAggregate[]): StepAggregate[] {
   const distinct = new Map(aggregates.map((aggregate) => [aggregate.key, aggregate]));
   return [...distinct.values()].sort((a, b) => a.number - b.number || BY_NAME.compare(a.step, b.step));
@@ -110,10 +110,10 @@ function atEveryStop(stops: readonly LineStop[], aggregates: readonly StepAggreg
   };
 }
 
-/** A pause longer than this share of what was recorded around it is a break. */
+/** A pause longer than this share of the recorded time around it is a break. */
 const PAUSE_FRACTION = 0.5;
 
-/** With more ranges the axis is one line of time: breaks would hide its pace. */
+/** With more ranges the axis is one continuous line of time: breaks would hide its scale. */
 const MAX_RANGES = 8;
 
 const TIME_PAD_FRACTION = 0.03;
@@ -149,7 +149,7 @@ function marksWithin(from: number, to: number, ranges: number): { at: number; te
   }));
 }
 
-/** A run's own steps; a break wherever one span ends. */
+/** A run's own steps, with a break wherever a span ends. */
 function inTime(steps: readonly StepAggregate[], stopOf: ReadonlyMap<StepAggregate, number>): Places {
   const places = steps.flatMap((aggregate, at) => {
     const stop = stopOf.get(aggregate)!;

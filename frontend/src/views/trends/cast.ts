@@ -3,35 +3,35 @@ import { RUN_COLOURS } from "../../colour";
 import { figuresOf } from "./run_figures";
 import type { Run } from "./runs";
 
-/** Of many runs those that were searched for, at most. */
+/** The most runs that are drawn because a search found them. */
 const MOST_FOUND = 6;
 
-/** Of many those that stand out most, drawn and named. */
+/** How many of the runs that stand out most are drawn and named. */
 const MOST_OUTSTANDING = 3;
 
 export interface Cast {
-  /** Each with its own colour; the one in focus last. */
+  /** Runs with a line and a colour of their own; the one in focus is last. */
   lines: readonly Run[];
-  /** All others, spoken of by their median and the band that holds most of them. */
+  /** All others, represented by their median and the band that contains most of them. */
   group: readonly Run[];
-  /** What stands beside the one in focus: other runs, or the workers of that one run. */
+  /** What is drawn beside the run in focus: other runs, or the workers of that one run. */
   of: "runs" | "workers";
 }
 
-/** Which run is in focus, which worker was chosen, and what it is compared with; typed: what was searched for. */
+/** Which run is in focus, which worker was chosen, and what it is compared with; typed: the search text. */
 export interface Casting {
   focus: string | null;
   compared: string | null;
   worker?: string | undefined;
   /** In lower case. */
   typed: string;
-  /** By which the worst stand out. */
+  /** The metric by which the worst are chosen. */
   metric: Metric;
-  /** Ids of metrics of which the least is the worst. */
+  /** Ids of metrics whose lowest value is the worst. */
   moreIsBetter: readonly string[];
 }
 
-/** workers: those of the run, where it is the only one and has many; else none. */
+/** workers: those of the run, where it is the only one and has many; else empty. */
 export function castOf(runs: readonly Run[], workers: readonly Run[], asked: Casting): Cast {
   const last = runs.find((run) => run.name === asked.focus) ?? runs.at(-1);
   if (!last || (workers.length === 0 && runs.length <= RUN_COLOURS))
@@ -45,7 +45,7 @@ export function castOf(runs: readonly Run[], workers: readonly Run[], asked: Cas
   return { lines: focusLast(lines, last.name), group, of: workers.length > 0 ? "workers" : "runs" };
 }
 
-/** Of many those that are searched for, else the worst; and always what was chosen or is compared with. */
+/** Of many runs those that match the search, else the worst; and always what was chosen or is compared with. */
 function standingOut(
   others: readonly Run[],
   { compared, worker, typed, metric, moreIsBetter }: Casting,
@@ -58,7 +58,7 @@ function standingOut(
   return new Set([...found, ...chosen]);
 }
 
-/** Those at the end of the order that is the bad one. */
+/** The runs at the bad end of the ranking. */
 export function worst(
   runs: readonly Run[],
   metric: Metric,
@@ -73,7 +73,7 @@ const matches = ({ name, label }: Run, typed: string): boolean =>
 
 const coloured = (runs: readonly Run[]): readonly Run[] => runs.map(inColour);
 
-/** The same one for the same colour: what was made of it need not be made again. */
+/** Returns the same object for the same colour, so that what was derived from it need not be computed again. */
 function inColour(run: Run, hue: number): Run {
   const known = COLOURED.get(run) ?? new Map<number, Run>();
   COLOURED.set(run, known);
@@ -84,13 +84,13 @@ function inColour(run: Run, hue: number): Run {
 
 const COLOURED = new WeakMap<Run, Map<number, Run>>();
 
-/** The pictures take the last run for the one in focus, and draw it over the others. */
+/** The pictures treat the last run as the one in focus, and draw it over the others. */
 const focusLast = (runs: readonly Run[], focus: string | null): readonly Run[] => [
   ...runs.filter((run) => run.name !== focus),
   ...runs.filter((run) => run.name === focus),
 ];
 
-/** Runs by their mean of a metric, highest first; those without it are left out. */
+/** Runs ranked by their mean of a metric, highest first; those without it are left out. */
 export function ranked(runs: readonly Run[], metric: string): { run: Run; value: number }[] {
   const means = runs.map((run) => ({ run, value: figuresOf(run.steps, metric).mean }));
   return means.filter(({ value }) => !Number.isNaN(value)).sort((a, b) => b.value - a.value);

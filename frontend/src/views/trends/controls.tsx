@@ -1,4 +1,4 @@
-/** What Trends shows: which metric, over what, of which runs. */
+/** The choices for Trends: which metric, over what, of which runs. */
 
 import { shortNames } from "../../address/short_names";
 import type { Metric } from "../../api.gen";
@@ -85,10 +85,10 @@ interface ScalarPickerProps {
   choose(tag: string | null): void;
 }
 
-/** Characters of a tag on the button. */
+/** The most characters of a tag on the button. */
 const TAG_LENGTH = 22;
 
-/** Which of the job's own scalars is drawn too. */
+/** Chooses which of the job's own scalars is drawn as well. */
 export function ScalarPicker({ tags, chosen, choose }: ScalarPickerProps) {
   return (
     <div class="chips scalar-picker">

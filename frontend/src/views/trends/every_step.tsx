@@ -1,4 +1,4 @@
-/** Every step of the job, as its recorder timed them: what the recorded spans are a part of. */
+/** Every step of the job, as its recorder timed them: the recorded spans are a part of these. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { JobSteps, StepBin, TimedWorker } from "../../api.gen";
@@ -12,7 +12,7 @@ import type { StepSource, Tab } from "../props";
 
 const NOTHING: JobSteps = { workers: [], more: 0 };
 
-/** Of a run; nothing until it comes, and where nothing was timed. */
+/** The steps of a run; empty until they arrive, and where none were timed. */
 function useJobSteps(source: StepSource, run: string): JobSteps {
   const [found, setFound] = useState<{ run: string; steps: JobSteps } | null>(null);
   useEffect(() => {
@@ -27,12 +27,12 @@ function useJobSteps(source: StepSource, run: string): JobSteps {
 
 interface EveryStepProps {
   run: string;
-  /** The worker that is chosen; its steps come first. */
+  /** The chosen worker; its steps are shown. */
   worker: string | undefined;
   tab: Tab;
 }
 
-/** Nothing where the recorder timed no steps. */
+/** Renders nothing where the recorder timed no steps. */
 export function EveryStep({ run, worker, tab }: EveryStepProps) {
   const { workers } = useJobSteps(tab.job_steps, run);
   const timed = workers.find((each) => each.worker === worker) ?? workers[0];
@@ -93,7 +93,7 @@ const times = (ratio: number): string => ratio.toFixed(2);
 /** "steps 8 to 15" */
 const namesOf = ({ step, steps }: StepBin): string => `steps ${count(step)} to ${count(step + steps - 1)}`;
 
-/** Numbers below the axis. */
+/** The number of labels below the axis. */
 const MARKS = 5;
 
 function segmentOf(bins: readonly StepBin[]) {

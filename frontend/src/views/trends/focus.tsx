@@ -1,4 +1,4 @@
-/** The run in focus: which line is which run, and the way to the views of a span. */
+/** The run in focus: which line is which run, and links to the views of a span. */
 
 import { useMemo } from "preact/hooks";
 import type { Metric } from "../../api.gen";
@@ -14,25 +14,25 @@ import { stopTitle } from "./lines";
 import { MANY_WORKERS, type Run } from "./runs";
 
 interface RunLegendProps {
-  /** Drawn one by one, the one in focus last. */
+  /** Drawn individually, the one in focus last. */
   runs: readonly Run[];
-  /** Drawn together. */
+  /** Drawn as one group. */
   group: readonly Run[];
   of: Cast["of"];
   compared: string | null;
   metric: Metric;
   choose(run: Run): void;
-  /** Names of runs that are not drawn, and OTHERS. */
+  /** Names of hidden runs, and OTHERS where the group is hidden. */
   off: ReadonlySet<string>;
   hide(off: ReadonlySet<string>): void;
 }
 
-/** The runs that are drawn together, as one entry. No folder's name has a line break. */
+/** The entry for the runs that are drawn as one group. No folder name contains a line break. */
 export const OTHERS = "\n";
 
 /**
- * Which line is which run; a press on its line hides a run or draws it again, a press on its name brings it into focus.
- * One run needs no telling.
+ * Which line is which run; a click on a line hides its run or shows it again, a click on a name puts the run in focus.
+ * A single run needs no legend.
  */
 export function RunLegend({ runs, group, of, compared, metric, choose, off, hide }: RunLegendProps) {
   const line = (id: string, name: string, look: LineLook) => (
@@ -97,10 +97,10 @@ function RunButton({ run, choose }: { run: Run; choose(run: Run): void }) {
   );
 }
 
-/** Runs named at either end of the order. */
+/** How many runs are named at either end of the ranking. */
 const MOST_NAMED = 3;
 
-/** Of many runs those that stand out, whichever end is the bad one. */
+/** The runs at both ends of the ranking, whichever end is the bad one. */
 function Extremes({ runs, metric, choose }: Pick<RunLegendProps, "metric" | "choose"> & { runs: readonly Run[] }) {
   const all = useMemo(() => ranked(runs, metric.id), [runs, metric]);
   const named = (title: string, entries: typeof all) => (
@@ -136,7 +136,7 @@ interface OpenSpanProps {
   tab: Tab;
 }
 
-/** From the kept point to the views of its span. Its place stands before a point is kept. */
+/** Links from the selected point to the views of its span. Its place is reserved before a point is selected. */
 export function OpenSpan({ run, chosen, tab }: OpenSpanProps) {
   const [number, step] = (chosen.selected ?? "").split("/");
   const span = run.spans.find((each) => String(each.number) === number);

@@ -83,7 +83,7 @@ export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps
   );
 }
 
-/** Of each run the length of its longest span, ns, in their order: the one in focus first. */
+/** The length of the longest span of each run, ns, in their order: the one in focus first. */
 function longestByRun(placed: readonly Placed[]): number[] {
   const longest = new Map<Run, number>();
   for (const [, { bin_ns, permille }, run] of placed)
@@ -98,7 +98,10 @@ function rowsFor(runs: readonly Run[], metric: Metric | undefined) {
 
 type Placed = readonly [span: ReadSpan, binned: MetricBins, run: Run];
 
-/** The run in focus first; of many the spans with the longest steps, of it and then of the others. */
+/**
+ * The run in focus comes first; with many spans only those with the longest steps are shown, of this run and then of
+ * the others.
+ */
 function placedBins(runs: readonly Run[], metric: string): Placed[] {
   const rows = runs.map((run) =>
     run.spans.flatMap((span) =>
@@ -123,7 +126,7 @@ const meanStep = ({ result: { steps } }: ReadSpan): number =>
 
 const MARK = "a line above a strip marks a slow step";
 
-/** Which rows there are, where those are not all in their order. */
+/** Says which rows are shown, where they are not all rows in their usual order. */
 function whichRows(runs: readonly Run[], placed: readonly Placed[]): string {
   const shown = new Set(placed.map(([span]) => span.id)).size;
   if (!isMany(runs)) return MARK;
@@ -131,7 +134,7 @@ function whichRows(runs: readonly Run[], placed: readonly Placed[]): string {
   return [which, "longest steps first", MARK].filter((part) => part !== "").join("; ");
 }
 
-/** Those that at least one span has, in the order in which the server gives them. */
+/** The metrics that at least one span has, in the order in which the server gives them. */
 function binnedMetrics(runs: readonly Run[], meanings: Meanings): Metric[] {
   const ids = new Set(
     runs.flatMap((run) => run.spans.flatMap((span) => span.result.time_bins.map((binned) => binned.metric))),
@@ -164,7 +167,7 @@ function placeOf(span: ReadSpan, binned: MetricBins, run: Run): string[] {
   return [...(run.workers > 1 ? [worker] : []), ...(devices > 1 ? [`GPU ${binned.device}`] : [])];
 }
 
-/** The step's own figure; of a further device, which has none, the mean of its bins. */
+/** The step's own figure; a further device, which has none, uses the mean of its bins. */
 function tipOf([span, binned]: Placed, row: HeatmapRow, at: number, metric: Metric) {
   const step = row.steps[at]!;
   const series = span.result.series.find((each) => each.metric === metric.id && each.device === binned.device);
@@ -204,13 +207,19 @@ function tableOf(placed: readonly Placed[], metric: Metric): TableData {
   };
 }
 
-/** So many times as long as the longest of the others: these had less than a quarter of the width. */
+/**
+ * A row this many times as long as the longest of the others goes beyond the axis: the others would have less than a
+ * quarter of the width.
+ */
 const FAR = 4;
 
-/** Of the runs, at most this share goes on beyond the axis, or one. */
+/** At most this share of the runs goes beyond the axis, but one always may. */
 const FEW = 0.25;
 
-/** ns; null: to the end of the longest. lengths: of each run the longest span, that of the run in focus first. */
+/**
+ * End of the axis, ns; null: the end of the longest row. lengths: the longest span of each run, that of the run in
+ * focus first.
+ */
 export function stripEnd([focus = 0, ...others]: readonly number[]): number | null {
   const longest = others.sort((a, b) => b - a);
   const most = Math.max(1, Math.floor(FEW * (others.length + 1)));

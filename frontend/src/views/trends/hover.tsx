@@ -1,4 +1,6 @@
-/** The step under the pointer, for all pictures at once: it goes past the view, so that only marks are drawn again. */
+/**
+ * The step under the pointer, for all pictures at once: it bypasses the view, so that only marks are rendered again.
+ */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
@@ -10,11 +12,11 @@ interface Hover {
   listen(changed: () => void): () => void;
 }
 
-/** As `StepSelection`, without the step under the pointer: `Hovered` has that. */
+/** Like `StepSelection`, but without the step under the pointer, which `Hovered` provides. */
 export interface TrendSelection {
   hover: Hover;
   selected: string | null;
-  /** The same a second time drops it. */
+  /** Selecting the same key again clears the selection. */
   select(key: string | null): void;
 }
 
@@ -44,7 +46,7 @@ function openHover(): Hover {
   };
 }
 
-/** What depends on the step under the pointer, and nothing around it. */
+/** Renders what depends on the step under the pointer, and nothing around it. */
 export function Hovered({ hover, children }: { hover: Hover; children(key: string | null): ComponentChildren }) {
   const [key, setKey] = useState(hover.now);
   useEffect(() => hover.listen(() => setKey(hover.now())), [hover]);

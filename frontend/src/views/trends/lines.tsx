@@ -25,30 +25,30 @@ interface TrendPictureProps {
   metric: Metric;
   title: Phrase;
   sub?: string;
-  /** Drawn one by one, the one in focus last. */
+  /** Drawn individually, the one in focus last. */
   runs: readonly Run[];
-  /** Drawn together. */
+  /** Drawn as one group. */
   group: readonly Run[];
   of: Cast["of"];
   /** Name of the run that the one in focus is compared with. */
   compared: string | null;
   axis: TrendAxis;
-  /** Of all metrics; those of this one and of the run in focus are marked. */
+  /** Changes of all metrics; those of this metric in the run in focus are marked. */
   changes: readonly Change[];
   chosen: TrendSelection;
   tab: Tab;
   small?: boolean;
-  /** The job's own scalar of the run in focus. */
+  /** One of the job's own scalars, for the run in focus. */
   overlay?: Overlay | null;
   tools?: ComponentChildren;
 }
 
 const HEIGHT = 232;
-/** Of many: what stands beside it is longer, too. */
+/** The height with many runs: the legend beside the picture is longer, too. */
 const MANY_HEIGHT = 380;
 const SMALL_HEIGHT = 112;
 
-/** Runs in a tip; the legend has them all. */
+/** The most runs in a tip; the legend has all of them. */
 const TIP_RUNS = 12;
 
 export function TrendPicture({
@@ -125,7 +125,7 @@ export function TrendPicture({
   );
 }
 
-/** Of all pictures of the view: what is left out of one is often left out of the next. */
+/** Applies to all pictures of the view: what is cut off in one is often cut off in the next. */
 export function WholeAxis({ whole, tab }: { whole: boolean; tab: Tab }) {
   return (
     <div class="chips">
@@ -140,16 +140,16 @@ export function WholeAxis({ whole, tab }: { whole: boolean; tab: Tab }) {
   );
 }
 
-/** Small pictures say "step" only. */
+/** Small pictures label segments with "step" only. */
 const withoutSpan = (segment: LineSegment): LineSegment => ({
   ...segment,
   caption: segment.caption.replace(/^span \d+, /, ""),
 });
 
-/** Of a scalar whose scale nobody knows. */
+/** Digits of a scalar, whose scale is not known. */
 const SCALAR_DIGITS = 5;
 
-/** Of runs that are drawn together only the one that is pointed at. */
+/** Of runs that are drawn as one group only the one that is pointed at is listed. */
 function tipOf(
   { lines, crowd, at: points, scale }: Shown,
   { key, segment, at }: LineStop,
@@ -174,13 +174,13 @@ function tipOf(
     });
   const more = rows.length - TIP_RUNS;
   const rest = more > 0 ? [{ name: `and ${more} more`, value: "" }] : [];
-  // over time the value of the moment: the last one until then
+  // over time, the current value: the last one up to that moment
   const held = overlay?.points.findLast((point) => point.segment === segment && point.at <= at);
   const own = held ? [{ name: overlay!.name, value: String(Number(held.value.toPrecision(SCALAR_DIGITS))) }] : [];
   return { title: stopTitle(key), rows: [...rows.slice(0, TIP_RUNS), ...rest, ...own] };
 }
 
-/** "Step 9, span 1", from a key. */
+/** Turns a key into "Step 9, span 1". */
 export function stopTitle(key: string): string {
   const slash = key.indexOf("/");
   const step = key.slice(slash + 1);
@@ -199,7 +199,7 @@ function spokenLines(title: string, lines: readonly ChartLine[], scale: Scale): 
   return `${title}. ${ranges.join(". ")}.`;
 }
 
-/** The reason that the server gives, in place of the picture. */
+/** The reason that the server gives, shown in place of the picture. */
 function whyNot(runs: readonly Run[], metric: Metric, meanings: Meanings): string {
   for (const { result } of runs.flatMap((run) => run.spans)) {
     const reason = seriesOf(result, metric.id)?.reason;
@@ -208,7 +208,7 @@ function whyNot(runs: readonly Run[], metric: Metric, meanings: Meanings): strin
   return `${metric.label} cannot be measured here.`;
 }
 
-/** A row for each point; workers have a column where they are lines of their own. */
+/** One row per point; workers have a column where they are lines of their own. */
 function tableOf(metric: Metric, runs: readonly Run[], axis: TrendAxis): TableData {
   const figure = (label: string) => ({ label, unit: metric.unit });
   const byWorker = runs.some((run) => run.worker !== undefined);

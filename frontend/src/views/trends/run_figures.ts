@@ -1,24 +1,24 @@
 /**
- * A metric at all steps, or spans, of a run as columns. They are kept: the pictures, the order of the runs and the
- * legend are made of them again with each press, and a job of a thousand spans has 43,000 of each.
+ * A metric at all steps, or spans, of a run as columns. They are cached: the pictures, the ranking of the runs and the
+ * legend use them again on each click, and a job of a thousand spans has 43,000 of each.
  */
 
 import type { Series, TrendsResult } from "../../api.gen";
 import { isSlow, type StepAggregate, valueOver } from "./runs";
 import { seriesOf } from "./series";
 
-/** By aggregate; NaN where nothing is known. */
+/** By aggregate; NaN where the value is not known. */
 interface Figures {
   value: Float64Array;
   low: Float64Array;
   high: Float64Array;
-  /** Of what is known; NaN: nothing is. */
+  /** The mean of the known values; NaN: none is known. */
   mean: number;
 }
 
 const KEPT = new WeakMap<readonly StepAggregate[], Map<string, Figures>>();
 
-/** Nothing is kept of a metric whose series have not come. */
+/** Nothing is cached for a metric whose series have not arrived. */
 export function figuresOf(aggregates: readonly StepAggregate[], metric: string): Figures {
   const known = KEPT.get(aggregates) ?? new Map<string, Figures>();
   KEPT.set(aggregates, known);
@@ -49,12 +49,12 @@ function made(aggregates: readonly StepAggregate[], metric: string): Figures {
   return { value, low, high, mean: sum / count };
 }
 
-/** NaN as null. */
+/** Turns NaN into null. */
 export const known = (value: number): number | null => (Number.isNaN(value) ? null : value);
 
 const SLOW = new WeakMap<readonly StepAggregate[], ReadonlySet<number>>();
 
-/** Places of the aggregates that are slow in some process. */
+/** Indices of the aggregates that are slow in some process. */
 export function slowIn(aggregates: readonly StepAggregate[]): ReadonlySet<number> {
   const found = SLOW.get(aggregates) ?? new Set(aggregates.flatMap((each, at) => (isSlow(each) ? [at] : [])));
   SLOW.set(aggregates, found);

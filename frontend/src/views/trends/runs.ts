@@ -1,4 +1,4 @@
-/** The spans of a page by run and step: what the lines of all pictures of Trends are drawn from. */
+/** The spans of a page by run and step: the data of the lines in all pictures of Trends. */
 
 import { workerLabels } from "../../address/selection";
 import { shortNames } from "../../address/short_names";
@@ -9,33 +9,33 @@ export type ReadSpan = TrendSpan & { result: TrendsResult };
 
 /** One step (or span) of a run, in each of its processes. */
 export interface StepAggregate {
-  /** The same for a step of the same name and span number in every run: such steps light together. */
+  /** The same for a step of the same name and span number in every run: such steps are highlighted together. */
   key: string;
   number: number;
   /** Empty for a whole span. */
   step: string;
-  /** When the first process began it, ns since 1970; near enough for a picture. */
+  /** When the first process began it, ns since 1970; accurate enough for a picture. */
   start: number;
   members: readonly Member[];
 }
 
 interface Member {
   result: TrendsResult;
-  /** Place of the step in its span; null: the whole span. */
+  /** Index of the step in its span; null: the whole span. */
   at: number | null;
 }
 
 export interface Run {
-  /** In full, as the address has it. */
+  /** The full name, as in the address. */
   name: string;
   /** The shortest name among the runs of the page. */
   label: string;
-  /** Place among the colours of runs, where it has one. */
+  /** Index among the colours of runs, where it has one. */
   hue?: number;
   spans: readonly ReadSpan[];
-  /** Processes. */
+  /** The number of processes. */
   workers: number;
-  /** Of one worker among those of a run: its name in full. */
+  /** The full name of the worker, where this is one worker of a run. */
   worker?: string;
   steps: readonly StepAggregate[];
   wholes: readonly StepAggregate[];
@@ -43,7 +43,7 @@ export interface Run {
 
 const isRead = (span: TrendSpan): span is ReadSpan => span.result !== null;
 
-/** Of spans that came in an answer: going to another view and back makes nothing of them again. */
+/** Cached by the spans of an answer, so that going to another view and back does not compute them again. */
 const RUNS = new WeakMap<readonly TrendSpan[], readonly Run[]>();
 const WORKERS = new WeakMap<Run, readonly Run[]>();
 
@@ -53,10 +53,10 @@ function kept<K extends object>(known: WeakMap<K, readonly Run[]>, of: K, make: 
   return found;
 }
 
-/** Runs in the order of the pickers. The last one is in focus: the server's sentences speak of it. */
+/** Runs in the order of the pickers. The last one is in focus: the server's sentences are about it. */
 export const runsOf = ({ spans }: TrendsPage): readonly Run[] => kept(RUNS, spans, makeRuns);
 
-/** The workers of a run, each as a run of one: no folder's name has a line break. */
+/** The workers of a run, each as a run with one worker: no folder name contains a line break. */
 export const workersOf = (run: Run): readonly Run[] => kept(WORKERS, run, makeWorkers);
 
 function makeRuns(spans: readonly TrendSpan[]): Run[] {
@@ -116,24 +116,27 @@ function aggregatesOf(
 
 const BY_NAME = new Intl.Collator("en", { numeric: true });
 
-/** As it stands in the address. */
+/** The key as it is written in the address. */
 export const stepKey = (number: number, step: string): string => `${number}/${step}`;
 
 interface AggregateValue {
-  /** The mean over the processes; of many their median. */
+  /** The mean over the processes; with many processes the median. */
   value: number | null;
-  /** Of the least and the greatest of them; of many the band that holds four fifths. null: one process, no range. */
+  /**
+   * The lowest and highest value of the processes; with many the band that contains four fifths of them. null: one
+   * process, no range.
+   */
   low: number | null;
   high: number | null;
 }
 
-/** From so many processes on, one of them says nothing of the others. */
+/** From this many processes on, a single one says nothing about the others. */
 export const MANY_WORKERS = 13;
 
 export const stepValue = (aggregate: StepAggregate, metric: string): AggregateValue =>
   valueOver(aggregate, (result) => seriesOf(result, metric));
 
-/** of: the series of a result. */
+/** of: returns the series from a result. */
 export function valueOver({ members }: StepAggregate, of: SeriesOf): AggregateValue {
   if (members.length === 1) return { value: memberValue(members[0]!, of), low: null, high: null };
   const values = members.map((member) => memberValue(member, of));
@@ -165,7 +168,7 @@ interface Band {
   high: number;
 }
 
-/** The median, and the 10th and 90th percentile: four fifths are between them. Null where nothing is known. */
+/** The median, and the 10th and 90th percentiles: four fifths are between them. Null where nothing is known. */
 export function bandOf(values: ArrayLike<number>): Band | null {
   if (values.length === 0) return null;
   const known = Float64Array.from(values).sort();
@@ -174,7 +177,7 @@ export function bandOf(values: ArrayLike<number>): Band | null {
 
 const LOW = 0.1;
 
-/** Of sorted values, on the line between the two that are nearest. */
+/** A quantile of sorted values, interpolated linearly between the two nearest. */
 function quantile(known: Float64Array, share: number): number {
   const at = share * (known.length - 1);
   const below = Math.floor(at);
@@ -182,7 +185,7 @@ function quantile(known: Float64Array, share: number): number {
   return known[below]! + (at - below) * (known[above]! - known[below]!);
 }
 
-/** The middle of what is drawn. */
+/** The median of what is drawn. */
 export function medianOf(values: readonly (number | null)[]): number | null {
   const known = values.filter((value) => value !== null).sort((a, b) => a - b);
   if (known.length === 0) return null;

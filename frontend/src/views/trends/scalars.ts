@@ -9,7 +9,10 @@ import type { Run } from "./runs";
 
 const NOTHING: Scalars = { tags: [], series: [] };
 
-/** Of a run, and of a tag the series; nothing until they come, and where there are none. They are asked for once. */
+/**
+ * The scalars of a run: its tags, and the series of one tag; empty until they arrive, and where there are none. They
+ * are requested once.
+ */
 export function useScalars(source: ScalarSource, run: string, tag: string | null): Scalars {
   const [found, setFound] = useState<{ of: string; scalars: Scalars } | null>(null);
   const of = JSON.stringify([run, tag]);
@@ -23,7 +26,7 @@ export function useScalars(source: ScalarSource, run: string, tag: string | null
   return found?.of === of ? found.scalars : NOTHING;
 }
 
-/** Where each value stands on the axis; those that it has no place for are left out. */
+/** The position of each value on the axis; values for which the axis has no place are left out. */
 export function placed(series: ScalarSeries, over: Over, axis: TrendAxis, run: Run): OverlayPoint[] {
   switch (over) {
     case "steps":
@@ -37,7 +40,7 @@ export function placed(series: ScalarSeries, over: Over, axis: TrendAxis, run: R
   }
 }
 
-/** At the profiler's steps of the same number: where the job counts otherwise, wall time is the axis to choose. */
+/** Matches the profiler's steps by number: where the job counts differently, wall time is the axis to choose. */
 function bySteps({ steps, values }: ScalarSeries, { pointsOf, stops }: TrendAxis, run: Run): OverlayPoint[] {
   const known = new Map(steps.map((step, at) => [String(step), values[at] ?? null]));
   return pointsOf(run).flatMap(({ stop, aggregate }) => {
@@ -46,7 +49,7 @@ function bySteps({ steps, values }: ScalarSeries, { pointsOf, stops }: TrendAxis
   });
 }
 
-/** The value that held at the end of each span: of the last step that was logged until then. */
+/** The value at the end of each span: that of the last step that was logged until then. */
 function bySpans(series: ScalarSeries, { pointsOf, stops }: TrendAxis, run: Run): OverlayPoint[] {
   return pointsOf(run).flatMap(({ stop, aggregate }) => {
     const span = run.spans.find(({ number }) => number === aggregate?.number);
@@ -71,7 +74,7 @@ function byTime({ wall_ns: times, values }: ScalarSeries, { segments }: TrendAxi
 
 const place = ({ segment, at }: TrendAxis["stops"][number]) => ({ segment, at });
 
-/** When the job logged anything, ns: over wall time the axis then shows all of it. */
+/** The time range in which the job logged anything, ns: over wall time the axis then shows all of it. */
 export function loggedRange(series: readonly ScalarSeries[]): readonly [from: number, to: number] | null {
   const times = series.flatMap(({ wall_ns }) => wall_ns);
   return times.length === 0 ? null : [times.reduce((a, b) => Math.min(a, b)), times.reduce((a, b) => Math.max(a, b))];

@@ -1,6 +1,6 @@
 /**
- * The series of a metric. Of many spans a page has those that are always shown; another one comes when it is chosen,
- * and stands next to the result that it is of.
+ * The series of a metric. With many spans a page contains those that are always shown; another one is loaded when it is
+ * chosen, and is kept next to the result to which it belongs.
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -13,7 +13,7 @@ const LATER = new WeakMap<TrendsResult, Map<string, Series>>();
 export const seriesOf = (result: TrendsResult, metric: string): Series | undefined =>
   result.series.find((each) => each.metric === metric) ?? LATER.get(result)?.get(metric);
 
-/** Adds what came to the spans that it is of. */
+/** Adds the loaded series to the spans to which they belong. */
 function learn(spans: readonly TrendSpan[], { metric, spans: ids, values, steps, reasons }: TrendSeries): void {
   const place = new Map(ids.map((id, at) => [id, at]));
   for (const { id, result } of spans) {
@@ -32,8 +32,8 @@ function learn(spans: readonly TrendSpan[], { metric, spans: ids, values, steps,
 }
 
 /**
- * The chosen metric once its series are there, until then the one before; asked for where the page does not have it.
- * runs: those that the page is of, none named: all.
+ * The chosen metric once its series have arrived, until then the previous one; they are requested where the page does
+ * not have them. runs: those of the page, none named means all.
  */
 export function useMetric(page: TrendsPage, runs: readonly string[], tab: Tab): Metric {
   const { metrics } = tab.meanings;
@@ -62,7 +62,7 @@ export function useMetric(page: TrendsPage, runs: readonly string[], tab: Tab): 
   return has(spans, shown.current.id) ? shown.current : metrics[0]!;
 }
 
-/** Whether the series have come; where nothing is read, none is asked for. */
+/** Whether the series have arrived; where no span has been read, none is requested. */
 function has(spans: readonly TrendSpan[], metric: string): boolean {
   const result = spans.find((span) => span.result !== null)?.result;
   return !result || seriesOf(result, metric) !== undefined;

@@ -1,4 +1,4 @@
-/** What a picture of a metric draws: a line of its own for some runs, and one for all others together. */
+/** What a picture of a metric draws: a line for each of some runs, and one for all others together. */
 
 import type { Change, Metric, Unit } from "../../api.gen";
 import { crowdOf, valuesAt } from "../../charts/lines/crowd";
@@ -12,35 +12,38 @@ import { figuresOf, known, slowIn } from "./run_figures";
 import { bandOf, MANY_WORKERS, medianOf, type Run } from "./runs";
 
 interface Chosen {
-  /** Drawn one by one, the one in focus last. */
+  /** Drawn individually, the one in focus last. */
   runs: readonly Run[];
-  /** Drawn together. */
+  /** Drawn as one group. */
   group: readonly Run[];
   of: Cast["of"];
   compared: string | null;
   small: boolean;
-  /** Nothing is left out of the axis. */
+  /** The axis shows all values. */
   whole: boolean;
 }
 
 export interface Shown {
   lines: readonly ChartLine[];
-  /** Those that are drawn together. */
+  /** The runs that are drawn as one group. */
   crowd: Crowd;
-  /** The points of the lines at each stop, those of the one in focus first: a moving pointer looks nothing up twice. */
+  /**
+   * The points of the lines at each stop, those of the line in focus first, so that a moving pointer does not search
+   * for them again.
+   */
   at: ReadonlyMap<number, Pointed>;
   scale: Scale;
   /** The median of the run in focus. */
   level: { value: number; name: string } | undefined;
   measured: boolean;
-  /** The highest value on the axis, where it leaves some out, and what these are. */
+  /** The highest value on the axis, where it cuts some off, and a text about these. */
   end: number | null;
   above: string;
 }
 
 type Pointed = readonly (readonly [line: ChartLine, point: LinePoint])[];
 
-/** changes: of all metrics; those of this one and of the run in focus are marked. */
+/** changes: those of all metrics; the ones of this metric in the run in focus are marked. */
 export function shownLines(
   metric: Metric,
   { runs, group, of, compared, small, whole }: Chosen,
@@ -52,16 +55,16 @@ export function shownLines(
     const line = lineOf(run, axis, metric.id, at === runs.length - 1, spansOf(changed, run));
     return { ...line, hue: runs.length + group.length > 1 ? run.hue : undefined, strong: run.name === compared };
   });
-  // small pictures are too small to point at one of many
+  // in small pictures it is not possible to point at one of many
   const pointedAt = of === "runs" || !small ? group : [];
   const crowd = crowdOf(
     pointedAt.map((run) => crowdLine(run, axis, metric.id)),
     axis.stops.length,
   );
-  // of workers, the line of their run is that of all of them
+  // where workers are drawn, the line of their run already stands for all of them
   const lines = group.length > 0 && of === "runs" ? [groupLine(crowd, axis), ...alone] : alone;
   const measured = lines.some(({ points }) => points.some((point) => point?.value != null || point?.high != null));
-  // shares end at 100 %: none is far above
+  // shares end at 100 %: none can be far above
   const end = whole || metric.unit === "fraction" ? null : axisEnd(lines, crowd);
   const scale = scaleFor(largestShown(lines, end), metric.unit);
   const level = reference(lines, metric.unit);
@@ -77,7 +80,7 @@ function aboveText(found: Above | null, unit: Unit): string {
   return `${counted(found.count, "value")} above the axis${of}: ${low === high ? high : `${low} to ${high}`}`;
 }
 
-/** The middle of many runs at each stop, and between which values four fifths of them are. */
+/** The median of many runs at each stop, and the range that contains four fifths of them. */
 function groupLine(crowd: Crowd, { stops }: TrendAxis): ChartLine {
   const points = stops.map((_, stop) => {
     const middle = bandOf(valuesAt(crowd, stop));
@@ -86,7 +89,7 @@ function groupLine(crowd: Crowd, { stops }: TrendAxis): ChartLine {
   return { key: GROUP, name: `Median of ${count(crowd.lines.length)} other runs`, focus: false, group: true, points };
 }
 
-/** No folder's name has a line break. */
+/** No folder name contains a line break. */
 export const GROUP = "\n";
 
 const spansOf = (changes: readonly Change[], { name }: Run): Set<number> =>
@@ -105,7 +108,7 @@ function lineOf(run: Run, axis: TrendAxis, metric: string, focus: boolean, chang
           low: known(low[place]!),
           high: known(high[place]!),
           slow: slow?.has(place) ?? false,
-          // only the first point of the span that is another: the set forgets it
+          // only the first point of a span that differs is marked: the set then drops the span
           changed: focus && changed.delete(aggregates[place]!.number),
         },
   );
@@ -126,7 +129,7 @@ function crowdLine(run: Run, axis: TrendAxis, metric: string): CrowdLine {
   };
 }
 
-/** The median of the run in focus. Of two or three points it would say nothing. */
+/** The median of the run in focus. With two or three points it would say nothing. */
 function reference(lines: readonly ChartLine[], unit: Unit): Shown["level"] {
   const focus = lines.find((line) => line.focus);
   const values = focus?.points.flatMap((point) => (point === null || point.value === null ? [] : [point.value])) ?? [];

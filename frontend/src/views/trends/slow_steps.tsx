@@ -1,4 +1,4 @@
-/** The slow steps of the run in focus, and what grew in them. */
+/** The slow steps of the run in focus, and what took longer in them. */
 
 import { useMemo } from "preact/hooks";
 import type { Phrase, SlowStep } from "../../api.gen";
@@ -17,7 +17,7 @@ import { type Run, stepKey } from "./runs";
 
 interface Row extends SlowStep {
   key: string;
-  /** Unlike `key`, of one worker. */
+  /** Unlike `key`, it also identifies the worker. */
   id: string;
   number: number;
   place: string;
@@ -25,14 +25,14 @@ interface Row extends SlowStep {
 
 interface SlowStepsProps {
   title: Phrase;
-  /** What makes a step slow. */
+  /** The rule by which a step counts as slow. */
   rule: Phrase;
   run: Run;
   chosen: TrendSelection;
   tab: Tab;
 }
 
-/** Rows before the table scrolls: it is next to the main picture. */
+/** The number of rows from which the table scrolls: it is next to the main picture. */
 const MOST = 5;
 
 export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
@@ -88,7 +88,7 @@ function rowsOf(run: Run): Row[] {
 
 const partLabel = (meanings: Meanings, id: string) => meanings.parts.find((part) => part.id === id);
 
-/** What the swatch and the gaps take, px. */
+/** The width of the swatch and of the gaps, px. */
 const SWATCH = 36;
 const GAP = 10;
 

@@ -1,4 +1,4 @@
-/** How figures move: over steps, spans and time, by run; and within the spans as rows. */
+/** How figures change over steps, spans and time, by run; and, within the spans, as rows. */
 
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { Change, ScalarSeries, TrendsPage, TrendsTitleId } from "../../api.gen";
@@ -64,14 +64,14 @@ export function Trends({ page, tab }: TrendsViewProps) {
   );
 }
 
-/** The workers of a run that is shown alone and has many. */
+/** The workers of a run that is shown alone and has many; else none. */
 const manyWorkers = (runs: readonly Run[]): readonly Run[] =>
   runs.length === 1 && runs[0]!.workers >= MANY_WORKERS ? workersOf(runs[0]!) : NONE;
 
-/** More steps than this are a band of ink; spans show more, until steps are asked for. */
+/** More steps than this would be a band of ink; spans show more, until the reader chooses steps. */
 const MOST_STEPS = 600;
 
-/** Where many are drawn together, their band hides behind spikes sooner. */
+/** Where many runs are drawn as one group, fewer steps than this already hide their band behind spikes. */
 const MOST_STEPS_OF_MANY = 150;
 
 function naturalOver(runs: readonly Run[]): Over {
@@ -87,7 +87,7 @@ interface PicturesProps {
   page: TrendsPage;
   cast: Cast;
   compared: string | null;
-  /** What was searched for among many runs, and how to search; null: there are few. */
+  /** The search text among many runs, and the function that changes it; null: there are few runs. */
   typed: string;
   search: ((typed: string) => void) | null;
   over: Over;
@@ -99,15 +99,15 @@ function Pictures({ page, cast, compared, typed, search, over, metric, tab }: Pi
   const chosen = useTrendSelection(tab);
   const { lines: all, group: together, of } = cast;
   const [off, hide] = useHidden();
-  // the one in focus is always drawn: titles speak of it
+  // the run in focus is always drawn: titles are about it
   const runs = useSameList(all.filter((run, at) => at === all.length - 1 || !off.has(run.name)));
   const group = useSameList(off.has(OTHERS) ? NONE : together);
-  // the focus first: its strips are in sight however many runs there are
+  // the run in focus comes first: its strips are visible however many runs there are
   const strips = useSameList(of === "workers" ? runs.slice(-1) : [...runs].reverse().concat(group));
   const focus = runs[runs.length - 1]!;
   const tag = tab.state.scalar ?? null;
   const { tags, series } = useScalars(tab.scalars, focus.name, tag);
-  // whichever of them are drawn one by one
+  // all runs, whichever of them are drawn individually
   const along = useSameList(
     [...group, ...runs].sort((a, b) => (a.name < b.name ? -1 : 1)),
     ({ steps }) => steps,
@@ -115,7 +115,7 @@ function Pictures({ page, cast, compared, typed, search, over, metric, tab }: Pi
   const axis = useMemo(() => axisOver(over, along, loggedRange(series)), [over, along, series]);
   const overlay = useMemo(() => overlayOf(series, over, axis, focus), [series, over, axis, focus]);
   const { changes } = page;
-  // The catalogue's metrics have a title each.
+  // Each metric of the catalogue has a title.
   const main = metric.id === tab.meanings.metrics[0]!.id ? "steps" : (metric.id as TrendsTitleId);
   const shown = useSameList(changes.filter((change) => runs.some((run) => run.name === change.run)));
   return (
@@ -171,7 +171,7 @@ function Pictures({ page, cast, compared, typed, search, over, metric, tab }: Pi
   );
 }
 
-/** Of several folders with the tag the one of training, else the first by name. */
+/** If several folders have the tag, the one of training is used, else the first by name. */
 function overlayOf(series: readonly ScalarSeries[], over: Over, axis: TrendAxis, focus: Run): Overlay | null {
   const first = series.find(({ source }) => /train/i.test(source)) ?? series[0];
   return first ? { name: first.tag, points: placed(first, over, axis, focus) } : null;
@@ -190,7 +190,7 @@ interface RunSearchProps {
   search(typed: string): void;
 }
 
-/** Of many runs those that are found are drawn one by one. */
+/** The search among many runs: those that it finds are drawn individually. */
 function RunSearch({ of, typed, search }: RunSearchProps) {
   return (
     <input
@@ -204,7 +204,10 @@ function RunSearch({ of, typed, search }: RunSearchProps) {
   );
 }
 
-/** The list of before where the new one holds the same things, by `of`: what is made of it is then not made again. */
+/**
+ * Returns the previous list where the new one contains the same things, as compared by `of`, so that nothing derived
+ * from it is computed again.
+ */
 function useSameList<T>(list: readonly T[], of: (each: T) => unknown = (each) => each): readonly T[] {
   const before = useRef(list);
   const known = before.current;
@@ -213,15 +216,13 @@ function useSameList<T>(list: readonly T[], of: (each: T) => unknown = (each) =>
   return before.current;
 }
 
-/**
- * From which span on a figure is another one, in sentences: the marks in the picture above stand at the same places.
- */
+/** From which span on a figure is different, in sentences: the marks in the picture above are at the same places. */
 interface ChangesProps {
   changes: readonly Change[];
   tab: Tab;
 }
 
-/** More are in the table behind the menu. */
+/** Further changes are in the table behind the menu. */
 const MOST = 6;
 
 function Changes({ changes, tab }: ChangesProps) {

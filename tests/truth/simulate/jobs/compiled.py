@@ -44,13 +44,13 @@ def triton(name: str, activity: Activity) -> Op:
 
 
 def graph_launch(activities: Iterable[Activity], nodes: bool, host_ns: int = 60_000) -> Op:
-    """nodes False: the device works on them and the trace shows the launch alone."""
+    """nodes False: the device works on them, and the trace shows only the launch."""
     first, *rest = (replace(activity, recorded=nodes) for activity in activities)
     return Op((), (Call("cudaGraphLaunch", first, host_ns=host_ns, nodes=tuple(rest)),), 4_000)
 
 
 def activities_of(ops: Iterable[Op]) -> list[Activity]:
-    """What ops launch, in order: what a graph of them consists of."""
+    """What ops launch, in order: the nodes of a graph of them."""
     return [call.activity for op in ops for call in op.calls if call.activity]
 
 

@@ -8,7 +8,8 @@ from tests.truth.simulate.layers import node
 
 def adam_step(disturbed: tuple[int, ...], others: tuple[int, ...], ms: int = 10) -> tuple[Section, ...]:
     """An optimizer that goes through 8 parameters op by op. In the disturbed steps another process takes the core from
-    one of them for so long."""
+    one of them for this long.
+    """
     names = ("aten::mul_", "aten::lerp_", "aten::addcmul_", "aten::sqrt", "aten::div", "aten::addcdiv_")
     ops = tuple(Op((name,), (), 3_000) for name in names) * 8
     late = Op(("aten::sqrt",), (Call("", host_ns=ms * 1_000_000),), 3_000)
@@ -17,8 +18,8 @@ def adam_step(disturbed: tuple[int, ...], others: tuple[int, ...], ms: int = 10)
 
 
 def cpu_step(compute_us: int, layers: int = 6) -> tuple[Section, ...]:
-    """Forward a third, backward two thirds, a short optimizer; on one thread, as the autograd engine does on a CPU."""
-    each = compute_us * 1000 // (3 * layers) // 2  # the machine's factor of the host doubles it
+    """A third forward, two thirds backward, a short optimizer; on one thread, like the autograd engine on a CPU."""
+    each = compute_us * 1000 // (3 * layers) // 2  # the machine's host factor doubles it
     shapes = ((512,), (256, 512), (512, 512))
     linear = Op(("aten::linear", "aten::addmm"), (), each, shapes, ("float",) * 3)
     backward = node("AddmmBackward0", "aten::mm", [], 2 * each)

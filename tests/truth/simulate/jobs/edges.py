@@ -1,4 +1,4 @@
-"""What happens once in a recording, what no record tells, and work that waits for other streams."""
+"""What happens once in a recording, what no record shows, and work that waits for other streams."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tests.truth.simulate.kernels import launch
 MS = 1_000_000
 SIDE_STREAM = 3
 
-#: A training slows the times of ops by it, unless it says otherwise.
+#: By default a training multiplies the times of ops by this.
 HOST_FACTOR = 2
 
 
 def first_product(ms: int, step: int) -> Section:
-    """The first call of a library sets it up, inside the op and without a record of its own."""
+    """The first call of a library initializes it, inside the op and without a record of its own."""
     product = kernels.small("ampere_bf16_s16816gemm_bf16_64x64_ldg8_f2f_stages_64x5_tn", 108, 30_000)
     set_up = Call("", host_ns=ms * MS)
     return Section((Op(("aten::linear", "aten::addmm"), (set_up, launch(product))),), steps=(step,))
@@ -33,7 +33,7 @@ def loaded_module(ms: int, step: int) -> Section:
 
 
 def compiled_in(ms: int, *steps: int) -> Section:
-    """A call of a compiled function compiles it, the first one or one of another shape."""
+    """A call of a compiled function compiles it, if it is the first one or one with a new shape."""
     return Section(
         (Op(("_compile.compile_inner (dynamo_timed)",), (), ms * MS // HOST_FACTOR, exact=True),),
         steps=steps, regions=("Torch-Compiled Region: 0/0",),
@@ -55,7 +55,7 @@ def unrecorded_work(ms: int, waits: bool) -> Section:
 
 
 def side_stream(ms: int, recorded: bool = True) -> tuple[Section, ...]:
-    """Work on another stream, begun when that of this step is launched; what comes after it waits for its event."""
+    """Work on another stream, which starts when that of this step is launched; what follows waits for its event."""
     kernel = Activity(
         "kernel", "void cooperative_preprocess_kernel<float>", ms * MS, (432, 1, 1), (256, 1, 1), 40,
         stream=SIDE_STREAM, recorded=recorded,

@@ -1,4 +1,4 @@
-"""Inference of a transformer: prompts, and decoding a token at a time."""
+"""Inference of a transformer: prompts, and decoding one token at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.truth.simulate.kernels import launch
 
 @dataclass(frozen=True)
 class Decoding:
-    """One step of decoding: kernel_ns each, of eleven kernels a layer. host_ns: of one op."""
+    """One step of decoding: kernel_ns for each of eleven kernels per layer. host_ns: for one op."""
 
     layers: int = 24
     kernel_ns: int = 5_000
@@ -40,25 +40,25 @@ def _plain(name: str) -> str:
 
 
 def sampled() -> Op:
-    """The next token, which the host needs to go on: it waits for the device."""
+    """The next token, which the host needs to continue: it waits for the device."""
     copy = kernels.copy("Memcpy DtoH (Device -> Pageable)", 8)
     calls = (Call("cudaMemcpyAsync", copy), Call("cudaStreamSynchronize", blocks=True))
     return Op(("aten::item", "aten::_local_scalar_dense"), calls, 16_000)
 
 
 def decode_step(decoding: Decoding) -> tuple[Section, ...]:
-    """Every kernel launched by itself."""
+    """Every kernel is launched by itself."""
     return (Section(decoding.ops()), Section((sampled(),)))
 
 
 def decode_from_graph(decoding: Decoding, nodes: bool, ahead: bool = False) -> tuple[Section, ...]:
-    """One launch a step. ahead: the next step is prepared before the last token is fetched, as good servers do."""
+    """One launch per step. ahead: the next step is prepared before the last token is fetched, as good servers do."""
     prepare = Section((to_device(4096), to_device(1024)), python_ns=20_000)
     replay = Section((graph_launch(activities_of(decoding.ops()), nodes),))
     return (prepare, replay) if ahead else (prepare, replay, Section((sampled(),)))
 
 
 def prompt_step(net: Transformer, waits: bool = True) -> tuple[Section, ...]:
-    """The forward pass alone; the answer is fetched."""
+    """Only the forward pass; the answer is fetched."""
     forward = Section(tuple(passes(net).forward[:-1]))
     return (Section((to_device(8 * net.tokens),)), forward, *([Section((sampled(),))] if waits else []))

@@ -13,12 +13,12 @@ from dataclasses import replace
 from tests.truth.simulate.causes import Activity, Call, Op, Section
 from tests.truth.simulate.kernels import launch
 
-#: Number of the stream of collectives among a device's streams; 0 is the one that computes.
+#: Index of the collectives' stream among a device's streams; 0 is the compute stream.
 NCCL_STREAM = 1
 
 
 def all_reduce(elements: int, dur_ns: int, world: int = 8, stream: int = NCCL_STREAM) -> Op:
-    """Waits for what has been launched so far; what comes later does not wait for it."""
+    """Waits for everything launched so far; what comes later does not wait for it."""
     facts = (
         ("Collective name", "allreduce"), ("In msg nelems", elements), ("Out msg nelems", elements),
         ("Group size", world), ("dtype", "Float"), ("Process Group Name", "0"),
@@ -38,7 +38,7 @@ def _wait(stream: int, other: int) -> Call:
 
 
 def joined() -> Section:
-    """The stream that computes waits for all collectives."""
+    """The compute stream waits for all collectives."""
     return Section((Op((), (_wait(0, NCCL_STREAM),), 2_000),))
 
 

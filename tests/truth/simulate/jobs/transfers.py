@@ -10,7 +10,7 @@ PREFETCH_STREAM = 2
 
 
 def prefetched(nbytes: int) -> tuple[Section, ...]:
-    """The next batch, on a stream of its own; the stream that computes waits for it before the next step."""
+    """The next batch, on a separate stream; the compute stream waits for it before the next step."""
     copy = Activity(
         "gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 1_200 + nbytes // 24, nbytes=nbytes, stream=PREFETCH_STREAM
     )
@@ -36,7 +36,7 @@ def read_back(steps: tuple[int, ...] = ()) -> Section:
 
 
 def synchronized(call: str = "cudaDeviceSynchronize") -> Section:
-    """torch.cuda.synchronize(), for a clock."""
+    """torch.cuda.synchronize(), for timing."""
     return Section((Op((), (Call(call, blocks=True),), 2_000),))
 
 

@@ -15,7 +15,7 @@ from tests.truth.simulate.causes import A100, Activity, Op, Section
 from tests.truth.simulate.kernels import STARTUP_NS, launch
 from tests.truth.simulate.layers import node
 
-#: What good kernels reach of 312 TFLOP/s (bfloat16) and 2.0 TB/s, and of 156 TFLOP/s (TF32), 19.5 (FP32).
+#: What good kernels achieve of 312 TFLOP/s (bfloat16) and 2.0 TB/s, and of 156 TFLOP/s (TF32), 19.5 (FP32).
 RATES = {"bf16": 210e12, "tf32": 105e12, "fp32": 15e12}
 BYTES_PER_SECOND = 1.4e12
 TYPES = {"bf16": ("c10::BFloat16", 2), "tf32": ("float", 4), "fp32": ("float", 4)}
@@ -121,7 +121,7 @@ def to_device(nbytes: int, kind: str = "Pinned") -> Op:
 
 
 def gemm(net: Transformer, rows: int, columns: int, depth: int, layout: str = "tn", batch: int = 1) -> Activity:
-    """A product as cuBLAS runs it; with sizes that are not multiples of 8 at a quarter of the usual rate."""
+    """A product as cuBLAS runs it; with sizes that are not multiples of 8 it reaches a quarter of the usual rate."""
     aligned = net.dtype != "bf16" or (rows % 8 == columns % 8 == depth % 8 == 0)
     flops, moved = 2.0 * batch * rows * columns * depth, batch * (rows * depth + depth * columns + rows * columns)
     grid = (math.ceil(rows / 128), math.ceil(columns / 128), batch * _splits(net, rows, columns, depth, batch))
@@ -137,7 +137,7 @@ def gemm(net: Transformer, rows: int, columns: int, depth: int, layout: str = "t
 
 
 def _splits(net: Transformer, rows: int, columns: int, depth: int, batch: int) -> int:
-    """Long sums are split where the blocks are few, so that they fill the card four times over."""
+    """Long sums are split where there are few blocks, so that they fill the card four times."""
     blocks = math.ceil(rows / 128) * math.ceil(columns / 128) * batch
     return max(1, min(depth // 256, math.ceil(4 * A100.sm_count / blocks))) if net.split else 1
 
@@ -204,7 +204,7 @@ def _flash(made: Passes) -> None:
 
 
 def _eager(made: Passes) -> None:
-    """Product, scale, softmax, product: the scores go to memory and back between them."""
+    """Product, scale, softmax, product: the scores are written to memory and read back in between."""
     net = made.net
     pairs, depth = net.batch * net.heads, net.width // net.heads
     scores, nbytes = pairs * net.length**2, net.element_bytes
@@ -246,5 +246,5 @@ def _loss(made: Passes) -> None:
 
 
 def _ns(flops: float, moved_bytes: float, flops_per_second: float) -> int:
-    """The longer of arithmetic and memory traffic."""
+    """The longer one of arithmetic and memory traffic."""
     return STARTUP_NS + round(1e9 * max(flops / flops_per_second, moved_bytes / BYTES_PER_SECOND))

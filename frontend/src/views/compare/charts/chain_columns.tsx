@@ -1,4 +1,4 @@
-/** Experiments in order, a stacked column each, and above it what it gained. */
+/** Experiments in order, a stacked column each, with its gain above it. */
 
 import { max } from "d3-array";
 import { useMemo, useRef, useState } from "preact/hooks";
@@ -15,11 +15,11 @@ import { fittingLines, type Line } from "./chain_layout";
 export interface ChainColumn {
   id: string;
   name: string;
-  /** From the bottom. */
+  /** Ordered from the bottom. */
   parts: readonly { id: string; colour: string; hatched: boolean; value: number }[];
-  /** Above it, from top to bottom. */
+  /** The text above the column, from top to bottom. */
   lines: readonly Line[];
-  /** Under its name: "base". */
+  /** A mark below its name: "base". */
   mark: string;
 }
 
@@ -29,14 +29,14 @@ interface ChainColumnsProps {
   columns: readonly ChainColumn[];
   scale: Scale;
   choose(column: number): void;
-  /** Puts a column at another place; undefined: they have one order. */
+  /** Moves a column to another place; undefined: their order is fixed. */
   move: ((from: number, to: number) => void) | undefined;
   tip(column: number): TipContent;
 }
 
 const HEIGHT = 300;
 const LEFT = 46;
-/** Room for names and marks. */
+/** Height for names and marks. */
 const BELOW = 36;
 const LINE = 14;
 const WIDEST = 72;
@@ -110,7 +110,7 @@ interface DraggedProps {
   name: string;
 }
 
-/** Where the column goes, and its name under the pointer. */
+/** Shows where the column would go, and its name under the pointer. */
 function Dragged({ from, to, by, middles, pitch, name }: DraggedProps) {
   const edge = middles[to]! + ((to > from ? 1 : -1) * pitch) / 2;
   const wide = pitch - 6;
@@ -195,27 +195,27 @@ function Stack({ parts, wide, y }: StackProps) {
   );
 }
 
-/** Lower marks would claim a pixel that they do not have. */
+/** Lower marks are not drawn: a whole pixel would exaggerate them. */
 const LEAST_PX = 0.3;
 
-/** A hand that presses moves by less, px. */
+/** A hand moves by less than this during a mere click, px. */
 const STARTS_PX = 6;
 
 interface ColumnDrag {
-  /** The column that is dragged, the place that it would get, and how far it was dragged, px; null: none is. */
+  /** The column that is being dragged, the place where it would go, and how far it was dragged, px; null: none is. */
   dragged: { from: number; to: number; by: number } | null;
-  /** Handlers of the picture. */
+  /** Handlers for the picture. */
   handlers: {
     onPointerDown(event: PointerEvent): void;
     onPointerMove(event: PointerEvent): void;
     onPointerUp(event: PointerEvent): void;
     onPointerCancel(): void;
   };
-  /** Whether the click that just came ended a drag, and is no press. */
+  /** Whether the click that just came ended a drag, and must be ignored. */
   ended(): boolean;
 }
 
-/** middles: of the columns, px, ascending; no move: nothing is dragged. */
+/** middles: the middles of the columns, px, ascending; without `move` nothing can be dragged. */
 function useColumnDrag(middles: readonly number[], move: ((from: number, to: number) => void) | undefined): ColumnDrag {
   const pressed = useRef<{ at: number; x: number } | null>(null);
   const click = useRef(false);

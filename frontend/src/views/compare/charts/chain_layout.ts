@@ -1,14 +1,14 @@
-/** What is written above the columns of a chain: of each line the longest form for which all columns have room. */
+/** The text above the columns of a chain: each line has the longest form for which all columns have room. */
 
 import { labelWidth } from "../../../charts/axes/labels";
 
-/** Forms of one line, the longest first; none: the line is left out where there is no room. */
+/** The forms of one line, the longest first; the line is left out where there is no room for any of them. */
 export type Line = readonly string[];
 
-/** Room between neighbours, px. */
+/** Gap between neighbours, px. */
 const APART = 8;
 
-/** By column, the lines that fit; all columns have the same form of a line, so that they can be compared. */
+/** The lines of each column that fit; all columns use the same form of a line, so that they can be compared. */
 export function fittingLines(columns: readonly (readonly Line[])[], pitch: number): readonly (readonly string[])[] {
   const count = Math.max(0, ...columns.map((lines) => lines.length));
   const forms = Array.from({ length: count }, (_, line) =>

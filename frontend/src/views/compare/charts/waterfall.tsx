@@ -1,4 +1,4 @@
-/** What makes one total another: a row for each change, which begins where the one before ended. */
+/** What leads from one total to another: a row for each change, which begins where the previous one ended. */
 
 import { useMemo, useState } from "preact/hooks";
 import { ticks, zeroAxis } from "../../../charts/axes/ticks";
@@ -16,7 +16,7 @@ export interface FallRow extends Fall {
   hatched: boolean;
   /** The change with its sign. */
   figure: string;
-  /** Its interval. */
+  /** Its confidence interval. */
   aside: string;
 }
 
@@ -34,18 +34,18 @@ interface WaterfallProps {
   rows: readonly FallRow[];
   candidate: Total;
   scale: Scale;
-  /** Of a row, counted from the base. */
+  /** The tip of a row, where row 0 is the base. */
   tip(row: number): TipContent;
 }
 
 const ROW = 26;
 const BAR = 16;
 const TOP = 4;
-/** Room for ticks under the rows. */
+/** Height for ticks under the rows. */
 const BELOW = 24;
 const MOST_LABEL = 250;
 const GAP = 10;
-/** How much wider strong letters are at most. */
+/** By how much bold letters are wider at most. */
 const BOLD = 1.15;
 
 const waterfallHeight = (rows: number): number => TOP + (rows + 2) * ROW + BELOW;
@@ -99,7 +99,7 @@ function Drawn(props: WaterfallProps & { width: number }) {
   );
 }
 
-/** Rows go down the page. */
+/** Up and down also move, because the rows go down the page. */
 const KEYS: Readonly<Record<string, string>> = { ArrowDown: "ArrowRight", ArrowUp: "ArrowLeft" };
 
 /** Names at the left end, figures and intervals at the right. */
@@ -174,7 +174,7 @@ function Ticks({ axis, x, foot, unit }: { axis: FallAxis; x(value: number): numb
   );
 }
 
-/** A total, from 0 on; where the axis begins above 0 a break says so. */
+/** A total, from 0 on; where the axis begins above 0 the bar has a break. */
 function TotalBar({ row, to, left, cut }: { row: number; to: number; left: number; cut: boolean }) {
   const y = middle(row) - BAR / 2;
   return (
@@ -192,7 +192,7 @@ interface ChangeProps {
   x(value: number): number;
 }
 
-/** The change, a line to the next row from where it ends, and a whisker over where it may end. */
+/** The change, a line to the next row from where it ends, and a whisker over its interval. */
 function Change({ row, level: { from, to, low, high }, fall, x }: ChangeProps) {
   const y = middle(row);
   const [start, end] = [Math.min(x(from), x(to)), Math.max(x(from), x(to))];
@@ -212,14 +212,14 @@ function Change({ row, level: { from, to, low, high }, fall, x }: ChangeProps) {
   );
 }
 
-/** A change of the whole, and its interval where it is known. */
+/** A change of the whole, and its interval where that is known. */
 interface Fall {
   change: number;
   low: number | null;
   high: number | null;
 }
 
-/** Where a change begins and ends, and where it may end. */
+/** Where a change begins and ends, and the range in which it may end. */
 interface Level {
   from: number;
   to: number;
@@ -242,13 +242,16 @@ interface FallAxis {
   ticks: readonly number[];
 }
 
-/** The axis begins above 0 where all that changes takes less than this share: else nothing of it could be seen. */
+/**
+ * The axis begins above 0 where all changes together would take less than this share: they would not be visible
+ * otherwise.
+ */
 const SEEN = 0.2;
 
-/** Room at both ends of what changes, in shares of it. */
+/** Room at both ends of the range of changes, as a share of it. */
 const MARGIN = 0.15;
 
-/** Room enough for all levels; `low` is 0, or else the bars of the totals are cut. */
+/** An axis with room for all levels; `low` is 0, or else the bars of the totals are drawn with a break. */
 export function fallAxis(totals: readonly number[], levels: readonly Level[]): FallAxis {
   const all = [...totals, ...levels.flatMap(({ from, to, low, high }) => [from, to, low ?? to, high ?? to])];
   const [least, most] = [Math.min(...all), Math.max(...all)];

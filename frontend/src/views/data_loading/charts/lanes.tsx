@@ -1,4 +1,6 @@
-/** What went on at the same time, one lane each: intervals, step marks above, brackets below what counts. */
+/**
+ * What happened at the same time, one lane each: intervals, step marks above, and brackets below that mark what counts.
+ */
 
 import { TimeAxis } from "../../../charts/axes/time_axis";
 import { pointerX, slider, typed } from "../../../charts/pointer/pointing";
@@ -11,9 +13,9 @@ import { timeScale } from "../../../time_range";
 export interface ChartLane {
   key: string;
   name: string;
-  /** Meaning; the second sense of it is hatched. */
+  /** The meaning, as a colour name; its second sense is hatched. */
   colour: string;
-  /** Disjoint, in ns. */
+  /** Disjoint intervals, in ns. */
   segments: readonly { from: number; to: number; hatched: boolean }[];
 }
 
@@ -29,9 +31,9 @@ interface LanesProps {
   from: number;
   to: number;
   lanes: readonly ChartLane[];
-  /** Steps: a line at the start of each, its name next to it. */
+  /** The steps: a line at the start of each, with its name next to it. */
   steps: readonly LaneMark[];
-  /** Ranges with a name, below the lanes. */
+  /** Named ranges below the lanes. */
   brackets: readonly LaneMark[];
   scale: Scale;
   hovered: string | null;
@@ -158,7 +160,10 @@ function rects(segments: ChartLane["segments"], top: number, x: X): string {
     .join("");
 }
 
-/** Without its length where that would reach into the next step, and without a name where that would, too. */
+/**
+ * The label of a step: without its length where that would reach into the next step, and left out where even the name
+ * would.
+ */
 function StepMark({ step, x, foot }: { step: LaneMark; x: X; foot: number }) {
   const room = x(step.to) - x(step.from) - 5;
   const text = [step.text, step.text.split(",")[0]!].find((each) => textWidth(each, "axis") <= room);
@@ -176,7 +181,7 @@ function StepMark({ step, x, foot }: { step: LaneMark; x: X; foot: number }) {
 
 function Bracket({ bracket, x, top, width }: { bracket: LaneMark; x: X; top: number; width: number }) {
   const [left, right] = [x(bracket.from), x(bracket.to)];
-  const half = textWidth(bracket.text, "axis") / 2; // it stays in the picture
+  const half = textWidth(bracket.text, "axis") / 2; // keeps the label inside the picture
   return (
     <>
       <path class="tick" fill="none" d={`M${left} ${top}v4H${right}v-4`} />

@@ -1,6 +1,6 @@
 /**
  * Which worker produces which batch when: a lane per worker under the marks of the steps, and below them how many
- * batches are ready. A drag zooms, a double click shows all again.
+ * batches are ready. A drag zooms, a double click shows everything again.
  */
 
 import { useMemo, useState } from "preact/hooks";
@@ -34,7 +34,7 @@ interface ProductionProps extends Lanes {
   selected: string | null;
   hover(key: string | null): void;
   select(key: string | null): void;
-  /** A segment in figures. */
+  /** The figures of a segment. */
   segmentTip(lane: number, segment: number): TipContent;
 }
 
@@ -49,7 +49,7 @@ interface Place {
   lane: number | null;
 }
 
-/** The picture at a width; pure, so that it can be drawn without a browser. */
+/** The picture at a given width; pure, so that it can be drawn without a browser. */
 export function ProductionPlot(props: ProductionProps & { width: number }) {
   const { from, to, lanes, depths, parts, steps, width } = props;
   const [zoom, setZoom] = useState<TimeRange | null>(null);
@@ -140,7 +140,7 @@ type MarkedStepsProps = Pick<ProductionProps, "steps" | "hovered" | "selected" |
   foot: number;
 };
 
-/** Rings around the steps that are hovered or selected, here or in another picture. */
+/** Rings around the steps that are hovered or selected, in this picture or another one. */
 function MarkedSteps({ steps, hovered, selected, to, visible, time, foot }: MarkedStepsProps) {
   return (
     <>

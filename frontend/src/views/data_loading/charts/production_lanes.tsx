@@ -6,13 +6,13 @@ import { textWidth, widestOf } from "../../../dom/text_width";
 import { count } from "../../../format";
 import { type TimeRange, type TimeScale, timeScale } from "../../../time_range";
 
-/** Columns of segments, disjoint and in order of time. */
+/** Segments as columns, disjoint and in time order. */
 interface WorkerLane {
   key: string;
   name: string;
   start_ns: readonly number[];
   end_ns: readonly number[];
-  /** Which of the parts each segment is. */
+  /** The index of each segment's part. */
   part: readonly number[];
 }
 
@@ -20,14 +20,14 @@ export interface LanePart {
   label: string;
   colour: string;
   hatched: boolean;
-  /** Its segments leave their room. */
+  /** Leaves the space of its segments empty. */
   hidden?: boolean;
 }
 
 interface DepthLane {
   key: string;
   name: string;
-  /** depth[i] holds from at_ns[i] until the next. */
+  /** depth[i] applies from at_ns[i] until the next entry. */
   at_ns: readonly number[];
   depth: readonly number[];
 }
@@ -42,14 +42,14 @@ export interface Lanes {
   depths: readonly DepthLane[];
 }
 
-/** Room for the names of the lanes, at least, and what parts them from the lanes. */
+/** Least width for the names of the lanes, and the gap between them and the lanes. */
 const GUTTER = 104;
 const NAME_END = 8;
 export const TOP = 22;
 const DEPTH = 40;
 const APART = 14;
 
-/** Many workers share less height each. */
+/** The more workers, the lower each row. */
 const ROW_HEIGHTS: readonly (readonly [workers: number, px: number])[] = [
   [8, 26],
   [16, 18],
@@ -57,14 +57,14 @@ const ROW_HEIGHTS: readonly (readonly [workers: number, px: number])[] = [
   [Infinity, 8],
 ];
 
-/** Lanes lower than this are named every so often. */
+/** Of lanes lower than this only every n-th has a name. */
 const NAMED_PX = 12;
 
 export const rowHeight = (lanes: number): number => ROW_HEIGHTS.find(([workers]) => lanes <= workers)![1];
 
 const lanesFoot = (lanes: number): number => TOP + lanes * rowHeight(lanes);
 
-/** A name is not cut: the longest one says where the lanes begin. */
+/** Names are not cut off: the longest one determines where the lanes begin. */
 export const gutterOf = ({ lanes, depths }: Lanes): number =>
   Math.max(
     GUTTER,
@@ -79,16 +79,16 @@ export const gutterOf = ({ lanes, depths }: Lanes): number =>
 export const heightOf = ({ lanes, depths }: Lanes): number =>
   lanesFoot(lanes.length) + depths.length * (DEPTH + APART) + 2;
 
-/** The worker lane at a height; null above and below them. */
+/** The worker lane at a y position; null above and below the lanes. */
 export function laneAt(lanes: number, y: number): number | null {
   const lane = Math.floor((y - TOP) / rowHeight(lanes));
   return lane >= 0 && lane < lanes ? lane : null;
 }
 
-/** The place of the last that began; -1 before the first. */
+/** The index of the last one that has begun; -1 before the first. */
 export const lastAt = (starts: readonly number[], ns: number): number => bisectRight(starts, ns) - 1;
 
-/** The segment that holds at ns; null between two. */
+/** The segment at an instant; null between two. */
 export function segmentAt({ start_ns, end_ns }: WorkerLane, ns: number): number | null {
   const at = lastAt(start_ns, ns);
   return at >= 0 && ns < end_ns[at]! ? at : null;
@@ -165,7 +165,7 @@ function Worker({ lane, parts, top, height, named, visible, time }: WorkerProps)
   );
 }
 
-/** A pixel of ground before each segment that can spare one: batches stay apart. */
+/** Leaves a pixel of background before each segment that is wide enough, so that batches stay distinct. */
 function segmentsPath(
   { start_ns, end_ns, part: parts }: WorkerLane,
   part: number,
@@ -213,10 +213,10 @@ function Depth({ lane: { name, at_ns, depth }, top, visible, time }: Placed & { 
   );
 }
 
-/** Marks closer than this would be a grey band. */
+/** Marks closer together than this would merge into a grey band. */
 const MARK_PX = 4;
 
-/** And closer ones than this are faint. */
+/** Marks closer together than this are faint. */
 const FIRM_PX = 16;
 
 function StepLines({ steps, foot, visible, time }: Placed & { steps: readonly StepStart[]; foot: number }) {

@@ -1,5 +1,6 @@
 /**
- * Waits in the order of the batches, a column each; brackets above join a long one with the next where they come back.
+ * Waits in the order of the batches, one column each; brackets above join a long wait with the next, where long waits
+ * recur.
  */
 
 import { max } from "d3-array";
@@ -14,7 +15,7 @@ import { Sized } from "../../../dom/size";
 import type { Scale } from "../../../format";
 
 interface WaitColumn {
-  /** Of the step: columns of one step light together. */
+  /** The key of the step: columns of the same step are highlighted together. */
   key: string;
   ns: number;
   long: boolean;
@@ -24,9 +25,9 @@ interface ColumnsProps {
   label: string;
   height: number;
   columns: readonly WaitColumn[];
-  /** Pairs of long columns, by place, that a bracket joins. */
+  /** Pairs of long columns, by index, that a bracket joins. */
   periods: readonly (readonly [from: number, to: number])[];
-  /** Below the first bracket that has room. */
+  /** Written below the first bracket that has room. */
   periodText: string;
   axis: string;
   colour: string;
@@ -39,7 +40,7 @@ interface ColumnsProps {
 }
 
 const LEFT = 50;
-/** Room for the brackets, where there are some. */
+/** Height for the brackets, where there are any. */
 const BRACKETS = 16;
 const TOP = 10;
 const BELOW = 34;
@@ -54,13 +55,13 @@ export function WaitColumns(props: ColumnsProps) {
   return <Sized height={props.height}>{(width) => <ColumnsPlot {...props} width={width} />}</Sized>;
 }
 
-/** The picture at a width; pure, so that it can be drawn without a browser. */
+/** The picture at a given width; pure, so that it can be drawn without a browser. */
 export function ColumnsPlot(props: ColumnsProps & { width: number }) {
   const { columns, width, height, scale, hovered, selected } = props;
   const top = TOP + (props.periods.length > 0 ? BRACKETS : 0);
   const pace = (width - LEFT) / Math.max(1, columns.length);
   const xs = useMemo(() => columns.map((_, at) => LEFT + pace * (at + 0.5)), [columns, pace]);
-  const [pointed, setPointed] = useState<number | null>(null); // a step that another picture lights has its tip there
+  const [pointed, setPointed] = useState<number | null>(null); // a step hovered elsewhere has its tip there
   const hover = (at: number | null) => {
     setPointed(at);
     props.hover(at === null ? null : columns[at]!.key);
@@ -116,7 +117,7 @@ type BarsProps = Pick<ColumnsProps, "columns" | "periods" | "periodText" | "axis
   top: number;
 };
 
-/** What the pointer does not change. */
+/** The part of the picture that the pointer does not change. */
 function Bars({ columns, periods, periodText, axis, scale, width, height, xs, pace, top }: BarsProps) {
   const foot = height - BELOW;
   const { end, ticks } = zeroAxis(scale.of(max(columns, (column) => column.ns) ?? 0), 3);

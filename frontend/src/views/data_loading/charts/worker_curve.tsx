@@ -1,6 +1,6 @@
 /**
- * Step time against number of workers: what is measured as marks, what is predicted as a line, the loader's own time
- * dashed, and what the recommended number saves as a bar between the two.
+ * Step time against number of workers: measurements as marks, predictions as a line, the loader's own time dashed, and
+ * what the recommended number saves as a bar between the two.
  */
 
 import { useState } from "preact/hooks";
@@ -30,17 +30,17 @@ const BELOW = 34;
 /** Room for half a mark at the ends of the axis, px. */
 const ENDS = 18;
 
-/** So few workers that the step takes as many times as long as measured are out of the picture. */
+/** Numbers of workers at which the step takes this many times as long as measured are outside the picture. */
 const CUT = 2;
 
-/** Closer points have no marks of their own. */
+/** Points closer together than this have no marks of their own. */
 const MARKED_PX = 9;
 
 export function WorkerCurveChart(props: CurveProps) {
   return <Sized height={props.height}>{(width) => <CurvePlot {...props} width={width} />}</Sized>;
 }
 
-/** The picture at a width; pure, so that it can be drawn without a browser. */
+/** The picture at a given width; pure, so that it can be drawn without a browser. */
 export function CurvePlot(props: CurveProps & { width: number }) {
   const [hovered, setHovered] = useState<number | null>(null);
   const drawn = layout(props);
@@ -145,10 +145,13 @@ function Curves({ points, measured, drawn }: PartProps) {
   );
 }
 
-/** Points between two whole numbers of workers, so that a hyperbola looks like one. */
+/** Points that are inserted between two whole numbers of workers, so that a hyperbola looks like one. */
 const BETWEEN = 8;
 
-/** What is shared by so many falls as 1 / x does: between two points the inverse heights above `foot` are even. */
+/**
+ * Inserts points for a time that n workers share, which falls as 1 / x: between two points the inverse heights above
+ * `foot` are evenly spaced.
+ */
 export function bent(dots: readonly Dot[], foot: number): Dot[] {
   return dots.flatMap((from, at) => {
     const to = dots[at + 1];

@@ -1,4 +1,4 @@
-/** What a worker curve is given, where its points stand, and where its words find room next to them. */
+/** The inputs of a worker curve, where its points are, and where its labels find room next to them. */
 
 import type { ZeroAxis } from "../../../charts/axes/ticks";
 import type { Dot } from "../../../charts/lines/polyline";
@@ -18,12 +18,12 @@ export interface CurveProps {
   points: readonly { workers: number; step_ns: number; loader_ns: number }[];
   /** This span's mean step. */
   measured: CurveMark;
-  /** Of other spans: hollow points, which the view names. */
+  /** Other spans: hollow points, which the view names. */
   others: readonly CurveMark[];
   recommended: CurveMark;
   /** What the recommended number saves; 0 draws no bar. */
   gain: { ns: number; text: string };
-  /** Next to the dashed line. */
+  /** The label next to the dashed line. */
   loader: string;
   /** More workers than this compete for cores. */
   cores: { workers: number; text: string } | null;
@@ -38,7 +38,7 @@ export interface Drawn {
   stops: readonly number[];
   x(workers: number): number;
   y(ns: number): number;
-  /** Of step time, in the scale's unit. */
+  /** The axis of step time, in the scale's unit. */
   timeAxis: ZeroAxis;
 }
 
@@ -55,7 +55,7 @@ export const loaderDots = (points: CurveProps["points"], { x, y, frame }: Drawn)
     frame.top,
   );
 
-/** A line that falls, from where it enters the picture. */
+/** A falling line, from where it enters the picture. */
 export function cut(dots: readonly Dot[], top: number): Dot[] {
   const first = dots.findIndex((dot) => dot.y >= top);
   const [outside, inside] = [dots[first - 1], dots[first]];
@@ -68,10 +68,10 @@ export function cut(dots: readonly Dot[], top: number): Dot[] {
 export const NOW = 4.5;
 export const GOAL = 5.5;
 
-/** A word next to an upright line stands nearer than one next to a mark, px. */
+/** A label next to a vertical line is closer to it than one next to a mark, px. */
 const BESIDE = 5;
 
-/** The recommended number first: what finds no place stands in the tip, the table and the sentence all the same. */
+/** The recommended number comes first: a label that finds no room is still in the tip, the table and the sentence. */
 export function labelsOf(
   { points, measured, others, recommended, gain, loader, cores, drawn, width }: PartProps,
   bar: Dot | null,
@@ -102,7 +102,7 @@ export function labelsOf(
   const place = (text: string, spots: readonly Dot[], strong = false, most?: number): boolean => {
     for (const spot of spots) {
       const clear = freeLabel(text, spot, area, taken, [...lines, ...saved, ...upright], most);
-      // across the line of cores rather than nowhere
+      // rather across the line that marks the cores than nowhere
       const label = clear ?? freeLabel(text, spot, area, taken, [...lines, ...saved], most);
       if (label) return placed.push({ label, strong }) > 0;
     }
@@ -133,7 +133,7 @@ export function labelsOf(
   return placed;
 }
 
-/** Where a word stands next to its mark: the first place that covers no other word, no mark and no line. */
+/** Where a label is placed next to its mark: the first place at which it covers no other label, mark or line. */
 interface Box {
   left: number;
   right: number;
@@ -143,7 +143,7 @@ interface Box {
 
 type Anchor = "start" | "mid" | "end";
 
-/** The foot of the text, and how it hangs on it. */
+/** The baseline of the text, and how the text is aligned to it. */
 interface Label {
   x: number;
   y: number;
@@ -151,11 +151,11 @@ interface Label {
   text: string;
 }
 
-/** Height of a line of small type above and below its foot, px. */
+/** How far a line of small type extends above and below its baseline, px. */
 const RISE = 10;
 const DROP = 3;
 
-/** From the mark's middle, px: next to it first, then above and below, nearer before farther. */
+/** Offsets from the middle of the mark, px: beside it first, then above and below, nearer ones before farther ones. */
 const PLACES: readonly (readonly [dx: number, dy: number, anchor: Anchor])[] = [
   [11, -7, "start"],
   [11, 16, "start"],
@@ -175,10 +175,10 @@ const PLACES: readonly (readonly [dx: number, dy: number, anchor: Anchor])[] = [
   [-11, -54, "end"],
 ];
 
-/** The places that touch their mark. */
+/** How many of the places touch their mark. */
 const NEAR = 6;
 
-/** Null where the first `most` places are taken. What is placed joins `taken`. */
+/** Null where the first `most` places are taken. The box of a placed label is added to `taken`. */
 export function freeLabel(
   text: string,
   at: Dot,
@@ -216,7 +216,7 @@ export const around = ({ x, y }: Dot, radius: number): Box => ({
 const touches = (a: Box, b: Box): boolean =>
   a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
-/** Pixels between the places at which a line is shown. */
+/** Distance between the points at which a line is checked, px. */
 const PACE = 4;
 
 function crosses(line: readonly Dot[], box: Box): boolean {

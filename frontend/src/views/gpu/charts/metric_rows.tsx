@@ -1,6 +1,7 @@
 /**
- * Several figures of one span on one time axis, a row each: ten levels of a colour over the sunken ground, by exact
- * overlap, from the resolution that fits the pixels. Step marks run through all. Dragging zooms, double click resets.
+ * Several figures of one span on one time axis, a row each: ten levels of a colour over the sunken background, by exact
+ * overlap, at the resolution that fits the pixels. Step marks run through all rows. Dragging zooms, a double click
+ * resets.
  */
 
 import { sum } from "d3-array";
@@ -22,10 +23,10 @@ export interface MetricRow {
   name: string;
   meaning: string;
   value: string;
-  /** Lower, for what goes on meanwhile. */
+  /** A lower row, for what happens at the same time. */
   thin: boolean;
   layers: readonly BinLayer[];
-  /** Where there is nothing to draw. */
+  /** Why there is nothing to draw; null where there is. */
   reason: string | null;
 }
 
@@ -49,19 +50,19 @@ interface MetricRowsProps {
   select(key: string | null): void;
 }
 
-/** Room above the rows for the names of the steps. */
+/** Height above the rows for the names of the steps. */
 const TOP = 15;
 const ROW = 21;
 const THIN_ROW = 14;
 const APART = 4;
 const AXIS = 22;
 
-/** The gutter holds names and values; it grows with the longest name up to a share of the width. */
+/** The gutter contains names and values; it grows with the longest name up to a share of the width. */
 const GUTTER = 178;
 const GUTTER_FRACTION = 0.26;
 const VALUE = 62;
 
-/** Marks closer than this would be a grey band: then none are drawn. */
+/** Marks closer together than this would merge into a grey band: then none are drawn. */
 const MARK_PX = 4;
 
 export function MetricRows(props: MetricRowsProps) {
@@ -158,7 +159,7 @@ function gutterOf(rows: readonly MetricRow[], width: number): number {
   return Math.round(Math.max(GUTTER, Math.min(VALUE + names, GUTTER_FRACTION * width)));
 }
 
-/** Of a step that was chosen in another picture. */
+/** The tip of a step that was chosen in another picture. */
 const stepOnly = (step: StepRange | undefined): TipContent | null =>
   step ? { title: `Step ${step.key}`, rows: [] } : null;
 
@@ -198,7 +199,7 @@ interface RowsProps extends TimeRange {
   gutter: number;
 }
 
-/** What the pointer does not change. */
+/** The part of the picture that the pointer does not change. */
 function Rows({ rows, steps, from, to, width, gutter }: RowsProps) {
   const time = timeScale({ from, to }, gutter, width);
   let top = TOP;

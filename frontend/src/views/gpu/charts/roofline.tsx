@@ -1,4 +1,4 @@
-/** A roofline: dots under the roofs of memory and arithmetic. What bounds a dot is its shape and its colour. */
+/** A roofline: dots under the roofs of memory and arithmetic. A dot's shape and colour show what bounds it. */
 
 import { max } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
@@ -31,9 +31,9 @@ export interface RooflineMark extends RooflinePoint {
 
 interface RooflineProps {
   label: string;
-  /** Most area first. */
+  /** The largest area first. */
   points: readonly RooflineMark[];
-  /** Groups that are not drawn; the axes stay as they are. */
+  /** Groups that are hidden; the axes stay as they are. */
   off: ReadonlySet<string>;
   roofs: readonly FlatRoof[];
   memory_gbs: number | null;
@@ -156,7 +156,7 @@ function Plot(props: RooflineProps & { width: number }) {
     );
   }
 
-  /** In front of dots, which crowd at the end of a roof that they reach. */
+  /** Drawn in front of the dots, which are crowded at the end of a roof that they reach. */
   function RoofName({ roof }: { roof: FlatRoof }) {
     const line = roofLine(roof.tflops, memory_gbs!, scales);
     const place = roofName(line, textWidth(roof.name, "axis"), placed);
@@ -177,7 +177,7 @@ interface Placed {
 const placedOn = (points: readonly RooflineMark[], most: number, scales: RooflineScales): Placed[] =>
   points.map((point) => ({ x: scales.x(point.x), y: scales.y(point.y), r: radius(point.area, most) }));
 
-/** The smallest of those near a place, which stands in front; null: none. */
+/** The smallest dot near a position, which is in front; null: there is none. */
 function nearDot(placed: readonly Placed[], x: number, y: number): number | null {
   let found: number | null = null;
   for (let at = 0; at < placed.length; at++) {
@@ -191,7 +191,7 @@ function nearDot(placed: readonly Placed[], x: number, y: number): number | null
 interface DotProps {
   looks: Pick<RooflineMark, "shape" | "colour">;
   place: Placed;
-  /** With the outline of what is pointed at. */
+  /** Draws the outline of the dot that is pointed at. */
   ink?: boolean;
 }
 
@@ -209,7 +209,7 @@ export function DotSample({ shape, colour }: { shape: DotShape; colour: string }
   );
 }
 
-/** A closed shape of about the area of the circle with the radius. */
+/** A closed shape of about the same area as the circle with that radius. */
 function outline(shape: DotShape, { x, y, r }: { x: number; y: number; r: number }): string {
   const to = (points: readonly (readonly [number, number])[]) =>
     `M${points.map(([dx, dy]) => `${(x + dx * r).toFixed(1)} ${(y + dy * r).toFixed(1)}`).join("L")}z`;

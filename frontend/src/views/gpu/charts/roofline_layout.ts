@@ -1,8 +1,8 @@
-/** Where dots and roofs of a roofline stand: both axes by equal factors, whole powers of ten at their ends. */
+/** Where the dots and roofs of a roofline are: both axes are logarithmic, with whole powers of ten at their ends. */
 
 import { max, min } from "d3-array";
 
-/** One dot. x: FLOP/byte, y: TFLOP/s, both above 0; area: what its area is in proportion to. */
+/** One dot. x: FLOP/byte, y: TFLOP/s, both above 0; area: the quantity to which its area is proportional. */
 export interface RooflinePoint {
   key: string;
   x: number;
@@ -33,7 +33,7 @@ export interface RooflineScales {
   ys: readonly [number, number];
 }
 
-/** Radius of the dot with most time, and of the least that is seen and pointed at, px. */
+/** The radius of the dot with most time, and the smallest radius that can be seen and pointed at, px. */
 const LARGEST = 16;
 const LEAST = 3;
 
@@ -56,7 +56,7 @@ export function scalesOf(
   };
 }
 
-/** From one power of ten to another, at least one apart. */
+/** The range between two powers of ten, at least one power apart. */
 function decades(values: readonly number[]): readonly [number, number] {
   const low = Math.floor(Math.log10(min(values) ?? 1));
   const high = Math.ceil(Math.log10(max(values) ?? 10));
@@ -73,7 +73,7 @@ function powers([low, high]: readonly [number, number]): number[] {
 
 export const radius = (area: number, most: number): number => Math.max(LEAST, LARGEST * Math.sqrt(area / most));
 
-/** The memory's slope up to a flat roof, then the roof: points of a line, px. */
+/** The points of the line, px: the memory's slope up to a flat roof, then the roof. */
 export function roofLine(tflops: number, memory_gbs: number, scales: RooflineScales): [number, number][] {
   const ridge = (1000 * tflops) / memory_gbs;
   const [from, to] = scales.xs;
@@ -84,7 +84,7 @@ export function roofLine(tflops: number, memory_gbs: number, scales: RooflineSca
   return [...slope, [scales.x(Math.max(from, ridge)), scales.y(tflops)], [scales.x(to), scales.y(tflops)]];
 }
 
-/** Where the name of the memory's slope ends, `wide` px long: left of the slope, where neither it nor a dot is.
+/** Where the name of the memory's slope, `wide` px long, ends: to the left of the slope, where there are no dots.
  *
  *         3350 GB/s /
  *                  /
@@ -92,11 +92,11 @@ export function roofLine(tflops: number, memory_gbs: number, scales: RooflineSca
 export function memoryLabel(line: readonly [number, number][], wide: number, left: number): { x: number; y: number } {
   const [[x0, y0], [x1, y1]] = line as [[number, number], [number, number]];
   const x = Math.min(x1, Math.max(x0 + (x1 - x0) / 4, left + wide + 2 * APART));
-  if (x - APART - wide < left) return { x: left + APART + wide, y: y1 - APART }; // no slope is seen, or too little
+  if (x - APART - wide < left) return { x: left + APART + wide, y: y1 - APART }; // too little of the slope is visible
   return { x: x - APART, y: y0 + ((y1 - y0) * (x - x0)) / (x1 - x0) - 2 };
 }
 
-/** Where the name of a flat roof ends, `wide` px long: above its right end, or its left one where fewer dots are.
+/** Where the name of a flat roof, `wide` px long, ends: above its right end, or its left one if fewer dots are there.
  *
  *        FP32 15.7 TFLOP/s   o oo O
  *      /--------------------------
@@ -113,8 +113,8 @@ export function roofName(
   return { x: left < to && covered(left) < covered(to) ? left : to, y: at - 4 };
 }
 
-/** A name and what is between it and its line, px. */
+/** The height of a name and its distance to its line, px. */
 const HIGH = 16;
 
-/** Between the slope and its name, px. */
+/** The distance between the slope and its name, px. */
 const APART = 8;

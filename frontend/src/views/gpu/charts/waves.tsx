@@ -1,4 +1,4 @@
-/** Waves as rows: what is filled is used, the last wave is hatched where it leaves room. */
+/** Waves as rows: the filled part is used; the last wave is hatched where it leaves room. */
 
 import { colourOf, svgFill } from "../../../colour";
 import { Sized } from "../../../dom/size";
@@ -17,11 +17,11 @@ const APART = 6;
 const TOP = 4;
 const BELOW = 18;
 
-/** A row is as high as there is room, within reason. */
+/** A row is as high as there is room for, up to a limit. */
 const HIGHEST = 34;
 const MOST_ROWS = 6;
 
-/** What so many waves take, as high as rows may be. */
+/** The height of this many waves, with the rows as high as they may be. */
 export const wavesHeight = (waves: number): number => TOP + BELOW + Math.min(waves, MOST_ROWS) * (HIGHEST + APART);
 
 export function Waves(props: WavesProps) {
@@ -91,8 +91,9 @@ function Wave({ row, places, top, deep, right, colour }: WaveProps) {
 }
 
 /**
- * The waves in which a launch's blocks run, as rows of a picture. A row is as wide as the GPU has SMs and as high as an
- * SM holds blocks; blocks go to all SMs in turn, so a last wave may fill some SMs higher than others.
+ * The waves in which a launch's blocks run, as rows of a picture. The width of a row stands for the GPU's SMs, its
+ * height for the blocks that an SM holds; blocks go to all SMs in turn, so the last wave may fill some SMs higher than
+ * others.
  *
  *     wave 1   ##########          10 SMs that hold 2 blocks each, 33 blocks: one full wave and 13 blocks, which
  *              ##########          fill all SMs once and three of them twice
@@ -100,16 +101,16 @@ function Wave({ row, places, top, deep, right, colour }: WaveProps) {
  *              ##########
  */
 interface WaveSegment {
-  /** Share of the width and of the height, from the left and from the foot. */
+  /** Share of the width and of the height, measured from the left and from the bottom. */
   wide: number;
   high: number;
 }
 
 interface WaveRow {
-  /** Number of the first wave of the row, and how many waves it stands for. */
+  /** The number of the row's first wave, and how many waves the row stands for. */
   first: number;
   waves: number;
-  /** Of each wave. */
+  /** The number of blocks of each wave. */
   blocks: number;
   tail: boolean;
   segments: readonly WaveSegment[];
@@ -117,16 +118,16 @@ interface WaveRow {
 
 export interface Launch {
   sms: number;
-  /** Blocks that an SM holds at once. */
+  /** The number of blocks that an SM holds at once. */
   resident: number;
   waves: number;
-  /** Blocks of the last wave. */
+  /** The number of blocks of the last wave. */
   tail: number;
-  /** The last wave is no tail: what it leaves free holds nothing up. */
+  /** The last wave is not a tail: the room that it leaves delays nothing. */
   whole: boolean;
 }
 
-/** At most `most` rows, at least three: the first waves, one row for all that are folded, and the last wave. */
+/** At most `most` rows, at least three: the first waves, one row for all folded ones, and the last wave. */
 export function waveRows(launch: Launch, most: number): WaveRow[] {
   const { sms, resident, waves, tail, whole } = launch;
   const full = waves - 1;
@@ -152,7 +153,7 @@ export function waveRows(launch: Launch, most: number): WaveRow[] {
   ];
 }
 
-/** Blocks dealt to SMs in turn: first those with one more than the others. */
+/** Distributes blocks over the SMs in turn: the SMs with one block more than the others come first. */
 function spread(blocks: number, sms: number, resident: number): WaveSegment[] {
   const [each, more] = [Math.floor(blocks / sms), blocks % sms];
   const segments = [

@@ -7,7 +7,7 @@
  *     run-ahead   area: mean of what starts
  *     device      coloured bins
  *
- * Dragging zooms, double click resets; arrow keys move the reading.
+ * Dragging zooms, a double click resets; arrow keys move the instant that is read.
  */
 
 import { max } from "d3-array";
@@ -27,19 +27,19 @@ import { middleOf, type TimeRange, type TimeScale, timeScale, touches } from "..
 
 interface QueuePhase extends TimeRange {
   label: string;
-  /** Part of the phase around it. */
+  /** True for a part of the phase around it. */
   inner: boolean;
 }
 
 interface QueueChartProps {
   label: string;
-  /** The whole of what can be shown, ns; the axis counts from `from`. */
+  /** The whole range that can be shown, ns; the axis counts from `from`. */
   from: number;
   to: number;
   zoom: TimeRange | null;
   setZoom(zoom: TimeRange | null): void;
   phases: readonly QueuePhase[];
-  /** Mean depth in thousandths, and peak, coarse to fine. */
+  /** Mean depth in thousandths, and peak, from coarse to fine. */
   means: readonly Bins[];
   peaks: readonly Bins[];
   /** ns; null where nothing starts. */
@@ -60,7 +60,7 @@ const AXIS = 22;
 const PERMILLE = 1000;
 const GAPS = 3;
 
-/** Pixels without a start that the run-ahead is carried over: kernels that are longer than a pixel are no gap. */
+/** Over this many pixels without a start the run-ahead keeps its value: kernels longer than a pixel are not a gap. */
 const CARRIED_PX = 8;
 
 export function QueueChart(props: QueueChartProps) {
@@ -152,7 +152,7 @@ interface LayersProps extends Shown {
   time: TimeScale;
 }
 
-/** What the pointer does not change. */
+/** The part of the picture that the pointer does not change. */
 function Layers(props: LayersProps) {
   return (
     <>
@@ -232,7 +232,7 @@ function Phases({ phases, visible, time }: LayersProps) {
   );
 }
 
-/** With its length where there is room; a part of a phase is a bracket inside it. */
+/** A phase, with its length where there is room; a part of a phase is a bracket inside it. */
 function Phase({ phase, left, right }: { phase: QueuePhase; left: number; right: number }) {
   const names = [`${phase.label}, ${ns(phase.to - phase.from)}`, phase.label];
   const name = names.find((each) => textWidth(each, "axis") + 8 < right - left);
@@ -257,7 +257,7 @@ function Phase({ phase, left, right }: { phase: QueuePhase; left: number; right:
   );
 }
 
-/** Gaps of at most `longest` bins take the value before them. */
+/** Fills gaps of at most `longest` bins with the value before them. */
 export function carried(bins: Bins, longest: number): Bins {
   const values = [...bins.values];
   let last = -1;
@@ -271,7 +271,7 @@ export function carried(bins: Bins, longest: number): Bins {
 
 type Place = (value: number) => number;
 
-/** Bins within [low, high), cut at its ends; empty and unknown ones are left out. */
+/** The bins within [low, high), cut at its ends; empty and unknown ones are left out. */
 function* within(
   { start, bin, values }: Bins,
   low: number,

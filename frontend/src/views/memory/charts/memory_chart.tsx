@@ -6,7 +6,7 @@
  *     curve       area: allocated, from the least to the most of each bin; line: reserved; between them: cached, unused
  *     driver      a tick for each call of the allocator to the driver
  *
- * Dragging zooms, double click resets, a press or Enter chooses an instant; arrow keys move the reading.
+ * Dragging zooms, a double click resets, a click or Enter chooses an instant; arrow keys move the instant that is read.
  */
 
 import { max } from "d3-array";
@@ -34,7 +34,7 @@ interface MemoryChartProps {
   steps: readonly NamedRange[];
   phases: readonly NamedRange[];
   curve: Curve;
-  /** Null where it is not in the picture. */
+  /** The peak; null where it is outside the picture. */
   peak: { at: number; bytes: number };
   /** Calls of the allocator to the driver. */
   calls: readonly { label: string; at: number }[];
@@ -168,7 +168,7 @@ interface NamesProps {
   firm?: boolean;
 }
 
-/** Where each begins, and its name where there is room. */
+/** A mark where each range begins, and its name where there is room. */
 function Names({ ranges, visible, time, y, firm = false }: NamesProps) {
   return (
     <>
@@ -197,12 +197,12 @@ export interface Curve {
   to: number;
   least: readonly number[];
   most: readonly number[];
-  /** Empty without a caching allocator. */
+  /** Empty where there is no caching allocator. */
   reservedLeast: readonly number[];
   reservedMost: readonly number[];
 }
 
-/** Where a picture draws an instant and a size. */
+/** Converts an instant and a size to positions in the picture. */
 interface Band {
   x(ns: number): number;
   y(bytes: number): number;
@@ -211,7 +211,7 @@ interface Band {
 
 const edgeOf = ({ from, to, most }: Curve, at: number): number => from + (at * (to - from)) / most.length;
 
-/** A step line over the bins; neighbours of one height are one step. */
+/** A step line over the bins; neighbours of equal height are one step. */
 function stepsOf(curve: Curve, values: readonly number[], { x, y }: Band): string {
   let path = "";
   values.forEach((value, at) => {
@@ -232,7 +232,7 @@ export function areaOf(curve: Curve, values: readonly number[], place: Band): st
   return `M${place.x(curve.from).toFixed(1)} ${place.foot}${stepsOf(curve, values, place)}V${place.foot}z`;
 }
 
-/** Of the bin that holds the instant; null beyond the ends. */
+/** The values of the bin that contains the instant; null beyond the ends. */
 export function valuesAt(curve: Curve, at: number): Record<"least" | "most" | "reserved", number | null> {
   const { from, to, least, most, reservedMost } = curve;
   const bin = Math.floor(((at - from) / (to - from)) * most.length);

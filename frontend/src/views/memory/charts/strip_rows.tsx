@@ -1,5 +1,5 @@
 /**
- * Segments as rows, on one scale: what is in use is filled, what is free within them is hatched.
+ * Segments as rows on one scale: blocks in use are filled, free ones are hatched.
  *
  *     20 MB, 12 MB free   |##|......|###|.........|#|
  *      4 MB,  1 MB free   |####|..|

@@ -1,11 +1,13 @@
 /**
- * The blocks of a segment as marks, those too narrow to be told apart as one.
+ * The blocks of a segment as marks; blocks too narrow to be distinguished are merged into one mark.
  *
  *     blocks   aaaaaaaa.a.b........bbbb      a: 8, then single bytes
  *     marks    |  used |mix|  free |used|
  */
 
-/** A segment: of each block its offset, size and use, and which of the lines allocated it, -1: not recorded. */
+/**
+ * A segment: for each block its offset, size and use, and the index of the line that allocated it, -1: not recorded.
+ */
 export interface StripBlocks {
   address: string;
   bytes: number;
@@ -17,24 +19,26 @@ export interface StripBlocks {
   lines: readonly string[];
 }
 
-/** "mixed": narrow blocks of both kinds. */
+/** "mixed": narrow blocks, both used and free ones. */
 type Use = "used" | "free" | "mixed";
 
 export interface BlockMark {
   x: number;
   width: number;
   use: Use;
-  /** Bytes, and blocks that it stands for. */
+  /** The bytes and the number of blocks that the mark stands for. */
   bytes: number;
   blocks: number;
-  /** Of the code that allocated it; null where it is free, not recorded, or several. */
+  /**
+   * The line of code that allocated it; null where the block is free, the line was not recorded, or there are several.
+   */
   line: string | null;
 }
 
-/** Narrower blocks stand together. */
+/** Blocks narrower than this are merged. */
 const LEAST_PX = 2;
 
-/** px: of a byte. */
+/** px: pixels per byte. */
 export function marksOf(strip: StripBlocks, px: number): BlockMark[] {
   const marks: BlockMark[] = [];
   strip.offset.forEach((offset, at) => {

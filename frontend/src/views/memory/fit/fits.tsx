@@ -46,7 +46,7 @@ export function Fits({ device: { fit }, place, titles, tab, name }: MemoryPart) 
   );
 }
 
-/** The margin is of what is allocated; what a caching allocator holds besides is said apart. */
+/** The margin refers to allocated memory; what a caching allocator holds in addition is stated separately. */
 function recorded({ batch, unused_bytes }: DeviceFit): string {
   const of = `recorded with a batch of ${batch}`;
   return unused_bytes == null ? of : `${of}; ${bytes(unused_bytes)} more were reserved at the peak, and not used`;
@@ -70,7 +70,7 @@ const MADE: Partial<Record<ModuleBytes["kind"], string>> = {
 
 const madeBy = ({ path, kind }: ModuleBytes): string => path ?? MADE[kind] ?? kind;
 
-/** What fills the peak, by the module that made it. */
+/** What fills the peak, by the module that allocated it. */
 export function ByModule({ device: { fit }, tab, name }: MemoryPart) {
   if (!fit?.modules?.length) return null;
   return (
@@ -104,7 +104,7 @@ function moduleColumns(meanings: Meanings): Column<ModuleBytes>[] {
   ];
 }
 
-/** Memory against step time: each point is a setting, whose code stands below when it is chosen. */
+/** Memory against step time: each point is a setting, whose code is shown below when it is chosen. */
 export function Settings({ device: { fit }, tab, name }: MemoryPart) {
   const [picked, setPicked] = useState<string | null>(null);
   const settings = fit?.settings ?? [];
@@ -150,7 +150,7 @@ function gainOf({ peak_bytes, low_bytes, high_bytes, again_ns }: FitSetting): st
   return again_ns ? `${peak}, and ${ns(again_ns)} of each step are computed again.` : `${peak}.`;
 }
 
-/** Why a peak or a time is not known, each once. */
+/** Why a peak or a time is not known, each reason once. */
 function Reasons({ fit, meanings }: { fit: DeviceFit; meanings: Meanings }) {
   const reasons = (fit.settings ?? []).flatMap(({ unknown, no_time }) => [unknown, no_time]);
   const distinct = new Map(reasons.flatMap((reason) => (reason ? [[reason.code, reason]] : [])));

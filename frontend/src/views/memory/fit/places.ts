@@ -1,4 +1,4 @@
-/** Where settings stand in the picture, and which of their names there is room for. */
+/** Where settings are in the picture, and which of their names there is room for. */
 
 import type { FitSetting } from "../../../api.gen";
 import { textWidth } from "../../../dom/text_width";
@@ -7,14 +7,14 @@ export interface Placed {
   setting: FitSetting;
   x: number;
   y: number;
-  /** end: it stands at the left of its point; null: there is no room for it. */
+  /** end: the label is to the left of its point; null: there is no room for it. */
   label: { end: boolean } | null;
 }
 
 interface Frame {
   x(bytes: number): number;
   y(ns: number): number;
-  /** The height of settings whose time is not recorded. */
+  /** The y position of settings whose time is not recorded. */
   untimed: number;
   right: number;
 }
@@ -28,7 +28,7 @@ interface Box {
 const APART = 10;
 const LINE = 13;
 
-/** The best ones are named first, each at the right of its point or at its left. */
+/** The best ones are labelled first, each to the right of its point or to its left. */
 export function placed(settings: readonly FitSetting[], { x, y, untimed, right }: Frame): Placed[] {
   const points = settings.map((setting) => ({
     setting,

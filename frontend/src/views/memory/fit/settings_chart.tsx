@@ -9,7 +9,8 @@
  *         +-------------------------------------------+---
  *            ^     ^   time not recorded
  *
- * Filled and joined: no other setting needs less of both. Arrow keys go over the settings, a press chooses one.
+ * Filled points on the line: no other setting needs less of both. Arrow keys go through the settings, a click chooses
+ * one.
  */
 
 import { max } from "d3-array";
@@ -25,7 +26,7 @@ import { type Placed, placed } from "./places";
 
 interface SettingsChartProps {
   settings: readonly FitSetting[];
-  /** What the device has, bytes; null where it is not known. */
+  /** The memory of the device, bytes; null where it is not known. */
   limit: number | null;
   chosen: string | null;
   choose(label: string | null): void;
@@ -33,7 +34,7 @@ interface SettingsChartProps {
 
 const HEIGHT = 240;
 const [LEFT, RIGHT, TOP, FOOT] = [72, 16, 12, 176];
-/** Where settings stand whose time is not recorded. */
+/** The distance from the bottom at which settings without a recorded time are drawn. */
 const UNTIMED = FOOT + 34;
 const GAPS = 4;
 const NEAR_PX = 14;
@@ -84,7 +85,7 @@ interface Axes {
   timeTicks: readonly number[];
   x(bytes: number): number;
   y(ns: number): number;
-  /** Of a tick, which is in the scale's own unit. */
+  /** The position of a tick, which is in the scale's own unit. */
   tickX(tick: number): number;
   tickY(tick: number): number;
 }
@@ -165,7 +166,7 @@ function Point({ point: { setting, x, y, label }, chosen }: { point: Placed; cho
   );
 }
 
-/** Through the settings that no other one beats, the least memory first. */
+/** The line through the settings that no other one beats, from the least memory on. */
 const frontierOf = (points: readonly Placed[]): string =>
   points
     .filter(({ setting }) => setting.best)
@@ -173,7 +174,7 @@ const frontierOf = (points: readonly Placed[]): string =>
     .map(({ x, y }) => `${x.toFixed(1)},${y.toFixed(1)}`)
     .join(" ");
 
-/** Null where none is near. */
+/** The nearest point; null where none is near. */
 function nearestTo(points: readonly Placed[], x: number, y: number): number | null {
   const apart = points.map((point) => Math.hypot(point.x - x, point.y - y));
   const least = Math.min(...apart);

@@ -1,4 +1,4 @@
-/** Which memory snapshot is shown, or the recording of the profiler. */
+/** The choice between memory snapshots and the recording of the profiler. */
 
 import type { ComponentChildren } from "preact";
 import type { Changes } from "../../../address/keys";
@@ -9,23 +9,23 @@ import type { Tab } from "../../props";
 
 const RECORDING = "recording";
 
-/** Keys of the address that mean something only within what is shown. */
+/** Keys of the address that are meaningful only within what is shown. */
 const ANEW: Changes = { zoom: null, instant: null, frame: null, memory: null, since: null };
 
 export const nameOf = ({ name, rank, step }: SnapshotEntry): string =>
   [step === null ? [] : `step ${step}`, rank === null ? [] : `rank ${rank}`].flat().join(", ") || name;
 
 interface SnapshotChoiceProps {
-  /** Null: of all runs. */
+  /** Null: snapshots of all runs. */
   run: string | null;
   /** Null: the recording. */
   chosen: string | null;
   tab: Tab;
-  /** What is chosen besides. */
+  /** Further choices. */
   children?: ComponentChildren;
 }
 
-/** Nothing in a report, or where there are no snapshots. */
+/** Renders nothing in a report, or where there are no snapshots. */
 export function SnapshotChoice({ run, chosen, tab, children }: SnapshotChoiceProps) {
   const snapshots = tab.index.snapshots.filter((each) => run === null || each.run === run);
   if (snapshots.length === 0 || tab.written_ms !== undefined) return null;

@@ -1,4 +1,4 @@
-/** What each line holds more than in another snapshot of the run. */
+/** How much more each line holds than in another snapshot of the run. */
 
 import type { LineGrowth } from "../../../api.gen";
 import { Chips } from "../../../components/chips";

@@ -1,4 +1,4 @@
-/** Which lines hold memory, and how long what they allocate lives. */
+/** Which lines hold memory, and how long their allocations live. */
 
 import type { LineRow } from "../../../api.gen";
 import type { Column } from "../../../components/table";

@@ -7,9 +7,9 @@ export interface SnapshotProps {
   tab: Tab;
 }
 
-/** What the parts of the view are given. */
+/** The inputs of the parts of the view. */
 export interface SnapshotPart extends SnapshotProps {
   device: DeviceSnapshot;
-  /** Opens the name of saved files. */
+  /** The beginning of the names of saved files. */
   name: string;
 }

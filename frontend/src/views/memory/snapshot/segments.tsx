@@ -1,4 +1,4 @@
-/** What is reserved at the end, in parts, and the blocks inside segments. */
+/** The parts of the memory that is reserved at the end, and the blocks inside segments. */
 
 import type { DeviceSnapshot, Strip } from "../../../api.gen";
 import { SplitBar } from "../../../charts/bars/split_bar";
@@ -55,7 +55,7 @@ const partsOf = (of: DeviceSnapshot): Part[] => [
   },
 ];
 
-/** In use, rounding and free memory sum to what is reserved. */
+/** Memory in use, rounding and free memory add up to what is reserved. */
 export function Parts({ device, name }: SnapshotPart) {
   const total = Math.max(1, device.reserved_bytes);
   const parts = partsOf(device).filter((part) => part.bytes > 0);
@@ -94,7 +94,7 @@ export function Parts({ device, name }: SnapshotPart) {
   );
 }
 
-/** Rows before the others are told only. */
+/** The most rows that are drawn; the others are only counted. */
 const MOST_ROWS = 12;
 
 export function Segments({ page, name }: SnapshotPart) {

@@ -1,4 +1,4 @@
-/** A memory snapshot: what is in use over time, which code it is of, what keeps free memory, and what has grown. */
+/** A memory snapshot: what is in use over time, which code allocated it, what keeps free memory, and what has grown. */
 
 import type { SnapshotPage } from "../../../api.gen";
 import { Chips } from "../../../components/chips";

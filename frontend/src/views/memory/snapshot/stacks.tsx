@@ -1,4 +1,4 @@
-/** The stacks of what is in use at the peak, or at the moment that was pressed, as a flame graph by bytes. */
+/** The stacks of what is in use at the peak, or at the moment that was clicked, as a flame graph by bytes. */
 
 import { useMemo } from "preact/hooks";
 import type { FlamePage } from "../../../api.gen";

@@ -1,4 +1,7 @@
-/** The frames of the flame graph as a tree of rows, beside it: the same tree, turned around with it, one selection. */
+/**
+ * The frames of the flame graph as a tree of rows beside it: the same tree, inverted together with it, with the same
+ * selection.
+ */
 
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { Swatch } from "../../../colour";
@@ -10,17 +13,17 @@ import { ownOf, pathTo, type Tree } from "./tree";
 
 interface CallTreeProps {
   tree: Tree;
-  /** The frame that the graph is zoomed into; 0: the whole. */
+  /** The frame that the graph is zoomed into; 0: the root. */
   zoomed: number;
   zoom(at: number): void;
   text(value: number): string;
-  /** The line of code that is chosen: its rows are marked. */
+  /** The chosen line of code: its rows are marked. */
   line?: string | undefined;
 }
 
 const ROW_PX = 22;
 
-/** By itself a tree opens along the frame that takes most, while that is at least this part of the whole. */
+/** A tree initially opens along the most expensive frames, while each is at least this share of the whole. */
 const MOST_OF_IT = 0.5;
 
 export function CallTree({ tree, zoomed, zoom, text, line }: CallTreeProps) {
@@ -103,7 +106,7 @@ interface TreeRowProps {
   choose(): void;
 }
 
-/** A press on the sign opens it, one anywhere else chooses it: the graph zooms there. */
+/** A click on the sign opens the row, a click anywhere else chooses it: the graph zooms there. */
 function TreeRow(props: TreeRowProps) {
   const { id, row, tree, own, text, active, chosen, ofLine, fold, choose } = props;
   const { at, depth, open } = row;
@@ -142,19 +145,19 @@ function TreeRow(props: TreeRowProps) {
 
 const INDENT_PX = 12;
 
-/** Deeper rows stand under each other: their names need the room. */
+/** Deeper rows are not indented any further: their names need the room. */
 const MOST_INDENTS = 12;
 
 interface Row {
   at: number;
   depth: number;
-  /** Null: nothing is below it. */
+  /** Null: there is nothing below it. */
   open: boolean | null;
 }
 
 const NONE: ReadonlySet<number> = new Set();
 
-/** Of each frame those right below it that cost anything, most first. */
+/** For each frame, the frames directly below it that have any cost, most expensive first. */
 type Below = ReadonlyMap<number, readonly number[]>;
 
 export function framesBelow({ parent, value }: Tree): Below {
@@ -169,7 +172,7 @@ export function framesBelow({ parent, value }: Tree): Below {
   return below;
 }
 
-/** From top to bottom, without the whole itself. */
+/** The rows from top to bottom, without the root. */
 export function shownRows(below: Below, isOpen: (at: number) => boolean): Row[] {
   const rows: Row[] = [];
   const waiting = [...(below.get(0) ?? [])].reverse().map((at) => ({ at, depth: 0 }));

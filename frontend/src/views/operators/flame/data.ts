@@ -1,4 +1,4 @@
-/** The call paths of a span, which come from the trace: asked for when the picture comes into sight, and not before. */
+/** The call paths of a span, which come from the trace: requested only when the picture scrolls into view. */
 
 import type { RefObject } from "preact";
 import { useEffect, useState } from "preact/hooks";
@@ -6,12 +6,12 @@ import type { FlamePage, Problem } from "../../../api.gen";
 import { inRounds, retryPause } from "../../../server/watch";
 import type { EventSource } from "../../props";
 
-/** While the trace is read again. */
+/** Pause between requests while the trace is being read again. */
 const WAITING_MS = 1_000;
 
 export interface FlameAnswer {
   page: FlamePage | null;
-  /** Why there is none: the trace itself is gone, or this is a report. */
+  /** Why there is no page: the trace itself is gone, or this is a report. */
   problem: Problem | null;
 }
 
@@ -19,7 +19,7 @@ const NONE: FlameAnswer = { page: null, problem: null };
 
 type Paths = Pick<FlamePage, "by" | "where">;
 
-/** The answer to what is asked now; never that of before. */
+/** The answer to the current request; never to a previous one. */
 export function useFlamePage(events: EventSource, span: string, { by, where }: Paths, wanted: boolean): FlameAnswer {
   const name = wanted ? [span, by, where].join() : null;
   const [answered, setAnswered] = useState<{ name: string; answer: FlameAnswer } | null>(null);
@@ -28,7 +28,7 @@ export function useFlamePage(events: EventSource, span: string, { by, where }: P
     let unanswered = 0;
     const rounds = inRounds(async (signal) => {
       const answer = await events.flame(span, { by, where }, signal);
-      await aTask(); // a large answer took long to be read: what is made of it comes after what the reader does
+      await aTask(); // a large answer took long to read: it is processed after the reader's pending input
       if (signal.aborted) return null;
       unanswered = answer.kind === "gone" ? unanswered + 1 : 0;
       if (unanswered > 0) return retryPause(unanswered);
@@ -41,10 +41,10 @@ export function useFlamePage(events: EventSource, span: string, { by, where }: P
   return answered !== null && answered.name === name ? answered.answer : NONE;
 }
 
-/** What follows is in a task of its own. */
+/** Continues in a new task. */
 export const aTask = (): Promise<void> => new Promise((done) => setTimeout(done));
 
-/** True from when the element is first near the window on. */
+/** True once the element has been near the window. */
 export function useSeen(element: RefObject<HTMLElement | null>): boolean {
   const [seen, setSeen] = useState(typeof IntersectionObserver === "undefined");
   useEffect(() => {

@@ -1,6 +1,6 @@
 /**
- * The picture of the flame graph: a box that scrolls over all rows, a canvas of those that are seen, and what pointer
- * and keys do to it. The outline of a frame stands above the canvas, so pointing paints nothing.
+ * The picture of the flame graph: a box that scrolls over all rows, a canvas for the visible ones, and what pointer and
+ * keys do to it. The outline of a frame is an element above the canvas, so pointing repaints nothing.
  */
 
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -23,14 +23,14 @@ interface GraphProps {
   zoomed: number;
   zoom(at: number): void;
   hits: Hits | null;
-  /** A value of the measure in words. */
+  /** Formats a value of the measure. */
   text(value: number): string;
 }
 
-/** Rows before the picture scrolls. */
+/** The number of rows from which the picture scrolls. */
 const MOST_ROWS = 34;
 
-/** Keys that lead out of what is zoomed into. */
+/** Keys that zoom out. */
 const OUT: readonly string[] = ["Escape", "Backspace"];
 
 export function Graph({ label, ...props }: GraphProps) {
@@ -101,7 +101,7 @@ interface RowsProps {
   height: number;
 }
 
-/** The rows that are seen, on a canvas that stays where it is while they scroll. */
+/** The visible rows, on a canvas that stays in place while they scroll. */
 function Rows({ view, hits, box, height }: RowsProps) {
   const palette = usePalette();
   const [top, setTop] = useState(0);
@@ -115,7 +115,7 @@ function Rows({ view, hits, box, height }: RowsProps) {
   }, [box]);
   useLayoutEffect(() => {
     const canvas = box.current?.querySelector("canvas");
-    const whole = ROW_PX * rowCount(view.layout); // a saved file has all rows in the place of the canvas
+    const whole = ROW_PX * rowCount(view.layout); // a saved file has all rows in place of the canvas
     if (canvas) canvasMarks.set(canvas, { height: whole, marks: () => marks({ ...scene, top: 0, height: whole }) });
   });
   const { layout, shown, zoomed, width } = view;
@@ -145,7 +145,7 @@ interface ToldProps extends Pick<GraphProps, "tree" | "zoomed" | "text"> {
   scrolled: number;
 }
 
-/** The tip at the pointer, or at the frame that the keys went to, which is spoken as well. */
+/** The tip at the pointer, or at the frame that the keys went to, which is also announced. */
 function Told({ tree, zoomed, text, view, at, pointer, scrolled }: ToldProps) {
   const own = useMemo(() => ownOf(tree), [tree]);
   const content = at >= 0 ? tipOf({ tree, own, zoomed, text }, at) : null;
@@ -172,10 +172,10 @@ function useInView(box: { current: HTMLDivElement | null }, row: number) {
   }, [box, row]);
 }
 
-/** The picture moves from what it showed to what is zoomed into, so that the eye keeps hold of it. */
+/** The duration of the transition from one zoom to the next, which lets the eye follow. */
 const MOVE_MS = 160;
 
-/** What the user's system asks for. */
+/** Whether the user's system asks for reduced motion. */
 const isStill = (): boolean => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 interface Moving {
@@ -183,7 +183,10 @@ interface Moving {
   shown: Window;
 }
 
-/** target: what is zoomed into; shown: what the picture shows now, the same once it has come to rest. */
+/**
+ * target: the window of the current zoom; shown: what the picture shows now, which equals it when the transition has
+ * ended.
+ */
 function useMoving(layout: Layout, zoomed: number): { target: Window; shown: Window } {
   const target = useMemo(() => windowOf(layout, zoomed), [layout, zoomed]);
   const [moving, setMoving] = useState<Moving | null>(null);
@@ -201,7 +204,7 @@ function useMoving(layout: Layout, zoomed: number): { target: Window; shown: Win
   return { target, shown: moving?.layout === layout ? moving.shown : target };
 }
 
-/** Calls for each frame of the browser with the part of the time that is over, at last with 1. */
+/** Calls `show` on each animation frame with the fraction of the time that has passed, finally with 1. */
 function onFrames(show: (part: number) => void): () => void {
   const began = performance.now();
   let frame = 0;
@@ -214,7 +217,7 @@ function onFrames(show: (part: number) => void): () => void {
   return () => cancelAnimationFrame(frame);
 }
 
-/** Grows by equal factors in equal times, and around one point. */
+/** Interpolates: the size changes by equal factors in equal times, around one fixed point. */
 export function between(start: Window, target: Window, part: number): Window {
   const [from, to] = [start.high - start.low, target.high - target.low];
   if (Math.abs(from - to) < 1e-9 * Math.max(from, to)) {
@@ -226,7 +229,7 @@ export function between(start: Window, target: Window, part: number): Window {
   return { low, high: low + wide };
 }
 
-/** What is said of a frame. */
+/** What each kind of frame is called. */
 const KIND: Readonly<Record<Kind, string>> = {
   all: "",
   python: "line of Python",
@@ -244,11 +247,11 @@ interface TipData {
   tree: Tree;
   own: Float64Array;
   zoomed: number;
-  /** A value of the measure in words. */
+  /** Formats a value of the measure. */
   text(value: number): string;
 }
 
-/** One row a fact; the whole is that of the picture, not of what is zoomed into. */
+/** One row per fact; shares refer to the whole picture, not to the frame that is zoomed into. */
 function tipOf({ tree, own, zoomed, text }: TipData, at: number): TipContent {
   const value = tree.value[at]!;
   const label = tree.label[at]!;

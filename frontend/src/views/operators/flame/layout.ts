@@ -1,5 +1,5 @@
 /**
- * Where frames stand: beside their siblings, the largest first, in the row of their depth.
+ * Where frames are: next to their siblings, the largest first, in the row of their depth.
  *
  *     [all                          ]      rows    0, 1, 3      row 1 has the places 1 and 2
  *     [step                 ][other ]      frame   0, 1, 6
@@ -9,14 +9,14 @@
 import type { Tree } from "./tree";
 
 export interface Layout {
-  /** By row, in a row from left to right; frames of no worth in the measure have no place. */
+  /** Row by row, from left to right within a row; frames without cost in the measure have no place. */
   frame: Int32Array;
-  /** Where each row begins in `frame`, and at last where the last one ends. */
+  /** Where each row begins in `frame`, followed by the end of the last row. */
   rows: number[];
-  /** Of each place, in the measure's unit. */
+  /** The range of each place, in the measure's unit. */
   from: Float64Array;
   to: Float64Array;
-  /** Of each frame; -1 where it has none. */
+  /** The place of each frame; -1 where it has none. */
   place: Int32Array;
   depth: Int32Array;
 }
@@ -48,7 +48,7 @@ export function layoutOf({ parent, value }: Tree): Layout {
   return { frame: short(frame), rows, from: short(from), to: short(to), place, depth };
 }
 
-/** Of each frame its children, the largest first: those from `first[at]` on to `first[at + 1]`. */
+/** The children of each frame, the largest first: they are at `first[at]` up to `first[at + 1]`. */
 function childrenOf(parent: Int32Array, value: Float64Array): { first: Int32Array; children: Int32Array } {
   const count = parent.length;
   const first = new Int32Array(count + 1);
@@ -63,8 +63,11 @@ function childrenOf(parent: Int32Array, value: Float64Array): { first: Int32Arra
 
 const BUCKETS = 1 << 16;
 
-/** Of the values above 0 their places, sorted by the upper half of the bits of a number, which ascends with it: twice
- * by 16 bits is five times as fast as a sort that calls a function. What is the same in 20 bits keeps its order. */
+/**
+ * The indices of the values above 0, sorted by the upper half of the bits of a number, which increases with it: sorting
+ * twice by 16 bits is five times as fast as a sort that calls a function. Values that agree to 20 bits of precision
+ * keep their order.
+ */
 function largestFirst(value: Float64Array): Int32Array {
   const bits = new Uint32Array(value.buffer, value.byteOffset, 2 * value.length);
   let order = new Int32Array(value.length);
@@ -83,7 +86,7 @@ function largestFirst(value: Float64Array): Int32Array {
   return order;
 }
 
-/** Of children that are nearly in order, the few that are not. */
+/** Sorts children that are nearly in order, by moving the few that are not. */
 function settle(children: Int32Array, low: number, high: number, value: Float64Array): void {
   for (let end = low + 1; end < high; end++) {
     const moved = children[end]!;
@@ -93,7 +96,7 @@ function settle(children: Int32Array, low: number, high: number, value: Float64A
   }
 }
 
-/** A part of the whole, from the left, in the measure's unit. */
+/** A range of the whole, from the left, in the measure's unit. */
 export interface Window {
   low: number;
   high: number;
@@ -101,13 +104,15 @@ export interface Window {
 
 export const rowCount = ({ rows }: Layout): number => rows.length - 1;
 
-/** What fills the width once this frame is zoomed into. */
+/** The range that fills the width when this frame is zoomed into. */
 export function windowOf({ place, from, to }: Layout, zoomed: number): Window {
   const at = Math.max(0, place[zoomed] ?? 0);
   return { low: from[at] ?? 0, high: to[at] ?? 0 };
 }
 
-/** The first place of a row that ends after an instant of the measure; that behind the row's last where none does. */
+/**
+ * The first place of a row that ends after a position in the measure; one past the row's last place where none does.
+ */
 export function placeAfter({ rows, to }: Layout, row: number, after: number): number {
   let [low, high] = [rows[row] ?? 0, rows[row + 1] ?? 0];
   while (low < high) {

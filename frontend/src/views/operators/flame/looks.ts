@@ -1,10 +1,10 @@
-/** What frames of each label look like: worked out once for a tree and a theme, not for each box. */
+/** How frames of each label are drawn: computed once per tree and theme, not for each box. */
 
 import { mixed, type Palette, pixelOf, shadeOf } from "../../../charts/canvas/palette";
 import type { Colour } from "../../../colour";
 import type { Kind, Tree } from "./tree";
 
-/** Null: drawn as paper, since it is no frame of the program. */
+/** Null: drawn in the colour of paper, because it is not a frame of the program. */
 export const COLOUR_OF: Readonly<Record<Kind, Colour | null>> = {
   all: null,
   python: "other",
@@ -18,26 +18,26 @@ export const COLOUR_OF: Readonly<Record<Kind, Colour | null>> = {
   smaller: null,
 };
 
-/** A fill and the words on it. */
+/** A fill and the colour of text on it. */
 export interface Paint {
   fill: string;
   ink: string;
-  /** The fill as a canvas's pixels are stored. */
+  /** The fill in the format of a canvas's pixels. */
   pixel: number;
 }
 
 export interface Look {
   colour: Colour | null;
   plain: Paint;
-  /** Next to frames that a search highlighted. */
+  /** Used next to frames that a search highlighted. */
   faded: Paint;
-  /** Around what is zoomed into, which would seem its sum in full colour. */
+  /** Used for the callers of the zoomed frame, which in full colour would look like its sum. */
   above: Paint;
 }
 
 const looks = new WeakMap<Palette, WeakMap<readonly string[], readonly Look[]>>();
 
-/** By label. */
+/** The looks by label. */
 export function looksOf({ names, kinds }: Pick<Tree, "names" | "kinds">, palette: Palette): readonly Look[] {
   const known = looks.get(palette) ?? new WeakMap<readonly string[], readonly Look[]>();
   looks.set(palette, known);
@@ -52,7 +52,7 @@ function lookOf(name: string, kind: Kind, palette: Palette): Look {
     const paper = paint(palette.sunken, palette.second);
     return { colour, plain: paper, faded: paint(palette.sunken, palette.third), above: paper };
   }
-  const shade = colour === "other" ? 0 : shadeOf(name); // lines of code stand in rows, not side by side
+  const shade = colour === "other" ? 0 : shadeOf(name); // lines of code are below each other, not side by side
   const fill = palette.fills.get(colour)![shade]!;
   return {
     colour,

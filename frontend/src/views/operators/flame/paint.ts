@@ -1,4 +1,4 @@
-/** Draws the flame graph: on a canvas, and the same as marks of an SVG document for a saved file. */
+/** Draws the flame graph: on a canvas, and as marks of an SVG document for a saved file. */
 
 import type { Pen } from "../../../charts/canvas/canvas";
 import { drawStrip, type Strip, stripFor } from "../../../charts/canvas/marks";
@@ -17,7 +17,7 @@ import type { Hits } from "./tree";
 export interface Scene extends View {
   hits: Hits | null;
   palette: Palette;
-  /** The rows that are seen, px from the top of all rows. */
+  /** The visible rows, px from the top of all rows. */
   top: number;
   height: number;
 }
@@ -25,10 +25,13 @@ export interface Scene extends View {
 /** Frames wider than this may hold a name. */
 const NAMED_PX = 26;
 
-/** Neighbours as wide as this are parted by the background. Narrower ones are a row of pixels, drawn at once. */
+/**
+ * Neighbours at least this wide are separated by the background. Narrower ones form a strip of pixels that is drawn at
+ * once.
+ */
 const PARTED_PX = 3;
 
-/** A frame as wide as a box. */
+/** A frame wide enough to be drawn as a box. */
 interface Box {
   at: number;
   left: number;
@@ -61,7 +64,7 @@ export function paint(pen: Pen, scene: Scene): void {
   }
 }
 
-/** Of those that share a pixel a frame that is looked for is seen, else the first, which is the largest. */
+/** Of frames that share a pixel one that matches the search is drawn, else the first, which is the largest. */
 function setNarrow(strip: Strip, scene: Scene, looks: readonly Look[], at: number, from: number, to: number): void {
   const { pixels } = strip;
   const label = scene.tree.label[at]!;
@@ -103,14 +106,14 @@ function paintBox(pen: Pen, scene: Scene, { at, left, wide, y, look, paint, plai
   const text = nameIn(scene, at, wide);
   if (text === null) return;
   if (colour && isTextured(colour)) {
-    pen.fillStyle = paint.fill; // words do not stand on stripes
+    pen.fillStyle = paint.fill; // text is not drawn on stripes
     pen.fillRect(left, y, Math.min(wide, textWidth(text, "axis") + 8), BOX_PX);
   }
   pen.fillStyle = paint.ink;
   pen.fillText(text, left + 4, y + BOX_PX / 2 + 0.5);
 }
 
-/** As much of the name as there is room for. */
+/** As much of the name as fits. */
 function nameIn({ tree }: Scene, at: number, wide: number): string | null {
   if (wide < NAMED_PX) return null;
   const merged = tree.merged[at]!;
@@ -120,8 +123,10 @@ function nameIn({ tree }: Scene, at: number, wide: number): string | null {
   return fitted(whole ? name : lineText(name), (text) => textWidth(text, "axis"), wide);
 }
 
-/** The picture as marks: sharp at any size, its names searchable. Frames narrower than a pixel that stand together in
- * one colour are one mark. */
+/**
+ * The picture as marks: sharp at any size, with searchable names. Adjacent frames narrower than a pixel in the same
+ * colour are one mark.
+ */
 export function marks(scene: Scene): string {
   const looks = looksOf(scene.tree, scene.palette);
   const found: string[] = [];
@@ -140,7 +145,7 @@ export function marks(scene: Scene): string {
   return found.join("");
 }
 
-/** Narrow frames of a row: those that follow each other in one colour. */
+/** Narrow frames of a row: adjacent ones in the same colour are joined. */
 class Narrow {
   private run: { left: number; right: number; fill: string; frames: number } | null = null;
 
@@ -180,5 +185,5 @@ function markOf(scene: Scene, { at, left, wide, y, paint }: Box): string {
 
 const round = (px: number): number => Math.round(10 * px) / 10;
 
-/** Of what is narrower than a pixel. */
+/** Rounds px to thousandths, for marks narrower than a pixel. */
 const fine = (px: number): number => Math.round(1000 * px) / 1000;

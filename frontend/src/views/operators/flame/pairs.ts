@@ -1,5 +1,7 @@
-/** Numbers for pairs of numbers, such as a node and the label below it: a hash table in plain columns, since a `Map` of
- * texts or large numbers takes ten times as long for a hundred thousand of them. */
+/**
+ * Assigns numbers to pairs of numbers, such as a node and the label below it: a hash table in typed arrays, because a
+ * `Map` of texts or large numbers takes ten times as long for a hundred thousand pairs.
+ */
 
 const LEAST_ROOM = 1024;
 const NONE = -1;
@@ -12,7 +14,7 @@ export class Pairs {
   private firsts: Int32Array;
   private seconds: Int32Array;
 
-  /** expected: how many pairs; there may be more. */
+  /** expected: the number of pairs; there may be more. */
   constructor(expected = 0) {
     while (this.room < 2 * expected) this.room *= 2;
     this.place = new Int32Array(this.room).fill(NONE);
@@ -20,7 +22,7 @@ export class Pairs {
     this.seconds = new Int32Array(this.room / 2);
   }
 
-  /** The number of a pair; a new one's is the size that was. */
+  /** Returns the number of a pair; a new pair gets the previous size as its number. */
   number(first: number, second: number): number {
     const slot = this.slotOf(first, second);
     const known = this.place[slot]!;
@@ -61,7 +63,7 @@ function larger(column: Int32Array): Int32Array {
   return next;
 }
 
-/** 32 bits in which those of both numbers are spread. */
+/** A 32-bit hash of both numbers. */
 export function mixed(first: number, second: number): number {
   let mark = Math.imul(first ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(second + 0x7f4a7c15, 0xc2b2ae35);
   mark = Math.imul(mark ^ (mark >>> 15), 0x2c1b3c6d);

@@ -42,7 +42,7 @@ const TITLES: Readonly<Record<Measure, string>> = {
   bytes: "Which code allocates memory?",
 };
 
-/** Call paths as boxes: as wide as what they and all that they call cost. */
+/** Call paths as boxes, whose width is the cost of a frame and of everything that it calls. */
 export function FlameGraph({ part, span }: { part: OperatorPart; span: string }) {
   const { result, tab, name } = part;
   const box = useRef<HTMLDivElement>(null);
@@ -159,7 +159,7 @@ function Drawn({ answer, part: { result, tab }, up, name, tools }: DrawnProps) {
   );
 }
 
-/** The graph has whole steps, whatever tables show. */
+/** The graph sums up whole steps, whatever tables show. */
 const summed = (whole: string, steps: number): string => (steps > 1 ? `${whole} in ${counted(steps, "step")}` : whole);
 
 const WHOLES: Readonly<Record<Measure, string>> = {
@@ -177,7 +177,7 @@ function foundIn({ frames, sum }: Hits, whole: number, text: (value: number) => 
 
 interface SeekProps {
   typed: string;
-  /** What was found. */
+  /** The text about what was found. */
   said: string;
   change(typed: string | null): void;
 }
@@ -200,7 +200,7 @@ function Seek({ typed, said, change }: SeekProps) {
   );
 }
 
-/** All of it, from the callers down: what is hidden or turned around here, other programs can hide and turn. */
+/** Files with the complete tree, from the callers down: other programs can hide and invert by themselves. */
 const savings = (tree: Tree, measure: Measure, name: string) => [
   { label: "Save as folded stacks", choose: () => saveText(`${name}.folded`, folded(tree), "text/plain") },
   {
@@ -222,13 +222,13 @@ export function flameTable(tree: Tree | null, measure: Measure): TableData {
   };
 }
 
-/** Call paths as other programs read them: folded stacks (flamegraph.pl) and speedscope's JSON. */
+/** Call paths in the formats of other programs: folded stacks (flamegraph.pl) and speedscope's JSON. */
 interface Stack {
   path: readonly number[];
   spent: number;
 }
 
-/** Labels from the outermost frame on, and what the last one spends itself. */
+/** The labels from the outermost frame on, and the last one's own cost. */
 function stacksOf(tree: Tree): Stack[] {
   return [...ownOf(tree)].flatMap((spent, at) => {
     if (at === 0 || spent <= 0) return [];
@@ -237,7 +237,7 @@ function stacksOf(tree: Tree): Stack[] {
   });
 }
 
-/** `step;aten::linear;gemm 1200`, a line each. */
+/** `step;aten::linear;gemm 1200`, one line per stack. */
 export function folded(tree: Tree): string {
   const names = tree.names.map((name) => name.replaceAll(";", ",").replace(/\s+/g, " "));
   return stacksOf(tree)

@@ -1,29 +1,32 @@
-/** What is drawn of a layout, and what is at a place of the picture. */
+/** What is drawn of a layout, and what is at a position in the picture. */
 
 import { type Layout, placeAfter, rowCount, type Window } from "./layout";
 import type { Tree } from "./tree";
 
 export const ROW_PX = 19;
-/** A row without the line under it. */
+/** The height of a row without the line below it. */
 export const BOX_PX = 18;
 
-/** Frames narrower than this cannot be pointed at, and keys pass over them. */
+/** Frames narrower than this cannot be pointed at, and keys skip them. */
 export const LEAST_PX = 1;
 
 export interface View {
   tree: Tree;
   layout: Layout;
-  /** What fills the width; between two while the picture moves from one to the other. */
+  /** What fills the width; during a transition, a range between two of them. */
   shown: Window;
   /** The frame that is zoomed into. */
   zoomed: number;
   width: number;
 }
 
-/** What walks over a row are told: the frame, and from where to where it is, px within the picture. */
+/** Receives a frame and its left and right edge, px within the picture. */
 type Met = (at: number, left: number, right: number) => void;
 
-/** Each frame of a row that is to be seen, from left to right: those at least so wide, and the others. */
+/**
+ * Visits each visible frame of a row, from left to right: `wide` gets those at least `least_px` wide, `narrow` the
+ * others.
+ */
 export function walk({ layout, shown, width }: View, row: number, least_px: number, wide: Met, narrow: Met): void {
   const { rows, frame, from, to } = layout;
   const { low, high } = shown;
@@ -37,7 +40,7 @@ export function walk({ layout, shown, width }: View, row: number, least_px: numb
   }
 }
 
-/** The frame at a place of the picture; -1: none. */
+/** The frame at a position in the picture; -1: none. */
 export function frameAt({ layout, shown, width }: View, x: number, y: number): number {
   const row = Math.floor(y / ROW_PX);
   if (row < 0 || row >= rowCount(layout) || x < 0 || x >= width) return -1;
@@ -46,7 +49,7 @@ export function frameAt({ layout, shown, width }: View, x: number, y: number): n
   return place < layout.rows[row + 1]! && layout.from[place]! <= sought ? layout.frame[place]! : -1;
 }
 
-/** Around what is zoomed into: only the way there, whose own width is more than the picture's. */
+/** Whether a frame is a caller of the zoomed one, with a width of its own that exceeds the picture's. */
 export function isAbove({ layout, shown, zoomed }: View, at: number): boolean {
   const place = layout.place[at]!;
   const { low, high } = shown;
@@ -58,7 +61,7 @@ export function isAbove({ layout, shown, zoomed }: View, at: number): boolean {
   );
 }
 
-/** From where to where a frame is, px; null: it is not in the picture. */
+/** The position of a frame, px; null: it is not in the picture. */
 export function spotOf({ layout, shown, width }: View, at: number): { left: number; wide: number; top: number } | null {
   const place = layout.place[at] ?? -1;
   if (place < 0 || layout.to[place]! <= shown.low || layout.from[place]! >= shown.high) return null;
@@ -68,7 +71,7 @@ export function spotOf({ layout, shown, width }: View, at: number): { left: numb
   return { left, wide: right - left, top: layout.depth[at]! * ROW_PX };
 }
 
-/** Where a key leads: to the caller, the largest frame below, or the neighbour in the row that has a box. */
+/** The frame that a key leads to: the caller, the largest frame below, or the neighbour in the row that has a box. */
 export function neighbour(view: View, at: number, key: string): number {
   const { tree, layout, zoomed } = view;
   if (at < 0 || layout.place[at]! < 0) return zoomed;

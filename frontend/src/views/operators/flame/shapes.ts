@@ -1,5 +1,5 @@
 /**
- * The same costs as other trees: from what is called up to its callers, and without the frames of some kinds.
+ * The same costs as other trees: inverted, from callees to their callers, and without the frames of some kinds.
  *
  *     step 9          up   gemm 7          without ops   step 9
  *       linear 7             linear 7                      gemm 7
@@ -11,10 +11,10 @@
 import { Pairs } from "./pairs";
 import { type Kind, ownOf, type Tree } from "./tree";
 
-/** Turned around, the callers of a frame below this part of the whole are left out: each frame may have many. */
+/** In the inverted tree, callers below this share of the whole are left out: each frame may have many. */
 const LEAST_CALLED = 1 / 20_000;
 
-/** A tree that grows. */
+/** A tree under construction. */
 class Growing {
   size = 1;
   parent: Int32Array;
@@ -23,7 +23,7 @@ class Growing {
   merged: Int32Array;
   calls: Int32Array;
 
-  /** The whole of another, which it may be as large as at first. */
+  /** `of` is the tree from which it is built; its size is the initial capacity. */
   constructor(private readonly of: Tree) {
     const room = Math.max(2, of.parent.length);
     this.parent = new Int32Array(room);
@@ -65,16 +65,16 @@ function copied<Column extends Int32Array | Float64Array>(from: Column, to: Colu
   return to;
 }
 
-/** Stacks that are followed from what spends the time up to the whole. */
+/** Stacks that are followed from the frame that spends the time up to the root. */
 interface Climb {
-  /** The frame that spends it. */
+  /** The frame that spends the time. */
   stack: Int32Array;
-  /** The frame that is looked at now, and the node of what was looked at before. */
+  /** The current frame of each stack, and the node of the previous one. */
   frame: Int32Array;
   node: Int32Array;
 }
 
-/** The same sums from what is called to its callers, a row after the other. */
+/** The same costs with callees on top and their callers below, built row by row. */
 export function turned(tree: Tree): Tree {
   const own = ownOf(tree);
   const up = new Growing(tree);
@@ -95,7 +95,7 @@ function spending(own: Float64Array): Climb {
   return { stack: stack.subarray(0, size), frame: stack.slice(0, size), node: new Int32Array(size) };
 }
 
-/** The nodes of what is looked at, below those of before. */
+/** Adds the nodes of the current frames below those of the previous ones. */
 function addRow(up: Growing, { stack, frame, node }: Climb, { label }: Tree, own: Float64Array): void {
   const known = new Pairs(stack.length);
   const first = up.size;
@@ -108,7 +108,9 @@ function addRow(up: Growing, { stack, frame, node }: Climb, { label }: Tree, own
   }
 }
 
-/** Of what spends the time, not of its callers, which were called for other things as well. */
+/**
+ * Adds the counts of the frames that spend the time, not of their callers, which were called for other things as well.
+ */
 function addCounts(up: Growing, { stack, node }: Climb, { merged, calls }: Tree): void {
   for (let each = 0; each < stack.length; each++) {
     up.merged[node[each]!]! += merged[stack[each]!]!;
@@ -128,8 +130,10 @@ function callers({ stack, frame, node }: Climb, { parent }: Tree, isLarge: (node
   return { stack: stack.subarray(0, size), frame: frame.subarray(0, size), node: node.subarray(0, size) };
 }
 
-/** What frames of these kinds cost counts for their callers; frames of one name that come to stand under one caller are
- * one. All sums stay. */
+/**
+ * Removes frames of these kinds and adds their cost to their callers; frames of the same name that end up under one
+ * caller are merged. All sums stay the same.
+ */
 export function without(tree: Tree, hidden: ReadonlySet<Kind>): Tree {
   if (hidden.size === 0) return tree;
   const left = new Growing(tree);

@@ -1,4 +1,4 @@
-/** The flame graph with the call tree beside it; under them the way to what is zoomed into, and kinds of frames. */
+/** The flame graph with the call tree beside it; below them the path to the zoomed frame, and the kinds of frames. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Swatch } from "../../../colour";
@@ -13,20 +13,20 @@ import { type Hits, type Kind, pathTo, type Tree } from "./tree";
 
 interface StageProps {
   tree: Tree;
-  /** With the kinds that are hidden. */
+  /** The tree including the hidden kinds. */
   whole: Tree;
   hidden: ReadonlySet<Kind>;
   hide(kinds: ReadonlySet<string>): void;
   hits: Hits | null;
   text(value: number): string;
   label: string;
-  /** Of the address. */
+  /** The frame that the address names. */
   frame: string | undefined;
-  /** Frames below this part of the whole are merged. */
+  /** Frames below this share of the whole are merged. */
   smallest: number;
-  /** The line of code that is chosen. */
+  /** The chosen line of code. */
   line?: string | undefined;
-  /** line: of the user's code that the frame is of. */
+  /** line: the line of the user's code to which the frame belongs. */
   zoomTo(frame: string | null, line: string | null): void;
 }
 
@@ -87,8 +87,10 @@ interface Laid {
 
 const laidOut = (tree: Tree): Laid => ({ tree, layout: layoutOf(tree), marks: marksOf(tree) });
 
-/** Trees of more frames are laid out after what was shown before has answered the press, each part in a task of its
- * own: keys and the pointer are heard between them. */
+/**
+ * Larger trees are laid out after the previous view has reacted to the click, each part in a task of its own, so that
+ * keys and pointer are handled in between.
+ */
 const MANY = 20_000;
 
 function useLaid(tree: Tree): Laid | null {
@@ -123,14 +125,14 @@ const LEGEND: readonly { id: Kind; name: string; meaning: string }[] = [
   { id: "copy", name: "copy", meaning: "Copies and memory sets." },
 ];
 
-/** That have any of the measure. */
+/** The kinds that have any cost in the measure. */
 function shownKinds({ kinds, label, value }: Tree) {
   const used = new Set<Kind>();
   for (let at = 0; at < label.length; at++) if (value[at]! > 0) used.add(kinds[label[at]!]!);
   return LEGEND.filter(({ id }) => used.has(id));
 }
 
-/** The kinds of what the address says, which is another set each time that it is read. */
+/** The kinds in the address, which is a new set each time that it is read. */
 export function useKinds(said: ReadonlySet<string> | undefined): ReadonlySet<Kind> {
   const written = [...(said ?? [])].join();
   return useMemo(() => {
@@ -139,7 +141,7 @@ export function useKinds(said: ReadonlySet<string> | undefined): ReadonlySet<Kin
   }, [written]);
 }
 
-/** The way to what is zoomed into; its middle left out where it is long. */
+/** The path to the zoomed frame; the middle of a long path is left out. */
 function Crumbs({ tree, zoomed, zoom }: { tree: Tree; zoomed: number; zoom(at: number): void }) {
   const path = pathTo(tree, zoomed);
   const shown = path.length > MOST_CRUMBS ? [path[0]!, ...path.slice(1 - MOST_CRUMBS)] : path;
@@ -163,7 +165,10 @@ function Crumbs({ tree, zoomed, zoom }: { tree: Tree; zoomed: number; zoom(at: n
 
 const MOST_CRUMBS = 5;
 
-/** Of each frame; two frames of one tree have the same by chance, once in some thousand trees of many frames. */
+/**
+ * A hash for each frame; two frames of one tree have the same one by chance, in about one of some thousand trees with
+ * many frames.
+ */
 export function marksOf({ names, parent, label }: Tree): Int32Array {
   const texts = Int32Array.from(names, textMark);
   const marks = new Int32Array(parent.length);
@@ -177,11 +182,11 @@ function textMark(text: string): number {
   return mark;
 }
 
-/** As it is written; the whole has no name. */
+/** The frame as the address writes it; the root has no name. */
 export const frameName = (marks: Int32Array, at: number): string | null =>
   at > 0 ? (marks[at]! >>> 0).toString(36) : null;
 
-/** The frame of that name, of those that are drawn; the whole where there is none. */
+/** The drawn frame with that name; the root where there is none. */
 export function frameNamed(marks: Int32Array, { value }: Tree, name: string | undefined): number {
   if (name === undefined) return 0;
   const sought = Number.parseInt(name, 36) | 0;

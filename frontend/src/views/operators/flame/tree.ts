@@ -15,24 +15,24 @@ export type Measure = "device" | "host" | "idle" | "bytes";
 export interface Tree {
   names: readonly string[];
   kinds: readonly Kind[];
-  /** Of each frame, a parent before its children; the first is the whole. */
+  /** The parent of each frame, which precedes its children; the first frame is the root. */
   parent: Int32Array;
   label: Int32Array;
-  /** With all below it, ns or bytes. */
+  /** Including everything below the frame, ns or bytes. */
   value: Float64Array;
-  /** Frames that a "(smaller)" one stands for; 0 for others. */
+  /** The number of frames that a "(smaller)" one stands for; 0 for others. */
   merged: Int32Array;
-  /** How often it was called in the steps; 0: not known. */
+  /** How often the frame was called in the steps; 0: not known. */
   calls: Int32Array;
 }
 
-/** Frames of no worth in the measure are left in: they are not drawn. */
+/** Frames without cost in the measure stay in the tree: they are not drawn. */
 export const treeOf = (page: FlamePage, measure: Measure): Tree => ({
   ...columnsOf(page),
   value: numbersIn(valuesOf(page, measure) ?? ""),
 });
 
-/** What is the same in each measure, once for a page. */
+/** The columns that all measures share, computed once per page. */
 const columns = new WeakMap<FlamePage, Omit<Tree, "value">>();
 
 function columnsOf(page: FlamePage): Omit<Tree, "value"> {
@@ -48,7 +48,10 @@ function columnsOf(page: FlamePage): Omit<Tree, "value"> {
 
 const [COMMA, MINUS, ZERO] = [44, 45, 48];
 
-/** "-1,0,12": whole numbers, read letter by letter: a hundred thousand pieces of the text would take far longer. */
+/**
+ * Reads whole numbers such as "-1,0,12" letter by letter: splitting the text into a hundred thousand pieces would take
+ * far longer.
+ */
 export function numbersIn(text: string): Float64Array {
   const found = new Float64Array((text.length + 1) >> 1);
   let [count, value, sign] = [0, 0, 1];
@@ -67,18 +70,18 @@ export function numbersIn(text: string): Float64Array {
 const valuesOf = (page: FlamePage, measure: Measure): string | null =>
   ({ device: page.device_ns, host: page.host_ns, idle: page.idle_ns, bytes: page.allocated_bytes })[measure];
 
-/** Those that the recording tells. */
+/** The measures that the recording has. */
 export const measuresOf = (page: FlamePage): Measure[] =>
   (["device", "host", "idle", "bytes"] as const).filter((each) => Number.parseInt(valuesOf(page, each) ?? "", 10) > 0);
 
-/** Of each frame what is in none below it. */
+/** The own cost of each frame, without the frames below it. */
 export function ownOf({ parent, value }: Tree): Float64Array {
   const own = value.slice();
   for (let at = 1; at < own.length; at++) own[parent[at]!]! -= value[at]!;
   return own;
 }
 
-/** The frames from the whole to this one. */
+/** The frames from the root to this one. */
 export function pathTo({ parent }: Tree, at: number): number[] {
   const path: number[] = [];
   for (let frame = at; frame >= 0; frame = parent[frame]!) path.push(frame);
@@ -86,14 +89,14 @@ export function pathTo({ parent }: Tree, at: number): number[] {
 }
 
 export interface Hits {
-  /** By label. */
+  /** 1 for each label that matches. */
   labels: Uint8Array;
-  /** Of frames that are found, once where one is inside another. */
+  /** The cost of the matching frames; a frame inside another one is not counted twice. */
   sum: number;
   frames: number;
 }
 
-/** Frames whose name holds what is typed, in any case; null: nothing is typed. */
+/** Frames whose name contains the typed text, in any case; null: nothing is typed. */
 export function hitsOf({ names, parent, label, value }: Tree, typed: string): Hits | null {
   const wanted = typed.trim().toLowerCase();
   if (wanted === "") return null;
@@ -113,12 +116,12 @@ export function hitsOf({ names, parent, label, value }: Tree, typed: string): Hi
 
 interface Largest {
   label: number;
-  /** Once where a frame is inside one of the same name. */
+  /** The cost of all its frames; a frame inside one of the same name is not counted twice. */
   value: number;
   own: number;
 }
 
-/** By name, most of its own first. */
+/** Costs by name, the highest own cost first. */
 export function largestOf(tree: Tree): Largest[] {
   const own = ownOf(tree);
   const found = new Map<number, Largest>();

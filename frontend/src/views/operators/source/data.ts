@@ -1,4 +1,4 @@
-/** The text of a source file, which is asked for when it is shown. */
+/** The text of a source file, requested when it is shown. */
 
 import { useEffect, useState } from "preact/hooks";
 import type { Problem, SourceText } from "../../../api.gen";
@@ -9,13 +9,13 @@ const WAITING_MS = 1_000;
 
 export interface TextAnswer {
   text: SourceText | null;
-  /** Why there is none. */
+  /** Why there is no text. */
   problem: Problem | null;
 }
 
 const NONE: TextAnswer = { text: null, problem: null };
 
-/** The answer to what is asked now; never that of before. */
+/** The answer to the current request; never to a previous one. */
 export function useSourceText(events: EventSource, span: string, file: string): TextAnswer {
   const name = `${span} ${file}`;
   const [answered, setAnswered] = useState<{ name: string; answer: TextAnswer } | null>(null);

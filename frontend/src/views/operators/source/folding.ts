@@ -1,9 +1,9 @@
 /**
- * Which lines of a file are shown: those of what was measured, and a few around them; others fold.
+ * Which lines of a file are shown: the measured ones, and a few around them; others are folded.
  *
- *     16  def forward(self, x):      a function with time: its first lines, to its end where it is short
+ *     16  def forward(self, x):      a function with time: its first lines, or all where it is short
  *     17      return self.net(x)
- *         23 lines without time      a fold, which opens
+ *         23 lines without time      a fold, which can be opened
  *     41  def step(...):
  */
 
@@ -11,14 +11,14 @@ import type { SourceText } from "../../../api.gen";
 
 export type Mark = SourceText["marks"][number];
 
-/** Line numbers from 1, the last one included. */
+/** Line numbers start at 1, and the last line is included. */
 export type ShownLine = { kind: "line"; line: number } | { kind: "fold"; first: number; last: number };
 
-/** Of a function at most so many lines, and so many above what is marked. */
+/** The most lines of a function that are shown, and how many above what is marked. */
 const MOST_LINES = 60;
 const ABOVE = 1;
 
-/** A fold of fewer lines takes more room than it saves. */
+/** A fold of fewer lines would take more room than it saves. */
 const FEWEST = 3;
 
 export function shownLines(count: number, marks: readonly Mark[], opened: ReadonlySet<number>): ShownLine[] {
@@ -40,7 +40,7 @@ export function shownLines(count: number, marks: readonly Mark[], opened: Readon
   return shown;
 }
 
-/** Of each line the mark that holds it most closely: of functions in each other the inner one. */
+/** For each line the innermost mark that contains it: the inner one of nested functions. */
 export function marksByLine(count: number, marks: readonly Mark[]): readonly (Mark | undefined)[] {
   const found: (Mark | undefined)[] = new Array(count + 1).fill(undefined);
   const outermost = [...marks].sort((a, b) => b.last - b.first - (a.last - a.first));

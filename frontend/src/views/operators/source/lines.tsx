@@ -1,4 +1,4 @@
-/** What each line of the user's code costs: a table of lines, and the text that they stand in. */
+/** What each line of the user's code costs: a table of lines, and the source text around them. */
 
 import { useMemo } from "preact/hooks";
 import type { CodeLine, LineTable, OperatorsResult } from "../../../api.gen";
@@ -13,7 +13,7 @@ import type { OperatorPart } from "../tables";
 import { lineName, type Measure, measuresOf, sameLines } from "./rows";
 import { SourceView } from "./view";
 
-/** Rows before the table scrolls. */
+/** The number of rows from which the table scrolls. */
 const MOST = 10;
 
 export function Lines({ part, span }: { part: OperatorPart; span: string }) {
@@ -59,7 +59,7 @@ const MEANING: Readonly<Record<LineTable["line_of"], string>> = {
   call: "The trace names the lines that ran.",
 };
 
-/** Of a column of times or bytes, px. */
+/** The width of a column of times or bytes, px. */
 const WIDTH = 92;
 
 function columnsOf(rows: readonly CodeLine[], meanings: Meanings): Column<CodeLine>[] {
@@ -91,10 +91,10 @@ function columnsOf(rows: readonly CodeLine[], meanings: Meanings): Column<CodeLi
   ];
 }
 
-/** The file without its folders. */
+/** The file name without its folders. */
 const shortName = (source: string): string => lineName(source).replace(/^[^:]*\//, "");
 
-/** What is not listed, and what no line is around: the columns then tell the whole. */
+/** The sum of the lines that are not listed, and of what is outside any line: the columns then add up to the whole. */
 function footOf({ rows, more, rest, elsewhere }: LineTable): Foot | false {
   if (rows.length === 0) return false;
   const sum = (id: "device_ns" | "idle_ns" | "launches" | "allocated_bytes") =>
@@ -113,11 +113,14 @@ function footOf({ rows, more, rest, elsewhere }: LineTable): Foot | false {
 
 export interface Difference {
   column: Column<CodeLine>;
-  /** By line: what it takes more than in the other span, a step; of lines that both have. */
+  /** By line: how much more it takes than in the other span, per step; for lines that both have. */
   moved: ReadonlyMap<string, number>;
 }
 
-/** Against the other span, in the measure of the heat; null where nothing is compared, or it knows no lines. */
+/**
+ * The difference to the other span, in the measure of the heat; null where nothing is compared, or the other has no
+ * lines.
+ */
 function differenceOf(
   { result, compared }: OperatorPart,
   { rows }: LineTable,

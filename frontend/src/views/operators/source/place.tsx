@@ -1,4 +1,7 @@
-/** The lines' place in the view: the part is loaded when it comes into sight, or at once where a line is asked for. */
+/**
+ * The place of the lines in the view: the part is loaded when it scrolls into view, or at once where the address names
+ * a line.
+ */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { later } from "../../lazy";
@@ -16,7 +19,7 @@ export function LinesPlace({ part, span }: { part: OperatorPart; span: string })
     if (!seen && !asked) return;
     PART.load().then(
       () => drawAgain((drawn) => drawn + 1),
-      () => {}, // the part did not come: the place stays free
+      () => {}, // the part could not be loaded: the place stays empty
     );
   }, [seen, asked]);
   const Lines = PART.now();

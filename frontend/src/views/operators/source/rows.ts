@@ -4,31 +4,31 @@ import type { CodeLine, Unit } from "../../../api.gen";
 
 export interface SourceLine {
   file: string;
-  /** From 1. */
+  /** Counted from 1. */
   line: number;
   function: string;
 }
 
-/** "data/sets.py(54): item"; null of what is no line of a file. */
+/** Parses "data/sets.py(54): item"; null for anything that is not a line of a file. */
 export function sourceLine(source: string): SourceLine | null {
   const [, file, line, within] = /^(.+)\((\d+)\): (.*)$/.exec(source) ?? [];
   return file === undefined ? null : { file, line: Number(line), function: within! };
 }
 
-/** "data/sets.py:54 item". */
+/** Returns "data/sets.py:54 item". */
 export function lineName(source: string): string {
   const found = sourceLine(source);
   return found ? `${found.file}:${found.line} ${found.function}` : source;
 }
 
-/** What is shown beside the text of a line. */
+/** A figure that is shown beside the text of a line. */
 export interface Measure {
   id: "idle_ns" | "device_ns" | "host_self_ns" | "allocated_bytes";
-  /** In the catalogue. */
+  /** Its id in the catalogue. */
   metric: string;
   unit: Unit;
   colour: string;
-  /** As the GPU's idle time is drawn everywhere. */
+  /** True for GPU idle time, which is hatched everywhere. */
   hatched: boolean;
 }
 
@@ -39,7 +39,7 @@ const MEASURES: readonly Measure[] = [
   { id: "allocated_bytes", metric: "line_allocated", unit: "bytes", colour: "copy", hatched: false },
 ];
 
-/** Those that any of the rows has; the first one is what the heat is of. */
+/** The measures that any of the rows has; the first one determines the heat. */
 export function measuresOf(rows: readonly CodeLine[]): readonly [Measure, ...Measure[]] {
   const found = MEASURES.filter(({ id }) => rows.some((row) => (row[id] ?? 0) > 0));
   return found.length > 0 ? (found as [Measure, ...Measure[]]) : [MEASURES[2]!];
@@ -47,7 +47,7 @@ export function measuresOf(rows: readonly CodeLine[]): readonly [Measure, ...Mea
 
 export interface SourceFile {
   name: string;
-  /** Of its lines, in the measure of the heat. */
+  /** The heat of its lines, in the first measure. */
   heat: number;
 }
 
@@ -62,8 +62,8 @@ export function filesOf(rows: readonly CodeLine[], { id }: Measure): SourceFile[
 }
 
 /**
- * Of the other span's rows those that are the same line: of the same name, or the only ones of their function in their
- * file, which an edit above it has moved.
+ * The rows of the other span that are the same line: they have the same name, or are the only line of their function in
+ * their file on both sides, where an edit above has moved it.
  */
 export function sameLines(rows: readonly CodeLine[], others: readonly CodeLine[]): ReadonlyMap<string, CodeLine> {
   const named = new Map(others.map((row) => [row.source, row]));
@@ -82,7 +82,7 @@ function functionOf({ source }: CodeLine): string {
   return found ? `${found.file} ${found.function}` : source;
 }
 
-/** By file and function, where there is one line of it; null where there are several. */
+/** The line by file and function, where the function has only one; null where it has several. */
 function onlyOnes(rows: readonly CodeLine[]): ReadonlyMap<string, CodeLine | null> {
   const found = new Map<string, CodeLine | null>();
   for (const row of rows) found.set(functionOf(row), found.has(functionOf(row)) ? null : row);

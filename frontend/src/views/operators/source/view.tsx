@@ -1,6 +1,6 @@
 /**
- * The text of a file with what each line costs beside it, and the files by their heat. One line is chosen: the table,
- * the flame graph, the call tree and the address have the same one.
+ * The text of a file with the cost of each line beside it, and the files by their heat. One line is chosen: it is the
+ * same in the table, the flame graph, the call tree and the address.
  */
 
 import type { RefObject } from "preact";
@@ -24,7 +24,7 @@ interface SourceViewProps {
   span: string;
   chosen: CodeLine;
   measures: readonly [Measure, ...Measure[]];
-  /** By line: what it takes more than in the span that is compared, ns a step. */
+  /** By line: how much more it takes than in the span that is compared, ns per step. */
   moved: ReadonlyMap<string, number> | null;
 }
 
@@ -41,7 +41,7 @@ export function SourceView({ part, span, chosen, measures, moved }: SourceViewPr
   useEffect(() => {
     if (asked) box.current?.scrollIntoView({ block: "center" });
   }, []);
-  /** V follows the link to the editor, where there is one; D shows the change of each line, or hides it. */
+  /** V follows the link to the editor, where there is one; D shows or hides the change of each line. */
   const typed = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "v" && editor.current) editor.current.click();
@@ -82,11 +82,11 @@ interface HeadProps {
   part: OperatorPart;
   chosen: CodeLine;
   text: SourceText | null;
-  /** Its link to the editor, where there is one. */
+  /** The line's link to the editor, where there is one. */
   editor: RefObject<HTMLAnchorElement | null>;
 }
 
-/** Which line is chosen, and where else it can be seen. */
+/** The chosen line, and links to other places that show it. */
 function Head({ part: { tab }, chosen, text, editor }: HeadProps) {
   const found = sourceLine(chosen.source);
   const inEditor = tab.state.editor === "vscode";
@@ -158,7 +158,7 @@ interface TextProps {
   moved: ReadonlyMap<string, number> | null;
 }
 
-/** Keys: arrows go to the line with figures above or below. */
+/** The arrow keys go to the previous or next line with figures. */
 function Text({ part: { result, tab }, text, chosen, measures, moved }: TextProps) {
   const box = useRef<HTMLDivElement>(null);
   const [opened, open] = useState<ReadonlySet<number>>(new Set());
@@ -243,14 +243,14 @@ function Missed({ marks }: { marks: readonly Mark[] }) {
 }
 
 interface Figures {
-  /** Of the line on which a mark begins, by measure. */
+  /** The figure of the line on which a mark begins, by measure. */
   of(line: number, measure: Measure): number;
   largest(measure: Measure): number;
   scale(measure: Measure): Scale;
   moved(line: number): number | null;
 }
 
-/** Rows on one line are one figure, such as those of two lambdas. */
+/** Rows on the same line are added up, such as those of two lambdas. */
 function useFigures(
   rows: readonly CodeLine[],
   marks: readonly Mark[],

@@ -1,14 +1,14 @@
 /**
- * Where the cells of a heat map stand, and which of its rows and columns share one where there is no room for each.
+ * Where the cells of a heat map are, and which rows and columns share a cell where there is no room for each.
  *
  *     1024 ranks, 100 steps, 340 px      ->  64 bands of 16 ranks, 5 px each; a column for each step
  *          8 ranks, 100 steps            ->   8 bands of 1 rank, 22 px each
  */
 
-/** Bands of so many rows each, the last of what is left. */
+/** Bands of `size` rows each; the last band has the rest. */
 interface Bands {
   count: number;
-  /** Rows in each, a power of two: ranks of a host stay together. */
+  /** Rows per band, a power of two: the ranks of a host stay together. */
   size: number;
   px: number;
 }
@@ -22,23 +22,23 @@ export interface GridLayout {
   height: number;
 }
 
-/** A cell is at least this high and wide, so that a single bad one is seen. */
+/** A cell is at least this high and wide, so that a single bad one is visible. */
 const LEAST_ROW_PX = 4;
 const LEAST_COLUMN_PX = 3;
 
 const MOST_ROW_PX = 22;
 
-/** What the rows of the picture may take together. */
+/** The most height that the rows of the picture take together. */
 const ROOM_PX = 340;
 
 export function gridLayout(rows: number, columns: number, left: number, width: number): GridLayout {
   const across = bandsOf(columns, Math.max(LEAST_COLUMN_PX, width - left), LEAST_COLUMN_PX, Infinity);
   const down = bandsOf(rows, ROOM_PX, LEAST_ROW_PX, MOST_ROW_PX);
-  const whole = { ...down, px: Math.floor(down.px) }; // rows of one height, or a pattern appears that no data has
+  const whole = { ...down, px: Math.floor(down.px) }; // rows of equal height, or the data seems to have a pattern
   return { rows: whole, columns: across, left, width: across.px * across.count, height: whole.px * whole.count };
 }
 
-/** How many rows share one where there are so many. */
+/** How many rows share a band, given the number of rows. */
 export const rowsTogether = (rows: number): number => bandsOf(rows, ROOM_PX, LEAST_ROW_PX, MOST_ROW_PX).size;
 
 export function bandsOf(count: number, room_px: number, least_px: number, most_px: number): Bands {
@@ -54,7 +54,7 @@ export const itemsOf = ({ size }: Bands, band: number, count: number): readonly 
   Math.min(count, (band + 1) * size),
 ];
 
-/** The band at so many px from where the bands begin; null beyond them. */
+/** The band at a distance in px from where the bands begin; null beyond them. */
 export function bandAt({ count, px }: Bands, at_px: number): number | null {
   const band = Math.floor(at_px / px);
   return band >= 0 && band < count ? band : null;

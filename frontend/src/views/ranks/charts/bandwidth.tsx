@@ -1,4 +1,4 @@
-/** Bandwidth over message size: whether small messages keep a link from its speed. */
+/** Bandwidth over message size: whether a link misses its speed because messages are small. */
 
 import { ValueGrid, valueAxis } from "../../../charts/axes/value_axis";
 import { Sized } from "../../../dom/size";
@@ -27,7 +27,7 @@ export function Bandwidth(props: BandwidthProps) {
   return <Sized height={HEIGHT}>{(width) => <Plot {...props} width={width} />}</Sized>;
 }
 
-/** Sizes stand by their powers of two: doubling is one stride. */
+/** Sizes are placed by their logarithm to base 2: each doubling is the same distance. */
 function Plot({ label, points, scale, width }: BandwidthProps & { width: number }) {
   const sorted = [...points].sort((a, b) => a.bytes - b.bytes);
   const logs = sorted.map(({ bytes }) => Math.log2(Math.max(1, bytes)));

@@ -1,4 +1,6 @@
-/** What the cells of a heat map hold: one value, or least, middle and most of several; and which level of colour. */
+/**
+ * The contents of a heat map's cells: one value, or the least, middle and highest of several, and the level of colour.
+ */
 
 import { mixed, type Palette } from "../../../charts/canvas/palette";
 import type { Colour } from "../../../colour";
@@ -11,10 +13,10 @@ export interface Matrix {
   values: Float64Array;
 }
 
-/** Which end is the one to look for: a cell of several shows that one, so that no bad one hides among good ones. */
+/** Which end is the bad one: a cell of several values shows that end, so that no bad value hides among good ones. */
 export type Worst = "most" | "least";
 
-/** What a cell stands for. Rows are those of the matrix. */
+/** What a cell stands for. The rows are those of the matrix. */
 export interface Cell {
   rows: readonly number[];
   columns: readonly [from: number, to: number];
@@ -22,10 +24,10 @@ export interface Cell {
   least: number | null;
   middle: number | null;
   most: number | null;
-  /** The rows of the least and the most; -1 where there is none. */
+  /** The rows of the lowest and the highest value; -1 where there is none. */
   leastRow: number;
   mostRow: number;
-  /** How many values lack. */
+  /** How many values are missing. */
   missing: number;
 }
 
@@ -63,7 +65,7 @@ function statedOf(matrix: Matrix, rows: readonly number[], columns: readonly [nu
   };
 }
 
-/** What each cell of the picture shows, band by band; NaN where nothing was measured. */
+/** The value that each cell of the picture shows, band by band; NaN where nothing was measured. */
 export function shownValues(matrix: Matrix, order: readonly number[], layout: GridLayout, worst: Worst): Float64Array {
   const { rows, columns } = layout;
   const shown = new Float64Array(rows.count * columns.count).fill(Number.NaN);
@@ -80,7 +82,7 @@ export function shownValues(matrix: Matrix, order: readonly number[], layout: Gr
   return shown;
 }
 
-/** Which values the faintest and the strongest level begin and end at; beyond: some lie outside. */
+/** The values at which the faintest level begins and the strongest ends; beyond: whether some values are outside. */
 export interface Levels {
   low: number;
   high: number;
@@ -88,20 +90,23 @@ export interface Levels {
   above: boolean;
 }
 
-/** Colours of a heat map, from the faintest on. */
+/** The number of colours of a heat map. */
 export const LEVELS = 10;
 
-/** So much at either end is outside where there are many values: one freak would leave all others one colour. */
+/**
+ * The share of values at either end that the levels leave outside, where there are many: a single outlier would make
+ * all others the same colour.
+ */
 const OUTSIDE = 0.02;
 const MANY = 200;
 
-/** The levels begin at 0 where the least value is below this share of the greatest. */
+/** The levels begin at 0 where the lowest value is below this share of the highest. */
 const LIFTED = 0.45;
 
-/** They span at least this share of the greatest value, so that noise looks like noise. */
+/** The levels span at least this share of the highest value, so that noise looks like noise. */
 const LEAST_SPAN = 0.2;
 
-/** leastHigh: the levels reach at least so far up. */
+/** leastHigh: the levels reach at least up to this value. */
 export function levelsOf({ values }: Matrix, leastHigh = 0): Levels {
   const found = values.filter((value) => !Number.isNaN(value)).sort();
   const [least, most] = [found[0] ?? 0, found[found.length - 1] ?? 0];
@@ -115,7 +120,7 @@ export function levelsOf({ values }: Matrix, leastHigh = 0): Levels {
   return { low: from - wider, high: high + wider, below: least < from - wider, above: most > high + wider };
 }
 
-/** Of sorted values, on the line between the two that are nearest; null of none. */
+/** A quantile of sorted values, interpolated linearly between the two nearest; null for an empty array. */
 function quantileOf(sorted: Float64Array, share: number): number | null {
   if (sorted.length === 0) return null;
   const at = share * (sorted.length - 1);
@@ -123,12 +128,12 @@ function quantileOf(sorted: Float64Array, share: number): number | null {
   return below + (at - Math.floor(at)) * (above - below);
 }
 
-/** 0 to LEVELS - 1. */
+/** The level of a value, 0 to LEVELS - 1. */
 export function levelOf(value: number, { low, high }: Levels): number {
   return Math.max(0, Math.min(LEVELS - 1, Math.floor((LEVELS * (value - low)) / (high - low))));
 }
 
-/** What ranks have in common over the steps: the mean of those that were measured; null where none was. */
+/** The mean over ranks and steps of the values that were measured; null where there are none. */
 export function meanOf(matrix: Matrix, rows: readonly number[]): number | null {
   let [sum, count] = [0, 0];
   for (const row of rows)
@@ -139,10 +144,10 @@ export function meanOf(matrix: Matrix, rows: readonly number[]): number | null {
   return count === 0 ? null : sum / count;
 }
 
-/** The faintest level stands out from the ground. */
+/** How far the faintest level is from the background. */
 const FAINTEST = 0.14;
 
-/** Where the colour itself stands, and how far the last level is from it to the ink. */
+/** The position of the colour itself in the ramp, and how far the last level is from it towards the ink. */
 const PURE = 0.68;
 const DEEPEST = 0.5;
 

@@ -1,8 +1,8 @@
 /**
- * Where the rows of the job timeline stand, and where the path that decides the step runs below them.
+ * Where the rows of the job timeline are, and where the path that decides the step runs below them.
  *
  *     up to 16 ranks    22 px each, with room for the path between them
- *     more              as high as there is room for; those that decide the step keep 22 px and their names
+ *     more              as high as there is room for; rows that decide the step keep 22 px and their names
  */
 
 export interface LaneLayout {
@@ -13,16 +13,16 @@ export interface LaneLayout {
 
 const TALL_PX = 22;
 const GAP_PX = 12;
-/** Up to so many rows are all tall. */
+/** Up to this many rows are all tall. */
 const FEW = 16;
-/** What the others may take together, and how high each of them is at least and at most. */
+/** The height that the other rows may take together, and the least and most height of each. */
 const ROOM_PX = 320;
 const LEAST_PX = 2;
 const MOST_PX = 8;
-/** So many rows that decide keep their height; of more none would stand out. */
+/** This many deciding rows keep their height; if there were more, none would stand out. */
 const MOST_TALL = 6;
 
-/** deciding: rows by how much of the step they decide, most first. */
+/** deciding: the rows that decide the step, ordered by how much of it they decide, most first. */
 export function laneLayout(rows: number, deciding: readonly number[]): LaneLayout {
   const tall = new Set(deciding.slice(0, MOST_TALL));
   const low = Math.max(LEAST_PX, Math.min(MOST_PX, Math.floor(ROOM_PX / rows)));
@@ -38,7 +38,7 @@ export function laneLayout(rows: number, deciding: readonly number[]): LaneLayou
   return { tops, heights, height: y };
 }
 
-/** The row at so many px from the top; in a gap the one above it. */
+/** The row at a distance in px from the top; in a gap the row above it. */
 export function rowAt({ tops, height }: LaneLayout, y: number): number | null {
   if (y < 0 || y >= height) return null;
   let [low, high] = [0, tops.length - 1];
@@ -52,5 +52,5 @@ export function rowAt({ tops, height }: LaneLayout, y: number): number | null {
 
 export const isTall = ({ heights }: LaneLayout, row: number): boolean => heights[row] === TALL_PX;
 
-/** Below its row. */
+/** The y position of the path: below its row. */
 export const pathY = ({ tops, heights }: LaneLayout, row: number): number => tops[row]! + heights[row]! + 3.5;

@@ -1,6 +1,4 @@
-/**
- * Rows of ranks against time: they are zoomed, pointed at, typed in and opened alike, whatever is drawn in them.
- */
+/** Rows of ranks against time: zooming, pointing, keys and opening are the same, whatever is drawn in the rows. */
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
@@ -15,7 +13,7 @@ import { scaleFor } from "../../../format";
 import { lengthOf, middleOf, type TimeRange, type TimeScale } from "../../../time_range";
 import { type LaneLayout, rowAt } from "./lane_layout";
 
-/** What is pointed at. */
+/** The place that the pointer is on. */
 export interface LanePlace {
   row: number;
   at: number;
@@ -32,17 +30,17 @@ interface LanePlotProps {
   label: string;
   layout: LaneLayout;
   length_ns: number;
-  /** Room for the names of rows, px. */
+  /** Width for the names of rows, px. */
   gutter: number;
   zoom: TimeRange | null;
   setZoom(zoom: TimeRange | null): void;
   /** Opens a rank at an instant. */
   open(row: number, at: number): void;
-  /** Paints what it is made of. */
+  /** Paints the rows; `of` lists the inputs. */
   paint(pen: Pen, painted: Painted): void;
   of: readonly unknown[];
   tip(place: LanePlace): TipContent;
-  /** What lies over the rows. */
+  /** Returns what is drawn over the rows. */
   over(place: LanePlace | null, time: TimeScale): ComponentChildren;
 }
 

@@ -1,6 +1,6 @@
 /**
  * All ranks of a job on one clock: a row each, in the colours of what it does, and the path that decides the step below
- * the row that decides it. Of the collective under the pointer, lines from each arrival to the last one.
+ * the row that decides it. For the collective under the pointer, lines go from each arrival to the last one.
  */
 
 import { useMemo } from "preact/hooks";
@@ -12,11 +12,11 @@ import type { TimeRange, TimeScale } from "../../../time_range";
 import { isTall, type LaneLayout, laneLayout, pathY } from "./lane_layout";
 import { type LanePlace, LanePlot, type Painted } from "./lane_plot";
 
-/** What cells say, by their number. */
+/** The states of cells, by number. */
 export const STATES = ["not in this step", "its own time", "waits for others", "transfers"] as const;
 const [OWN, WAIT] = [1, 2];
 
-/** Who arrives when at a collective: rows, and when each does. */
+/** The arrivals at a collective: rows, and when each arrives. */
 interface Arrivals {
   label: string;
   last: number;
@@ -26,7 +26,7 @@ interface Arrivals {
   arrived_ns: readonly number[];
 }
 
-/** A window of a step; cells: row by row, `bins` each. */
+/** A window of a step; cells: row by row, `bins` cells each. */
 export interface StepLanes {
   ranks: readonly number[];
   length_ns: number;
@@ -51,7 +51,7 @@ interface LanesProps {
 
 const GUTTER = 64;
 
-/** What a name takes. Of low rows every n-th has one, where no row that decides needs the room. */
+/** The height that a name needs. Of low rows every n-th has a name, unless a deciding row needs the room. */
 const NAME_PX = 14;
 
 export function Lanes({ found, deciding, ...plot }: LanesProps) {
@@ -82,7 +82,7 @@ export function Lanes({ found, deciding, ...plot }: LanesProps) {
   );
 }
 
-/** The collective that this rank is in, of those that decide the step. */
+/** The deciding collective in which this rank is at that time. */
 const meetingAt = ({ arrivals }: StepLanes, row: number, at: number): Arrivals | null =>
   arrivals.find(({ rows, arrived_ns, end_ns }) => {
     const place = rows.indexOf(row);
@@ -156,7 +156,7 @@ function Fan({ last, rows, arrived_ns, layout, time }: Arrivals & { layout: Lane
   );
 }
 
-/** Rows at least this high are hatched where they wait; lower ones are faint. */
+/** Rows at least this high are hatched where they wait; lower ones are faint there. */
 const HATCHED_PX = 8;
 
 function paintLanes(pen: Pen, found: StepLanes, { layout, time, palette, width }: Painted): void {
@@ -173,7 +173,7 @@ function paintLanes(pen: Pen, found: StepLanes, { layout, time, palette, width }
     let bin = 0;
     while (bin < bins) {
       const does = cells[row * bins + bin]!;
-      let end = bin + 1; // neighbours that are alike are one mark
+      let end = bin + 1; // equal neighbours are one mark
       while (end < bins && cells[row * bins + end] === does) end++;
       const [left, across] = [edges[bin]!, edges[end]! - edges[bin]!];
       bin = end;

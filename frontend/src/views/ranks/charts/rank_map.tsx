@@ -30,14 +30,14 @@ interface RankMapProps {
   colour: Colour;
   worst: Worst;
   levels: Levels;
-  /** What stands left of rows: their name, and a figure of them. */
+  /** Written to the left of the rows: their name, and a figure. */
   nameOf(rows: readonly number[]): string;
   figureOf(rows: readonly number[]): string;
   tip(cell: Cell): TipContent;
   /** A row and a column of the matrix. */
   selected: { row: number; column: number } | null;
   select(cell: Cell): void;
-  /** By a double click or Enter: leads to what the cell stands for. */
+  /** On a double click or Enter: opens what the cell stands for. */
   open(cell: Cell): void;
 }
 
@@ -47,10 +47,10 @@ const GAP_PX = 12;
 /** Names take at most this share of the width. */
 const GUTTER_FRACTION = 0.3;
 
-/** Rows lower than this have no name of their own: every n-th has. */
+/** Rows lower than this do not all have a name: every n-th does. */
 const NAME_PX = 14;
 
-/** What a map of so many rows takes, however many columns it has, px. */
+/** The height of a map with this many rows, whatever its number of columns, px. */
 export const mapHeight = (rows: number): number => gridLayout(rows, 1, 0, 1000).height + AXIS_PX;
 
 export function RankMap(props: RankMapProps) {
@@ -152,7 +152,7 @@ function Plot(props: RankMapProps & { width: number }) {
 
 const inside = ({ band, column }: Place, { rows, columns }: GridLayout) => band < rows.count && column < columns.count;
 
-/** After a key that moves; null: nothing is chosen any more. */
+/** The place after a key that moves; null: the selection is cleared. */
 function typed(key: string, place: Place | null, { rows, columns }: GridLayout): Place | null | undefined {
   if (key === "Escape") return null;
   const now = place ?? { band: 0, column: -1 };
@@ -166,7 +166,7 @@ function typed(key: string, place: Place | null, { rows, columns }: GridLayout):
   return column === undefined || key === "ArrowUp" ? undefined : { band: now.band, column };
 }
 
-/** Where the selected row and column stand; null where they are not shown. */
+/** The place of the selected row and column; null where they are not shown. */
 function placeOf({ selected, order }: RankMapProps, { rows, columns }: GridLayout): Place | null {
   const row = selected === null ? -1 : order.indexOf(selected.row);
   if (selected === null || row < 0) return null;
@@ -198,7 +198,7 @@ interface Head {
   value: string;
 }
 
-/** Names and figures of the rows, as many as there is room for, and the room that they take. */
+/** The names and figures of the rows, as many as there is room for, and the width that they take. */
 function useHeads({ order, matrix, width, nameOf, figureOf }: RankMapProps & { width: number }) {
   return useMemo(() => {
     const { rows } = gridLayout(order.length, matrix.columns, 0, width);
@@ -261,7 +261,7 @@ function StepAxis({ layout, steps }: { layout: GridLayout; steps: readonly strin
   );
 }
 
-/** Rows at least this high have a line of ground between them. */
+/** Rows at least this high have a line of background between them. */
 const PARTED_PX = 8;
 
 function paintGrid(
@@ -280,7 +280,7 @@ function paintGrid(
     let column = 0;
     while (column < columns.count) {
       const fill = fillOf(shown[band * columns.count + column]!, levels, ramp);
-      let end = column + 1; // neighbours of one colour are one mark
+      let end = column + 1; // neighbours of the same colour are one mark
       while (end < columns.count && fillOf(shown[band * columns.count + end]!, levels, ramp) === fill) end++;
       const [left, right] = [Math.round(column * columns.px), Math.round(end * columns.px)];
       pen.fillStyle = fill ?? lacking;

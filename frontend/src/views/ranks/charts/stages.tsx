@@ -1,6 +1,6 @@
 /**
- * Stages of a pipeline against time: forward passes in the plain colour, backward passes in another shade of it, and
- * between them what a stage is idle for, hatched in the colour of the cause.
+ * The stages of a pipeline against time: forward passes in the plain colour, backward passes in another shade of it,
+ * and between them the idle time of a stage, hatched in the colour of its cause.
  */
 
 import { useMemo } from "preact/hooks";
@@ -15,14 +15,14 @@ import { LanePlot, type Painted } from "./lane_plot";
 
 export type Cause = "schedule" | "imbalance" | "ordering" | "transfer";
 
-/** Of a row, from one instant of the picture to another. */
+/** A piece of a row, from one instant of the picture to another. */
 interface Piece {
   row: number;
   from_ns: number;
   to_ns: number;
 }
 
-/** One step; kind: place in `KINDS`. */
+/** One step; kind: index into `KINDS`. */
 export interface DrawnStep {
   length_ns: number;
   passes: readonly (Piece & { kind: number; stage: number; micro_batch: number })[];
@@ -34,7 +34,7 @@ interface StageRow {
   stages: readonly number[];
 }
 
-/** What a stage is idle for. */
+/** The colours of the causes of idle time. */
 export const CAUSE_COLOURS: Readonly<Record<Cause, Colour>> = {
   schedule: "other",
   imbalance: "cpu",
@@ -42,14 +42,14 @@ export const CAUSE_COLOURS: Readonly<Record<Cause, Colour>> = {
   transfer: "comm",
 };
 
-/** Of PassPiece.kind. */
+/** Names for the values of PassPiece.kind. */
 export const KINDS = ["forward", "backward", "backward, inputs", "backward, weights"] as const;
 
 interface StagesProps {
   label: string;
   step: DrawnStep;
   rows: readonly StageRow[];
-  /** What causes are called. */
+  /** What the causes are called. */
   words: Readonly<Record<Cause, string>>;
   zoom: TimeRange | null;
   setZoom(zoom: TimeRange | null): void;
@@ -122,7 +122,7 @@ function tipOf(
   };
 }
 
-/** A pass has its micro-batch's number where there is room for it. */
+/** A pass shows the number of its micro-batch where it is at least this wide. */
 const NUMBER_PX = 16;
 
 function paintStages(pen: Pen, step: DrawnStep, { layout, time, palette, width }: Painted): void {
@@ -148,7 +148,7 @@ function paintStages(pen: Pen, step: DrawnStep, { layout, time, palette, width }
   }
 }
 
-/** Its width in pixels. A hairline parts neighbours that have room for one. */
+/** Draws a box and returns its width in pixels. A hairline separates neighbours that have room for one. */
 function box(
   pen: Pen,
   style: CanvasPattern | string,

@@ -1,7 +1,7 @@
 /**
- * A page of events, made ready for drawing: typed columns, cut into rows in which boxes lie one after the other.
+ * A page of events prepared for drawing: typed arrays, cut into rows in which boxes follow one another.
  *
- *     row of a track   [a   ][b ]   [c      ]      from and to both ascend: what is visible is found by halving
+ *     row of a track   [a   ][b ]   [c      ]      from and to both ascend: binary search finds what is visible
  */
 
 import type { Depth, TimelinePage, Track } from "../../../api.gen";
@@ -17,7 +17,7 @@ interface Row {
 
 export interface Boxes {
   covers: TimeRange;
-  /** Events narrower than this stand together. */
+  /** Events narrower than this are merged. */
   detail_ns: number;
   tracks: readonly Track[];
   rows: ReadonlyMap<number, Row>;
@@ -29,16 +29,16 @@ export interface Boxes {
   colour: Int32Array;
   count: Int32Array;
   event: Int32Array;
-  /** As they are written on boxes, and as the trace has them. */
+  /** Names as they are written on boxes, and as the trace has them. */
   names: readonly string[];
   fullNames: readonly string[];
-  /** Of each name, so that neighbours differ. */
+  /** The shade for each name, so that neighbours differ. */
   shades: Uint8Array;
   colours: readonly Colour[];
   queue: Depth | null;
 }
 
-/** One event or, where count > 1, several that stand together. */
+/** One event or, where count > 1, several merged ones. */
 export interface Box extends TimeRange {
   track: number;
   row: number;
@@ -48,14 +48,14 @@ export interface Box extends TimeRange {
   count: number;
 }
 
-/** More nesting than any stack of calls has. */
+/** More rows than any stack of calls has levels. */
 const ROWS = 4096;
 
 export const rowKey = (track: number, row: number): number => track * ROWS + row;
 
 export function boxesOf(page: TimelinePage): Boxes {
   const { boxes } = page;
-  // constructors and loops: `from` with a function goes through an iterator, ten times as slow
+  // constructors and loops: `from` with a function goes through an iterator, which is ten times as slow
   const from = new Float64Array(boxes.start_ns);
   const to = new Float64Array(boxes.length_ns);
   for (let at = 0; at < from.length; at++) {
@@ -83,12 +83,12 @@ export function boxesOf(page: TimelinePage): Boxes {
   };
 }
 
-/** Those that the boxes of some pages have. */
+/** The colours of the boxes of some pages. */
 export function coloursOf(pages: readonly { boxes: Boxes }[]): ReadonlySet<Colour> {
   return new Set(pages.flatMap(({ boxes }) => usedBy(boxes)));
 }
 
-/** Each page's boxes are gone through once. */
+/** Each page's boxes are scanned only once. */
 const used = new WeakMap<Boxes, readonly Colour[]>();
 
 function usedBy(boxes: Boxes): readonly Colour[] {
@@ -107,7 +107,7 @@ function rowsOf(track: readonly number[], row: readonly number[]): Map<number, R
   return rows;
 }
 
-/** The first of [first, end) whose value is above `least`; `end` where none is. The values ascend. */
+/** The first index of [first, end) whose value is above `least`; `end` where there is none. The values ascend. */
 export function firstAbove(values: Float64Array, least: number, first: number, end: number): number {
   let [low, high] = [first, end];
   while (low < high) {
@@ -137,7 +137,7 @@ export function boxAt(boxes: Boxes, at: number): Box {
   };
 }
 
-/** The box of a row under an instant, or the nearest within `reach_ns` of it; null where there is none. */
+/** The box of a row at an instant, or the nearest within `reach_ns` of it; null where there is none. */
 export function hit(boxes: Boxes, row: Row, ns: number, reach_ns: number): number | null {
   const after = firstAbove(boxes.to, ns, row.first, row.end);
   const near = [after, after - 1]

@@ -1,4 +1,6 @@
-/** How busy the GPUs were in a range of the trace: exact, from the server; merged boxes would count gaps as work. */
+/**
+ * How busy the GPUs were in a range of the trace: exact figures from the server; merged boxes would count gaps as work.
+ */
 
 import { useEffect, useState } from "preact/hooks";
 import type { BusyBins } from "../../../api.gen";
@@ -6,13 +8,13 @@ import { inRounds, retryPause } from "../../../server/watch";
 import type { TimeRange } from "../../../time_range";
 import type { EventSource } from "../../props";
 
-/** While the trace is read again. */
+/** Pause between requests while the trace is being read again. */
 const WAITING_MS = 1_000;
 
-/** A range that is being dragged is asked for once it rests. */
+/** The busy share of a range that is being dragged is requested once the range stops changing for this long. */
 const REST_MS = 120;
 
-/** Null: not there yet. The answer of before stands until the next one comes. */
+/** Null: not there yet. The previous answer stays until the next one arrives. */
 export function useBusy(
   events: EventSource,
   span: string,
@@ -27,7 +29,7 @@ export function useBusy(
       let unanswered = 0;
       ({ stop } = inRounds(async (signal) => {
         const answer = await events.busy(span, { from, to, bins }, signal);
-        if (signal.aborted || answer.kind === "problem") return null; // the picture says what is wrong
+        if (signal.aborted || answer.kind === "problem") return null; // the picture shows what is wrong
         unanswered = answer.kind === "gone" ? unanswered + 1 : 0;
         if (answer.kind === "ready") setBusy(answer.value);
         if (unanswered > 0) return retryPause(unanswered);
@@ -43,7 +45,7 @@ export function useBusy(
   return busy;
 }
 
-/** Of a range that is measured: null while it is not known. */
+/** The figures of the measured range; null while they are not known. */
 export function useMeasured(events: EventSource, span: string, range: TimeRange): BusyBins | null {
   const [from, to] = [Math.floor(range.from), Math.max(Math.floor(range.from) + 1, Math.ceil(range.to))];
   const busy = useBusy(events, span, { from, to }, 1, REST_MS);
@@ -51,11 +53,11 @@ export function useMeasured(events: EventSource, span: string, range: TimeRange)
 }
 
 interface Bin extends TimeRange {
-  /** Of the bin's length, over all devices: 0 to 1. */
+  /** Busy share of the bin's length, over all devices: 0 to 1. */
   share: number;
 }
 
-/** Bins of an answer, with the share of each that was busy. */
+/** The bins of an answer, with the busy share of each. */
 export function binsOf({ start_ns, end_ns, devices, busy_ns }: BusyBins): Bin[] {
   const edge = (at: number) => start_ns + Math.floor((at * (end_ns - start_ns)) / busy_ns.length);
   return busy_ns.map((busy, at) => {

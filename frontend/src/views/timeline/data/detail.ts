@@ -1,4 +1,4 @@
-/** All about the event that the address names. */
+/** All details of the event that the address names. */
 
 import { useEffect, useState } from "preact/hooks";
 import type { EventDetail } from "../../../api.gen";
@@ -7,12 +7,12 @@ import { same } from "../../../server/use_answer";
 import { inRounds, retryPause } from "../../../server/watch";
 import type { EventSource } from "../../props";
 
-/** While the trace is read again. */
+/** Pause between requests while the trace is being read again. */
 const WAITING_MS = 1_000;
 
 export type Asked = { event: number; answer: Answer<EventDetail> } | null;
 
-/** The answer of before stands until the next is there; null: nothing is chosen. */
+/** The previous answer stays until the next one arrives; null: no event is chosen. */
 export function useDetail(events: EventSource, span: string, event: number | null, folded: boolean): Asked {
   const [asked, setAsked] = useState<Asked>(null);
   useEffect(() => {
@@ -37,5 +37,5 @@ export function useDetail(events: EventSource, span: string, event: number | nul
 export const readyDetail = (asked: Asked): EventDetail | null =>
   asked?.answer.kind === "ready" ? asked.answer.value : null;
 
-/** What the server calls the lines of code of an event. */
+/** The labels that the server uses for an event's lines of code. */
 export const SOURCE_LINES: readonly string[] = ["Source line", "Forward source line"];

@@ -1,4 +1,4 @@
-/** What a search finds in the whole span, and the way from hit to hit: the server counts, the picture follows. */
+/** What a search finds in the whole span, and how to go from hit to hit: the server counts, the picture follows. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { SearchPage } from "../../../api.gen";
@@ -8,10 +8,10 @@ import type { TimeRange } from "../../../time_range";
 import type { EventSource } from "../../props";
 import type { Box, Boxes } from "./boxes";
 
-/** Letters that follow fast are one search. */
+/** Letters typed in quick succession are one search. */
 const REST_MS = 150;
 
-/** While the trace is read again. */
+/** Pause between requests while the trace is being read again. */
 const WAITING_MS = 1_000;
 
 interface Hit extends TimeRange {
@@ -22,23 +22,23 @@ interface Hit extends TimeRange {
   name: string;
 }
 
-/** What is searched for; track null: on all of them. */
+/** What to search for; track null: on all tracks. */
 interface Sought {
   words: string;
   track: number | null;
   folded: boolean;
 }
 
-/** Where the way goes on from: the chosen event, else the begin of what is visible. */
+/** Where to continue from: the chosen event, else the beginning of the visible range. */
 interface Here {
   event: number | null;
   start_ns: number;
 }
 
 export interface Found {
-  /** Null: nothing is searched for, or there is no answer yet. */
+  /** Null: there is no search, or no answer yet. */
   page: SearchPage | null;
-  /** The number of the hit that is chosen, from 0 in time order; null: none was gone to yet. */
+  /** The index of the chosen hit, from 0 in time order; null: the user has not gone to any hit yet. */
   at: number | null;
   next(backwards: boolean): void;
 }
@@ -69,7 +69,7 @@ export function useFound(
       let unanswered = 0;
       ({ stop } = inRounds(async (signal) => {
         const said = await asking.current({ from: Math.floor(latest.current.here.start_ns) }, signal);
-        if (signal.aborted || said.kind === "problem") return null; // the picture says what is wrong
+        if (signal.aborted || said.kind === "problem") return null; // the picture shows what is wrong
         unanswered = said.kind === "gone" ? unanswered + 1 : 0;
         if (said.kind === "ready") setAnswer({ key, page: said.value });
         if (unanswered > 0) return retryPause(unanswered);
@@ -111,13 +111,13 @@ export function useFound(
   return { page, at, next: (backwards) => void next(backwards) };
 }
 
-/** The first hit on the way: the chosen event itself is not one. */
+/** The first hit in this direction; the chosen event itself does not count. */
 function firstOf(page: SearchPage, here: Here, backwards: boolean): number {
   if (backwards) return page.next - 1;
   return hitOf(page, page.next)?.event === here.event ? page.next + 1 : page.next;
 }
 
-/** The hit of a number, where the page holds it. */
+/** The hit with that index, where the page contains it. */
 function hitOf({ first, hits }: SearchPage, number: number): Hit | null {
   const at = number - first;
   if (at < 0 || at >= hits.event.length) return null;
@@ -132,10 +132,10 @@ function hitOf({ first, hits }: SearchPage, number: number): Hit | null {
   };
 }
 
-/** For each name of a page, 1 where the search finds it. */
+/** For each name of a page, 1 where it matches the search. */
 export type Matcher = (boxes: Boxes) => Uint8Array;
 
-/** Null where nothing is searched for. Each page's names are gone through once, as the server goes through its own. */
+/** Null where there is no search. Each page's names are scanned once, in the same way as the server scans its own. */
 export function matcherOf(words: string): Matcher | null {
   const sought = words.trim().toLowerCase();
   if (sought === "") return null;
@@ -151,7 +151,7 @@ export function matcherOf(words: string): Matcher | null {
   };
 }
 
-/** Whether two boxes are the same place, whichever page they are from. */
+/** Whether two boxes are at the same place, whichever pages they are from. */
 export const sameBox = (a: Box | null, b: Box | null): boolean =>
   a === b ||
   (a !== null && b !== null && a.track === b.track && a.row === b.row && a.event === b.event && a.from === b.from);

@@ -1,5 +1,5 @@
 /**
- * Brings the pages of what is visible: one request at a time, at most one in a short while, outdated ones abandoned.
+ * Loads the pages for the visible range: one request at a time, at a limited rate, and outdated requests are aborted.
  */
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
@@ -14,13 +14,13 @@ import { mergedTracks } from "../layout";
 import { boxesOf } from "./boxes";
 import { cachedPages, type Page, type Wanted, wanted } from "./pages";
 
-/** While the picture moves, so often. */
+/** The least time between requests while the picture moves. */
 const PACE_MS = 60;
 
-/** While the trace is read again, and while the tab is hidden, where nothing is asked. */
+/** The pause while the trace is being read again, and while the tab is hidden, when nothing is requested. */
 const WAITING_MS = 700;
 
-/** An answer with more boxes is made ready in a task of its own: parsing it was one already. */
+/** An answer with more boxes is prepared in a task of its own, because parsing it already took one. */
 const AT_ONCE = 4_000;
 
 const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
@@ -32,7 +32,7 @@ export interface Loaded {
   problem: Problem | null;
   /** Why the newest request has no answer. */
   gone: Trouble | null;
-  /** Ask at once. */
+  /** Sends the request at once. */
   again(): void;
 }
 
@@ -40,7 +40,7 @@ type State = Omit<Loaded, "again">;
 
 const NOTHING: State = { pages: [], tracks: [], waiting: null, problem: null, gone: null };
 
-/** A part of the span, its stacks folded or not. */
+/** A part of the span, with its stacks folded or not. */
 type Part = Wanted & { folded: boolean };
 
 interface Asking {
@@ -48,7 +48,7 @@ interface Asking {
   abort: AbortController;
 }
 
-/** `width`: of the picture without names, px; 0 while it is not known. */
+/** `width`: of the picture without the names, px; 0 while it is not known. */
 export function usePages(
   events: EventSource,
   span: string,
@@ -112,15 +112,15 @@ export function usePages(
 const keyOf = ({ from, to, detail_ns, folded }: Part): string => `${from} ${to} ${detail_ns} ${folded}`;
 
 /**
- * A failure keeps what was there before: the picture stays, only finer pages do not come. Where no answer came,
- * `retry_ms` is when it is asked for again.
+ * A failure keeps what was there before: the picture stays, only finer pages do not arrive. Where no answer came,
+ * `retry_ms` is the time of the next request.
  */
 export function answered(before: State, asked: Part, answer: Answer<TimelinePage>, retry_ms: number): State {
   switch (answer.kind) {
     case "ready": {
       const { folded } = asked;
       const page: Page = { boxes: boxesOf(answer.value), asked_ns: asked.detail_ns, folded };
-      const alike = before.pages.every((other) => other.folded === folded) ? before : NOTHING; // rows are others
+      const alike = before.pages.every((other) => other.folded === folded) ? before : NOTHING; // the rows differ
       return {
         ...NOTHING,
         pages: cachedPages(alike.pages, page),

@@ -1,8 +1,8 @@
 /**
- * The pages that were answered lately, which of them to draw, and what to ask for next.
+ * The pages that arrived recently, which of them to draw, and which to request next.
  *
- * A page holds more than what is visible, at a detail that is a power of two: small moves need no request, and going
- * back draws at once. What is there is drawn until the finer page comes, so the picture never goes blank.
+ * A page covers more than the visible range, at a detail that is a power of two: small moves need no request, and going
+ * back draws at once. Existing pages are drawn until the finer page arrives, so the picture never goes blank.
  */
 
 import { lengthOf, type TimeRange, touches } from "../../../time_range";
@@ -10,7 +10,7 @@ import type { Boxes } from "./boxes";
 
 export interface Page {
   boxes: Boxes;
-  /** The detail that was asked for; the answer's may be coarser where the trace is dense. */
+  /** The detail that was requested; the answer's may be coarser where the trace is dense. */
   asked_ns: number;
   /** Its Python stacks are folded to the user's code. */
   folded: boolean;
@@ -25,18 +25,18 @@ export interface Layer extends TimeRange {
   boxes: Boxes;
 }
 
-/** Pages kept: half an hour's ways through a trace, some tens of MB at most. */
+/** The most pages that are kept: half an hour of navigating a trace, some tens of MB at most. */
 const MAX_PAGES = 24;
 
-/** Of the length visible, how much is asked for at either side. */
+/** How much is requested on either side of the visible range, as a share of its length. */
 const BESIDE = 0.5;
 
-/** Borders of pages lie on a grid of so many pixels, so that nearby views ask for the same. */
+/** The borders of pages are on a grid of so many pixels, so that nearby views request the same pages. */
 const GRID_PX = 256;
 
 export const detailFor = (ns_per_px: number): number => 2 ** Math.max(0, Math.floor(Math.log2(ns_per_px)));
 
-/** What to ask for, or null where a kept page holds what is visible finely enough. */
+/** The page to request, or null where a kept page contains the visible range in enough detail. */
 export function wanted(pages: readonly Page[], visible: TimeRange, ns_per_px: number, whole: TimeRange): Wanted | null {
   const detail_ns = detailFor(ns_per_px);
   if (pages.some((page) => page.asked_ns <= detail_ns && holds(page.boxes.covers, visible, whole))) return null;
@@ -51,12 +51,12 @@ function holds(page: TimeRange, visible: TimeRange, whole: TimeRange): boolean {
   return page.from <= Math.max(visible.from, whole.from) && page.to >= Math.min(visible.to, whole.to);
 }
 
-/** The pages with the newest last and the longest unused left out. */
+/** The pages with the newest last; the one unused for the longest time is dropped. */
 export function cachedPages(pages: readonly Page[], page: Page): Page[] {
   return [...pages.filter((other) => other !== page), page].slice(-MAX_PAGES);
 }
 
-/** What to draw where: each instant visible once, from the page whose detail suits it best. */
+/** What to draw where: each visible instant once, from the page whose detail suits it best. */
 export function layers(pages: readonly Page[], visible: TimeRange, ns_per_px: number): Layer[] {
   const detail_ns = detailFor(ns_per_px);
   const found: Layer[] = [];
@@ -72,7 +72,7 @@ export function layers(pages: readonly Page[], visible: TimeRange, ns_per_px: nu
   return found.sort((a, b) => a.from - b.from);
 }
 
-/** Finer pages show what they must, a coarser one does not: it comes last. */
+/** Finer pages show everything that is needed, a coarser one does not: it comes last. */
 function unfit({ asked_ns }: Page, detail_ns: number): number {
   const finer = Math.log2(detail_ns / asked_ns);
   return finer >= 0 ? finer : 100 - finer;

@@ -10,15 +10,15 @@ export const rangeOf = ({ start_ns, end_ns }: Pick<TimelineStep, "start_ns" | "e
   to: end_ns,
 });
 
-/** All that was recorded. */
+/** The range of the whole recording. */
 export function wholeOf({ first_ns, last_ns, steps }: TimelineResult): TimeRange {
   const from = Math.min(first_ns, ...steps.slice(0, 1).map((step) => step.start_ns));
   return { from, to: Math.max(last_ns, from + 1, ...steps.slice(-1).map((step) => step.end_ns)) };
 }
 
 /**
- * The step of the address, else that of a zoom that it names, else `first`, else the one of median length: a step like
- * the others.
+ * The step that the address names, else the step of its zoom, else `first`, else the step of median length, which is a
+ * typical one.
  */
 export function stepAt(
   result: TimelineResult,
@@ -41,13 +41,13 @@ export function stepAt(
   return byLength[(byLength.length - 1) >> 1]![1];
 }
 
-/** A trace without steps is shown as one. */
+/** A trace without steps is shown as a single step. */
 export const stepOrWhole = (result: TimelineResult, at: number | null): TimelineStep => {
   const whole = wholeOf(result);
   return (at === null ? undefined : result.steps[at]) ?? { name: "", start_ns: whole.from, end_ns: whole.to };
 };
 
-/** The step that is shown while any of it is visible, else the one that the picture has come to. */
+/** The step that is shown while any of it is visible, else the one in the middle of the visible range. */
 export function stepInSight({ steps }: TimelineResult, step: TimelineStep, visible: TimeRange): TimelineStep {
   if (touches(rangeOf(step), visible)) return step;
   const middle = (visible.from + visible.to) / 2;

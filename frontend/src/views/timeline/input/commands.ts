@@ -1,4 +1,4 @@
-/** Commands of the timeline: which key or wheel gives which, and what each does. */
+/** Commands of the timeline: which key or wheel movement gives which, and what each does. */
 
 import {
   around,
@@ -18,15 +18,15 @@ import { type Direction, nextBox } from "./neighbours";
 
 type Command =
   | { kind: "zoom"; factor: number }
-  /** By a share of what is visible. */
+  /** By a share of the visible range. */
   | { kind: "pan"; share: number }
   | { kind: "move"; direction: Direction }
   | { kind: "step"; by: 1 | -1 }
-  /** `more`: up to the selected event, from the range that is measured. */
+  /** `more`: extends the measured range to the selected event. */
   | { kind: "measure"; more: boolean }
   | { kind: "open" | "drop" | "reset" | "fit" | "fit_range" | "find" | "filter" | "head" | "pin" };
 
-/** One press; held keys repeat. */
+/** The effect of one press; held keys repeat. */
 const CLOSER = 1 / 1.3;
 const PAN = 0.12;
 
@@ -66,7 +66,7 @@ interface Pressed {
   shiftKey: boolean;
 }
 
-/** Null: the key is the browser's. */
+/** Null: the key is left to the browser. */
 export function commandOf({ key, ctrlKey, metaKey, altKey, shiftKey }: Pressed): Command | null {
   if (ctrlKey || metaKey || altKey) return null;
   if (shiftKey && key === "ArrowLeft") return COMMANDS.a!;
@@ -88,7 +88,10 @@ type WheelCommand = { kind: "zoom"; factor: number } | { kind: "pan"; px: number
 
 const LINE_PX = 16;
 
-/** A wheel's notch goes a quarter closer; a trackpad's pinch arrives as many small ones. Null: the page scrolls. */
+/**
+ * One notch of a wheel zooms in by a quarter; a trackpad's pinch arrives as many small movements. Null: the page
+ * scrolls.
+ */
 export function wheelCommand({ deltaX, deltaY, deltaMode, ctrlKey, metaKey, shiftKey }: Wheel): WheelCommand {
   const px = deltaMode === 0 ? 1 : LINE_PX;
   const pinch = deltaMode === 0 && Math.abs(deltaY) < 40 && ctrlKey;
@@ -103,9 +106,9 @@ export interface Actions {
   setVisible(next: (before: TimeRange) => TimeRange): void;
   point(box: Box | null): void;
   choose(box: Box | null): void;
-  /** Null: nothing is measured any more. `held`: the pointer still draws it. */
+  /** Null: ends measuring. `held`: the pointer is still drawing the range. */
   measure(range: TimeRange | null, held?: boolean): void;
-  /** Null: no name of a track is selected. */
+  /** Null: no track name is selected. */
   focusHead(track: number | null): void;
   fold(track: number): void;
   pin(track: number): void;
@@ -156,7 +159,7 @@ export function run(command: Command, scene: Scene, whole: TimeRange, actions: A
   }
 }
 
-/** The picture follows to an event that is not visible; of a long one its begin is enough. */
+/** The picture follows to an event that is not visible; of a long event only the beginning is shown. */
 function move(direction: Direction, scene: Scene, whole: TimeRange, actions: Actions): void {
   const { layers, layout, pointed, head, visible } = scene;
   if (head !== null && !pointed) {
@@ -171,7 +174,7 @@ function move(direction: Direction, scene: Scene, whole: TimeRange, actions: Act
   else if (pointed && direction === "left" && isFirst(scene, whole)) toHead(pointed.track, actions);
 }
 
-/** No earlier box is left to be loaded. */
+/** Whether there are no earlier boxes left to load. */
 const isFirst = ({ layers }: Scene, whole: TimeRange): boolean =>
   layers[0] !== undefined && layers[0].boxes.covers.from <= whole.from;
 
@@ -195,7 +198,7 @@ function select(next: Box, whole: TimeRange, actions: Actions): void {
   );
 }
 
-/** The selected event, else what is visible. */
+/** The range of the selected event, else the visible range. */
 function measured(more: boolean, { pointed, chosen, visible, range }: Scene): TimeRange {
   const event = pointed ?? (chosen && { from: chosen.start_ns, to: chosen.end_ns });
   const { from, to } = event ?? visible;
@@ -209,7 +212,7 @@ function fit(scene: Scene, whole: TimeRange, actions: Actions): void {
   if (wanted) actions.setVisible(() => around(wanted, whole));
 }
 
-/** Keys zoom where the pointer is, else at the focused event, else in the middle. */
+/** Keys zoom at the pointer, else at the focused event, else in the middle. */
 function zoomPoint({ pointer_ns, pointed, visible }: Pick<Scene, "pointer_ns" | "pointed" | "visible">): number {
   if (pointer_ns !== null) return pointer_ns;
   const at = pointed && touches(pointed, visible) ? pointed : visible;

@@ -1,6 +1,6 @@
 /**
- * Pointer and wheel: dragging the tracks moves, with Shift it measures; dragging the axis marks a range to zoom to, a
- * press chooses.
+ * Pointer and wheel: dragging the tracks moves the picture, with Shift it measures; dragging on the axis marks a range
+ * to zoom to, a click chooses an event.
  */
 
 import type { RefObject } from "preact";
@@ -20,7 +20,7 @@ interface Spot {
   y: number;
 }
 
-/** Where the pointer is, for the picture to show. */
+/** The position of the pointer, for the picture to show. */
 interface Pointer {
   spot: Spot | null;
   /** The range that is being marked on the axis. */
@@ -35,7 +35,9 @@ export function usePointer(): Pointer {
   return { spot, band, setSpot, setBand };
 }
 
-/** What a press took hold of: the tracks as they were, the axis at an instant, or the name of a track. */
+/**
+ * What a press took hold of: the tracks in their state at that time, the axis at an instant, or the name of a track.
+ */
 type Held =
   | { kind: "pan"; spot: Spot; visible: TimeRange; scroll: number }
   | { kind: "band"; from: number }
@@ -45,7 +47,7 @@ type Held =
 
 const boxRange = (box: Box | null): TimeRange | null => box && { from: box.from, to: box.to };
 
-/** Handlers for the stage, of the scene as it is drawn now. */
+/** Handlers for the stage, for the scene as it is currently drawn. */
 export function useGestures(
   scroller: RefObject<HTMLDivElement | null>,
   scene: Scene,
@@ -67,7 +69,7 @@ export function useGestures(
   const { dragging, handlers } = useDrag<Held>({
     hold(event) {
       const spot = spotOf(event);
-      if (spot.x > width) return null; // the scroll bar is the browser's
+      if (spot.x > width) return null; // the scroll bar is left to the browser
       const area = areaAt(scene, spot.x, spot.y);
       if (event.shiftKey && area.kind !== "name") return { kind: "measure", from: edgeAt(spot) };
       if (area.kind === "axis") return { kind: "band", from: time.clampedNs(spot.x) };

@@ -1,11 +1,14 @@
-/** Moving over the names of tracks by keys: up and down from one to the next, left folds, right opens or goes in. */
+/**
+ * Keyboard navigation over track names: up and down go from one to the next, left folds, right unfolds or enters the
+ * track.
+ */
 
 import type { Box } from "../data/boxes";
 import { isFolded, type Layout, type Placed } from "../layout";
 import type { Scene } from "../scene";
 import { type Direction, firstIn } from "./neighbours";
 
-/** What a key does at a name: another name, the track folded or opened, or an event of it selected. */
+/** What a key does at a track name: goes to another name, folds or unfolds the track, or selects one of its events. */
 type HeadMove = { kind: "head"; track: number } | { kind: "fold" } | { kind: "box"; box: Box } | null;
 
 export function moveFromHead(

@@ -1,4 +1,4 @@
-/** What lies under a point of the picture, and what the tip says of it. */
+/** What is under a point of the picture, and the text of its tip. */
 
 import type { TipContent } from "../../../charts/pointer/tip";
 import { count, fine, shortened } from "../../../format";
@@ -7,7 +7,7 @@ import type { Layer } from "../data/pages";
 import { isFolded, type Layout, type Placed, placeAt, ROW_PX, rowTop } from "../layout";
 import { AXIS_PX, GUTTER_PX, heightAt, type Scene, topOf } from "../scene";
 
-/** A box this near is meant. */
+/** A box this close to the pointer counts as hit. */
 const REACH_PX = 3;
 
 type Area = { kind: "axis" } | { kind: "name"; place: Placed } | { kind: "body"; place: Placed | undefined };
@@ -38,7 +38,7 @@ export function boxUnder(
 const layerAt = (layers: readonly Layer[], ns: number): Layer | undefined =>
   layers.find(({ from, to }) => ns >= from && ns < to);
 
-/** Where a box's tip points to: the middle of what is visible of it, under its row. */
+/** The point that a box's tip refers to: the middle of its visible part, below its row. */
 export function tipSpot(
   { layout, scroll, time, width }: Pick<Scene, "layout" | "scroll" | "time" | "width">,
   box: Box,
@@ -50,7 +50,7 @@ export function tipSpot(
   };
 }
 
-/** Of a track's name, which the picture may cut. */
+/** The tip of a track's name, which the picture may shorten. */
 export function headTip(track: number, layout: Layout): TipContent | null {
   const place = layout.tracks.get(track);
   if (!place) return null;

@@ -1,4 +1,4 @@
-/** Moving from box to box by keys: along a row in time, and to the rows above and below. */
+/** Keyboard navigation from box to box: along a row in time, and to the rows above and below. */
 
 import { type TimeRange, touches } from "../../../time_range";
 import { type Box, boxAt, firstAbove, inSight, rowKey } from "../data/boxes";
@@ -7,7 +7,7 @@ import type { Layout } from "../layout";
 
 export type Direction = "left" | "right" | "up" | "down";
 
-/** The box next to `here`, or the first visible where there is none or it is not visible; null at the end. */
+/** The box next to `here`, or the first visible one where there is none or it is not visible; null at the end. */
 export function nextBox(
   layers: readonly Layer[],
   layout: Layout,
@@ -51,12 +51,12 @@ const rowsOf = (layout: Layout): RowPlace[] =>
 const placeOf = (layout: Layout, here: Box): number =>
   rowsOf(layout).findIndex(([track, row]) => track === here.track && row === here.row);
 
-/** A long box is left from the part of it that is visible. */
+/** Navigation from a long box starts at the middle of its visible part. */
 function middleOf(here: Box, visible: TimeRange): number {
   return (Math.max(here.from, visible.from) + Math.min(here.to, visible.to)) / 2;
 }
 
-/** The nearest box to an instant in the next row that has one visible. */
+/** The box nearest to an instant in the next row that has a visible one. */
 function inRows(layers: readonly Layer[], layout: Layout, from: number, sign: 1 | -1, ns: number): Box | null {
   const rows = rowsOf(layout);
   for (let at = from + sign; at >= 0 && at < rows.length; at += sign) {
@@ -66,7 +66,7 @@ function inRows(layers: readonly Layer[], layout: Layout, from: number, sign: 1 
   return null;
 }
 
-/** The box of a track that is nearest to an instant, in the first of its rows that has one visible. */
+/** The box of a track nearest to an instant, in the first of its rows that has a visible one. */
 export function firstIn(layers: readonly Layer[], track: number, rows: number, ns: number): Box | null {
   for (let row = 0; row < rows; row++) {
     const found = nearestIn(layers, [track, row], ns);

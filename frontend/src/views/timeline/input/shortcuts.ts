@@ -1,7 +1,7 @@
-/** The timeline's keys and gestures, for the sheet of shortcuts. */
+/** The timeline's keys and gestures, for the list of shortcuts. */
 
 export interface Shortcut {
-  /** As they stand on the keyboard; one of them, or "Shift + drag". */
+  /** As labelled on the keyboard; each is an alternative, or a gesture such as "Shift + drag". */
   keys: readonly string[];
   what: string;
 }

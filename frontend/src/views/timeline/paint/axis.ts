@@ -1,4 +1,4 @@
-/** Time, from the start of the step that is shown. */
+/** The time axis, which counts from the start of the step that is shown. */
 
 import { labelWidth, thinned } from "../../../charts/axes/labels";
 import { ticks } from "../../../charts/axes/ticks";
@@ -7,10 +7,10 @@ import { tick } from "../../../format";
 import { lengthOf } from "../../../time_range";
 import { AXIS_PX, GUTTER_PX, type Scene } from "../scene";
 
-/** About a digit of axis type, px. */
+/** The approximate width of a digit in the axis font, px. */
 const DIGIT_PX = 6.2;
 
-/** What a tick wants next to its own label, px. */
+/** The space that a tick needs besides its own label, px. */
 const BESIDE_PX = 40;
 
 export function paintAxis(pen: Pen, scene: Scene): void {
@@ -46,7 +46,7 @@ function axisMarks({ visible, step, scale, time, width }: Scene): { x: number; t
   }));
 }
 
-/** Digits that tell ticks of a length apart, at a place that far from the start. */
+/** The number of digits that distinguish ticks of a given spacing, at a given distance from the start. */
 function letters(length: number, place: number): number {
   return Math.max(2, Math.ceil(Math.log10(Math.abs(place) + 1)) + 2 - Math.floor(Math.log10(length)));
 }

@@ -1,14 +1,14 @@
-/** Names in boxes: as much as there is room for, and nothing where a few letters would not do. */
+/** Names in boxes: as much as fits, and nothing where only a few letters would fit. */
 
 import { shortened } from "../../../format";
 
 const PADDING = 4;
 const LEAST_LETTERS = 3;
 
-/** Shorter than this, the begin of a name says more than its two ends. */
+/** Below this length the beginning of a name says more than its two ends. */
 const ENDS_LETTERS = 20;
 
-/** What to write in `room` px; null: no room for a word. `measure` says what a text takes. */
+/** What to write in `room` px; null: there is no room for a word. `measure` returns the width of a text. */
 export function fitted(name: string, measure: (text: string) => number, room: number): string | null {
   const free = room - 2 * PADDING;
   if (name === "" || free <= 0) return null;
@@ -23,7 +23,7 @@ export function fitted(name: string, measure: (text: string) => number, room: nu
   return null;
 }
 
-/** A name without the scopes before it, then without its arguments, then without those of its template. */
+/** The name without its leading scopes, then without its arguments, then without its template arguments. */
 function briefer(name: string): string[] {
   const own = unscoped(name);
   const called = own.replace(/(?<=[\w>])\(.*\)$/, "");
@@ -31,7 +31,7 @@ function briefer(name: string): string[] {
   return [own, called, head];
 }
 
-/** `void at::native::fill<int>(…)` is `fill<int>(…)`, `evaluate_function: Mul` is `Mul`. */
+/** `void at::native::fill<int>(…)` becomes `fill<int>(…)`, `evaluate_function: Mul` becomes `Mul`. */
 export function unscoped(name: string): string {
   const head = name.search(/[<([{]/);
   const scopes = head < 0 ? name : name.slice(0, head);

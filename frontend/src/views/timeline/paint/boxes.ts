@@ -1,6 +1,7 @@
 /**
- * The boxes of a track. Each row is searched for what is visible and then walked pixel by pixel: boxes that share a
- * pixel are drawn once, so a frame costs what is on the screen and not what is in the page.
+ * The boxes of a track. Each row is searched for its visible part, which is then walked pixel by pixel: boxes that
+ * share a pixel are drawn once, so the cost of a frame depends on what is on the screen and not on the size of the
+ * page.
  */
 
 import type { Pen } from "../../../charts/canvas/canvas";
@@ -18,13 +19,13 @@ import { isTextured, paintSign } from "./signs";
 /** Boxes wider than this may hold a name. */
 const NAMED_PX = 26;
 
-/** Merged boxes wider than this show that they are several. */
+/** Merged boxes wider than this are drawn as combs, so that they are recognisable as several events. */
 const COMBED_PX = 5;
 
-/** Neighbours wider than this are parted by the background. */
+/** Neighbours wider than this are separated by the background. */
 const PARTED_PX = 3;
 
-/** Of so many device pixels or fewer, a box is set in the row of its row. */
+/** A box of this many device pixels or fewer is drawn as pixels in the strip of its row. */
 const NARROW = 2;
 
 export function paintBoxes(pen: Pen, scene: Scene, place: Placed & { kind: "track" }): void {
@@ -46,14 +47,14 @@ export function paintBoxes(pen: Pen, scene: Scene, place: Placed & { kind: "trac
   }
 }
 
-/** What draws the boxes of a row. */
+/** Draws the boxes of a row. */
 interface Brush {
-  /** Device pixels right of the names. */
+  /** Positions in device pixels, from the right edge of the names on. */
   narrow(from: number, to: number, pixel: number): void;
   wide(at: number, fill: Fill, drawn: { left: number; right: number; faded: boolean }): void;
 }
 
-/** Edges lie on whole device pixels: sharp, and drawn faster. */
+/** Edges are on whole device pixels: they are sharp and drawn faster. */
 export function walkRow(
   scene: Pick<Scene, "time" | "width" | "matches" | "palette" | "off">,
   layer: Layer,
@@ -86,7 +87,7 @@ export function walkRow(
   }
 }
 
-/** The next box that reaches out of the pixel, or is highlighted: what a search found is not hidden by a neighbour. */
+/** The next box that extends beyond the pixel, or is highlighted: a neighbour must not hide what a search found. */
 function afterPixel(boxes: Boxes, at: number, end: number, pixelEnd_ns: number, matches: Uint8Array | null): number {
   const next = firstAbove(boxes.to, pixelEnd_ns, at + 1, end);
   if (!matches || matches[boxes.name[at]!]) return next;
@@ -121,20 +122,20 @@ function paintBox(
 
 function paintText(pen: Pen, boxes: Boxes, at: number, fill: Fill, left: number, wide: number, y: number): void {
   const many = boxes.count[at]! > 1;
-  // one name for many would read as one long event
+  // a single name for many events would read as one long event
   const name = many ? counted(boxes.count[at]!, "event") : (boxes.names[boxes.name[at]!] ?? "");
   const measure = (text: string) => textWidth(text, "axis");
   const text = many && measure(name) + 8 > wide ? null : fitted(name, measure, wide);
   if (text === null) return;
   if (many || isTextured(boxes.colours[boxes.colour[at]!]!)) {
-    pen.fillStyle = fill.plain; // words do not stand on stripes
+    pen.fillStyle = fill.plain; // text is not drawn on stripes
     pen.fillRect(left, y, measure(text) + 8, BOX_PX);
   }
   pen.fillStyle = fill.ink;
   pen.fillText(text, left + 4, y + BOX_PX / 2 + 0.5);
 }
 
-/** Made once for a theme. */
+/** Created once per theme. */
 const combs = new WeakMap<Palette, Map<string, CanvasPattern | string>>();
 
 function combOf(pen: Pen, palette: Palette, fill: Fill, faded: boolean): CanvasPattern | string {

@@ -1,4 +1,6 @@
-/** What the chosen event and the pointed one add to the picture: rings, the launch arrow, the idle time before it. */
+/**
+ * What the chosen and the hovered event add to the picture: rings, the launch arrow, the idle time before the event.
+ */
 
 import type { EventDetail, EventLink } from "../../../api.gen";
 import type { Pen } from "../../../charts/canvas/canvas";
@@ -10,10 +12,10 @@ import { boxHeight, rowTop } from "../layout";
 import { AXIS_PX, BOX_PX, GUTTER_PX, type Scene, topOf } from "../scene";
 import { fitted } from "./box_names";
 
-/** A ring around what is narrower is still seen. */
+/** A narrower event gets a ring of this width, so that it is still visible. */
 const LEAST_PX = 5;
 
-/** More arrows than this from one call are a tangle; the panel lists them. */
+/** More arrows than this from one call would be a tangle; the panel lists all of them. */
 const MOST_ARROWS = 8;
 
 interface Spot {
@@ -30,7 +32,7 @@ const spotOf = ({ track, row, start_ns, end_ns }: EventDetail | EventLink): Spot
   to: end_ns,
 });
 
-/** Null where there is no such row, or it lies under what is pinned. */
+/** Null where there is no such row, or it is hidden under pinned tracks. */
 function placeOf(scene: Scene, { track, row }: Spot): { top: number; tall: number } | null {
   const row_top = rowTop(scene.layout, track, row);
   if (row_top === null) return null;
@@ -59,7 +61,7 @@ function paintRing(pen: Pen, scene: Scene, spot: Spot, thick: number): void {
   pen.strokeRect(from - wider, place.top, to - from + 2 * wider, place.tall);
 }
 
-/** From the launch call's start to the start of the work that it put on the device. */
+/** Draws an arrow from the start of the launch call to the start of the work that it put on the device. */
 export function paintLaunches(pen: Pen, scene: Scene): void {
   const { chosen, palette, time } = scene;
   if (!chosen) return;
@@ -90,7 +92,7 @@ function launches(scene: Scene, chosen: EventDetail): EventLink[] {
   );
 }
 
-/** The device's idle time before the chosen event, hatched, with its length and why where there is room. */
+/** The device's idle time before the chosen event, hatched, with its length and reason where there is room. */
 export function paintGap(pen: Pen, scene: Scene): void {
   const { chosen, palette, time, width } = scene;
   if (!chosen || chosen.gap_start_ns === null) return;

@@ -1,4 +1,4 @@
-/** Names of tracks at the left: a triangle folds a track of several rows, a pin keeps it in sight. */
+/** Names of tracks on the left: a triangle folds a track of several rows, a pin keeps it in sight. */
 
 import type { Pen } from "../../../charts/canvas/canvas";
 import { haloed } from "../../../charts/canvas/marks";
@@ -42,7 +42,7 @@ function paintName(pen: Pen, { palette }: Scene, place: Placed & { kind: "track"
   if (place.pinned) paintPin(pen, y, true);
 }
 
-/** Around the name that the pointer or the keys are at, with its pin. */
+/** Draws a frame around the name that the pointer or the keys are on, and its pin. */
 export function paintFocusedHead(pen: Pen, scene: Scene): void {
   const place = scene.head === null ? undefined : scene.layout.tracks.get(scene.head);
   if (!place) return;
@@ -61,7 +61,7 @@ export function paintFocusedHead(pen: Pen, scene: Scene): void {
   pen.strokeRect(0.5, Math.round(y - MIDDLE_PX) - 0.5, GUTTER_PX - 3, 2 * MIDDLE_PX + 1);
 }
 
-/** Points down while names can be read, right while the track is folded. */
+/** The triangle points down while the track is unfolded, right while it is folded. */
 function paintTriangle(pen: Pen, x: number, y: number, folded: boolean): void {
   pen.beginPath();
   const corners = folded
@@ -79,7 +79,7 @@ function paintTriangle(pen: Pen, x: number, y: number, folded: boolean): void {
   pen.fill();
 }
 
-/** A drawing pin: filled while the track is pinned. */
+/** A pushpin: filled while the track is pinned. */
 function paintPin(pen: Pen, y: number, filled: boolean): void {
   const x = GUTTER_PX - PIN_PX / 2 - 1;
   pen.fillRect(x - 0.5, y + 1, 1, 5);
@@ -94,7 +94,7 @@ function paintPin(pen: Pen, y: number, filled: boolean): void {
 
 function paintHeading(pen: Pen, { palette, width, layout }: Scene, text: string, top: number): void {
   pen.fillStyle = palette.line;
-  if (top !== AXIS_PX + layout.fixed_px) pen.fillRect(0, top + 2, width, 1); // a line is there already
+  if (top !== AXIS_PX + layout.fixed_px) pen.fillRect(0, top + 2, width, 1); // a line is already there
   pen.font = palette.fonts.title;
   pen.fillStyle = palette.ink;
   pen.fillText(shortened(text, 60), 0, top + 13);

@@ -1,5 +1,5 @@
 /**
- * The overview of the whole recording: how busy the GPUs were, steps told apart by shading, and what a search found.
+ * The overview of the whole recording: how busy the GPUs were, steps distinguished by shading, and search hits.
  *
  *      '  ' '''            where events were found
  *     ▁▇▇▇▁▇▇▇▁▇▇▇         busy share in each bin
@@ -14,16 +14,16 @@ import { binsOf } from "../data/busy";
 
 export const OVERVIEW_PX = 40;
 
-/** Above the bars. */
+/** Height above the bars, for the hits. */
 const HITS_PX = 6;
 
-/** Below them. */
+/** Height below the bars. */
 const FOOT_PX = 3;
 
-/** Steps narrower than this are not told apart. */
+/** Steps narrower than this are not distinguished. */
 const SHADED_PX = 4;
 
-/** Where a search found events: how many in each of the bins of a range, all equally long. */
+/** The hits of a search: their number in each of the bins of a range, all of the same length. */
 export interface Hits extends TimeRange {
   counts: readonly number[];
 }
@@ -77,7 +77,7 @@ function paintHits(pen: Pen, { hits, time, palette }: Overview): void {
   });
 }
 
-/** On whole pixels, so that neighbours have no seam. */
+/** Snaps to whole pixels, so that neighbours leave no seam. */
 function fill(pen: Pen, time: TimeScale, { from, to }: TimeRange, top: number, tall: number, least_px = 1): void {
   const [left, right] = [Math.round(time.clampedX(from)), Math.round(time.clampedX(to))];
   if (tall > 0) pen.fillRect(left, top, Math.max(least_px, right - left), tall);

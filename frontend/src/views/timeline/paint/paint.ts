@@ -1,6 +1,6 @@
 /**
- * Paints the picture in two sheets: tracks, names and the axis; over them what the pointer and the chosen event add, so
- * that a moving pointer costs next to nothing.
+ * Paints the picture on two canvases: tracks, names and the axis; over them what the pointer and the chosen event add,
+ * so that a moving pointer costs next to nothing.
  */
 
 import type { TimelineStep } from "../../../api.gen";
@@ -31,7 +31,7 @@ export function paintScene(pen: Pen, scene: Scene): void {
   paintAxis(pen, scene);
 }
 
-/** The places between two heights of the canvas: pinned tracks, or those that scroll under them. */
+/** Paints the places between two heights of the canvas: the pinned tracks, or those that scroll under them. */
 function paintRegion(pen: Pen, scene: Scene, top: number, bottom: number): void {
   const places = scene.layout.places.filter((place) => {
     const y = topOf(scene, place);
@@ -47,7 +47,7 @@ function paintRegion(pen: Pen, scene: Scene, top: number, bottom: number): void 
   });
 }
 
-/** What the first sheet is made of. */
+/** The inputs of the first canvas. */
 export const groundOf = ({
   visible,
   layout,
@@ -76,7 +76,7 @@ export function paintOver(pen: Pen, scene: Scene): void {
   paintBand(pen, scene);
 }
 
-/** What the second one is made of besides. */
+/** The additional inputs of the second one. */
 export const overOf = ({ pointed, head, pointer_ns, chosen, range, band }: Scene): readonly unknown[] => [
   pointed,
   head,
@@ -109,11 +109,11 @@ function clipped(pen: Pen, left: number, top: number, right: number, bottom: num
   pen.restore();
 }
 
-/** A step this narrow has no borders; one this wide has them in full. */
+/** A step this narrow has no borders; one this wide has fully opaque ones. */
 const GONE_PX = 5;
 const FULL_PX = 40;
 
-/** The faintest that is still drawn. */
+/** The opacity of the faintest border that is drawn. */
 const FAINTEST = 0.15;
 
 interface Border {
@@ -123,7 +123,7 @@ interface Border {
   strength: number;
 }
 
-/** One at each instant, as strong as the wider of the two steps that meet there. */
+/** One border at each instant, as strong as the wider of the two steps that meet there requires. */
 export function bordersOf(steps: readonly TimelineStep[], time: TimeScale): Border[] {
   const strengths = new Map<number, number>();
   for (const { start_ns, end_ns } of steps) {
@@ -137,7 +137,7 @@ export function bordersOf(steps: readonly TimelineStep[], time: TimeScale): Bord
   return [...strengths].map(([x, strength]) => ({ x, strength }));
 }
 
-/** The end of a step and the start of the next, next to each other, are one border. */
+/** The end of a step and the start of the next, one or two pixels apart, are one border. */
 const merged = (x: number, known: ReadonlyMap<number, number>): number =>
   [x - 1, x - 2].find((near) => known.has(near)) ?? x;
 
@@ -155,10 +155,10 @@ function paintBorders(pen: Pen, { steps, time, palette, layout, scroll }: Scene)
   pen.globalAlpha = 1;
 }
 
-/** The range that is measured: a light band between two lines, with its length in the time axis. */
+/** The measured range: a light band between two lines, with its length in the time axis. */
 const SHADE = 0.08;
 
-/** Left and right of the length. */
+/** Space to the left and right of the length. */
 const BESIDE_PX = 6;
 
 function paintRange(pen: Pen, { range, visible, time, palette, height }: Scene): void {

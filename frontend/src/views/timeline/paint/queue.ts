@@ -1,4 +1,4 @@
-/** Work that was launched and has not begun: the area is the mean in each pixel, the thin line the peak. */
+/** Work that was launched and has not started: the area is the mean in each pixel, the thin line the peak. */
 
 import { zeroAxis } from "../../../charts/axes/ticks";
 import type { Pen } from "../../../charts/canvas/canvas";
@@ -7,13 +7,13 @@ import { count } from "../../../format";
 import type { Layer } from "../data/pages";
 import { GUTTER_PX, type Scene } from "../scene";
 
-/** One per pixel, from the left edge of the tracks on. */
+/** One value per pixel, from the left edge of the tracks on. */
 interface QueuePixels {
   mean: Float64Array;
   peak: Float64Array;
 }
 
-/** Room above the highest peak for its figure. */
+/** Room above the highest peak for its number. */
 const ABOVE_PX = 4;
 
 export function paintQueue(pen: Pen, scene: Scene, top: number, height: number): void {
@@ -53,7 +53,7 @@ export function queuePixels({ layers, time, width }: Pick<Scene, "layers" | "tim
   return pixels;
 }
 
-/** Each pixel takes the mean of the bins that begin in it; a bin wider than a pixel fills all that it covers. */
+/** Each pixel takes the mean of the bins that begin in it; a bin wider than a pixel fills all pixels that it covers. */
 function addLayer({ mean, peak }: QueuePixels, { boxes, from, to }: Layer, time: Scene["time"]): void {
   const queue = boxes.queue;
   if (!queue) return;

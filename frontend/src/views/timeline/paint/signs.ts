@@ -1,5 +1,5 @@
 /**
- * What tells boxes apart without their colour, in grey and for eyes that see few hues: a texture over data loading,
+ * What distinguishes boxes without their colour, in grey and for readers who see few hues: a texture over data loading,
  * communication, blocking calls and what does not repeat, a dotted edge around copies and under Python frames. Kernels,
  * ops and calls, which are most of a picture, are plain; their tracks say which they are.
  */
@@ -8,7 +8,7 @@ import type { Pen } from "../../../charts/canvas/canvas";
 import type { Palette } from "../../../charts/canvas/palette";
 import { TEXTURES as ALL, type Colour, TEXTURE_OPACITY, type Texture } from "../../../colour";
 
-/** Here, where most boxes hold a name, no texture lies over host work. */
+/** In the timeline, where most boxes contain a name, host work has no texture. */
 const TEXTURES: Readonly<Partial<Record<Colour, Texture>>> = {
   data: ALL.data!,
   comm: ALL.comm!,
@@ -49,7 +49,7 @@ export function paintSign(pen: Pen, palette: Palette, colour: Colour, { left, y,
 
 const densityOf = (pen: Pen): number => pen.getTransform().a;
 
-/** As sharp as the screen: a pattern is drawn in the canvas's own scale. */
+/** As sharp as the screen: a pattern is drawn at the canvas's own scale. */
 function textureTile({ size, path }: Texture, colour: string, density: number): OffscreenCanvas {
   const side = Math.round(size * density);
   const tile = new OffscreenCanvas(side, side);
@@ -61,7 +61,7 @@ function textureTile({ size, path }: Texture, colour: string, density: number): 
   return tile;
 }
 
-/** Two pixels of ink, two of the box. */
+/** Dots of two pixels of ink, with gaps of two pixels. */
 function dotsTile(colour: string, density: number): OffscreenCanvas {
   const tile = new OffscreenCanvas(Math.round(4 * density), 1);
   const own = tile.getContext("2d")!;
@@ -70,7 +70,7 @@ function dotsTile(colour: string, density: number): OffscreenCanvas {
   return tile;
 }
 
-/** Made once for a theme and a screen. */
+/** Created once per theme and screen. */
 const patterns = new WeakMap<Palette, Map<string, CanvasPattern | string>>();
 
 function pattern(pen: Pen, palette: Palette, name: string, draw: () => OffscreenCanvas): CanvasPattern | string {

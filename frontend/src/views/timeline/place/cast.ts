@@ -1,9 +1,9 @@
 /**
- * Which rows of the Timeline show a place: the loader where it works there, the thread that launches, its runtime
- * calls, and the stream that is busiest there.
+ * Which rows of the Timeline show a place: the loader if it works there, the thread that launches, its runtime calls,
+ * and the stream that is busiest there.
  *
  *     loader      ====                       one row
- *     thread   [forward          ]           two rows, from the first that no event fills
+ *     thread   [forward          ]           two rows, from the first that no single event fills
  *               [linear][relu ]
  *     calls       -     -                    one row
  *     stream              [gemm]             one row
@@ -16,16 +16,16 @@ import { type Boxes, inSight, rowKey } from "../data/boxes";
 export interface Cast {
   /** From top to bottom, with as many rows as are drawn. */
   tracks: readonly Track[];
-  /** The row of the thread that is drawn first. */
+  /** The first row of the thread that is drawn. */
   first_row: number;
   thread: Track | undefined;
   stream: Track | undefined;
 }
 
-/** Rows of the thread; beside the loader one less. */
+/** The number of the thread's rows; one fewer beside the loader. */
 const THREAD_ROWS = 2;
 
-/** place: what the card speaks of; visible: that with what lies around it. */
+/** place: what the card is about; visible: the same with its surroundings. */
 export function castOf(boxes: Boxes, place: TimeRange, visible: TimeRange): Cast {
   const most = (kind: Track["kind"]): Track | undefined => {
     const found = boxes.tracks
@@ -48,7 +48,7 @@ export function castOf(boxes: Boxes, place: TimeRange, visible: TimeRange): Cast
   };
 }
 
-/** The boxes with the thread's rows counted from the first that is drawn. */
+/** The boxes with the thread's rows counted from the first one that is drawn. */
 export function fromRow(boxes: Boxes, { thread, first_row }: Pick<Cast, "thread" | "first_row">): Boxes {
   if (!thread || first_row === 0) return boxes;
   const rows = new Map(boxes.rows);
@@ -60,7 +60,7 @@ export function fromRow(boxes: Boxes, { thread, first_row }: Pick<Cast, "thread"
   return { ...boxes, rows };
 }
 
-/** The work of a stream before which it waits longest; where it never waits, none. */
+/** The work of a stream that is preceded by its longest wait; null where the stream never waits. */
 export function workAfterWait(boxes: Boxes, stream: Track, visible: TimeRange): number | null {
   const row = boxes.rows.get(rowKey(stream.id, 0));
   if (!row) return null;
@@ -96,11 +96,14 @@ function coveredIn(boxes: Boxes, track: Track, visible: TimeRange): number {
   return covered;
 }
 
-/** What of a box is visible, ns. */
+/** The visible part of a box, ns. */
 const cut = ({ from, to }: Boxes, at: number, visible: TimeRange): number =>
   Math.max(0, Math.min(to[at]!, visible.to) - Math.max(from[at]!, visible.from));
 
-/** What is open all the time says nothing of the place: the step, the loop. Where all rows are so, the innermost. */
+/**
+ * The first row that a single event does not fill: what is open all the time, such as the step or the loop, says
+ * nothing about the place. Where all rows are filled, the innermost.
+ */
 function firstRow(boxes: Boxes, thread: Track, place: TimeRange): number {
   for (let row = 0; row < thread.rows; row++) {
     const found = boxes.rows.get(rowKey(thread.id, row));

@@ -1,6 +1,6 @@
 /**
- * A place of the Timeline in a card, by the Timeline's own painter: what the host did, what it launched, what the
- * device waited for, and under it the source line. Names of tracks stand beside it where a card is wide enough.
+ * A place of the Timeline in a card, drawn by the Timeline's own painter: what the host did, what it launched, what the
+ * device waited for, and below it the source line. Names of tracks are beside it where the card is wide enough.
  */
 
 import { useMemo, useRef, useState } from "preact/hooks";
@@ -99,10 +99,10 @@ export function PlacePicture({ span, place, tab }: PlacePictureProps) {
   );
 }
 
-/** What kinds of tracks are called in a few letters; a device's is called as its group. */
+/** Short names for kinds of tracks; a device's track has the name of its group. */
 const WORDS: Partial<Record<Track["kind"], string>> = { thread: "CPU", calls: "Launches", loader: "Loader" };
 
-/** The tracks of the place and what is chosen in it: the work before which the device waits longest. */
+/** The tracks of the place and the chosen event: the work before which the device waits longest. */
 function useScene(
   span: string,
   { step, start_ns, end_ns }: Evidence,
@@ -117,7 +117,7 @@ function useScene(
   const found = useMemo(() => layersOf(pages, visible, time.ns_per_px), [pages, visible, time]);
   const boxes = found.at(-1)?.boxes;
   const range = useMemo(() => ({ from: start_ns, to: end_ns }), [start_ns, end_ns]);
-  // the axis counts from where the place begins
+  // the axis counts from the beginning of the place
   const counted = useMemo(() => ({ name: step, start_ns, end_ns }), [step, start_ns, end_ns]);
   const cast = useMemo(() => (boxes ? castOf(boxes, range, visible) : NOBODY), [boxes, range, visible]);
   const layers = useMemo(() => found.map((layer) => ({ ...layer, boxes: fromRow(layer.boxes, cast) })), [found, cast]);
@@ -133,7 +133,10 @@ function useScene(
   };
 }
 
-/** "train.py(48): step" as "train.py:48 step", the path whole, and as tables name it; null where no stacks are kept. */
+/**
+ * "train.py(48): step" as "train.py:48 step", with the full path, and as tables name it; null where no stacks were
+ * recorded.
+ */
 function sourceOf({ facts }: EventDetail): { whole: string; name: string } | null {
   const fact = facts.find(({ label }) => SOURCE_LINES.includes(label));
   if (!fact) return null;

@@ -1,30 +1,36 @@
 /**
- * Where an axis ends below values that would flatten all others: a few of a line, or a line far above most lines.
+ * Ends an axis below values that would flatten all others: a few values of a line, or a line far above most lines.
  *
  *     1 value above the axis: 12.3 s
- *          ▲            the height for all that is above
+ *          ▲            the height at which all values above are drawn
  *     60 ms --------
  *       -o   o--o--o    the axis is for these
  *      0 ---------
  *
- * TensorBoard's own Time Series tab leaves outliers out of the scale, too. Here they stay in the picture, and are told.
+ * TensorBoard's own Time Series tab also leaves outliers out of the scale. Here they stay in the picture, with a text.
  */
 
 import type { ChartLine, Crowd } from "../../../charts/lines/line_layout";
 
-/** A value is far from a line's own middle from so many times of it on, and so is a line from that of most lines. */
+/**
+ * A value is an outlier from this multiple of its line's middle on, and a line from this multiple of most lines' middle
+ * on.
+ */
 const FAR = 5;
 
-/** The axis is cut only where everything else would have less than this part of its height. */
+/** The axis is cut only where everything else would otherwise have less than this share of its height. */
 const FLATTENED = 0.1;
 
-/** More of a line's values than this are a pattern, such as a wait in every eighth step. One of them may be any. */
+/**
+ * If more of a line's values are outliers they are a pattern, such as a wait in every eighth step. A single one is
+ * always allowed.
+ */
 const FEW_FRACTION = 0.05;
 
-/** Of fewer values none is the odd one. */
+/** Among fewer values than this none counts as an outlier. */
 const ENOUGH = 5;
 
-/** The highest value below the cut; null where the axis holds all values. The line in focus is never left out. */
+/** The highest value below the cut; null where the axis shows all values. The line in focus is never cut off. */
 export function axisEnd(lines: readonly ChartLine[], hidden: Crowd): number | null {
   const rows = [...lines.filter((line) => line.group !== true).map(rowOf), ...rowsOf(hidden)].filter(
     ({ values }) => values.length > 0,
@@ -39,7 +45,7 @@ export function axisEnd(lines: readonly ChartLine[], hidden: Crowd): number | nu
 }
 
 interface Row {
-  /** With the ends of ranges. */
+  /** Includes the ends of ranges. */
   values: Float64Array;
   level: number;
   firm: boolean;
@@ -60,10 +66,10 @@ const rowsOf = ({ lines }: Crowd): Row[] =>
     return { values, level: lowerMiddle(values), firm: false };
   });
 
-/** Of two in the middle the lower one: of two lines, the upper one can be the odd one. */
+/** The median, or the lower of the two middle values: of two lines, the upper one can then be the outlier. */
 const lowerMiddle = (values: Float64Array): number => values.slice().sort()[(values.length - 1) >> 1] ?? 0;
 
-/** The highest value of a line that its picture must hold: all but a few that are far above. */
+/** The highest value of a line that the picture must show: all but a few that are far above. */
 function topOf({ values }: Row, fence: number): number {
   const below = values.filter((value) => value <= fence);
   const few = Math.max(1, FEW_FRACTION * values.length);
@@ -71,18 +77,18 @@ function topOf({ values }: Row, fence: number): number {
   return greatest(odd ? below : values);
 }
 
-/** Of none 0. */
+/** Returns 0 for an empty array. */
 const greatest = (values: Float64Array): number => values.reduce((a, b) => Math.max(a, b), 0);
 
 export interface Above {
   count: number;
   low: number;
   high: number;
-  /** Of the only line that has them, where there are several. */
+  /** The name of the only line that has such values, where there are several lines. */
   name: string | null;
 }
 
-/** What lies above the axis; null: nothing. */
+/** The values above the axis; null: there are none. */
 export function valuesAbove(lines: readonly ChartLine[], hidden: Crowd, end: number | null): Above | null {
   if (end === null) return null;
   const own = lines.filter((line) => line.group !== true);
@@ -98,7 +104,7 @@ export function valuesAbove(lines: readonly ChartLine[], hidden: Crowd, end: num
   return { count: values.length, low: values[0]!, high: values.at(-1)!, name: alone ? found[0]!.name : null };
 }
 
-/** The highest value on the axis, for its unit. */
+/** The highest value on the axis, which determines its unit. */
 export const largestShown = (lines: readonly ChartLine[], end: number | null): number =>
   lines.reduce(
     (most, { points }) =>

@@ -1,6 +1,7 @@
 /**
- * A figure within spans, a row each on one time axis that starts with the span: ten levels of a colour over the sunken
- * ground, by exact overlap. Marks on top are steps, a bar above a step says that it is slow. Dragging zooms all rows.
+ * A figure within spans, one row per span on a common time axis that starts with the span: ten levels of a colour over
+ * the sunken background, by exact overlap. Marks on top show the steps, a bar above a step says that it is slow.
+ * Dragging zooms all rows.
  */
 
 import { useId, useMemo, useRef, useState } from "preact/hooks";
@@ -24,7 +25,7 @@ interface HeatmapStep extends TimeRange {
 
 export interface HeatmapRow {
   key: string;
-  /** Firm, then quiet: run, span. */
+  /** Names in bold and in faint type: run, span. */
   name: string;
   second: string;
   value: string;
@@ -36,7 +37,7 @@ export interface HeatmapRow {
 interface HeatmapProps {
   label: string;
   rows: readonly HeatmapRow[];
-  /** Of the time axis, ns. A row that is longer says where it ends. */
+  /** End of the time axis, ns. A row that is longer says where it ends. */
   end: number;
   /** Meaning of the figure. */
   colour: string;
@@ -46,18 +47,18 @@ interface HeatmapProps {
   hover(key: string | null): void;
   select(key: string | null): void;
   tip(row: number, step: number): TipContent;
-  /** Rows before the box scrolls. */
+  /** The number of rows from which the box scrolls. */
   maxRows?: number;
 }
 
 const ROW = 23;
 const AXIS = 22;
 
-/** The gutter holds names and values; it grows with them up to a share of the width. */
+/** The gutter contains names and values; it grows with them up to a share of the width. */
 const GUTTER = 178;
 const GUTTER_FRACTION = 0.28;
 
-/** What the value and the gaps around it take, px. */
+/** The width of the value and the gaps around it, px. */
 const VALUE = 72;
 
 interface Place {
@@ -104,7 +105,7 @@ function Plot(props: PlotProps) {
   const step = place && rows[place.row]?.steps[place.step];
   const { from, to } = visible;
   const end = zoom ? null : whole;
-  // a moving pointer draws only the rows again that it marks
+  // a moving pointer renders only the rows again that it marks
   const plain = useMemo(
     () =>
       rows
@@ -142,7 +143,7 @@ function Plot(props: PlotProps) {
               </span>
             )}
             {isMarked(row, hovered, selected) ? (
-              // with the key of the plain one, so that its bins stay
+              // with the key of the plain row, so that its bins stay in the document
               <Row key={row.key} row={row} {...visible} {...{ width, gutter, colour, end, hovered, selected }} />
             ) : (
               plain[at]
@@ -177,7 +178,7 @@ function placeAt(rows: readonly HeatmapRow[], row: number, ns: number): Place | 
   return step < 0 ? null : { row, step };
 }
 
-/** Left and right choose a step, up and down a row. */
+/** The left and right keys choose a step, up and down a row. */
 function typed(
   event: KeyboardEvent,
   { rows, select }: PlotProps,
@@ -218,7 +219,7 @@ interface RowProps extends TimeRange {
   width: number;
   gutter: number;
   colour: string;
-  /** Of the axis, where a row that is longer says so; null: a part of all rows is shown. */
+  /** End of the axis, where a longer row says where it ends; null: a zoomed part of all rows is shown. */
   end: number | null;
   hovered: string | null;
   selected: string | null;
@@ -252,7 +253,7 @@ function Row({ row, width, gutter, from, to, colour, end, hovered, selected }: R
 
 type BinsProps = TimeRange & Pick<RowProps, "row" | "colour" | "end"> & { time: TimeScale };
 
-/** What the pointer does not change. */
+/** The part of a row that the pointer does not change. */
 function Bins({ row, from, to, time, colour, end }: BinsProps) {
   const layer = { name: row.key, colour, hatched: false, levels: [row.bins] };
   const { x, clampedX, left } = time;
