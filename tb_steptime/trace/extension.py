@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-#: Environment variable: if set to anything but 0, the C extension is not used.
+#: Environment variable: if set to anything but 0 and "", the C extension is not used.
 PURE = "TB_STEPTIME_PURE"
 #: Hash of the sources in `trace/kineto/native/`, as `build_backend/extension.py` computes it. An extension built from
 #: other sources is not used.
