@@ -1,6 +1,6 @@
 """Small labelled images, one file each, generated from a seed: nothing is downloaded.
 
-One file per image is how many data sets lie on disk, and what makes loading them slow: every sample is an open, a read,
+Many data sets are stored as one file per image, which makes loading them slow: every sample is an open, a read,
 a decode and a handful of small array operations in Python.
 """
 
@@ -20,7 +20,7 @@ DEVIATION = (0.25, 0.24, 0.26)
 
 
 def write_images(folder: Path, count: int, seed: int = 0) -> None:
-    """`count` images, 3 x 32 x 32 bytes each, as folder/<number>_<class>.npy; the ones that are there are kept."""
+    """Write `count` images, 3 x 32 x 32 bytes each, as folder/<number>_<class>.npy. Existing files are kept."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(count):
         path = folder / f"{number:05d}_{number % CLASSES}.npy"
@@ -30,10 +30,10 @@ def write_images(folder: Path, count: int, seed: int = 0) -> None:
 
 
 class SingleFiles(Dataset[tuple[torch.Tensor, int]]):
-    """The images of a folder, `length` samples in all (the files are used again and again).
+    """The images of a folder, `length` samples in all (the files are used repeatedly).
 
-    normalize=True makes float images with mean 0 and deviation 1 here, in the loader's worker; normalize=False leaves
-    bytes, for a network that normalizes whole batches itself.
+    normalize=True makes float images with mean 0 and deviation 1 in the loader's worker; normalize=False returns bytes,
+    for a network that normalizes whole batches itself.
     """
 
     def __init__(self, folder: Path, length: int, normalize: bool) -> None:
@@ -55,7 +55,7 @@ class SingleFiles(Dataset[tuple[torch.Tensor, int]]):
 
 
 class FarFiles(SingleFiles):
-    """The same from a store that takes a millisecond to answer, as one over a network does. The wait is a sleep."""
+    """The same images from a store that takes a millisecond to answer, like one over a network. The wait is a sleep."""
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
         time.sleep(0.001)
@@ -63,7 +63,7 @@ class FarFiles(SingleFiles):
 
 
 def _augmented(image: torch.Tensor) -> torch.Tensor:
-    """A crop that is shifted by up to 4 pixels, half of the time mirrored."""
+    """A crop, shifted by up to 4 pixels and mirrored half of the time."""
     top, left, mirror = torch.randint(0, 9, (3,)).tolist()
     padded = torch.nn.functional.pad(image, (4, 4, 4, 4))
     cropped = padded[:, top : top + SIDE, left : left + SIDE]

@@ -1,4 +1,4 @@
-"""The networks of the demo: a small convolutional one, one with two layers, and ResNet-50 written out.
+"""The networks of the demo: a small convolutional network, a tiny one with two layers, and ResNet-50 written out.
 
 Deep Residual Learning for Image Recognition (He et al., 2015), table 1, the 50-layer column, with the stride on the 3x3
 convolution.
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 
 class Normalize(nn.Module):
-    """Bytes -> floats with mean 0 and deviation 1, a whole batch at once and on the device."""
+    """Converts bytes to floats with mean 0 and deviation 1, for a whole batch at once and on the device."""
 
     mean: Tensor
     deviation: Tensor
@@ -27,7 +27,7 @@ class Normalize(nn.Module):
 
 
 def small_cnn() -> nn.Module:
-    """Two convolutions and three linear layers, for 32 x 32 images: a millisecond of arithmetic for a GPU."""
+    """Two convolutions and three linear layers for 32 x 32 images: about a millisecond of arithmetic for a GPU."""
     return nn.Sequential(
         nn.Conv2d(3, 6, 5),
         nn.ReLU(),
@@ -45,7 +45,7 @@ def small_cnn() -> nn.Module:
 
 
 def tiny_cnn() -> nn.Module:
-    """One convolution and one linear layer, for 32 x 32 images: few enough calls for a recording of all of them."""
+    """One convolution and one linear layer for 32 x 32 images: few enough calls for a recording of all of them."""
     return nn.Sequential(nn.Conv2d(3, 16, 5), nn.ReLU(), nn.MaxPool2d(4), nn.Flatten(), nn.Linear(16 * 7 * 7, CLASSES))
 
 

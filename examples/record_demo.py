@@ -1,4 +1,4 @@
-"""Record the demo logs: trainings that are each slow for another reason, as torch.profiler sees them.
+"""Record the demo logs: trainings that are each slow for a different reason, as torch.profiler sees them.
 
     python examples/record_demo.py --out demo_logs            # on the GPU if there is one
     python examples/record_demo.py --out demo_logs --device cpu --experiments baseline autocast
@@ -38,12 +38,12 @@ from torch.utils.data import DataLoader
 
 FILES = 2048
 SPANS = 2
-WAIT, WARMUP = 3, 3  # steps that are not recorded before each span: the loader's queue has filled by then
+WAIT, WARMUP = 3, 3  # not recorded before each span: the loader's queue fills in these steps
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What distinguishes one training from the others. steps: the recorded ones of each span."""
+    """What distinguishes one training from the others. steps: the number of recorded steps of each span."""
 
     name: str
     network: str = "small"
@@ -105,7 +105,7 @@ def recorder_of(loader: DataLoader[Any], folder: Path) -> contextlib.AbstractCon
 
 
 def make_loader(experiment: Experiment, device: torch.device, images: Path, batches: int) -> DataLoader[Any]:
-    """More batches than are used: without work left to do, the workers would make the last steps look better."""
+    """The loader has more batches than are used: without work left, workers would make the last steps look better."""
     size = experiment.batch_size if device.type == "cuda" or experiment.network != "resnet50" else 8
     files = FarFiles if experiment.far else SingleFiles
     samples = files(images, 2 * batches * size, experiment.normalize_in_loader)
@@ -113,7 +113,7 @@ def make_loader(experiment: Experiment, device: torch.device, images: Path, batc
 
 
 class Training:
-    """A network, its optimizer, and one step of both."""
+    """A network, its optimizer, and one training step."""
 
     def __init__(self, experiment: Experiment, device: torch.device) -> None:
         side = 224 if device.type == "cuda" else 64
@@ -145,7 +145,7 @@ class Training:
             self.test(batch, labels)
 
     def test(self, batch: torch.Tensor, labels: torch.Tensor) -> None:
-        """The mistake to be shown: without torch.no_grad() and .item(), the list keeps all activations."""
+        """The mistake to show: without torch.no_grad() and .item(), the list keeps all activations."""
         self.held_out_losses.append(self.loss(self.network(batch), labels))
 
     def _precision(self) -> contextlib.AbstractContextManager[object]:
@@ -154,18 +154,18 @@ class Training:
         return torch.autocast(self.device.type, dtype, enabled=self.mixed)
 
 
-#: The two places where a recording names its machine: its host name, and the path that it was written to.
+#: The two places where a recording names its machine: the host name, and the path to which it was written.
 MACHINE = re.compile(rb'"(host_name|traceName)": "[^"]*"')
 
 
 def forget_machine(path: Path) -> None:
-    """Empty the machine's name and the path of the file in a recording that others will read. Nothing else changes."""
+    """Empty the machine's name and the file's path in a recording that is to be shared. Nothing else changes."""
     text = gzip.decompress(path.read_bytes())
     path.write_bytes(gzip.compress(MACHINE.sub(rb'"\1": ""', text), mtime=0))
 
 
 def forget_recorder_machine(path: Path) -> None:
-    """The same for a recorder's file, whose own name begins with the machine's."""
+    """Do the same for a recorder's file, whose file name also begins with the machine's name."""
     from tb_steptime.record.file.format import LOADER
 
     content = path.read_bytes()
@@ -198,7 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parse(arguments)
     automatic = "cuda" if torch.cuda.is_available() else "cpu"
     device = torch.device(automatic if options.device == "auto" else options.device)
-    torch.backends.cudnn.allow_tf32 = False  # "32-bit floats" shall mean that
+    torch.backends.cudnn.allow_tf32 = False  # so that "32-bit floats" really are 32-bit
     if device.type == "cpu":  # the loader's workers need cores of their own
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // 2))
     with demo_images() as images:

@@ -1,11 +1,11 @@
-"""Record a pipeline whose stages take as long as you say, as torch.profiler sees each of its ranks: on CPUs, over gloo.
+"""Record a pipeline with the given stage times, as torch.profiler sees each of its ranks: on CPUs, over gloo.
 
     python examples/record_pipeline.py --out logs/pipeline --stages 4 --micro-batches 6
     python examples/record_pipeline.py --out logs/slow_stage --forward 10 10 16 10 --backward 20 20 32 20
 
---transfer delays each message by so many ms, --one-by-one begins with a micro-batch when the one before it is done.
-Every rank records the same steps into one folder, named for its rank: `tensorboard --logdir logs`, then Ranks.
-Needs torch alone.
+--transfer delays each message by that many ms; --one-by-one starts a micro-batch only when the previous one is done.
+Every rank records the same steps into one folder, its file named after it: `tensorboard --logdir logs`, then Ranks.
+Needs only torch.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WAIT, WARMUP = 1, 1  # steps that are not recorded
 
 
 class Sleep(torch.autograd.Function):
-    """Takes so many seconds forward and backward, and changes nothing."""
+    """Takes the given seconds in the forward and in the backward pass, and changes nothing."""
 
     @staticmethod
     def forward(ctx: Any, values: torch.Tensor, forward: float, backward: float) -> torch.Tensor:
@@ -46,7 +46,7 @@ class Sleep(torch.autograd.Function):
 
 
 class Stage(nn.Module):
-    """Times in ms."""
+    """A stage that sleeps in both passes. The times are in ms."""
 
     def __init__(self, forward: float, backward: float) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Stage(nn.Module):
 
 
 class Delayed:
-    """A message that is sent so many seconds later, by a thread of its own."""
+    """A message that a thread of its own sends after this many seconds."""
 
     def __init__(self, seconds: float, ops: list[dist.P2POp]) -> None:
         self.seconds, self.ops, self.thread = seconds, ops, threading.Thread(target=self.send)
@@ -74,7 +74,7 @@ class Delayed:
 
 
 def delay_messages(seconds: float) -> None:
-    """Of the schedules of torch."""
+    """Make the pipeline schedules of torch send their messages later."""
     at_once = schedules._batch_p2p
 
     def batch(ops: list[dist.P2POp], desc: str | None = None) -> list[Any]:
@@ -86,7 +86,7 @@ def delay_messages(seconds: float) -> None:
 
 
 def stages_of(rank: int, options: argparse.Namespace) -> list[int]:
-    """Several on each rank where the schedule takes several."""
+    """The stages of a rank: several, if the schedule uses more stages than ranks."""
     ranks, all_of_them = options.ranks, options.stages
     if options.schedule in ("ZBVZeroBubble", "DualPipeV"):
         return [rank, all_of_them - 1 - rank]
@@ -114,7 +114,7 @@ def train(rank: int, options: argparse.Namespace, port: int) -> None:
     inputs, targets = torch.randn(batches * ROWS, WIDTH), torch.randn(batches * ROWS, WIDTH)
     with profile(
         activities=[ProfilerActivity.CPU],
-        record_shapes=True,  # says to which rank each message goes
+        record_shapes=True,  # records to which rank each message goes
         schedule=schedule(wait=WAIT, warmup=WARMUP, active=options.steps, repeat=1),
         on_trace_ready=tensorboard_trace_handler(str(options.out), worker_name=f"rank{rank}", use_gzip=True),
     ) as prof:
@@ -128,7 +128,7 @@ def train(rank: int, options: argparse.Namespace, port: int) -> None:
 
 
 def each_of(times: Sequence[float], stage: int) -> float:
-    """One time is of all stages."""
+    """The time of a stage. A single time holds for all stages."""
     return times[stage] if len(times) > 1 else times[0]
 
 
@@ -155,7 +155,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=4)
     options = parser.parse_args()
     options.ranks = options.ranks or options.stages
-    # forked, since importing torch again in each rank takes longer than the pipeline does
+    # The ranks are forked, because importing torch again in each of them takes longer than the pipeline.
     mp.start_processes(train, (options, free_port()), nprocs=options.ranks, start_method="fork")
 
 

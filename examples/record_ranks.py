@@ -1,10 +1,10 @@
-"""Record a job of several ranks of which one is late, as torch.profiler sees each of them: on CPUs, over gloo.
+"""Record a job of several ranks, one of which is late, as torch.profiler sees each of them: on CPUs, over gloo.
 
     python examples/record_ranks.py --out logs/late_rank                 # four ranks; rank 2 loads its batches slowly
     python examples/record_ranks.py --out logs/late_rank --wrap fsdp --ranks 2 --late 1
 
-Every rank records the same steps into one folder, named for its rank: `tensorboard --logdir logs`, then Ranks.
-Needs torch alone.
+Every rank records the same steps into one folder, its file named after it: `tensorboard --logdir logs`, then Ranks.
+Needs only torch.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WAIT, WARMUP = 2, 3  # steps that are not recorded
 
 
 class Samples(Dataset[tuple[torch.Tensor, torch.Tensor]]):
-    """Random samples; each batch takes so many seconds longer to load, as from a slow disk."""
+    """Random samples. Loading each batch takes this many additional seconds, as from a slow disk."""
 
     def __init__(self, size: int, seconds: float) -> None:
         self.size, self.seconds = size, seconds
@@ -79,7 +79,7 @@ def wrapped(model: nn.Sequential, options: argparse.Namespace) -> nn.Module:
 
 
 def without_names(path: Path) -> None:
-    """Empties the fields with the machine's name and the file's own path."""
+    """Empty the fields with the machine's name and the file's own path."""
     text = gzip.decompress(path.read_bytes()).decode()
     for field in ("host_name", "traceName"):
         text = re.sub(rf'("{field}": )"[^"]*"', r'\1""', text)
@@ -103,7 +103,7 @@ def main() -> None:
     parser.add_argument("--find-unused", action="store_true", help="DDP searches for parameters that a step leaves out")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    # forked, since importing torch again in each rank takes long
+    # The ranks are forked, because importing torch again in each of them takes long.
     mp.start_processes(train, (options, free_port()), nprocs=options.ranks, start_method="fork")
     for path in options.out.glob("*.pt.trace.json.gz"):
         without_names(path)

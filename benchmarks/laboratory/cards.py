@@ -1,4 +1,4 @@
-"""What a card says that is followed, what a difference has to be to count, and how many programs came out how."""
+"""What a followed card says, how large a difference must be to count, and the number of programs by outcome."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tb_steptime.insights.base import Insight
 from tb_steptime.text.printer import plain
 
-#: A difference between two sides that is smaller than so much of a step is none, whatever the noise.
+#: A difference between two sides that is a smaller share of a step counts as none, whatever the noise.
 PACE = 0.02
 
 
@@ -28,7 +28,7 @@ class Card:
 
 
 def summary(remarks: Iterable[str]) -> str:
-    """How many programs have which remark; what is false of one is not told apart."""
+    """The number of programs for each remark. What follows a colon, such as the names of false cards, is left out."""
     counts = Counter(remark.partition(":")[0].strip("*") for remark in remarks)
     rows = [f"| {remark} | {number} |" for remark, number in counts.most_common()]
     return "\n".join(["| first card | programs |", "|---|---:|", *rows])

@@ -1,7 +1,7 @@
-"""Runs one program in a process of its own, or in one for each rank: recorded as the README says, or timed without a
-profiler.
+"""Runs one program in a process of its own, or in one process per rank: recorded as the README says, or timed without
+a profiler.
 
-The processes are forked from one that has imported torch, which takes longer than most programs.
+The processes are forked from one that has imported torch, because the import takes longer than most programs.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from tb_steptime.record import profile_steps
 
 #: Steps that are not timed: workers start in them, and memory is allocated for the first time.
 FIRST_STEPS = 5
-#: Steps of a timed run: at least so many, and more while a run is shorter than LEAST_S.
+#: The steps of a timed run: at least LEAST_STEPS, and more as long as the run is shorter than LEAST_S.
 LEAST_STEPS, LEAST_S, MOST_STEPS = 40, 1.5, 1000
-#: Steps that are recorded in, as `profile_steps` asks without arguments, and a few behind them.
+#: The steps of a recorded run: those that `profile_steps` needs by default, and a few more.
 RECORDED_STEPS = 62
-#: That a program may take.
+#: The longest time that a program may take.
 PATIENCE_S = 300
 
 
@@ -35,13 +35,13 @@ R = TypeVar("R")
 
 
 def in_a_process(function: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
-    """What a function of this module returns, called in a process of its own."""
+    """Call a function of this module in a process of its own, and return its result."""
     with _processes(1) as processes:
         return processes.submit(function, *arguments, **named).result(PATIENCE_S)
 
 
 def in_a_job(ranks: int, function: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
-    """As `in_a_process`, called on each rank of a job at the same time; what rank 0 returns."""
+    """Like `in_a_process`, but the function is called on all ranks of a job at once. Returns the result of rank 0."""
     if ranks == 1:
         return in_a_process(function, *arguments, **named)
     with tempfile.TemporaryDirectory(prefix="laboratory_") as folder, _processes(ranks) as processes:
@@ -77,13 +77,13 @@ def record(name: str, folder: str) -> None:
 
 
 def timed(name: str, run: Run) -> list[int]:
-    """Steps in ns."""
+    """The lengths of the steps in ns."""
     program = _begun(name)
     body, steps = program.body(run), list[int]()
     for _ in range(FIRST_STEPS):
         next(body)
     began = before = time.perf_counter_ns()
-    # ranks that looked at their own clocks would stop after different steps, and wait for each other
+    # Ranks that checked their own clocks would stop after different steps, and wait for each other.
     more_s = LEAST_S if program.ranks == 1 else 0
     while len(steps) < LEAST_STEPS or (before - began < more_s * 1e9 and len(steps) < MOST_STEPS):
         next(body)

@@ -13,8 +13,8 @@ from torch.utils.data import DataLoader, Dataset
 class Run:
     """How a program is run.
 
-    change: what is changed, by the program's own name of it; "": nothing. settings: of the loader, from a card's line
-    of code; they replace the program's. watch: the recorder's, of a loader.
+    change: the program's own name of the change to make; "": no change. settings: options of the loader from a card's
+    line of code; they replace the program's. watch: the function with which the recorder watches a loader.
     """
 
     change: str = ""
@@ -40,10 +40,10 @@ Body = Callable[[Run], Iterator[None]]
 class Program:
     """A training with its cause.
 
-    changes: by card, the program's own change that follows it; "" where the card's line of code is followed. Any of
-    these cards names the cause. Without changes the program is healthy, and every card above minor is wrong.
-    measures_only: constants are never set by looking at this program. stacks: recorded with call stacks. ranks: how
-    many processes train together, over gloo.
+    changes: by card, the program's own change that follows the card, or "" if the card's line of code is followed. Each
+    of these cards names the cause. A program without changes is healthy, and every card above minor is wrong on it.
+    measures_only: constants are never set by looking at this program. stacks: record with call stacks. ranks: the
+    number of processes that train together, over gloo.
     """
 
     name: str
@@ -69,7 +69,7 @@ def program(
     taught: bool = False,
     ranks: int = 1,
 ) -> Callable[[Body], Body]:
-    """Adds a program to the list. Every second one only measures, but for those that taught a rule something."""
+    """Add a program to the list. Every second program only measures, except those that taught a rule something."""
 
     def add(body: Body) -> Body:
         assert name not in PROGRAMS, name

@@ -1,4 +1,4 @@
-"""The raw results of the laboratory, one line a program, and what they say of the cards."""
+"""The raw results of the laboratory, one line for each program, and what they say about the cards."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from benchmarks.laboratory.program import PROGRAMS, Program
 from tb_steptime.insights.followed import Followed
 
 RESULTS = Path(__file__).with_name("results.jsonl")
-#: Standard errors of a difference.
+#: The number of standard errors within which a difference counts as chance.
 CHANCE = 2
 
 
 @dataclass
 class Trial:
-    """What came of a program. cards: of its last span, in their order; earlier: the first card of each span before.
+    """The result of a program. cards: of its last span, in order; earlier: the first card of each earlier span.
     followed: the change that follows the first card. before, after: the step in ns of each timed run."""
 
     name: str
@@ -50,7 +50,7 @@ class Trial:
 
     @property
     def uncertain(self) -> float:
-        """Of the difference, as a share of the step."""
+        """The uncertainty of the difference, as a share of the step."""
         errors = [statistics.variance(side) / len(side) for side in (self.before, self.after) if len(side) > 1]
         return max(PACE, CHANCE * math.sqrt(sum(errors)) / self.step_ns)
 
@@ -80,7 +80,7 @@ class Trial:
 
 
 def kept(path: Path = RESULTS) -> dict[str, Trial]:
-    """By program, the latest of each."""
+    """The latest trial of each program, by name."""
     trials = {}
     for line in path.read_text().splitlines() if path.exists() else []:
         row = json.loads(line)
@@ -91,7 +91,7 @@ def kept(path: Path = RESULTS) -> dict[str, Trial]:
 
 
 def keep(trials: Iterable[Trial], path: Path = RESULTS) -> None:
-    """In the order of the programs, so that a file differs where a result does."""
+    """Write the trials in the order of the programs, so that the file changes only where a result does."""
     of = {trial.name: trial for trial in trials}
     lines = [json.dumps(_rounded(asdict(of[name]))) for name in PROGRAMS if name in of]
     path.write_text("\n".join(lines) + "\n")
@@ -102,7 +102,7 @@ def _rounded(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def page(trials: Iterable[Trial]) -> str:
-    """docs/laboratory.md."""
+    """The text of docs/laboratory.md."""
     tried = list(trials)
     parts = (
         _INTRODUCTION,
@@ -132,7 +132,7 @@ _PARTS: dict[str, Callable[[Trial], bool]] = {
 
 
 def followed(trials: Iterable[Trial]) -> dict[str, Followed]:
-    """By card, of the programs that gained something by it: what stands in tb_steptime/insights/followed.py."""
+    """By card, promised / gained of the programs that gained by it: the content of tb_steptime/insights/followed.py."""
     ratios: dict[str, list[float]] = {}
     for trial in trials:
         first = trial.first

@@ -1,4 +1,4 @@
-"""Records a program, follows its first card, and times it as it is and as it became, by turns."""
+"""Records a program, follows its first card, and times it without and with that change, in turns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.ranks.job import job_ranks
 
-#: Runs of each side: so many at least, and more until the difference is known to NARROW of a step.
+#: Runs of each side: at least LEAST_ROUNDS, and more until the uncertainty is at most NARROW of a step.
 LEAST_ROUNDS, MOST_ROUNDS, NARROW = 3, 6, 0.03
 #: Options of a loader that a card's line of code may set.
 _SETTING = re.compile(r"(num_workers|prefetch_factor|persistent_workers)=(\d+|True|False)")
@@ -53,8 +53,8 @@ def try_program(program: Program) -> Trial:
 
 
 def followed(program: Program, card: Insight) -> dict[str, Any] | None:
-    """What following a card changes: the options of its line of code, or the program's own change; None where the
-    program knows none for this card."""
+    """What changes if a card is followed: the options in its line of code, or the program's own change. None if the
+    program has no change for this card."""
     settings = {name: json.loads(value.lower()) for name, value in _SETTING.findall(card.how or "")}
     if settings:
         return {"settings": settings}
@@ -63,7 +63,7 @@ def followed(program: Program, card: Insight) -> dict[str, Any] | None:
 
 
 def judged_spans(folder: Path) -> list[tuple[str, list[Insight]]]:
-    """The verdict and the cards of each span of a program; those of a job are followed by those of its first rank."""
+    """The verdict and the cards of each span of a program. The cards of a job precede those of its first rank."""
     found = spans_of_files(sorted(folder.glob("*.pt.trace.json*")))
     measured = [(each, measure_file(each.path)) for each in found]
     jobs = at_the_same_time(recorded_ranks(measured))
@@ -83,6 +83,6 @@ def _judged(measured: MeasuredSpan) -> tuple[str, list[Insight]]:
 
 
 def _timed(program: Program, change: Mapping[str, Any]) -> float:
-    """The step in ns: the mean without the fewest that the machine interrupted."""
+    """The mean step in ns, without the slowest 1 % of the steps, which the machine interrupted."""
     steps = sorted(in_a_job(program.ranks, timed, program.name, Run(**change)))
     return statistics.mean(steps[: math.ceil(0.99 * len(steps))])

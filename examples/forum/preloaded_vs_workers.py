@@ -31,7 +31,7 @@ VARIANTS = [data + item for data in ("preloaded", "workers2", "workers8") for it
 
 
 class Images(Dataset[tuple[Tensor, int]]):
-    """Random images. As with files, each is turned into floats and normalized by itself."""
+    """Random images. As with files, each one is converted to floats and normalized separately."""
 
     def __init__(self, count: int) -> None:
         generator = torch.Generator().manual_seed(0)
@@ -50,7 +50,7 @@ def normalized(pixels: Tensor) -> Tensor:
 
 
 def preloaded_batches(images: Images, batch: int, device: torch.device) -> Iterator[tuple[Tensor, Tensor]]:
-    """Slices of tensors that are on the device; over and over."""
+    """Slices of tensors that are on the device, repeated endlessly."""
     pixels, labels = normalized(images.pixels).to(device), images.labels.to(device)
     while True:
         for first in range(0, len(pixels) - batch + 1, batch):
@@ -72,7 +72,7 @@ def small_network() -> nn.Module:
 
 
 class Training:
-    """A network, its optimizer, and one step of both. item: fetch the loss in every step."""
+    """A network, its optimizer, and one training step. item: fetch the loss in every step."""
 
     def __init__(self, device: torch.device, item: bool, mixed_precision: bool) -> None:
         self.network = small_network().to(device)
@@ -97,7 +97,7 @@ def main() -> None:
     options = parser.parse_args()
     device = torch.device(options.device)
     steps = total_steps(options.steps)
-    images = Images(2 * steps * options.batch_size)  # more than are used, so that no worker is done before the end
+    images = Images(2 * steps * options.batch_size)  # more than are used, so that no worker finishes before the end
     for variant in options.variants:
         source, _, item = variant.partition("_")
         if source == "preloaded":

@@ -10,12 +10,12 @@ from pathlib import Path
 import torch
 from torch.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
 
-WAIT, WARMUP = 3, 3  # steps that are not recorded: by then the loader's queue has filled and kernels are loaded
+WAIT, WARMUP = 3, 3  # these steps are not recorded: they fill the loader's queue and load the kernels
 
 
 @contextlib.contextmanager
 def recorded(folder: Path, device: torch.device, steps: int, with_stack: bool) -> Iterator[profile]:
-    """Records `steps` steps after the first six; the loop calls `step()` of what this yields at the end of each."""
+    """Records `steps` steps after the first six. The loop calls `step()` of the yielded profiler after each step."""
     cuda = device.type == "cuda"
     with profile(
         activities=[ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])],

@@ -30,7 +30,7 @@ VARIANTS = ["dense_one", "sparse_one", "dense_several", "sparse_several"]
 
 
 class GraphNetwork(nn.Module):
-    """Each layer: a linear map of every node, then the mean over its neighbours."""
+    """Each layer applies a linear map to every node, and then takes the mean over the node's neighbours."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ def neighbours_mean(adjacency: Tensor, nodes: Tensor) -> Tensor:
 
 
 def random_graph(count: int, device: torch.device, sparse: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Nodes, adjacency (a row's entries sum to 1) and labels."""
+    """Nodes, adjacency matrix (the entries of a row sum to 1) and labels."""
     generator = torch.Generator().manual_seed(0)
     targets = torch.randint(0, count, (count * NEIGHBOURS,), generator=generator)
     edges = torch.stack((torch.arange(count).repeat_interleave(NEIGHBOURS), targets))
@@ -60,7 +60,7 @@ def random_graph(count: int, device: torch.device, sparse: bool) -> tuple[Tensor
 
 
 class Training:
-    """The same network on each device; the first one holds the parameters that the optimizer updates."""
+    """The same network on each device. The first one holds the parameters that the optimizer updates."""
 
     def __init__(self, devices: Sequence[torch.device], nodes: int, sparse: bool) -> None:
         network = GraphNetwork()
@@ -91,7 +91,7 @@ class Training:
 
 
 def devices_of(variant: str, kind: str) -> list[torch.device]:
-    """None of them where the variant needs more devices than there are."""
+    """The devices of a variant. The list is empty if the variant needs more devices than there are."""
     if variant.endswith("_one"):
         return [torch.device(kind, 0) if kind == "cuda" else torch.device(kind)]
     count = torch.cuda.device_count() if kind == "cuda" else 0

@@ -1,4 +1,4 @@
-/** A card: how grave it is, and from what a low confidence lowered it. */
+/** A card: its severity, and the severity from which a low confidence lowered it. */
 
 import { expect, test } from "vitest";
 import { Overview } from "../src/views/overview/overview";

@@ -13,7 +13,7 @@ function answering(status: number, body: unknown, type = "application/json; char
   return { client: openClient(fetched as typeof fetch), asked };
 }
 
-/** Answers only to an abort. */
+/** Never answers, but rejects on an abort. */
 const never = ((_: unknown, init?: RequestInit) =>
   new Promise((_resolve, reject) =>
     init!.signal!.addEventListener("abort", () => reject(new Error("aborted"))),

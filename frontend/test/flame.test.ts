@@ -23,7 +23,7 @@ import { FLAME } from "./fixtures/flame";
 
 const DEVICE = treeOf(FLAME, "device");
 
-/** Each frame by its way from the whole, in ms. */
+/** Each frame with its path from the root, and its value in ms. */
 const lines = (tree: Tree): string[] => {
   const ways: string[] = [];
   return [...tree.parent].map((parent, at) => {
@@ -33,7 +33,7 @@ const lines = (tree: Tree): string[] => {
   });
 };
 
-/** Names with the kind "op", but "k…", which are kernels. */
+/** A tree in which names are ops, except names that begin with "k", which are kernels. */
 const drawn = (names: string[], parent: number[], label: number[], value: number[]): Tree => ({
   names,
   kinds: names.map((name, at): Kind => (at === 0 ? "all" : name.startsWith("k") ? "kernel" : "op")),
@@ -44,7 +44,7 @@ const drawn = (names: string[], parent: number[], label: number[], value: number
   calls: new Int32Array(parent.length).fill(1),
 });
 
-/** Op a calls op b, which launches k twice, once from c. */
+/** Op a calls op b. Op b launches k directly, and once more through op c. */
 const NESTED = drawn(
   ["all", "a", "b", "c", "k"],
   [-1, 0, 1, 2, 2, 4],
@@ -118,7 +118,7 @@ const view = (zoomed: number, width = 100): View => ({
   width,
 });
 
-/** Frames by row: those with a box as "frame@left+width", the others as "frame". */
+/** The frames of each row: those with a box as "frame@left+width", the others as "frame". */
 const rows = (seen: View): string[] =>
   Array.from({ length: rowCount(seen.layout) }, (_, row) => {
     const met: string[] = [];
@@ -161,7 +161,8 @@ test("a saved picture holds all rows, and of frames too narrow for a box how man
     new RegExp(`>${name}</title><rect[^>]* fill="([^"]+)"`).exec(marks({ ...seen, hits }))![1];
   const found = hitsOf(DEVICE, "gelu");
   expect(filled("aten::gelu", found)).toBe(filled("aten::gelu", null));
-  expect(filled("aten::linear", found)).not.toBe(filled("aten::linear", null)); // what a search does not find fades
+  // Frames that a search does not find fade.
+  expect(filled("aten::linear", found)).not.toBe(filled("aten::linear", null));
   expect(marks({ ...seen, ...view(0, 0.1) }).match(/narrow frame/g)?.length).toBe(4);
 });
 
@@ -196,7 +197,7 @@ test("the picture moves by equal factors around one point", () => {
   ];
   const half = between(start, target, 0.5);
   expect(half.high - half.low).toBeCloseTo(10);
-  const fixed = (100 * 40) / 99; // the point that stands still
+  const fixed = (100 * 40) / 99; // the point that does not move
   expect((fixed - half.low) / 10).toBeCloseTo(fixed / 100);
   expect(between(start, { low: 20, high: 120 }, 0.5)).toEqual({ low: 10, high: 110 });
   expect([between(start, target, 0), between(start, target, 1).low]).toEqual([start, 40]);
@@ -210,7 +211,7 @@ test("the address names a frame by the names on its way, in any measure", () => 
   const [, , linear, gemm] = names(DEVICE);
   expect(frameNamed(marksOf(DEVICE), DEVICE, linear!)).toBe(2);
   expect(frameNamed(marksOf(DEVICE), DEVICE, gemm!)).toBe(3);
-  expect(frameNamed(marksOf(host), host, gemm!)).toBe(0); // nothing of the measure
+  expect(frameNamed(marksOf(host), host, gemm!)).toBe(0); // gemm has no time on the host
   expect([undefined, "", "nonsense!"].map((name) => frameNamed(marksOf(DEVICE), DEVICE, name))).toEqual([0, 0, 0]);
 });
 

@@ -55,7 +55,7 @@ describe("rows of the kernel table", () => {
       ["volt", "sm90", "void"],
       ["volt", "sm90", "void"],
     ]);
-    expect(by("tensor_core")).toEqual(["volt", "void", "sm90"]); // no, not eligible, yes
+    expect(by("tensor_core")).toEqual(["volt", "void", "sm90"]); // not used, not eligible, used
   });
 
   test("what is not shown stands in the foot, to the last ns", () => {
@@ -99,7 +99,7 @@ describe("rows of the kernel table", () => {
       columnsOf(groupingOf(grouping), gpuTab().meanings, rows, width).flatMap(({ id, extra }) => (extra ? [] : [id]));
     expect(ids("name", 1700)).toEqual([...ids("name", 1056), "tail_fraction", "sm_active_share", "min_ns", "max_ns"]);
     expect(ids("name,op", 1056)[1]).toBe("op");
-    expect(ids("name", 852)).toEqual(ids("name", 1056).slice(0, -1)); // names keep their room
+    expect(ids("name", 852)).toEqual(ids("name", 1056).slice(0, -1)); // names keep their width
   });
 
   test("a table says the line where lines are recorded, and leaves out figures rather than names", () => {
@@ -204,7 +204,7 @@ describe("the GPU view", () => {
 
   test("a zoomed row says what it shows and leads back", () => {
     expect(draw({ zoom: { from: 5e6, to: 55e6 } })).toContain("|50.0 ms of span 2 |Show all|");
-    expect(draw({ zoom: { from: 0, to: 50e6 } })).not.toContain("Show all"); // begins before the first step
+    expect(draw({ zoom: { from: 0, to: 50e6 } })).not.toContain("Show all"); // the range begins before the first step
   });
 
   test("without a GPU there is nothing to draw: the headline says why", () => {

@@ -1,4 +1,4 @@
-/** Parts of a picture are told apart without hues, and from the page, in both themes. */
+/** The parts of a picture can be told from each other and from the page without hues, in both themes. */
 
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
@@ -15,14 +15,14 @@ function tokensOf(opening: string): Map<string, string> {
   return new Map([...block.matchAll(/--([\w-]+): (#[0-9a-f]{6})/g)].map(([, name, hex]) => [name!, hex!]));
 }
 
-/** The parts of a step and why a GPU waits may all stand next to each other: a part between may be 0. */
+/** Any two parts of a step, or reasons why a GPU waits, may be neighbours, because a part between them may be 0. */
 const OF_A_STEP = COLOURS.filter((colour) => colour !== "tensor" && colour !== "ink");
-/** Kernel time by tensor cores. */
+/** Kernel time by use of tensor cores. */
 const OF_KERNELS: readonly Colour[] = ["tensor", "kernel", "other"];
 
-/** Two greys next to each other, with a line of background between, are seen as two from here on. */
+/** From this contrast on, two greys with a line of background between them look different. */
 const SEEN = 1.5;
-/** WCAG 2.2, 1.4.11. */
+/** The least contrast of WCAG 2.2, 1.4.11. */
 const GRAPHIC = 3;
 
 describe.each(Object.entries(THEMES))("in the %s theme", (_, tokens) => {

@@ -1,4 +1,4 @@
-/** The summary as Markdown: what it says, and that no name out of a trace is markup. */
+/** The summary as Markdown: what it says, and that names from a trace are not interpreted as markup. */
 
 import { expect, test } from "vitest";
 import { summaryMarkdown } from "../src/views/markdown";
@@ -11,9 +11,9 @@ test("says the verdict, the mean step by part, the figures and what to do", () =
   expect(text.split("\n")[0]).toBe("**A step takes long.**");
   expect(text).toContain("| Part | Mean step | Share |\n| --- | ---: | ---: |\n| Kernel | 98.0 ms | 61.3 % |\n");
   expect(text).toContain("| Data loading | 60.0 ms | 37.5 % |\n| **Step** | **160.0 ms** |  |");
-  expect(text).not.toContain("Communication"); // absent in this trace
+  expect(text).not.toContain("Communication"); // this trace has no communication
   expect(text).toContain("| Step time | 160.0 ms |");
-  expect(text).not.toContain("GPU utilization"); // not known in this trace
+  expect(text).not.toContain("GPU utilization"); // it is not known for this trace
   expect(text).toContain(
     "1. **Load batches in worker processes**: up to **60.0 ms** a step (38 %); major, confidence high.\n" +
       "   Two workers hide the wait.\n   ```python\n   num_workers=2\n   ```",

@@ -1,4 +1,4 @@
-/** Labels by whose device a job runs on. */
+/** Labels depend on the vendor of the device that a job runs on. */
 
 import { expect, test } from "vitest";
 import { MEANINGS } from "./fixtures/meanings";

@@ -268,10 +268,10 @@ describe("next to another span", () => {
     const tables = [{ by: "name" as const, where: "ran" as const, rows, rest: NO_REST }];
     const said = text({ tables, folded: [] });
     expect(said).toContain("|6.0 ms|+4.0 ms|");
-    expect(said).toContain("only here"); // aten::linear
+    expect(said).toContain("only here"); // this is aten::linear
     expect(said).toContain("Not among these rows of a, but in b, a step: aten::bmm (2.0 ms).");
     const one = text({ tables, folded: [], steps: RESULT.steps.slice(0, 1) });
-    expect(one).toContain("|12.0 ms|-2.0 ms|"); // one step of b takes 12 ms, two of a 20 ms
+    expect(one).toContain("|12.0 ms|-2.0 ms|"); // one step of b takes 12 ms, two steps of a take 20 ms
   });
 
   test("a module without a like in the other span is said once, not with all that is inside it", () => {

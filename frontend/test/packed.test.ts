@@ -1,4 +1,4 @@
-/** What a report's answers are packed in. */
+/** How the answers of a report are packed. */
 
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";

@@ -1,11 +1,11 @@
-/** A trace is handed from page to page, and what can stop that is told apart. */
+/** A trace is handed from page to page. What can prevent that is reported separately. */
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type Handed, handToPerfetto, PERFETTO } from "../src/dom/perfetto";
 
 const TRACE = { title: "run worker span 1, step 5", name: "step5.json.gz", bytes: new ArrayBuffer(3) };
 
-/** A window that opens another one, or none; what it sends there, and what it is answered. */
+/** A window that opens another one or is blocked, the messages that it sends there, and a way to answer it. */
 function page({ online = true, blocked = false } = {}) {
   const sent: [unknown, string][] = [];
   const opened = { closed: false, postMessage: (data: unknown, origin: string) => void sent.push([data, origin]) };

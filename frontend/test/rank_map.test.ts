@@ -43,7 +43,7 @@ test("a pointer beyond the cells is at none", () => {
   expect([-1, 0, 19.9, 20, 59, 60].map((px) => bandAt(bands, px))).toEqual([null, 0, 0, 1, 2, null]);
 });
 
-/** Rows of a band 4 px high: 170 ranks share 85. */
+/** With rows 4 px high, 170 ranks share 85 rows. */
 const MANY = matrix(...Array.from({ length: 170 }, (_, rank) => [rank, rank === 3 ? Number.NaN : 10, Number.NaN]));
 
 test("a cell of several ranks shows the worst of them, and is missing only where all are", () => {

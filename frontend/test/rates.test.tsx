@@ -1,4 +1,4 @@
-/** The table of rates of Tensor cores: how fast matrix work is, what is in reach, and why some of it is slow. */
+/** The table of rates of Tensor cores: how fast matrix work is, what is achievable, and why some of it is slow. */
 
 import { describe, expect, test } from "vitest";
 import type { DeviceSplit, ProductRate, ProductRates } from "../src/api.gen";

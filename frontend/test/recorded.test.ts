@@ -1,4 +1,4 @@
-/** Answers from a report: what it holds, and that what it does not hold says so. */
+/** Answers from a report: what it holds, and messages about what it does not hold. */
 
 import { expect, test } from "vitest";
 import type {

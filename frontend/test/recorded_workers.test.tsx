@@ -139,7 +139,7 @@ describe("recorded workers", () => {
       const html = renderToString(
         <DataLoading page={loaderPage({ ...WORKERS, recorded: some(1) }, TITLES)} tab={tab()} compared={null} />,
       ).replaceAll("\u00a0", " ");
-      // two figures of two workers
+      // There are two such figures for each of two workers.
       expect(html.match(/data-hint="Of 1 of its 3 batches: the others were not sampled"/g)).toHaveLength(4);
     });
 

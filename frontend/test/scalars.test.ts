@@ -6,7 +6,7 @@ import { loggedRange, placed } from "../src/views/trends/scalars";
 import { trendSpan, trendsPage } from "./fixtures/figures";
 
 const MS = 1_000_000;
-/** Two spans, a minute apart: steps 5 and 6, then 8 and 9. */
+/** Two spans that are a minute apart: steps 5 and 6, then steps 8 and 9. */
 const [RUN] = runsOf(
   trendsPage([
     trendSpan({ run: "a", number: 1, first: 5, ms: [100, 100] }),

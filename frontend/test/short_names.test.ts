@@ -62,7 +62,7 @@ describe("the shortest names that say runs apart", () => {
   });
 });
 
-/** Names as people write them, out of few words, so that many begin and end alike; the same in each test run. */
+/** Names as people write them, made of few words so that many begin and end alike. Each test run draws the same. */
 function drawnNames(seed: number): string[] {
   let state = seed * 2_654_435_761 + 1;
   const draw = (below: number) => {

@@ -1,4 +1,4 @@
-/** Blocks of a segment as marks. */
+/** The blocks of a segment as marks. */
 
 import { expect, test } from "vitest";
 import { marksOf, type StripBlocks } from "../src/views/memory/charts/strips";

@@ -32,7 +32,7 @@ const PALETTE = paletteOf(
   (token) => TOKENS[token] ?? (token === "--c-cpu" ? "#228833" : token === "--c-copy" ? "#81c4e7" : "#888"),
 );
 
-/** Writes down what is drawn within the tracks. */
+/** Records what is drawn within the tracks. */
 function pen() {
   const drawn: string[] = [];
   const write =
@@ -80,7 +80,7 @@ function scene(of: Boxes, more: Partial<Scene> = {}): Scene {
   };
 }
 
-/** Boxes of the row at a height: not the ground below them. */
+/** The boxes of the row at this height, without the background below them. */
 const rectsAt = (drawn: readonly string[], top: number) =>
   drawn.filter(
     (each) =>
@@ -91,7 +91,7 @@ const rectsAt = (drawn: readonly string[], top: number) =>
   );
 
 test("boxes that share a pixel are drawn once, with or without a search", () => {
-  const many = boxes(`stream | ${"ab".repeat(2000)}`); // 40 boxes in a pixel
+  const many = boxes(`stream | ${"ab".repeat(2000)}`); // 40 boxes per pixel
   const pixels = (more: Partial<Scene> = {}) => {
     const set: [number, number, number][] = [];
     walkRow(scene(many, more), layer(many), rowKey(0, 0), 1, {
@@ -104,7 +104,7 @@ test("boxes that share a pixel are drawn once, with or without a search", () => 
   expect(new Set(pixels().map(([from]) => from)).size).toBeGreaterThanOrEqual(100);
   const found = PALETTE.fills.get("kernel")![shadeOf("b")]!.plainPixel;
   const matches = new Map(pixels({ matches: matcherOf("b") }).map(([from, , pixel]) => [from, pixel]));
-  // the faded ones next to it do not hide it
+  // The faded boxes next to the matches do not hide them.
   expect([...matches.values()].filter((pixel) => pixel !== found)).toEqual([]);
 });
 

@@ -128,7 +128,7 @@ test("arrow keys go along a row and to the rows that have something there", () =
     walk("right", "right", "down", "down", "down"),
   ]).toEqual(["c", "l", "k", "k"]);
   expect([walk("right", "down", "up"), walk("right", "up")]).toEqual(["a", "a"]);
-  // gone out of sight
+  // The chosen box is no longer visible.
   expect(nextBox(all, layout, { ...boxAt(all[0]!.boxes, 0), from: 900, to: 950 }, "right", visible)?.name).toBe("a");
 });
 

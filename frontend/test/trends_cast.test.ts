@@ -56,7 +56,7 @@ describe("which runs are drawn one by one", () => {
   });
 });
 
-/** One run of so many workers, each a little slower than the one before. */
+/** One run with this many workers, each a little slower than the one before. */
 const job = (count: number) =>
   runsOf(
     trendsPage(

@@ -11,7 +11,7 @@ const MS = 1_000_000;
 
 const NOTHING = noLoaderPage();
 
-/** Recorded, and read by a thread that the profiler does not record. */
+/** A recorded loader that a thread reads which the profiler does not record. */
 const UNMARKED: DataLoadingResult = {
   ...NOTHING.result,
   unknown: { code: "loader_on_other_thread", values: {} },

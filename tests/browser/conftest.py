@@ -1,4 +1,4 @@
-"""Fixtures of the browser tests, and what a missing browser means: a skip that is told aloud, in CI a failure."""
+"""Fixtures of the browser tests. Without a browser, tests are skipped with a visible reason; in CI they fail."""
 
 from __future__ import annotations
 
@@ -47,13 +47,14 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log directory with one recording that has no summary, free to be written to."""
+    """A log directory with one recording and no summary. Tests may write to it."""
     return logs.copy_of(logs.demo_traces()[:1], tmp_path_factory.mktemp("logs") / "one")
 
 
 @pytest.fixture(scope="session")
 def real_pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log directory with the V100 pair: an input-bound run, and the same model without the wait."""
+    """A log directory with the V100 pair: an input-bound run, and a run of the
+    same model that does not wait for batches."""
     folder = tmp_path_factory.mktemp("logs") / "pair"
     shutil.copytree(real_path("traces/kineto_v100_resnet50"), folder)
     return folder
@@ -61,10 +62,10 @@ def real_pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def tensorboard(browser: Browser) -> Iterator[StartTensorBoard]:
-    """Start TensorBoard on a log directory, or hand out the one that runs there with the same arguments.
+    """Start TensorBoard on a log directory, or return the one that already runs there with the same arguments.
 
-    beside: with every plugin that is installed and the PyTorch Profiler tab. Asks for the browser, so that nothing is
-    started in vain where there is none.
+    beside: load every installed plugin and the PyTorch Profiler tab. The fixture requests the browser, so that no
+    server is started in vain where there is no browser.
     """
     running: dict[tuple[object, ...], TensorBoard] = {}
 
@@ -82,17 +83,17 @@ def tensorboard(browser: Browser) -> Iterator[StartTensorBoard]:
 
 @pytest.fixture(scope="session")
 def pages() -> dict[str, list[Page]]:
-    """Pages that no test uses now, by theme: one that shows the same TensorBoard first. Where its application was
-    compiled before, it opens in a third of the time."""
+    """Pages that no test uses now, by theme. A page that already shows the wanted TensorBoard is used first. In a page
+    where TensorBoard's application has been compiled before, it opens in a third of the time."""
     return defaultdict(list)
 
 
 @pytest.fixture
 def tab(browser: Browser, pages: dict[str, list[Page]], request: pytest.FixtureRequest) -> Iterator[OpenTab]:
-    """Open the tab of a TensorBoard in a page of its own. After the test: a screenshot, and no faults.
+    """Open the tab of a TensorBoard in a page of its own. After the test, take a screenshot and check for faults.
 
-    state is what a link says after "#tb_steptime". theme is TensorBoard's, and the browser prefers the other one:
-    the tab must follow its host.
+    state is the part of a link after "#tb_steptime". theme is TensorBoard's theme; the browser prefers the other theme,
+    because the tab must follow its host.
     """
     opened: list[tuple[str, Tab]] = []
 
@@ -115,7 +116,7 @@ def tab(browser: Browser, pages: dict[str, list[Page]], request: pytest.FixtureR
 
 
 def new_page(browser: Browser, theme: str) -> Page:
-    """In a profile of its own, where TensorBoard has this theme."""
+    """A page in a browser profile of its own, in which TensorBoard has this theme."""
     page = browser.new_page(color_scheme="light" if theme == "dark" else "dark")
     setting = f"localStorage.setItem('_tb_global_settings', '{json.dumps({'theme': theme})}')"
     page.add_init_script(f"if (location.protocol === 'http:') {setting}")

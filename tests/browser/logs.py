@@ -1,4 +1,4 @@
-"""Log directories for the browser tests, made of the recordings that the project carries."""
+"""Log directories for the browser tests, made from the recordings that the project ships."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ DEMO_LOGS = Path(__file__).resolve().parents[2] / "demo_logs"
 
 
 def copy_of(traces: list[Path], folder: Path) -> Path:
-    """These demo recordings in their runs with what a loader's recorder wrote there, and without the summaries that
-    earlier visits left beside them."""
+    """Copy these demo recordings in their runs, with the files of the loader's recorder, but without the summaries that
+    earlier visits have left beside them."""
     recorders = {file for trace in traces for file in trace.parent.glob("*.loader")}
     for file in (*traces, *sorted(recorders)):
         target = folder / file.relative_to(DEMO_LOGS)
@@ -40,7 +40,7 @@ def demo_traces() -> list[Path]:
 
 
 def one_whole_one_broken(folder: Path) -> Path:
-    """One run with a recording, another whose only file is not a trace, and was written an hour ago."""
+    """One run with a recording, and another run whose only file is not a trace and was written an hour ago."""
     whole, broken = folder / "whole", folder / "broken"
     whole.mkdir(parents=True)
     broken.mkdir()
@@ -53,7 +53,7 @@ def one_whole_one_broken(folder: Path) -> Path:
 
 
 def without_marks(folder: Path) -> Path:
-    """A training on the CPU without prof.step(): an op, then the optimizer, three times in 100 us each."""
+    """A training on the CPU without prof.step(): three times an op and then the optimizer, in 100 us each."""
 
     def event(cat: str, name: str, ts: int, dur: int) -> dict[str, Any]:
         return {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur}
@@ -66,7 +66,7 @@ def without_marks(folder: Path) -> Path:
 
 
 def write_scalars(folder: Path, tag: str, values: Sequence[float]) -> None:
-    """An event file as torch.utils.tensorboard writes it, a value a step."""
+    """Write an event file as torch.utils.tensorboard does, with one value per step."""
     writer = EventFileWriter(str(folder))
     for step, value in enumerate(values):
         summary = Summary(value=[Summary.Value(tag=tag, simple_value=value)])

@@ -1,7 +1,7 @@
-"""The Step Insights tab in a real browser page: open it, wait for a view, and hear of everything that went wrong.
+"""The Step Insights tab in a real browser page: open it, wait for a view, and collect everything that goes wrong.
 
-The tab's side of the agreement: the content root carries data-state ("reading", "ready", "empty" or "failed"), the root
-of a view data-view, and the verdict is the h1.
+The tests rely on this of the tab: the content root has the attribute data-state ("reading", "ready", "empty" or
+"failed"), the root of a view has the attribute data-view, and the verdict is the h1.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from playwright.sync_api import ConsoleMessage, Error, Frame, Locator, Page, Req
 
 from tools.serve import TensorBoard
 
-#: Of the front end's packages, which `make check` installs.
+#: One of the front end's packages, which `make check` installs.
 AXE = Path(__file__).resolve().parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 
-#: A view must draw in well under this; a first one waits for the analysis of its trace on a busy machine.
+#: A view must draw in much less time than this. The first view waits for the analysis of its trace on a busy machine.
 DRAWN_MS = 30_000
 
-#: The list of views: what is pressed, and what opens.
+#: The list of views: the label that is pressed, and the name of the view that opens.
 VIEWS = {
     "Overview": "overview",
     "Trends": "trends",
@@ -39,14 +39,15 @@ VIEWS = {
 #: The address of the tab's own document in TensorBoard.
 PLUGIN = "plugin_entry.html?name=tb_steptime"
 
-#: In TensorBoard's page: the tab's iframe, which `leave` has emptied, is loaded again at another address of the page.
+#: Runs in TensorBoard's page: loads the tab's iframe, which `leave` has emptied, again at another address of the page.
 OPEN_IN_PLACE = """address => {
   history.replaceState(history.state, "", address);
   const frame = document.querySelector("iframe");
   frame.contentWindow.location.replace(frame.src);
 }"""
 
-#: Empties the iframe and what the tab has stored, and says so; not where a test left TensorBoard in the other theme.
+#: Empties the iframe and the tab's storage, and returns whether it did. It does not if a test has left TensorBoard in
+#: the other theme.
 CLOSE_IN_PLACE = """() => {
   const frames = document.querySelectorAll("iframe");
   const { theme } = JSON.parse(localStorage.getItem("_tb_global_settings") ?? "{}");
@@ -69,10 +70,10 @@ class Tab:
         page.on("request", self.hear_request)
 
     def open(self, state: str = "") -> None:
-        """Load the tab, with `state` in the address as a shared link has it.
+        """Load the tab, with `state` in the address as in a shared link.
 
-        A page that shows this TensorBoard since an earlier test loads the tab alone: TensorBoard's own application
-        takes three quarters of the time.
+        If the page already shows this TensorBoard from an earlier test, only the tab is loaded: TensorBoard's own
+        application takes three quarters of the time.
         """
         address = f"{self.server.url}#tb_steptime{state}"
         if self.page.url.startswith(f"{self.server.url}#"):
@@ -83,8 +84,8 @@ class Tab:
             self.page.goto(address)
 
     def leave(self) -> None:
-        """Nothing that this test did to the page meets the next one. The tab ends; TensorBoard around it stays, if it
-        is as it was loaded."""
+        """Undo everything that this test did to the page, so that it does not affect the next test. The tab ends, but
+        TensorBoard around it stays if it is as it was loaded."""
         self.page.remove_listener("console", self.hear_console)
         self.page.remove_listener("pageerror", self.hear_error)
         self.page.remove_listener("request", self.hear_request)
@@ -97,7 +98,7 @@ class Tab:
 
     @property
     def frame(self) -> Frame:
-        """The document of the tab: TensorBoard puts a plugin into an iframe."""
+        """The document of the tab. TensorBoard puts a plugin into an iframe."""
         holder = self.page.wait_for_selector("iframe >> visible=true", timeout=DRAWN_MS)
         assert holder is not None
         frame = holder.content_frame()
@@ -123,7 +124,7 @@ class Tab:
         return heading.inner_text()
 
     def state(self) -> str:
-        """What a link copied from the address line holds of the tab."""
+        """The tab's state in a link copied from the address bar."""
         return urlsplit(self.page.url).fragment.removeprefix("tb_steptime")
 
     def hear_console(self, message: ConsoleMessage) -> None:
@@ -146,11 +147,11 @@ class Tab:
         self.page.screenshot(path=path)
 
     def forgive(self, fault: str) -> None:
-        """Take back faults that hold these words: the browser reports every error status, expected or not."""
+        """Remove the faults that contain these words: the browser reports every error status, expected or not."""
         self.faults = [other for other in self.faults if fault not in other]
 
     def go_to(self, title: str) -> None:
-        """Press a view in the list of views."""
+        """Press an entry in the list of views."""
         self.frame.get_by_role("navigation").get_by_text(title, exact=True).first.click()
 
     def theme_of_background(self) -> str:
@@ -160,22 +161,22 @@ class Tab:
         return "dark" if (2 * red + 5 * green + blue) / 8 < 128 else "light"
 
     def overflow_px(self) -> int:
-        """By how much the tab is wider than its frame."""
+        """The number of pixels by which the tab is wider than its frame."""
         width: int = self.frame.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         return width
 
 
-#: All demo recordings are read in a few seconds; a busy machine takes longer.
+#: All demo recordings are read in a few seconds. A busy machine takes longer.
 READ_SECONDS = 60.0
 
 
 def state(**values: str) -> str:
-    """State of the tab as it stands in the address."""
+    """The tab's state as written in the address."""
     return "".join(f"&p.tb_steptime.{key}={quote(value, safe='')}" for key, value in values.items())
 
 
 def wait_until_all_is_read(server: TensorBoard) -> None:
-    """Pictures of many spans are compared from run to run: none while spans are still to come."""
+    """Pictures of many spans are compared from run to run, so none may be taken before all spans are read."""
     until = time.monotonic() + READ_SECONDS
     while (index := server.json_of("data/plugin/tb_steptime/index"))["spans_ready"] < index["spans_total"]:
         assert time.monotonic() < until, f"{index['spans_ready']} of {index['spans_total']} spans were read"
@@ -183,7 +184,7 @@ def wait_until_all_is_read(server: TensorBoard) -> None:
 
 
 def wait_until_scalars_are_read(server: TensorBoard, run: str) -> None:
-    """TensorBoard reads event files behind its pages."""
+    """TensorBoard reads event files in the background while it serves pages."""
     until = time.monotonic() + READ_SECONDS
     while not server.json_of(f"data/plugin/tb_steptime/scalars?run={run}")["tags"]:
         assert time.monotonic() < until, f"no scalar of {run} was read"

@@ -1,6 +1,7 @@
-"""python -m tests.browser.tensorboard_with_ours: TensorBoard as its own command, with no other plugin than ours added.
+"""python -m tests.browser.tensorboard_with_ours: TensorBoard's own command with our plugin as the only added one.
 
-The PyTorch Profiler tab reads every trace at start, for many times as long as these tests take. One test has it there.
+The PyTorch Profiler tab reads every trace at start, which takes many times as
+long as these tests. One test includes it.
 """
 
 from __future__ import annotations

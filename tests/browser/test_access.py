@@ -1,4 +1,5 @@
-"""The tab without eyes or without a pointer: axe on every view and what opens in it, and where the Tab key goes."""
+"""The tab for users who cannot see or use a pointer: axe runs on every view and on what opens
+in it, and the tests follow the Tab key."""
 
 from __future__ import annotations
 
@@ -15,15 +16,15 @@ from playwright.sync_api import Frame, Page, expect
 from tests.browser.conftest import OpenTab, StartTensorBoard
 from tests.browser.tab import AXE, VIEWS, Tab, state, wait_until_all_is_read
 
-#: All rules, with the size of targets, which axe leaves out unless it is asked for.
+#: All rules, including the one on the size of targets, which axe skips by default.
 ALL = {"resultTypes": ["violations"], "preload": False, "rules": {"target-size": {"enabled": True}}}
 
-#: What depends on the theme.
+#: The rules whose result depends on the theme.
 COLOURS = {"resultTypes": ["violations"], "preload": False, "runOnly": ["color-contrast", "link-in-text-block"]}
 
-#: With a loader, several spans and workers, and one whose GPU has kernels to choose.
+#: A run with a loader, several spans and workers, one of which has a GPU with kernels to choose.
 RUN = "num_dataloaders_simulated"
-#: With what this one lacks: memory, modules and lines.
+#: A run with what RUN lacks: memory, modules and lines.
 RECORDED_MORE = re.compile("cpu_kept_graph")
 OF_RANKS = re.compile("late_rank")
 
@@ -51,7 +52,7 @@ def show_hint(tab: Frame) -> None:
     tab.locator("[data-hint][tabindex='0']").last.focus()
     tab.page.keyboard.press("Shift+Tab")
     tab.page.keyboard.press("Tab")
-    expect(tab.locator("header [role=tooltip]")).to_be_visible()  # in a landmark
+    expect(tab.locator("header [role=tooltip]")).to_be_visible()  # the tooltip is inside a landmark
 
 
 def open_shortcuts(tab: Frame) -> None:
@@ -79,7 +80,7 @@ def walk_flame_graph(tab: Frame) -> None:
 
 
 def hide_and_zoom(tab: Frame) -> None:
-    """A kind without colour in the legend, and the way out of what is zoomed into."""
+    """Hide a kind of frames, whose entry in the legend then loses its colour, and zoom in, which shows the way out."""
     tab.get_by_role("heading", name=re.compile("^Which code takes")).scroll_into_view_if_needed()
     graph = tab.get_by_role("application")
     kind = tab.get_by_label("Kinds of frames").get_by_role("button").last
@@ -110,12 +111,12 @@ def open_event(tab: Frame) -> None:
     expect(tab.get_by_role("button", name="Copy the name")).to_be_visible()
 
 
-#: Pictures that can be worked and say that they cannot, or whose role no key reaches.
+#: Pictures that react to keys but have a role that does not, or that have such a role but cannot get the focus.
 MISNAMED = """() => [...document.querySelectorAll("svg.chart, [role=application], [role=slider], [role=img]")]
   .filter(each => (each.tabIndex >= 0) !== ["slider", "application"].includes(each.getAttribute("role")))
   .map(each => each.outerHTML.slice(0, 200))"""
 
-#: What opens in a view, and what is new then. Esc closes it.
+#: What opens in a view, and the selector of the new element. Esc closes it.
 OPENED: dict[str, dict[Callable[[Frame], None], str]] = {
     "overview": {
         open_shortcuts: "dialog",
@@ -157,7 +158,7 @@ def test_axe_finds_nothing_in_any_view_and_what_opens_in_it(
 
 
 def of_recorded_more(one: Tab) -> list[str]:
-    """In the same page, where other runs are chosen."""
+    """Choose other runs in the same page and check their views."""
     found = []
     for run, title, view, chosen in (
         (RECORDED_MORE, "Memory", "memory", choose_instant),
@@ -177,7 +178,7 @@ def of_recorded_more(one: Tab) -> list[str]:
 
 
 def violations(one: Tab, where: str, within: str) -> list[str]:
-    """What axe finds in the theme that is shown, and in the other one's colours."""
+    """What axe finds in the current theme, and in the colours of the other theme."""
     found = run_axe(one.frame, where, within, ALL)
     toggle_theme(one.page)
     found += run_axe(one.frame, f"{where}, dark", within, COLOURS)
@@ -186,7 +187,7 @@ def violations(one: Tab, where: str, within: str) -> list[str]:
 
 
 def run_axe(frame: Frame, where: str, within: str, options: dict[str, Any]) -> list[str]:
-    """A line for each fault: the view, the rule, the element and what is wrong with it."""
+    """One line for each fault: the view, the rule, the element and what is wrong with it."""
     results = frame.evaluate("([within, options]) => axe.run(within, options)", [within, options])
     return [
         f"{where}: {rule['id']}: {node['target']} {node['html'][:200]}\n    {node['failureSummary']}"
@@ -196,11 +197,11 @@ def run_axe(frame: Frame, where: str, within: str, options: dict[str, Any]) -> l
 
 
 def toggle_theme(page: Page) -> None:
-    """As TensorBoard does it; the tab follows."""
+    """Toggle the theme as TensorBoard does. The tab follows."""
     page.evaluate("document.body.classList.toggle('dark-mode')")
 
 
-#: What has the focus: its name, where it is, and the ring around it.
+#: The element with the focus: its name, its landmark, and the focus ring around it.
 FOCUSED = """() => {
   const focused = document.activeElement;
   if (focused === document.body) return null;
@@ -211,7 +212,8 @@ FOCUSED = """() => {
   return { name: (focused.ariaLabel ?? focused.textContent).slice(0, 60), landmark, ring, colour: style.outlineColor };
 }"""
 
-#: Controls that are seen and that the Tab key did not reach. A table shows those of the row with the focus or pointer.
+#: Visible controls that the Tab key did not reach. A table shows only the
+#: controls of the row with the focus or pointer.
 MISSED = """() => [...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")]
   .filter(each => !("reached" in each.dataset) && !each.disabled && each.tabIndex >= 0)
   .filter(each => each.checkVisibility({ visibilityProperty: true }))
@@ -248,6 +250,6 @@ def test_the_tab_key_reaches_every_control_in_order_and_shows_where_it_is(
 
 
 def ink(frame: Frame) -> str:
-    """The colour of text, far from its ground in both themes."""
+    """The colour of text, which contrasts strongly with the background in both themes."""
     colour: str = frame.evaluate("getComputedStyle(document.body).color")
     return colour

@@ -1,4 +1,4 @@
-"""How many clicks lead from a cause to its line, from a kernel to its launch, from a late rank to why."""
+"""The number of clicks from a cause to its line, from a kernel to its launch, and from a late rank to the reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.browser.tab import DRAWN_MS, Tab, state, wait_until_all_is_read
 
 
 class Clicks:
-    """Presses elements, and counts."""
+    """Presses elements and counts the clicks."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -37,7 +37,7 @@ def test_answers_are_two_clicks_away_and_a_comparison_three(
 
 
 def from_a_cause_to_its_line(one: Tab) -> int:
-    """The line under the picture of a card opens its text."""
+    """The line below the picture of a card opens the line's source text."""
     clicks = Clicks()
     line = one.view("overview").locator(".place-line button").first
     line.scroll_into_view_if_needed(timeout=DRAWN_MS)
@@ -48,7 +48,7 @@ def from_a_cause_to_its_line(one: Tab) -> int:
 
 
 def from_the_slowest_kernel_to_its_launch(one: Tab) -> int:
-    """Its launches over the span, and the ops that make them."""
+    """The launches of the kernel over the span, and the ops that make them."""
     clicks = Clicks()
     one.view("overview")
     clicks.on(one.frame.get_by_role("navigation").get_by_text("GPU", exact=True).first)
@@ -61,7 +61,7 @@ def from_the_slowest_kernel_to_its_launch(one: Tab) -> int:
 
 
 def from_a_late_rank_to_why(one: Tab) -> int:
-    """The Overview of each rank names the late one; Ranks says what it does meanwhile."""
+    """The Overview of each rank names the late rank; Ranks says what the late rank does meanwhile."""
     clicks = Clicks()
     clicks.on(one.view("overview").get_by_role("button", name="Open Ranks"))
     one.view("ranks")

@@ -1,4 +1,5 @@
-"""The Data loading view in a real browser: recorded workers, a burst, what not known, by pointer and keyboard."""
+"""The Data loading view in a real browser: recorded workers, a burst, and what
+is not known, by pointer and keyboard."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ BURST = "num_dataloaders_simulated"
 ALIKE = "baseline_simulated"
 NO_LOADER = "forum_preloaded_simulated"
 
-#: More stops of the Tab key than the view has.
+#: More than the number of stops of the Tab key in the view.
 MOST_STOPS = 200
 FOCUSED_PICTURE = "document.activeElement.matches('svg.chart') ? document.activeElement.classList[1] : null"
 
@@ -28,14 +29,14 @@ def view_of(one: Tab) -> Locator:
 
 
 def answer(server: TensorBoard, run: str) -> Any:
-    """What the server says of a run's first span."""
+    """What the server says about the first span of a run."""
     runs = server.json_of("data/plugin/tb_steptime/index")["runs"]
     (span,) = [each["workers"][0]["spans"][0]["id"] for each in runs if each["name"] == run]
     return server.json_of(f"data/plugin/tb_steptime/view?span={span}&view=data_loading")["result"]
 
 
 def rows(table: Locator) -> list[list[str]]:
-    """Cells of the rows under the head, as they read at one moment: rows may be drawn again between two questions."""
+    """The cells of the body rows, all read at the same moment, because rows may be drawn again between two queries."""
     expect(table.locator("tbody td").first).to_be_visible()
     cells: list[list[str]] = table.locator("tbody tr:not(.space)").evaluate_all(
         "(rows) => rows.map((row) => [...row.querySelectorAll('td')].map((cell) => cell.innerText))"
@@ -44,20 +45,20 @@ def rows(table: Locator) -> list[list[str]]:
 
 
 def heard(picture: Locator) -> str:
-    """What a screen reader says of the place that is chosen in a picture."""
+    """What a screen reader says about the chosen place in a picture."""
     expect(picture).not_to_have_attribute("aria-valuetext", re.compile("^Nothing chosen"))
     return (picture.get_attribute("aria-valuetext") or "").replace("\u00a0", " ")
 
 
 def hover(picture: Locator, share: float) -> None:
-    """Over a share of the picture's width."""
+    """Hover over the picture at this fraction of its width."""
     box = picture.bounding_box()
     assert box is not None
     picture.hover(position={"x": share * (box["width"] - 1), "y": box["height"] / 2})
 
 
 def cut_off(view: Locator) -> list[str]:
-    """What of the view reaches beyond its right edge, and boxes whose content is wider than they are."""
+    """The parts of the view that reach beyond its right edge, and the boxes that are narrower than their content."""
     found: list[str] = view.evaluate(
         """(view) => {
           const edge = view.getBoundingClientRect().right + 1;
@@ -85,7 +86,7 @@ def test_recorded_workers_have_a_lane_each_above_the_ready_batches(
     expect(view.get_by_text("of the requests find their batch not ready")).to_be_visible()
     hover(picture, 0.5)
     tips = view.locator(".tip")
-    expect(tips).to_have_count(1)  # though the step is lit in every picture
+    expect(tips).to_have_count(1)  # even though the step is highlighted in every picture
     expect(tips).to_contain_text(re.compile("Dataset|Collate|Waits for a request"))
 
 
@@ -160,7 +161,7 @@ def test_a_burst_is_a_sentence_with_the_workers_that_end_it(
     sentence = view.get_by_role("heading", name=re.compile("every third step waits"))
     expect(sentence).to_have_text(re.compile(rf"^3 workers need .* per batch, .*; {needed} workers would end it\.$"))
     waits = view.locator("svg.wait-columns")
-    expect(waits.locator("path.mark")).to_have_count(2)  # long ones, and the others
+    expect(waits.locator("path.mark")).to_have_count(2)  # long waits, and the other waits
     expect(view.locator(".series-keys").filter(has_text="long wait")).to_contain_text("usual wait")
 
 
@@ -212,7 +213,7 @@ def test_what_a_loader_in_the_training_process_does(
 ) -> None:
     view = view_of(tab(tensorboard(real_pair), state(run="workers0", view="data_loading")))
     table = view.get_by_role("grid", name="What the loader does")
-    assert [len(row) for row in rows(table) if row[0] == "aten::_cat"] == [3]  # no column of lines
+    assert [len(row) for row in rows(table) if row[0] == "aten::_cat"] == [3]  # there is no column of lines
     expect(view).to_contain_text("No Python frames are recorded")
     assert cut_off(view) == []
 
@@ -220,7 +221,7 @@ def test_what_a_loader_in_the_training_process_does(
 def test_every_picture_is_reached_with_the_keyboard(
     tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
 ) -> None:
-    """In the order in which they are seen, and none is a trap."""
+    """Pictures are reached in their visual order, and none traps the focus."""
     one = tab(tensorboard(measured_demo), state(run=RECORDED, view="data_loading"))
     view_of(one).locator("th button").first.focus()
     wanted = ["worker-curve", "wait-columns", "production", "lanes", "points"]

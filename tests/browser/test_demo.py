@@ -25,14 +25,14 @@ from tools.serve import START_SECONDS, TensorBoard, free_port
 
 pytestmark = needs_git
 
-#: What `make demo` makes before it starts TensorBoard, and git ignores.
+#: Files that `make demo` builds before it starts TensorBoard, and that git ignores.
 BUILT = ("tb_steptime/static", "tb_steptime/trace/kineto/native/_scan*")
-#: Taken as made: the packages are those that run this test.
+#: Targets that count as made: the packages are those of the environment that runs this test.
 INSTALLED = (".venv/.python", ".venv/.node", ".venv/.demo")
 
 
-#: In the place of the PyTorch Profiler tab, which reads every trace at start, in a process each: that takes a busy
-#: machine minutes.
+#: Replaces the PyTorch Profiler tab, which reads every trace at start, each in a process of its own: on a busy machine
+#: that takes minutes.
 OTHER_TAB = """
 from tensorboard.plugins.base_plugin import TBPlugin
 
@@ -57,7 +57,7 @@ class Demo(NamedTuple):
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files that git tracks as they are in this checkout, committed in a repository of their own."""
+    """The files that git tracks, as they are in this checkout, committed to a new repository."""
     if not (PROJECT / ".git").exists():
         pytest.skip("this is no checkout of git")
     clone = tmp_path_factory.mktemp("demo") / "clone"
@@ -75,7 +75,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def demo(browser: Browser, clone: Path) -> Iterator[Demo]:
-    """Asks for the browser, so that nothing is started in vain where there is none."""
+    """The fixture requests the browser, so that nothing is started in vain where there is no browser."""
     cache = clone.parent / "cache"
     command = ["make", *(word for made in INSTALLED for word in ("-o", made)), "demo"]
     command += [f"BIN={Path(sys.executable).parent}", f"ARGS=--port {free_port()}"]

@@ -13,13 +13,13 @@ from tools.serve import TensorBoard
 
 
 def answer(server: TensorBoard, one: Tab) -> Any:
-    """What the server says of the span that the tab shows."""
+    """What the server says about the span that the tab shows."""
     (run,) = server.json_of("data/plugin/tb_steptime/index")["runs"]
     span = run["workers"][0]["spans"][0]["id"]
     return server.json_of(f"data/plugin/tb_steptime/view?span={span}&view=gpu")["result"]
 
 
-#: How many colours a canvas has in its middle column.
+#: The number of colours in the middle column of a canvas.
 COLOURS_DRAWN = """canvas => {
   const { data } = canvas.getContext("2d").getImageData(canvas.width / 2, 0, 1, canvas.height);
   return new Set(new Uint32Array(data.buffer)).size;
@@ -27,7 +27,7 @@ COLOURS_DRAWN = """canvas => {
 
 
 def bars(picture: Locator) -> int:
-    """How many bars a path draws: each opens with a move of the pen."""
+    """The number of bars in a path: each bar starts with a move command (M)."""
     drawn = picture.get_attribute("d")
     assert drawn is not None
     return drawn.count("M")
@@ -78,7 +78,7 @@ def test_dragging_zooms_the_rows_and_a_double_click_shows_all(
 
 
 def roofline(one: Tab, gpu: Locator, result: Any) -> None:
-    """Every op with operations is a dot, each peak a roof; the table beside holds the rest, too."""
+    """Every op that has operations is a dot, and each peak is a roof. The table beside it also lists the other ops."""
     dots = [dot for dot in result["dots"] if dot["flops"] > 0 and dot["total_ns"] > 0]
     picture = gpu.locator("svg.roofline")
     expect(picture.locator("path:not(.roof)")).to_have_count(len(dots))
@@ -101,7 +101,7 @@ def test_an_op_opens_its_kernels(tensorboard: StartTensorBoard, recording: Path,
     expect(rows.first).to_be_visible()
     kernels = [row for row in device["tables"][1]["rows"] if row["op"] == op]
     expect(rows).to_have_count(len(kernels))
-    # the same op in the flame graph, which comes from the trace once it is in sight
+    # The flame graph shows the same op. It is computed from the trace once it is scrolled into view.
     one.go_to("Operators")
     operators = one.view("operators")
     operators.get_by_role("heading", name="Which code takes the GPU's time?").scroll_into_view_if_needed()
@@ -110,7 +110,7 @@ def test_an_op_opens_its_kernels(tensorboard: StartTensorBoard, recording: Path,
     assert graph.locator("canvas").evaluate(COLOURS_DRAWN) > 2
     operators.get_by_role("searchbox", name="Find frames").fill(op)
     expect(operators.get_by_role("status").filter(has_text=" in ")).to_contain_text("%")
-    # a link opens what is zoomed into
+    # A link restores the zoom.
     for key in ("ArrowDown", "ArrowDown", "Enter"):
         graph.press(key)
     zoomed = operators.get_by_role("navigation", name="Zoomed into")

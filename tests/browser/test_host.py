@@ -1,4 +1,4 @@
-"""The Host view in a real browser: from why the GPU is idle to the place in the timeline that shows it."""
+"""The Host view in a real browser: from the reason for an idle GPU to the place in the timeline that shows it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.browser.tab import state
 
 
 def drag(picture: Locator, share: float, by_px: int) -> None:
-    """From a share of the picture's width to the right."""
+    """Drag to the right, starting at this fraction of the picture's width."""
     box = picture.bounding_box()
     assert box is not None
     x, y = box["x"] + share * box["width"], box["y"] + box["height"] / 2

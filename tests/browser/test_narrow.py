@@ -13,19 +13,20 @@ from tests.browser.tab import VIEWS, state, wait_until_all_is_read
 
 RUN = "num_dataloaders_simulated"
 
-#: Its card names an op in its title, in a half of the view.
+#: The title of its card names an op, in half of the width of the view.
 CPU_RUN = "cpu_baseline"
 
-#: What a window of 1280 px has at 200 %, and a phone.
+#: The width of a window of 1280 px at 200 % zoom, and of a phone.
 ZOOMED_PX, PHONE_PX = 640, 390
 
-#: Texts outside of pictures and of what scrolls that are wider than their box.
+#: Texts that are wider than their box, except those in pictures and in boxes that scroll.
 CLIPPED = """() => [...document.querySelectorAll("h1, h2, h3, .tile *, .verdict *, .cards *, .note *")]
   .filter(each => !each.closest("svg, .visually-hidden, code, pre") && getComputedStyle(each).display !== "inline")
   .filter(each => each.clientWidth > 0 && each.scrollWidth > each.clientWidth + 1)
   .map(each => `${each.className} ${each.scrollWidth} > ${each.clientWidth}: ${each.textContent.slice(0, 60)}`)"""
 
-#: What the edge of the view cuts off: it does not scroll to the side. What scrolls inside of it may be wider.
+#: Elements that the edge of the view cuts off, because the view does not scroll sideways. Content of a box that scrolls
+#: by itself may be wider.
 CUT = """() => [...document.querySelectorAll("main *")].filter(each => {
     const edge = document.documentElement.clientWidth + 1;
     if (each.getBoundingClientRect().right <= edge || each.closest("svg *, .visually-hidden")) return false;
@@ -34,7 +35,7 @@ CUT = """() => [...document.querySelectorAll("main *")].filter(each => {
     return true;
   }).map(each => `${each.localName}.${each.className} ends at ${each.getBoundingClientRect().right}`)"""
 
-#: Parts of the mean step whose colour the system took away, and controls without an edge.
+#: Parts of the mean step whose colour the system has replaced, and controls without a border.
 LOST = """() => [...document.querySelectorAll(".fill, .button")]
   .filter(each => each.offsetWidth > 0)
   .filter(each => each.matches(".fill")
@@ -42,13 +43,13 @@ LOST = """() => [...document.querySelectorAll(".fill, .button")]
     : getComputedStyle(each).borderTopStyle === "none")
   .map(each => each.outerHTML.slice(0, 120))"""
 
-#: Parts of a card that reach out of it, and gains that reach into its title.
+#: Parts of a card that extend beyond it, and gains that overlap its title.
 OUTSIDE = """() => [...document.querySelectorAll(".cards .meta, .cards h3, .cards .gain")]
   .filter(each => each.getBoundingClientRect().right > each.closest("li").getBoundingClientRect().right + 1
     || each.scrollWidth > each.clientWidth + 1 && getComputedStyle(each).display !== "inline")
   .map(each => each.textContent)"""
 
-#: Where the bar, its first choice and its buttons are.
+#: The positions of the bar, its first choice and its buttons.
 BAR = """() => Object.fromEntries(Object.entries({
     bar: ".bar", run: ".bar .pick", share: ".bar .menu button", help: ".bar .ask",
   }).map(([name, selector]) => [name, document.querySelector(selector).getBoundingClientRect().toJSON()]))"""
@@ -117,7 +118,7 @@ def test_a_view_prints_as_one_page_that_names_its_run(
     page.emulate_media(media="print")
     expect(page.get_by_role("navigation")).to_be_hidden()
     expect(page.get_by_text(RUN).last).to_be_visible()
-    one.forgive("favicon.ico")  # a page of its own asks for one
+    one.forgive("favicon.ico")  # a stand-alone page requests one
 
 
 def test_the_buttons_stay_at_the_end_of_the_bar(

@@ -1,6 +1,6 @@
-"""Below a notebook's cell: `%tensorboard` with the tab in it, and a span as `tb_steptime.open` draws it.
+"""In a notebook: `%tensorboard` with the tab below its cell, and a span as `tb_steptime.open` displays it.
 
-A real kernel runs the cells; what they print stands on a page as a notebook puts it there, and Chromium runs it.
+A real kernel runs the cells. Their output is put into a page as a notebook does it, and Chromium opens that page.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ pytest.importorskip("ipykernel")
 
 pytestmark = pytest.mark.live
 
-#: TensorBoard may outlive the kernel that began it.
+#: TensorBoard may outlive the kernel that started it.
 ENDED_BY = "from tensorboard import manager; print(*[info.pid for info in manager.get_all()])"
 
 
 @pytest.fixture
 def kernel_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the kernel's own TensorBoard says that it runs: no other one is found there, and none that was left."""
+    """A temporary directory in which the kernel's TensorBoard registers itself, so that no other TensorBoard is found,
+    not even one that an earlier test left."""
     (tmp_path / "info").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "info"))
     monkeypatch.setenv("TENSORBOARD_BINARY", str(Path(sys.executable).parent / "tensorboard"))
@@ -41,7 +42,7 @@ def kernel_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def served(kernel_place: Path) -> Iterator[str]:
-    """The address of the folder."""
+    """The address at which the folder is served."""
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(kernel_place))
     server = http.server.ThreadingHTTPServer(("localhost", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -50,7 +51,7 @@ def served(kernel_place: Path) -> Iterator[str]:
 
 
 class Notebook:
-    """A kernel that lives as long as the block."""
+    """A kernel that lives as long as the `with` block."""
 
     def __init__(self) -> None:
         self.client = nbclient.NotebookClient(nbformat.v4.new_notebook(), timeout=120)
@@ -66,7 +67,7 @@ class Notebook:
         self.kernel.__exit__(*error)
 
     def run(self, source: str) -> str:
-        """What a cell prints: the HTML of what it shows, else its text."""
+        """The output of a cell: printed text, else the HTML of the displayed object, else its plain text."""
         cell = nbformat.v4.new_code_cell(source)
         self.client.nb.cells.append(cell)
         self.client.execute_cell(cell, len(self.client.nb.cells) - 1)
@@ -90,7 +91,7 @@ def test_the_tab_and_a_span_stand_below_their_cells(
         page.goto(f"{served}/page.html")
         expect(page.locator(".tb-steptime")).to_contain_text("A step takes 5.8")
         board = page.frame_locator("iframe").first
-        board.get_by_role("tab", name="Step Insights").click()  # which plugin opens first is not ours to say
+        board.get_by_role("tab", name="Step Insights").click()  # which plugin opens first is not up to us
         heading = board.frame_locator("iframe >> visible=true").locator("h1")
         expect(heading).to_contain_text("A step takes 5.8", timeout=30_000)
         page.close()

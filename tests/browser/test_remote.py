@@ -1,4 +1,4 @@
-"""The tab of a TensorBoard whose log directory is a bucket: S3 as moto plays it on this machine."""
+"""The tab of a TensorBoard whose log directory is a bucket: S3 emulated by moto on this machine."""
 
 from __future__ import annotations
 

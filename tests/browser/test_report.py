@@ -1,4 +1,4 @@
-"""A report of demo recordings, opened from a file in a real browser that reaches no network."""
+"""A report of demo recordings, opened from a file in a real browser that has no network."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.browser.tab import AXE, DRAWN_MS, VIEWS, state
 
 MOST_BYTES = 2_000_000
 
-#: So many that not every pair is held. Of all runs a report holds less detail.
+#: So many runs that the report does not hold every pair. A report of all runs holds less detail.
 RUNS = (
     "baseline_simulated",
     "num_dataloaders_simulated",
@@ -33,15 +33,16 @@ def report(request: pytest.FixtureRequest, measured_demo: Path, tmp_path_factory
     folder = tmp_path_factory.mktemp("report")
     for run in RUNS:
         shutil.copytree(measured_demo / run, folder / "few runs" / run)
-    # recordings of a GPU are the newest ones, and hold more of the report each than those that its bound is for
+    # Recordings of a GPU are left out: they are the newest ones, and each takes more of the report than the
+    # recordings for which MOST_BYTES is meant.
     shutil.copytree(measured_demo, folder / "all runs", ignore=shutil.ignore_patterns("gpu_*"))
     assert cli.main(["report", str(folder / request.param), "-o", str(folder / "report.html")]) == 0
     return folder / "report.html"
 
 
 def axe_violations(page: Page) -> list[str]:
-    """The policy lets no script in but the page's own, and axe is evaluated by the debugger. None where axe-core is not
-    installed: `make check` installs the front end's packages, and a CI job has it."""
+    """The page's policy allows only the page's own scripts, so axe is evaluated by the debugger. The list is empty
+    where axe-core is not installed: `make check` installs the front end's packages, and a CI job has them."""
     if not AXE.exists() and not os.environ.get("CI"):
         return []
     page.evaluate(AXE.read_text() + "; 0")
@@ -51,7 +52,7 @@ def axe_violations(page: Page) -> list[str]:
 
 @pytest.fixture
 def opened(browser: Browser, report: Path, theme: str) -> Iterator[Page]:
-    """The report at its first view."""
+    """The report, opened at its first view."""
     with from_file(browser, report, theme) as page:
         page.goto(f"{report.as_uri()}#tb_steptime{state(run='num_dataloaders_simulated')}")
         view(page, "overview")
@@ -60,8 +61,8 @@ def opened(browser: Browser, report: Path, theme: str) -> Iterator[Page]:
 
 @contextmanager
 def from_file(browser: Browser, report: Path, theme: str) -> Iterator[Page]:
-    """An empty page without a network. In the end: nothing was asked for but the file, and nothing was complained
-    of."""
+    """An empty page without a network. At the end, check that only the file was
+    requested and that no errors occurred."""
     faults: list[str] = []
     context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme=theme, offline=True)  # type: ignore[arg-type]
     page = context.new_page()
@@ -101,7 +102,7 @@ def test_runs_are_compared_and_what_is_not_held_says_so(
 ) -> None:
     base = opened.url.partition("#")[0]
     few = request.node.callspec.params["report"] == "few runs"
-    # of many runs the newest twelve are held against the first of them
+    # In a report of many runs, the newest twelve are compared with the first of them.
     run, other = ("baseline", "num_dataloaders") if few else ("autocast", "baseline")
     held = state(view="compare", run=f"{run}_simulated", span="1", **{"with": f"{other}_simulated/gpu/1"})
     opened.goto(f"{base}#tb_steptime{held}")

@@ -24,7 +24,7 @@ from tests.drawn.machine import skip_busy
 from tests.drawn.small_trace import write_trace
 from tools.serve import TensorBoard
 
-#: A span that arrives while a job runs is there by then, without reload.
+#: A span that arrives while a job runs appears within this time, without a reload.
 LIVE_SECONDS = 10
 
 
@@ -53,7 +53,7 @@ def test_every_view_draws(
 def test_every_view_draws_a_real_pair_of_recordings(
     tensorboard: StartTensorBoard, real_pair: Path, tab: OpenTab, theme: str, width: int
 ) -> None:
-    """One of them compared with the other, which every view of a span says; and the loss that one of them logged."""
+    """One recording is compared with the other, which every view of a span states; and one has logged a loss."""
     logs.write_scalars(real_pair / "workers4", "loss", [2.5, 1.25])
     server = tensorboard(real_pair)
     one = tab(server, theme=theme, width=width, state=state(run="workers4", **{"with": "workers0/worker0/1"}))
@@ -71,7 +71,8 @@ def test_every_view_draws_a_real_pair_of_recordings(
 
 
 def draw_every_view(one: Tab, server: TensorBoard, name: str, theme: str, says: str | None = None) -> None:
-    """Visit all views as a user does, and keep a picture of each. says: what every view of one span or of two has."""
+    """Visit all views as a user does, and save a picture of each. says: a text
+    that every view of one or two spans has."""
     wait_until_all_is_read(server)
     for title, view in VIEWS.items():
         one.go_to(title)
@@ -145,7 +146,7 @@ def test_empty_log_directory_shows_how_to_record_and_a_span_that_arrives_appears
     one = tab(tensorboard(tmp_path))
     empty = one.content("empty")
     expect(empty.locator("pre, code").first).to_contain_text("torch.profiler")
-    one.frame.evaluate("window.same = true")  # a page that is loaded again forgets it
+    one.frame.evaluate("window.same = true")  # a reload would clear this
     began = time.monotonic()
     write_trace(tmp_path / "job" / "worker0.1.pt.trace.json")
     one.view("overview")
@@ -187,7 +188,7 @@ def test_inferred_steps_give_way_to_the_whole_recording_and_come_back(
 def test_a_ticked_card_moves_the_bar_and_stays_ticked(
     tensorboard: StartTensorBoard, recording: Path, tab: OpenTab
 ) -> None:
-    """By keyboard; it is there after a reload, and on the way back from another view."""
+    """The card is ticked by keyboard. It stays ticked after a reload and on the way back from another view."""
     one = tab(tensorboard(recording), state(view="overview"))
     overview = one.view("overview")
     before = overview.locator(".row-name.thin").inner_text()

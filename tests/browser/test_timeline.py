@@ -18,7 +18,7 @@ HTML = "text/html; charset=utf-8"
 
 
 def drawn(timeline: Locator) -> Locator:
-    """The picture, once events have come."""
+    """The picture, once it shows events."""
     stage = timeline.locator(".stage")
     expect(stage).to_have_attribute("data-boxes", re.compile(r"^[1-9]\d*$"), timeout=20_000)
     return stage
@@ -82,7 +82,7 @@ def test_keys_zoom_change_the_step_and_measure(tensorboard: StartTensorBoard, re
     one.page.wait_for_url("**p.tb_steptime.zoom=*")
 
 
-#: In Perfetto's place: it answers as Perfetto does, and shows what it was given.
+#: Replaces Perfetto: it answers as Perfetto does, and shows what it was given.
 PERFETTO = """<!doctype html><title>Perfetto</title><pre></pre><script>
 addEventListener("message", ({ data, source, origin }) => {
   if (data === "PING") return source.postMessage("PONG", origin);

@@ -1,4 +1,4 @@
-"""What the tab says while answers are late or broken, and what it asks for, in a real TensorBoard."""
+"""What the tab shows while answers are late or broken, and what it requests, in a real TensorBoard."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.browser.conftest import ARTIFACTS, OpenTab, StartTensorBoard
 
 ROUTES = "**/data/plugin/tb_steptime/"
 
-#: What a browser does to a page behind another one; without windows it has none behind.
+#: Imitates what a browser does to a page in a background tab: a headless browser has no background tabs.
 IN_BACKGROUND = """Object.defineProperty(document, "visibilityState", { value: "hidden", configurable: true });
 document.dispatchEvent(new Event("visibilitychange"))"""
 IN_SIGHT = IN_BACKGROUND.replace("hidden", "visible")
@@ -84,7 +84,7 @@ def test_a_view_that_is_left_is_not_waited_for(tensorboard: StartTensorBoard, re
     assert [fault for fault in failed if "view=host" in fault and "ABORTED" in fault]
 
 
-@pytest.mark.live  # it waits for twelve seconds
+@pytest.mark.live  # it takes twelve seconds
 def test_behind_another_plugin_or_in_a_background_page_nothing_is_asked(
     tensorboard: StartTensorBoard, recording: Path, tab: OpenTab
 ) -> None:
@@ -100,7 +100,7 @@ def test_behind_another_plugin_or_in_a_background_page_nothing_is_asked(
     expect(one.page.locator("iframe >> visible=true")).to_have_count(0)
     asked.clear()
     one.page.wait_for_timeout(7_000)
-    # Parts of the tab that come ahead of their view are files, not questions.
+    # Parts of the tab that are loaded ahead of their view are files, not data requests.
     assert [url for url in asked if "tb_steptime/" in url and "/parts/" not in url] == []
     with one.page.expect_request("**/tb_steptime/index", timeout=2_000):
         one.page.evaluate("location.hash = '#tb_steptime'")

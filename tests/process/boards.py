@@ -1,4 +1,4 @@
-"""TensorBoard as its command line makes it, with only our plugin and its own, asked without a server."""
+"""TensorBoard as its command line creates it, with only our plugin and its own plugins, called without a server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORK = {"X-Tb-Steptime": "1"}
 
 
 def tensorboard(*flags: str) -> Client:
-    """A client of it."""
+    """A client of this TensorBoard."""
     board = program.TensorBoard(plugins=[*default.get_static_plugins(), StepTimePlugin])
     board.configure(("tensorboard", *flags))
     events = EventMultiplexer()

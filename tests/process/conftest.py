@@ -1,4 +1,4 @@
-"""A store over an empty log directory, with no other test's files in it."""
+"""A store over an empty log directory, which holds no files of other tests."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A second process measures half of the views: the results are the same, and no process stays, however one ends."""
+"""A second process measures half of the views: the results are the same, and no process is left, however one ends."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tests.drawn.small_trace import small_trace
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are forked on Linux alone")
 
-#: Measures a trace as a large one, and writes what it found to stdout. The second process says in a file that it is
-#: there, and may do another deed than to measure. Where analyses fail, they do in either process.
+#: Measures a trace as if it were large, and writes the result to stdout. The second process reports in a file that
+#: it has started, and may do something else than measure. Analyses that are made to fail do so in both processes.
 _MEASURE = """
 import os, signal, sys, threading, time
 import msgspec
@@ -90,7 +90,7 @@ class Measuring:
         )
 
     def second(self) -> tuple[int, str]:
-        """The number of the second process, and the views that it measures first."""
+        """The ID of the second process, and the views that it measures first."""
         wait_until(lambda: self._told.exists() and self._told.read_text().endswith("\n"), 20)
         pid, views = self._told.read_text().split()
         return int(pid), views
@@ -178,7 +178,7 @@ def wait_until(holds: Callable[[], bool], seconds: float) -> None:
 
 
 def runs(pid: int) -> bool:
-    """Zombies do not: nobody may be left that collects them."""
+    """Whether a process runs. Zombies do not count, because there may be no parent left to reap them."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

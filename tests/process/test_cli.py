@@ -30,7 +30,7 @@ IDLE_NS = {
     "launch_latency": 12_000, "queued": 0, "collective_wait": 0, "dependency": 0, "unrecorded_work": 0, "unknown": 0,
     "tail": 0, "before_recording": 0, "once": 0, "after_recording": 0, "profiler": 0,
 }  # fmt: skip
-#: The last step ends with the recording: nobody knows what the device waits for.
+#: The last step ends with the recording, so it is unknown what the device waits for.
 LAST_IDLE_NS = IDLE_NS | {"nothing_recorded": 5_000, "tail": 10_000}
 MEAN_IDLE_NS = IDLE_NS | {"nothing_recorded": 10_000, "tail": 5_000}
 
@@ -423,7 +423,7 @@ def test_an_old_terminal_gets_what_it_can_show(tmp_path):
 
 @pytest.mark.parametrize("arguments", [["--help"], ["compare", "--help"]])
 def test_help_needs_no_package_that_is_slow_to_import(arguments):
-    """numpy and msgspec alone take twice as long as all that help needs."""
+    """numpy and msgspec alone take twice as long to import as everything that the help needs."""
     slow = {"numpy", "msgspec", "torch", "tensorboard", "isal", "fsspec", "distributed", "concurrent"}
     source = (
         f"import sys; from tb_steptime.cli import main\ntry: main({arguments})\n"
@@ -434,7 +434,7 @@ def test_help_needs_no_package_that_is_slow_to_import(arguments):
 
 
 def test_it_starts_without_tensorboard(tmp_path):
-    """Nor does it load what starts processes, as numpy and uuid do with Python 3.10."""
+    """Nor does it load the modules that start processes, which numpy and uuid load with Python 3.10."""
     trace = write_trace(tmp_path / "host.1.pt.trace.json")
     source = (
         "import sys, numpy, uuid; theirs = set(sys.modules); "

@@ -71,7 +71,7 @@ def test_a_gate_that_fails_ends_with_1():
 
 
 def test_strict_fails_by_the_mean_alone():
-    """A mean that is above, in an interval that holds the limit."""
+    """The mean is above the limit, but its interval contains the limit."""
     pair = DEMO / "cpu_baseline", DEMO / "cpu_num_dataloaders", "--fail-if", "step_time>+0.1%"
     assert (compare(*pair).returncode, compare(*pair, "--strict").returncode) == (0, 1)
 
@@ -128,7 +128,8 @@ def test_markdown_for_a_pull_request():
 
 @pytest.mark.live
 def test_a_real_pair_of_recordings():
-    """Counted by hand: the mean of steps 6-10, 17-21 without workers, 6-10 and 17-20 with four."""
+    """The expected steps were counted by hand: the mean is over steps 6-10 and 17-21 without workers, and over
+    steps 6-10 and 17-20 with four workers."""
     pair = real_path("traces/kineto_v100_resnet50")
     report = json.loads(compare(pair / "workers0", pair / "workers4", "--format", "json").stdout)
     (candidate,) = report["candidates"]

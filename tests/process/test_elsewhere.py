@@ -1,6 +1,6 @@
-"""On a system without `/proc`, forks, locks of files and calls of Linux everything is read and said as with them.
+"""On a system without `/proc`, forks, file locks and system calls of Linux, everything is read and printed as on Linux.
 
-Macs and Windows are not at hand: each test takes away what they lack, in a process of its own.
+No Mac or Windows machine is available: each test removes what those systems lack, in a process of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks.generate import write_trace as benchmark_trace
 from tb_steptime.ingest.reader_process import apart_from_keyboard
 from tests.drawn.small_trace import write_trace
 
-#: Of macOS: no /proc, and neither files in memory nor a list of usable cores.
+#: macOS has no /proc, no files in memory and no list of usable cores.
 MACOS = """
 import os, pathlib
 for name in ("memfd_create", "sched_getaffinity"):
@@ -26,8 +26,8 @@ for name in ("memfd_create", "sched_getaffinity"):
 from tb_steptime.processes import children
 children._THREADS = children._OPEN_FILES = pathlib.Path("/none/of/these")
 """
-#: Of Windows, as far as it can be taken away while Python's own library runs on Linux: no forks, no locks, no readings
-#: at a place, no niceness, no owner of a process, no fadvise, and only one process reads a file.
+#: Windows, as far as it can be imitated while Python's own library runs on Linux: no forks, no locks, no reads at an
+#: offset, no niceness, no owner of a process, no madvise, and only one process reads a file.
 WINDOWS = (
     """
 import sys
@@ -70,7 +70,7 @@ def test_commands_print_the_same(taken_away: str, command: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("taken_away", [MACOS, WINDOWS], ids=["macos", "windows"])
 def test_a_directory_is_indexed(taken_away: str, tmp_path: Path) -> None:
-    """By processes of their own, as TensorBoard reads traces."""
+    """Processes of their own read the traces, as in TensorBoard."""
     folder = tmp_path / "logs" / "run"
     folder.mkdir(parents=True)
     write_trace(folder / "worker.1.pt.trace.json")

@@ -1,4 +1,4 @@
-"""A recording that the benchmarks make longer stays what it was, a whole number of times."""
+"""A recording that the benchmarks make longer is the original recording, repeated a whole number of times."""
 
 from __future__ import annotations
 

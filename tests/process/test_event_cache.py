@@ -1,4 +1,4 @@
-"""Event files as the store keeps them: made when asked for, two spans at once, bounded, gone with the process."""
+"""Event files as the store keeps them: made on request, for two spans at once, bounded, and gone with the process."""
 
 import json
 import os
@@ -170,7 +170,7 @@ def test_the_longest_unused_makes_room():
     folder = files.folder.path
     files.close()
     assert (files.get("a"), files.folder, folder.exists()) == (None, None, False)
-    assert kept.string(0)  # who still reads it may go on
+    assert kept.string(0)  # a reader that still holds it may continue
 
 
 def test_a_killed_process_leaves_nothing_behind():
@@ -207,7 +207,7 @@ def test_a_folder_without_an_event_file_is_not_taken():
 
 
 def test_an_event_file_that_is_not_what_was_written_is_never_opened(tmp_path):
-    """Cut anywhere, with other bytes, or without one of its parts; its folder goes."""
+    """It was cut anywhere, has changed bytes, or lacks one of its parts. Its folder is deleted."""
     whole, draw = tmp_path / "whole", random.Random(1)
     whole.mkdir()
     write_events(timeline(TRACE), whole)

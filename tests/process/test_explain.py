@@ -1,4 +1,5 @@
-"""`tb-steptime explain`: what a card rests on, as text and as JSON, and what is said where there is no such card."""
+"""`tb-steptime explain`: the evidence behind a card, as text and as JSON, and
+the message where there is no such card."""
 
 import json
 

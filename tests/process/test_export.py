@@ -1,4 +1,4 @@
-"""`tb-steptime export`: scalars as TensorBoard reads them back, tables, exit codes, and names that may be passed on."""
+"""`tb-steptime export`: scalars as TensorBoard reads them back, tables, exit codes, and names that may be shared."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def provider(logs):
 
 
 def scalars(logs, run, tag):
-    """(step, wall time, value) of a tag as TensorBoard serves them."""
+    """The (step, wall time, value) tuples of a tag as TensorBoard serves them."""
     asked = RunTagFilter(runs=[run], tags=[tag])
     found = provider(logs).read_scalars(
         RequestContext(), experiment_id="", plugin_name="scalars", downsample=1000, run_tag_filter=asked
@@ -75,10 +75,11 @@ def test_tensorboard_reads_the_figures_of_each_step(logs):
     tags = listed(logs)[run]
     assert tags["step_insights/step_time_ms"].description == f"{meaning} Unit: ms."
     assert "step_insights/kineto_achieved_occupancy" in tags
-    assert [step for step, _, _ in scalars(logs, run, "step_insights/needed_workers")] == [7, 22]  # of a recording
+    # one point for each recording
+    assert [step for step, _, _ in scalars(logs, run, "step_insights/needed_workers")] == [7, 22]
     assert "step_insights/bubble_time_ms" in tags
     known = {tag_of(metric) for metric in METRICS}
-    assert set(tags) < known  # what is not measurable has no point
+    assert set(tags) < known  # a metric that cannot be measured has no point
 
 
 def test_a_second_export_replaces_the_first(logs):
@@ -179,7 +180,8 @@ def test_tables_hold_what_was_measured(logs, tmp_path):
             read = list(csv.DictReader(file))
         assert [list(row) for row in rows] == [exported.column_names] * len(rows)
         assert read == [{name: _as_csv(value) for name, value in row.items()} for row in rows]
-        said = set() if name in ("modules", "source_lines") else {("a", "worker_4711")}  # none are recorded
+        # neither modules nor source lines are recorded
+        said = set() if name in ("modules", "source_lines") else {("a", "worker_4711")}
         assert {(row["run"], row["worker"]) for row in rows} == said
     steps = [json.loads(line) for line in (tmp_path / "jsonl" / "steps.jsonl").read_text().splitlines()]
     assert [row["duration_ns"] for row in steps[:3]] == [row.duration_ns for row in measured.results["overview"].steps]

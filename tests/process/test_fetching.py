@@ -1,4 +1,4 @@
-"""`make traces` against a server on this machine, which also breaks off, sends other bytes or has no such file."""
+"""`make traces` against a local server, which can also break off a response, send other bytes, or lack the file."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ PACKED = gzip.compress(TEXT, mtime=7)
 
 
 class Host:
-    """A server of files that speaks of ranges as the public one does.
+    """A file server that supports Range requests as the public one does.
 
-    asked: path and Range of each request. breaks: of a path, after how many bytes each of its next answers ends.
-    answers: of a path, the status of each of its next answers.
+    asked: the path and the Range header of each request. breaks: by path, the number of bytes after which each of the
+    next answers breaks off. answers: by path, the status of each of the next answers.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,8 @@ class Host:
         request.send_header("Content-Length", str(len(content)))
         request.end_headers()
         breaks = self.breaks.get(request.path)
-        with contextlib.suppress(ConnectionError):  # who is told a wrong length does not wait for the rest
+        # A client that is told a wrong length does not wait for the rest.
+        with contextlib.suppress(ConnectionError):
             request.wfile.write(content[: breaks.pop(0)] if breaks else content)
         request.close_connection = True
 
@@ -92,7 +93,7 @@ def row(name: str, path: str, content: bytes) -> Row:
     return Row(name, "some/one", "0123456789", path, hashlib.sha256(content).hexdigest(), len(content), "MIT")
 
 
-#: As the repository has it, and packed when it comes.
+#: The first file is stored exactly as the repository has it; the second one is compressed when it arrives.
 AS_IT_IS = row("traces/a/a.json.gz", "data/a b.json.gz", PACKED)
 PLAIN = row("traces_world/b.json.gz", "b.json", TEXT)
 A, B = "/some/one/0123456789/data/a%20b.json.gz", "/some/one/0123456789/b.json"
@@ -171,7 +172,8 @@ def test_without_ranges_it_begins_again(host: Host, tmp_path: Path):
 
 
 def test_a_part_of_another_file_is_given_up(host: Host, tmp_path: Path):
-    """Of an earlier table: what is appended to it is not the file, so all of it is fetched."""
+    """The part was begun for an earlier table. Appending to it does not give
+    the right file, so all of it is fetched."""
     host.files = {B: TEXT}
     part = tmp_path / "to" / f"{PLAIN.name}.part"
     for begun in (b"x" * 1_000, b"x" * len(TEXT), b"x" * (len(TEXT) + 5)):
@@ -224,7 +226,7 @@ def unused_address() -> str:
 
 
 def test_without_a_network_there_is_one_line(tmp_path: Path):
-    """The command itself, as `make traces` runs it, with the address in the variable."""
+    """The command itself is run, as `make traces` runs it, with the address in the environment variable."""
     address = unused_address()
     done = subprocess.run(
         [sys.executable, "-m", "tools.real_traces", "--to", str(tmp_path / "to"), "--table", str(table(tmp_path))],
@@ -280,7 +282,7 @@ def test_what_is_asked_wrongly_is_said(options: Sequence[str], says: str, capsys
 
 
 def test_progress_fits_the_terminal(host: Host, tmp_path: Path):
-    """One line that is written over, never wider than the terminal, which is 40 columns here."""
+    """One line is overwritten again and again. It is never wider than the terminal, which has 40 columns here."""
     host.files = {B: TEXT}
     long = PLAIN._replace(name=f"traces_world/{'long' * 20}.json.gz")
     master, slave = pty.openpty()
@@ -305,5 +307,5 @@ def test_progress_fits_the_terminal(host: Host, tmp_path: Path):
 def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 1 << 16)
-    except OSError:  # how Linux says that the other end is closed
+    except OSError:  # this is how Linux reports that the other end is closed
         return b""

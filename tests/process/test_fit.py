@@ -1,4 +1,4 @@
-"""`tb-steptime fit`: it prints the memory at other batches as text and as JSON, and says what was not recorded."""
+"""`tb-steptime fit` prints the memory at other batch sizes as text and as JSON, and says what was not recorded."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The scripts that reproduce the questions from forums, where torch is installed."""
+"""The scripts that reproduce questions from forums. They need torch."""
 
 from __future__ import annotations
 

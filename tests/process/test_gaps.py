@@ -1,4 +1,4 @@
-"""An analysis that fails takes its own view alone, a rule its own card; both say so."""
+"""An analysis that fails removes only its own view, and a rule that fails only its own card. Both are reported."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def undamaged(source):
 
 @pytest.fixture(scope="module")
 def damaged(source):
-    """By view, what is measured where its analysis fails, and what the log says of it."""
+    """By view, the measurement in which the analysis of that view fails."""
     return {view: measured_without(source, view) for view in VIEWS}
 
 
@@ -148,7 +148,8 @@ def title_of(view):
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_what_needs_a_missing_result_is_not_said(view, undamaged, damaged, caplog):
-    """No rule, title or headline fails for it: each is silent, and what does not need it is as before."""
+    """No rule, title or headline fails because of it: those that need the result
+    are left out, the others are unchanged."""
     before, measured = judge(undamaged.results), damaged[view]
     judged = judge(measured.results, measured.facts.gaps)
     assert caplog.records == []
@@ -188,7 +189,7 @@ def test_a_comparison_needs_what_it_compares(damaged):
 
 
 def test_a_summary_with_a_gap_is_of_this_release_alone(path, damaged, monkeypatch):
-    """A newer one may have mended what failed, and measures again."""
+    """A newer release may have fixed the failure, so it measures again."""
     keep(path, damaged["memory"])
     assert fresh_summary(path) is not None
     monkeypatch.setattr(freshness, "__version__", "99.0.0")

@@ -1,7 +1,7 @@
-"""Whole answers of the routes on the demo recordings, held against texts that were read by a person.
+"""Whole answers of the routes on the demo recordings, compared with texts that a person has read.
 
-`make golden` writes them; the difference is then to be read before it is committed. A digest that changed says that
-measured figures did: `python -m tests.golden.compare OTHER` names them.
+`make golden` writes these texts; read the difference before you commit it. A changed digest means that measured figures
+have changed: `python -m tests.golden.compare OTHER` lists them.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def test_titles_have_ids_that_the_tab_knows(answers: Answers, run: str) -> None:
 
 @pytest.mark.parametrize("run", ("baseline_simulated", "cpu_baseline"))
 def test_trends(answers: Answers, catalogue: Any, run: str) -> None:
-    """Of all spans of a run. It has every metric: two runs show all that is said of them."""
+    """The Trends page covers all spans of a run. Every run has every metric, so two runs show all possible texts."""
     page = answers.get("trends", run=run)
     assert set(page["titles"]) == set(TRENDS_TITLES)
     hold(f"trends_{run}", run_text({"trends": page}, catalogue))

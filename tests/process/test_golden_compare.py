@@ -1,6 +1,6 @@
-"""The comparisons of the demo's experiments, whole, held against texts that were read by a person.
+"""The comparisons of the demo's experiments as a whole, compared with texts that a person has read.
 
-`make golden` writes them. The digest is of every number, also of those that the text does not show.
+`make golden` writes these texts. The digest covers every number, including those that the text does not show.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tools.docs.experiments import BEGINS, ENDS, experiments
 
 GOLDEN = PROJECT / "tests" / "golden" / "compared"
 WRITE = "TB_STEPTIME_WRITE_GOLDEN" in os.environ
-#: Each experiment against the one before it.
+#: Each experiment is compared with the one before it.
 PAIRS = (
     ("baseline_simulated", "num_dataloaders_simulated"),
     ("num_dataloaders_simulated", "transforms_simulated"),

@@ -1,4 +1,5 @@
-"""Names of what graphs run, as commands and the Python API give them: from a log directory, or from a named place."""
+"""Names of what CUDA graphs run, as commands and the Python API give them:
+from a log directory or from a named path."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def told(capsys, command, *arguments):
 
 
 def launched(spans):
-    """By op, the launches of the one span of the run."""
+    """The launches of the only span of the run, by op."""
     (span,) = [span for span in spans if span["run"] in ("graphs", ".")]
     return {row["name"]: row["launches"] for row in span["operators"] if row["launches"]}
 
@@ -110,7 +111,7 @@ def test_index_keeps_names_from_a_place_that_the_user_names(logs, captured, apar
     assert noted() == ["graphs_unnamed"]
     assert index("--names-from", apart) == ["1 summary file written, 0 up to date, 0 failed"]
     assert noted() == ["graphs_named"]
-    assert fresh_summary(captured).names.folder == ""  # the user's own folders are not passed on
+    assert fresh_summary(captured).names.folder == ""  # the user's own folders are not shared
     assert index("--names-from", apart.parent) == index() == ["0 summary files written, 1 up to date, 0 failed"]
     write_eager(apart, op_us=7)
     assert index() == ["0 summary files written, 1 up to date, 0 failed"]

@@ -1,4 +1,4 @@
-"""Which ranks block a job: drawn dumps with a known culprit, and those of a job whose faulty ranks are known."""
+"""Which ranks block a job: generated dumps with a known culprit, and dumps of a job whose faulty ranks are known."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tb_steptime.hangs.verdict import find_hang
 from tests.drawn.real_traces import DUMPS_OF_16_RANKS, real_path
 
 WORLD = 8
-#: Two groups, as of a job with tensor and data parallelism: pairs of neighbours, and all.
+#: The groups of a job with tensor and data parallelism: pairs of neighbours, and one group of all ranks.
 GROUPS = {f"t{pair}": (2 * pair, 2 * pair + 1) for pair in range(WORLD // 2)} | {"all": tuple(range(WORLD))}
 
 
 def dump(progress, *, frames=()):
-    """Of one rank. progress: by group (begun, finished)."""
+    """The dump of one rank. progress: by group, the numbers of the last collective that was begun and finished."""
     return {
         "version": "2.10",
         "pg_config": {
@@ -54,7 +54,7 @@ def dump(progress, *, frames=()):
 
 
 def written(folder, jobs):
-    """jobs: by rank its progress."""
+    """Write the dumps and find the hang. jobs: by rank, its progress."""
     for rank, progress in jobs.items():
         (folder / f"nccl_trace_rank_{rank}").write_bytes(pickle.dumps(dump(progress)))
     return find_hang([read_dump(any_path(path)) for path in folder.iterdir()])
@@ -78,7 +78,7 @@ def test_a_gpu_that_stops_is_told_by_what_others_have_finished(tmp_path_factory,
 def test_a_program_that_stops_is_told_by_what_others_have_begun_and_its_neighbour_is_not_blamed(
     tmp_path_factory, stopped, at
 ):
-    """The neighbour waits for it in their pair, and so has not begun what the others have begun in the group of all."""
+    """The neighbour waits in the pair for the stopped rank, so it has not begun what the others have begun in "all"."""
     jobs = {
         rank: {group: (at, at) if group != "all" else (at + 1, at) for group in groups_of(rank)}
         for rank in range(WORLD)

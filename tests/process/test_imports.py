@@ -1,4 +1,4 @@
-"""Starting is most of a short command: it imports what it needs, when it needs it."""
+"""Start-up takes most of the time of a short command, so a command imports only what it needs, when it needs it."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def test_summarize_imports_no_view_that_it_does_not_print(format: str, tmp_path:
         *("tb_steptime.ranks.job", "tb_steptime.ranks.spans", "tb_steptime.serve", "tb_steptime.timeline"),
         *("tb_steptime.trace.kineto.slices.file", "tb_steptime.trace.kineto.parts.team"),
         *("tb_steptime.trace.mangled.parser", "tb_steptime.metrics.flame"),
-        # numpy's masked arrays come with np.median, np.unique and np.isin
+        # numpy's masked arrays are imported by np.median, np.unique and np.isin
         *("numpy.ma", "tempfile", "statistics", "concurrent.futures", "subprocess"),
     }
     assert not unneeded & imported
 
 
 def test_summarize_of_a_larger_trace_imports_no_masked_arrays(tmp_path: Path) -> None:
-    """The small trace above has too few events for some checks of a recording."""
+    """The small trace above has too few events for some of the checks of a recording."""
     trace = tmp_path / "worker.1.pt.trace.json"
     benchmark_trace(trace, size_of("1MB"), 1)
     assert not {"numpy.ma", "tb_steptime.trace.mangled.parser"} & imported_by("summarize", str(trace))

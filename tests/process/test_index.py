@@ -1,4 +1,5 @@
-"""`tb-steptime index`: the tab's summary files at the tab's places, whole ones only, and what it says of them."""
+"""`tb-steptime index` writes the tab's summary files where the tab expects
+them, whole ones only, and reports on them."""
 
 import io
 import os
@@ -75,7 +76,7 @@ def test_a_summary_whose_trace_is_gone_stays(logs, capsys):
 
 @pytest.mark.parametrize("places", ["cache", "none"])
 def test_a_folder_that_takes_no_file(logs, cache, capsys, places):
-    """Root may write everywhere: a folder in the place of each file stops it, too."""
+    """Root may write everywhere, so a folder in the place of each file stops root, too."""
     trace = write_trace(logs / "host.1.pt.trace.json")
     Path(f"{trace}{SUFFIX}").mkdir()
     if places == "none":
@@ -99,7 +100,7 @@ def test_a_number_of_processes_that_is_none(logs, capsys, jobs):
     assert f'"{jobs}" is not a number of processes, such as 4' in capsys.readouterr().err
 
 
-#: More than two processes have read by the time that an interrupt arrives.
+#: An interrupt arrives before all of these are read, although two processes read them.
 COUNT = 7
 
 
@@ -123,7 +124,7 @@ def test_an_interrupt_leaves_whole_files_and_no_process(logs, capsys):
 
 
 def _processes_of(folder):
-    """Command lines of what still runs on these traces."""
+    """The command lines of the processes that still work on these traces."""
     found = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:

@@ -1,4 +1,5 @@
-"""What lines cost, as the command prints it and as the tab's server gives the text around them."""
+"""The cost of source lines, as the command prints it and as the tab's server
+serves it with the text around the lines."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ NET = "import torch\ndef forward(x):\n    return x @ x\n"
 
 @pytest.fixture
 def logs(tmp_path):
-    """A recording with the sources of one of its files; the other lies in a folder."""
+    """A recording with the source of one of its files; the other file lies in a folder."""
     folder = tmp_path / "logs" / "a"
     write_trace(folder / "host_7.1600000000000000000.pt.trace.json.gz", frames=FRAMES)
     content = json.dumps({"sources": 1, "files": {"train.py": TRAIN}}).encode()
@@ -85,7 +86,7 @@ def test_without_stacks_it_says_what_adds_them_and_a_folder_has_to_be_there(tmp_
 
 @pytest.fixture
 def asked(logs, monkeypatch, at_once):
-    """Asks the server for a file of the one span."""
+    """A function that asks the server for a file of the only span."""
     monkeypatch.setenv(VARIABLE, str(logs.parent / "job"))
     client = tensorboard("--logdir", str(logs))
 

@@ -1,4 +1,4 @@
-"""`tb-steptime mcp` as a coding agent meets it: asked by the SDK's own client."""
+"""`tb-steptime mcp` as a coding agent meets it: queried by the client of the official SDK."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_without_the_sdk_a_line_says_how_to_install_it(tmp_path, monkeypatch, ca
     assert capsys.readouterr().err == f"{tmp_path / 'none'}: This is no folder. Name a log directory.\n"
 
 
-#: In the order in which the agent asks.
+#: The questions, in the order in which the agent asks them.
 QUESTIONS = (
     ("list_runs", {}),
     ("summarize", {"run": "a"}),
@@ -90,7 +90,7 @@ def answers(mcp, logs):
 
 
 def asked(client):
-    """What the server says to each question: whether it is an error, and the text."""
+    """The server's answer to each question: whether it is an error, and its text."""
 
     async def ask():
         async with client:
@@ -99,7 +99,7 @@ def asked(client):
             assert all(tool.description for tool in tools.values())
             return [await client.call_tool(name, arguments) for name, arguments in QUESTIONS]
 
-    # A thread of its own: where a browser test ran before, this one has an event loop already.
+    # Use a thread of its own: if a browser test ran before, this thread already has an event loop.
     with ThreadPoolExecutor(1) as alone:
         told = alone.submit(asyncio.run, ask()).result()
     return [(each.is_error, each.content[0].text) for each in told]
@@ -110,7 +110,7 @@ def test_the_command_answers_over_stdio(mcp, logs, answers):
     command = ["-m", "tb_steptime.cli", "mcp", str(logs)]
     program = mcp.StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
     over_stdio = asked(mcp.Client(program))
-    assert over_stdio[1:] == answers[1:]  # but what is read already
+    assert over_stdio[1:] == answers[1:]  # the first answer lists what is already read
 
 
 def test_each_tool_answers_in_few_words_with_units(answers):
@@ -157,7 +157,7 @@ def test_each_tool_answers_in_few_words_with_units(answers):
          "duration_ms": 0.04}
     ]  # fmt: skip
     assert comparison["step"]["change_ms"] == 0.0
-    assert json.loads(answers[19][1]) == {"jobs": []}  # one process alone
+    assert json.loads(answers[19][1]) == {"jobs": []}  # there is only one process
     assert comparison["headline"].startswith("b is not distinguishable from a with 3 steps: ")
     assert definitions["definitions"][0]["unit"] == "ms"
 
@@ -192,7 +192,7 @@ def test_without_allocations_nobody_knows_what_fits(answers):
 
 
 def test_which_batch_fits_is_said_with_what_fills_the_peak_and_what_changes_it():
-    """Of a training whose peak is 1 kB and 2.5 kB for each sample more."""
+    """The peak of the training is 1 kB plus 2.5 kB for each sample."""
 
     class OneRecording:
         def find(self, which):

@@ -1,4 +1,4 @@
-"""Odd parameters: every route and every tool answers in words, none with a failure of ours."""
+"""Odd parameters: every route and every tool answers with a message, and none with an internal failure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KEYS = (
     "detail", "bins", "device", "at", "by", "where", "event", "frames", "words", "first", "last", "track",
     "base", "candidate",
 )  # fmt: skip
-#: Values that mean something somewhere, and those that mean nothing.
+#: Values that are valid for some parameter, and values that are valid for none.
 VALUES = (
     st.sampled_from(["", "0", "1", "2", "-1", "7", "300000", "1" * 18, "-" + "9" * 18, "9" * 30, "1e9", "0.5", "nan"])
     | st.sampled_from(["a", "b", "memory", "operators", "gpu", "stack", "module", "made", "own", "recording", "mfu"])

@@ -1,5 +1,5 @@
-"""A fact has one value wherever it is asked for: in the tab's views, on the command line, in tables that are exported,
-in the Python API, and in the answers to a coding agent, which have four digits."""
+"""A fact has the same value everywhere: in the tab's views, on the command line, in exported tables, in the Python API,
+and in the answers to a coding agent, which have four digits."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from tests.drawn.real_traces import is_real_trace_there, real_trace
 from tests.drawn.small_trace import small_trace, with_allocations
 from tests.drawn.stores import all_read
 
-#: Small ones: of an AMD GPU with copies, with blocking calls, with modules and allocations.
+#: Small recordings: of an AMD GPU with copies, with blocking calls, and with modules and allocations.
 REAL = {
     "mi250": "hta_mi250_toy/mi250_minitoy_train_ROCm6_2_kineto.json.gz",
     "event_sync": "hta_a100_event_sync/event_sync_trace.json.gz",
     "bert": "tracelens_h100_bert/bert-small.json.gz",
 }
 DRAWN = "drawn"
-#: The one line of `bert` that launches more than kernels.
+#: The only line of `bert` that launches something other than kernels.
 WITH_A_COPY = "transformers/modeling_attn_mask_utils.py(429): _prepare_4d_attention_mask_for_sdpa"
 ALL = 10_000
 
 
 class Recording(NamedTuple):
-    """A log directory with one summarized trace, and what programs are told of it."""
+    """A log directory with one summarized trace, and what programs get from it."""
 
     folder: Path
     span: Span
@@ -63,7 +63,7 @@ class Recording(NamedTuple):
 
 @pytest.fixture(scope="module")
 def summarized(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log directory with a run for each of them."""
+    """A log directory with one run for each of the recordings."""
     folder = tmp_path_factory.mktemp("one_fact")
     drawn = folder / DRAWN / "worker.1.pt.trace.json.gz"
     drawn.parent.mkdir()
@@ -113,7 +113,7 @@ def test_kernel_time(recording: Recording, capsys: pytest.CaptureFixture[str]):
 
 
 def test_what_lines_launch(recording: Recording, capsys: pytest.CaptureFixture[str]):
-    """With the work of the backward pass where it was made; ops launch copies and sets, too."""
+    """The work of the backward pass counts where its forward op was called. Ops launch copies and memsets, too."""
     tables = [table for device in recording.span.result("gpu", GpuResult).devices for table in device.tables]
     kept = {row.name: row.total_ns for table in tables if table.by == "line" for row in table.rows}
     assert recording.span.kernels_by("line")["total_ns"].tolist() == list(kept.values())
@@ -197,7 +197,7 @@ def test_the_peak_of_memory(recording: Recording):
 
 
 def test_what_is_wrong_with_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    """A kernel in the second of four steps is written as one of 1.6 s."""
+    """A kernel in the second of four steps is recorded with a duration of 1.6 s."""
     document = small_trace(4)
     kernels = [event for event in document["traceEvents"] if event.get("cat") == "kernel"]
     kernels[1]["dur"] = 1_600_000

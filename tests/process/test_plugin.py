@@ -1,4 +1,5 @@
-"""The routes through TensorBoard's own WSGI application, on small traces. Real processes read what has no summary."""
+"""The routes through TensorBoard's own WSGI application, on small traces. Traces without a summary are read by real
+processes."""
 
 import gzip
 import json
@@ -43,7 +44,7 @@ def unread(tmp_path):
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
-    """Two spans with their summaries. Nobody writes to it."""
+    """Two spans with their summaries. No test writes to this folder."""
     folder = tmp_path_factory.mktemp("measured")
     write_spans(folder)
     measure_all(folder)
@@ -52,14 +53,14 @@ def measured(tmp_path_factory):
 
 @pytest.fixture
 def logs(tmp_path, measured):
-    """All of it is read already, so that no test but those of reading starts a process."""
+    """Everything is already read, so only the tests of reading start a process."""
     shutil.copytree(measured, tmp_path / "logs" / "a")
     return tmp_path / "logs"
 
 
 @pytest.fixture
 def bad(logs):
-    """A trace that cannot be read is in it, too."""
+    """Add a trace that cannot be read."""
     write_bad(logs)
 
 
@@ -77,7 +78,7 @@ def get(client, route, status=200, headers=WORK):
 
 
 def read(client):
-    """All spans by file, once every one was read or failed."""
+    """All spans by file, once each one has been read or has failed."""
     end = time.monotonic() + 300
     while True:
         index = get(client, "index")
@@ -123,7 +124,7 @@ def test_an_index_a_page_a_trend(unread):
 
 
 def test_two_runs_are_compared_and_all_are_a_chain(tmp_path):
-    """The second run was recorded later; its ops, which the GPU waits for, take half as long."""
+    """The second run was recorded later. Its ops, which the GPU waits for, take half as long."""
     for run, op_us, origin in (("slow", 20, 2), ("fast", 10, 3), ("later", 10, 4)):
         path = tmp_path / run / "host.1.pt.trace.json.gz"
         write_trace(path, op_us=op_us, baseTimeNanoseconds=origin * 10**18)
@@ -179,7 +180,7 @@ def test_work_needs_the_header(unread):
 
 
 def once_read(client, route, status=200):
-    """The answer to a request that has the trace read again."""
+    """The answer to a request that causes the trace to be read again."""
     end = time.monotonic() + 300
     while (answer := client.get(PREFIX + route, headers=WORK)).status_code == 202:
         assert time.monotonic() < end, answer.get_data(as_text=True)
@@ -237,7 +238,7 @@ def test_events_of_a_trace_that_is_gone_cannot_be_shown(client, logs):
     route = f"timeline?span={span}&from=0&to=1000&detail=1"
     once_read(client, route)
     (logs / "a" / "host.1.pt.trace.json.gz").unlink()
-    get(client, "index")  # looks at the directory
+    get(client, "index")  # this makes the server scan the directory
     for refused in (route, f"slice?span={span}&first=6&last=6"):
         problem = get(client, refused, 422)
         assert "summary" in problem["problem"]
@@ -265,7 +266,7 @@ def test_a_window_that_makes_no_sense_is_a_problem(client, window, word):
 
 
 def once_cut(client, route):
-    """The file that a slice is, once it is made."""
+    """The response with the slice as a file, once it is made."""
     end = time.monotonic() + 60
     while (answer := client.get(PREFIX + route, headers=WORK)).status_code == 202:
         assert time.monotonic() < end
@@ -289,7 +290,7 @@ def test_a_step_is_downloaded_as_the_command_cuts_it_out(client, logs, tmp_path)
 
 def test_a_slice_that_makes_no_sense_is_a_problem(client):
     id = read(client)["a/host.1.pt.trace.json.gz"]["id"]
-    for _ in range(2):  # it is said again when it is asked for again
+    for _ in range(2):  # the problem is reported again on the second request
         problem = json.loads(once_cut(client, f"slice?span={id}&first=800&last=810").get_data())
         assert (problem["problem"], problem["hint"]) == ("It has no steps 800 to 810", "Its steps are 5 to 7.")
     assert "`last`" in get(client, f"slice?span={id}&first=7&last=5", 400)["problem"]
@@ -353,7 +354,7 @@ def test_an_unchanged_answer_is_not_sent_again(client):
 
 
 def test_tensorboard_finds_no_fault_with_any_answer(client, monkeypatch):
-    """It warns on the user's terminal, at each poll."""
+    """TensorBoard would print a warning on the user's terminal, at each poll."""
     faults = []
     monkeypatch.setattr(security_validator, "_maybe_raise_value_error", faults.append)
     span = read(client)["a/host.2.pt.trace.json.gz"]["id"]
@@ -376,7 +377,8 @@ def test_the_first_answer_holds_all_of_the_first_picture(bad, client):
 
 
 def test_the_script_brings_what_it_would_ask_for_first_once_all_is_read(logs, tmp_path, monkeypatch):
-    """Beside a tab that holds the interpreter each request waits. What is unread is asked for with the header."""
+    """Where another plugin holds the interpreter, every request has to wait. If a trace is still unread, the tab asks
+    by itself, with the header."""
     monkeypatch.setattr(bundle, "STATIC", tmp_path)
     (tmp_path / "index.js").write_text("export function render() {}")
     client = tensorboard("--logdir", str(logs))
@@ -481,7 +483,7 @@ def test_no_answer_tells_where_the_log_directory_really_is(client, logs):
 
 
 def test_the_entry_module_imports_nothing_that_might_be_missing():
-    """An ImportError there stops TensorBoard for the user."""
+    """For the user, an ImportError in that module would stop TensorBoard."""
     source = (
         "import sys; before = set(sys.modules); import tb_steptime.plugin; "
         "print([name for name in ('numpy', 'msgspec', 'isal', 'werkzeug') if name in set(sys.modules) - before])"
@@ -497,7 +499,8 @@ def test_a_context_without_flags_still_loads(tmp_path):
 
 
 def test_scalars_of_event_files_beside_a_trace(bad, logs):
-    """Simple values, as torch.utils.tensorboard writes them, which TensorBoard turns into its scalars."""
+    """The event files hold simple values, as torch.utils.tensorboard writes
+    them; TensorBoard converts them to scalars."""
     write_scalars(logs / "a", "train/loss", [2.5, 1.25])
     client = tensorboard("--logdir", str(logs))
     read(client)

@@ -1,4 +1,4 @@
-"""`tb_steptime.open` and `tb_steptime.compare`: what they give of recordings, and what a notebook shows of them."""
+"""`tb_steptime.open` and `tb_steptime.compare`: what they return for recordings, and what a notebook shows of them."""
 
 import contextlib
 import doctest
@@ -123,7 +123,7 @@ def test_modules_are_rows_in_the_order_of_the_tree():
 
 def test_every_figure_has_a_unit_and_a_value_or_a_reason(run):
     figures = tb_steptime.open(run)[0].figures
-    sampled = {metric.id for metric in COUNTER_METRICS}  # of a GPU that measured itself
+    sampled = {metric.id for metric in COUNTER_METRICS}  # only a GPU that samples its own counters has these
     assert list(figures) == [metric.id for metric in METRICS if metric.id not in sampled]
     assert [figure.id for figure in figures.values() if (figure.value is None) != bool(figure.reason)] == []
     step = figures["step_time"]
@@ -206,7 +206,7 @@ def test_several_runs_are_not_one_side(measured_demo):
 
 
 class Read(HTMLParser):
-    """The elements of a page and its text. Raises where one is not closed."""
+    """The elements of a page and its text. Raises if an element is not closed."""
 
     def __init__(self, page):
         super().__init__()
@@ -257,7 +257,7 @@ def test_names_out_of_a_trace_are_escaped(tmp_path):
 
 
 def test_importing_the_package_imports_nothing_else():
-    """It is imported by training scripts, for the recorder."""
+    """Training scripts import the package to use the recorder."""
     source = "import sys, tb_steptime; print([name for name in sys.modules if name.startswith('tb_steptime.')])"
     said = subprocess.run(
         [sys.executable, "-c", source + "; print('numpy' in sys.modules)"], check=True, capture_output=True, text=True

@@ -1,4 +1,4 @@
-"""The ranks of a simulated job: what the tab is answered, what a report holds, what the commands print."""
+"""The ranks of a simulated job: what the tab's server answers, what a report holds, and what the commands print."""
 
 import json
 import threading
@@ -19,7 +19,7 @@ from tests.drawn.small_trace import write_trace
 from tests.truth.simulate.rank_jobs import Declared, run, write
 
 MS = 1_000_000
-#: Rank 1 computes 6 ms longer than the others in each of four steps, of which the first is not matched.
+#: Rank 1 computes 6 ms longer than the others in each of four steps; the first of them is not matched across ranks.
 LATE = Declared(3, steps=4, late={1: 6 * MS})
 
 
@@ -103,7 +103,7 @@ def test_of_many_ranks_one_metric_comes_at_once_and_the_others_are_there_soon_af
     until = time.monotonic() + 10
     while not made.ranks.figures._kept.bytes and time.monotonic() < until:
         time.sleep(0.01)
-    monkeypatch.setattr(figures, "job_figures", None)  # nothing is read any more
+    monkeypatch.setattr(figures, "job_figures", None)  # from here on nothing can be computed
     assert {metric: made.ranks.map(span, metric) for metric in expected} == expected
     made.close()
 
@@ -165,7 +165,8 @@ def test_a_process_alone_has_nothing_to_be_held_against(tmp_path):
 
 
 def test_two_runs_are_compared_over_all_their_ranks(store, logs, capsys):
-    """The job with a late rank against one rank of two: nothing says what that one waited for."""
+    """The job with a late rank is compared with a run that has one of its two
+    ranks, so that one's waits are unknown."""
     said = store.compare(spans_of(store, "part")[0], spans_of(store, "job")[0], work=False).scaling
     assert said.template.startswith("{base} to {ranks} ranks:")
     assert (said.values["base"].value, said.values["ranks"].value) == (2, 3)

@@ -1,4 +1,4 @@
-"""Several processes that read one file leave nothing behind, however one of them ends."""
+"""Several processes that read one file together leave nothing behind, however one of them ends."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ import pytest
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
 
-#: Reads the file as a large one, in three processes, and says how many events it has. Its children are forked where
-#: it has one thread, and otherwise started.
+#: Reads the file as if it were large, in three processes, and prints the number of its events. The process forks its
+#: children while it has only one thread, and otherwise starts them as new programs.
 _READ = """
 import sys, threading, time
 if sys.argv[2] == "started":
@@ -32,7 +32,7 @@ print(len(read_trace(sys.argv[1], processes=3).events))
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The same events, plain and packed."""
+    """The path of a file of events, and the path of the same file compressed."""
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "dur": 1}
     text = json.dumps({"traceEvents": [event | {"ts": number} for number in range(200_000)]}).encode()
     folder = tmp_path_factory.mktemp("large")
@@ -44,7 +44,8 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture
 def reading(tmp_path: Path) -> Iterator[Callable[[Path, str], subprocess.Popen[str]]]:
-    """Starts a process that reads a file by children of a way; its temporary files would lie in tmp_path."""
+    """A function that starts a process which reads a file with children that are forked or started, as the second
+    argument says. Any temporary files would lie in tmp_path."""
     started: list[subprocess.Popen[str]] = []
 
     def start(path: Path, way: str) -> subprocess.Popen[str]:
@@ -61,7 +62,8 @@ def reading(tmp_path: Path) -> Iterator[Callable[[Path, str], subprocess.Popen[s
 
     yield start
     for process in started:
-        for child in _children(process.pid):  # one that a failed test left stopped would hold the pipes for ever
+        # A child that a failed test left stopped would keep the pipes open for ever.
+        for child in _children(process.pid):
             _signal(child, signal.SIGKILL)
         process.kill()
         process.communicate(timeout=20)
@@ -107,8 +109,8 @@ def test_a_child_that_is_killed_costs_time_and_no_event(
 
 
 def _paused_children(pid: int, count: int, way: str) -> list[int]:
-    """So many children of a process, each stopped as soon as it is there, or as it runs its own program: who starts one
-    waits for that."""
+    """Wait for `count` children of a process and stop each one: a forked child as soon as it exists, a started child
+    once it runs its own program, because the process that starts it waits for that."""
     paused: list[int] = []
 
     def all_paused() -> bool:
@@ -136,7 +138,7 @@ def _signal(pid: int, number: signal.Signals) -> None:
 
 
 def _runs(pid: int) -> bool:
-    """Zombies do not: nobody may be left that collects them."""
+    """Whether a process runs. Zombies do not count, because there may be no parent left to reap them."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

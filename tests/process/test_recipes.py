@@ -18,13 +18,13 @@ pytestmark = pytest.mark.live
 PAGE = (PROJECT / "docs" / "recipes.md").read_text("utf-8")
 RECIPES = re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
 _BLOCK = re.compile(r"^```(python (?P<file>\S+)|sh(?: fails with (?P<code>\d+))?)\n(?P<text>.*?)^```", re.M | re.S)
-#: Ends with the user, not by itself.
+#: These commands run until the user stops them.
 _SERVERS = ("tensorboard ",)
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory) -> Path:
-    """A folder with what the page calls, of this Python."""
+    """A folder with the programs that the page calls, run by the current Python."""
     folder = tmp_path_factory.mktemp("programs")
     modules = {"python": "", "tb-steptime": "-m tb_steptime.cli", "torchrun": "-m torch.distributed.run"}
     for name, module in modules.items():

@@ -1,4 +1,4 @@
-"""The script that records the demo logs, where torch is installed."""
+"""The script that records the demo logs. It needs torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What PyTorch's exporter in Python writes of a recording reads as what its exporter in C++ writes of it."""
+"""The same recording, written by PyTorch's exporter in Python and by its
+exporter in C++, is read with the same result."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def content_of(path: Path) -> bytes:
 
 
 def record(path: Path, python: bool) -> dict[str, list[str]]:
-    """The phases that the file has of each category."""
+    """By category, the phases of its events in the file."""
     model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8))
     with torch.profiler.profile(
         activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True, record_shapes=True
@@ -72,7 +73,8 @@ def test_nothing_had_to_be_repaired(both: tuple[Trace, Trace]) -> None:
 
 
 def test_memory_is_written_as_its_release_writes_it(tmp_path: Path) -> None:
-    """In Python as complete events, with one length or none; in C++ as instants. 2.13 and 2.14 do the same."""
+    """The Python exporter writes complete events, with one length or none; the C++ exporter
+    writes instants. 2.13 and 2.14 do the same."""
     assert record(tmp_path / "c.json", python=False)["cpu_instant_event"] == ["i"]
     assert record(tmp_path / "python.json", python=True)["cpu_instant_event"] == ["X"]
 
@@ -82,7 +84,7 @@ def test_memory_is_written_as_its_release_writes_it(tmp_path: Path) -> None:
 def test_without_the_monitor_every_name_holds_json(
     both: tuple[Trace, Trace], tmp_path: Path, name: str, python: bool
 ) -> None:
-    """A name that ends in `.pftrace` chooses Perfetto's format only where the CUPTI monitor records."""
+    """A file name that ends in `.pftrace` chooses Perfetto's format only if the CUPTI monitor records."""
     if python and name.endswith(".gz") and torch.__version__ < "2.13":
         pytest.skip("this release does not pack what its exporter in Python writes")
     record(tmp_path / name, python)

@@ -1,4 +1,4 @@
-"""What goes wrong with recording is one warning, and never disturbs the training."""
+"""A failure of the recording gives one warning, and never disturbs the training."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ def test_a_device_that_is_full_ends_the_recording_with_one_line(tmp_path, monkey
 
 
 def test_a_disk_that_fills_up_keeps_what_was_written(tmp_path):
-    """No file may grow beyond 4 KB here, as if the disk were full then: header and some rows fit, the rest does not."""
+    """No file may grow beyond 4 KB here, as if the disk were full then: the
+    header and some rows fit, the others do not."""
     script = f"""
         import resource
         from torch.utils.data import DataLoader
@@ -127,14 +128,14 @@ def test_more_loaders_than_are_recorded_are_one_warning(tmp_path, caplog, monkey
 
 
 class Equal(DataLoader):
-    """As some write it to compare settings; such loaders have no hash."""
+    """Compares by settings, as some users write it. Such loaders have no hash."""
 
     def __eq__(self, other: object) -> bool:
         return True
 
 
 class Unwilling(DataLoader):
-    """Refuses what a recorder does to it."""
+    """Refuses to be modified by a recorder."""
 
     def __getattribute__(self, name: str) -> Any:
         if name == "dataset" and not sys._getframe(1).f_code.co_filename.endswith("dataloader.py"):
@@ -178,14 +179,15 @@ def test_what_a_killed_worker_wrote_is_read(tmp_path, when):
         try:
             for _ in iterator:
                 pass
-        except (RuntimeError, OSError, EOFError) as error:  # torch reports it in several ways
+        except (RuntimeError, OSError, EOFError) as error:  # torch reports the dead worker in several ways
             raised = error
-    except RuntimeError as late:  # and its handler raises while the first report is caught
+    except RuntimeError as late:  # torch's signal handler raises while the first report is caught
         raised = raised or late.__context__ or late
-    for _ in range(2):  # torch's handler raises at any line, after the loop as well: in this very one
+    for _ in range(2):  # torch's handler raises at any line, even after the loop, such as here
         with contextlib.suppress(RuntimeError):
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    # in the loop's own code no request for a batch fails; and where two errors come at once, only one is kept here
+    # If the error is raised in the loop's own code, no request for a batch has
+    # failed. Of two errors only one is kept here.
     assert raised is not None
     asked = any(Path(frame.filename).name == "iterators.py" for frame in traceback.extract_tb(raised.__traceback__))
     del iterator, raised

@@ -1,4 +1,4 @@
-"""Whatever goes wrong in a training: its batches, its errors and its exit code are those without a recorder."""
+"""Whatever goes wrong in a training: its batches, errors and exit code are the same as without a recorder."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tests.drawn.recorded import rows
 
 pytestmark = pytest.mark.live
 
-#: With which workers, recorded how.
+#: The number of workers, and how the training is recorded.
 CELLS = [(0, "once"), (2, "once"), (2, "twice"), (2, "all"), (2, "profiled"), (0, "watched")]
 
-#: Every fault in every cell takes minutes. Without this each is tried in the first two cells, and in a quarter of those
-#: of the others, drawn so that each fault and each cell has its turn.
+#: To try every fault in every cell takes minutes. Without this variable, each fault is tried in the first two cells and
+#: in a quarter of the others, spread so that each fault and each cell has its turn.
 ALL = "TB_STEPTIME_ALL_FAULTS" in os.environ
 TRIED = [
     (fault, *cell)
@@ -39,7 +39,7 @@ def trainings() -> Iterator[Trainings]:
 
 @pytest.fixture(scope="module")
 def ended(trainings: Trainings, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int, str], Ended]:
-    """How a training ends; each is run once."""
+    """A function that returns how a training ends. Each training is run only once."""
     known: dict[tuple[str, int, str], Ended] = {}
 
     def run(*asked: object) -> Ended:
@@ -60,7 +60,7 @@ def test_what_is_compared_was_recorded(trainings, tmp_path, workers, recorded):
 @pytest.mark.parametrize(("fault", "workers", "recorded"), TRIED)
 def test_a_training_ends_as_without_a_recorder(ended, fault, workers, recorded):
     without = ended(fault, workers, "not")
-    assert without.code != -signal.SIGALRM  # it hangs
+    assert without.code != -signal.SIGALRM  # otherwise it hangs
     assert ended(fault, workers, recorded) == without
 
 
@@ -70,12 +70,12 @@ def test_a_forked_child_that_ends_as_a_program_ends_as_without_a_recorder(ended,
 
 
 def test_a_parent_does_not_wait_for_ever_for_a_child_forked_while_it_is_profiled(ended):
-    """The child's own code is not that without: torch's profiler aborts it at its end, whoever started it."""
+    """The child's exit code differs from the one without profiling: torch's profiler always aborts it when it exits."""
     profiled, without = (ended("fork", 2, recorded) for recorded in ("profiled", "not"))
     assert (profiled.code, of_parent(profiled)) == (without.code, of_parent(without))
 
 
 def of_parent(training: Ended) -> list[str]:
-    """What it printed after the child had ended."""
+    """The lines that the parent printed after the child had ended."""
     (ended,) = (number for number, line in enumerate(training.printed) if line.startswith("child"))
     return training.printed[ended + 1 :]

@@ -1,4 +1,4 @@
-"""The recorder on real loaders of torch, set up in every way: what the rows say against what the samples say."""
+"""The recorder on real loaders of torch with all kinds of settings: its rows are compared with what the samples say."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HAS_ORDER = "in_order" in DataLoader.__init__.__code__.co_varnames
 
 
 class Endless(IterableDataset):
-    """Samples as in Stamped; each worker its own, and one worker fewer than the others."""
+    """Samples as in Stamped. Each worker yields its own samples, and the first worker yields three samples fewer."""
 
     def __init__(self, count: int) -> None:
         self.samples = Stamped(count)
@@ -54,7 +54,7 @@ def spread(samples: list[Any]) -> Any:
 
 
 class Uneven(Stamped):
-    """The batches of the first worker take longer."""
+    """The batches of the first worker take longer than those of the other."""
 
     def __getitem__(self, index: int) -> Any:
         time.sleep(0.02 if index % 8 < 4 else 0)
@@ -70,12 +70,12 @@ def recorder(tmp_path):
 def passes_over(loader: Any, count: int = 2) -> list[list[Any]]:
     passes = [list(loader) for _ in range(count)]
     del loader
-    gc.collect()  # workers leave with their iterator
+    gc.collect()  # workers exit when their iterator is deleted
     return passes
 
 
 def named(settings: dict[str, Any]) -> str:
-    """The same in every process, as a function's own text is not."""
+    """A name of these settings that is the same in every process, which the repr of a function is not."""
     values = {name: getattr(value, "__name__", value) for name, value in settings.items()}
     return ",".join(f"{name}={value}" for name, value in values.items()) or "plain"
 
@@ -138,7 +138,8 @@ def test_batches_out_of_order_keep_their_numbers(recorder):
 
 @pytest.mark.skipif(not hasattr(torch, "accelerator"), reason="this torch asks for its accelerator in another way")
 def test_the_thread_that_pins_memory_is_timed(recorder, monkeypatch):
-    """There is no accelerator here: a thread in torch's place takes 3 ms for each batch and hands it on."""
+    """There is no accelerator here, so a thread replaces torch's: it takes 3 ms
+    for each batch and hands the batch on."""
 
     def pin(results: Any, pinned: Any, device: int, done: Any, kind: str) -> None:
         while not done.is_set():
@@ -182,7 +183,7 @@ def test_batches_are_measured_as_often_as_a_small_share_of_the_time_allows(
 
 
 def test_rows_do_not_pile_up_where_measurements_are_rare(recorder, monkeypatch):
-    """A batch of the user's own type may take long to measure, and none is measured for long after that."""
+    """A batch of the user's own type may take long to measure. After such a batch, none is measured for a long time."""
     monkeypatch.setattr(production, "REST", 10**9)
     monkeypatch.setattr(journal, "MAX_WAITING", 4)
     iterator = iter(recorder.watch(DataLoader(Stamped(40, 0), 1)))
@@ -194,7 +195,7 @@ def test_rows_do_not_pile_up_where_measurements_are_rare(recorder, monkeypatch):
 
 
 class Numbering(dataloader._SingleProcessDataLoaderIter):
-    """Gives the samples' numbers with a batch; speaks of the same names as the one of torch."""
+    """Returns the indices of the samples with each batch. It refers to the same names as torch's own iterator."""
 
     def _next_data(self) -> Any:
         index = self._next_index()
@@ -205,7 +206,7 @@ class Numbering(dataloader._SingleProcessDataLoaderIter):
 
 
 class Asking(dataloader._SingleProcessDataLoaderIter):
-    """Asks a function of its own for batches."""
+    """Gets its batches from a function of its own."""
 
     def __init__(self, loader: Any) -> None:
         super().__init__(loader)
@@ -214,7 +215,7 @@ class Asking(dataloader._SingleProcessDataLoaderIter):
 
 
 class Backward(dataloader._SingleProcessDataLoaderIter):
-    """Chooses its samples in its own way."""
+    """Chooses its samples in its own order."""
 
     def _next_index(self) -> Any:
         return super()._next_index()[::-1]
@@ -245,7 +246,7 @@ def test_a_collate_function_that_is_replaced_within_a_pass_is_called(recorder, k
 @pytest.mark.parametrize("kind", [Stamped, list])
 @pytest.mark.parametrize("close", [False, True])
 def test_no_dataset_is_kept(recorder, kind, close):
-    """Neither one with weak references nor a list, of which a sample is followed."""
+    """This holds both for a dataset that supports weak references and for a list, of which one sample is tracked."""
     sample = weakref.WeakSet()
     for _ in range(6):
         dataset = Stamped(8, 0) if kind is Stamped else [torch.zeros(4) for _ in range(8)]
@@ -260,7 +261,7 @@ def test_no_dataset_is_kept(recorder, kind, close):
 
 
 def test_a_loader_that_a_framework_creates_from_a_watched_one_is_recorded(recorder):
-    """It drops the first one before it uses its own."""
+    """The framework drops the watched loader before it uses its own."""
     dataset = Stamped(8, 0)
     recorder.watch(DataLoader(dataset, 4))
     gc.collect()
@@ -290,7 +291,7 @@ def test_two_iterators_of_one_loader_write_to_files_of_their_own(recorder):
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_an_iterator_at_its_end_is_no_loader_of_its_own(recorder, workers):
-    """A loop that asks for the next iterator before it drops the last one."""
+    """The loop creates the next iterator before it drops the previous one."""
     loader = recorder.watch(DataLoader(Stamped(8), 4, num_workers=workers))
     passes = []
     for _ in range(3):
@@ -336,7 +337,7 @@ def test_a_loader_that_is_not_watched_is_not_touched(recorder):
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_the_times_are_those_that_the_code_takes(recorder, workers):
-    """The dataset sleeps 5 ms a sample, the collate function 4 ms; the machine may add to that, nothing takes away."""
+    """The dataset sleeps 5 ms a sample, the collate function 4 ms. The machine can only make these times longer."""
     loader = recorder.watch(DataLoader(Stamped(24, sleep_ms=5), 4, num_workers=workers, collate_fn=spread))
     (batches,) = passes_over(loader, 1)
     made = [row.named() for row in sorted(rows(recorder.directory, PRODUCED), key=lambda row: row.batch)]
@@ -364,7 +365,7 @@ def test_time_on_the_cpu_is_not_time_asleep(recorder, monkeypatch):
 
 @pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="this system does not report it")
 def test_the_wait_for_a_core_is_measured_where_two_workers_share_one(recorder, monkeypatch):
-    """Each burns 10 ms a sample on the same core as the other, so that a batch takes about twice its CPU time."""
+    """Each worker computes for 10 ms a sample on the same core, so that a batch takes about twice its CPU time."""
     monkeypatch.setattr(production, "REST", 0)
     (core, *_) = sorted(os.sched_getaffinity(0))
     loader = DataLoader(Stamped(24, 0, burn_ms=10), 2, num_workers=2, worker_init_fn=functools.partial(pin_to, core))
@@ -378,7 +379,7 @@ def test_the_wait_for_a_core_is_measured_where_two_workers_share_one(recorder, m
 
 
 def sampled(folder: Path, lines: bool = True) -> Any:
-    """The samples of a worker that sleeps in one line."""
+    """The line samples of a worker that sleeps in one line."""
     with LoaderRecorder(folder, lines=lines) as own:
         list(own.watch(DataLoader(Stamped(160, sleep_ms=10), 4, num_workers=1)))
     return read_line_samples(read_all(folder, sorted(path.name for path in folder.iterdir()))[0])
@@ -436,7 +437,7 @@ def test_the_users_init_function_is_called_and_stays_in_its_place(recorder, meth
 
 @pytest.fixture
 def hasty(monkeypatch):
-    """torch waits 5 s for a worker whose error was raised in the training, and ends it then."""
+    """torch waits 5 s for a worker whose error was raised in the training, and then ends it. Here it waits less."""
     monkeypatch.setattr(torch.utils.data._utils, "MP_STATUS_CHECK_INTERVAL", 0.2)
 
 
@@ -483,7 +484,7 @@ class Random:
 
 
 def test_workers_leave_when_their_iterator_does(recorder):
-    """Nothing of the recorder holds the iterator, whose end is the end of its workers."""
+    """The recorder holds no reference to the iterator. When the iterator is deleted, its workers end."""
     gc.disable()
     try:
         iterator = iter(recorder.watch(DataLoader(Stamped(64), 4, num_workers=2)))
@@ -529,7 +530,7 @@ BEGUN_BEFORE = (
 
 @pytest.mark.parametrize("watched_before", [False, True])
 def test_workers_that_had_begun_before_are_a_warning_and_left_alone(tmp_path, caplog, watched_before):
-    """By a recorder that was closed, or by none."""
+    """The workers began under a recorder that has been closed since, or under none."""
     loader = DataLoader(Stamped(16), **PERSISTENT)
     if watched_before:
         with LoaderRecorder(tmp_path / "a") as recorder:
@@ -610,7 +611,7 @@ def test_a_forked_process_that_trains_writes_files_of_its_own(recorder):
 
 
 class Nested(Stamped):
-    """Reads its samples with a loader of its own."""
+    """Reads its samples with another loader."""
 
     def __getitem__(self, index: int) -> Any:
         return next(iter(DataLoader([super().__getitem__(index)], None)))

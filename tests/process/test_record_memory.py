@@ -1,4 +1,4 @@
-"""Memory snapshots that the recorder has written, with a stand-in for torch's allocator of CUDA."""
+"""Memory snapshots that the recorder writes, tested with a stand-in for torch's CUDA allocator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ SHORT = {"skip_first": 0, "wait": 0, "warmup": 1, "active": 2, "repeat": 2}
 
 @pytest.fixture
 def cuda(monkeypatch):
-    """calls: of the history; observers: of memory that runs out; fails: what writing raises."""
+    """calls: those that switch the memory history on or off; observers: those of out-of-memory errors; fails: the
+    exception that writing a snapshot raises."""
     said = SimpleNamespace(calls=[], observers=[], fails=None)
 
     def dump(path):

@@ -1,4 +1,4 @@
-"""Profiling set up in three lines, and by callbacks of the real libraries: files that can be read."""
+"""Profiling set up in three lines, and by callbacks of the real libraries. The resulting files can be read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tb_steptime.record import profile_steps, recorder  # noqa: E402
 
 SHORT = {"skip_first": 1, "wait": 1, "warmup": 1, "active": 3, "repeat": 2}
 STEPS = 1 + 2 * (1 + 1 + 3)
-#: Before PyTorch 2.1 a step has the number of the one before it.
+#: Before PyTorch 2.1, a step is recorded with the number of the previous step.
 LATE = torch.__version__.startswith("2.0.")
 
 
@@ -43,7 +43,8 @@ def spans(folder: Path) -> list[Path]:
 
 
 def assert_both_are_there(folder: Path, steps: int = 3, workers: int = 2) -> None:
-    """Two traces that the tab reads, and the loader's files; the loops' receipts lie in the traces' steps."""
+    """There are two traces that the tab can read, and the loader's files. The loops received their batches during the
+    steps of the traces."""
     assert len(spans(folder)) == 2
     received = [row.named()["returned_ns"] for row in rows(folder, RECEIVED)]
     for path in spans(folder):
@@ -85,7 +86,8 @@ def test_too_few_steps_are_a_warning(tmp_path, caplog):
 
 @pytest.mark.parametrize("steps", range(STEPS + 3))
 def test_steps_that_were_not_over_are_none(tmp_path, caplog, steps):
-    """The loop ends after so many, inside the next one: no span shows it, nor is one written that holds no other."""
+    """The loop ends after `steps` steps, inside the next one. No span shows that unfinished step, and a span that would
+    hold no other step is not written."""
     layer = torch.nn.Linear(4, 2)
     with profile_steps(tmp_path, **SHORT) as prof:
         for _ in range(steps):
@@ -145,7 +147,7 @@ def test_nothing_happens_when_not_enabled(tmp_path):
 
 
 def fit_lightning(folder: Path, callbacks: list[Any], fails_at: int | None = None) -> Any:
-    """The training's loader after a fit of one epoch, which may fail in a step."""
+    """Fit for one epoch, which may fail in a step, and return the loader of the training."""
     lightning = pytest.importorskip("lightning.pytorch", reason="lightning is not installed")
 
     class Network(lightning.LightningModule):
@@ -199,7 +201,7 @@ def test_lightning_is_profiled_by_a_callback(tmp_path, monkeypatch):
 
 
 def train_transformers(folder: Path, callbacks: list[Any], fails_at: int | None = None) -> None:
-    """So many steps as two spans need; the training may fail in one."""
+    """Train for as many steps as two spans need. The training may fail in one of them."""
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
     pytest.importorskip("accelerate", reason="accelerate is not installed")
 
@@ -244,8 +246,8 @@ def test_transformers_are_profiled_by_a_callback(tmp_path):
 
 
 def assert_recorded_after_an_error(tmp_path: Path, train: Any, make: Any, same: bool) -> None:
-    """A training fails in its sixth step, the third of the first span; the next one is recorded as if there had been
-    none before. Of the first, what was recorded until then is there; nothing later."""
+    """A training fails in its sixth step, the third of the first span. The next training is recorded as if it were the
+    first one. Of the first span, only what was recorded until the failure is there."""
     others = list(recorder._recorders)
     first = make(tmp_path / "first")
     with pytest.raises(LookupError):

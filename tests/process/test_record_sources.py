@@ -1,4 +1,4 @@
-"""The sources that the recorder writes beside its traces, and what the commands and the tab make of them."""
+"""The source files that the recorder saves beside its traces, and what the commands and the tab make of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NET = "def forward(x):\n    return x.square().sum()\n"
 
 @pytest.fixture
 def job(tmp_path, monkeypatch):
-    """A package of the user with a module, one that is loaded later, and one that is installed."""
+    """A user's package with one module, another module that is loaded later, and an installed module."""
     folder = tmp_path / "job"
     for name in ("own_net.py", "own_late.py", "site-packages/installed_net.py"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +50,8 @@ def kept(folder):
 
 
 def test_the_jobs_own_files_are_written_as_they_were_when_recording_began(tmp_path, job, monkeypatch):
-    for limit in ("MOST_FILES", "MOST_BYTES"):  # all that other tests have loaded is this process's own, too
+    # What other tests have loaded counts as files of this process, too.
+    for limit in ("MOST_FILES", "MOST_BYTES"):
         monkeypatch.setattr(written, limit, 10**9)
     import own_net  # type: ignore[import-not-found]
 

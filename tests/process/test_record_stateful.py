@@ -1,7 +1,7 @@
 """The recorder on torchdata's StatefulDataLoader, whose iterators and workers are copies of torch's.
 
-It is recorded as torch's own, and keeps its state: what a checkpoint holds, and where a loader continues from one, is
-the same with and without a recorder.
+It is recorded like torch's own loader, and keeps its state: the content of a checkpoint, and the place where a loader
+continues from one, are the same with and without a recorder.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HAS_ORDER = "in_order" in stateful.StatefulDataLoader.__init__.__code__.co_varna
 
 
 class Counting(IterableDataset):
-    """Samples as in Stamped, each worker its own; knows how many it gave."""
+    """Samples as in Stamped. Each worker yields its own samples and counts how many it has given."""
 
     def __init__(self, count: int) -> None:
         self.samples = Stamped(count, sleep_ms=0)
@@ -57,7 +57,7 @@ def loader_of(dataset: Any, **settings: Any) -> Any:
 
 
 def loaders_of(folder: Path) -> list[tuple[int, str]]:
-    """Number and class of each loader that has files."""
+    """The number and the class of each loader that has files."""
     headers = [file.header for file in recordings(folder)]
     return sorted({(header["loader"], header["settings"]["class"].rpartition(".")[2]) for header in headers})
 
@@ -82,14 +82,14 @@ def test_every_batch_has_its_process_and_times(recorder, settings):
     loader = recorder.watch(loader_of(Stamped(16), **settings))
     passes = [list(loader) for _ in range(3)]
     del loader
-    gc.collect()  # workers leave with their iterator
+    gc.collect()  # workers exit when their iterator is deleted
     assert_rows_are_true(recorder.directory, passes)
     assert loaders_of(recorder.directory) == [(0, "StatefulDataLoader")]
 
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_passes_that_are_broken_off_are_of_one_loader(recorder, workers):
-    """The loader keeps its iterator until it has the next one."""
+    """The loader keeps its iterator until the next one is created."""
     loader = recorder.watch(loader_of(Stamped(32), num_workers=workers))
     for _ in range(3):
         for _, _ in zip(range(2), loader, strict=False):
@@ -101,7 +101,8 @@ def test_passes_that_are_broken_off_are_of_one_loader(recorder, workers):
 
 
 def to_the_end(loader: Any, most: int = 100) -> tuple[list[Any], list[Any]]:
-    """The batches of a pass, and the loader's states: after each of so many, and after the last one."""
+    """The batches of a pass of at most `most` batches, and the states of the
+    loader: after each batch, and at the end."""
     batches, states = [], []
     for _, batch in zip(range(most), loader, strict=False):
         batches.append(batch[:, 0].tolist())
@@ -114,7 +115,7 @@ def to_the_end(loader: Any, most: int = 100) -> tuple[list[Any], list[Any]]:
 @pytest.mark.parametrize("dataset", [Stamped, Counting])
 def test_its_state_is_that_of_a_loader_that_is_not_recorded(recorder, dataset, workers, every):
     def outcome(watch: Any) -> list[Any]:
-        """Of a pass that is broken off, of one that continues from there, and of the next one."""
+        """The results of a pass that is broken off, of a pass that continues from there, and of the next pass."""
         torch.manual_seed(0)
         settings = {"num_workers": workers, "snapshot_every_n_steps": every}
         batches, states = to_the_end(watch(loader_of(dataset(18), **settings)), 3)
@@ -130,7 +131,8 @@ def test_its_state_is_that_of_a_loader_that_is_not_recorded(recorder, dataset, w
 @pytest.mark.parametrize(("taken", "left"), [(3, 2), (5, 0), (6, 5)])
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_pass_that_continues_is_recorded_from_there(recorder, workers, taken, left):
-    """Of five batches. A loader that found the end of its pass begins the next one, if torchdata does so."""
+    """A pass has five batches. A loader that has found the end of its pass may
+    begin the next pass, as torchdata does."""
 
     def resumed(watch: Any) -> list[Any]:
         loader = watch(loader_of(Stamped(20), num_workers=workers))
@@ -158,6 +160,6 @@ list(StatefulDataLoader(Stamped(16), batch_size=4))
 
 
 def test_it_is_recorded_where_all_loaders_are(tmp_path):
-    """In a process where none was watched before, which would be enough for the others."""
+    """The process has watched no such loader before: to watch one would be enough for the others to be recorded."""
     subprocess.run([sys.executable, "-W", "ignore", "-c", IN_A_PROCESS_OF_ITS_OWN, str(tmp_path)], check=True)
     assert [row.batch for row in rows(tmp_path, PRODUCED)] == [0, 1, 2, 3]

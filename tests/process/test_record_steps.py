@@ -1,4 +1,4 @@
-"""Real loops whose every step is timed: what is written, what begins a span, and what goes wrong."""
+"""Real loops in which every step is timed: what is written, what starts a span, and what can go wrong."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SPAN = 1 + 1 + 1 + 3
 
 @pytest.fixture
 def written_at_once(monkeypatch):
-    """A look around after every step, and not once a second."""
+    """Write after every step, and not only once a second."""
     monkeypatch.setattr(StepFile, "rest_ns", 1)
     monkeypatch.setattr(rationed, "REST", 0)
 
@@ -43,7 +43,7 @@ def timed(folder: Path) -> TimedSteps:
 
 
 def spans(folder: Path) -> list[list[int | None]]:
-    """Numbers of the steps of each, in the order in which they were written."""
+    """The step numbers of each span, in the order in which the spans were written."""
     found = sorted(folder.glob("*.pt.trace.json.gz"), key=lambda path: path.stat().st_mtime_ns)
     return [[step.number for step in find_steps(read_trace(path)).steps] for path in found]
 
@@ -91,7 +91,7 @@ def test_a_watched_job_is_timed_to_its_end_with_its_waits(tmp_path):
 
 
 def test_what_profiling_costs_is_known_of_the_run(tmp_path):
-    """A recorded step takes 20 ms here, and another one 5."""
+    """A recorded step takes 20 ms here, and any other step 5 ms."""
     with profile_steps(tmp_path, **{**SHORT, "active": 10}) as prof:
         for step in range(13 + profiling.STEPS_AFTER):
             work(0.020 if 3 <= step < 13 else 0.005)
@@ -204,7 +204,7 @@ def test_a_killed_job_leaves_its_steps(tmp_path):
 
 
 def test_a_full_disk_is_one_warning_and_keeps_what_was_written(tmp_path):
-    """No file may grow beyond 12 KB from the step on, as if the disk were full then."""
+    """From step 20 on no file may grow beyond 12 KB, as if the disk were full then."""
     fault = "step == 20 and resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, 12_000))"
     done = run(LOOP.format(folder=str(tmp_path), fault=fault))
     assert done.stdout.split() == ["done", "299"]
@@ -220,7 +220,7 @@ def test_two_processes_have_a_file_each_and_a_forked_one_none(tmp_path):
 
 
 def test_stacks_that_cost_too_much_end(tmp_path, caplog, monkeypatch, written_at_once):
-    """Recorded steps take 400 ms in place of 1: said at once, and stacks end after their share."""
+    """Recorded steps take 400 ms instead of 1 ms. A warning appears at once, and stacks end after their time budget."""
     monkeypatch.setattr(profiling, "STACKS_NS", 700_000_000)
     options = {"skip_first": 21, "wait": 3, "warmup": 1, "active": 3, "repeat": 2, "stack": True}
     with profile_steps(tmp_path, **options) as prof:

@@ -1,5 +1,5 @@
-"""Directories of a store, read over the network from a server of this machine: S3 as moto plays it, plain HTTP, and the
-other stores as their emulators play them, where these are installed."""
+"""Directories of a store, read over the network from a local server: S3 emulated by moto, plain HTTP, and the other
+stores with their emulators, where these are installed."""
 
 import http.server
 import json
@@ -58,7 +58,7 @@ def test_the_tab_reads_a_bucket_and_writes_its_summaries_there(bucket, tmp_path,
 
 
 class Cut(http.server.BaseHTTPRequestHandler):
-    """One file by ranges; from `whole` bytes on the connection is cut in the middle of each answer."""
+    """Serves one file in ranges. An answer that reaches beyond `whole` bytes is cut off in its middle."""
 
     content, whole = b"", 0
 
@@ -136,7 +136,7 @@ def test_other_stores_are_read_and_written_as_folders_are(kind, tmp_path, capsys
 
 
 def opened_by_tensorboard(logs):
-    """As a command of its own, whose reader of scalars is TensorBoard's business."""
+    """TensorBoard runs as a command of its own; it decides itself how to read scalars."""
     command = [sys.executable, "-m", "tests.browser.tensorboard_with_ours", "--logdir", str(logs), "--port", "0"]
     with subprocess.Popen([*command, "--host", "127.0.0.1"], stderr=subprocess.PIPE, text=True) as board:
         try:
@@ -196,7 +196,7 @@ def watched(found):
 
 
 def reads(worker):
-    """Whether a trace is being read beside this worker."""
+    """Whether a child process of this worker is reading a trace."""
     return any("tb_steptime.ingest.read_one" in child.cmdline() for child in worker.children())
 
 

@@ -1,4 +1,4 @@
-"""`tb-steptime report`: one page that holds the answers and nothing of the machine, and what is refused."""
+"""`tb-steptime report`: one page that holds the answers and nothing about the machine, and what is refused."""
 
 import base64
 import errno
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.usefixtures("at_once")
 
 @pytest.fixture(autouse=True)
 def program(tmp_path, monkeypatch):
-    """The front end is not built in every checkout."""
+    """A stand-in for the built front end, which not every checkout has."""
     monkeypatch.setattr(bundle, "STATIC", tmp_path / "static")
     (tmp_path / "static").mkdir()
     (tmp_path / "static" / "report.js").write_bytes(PROGRAM)
@@ -43,7 +43,7 @@ def program(tmp_path, monkeypatch):
 
 @pytest.fixture
 def measured(logs):
-    """A trace that need not be read any more."""
+    """Write a trace together with its summary, so that it need not be read again."""
     write_trace(logs / "a" / "gpu.1.pt.trace.json.gz")
     measure_all(logs)
 
@@ -96,7 +96,7 @@ def test_a_page_holds_the_answers_under_a_policy_that_lets_nothing_else_in(logs,
     assert answers["pages"][spans["slow"]]["overview"]["head"]["file"] == "slow/worker_4711.1.pt.trace.json"
 
 
-#: What profilers write beside the events: PyTorch 2.14 the first two, others what they were told to.
+#: What profilers write beside the events: the first two are by PyTorch 2.14, the others are set by the user.
 METADATA = {
     "host_name": "telltale-machine.example",
     "trace_id": "telltale0BAE4CE882D44068A7D72CA4",
@@ -114,7 +114,7 @@ def test_metadata_of_the_machine_and_the_user_is_in_no_summary_and_no_page(logs,
     assert cli.main(["index", str(logs)]) == 0
     text = page.read_text()
     blocks = re.findall(r'id="((?!program)[\w-]+)">[A-Za-z0-9+/=]+<', text)
-    assert {"answers"} < set(blocks)  # and the events
+    assert {"answers"} < set(blocks)  # the other blocks are the events
     parts = [gzip.decompress(block(text, id)) for id in blocks]
     (summary,) = trace.parent.glob(f"*{SUFFIX}")
     parts.append(gzip.decompress(summary.read_bytes()))
@@ -133,7 +133,7 @@ def test_what_cannot_be_read_is_a_line_and_the_rest_is_written(logs, capsys, tmp
 
 
 def events_in(page):
-    """By span id."""
+    """The events in the page, by span ID."""
     return {
         id: in_rows(json.loads(gzip.decompress(block(page, f"events-{id}"))))
         for id in re.findall(r'"events-(\w+)"', page)
@@ -196,7 +196,7 @@ def test_flame_graphs_are_held_with_fewer_frames_and_none_is_left_out(logs, caps
 
 
 def own(parents, totals):
-    """Of each frame what is in none below it."""
+    """For each frame, the part of its total that is in none of its children."""
     left = list(totals)
     for parent, total in zip(parents[1:], totals[1:], strict=True):
         left[parent] -= total
@@ -295,7 +295,7 @@ def test_what_is_packed_is_what_is_read(content):
 
 @pytest.fixture
 def behind_a_loader(logs):
-    """A run whose batches come late, with launches behind them."""
+    """A run whose batches come late, and in which kernel launches would be the next limit."""
     declared = training(section(120, 5_000), loader=Loader(9 * MS, workers=1))
     (span,) = simulate(declared)
     path = logs / "a" / "gpu.1.pt.trace.json.gz"

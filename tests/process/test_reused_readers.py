@@ -1,4 +1,4 @@
-"""A process reads one trace after the other; one that has ended between two traces is replaced."""
+"""One process reads several traces in turn. A process that has ended between two traces is replaced."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.drawn.stores import replace_program
 
 PATIENCE_SECONDS = 300
 
-#: Refuses each trace, and ends behind the second one.
+#: Refuses each trace, and exits after the second one.
 _ENDS_EARLY = """
 import json, os, sys
 path = sys.argv[1]
@@ -32,7 +32,7 @@ while True:
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
-    """Processes, in the order in which they were started."""
+    """The processes in the order in which they are started."""
     found: list[subprocess.Popen[bytes]] = []
     popen = subprocess.Popen
 
@@ -45,7 +45,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
 
 
 def outcomes(traces: list[Path]) -> dict[str, object]:
-    """What one process at a time makes of them, by file."""
+    """By file, the outcome when one process at a time reads the traces."""
     ended: dict[str, object] = {}
     all_ended = threading.Event()
 

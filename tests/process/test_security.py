@@ -1,4 +1,4 @@
-"""What a web page of another origin gets: nothing that it may read, and no work that it begins."""
+"""What a web page of another origin gets: no response that it can read, and it cannot start any work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A TensorBoard that is ended, and a log directory that changes under it: nothing is left, nothing is said wrongly."""
+"""TensorBoard is ended, or a log directory changes while it runs: nothing is
+left behind, and nothing wrong is shown."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ from tools.serve import TensorBoard
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
 
-#: Readers end so soon after TensorBoard, however that ended.
+#: Readers end within this time after TensorBoard, however TensorBoard ended.
 END_SECONDS = 2.0
 
 
@@ -65,7 +66,7 @@ def spans(server: TensorBoard) -> dict[str, dict[str, Any]]:
 
 
 def children(pid: int) -> list[int]:
-    """Of all its threads."""
+    """The child processes of all threads of a process."""
     threads = Path(f"/proc/{pid}/task").iterdir()
     return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
 
@@ -95,19 +96,19 @@ def test_whoever_ends_tensorboard_ends_its_readers(ending, start, tmp_path):
     file = until(lambda: [span for span in spans(server).values() if span["state"] == "ready"])[0]
     until(lambda: "tracks" in get(server, "timeline", span=file["id"], **{"from": 0, "to": 1000, "detail": 1}))
     write_trace(logs / "b" / "w.1.pt.trace.json")
-    os.utime(logs / "b" / "w.1.pt.trace.json", times=(0, 0))  # no file that is still being written
+    os.utime(logs / "b" / "w.1.pt.trace.json", times=(0, 0))  # the file looks as if nobody is writing it any more
     reading: list[int] = []
 
     def stopped() -> bool:
         spans(server)
         with contextlib.suppress(OSError):
             for child in readers(server.process.pid):
-                os.kill(child, signal.SIGSTOP)  # so that it is reading when TensorBoard ends
+                os.kill(child, signal.SIGSTOP)  # so that it is still reading when TensorBoard ends
                 reading.append(child)
         return bool(reading)
 
     until(stopped)
-    os.killpg(server.process.pid, ending)  # as a terminal does it
+    os.killpg(server.process.pid, ending)  # as a terminal does
     for child in reading:
         os.kill(child, signal.SIGCONT)
     server.process.wait(20)
@@ -125,7 +126,7 @@ def test_whoever_ends_tensorboard_ends_its_readers(ending, start, tmp_path):
     assert left_in(logs) == []
 
 
-#: The reader of the tab, which has others help it with a file of any size.
+#: The tab's reader, which here uses helper processes for a file of any size.
 _READER = """
 import sys
 from tb_steptime.ingest import read_one
@@ -139,7 +140,8 @@ read_one.main([sys.argv[1], "summary", sys.argv[2], "processes=3"])
 @pytest.mark.live
 @pytest.mark.parametrize("ending", ["stdin", signal.SIGKILL, signal.SIGTERM])
 def test_a_reader_that_ends_leaves_none_of_its_helpers(ending, tmp_path, monkeypatch):
-    """It ends with its stdin, when TensorBoard does; or is killed alone, for want of memory say."""
+    """The reader ends when its stdin is closed, which happens when TensorBoard ends; or it alone is killed, for
+    example by the kernel when memory runs out."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     trace = tmp_path / "w.1.pt.trace.json"
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "dur": 1}
@@ -158,7 +160,7 @@ def test_a_reader_that_ends_leaves_none_of_its_helpers(ending, tmp_path, monkeyp
 
 @pytest.mark.live
 def test_every_client_is_told_what_one_alone_is_told():
-    """While traces arrive. `benchmarks.load` does more."""
+    """Traces arrive meanwhile. `benchmarks.load` does more."""
     load = measured(clients=8, seconds=5)
     assert load.wrong == []
     assert {status for _, status in load.answered} <= {200, 202}
@@ -201,7 +203,7 @@ def test_two_stores_that_read_one_directory_at_the_same_time_agree(logs):
 @pytest.mark.live
 @pytest.mark.usefixtures("at_once")
 def test_days_of_polling_cost_no_memory(tmp_path):
-    """A megabyte for each thousand polls would be forty a day. `benchmarks.polling` does more."""
+    """A megabyte for each thousand polls would be forty megabytes a day. `benchmarks.polling` does more."""
     readings = list(polled(copies(tmp_path, 5), polls=800, spans=5))
     assert 1000 * slope_bytes(readings) < 1e6
 
@@ -223,7 +225,7 @@ def test_a_directory_that_goes_and_comes_back_shows_what_is_there(logs, opened):
 
 @pytest.mark.usefixtures("at_once")
 def test_a_file_that_grows_while_it_is_read_is_read_again(logs, opened, monkeypatch):
-    """Its first summary is that of something older than the file."""
+    """The first summary is older than the file and therefore not valid."""
     trace = logs / "w.1.pt.trace.json"
     whole = json.dumps(small_trace(steps=4))
     cut = whole.rindex('{"ph"', 0, len(whole) // 2)
@@ -237,7 +239,7 @@ def test_a_file_that_grows_while_it_is_read_is_read_again(logs, opened, monkeypa
 
 @pytest.fixture
 def small_disk(tmp_path) -> Iterator[Path]:
-    """A file system of a megabyte, where one may be mounted."""
+    """A file system of one megabyte. The test is skipped where none may be mounted."""
     place = tmp_path / "disk"
     place.mkdir()
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], capture_output=True)
@@ -262,7 +264,7 @@ def test_a_read_only_directory_is_read_into_the_cache(small_disk, tmp_path):
 @pytest.mark.live
 @pytest.mark.usefixtures("at_once")
 def test_a_disk_that_is_full_is_said_and_works_when_it_has_room(small_disk, tmp_path, monkeypatch):
-    """Neither the summary has room beside its trace, nor the events in the temporary folder."""
+    """Neither the summary fits beside its trace, nor the events into the temporary folder."""
     monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
     write_trace(small_disk / "logs" / "w.1.pt.trace.json")
     fill = small_disk / "fill"

@@ -1,6 +1,6 @@
-"""Traces that no profiler writes: as many of anything as a hostile or broken file likes, at two sizes.
+"""Traces that no profiler writes: a hostile or broken file may have any number of anything. Each has two sizes here.
 
-`python -m benchmarks.shapes` prints the same of sizes forty times as large.
+`python -m benchmarks.shapes` prints the same figures for sizes that are forty times as large.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ import pytest
 from benchmarks.shapes import SHAPES, at_two_sizes
 
 TIMES = 4
-#: n log n of four times as much is less than six times, from a hundred on. Twice that is noise; squared it is sixteen.
+#: From a size of one hundred on, n log n grows less than sixfold when n grows fourfold. A limit of twice that allows
+#: for noise; quadratic growth would be sixteenfold.
 MOST_TIMES_THE_SECONDS = 12
-#: Of less than this the rest of the machine is more.
+#: Below this time, other activity of the machine dominates.
 LEAST_SECONDS = 0.05
 MOST_BYTES = 1_000_000
-#: What has the longest names, the most steps or GPUs that are shown.
+#: For the shapes with the longest names, or with the most steps or GPUs that are shown.
 MOST_BYTES_OF_ALL = 4_500_000
 
 

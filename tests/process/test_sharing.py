@@ -1,5 +1,5 @@
-"""What is passed on names no machine, no user, no path and nothing of the environment; a directory of summaries is
-enough for every view but the timeline."""
+"""Files that are shared contain no machine, user or path names and nothing of the environment. A directory of
+summaries is enough for every view except the timeline."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="torch is needed only to record; it is not installed"
 )
 
-#: Of the machine, the user, the folders and the environment; whatever holds it is not passed on.
+#: This word is part of the names of machine, user and folders and of the
+#: environment. A file with it must not be shared.
 TELLTALE = b"telltale"
 
-#: Not below sys.path, as an editable install or what torch.compile writes.
+#: This module is not below sys.path, like an editable install or the code that torch.compile writes.
 OUTSIDE = """
 import time, torch
 
@@ -62,7 +63,8 @@ with profile_steps("logs/run", skip_first=1, wait=0, warmup=1, active=4, repeat=
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """The log directory of a training by a user, on a machine, in folders and an environment that all say so."""
+    """The log directory of a training in which the user, the machine, the folders
+    and the environment have telltale names."""
     home = tmp_path_factory.mktemp("home") / "telltale-user"
     (home / "telltale-lib" / "job").mkdir(parents=True)
     (home / "telltale-lib" / "job" / "outside.py").write_text(OUTSIDE)
@@ -106,7 +108,8 @@ def test_what_is_written_names_neither_user_nor_machine_nor_folder(recorded, tmp
 
 
 def test_the_recording_itself_holds_them(recorded):
-    """Otherwise nothing would be tested above. Traces and the recorder's files are raw: they are not for passing on."""
+    """If it did not, the tests above would test nothing. Traces and the recorder's
+    files are raw: they are not for sharing."""
     (trace,) = recorded.rglob("*.pt.trace.json.gz")
     text = unpacked(trace)
     assert trace.name.startswith("telltale-machine_")

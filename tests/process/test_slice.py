@@ -1,4 +1,4 @@
-"""`tb-steptime slice`: what is in the file, that its steps measure the same, and what is refused."""
+"""`tb-steptime slice`: what the file holds, that its steps measure the same, and what is refused."""
 
 import gzip
 import json
@@ -56,7 +56,7 @@ def half(ph, name, ts):
     return {"ph": ph, "cat": "cpu_op", "name": name, "ts": ts, "pid": 1, "tid": "other"}
 
 
-#: Steps 3 to 5, 100 us each; those that end with IN belong to a slice of step 4, [100, 200) with its kernels to 230.
+#: Steps 3 to 5, 100 us each. Names that end with IN belong to a slice of step 4, [100, 200), whose kernels end at 230.
 NAMES = [
     {"ph": "M", "name": "thread_name", "pid": 1, "tid": "main", "args": {"name": "python"}},
     {"ph": "M", "name": "process_sort_index", "pid": 1, "tid": 0, "args": {"sort_index": 5}},
@@ -131,7 +131,7 @@ def test_what_is_no_json_is_mended(three_steps, tmp_path, capsys):
 
 
 def figures(trace):
-    """Of each step: what the overview measures of it, and the activities that start within it."""
+    """For each step: the measurements of the overview, and the activities that start within it."""
     events, rows = trace.events, trace.events.rows(*DEVICE_KINDS)
     activities = [
         Counter(
@@ -210,7 +210,7 @@ def test_memory_does_not_grow_with_the_trace(long_trace, tmp_path):
 
 
 def _peak_bytes(trace):
-    """Of the memory of a process that cuts a step out."""
+    """The peak memory of a process that cuts out a step."""
     command = [sys.executable, "-m", "tb_steptime.cli", "slice", trace, "--steps", "2", "-o", trace.with_suffix(".out")]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)

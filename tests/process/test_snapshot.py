@@ -1,4 +1,4 @@
-"""`tb-steptime snapshot`: text and JSON of snapshots, those of a folder, and one error for anything else."""
+"""`tb-steptime snapshot`: snapshots and folders of snapshots as text and JSON, and one error for anything else."""
 
 from __future__ import annotations
 

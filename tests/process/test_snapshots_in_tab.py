@@ -42,7 +42,7 @@ def logs(tmp_path):
 
 
 def get(client, route, status=200):
-    """Once it is ready."""
+    """The answer, once it is ready."""
     end = time.monotonic() + 60
     while True:
         answer = client.get(PREFIX + route, headers=WORK)

@@ -1,4 +1,4 @@
-"""Steps to download, as the store has them made: few are kept, none outlives the server."""
+"""Steps to download, as the store creates them: few are kept, and none outlives the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store on real files and real processes: what is known at once, what is read, and what happens when it fails."""
+"""The store on real files and real processes: what it knows at once, what is read, and what happens on failures."""
 
 import json
 import os
@@ -134,7 +134,7 @@ def test_a_damaged_summary_is_made_again(logs, opened):
     good = page(opened, entry.id, LAST_VIEW)
     summary = logs / (trace.name + SUFFIX)
     content = summary.read_bytes()
-    summary.write_bytes(content[:-9])  # the head is whole, the last view is not
+    summary.write_bytes(content[:-9])  # the head is complete, the last view is not
     assert page(opened, entry.id, LAST_VIEW) == good
     assert summary.read_bytes() == content
 
@@ -231,7 +231,7 @@ def test_a_file_that_stays_broken_is_a_failure(logs, opened, monkeypatch):
 
 
 def test_a_clock_that_is_set_back_keeps_no_file_waiting(logs, opened, monkeypatch):
-    """A minute later, and a day earlier by the wall clock."""
+    """The process clock is a minute later, and the wall clock a day earlier."""
     monkeypatch.setattr(reading, "WHOLE_SECONDS", 60.0)
     bad = logs / "bad.1.pt.trace.json"
     bad.write_text("this is no trace")
@@ -242,7 +242,7 @@ def test_a_clock_that_is_set_back_keeps_no_file_waiting(logs, opened, monkeypatc
 
 
 def test_a_summary_that_another_program_writes_is_taken(logs, opened, monkeypatch):
-    """`tb-steptime index` beside a running TensorBoard."""
+    """`tb-steptime index` runs beside TensorBoard."""
     monkeypatch.setattr(reading, "SETTLE_SECONDS", 3600.0)
     trace = write_trace(logs / "host.1.pt.trace.json.gz")
     assert entries(opened)[trace.name].state is SpanState.UNREAD
@@ -321,7 +321,7 @@ print('{"type":"refused","problem":"It went","hint":"On."}', flush=True)
 
 @pytest.fixture
 def waits_for_file(monkeypatch):
-    """Readers that wait and do not end when they are asked to: they are killed, and soon."""
+    """Readers that wait and do not end when they are asked to, so they are soon killed."""
     replace_program(monkeypatch, WAIT_FOR_FILE)
     monkeypatch.setattr(reader_process, "_ENDING_SECONDS", 0.2)
 
@@ -360,7 +360,7 @@ def test_never_more_processes_than_asked_for(logs):
 
 
 def test_processes_end_with_the_one_that_began_them(logs):
-    """Even when it is killed and can tie up nothing."""
+    """They end even if it is killed and cannot clean up."""
     write_trace(logs / "a.1.pt.trace.json")
     os.mkfifo(logs / "b.1.pt.trace.json")
     began = f"""
@@ -407,7 +407,7 @@ def test_a_hundred_spans_with_summaries_open_without_reading_a_trace(logs):
 
 
 def polls_take_no_memory(made, polls=40):
-    """A tab that stays open for hours: nothing is made again, nothing is kept."""
+    """As with a tab that stays open for hours: nothing is computed again, and nothing more is kept."""
     index = made.index(work=True)
     tracemalloc.start()
     try:
@@ -440,7 +440,7 @@ def test_a_page_of_trends_has_what_was_asked_for(logs, opened):
 
 
 def what_is_kept_is_bounded(made, ids):
-    """One of each at least."""
+    """At least one result of each kind is kept."""
     pages = [page(made, id) for id in ids]
     before = made.kept.bytes
     made.kept = KeptResults()
@@ -552,7 +552,7 @@ def test_every_real_trace_opens_and_is_summarized(tmp_path, capsys):
 
 
 def sums_hold(span):
-    """Of a span as `summarize` reports it."""
+    """Check the sums of a span as `summarize` reports it."""
     for each in [*span["steps"], span["mean"]]:
         assert sum(each["parts_ns"].values()) == each["duration_ns"]
         loading = each["data_loading_ns"]

@@ -1,4 +1,4 @@
-"""Summaries of traces in a repository: nothing that is committed changes unless the user asks for it."""
+"""Summaries of traces in a repository: no committed file changes unless the user asks for it."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def project(tmp_path):
 
 
 def read(trace, *options):
-    """As the tab has it read; the place of its summary."""
+    """Read the trace as the tab does, and return the path of its summary."""
     return read_one._summary(trace, trace.parent / "nowhere", lambda _: None, frozenset(options))
 
 

@@ -1,4 +1,4 @@
-"""A recording has one worker name wherever it is shown, and one wherever it is passed on, which names no machine."""
+"""A recording has the same worker name in every view, and the same one in all shared files, which names no machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tb_steptime.terminal.opened import opened_store
 from tests.drawn.packed import in_rows
 from tests.drawn.small_trace import write_trace
 
-#: By run and worker, as files are named, the name that is passed on.
+#: By run and worker, as named in the file names: the name in shared files.
 PASSED_ON = {
     ("a", "gpubox_4711"): "worker_4711",
     ("a", "gpubox_4712"): "worker_4712",

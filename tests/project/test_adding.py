@@ -1,4 +1,4 @@
-"""What CONTRIBUTING says about adding a metric, a view, a rule and a command is done, word for word, in a copy."""
+"""The steps of CONTRIBUTING for adding a metric, a view, a rule and a command are done, word for word, in a copy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from tests import PROJECT
 from tests.drawn.small_trace import write_trace
 
-#: What the steps change or run.
+#: The parts of the project that the steps change or run.
 CARRIED = ("tb_steptime", "tests", "tools", "frontend/src", "setup.cfg", "ruff.toml")
 MYPY_CACHE = PROJECT / ".mypy_cache"
 NODE_MODULES = PROJECT / "frontend" / "node_modules"
@@ -26,7 +26,7 @@ _BLOCK = re.compile(r"^```(\w+) (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 class Step(NamedTuple):
-    """A block of the page: a new file, or lines that come into one that is there."""
+    """A code block of the page: a new file, or lines to be added to an existing one."""
 
     language: str
     path: str
@@ -47,7 +47,7 @@ print(json.dumps(printed))
 
 
 class Copy:
-    """A copy of the project in which the steps are done."""
+    """A copy of the project, in which the steps are done."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -56,7 +56,7 @@ class Copy:
             source, target = PROJECT / name, root / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copytree(source, target, ignore=ignore) if source.is_dir() else shutil.copy(source, target)
-        if MYPY_CACHE.is_dir():  # so that only what is added is checked
+        if MYPY_CACHE.is_dir():  # so that mypy checks only what is added
             shutil.copytree(MYPY_CACHE, root / MYPY_CACHE.name)
 
     def do(self, step: Step) -> None:
@@ -80,13 +80,13 @@ class Copy:
         )
 
     def prints(self, *commands: Sequence[object]) -> list[str]:
-        """What each command prints, one after the other in one process."""
+        """The output of each command. They run one after the other in one process."""
         done = self.python("-c", PRINTED, json.dumps([list(map(str, command)) for command in commands]))
         assert (done.returncode, done.stderr) == (0, "")
         return list(json.loads(done.stdout))
 
     def makes(self, name: str) -> None:
-        """`make gen`, as the Makefile does it."""
+        """Run `make gen` as the Makefile does."""
         made = self.python("-m", "tb_steptime.serve.api")
         assert made.returncode == 0, made.stderr
         (self.root / "frontend" / "src" / name).write_text(made.stdout)
@@ -97,7 +97,8 @@ class Copy:
             (frontend / "node_modules").symlink_to(NODE_MODULES)
             settings = json.loads((PROJECT / "frontend" / "tsconfig.json").read_text())
             (frontend / "tsconfig.json").write_text(json.dumps(settings | {"include": ["src"]}))
-        kept = ["--incremental", "--tsBuildInfoFile", "checked.tsbuildinfo"]  # the second time checks what changed
+        # the second run checks only what has changed
+        kept = ["--incremental", "--tsBuildInfoFile", "checked.tsbuildinfo"]
         program = [str(NODE_MODULES / ".bin" / "tsc"), "--noEmit", *kept, "-p", "."]
         return subprocess.run(program, cwd=frontend, capture_output=True, text=True, check=False)
 
@@ -108,7 +109,7 @@ def steps() -> list[Step]:
 
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory: pytest.TempPathFactory) -> Copy:
-    """The copy with every step done but those of the front end."""
+    """The copy after all steps except those of the front end."""
     copy = Copy(tmp_path_factory.mktemp("adding"))
     for step in steps():
         if not step.path.startswith("frontend/"):

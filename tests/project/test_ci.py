@@ -1,5 +1,5 @@
-"""In CI nothing that needs torch may be skipped: a skip there would look like success. And what is not run a second
-time has passed before."""
+"""In CI, no test that needs torch may be skipped, because a skip there would look like success. A second run leaves out
+only tests that have passed before."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 pytest_plugins = ["pytester"]
 
-#: Only the first of these modules says the same whether torch and real traces are there or not.
+#: Only the first of these modules has results that do not depend on whether torch and real traces are available.
 DRAWN = {
     "test_plain": """
         import pytest
@@ -37,7 +37,7 @@ DRAWN = {
 }
 
 
-@pytest.mark.live  # `make test` needs no torch, in CI as elsewhere
+@pytest.mark.live  # `make test` does not need torch, neither in CI nor elsewhere
 @pytest.mark.skipif(not os.environ.get("CI"), reason="elsewhere torch is optional; `make torch` installs it")
 @pytest.mark.parametrize("module", ["torch", "torchdata", "lightning", "transformers", "accelerate"])
 def test_what_the_recorder_is_tested_with_is_here(module):

@@ -1,4 +1,5 @@
-"""The committed summaries of the demo are what is measured today: who changes a figure says so in `DEFINITIONS`."""
+"""The committed summaries of the demo equal today's measurements: a changed
+figure must be declared in `DEFINITIONS`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documentation names only what exists, and leaves out nothing that the code defines. `make docs` builds it."""
+"""The documentation names only what exists, and omits nothing that the code defines. `make docs` builds it."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ WRITTEN = sorted(
     [PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "demo_logs/README.md")]
     + [page for page in (PROJECT / "docs").rglob("*.md") if "_build" not in page.parts]
 )
-#: Where a path in a text may begin: at the checkout, or in the package.
+#: The folders to which a path in a text may be relative: the checkout, or the package.
 ROOTS = (PROJECT, PROJECT / "tb_steptime")
-#: The endings of the files that the project holds; other names with a slash are not its paths.
+#: A relative path with at least one slash.
 PATH = re.compile(r"^(?:[\w.<>*-]+/)+[\w.<>*-]*$")
-#: Made by a command, or by the reader.
+#: Paths that a command or the reader creates.
 MADE = ("dist/", "docs/_build", "test-artifacts", "logs/", "rank_3/")
 FENCED = re.compile(r"^(```|:::).*?^\1", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`\n]*`")
@@ -67,7 +67,7 @@ def leads_somewhere(link: str, page: Path) -> bool:
 
 
 def anchors(page: Path) -> set[str]:
-    """As a code host and the site make them of headings, those of generated parts too."""
+    """The anchors that a code host and the site generate for headings, including the headings of generated parts."""
     text = filled(page.read_text())
     heads = re.findall(r"^#{1,3} (.+)$", FENCED.sub("", text), re.MULTILINE)
     named = re.findall(r"^\(([\w-]+)\)=$", text, re.MULTILINE)
@@ -81,7 +81,7 @@ def test_paths_exist(page):
 
 
 def is_here(path: str) -> bool:
-    """A path may hold `<name>` and `*` for any name."""
+    """Whether a path exists. In it, `<name>` and `*` stand for any name."""
     pattern = re.sub(r"<\w+>", "*", path).rstrip("/")
     return any(next(root.glob(pattern), None) for root in ROOTS)
 
@@ -125,7 +125,7 @@ def test_every_rule_says_when_it_fires_and_answers_the_questions():
 
 
 def test_cards_of_the_demo_recordings_are_those_of_the_rules():
-    """A rule is named for its card, so that a section of the documentation shows its own example."""
+    """A rule is named after its card, so that a section of the documentation can show the right example."""
     assert examples().keys() <= set(card_ids())
     assert len(examples()) >= 10
 
@@ -173,7 +173,7 @@ def test_code_imports_what_exists(page):
 
 
 def defines(module: str, name: str) -> bool:
-    """Read and not imported, because callbacks need their frameworks."""
+    """The source is read and not imported, because callbacks need their frameworks."""
     found = importlib.util.find_spec(module)
     return found is not None and re.search(rf"\b{name}\b", Path(found.origin or "").read_text()) is not None
 

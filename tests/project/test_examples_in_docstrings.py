@@ -1,4 +1,4 @@
-"""The examples in docstrings are true."""
+"""The examples in docstrings produce the output that they show."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 
 from tests import PROJECT
 
-#: These need a framework to be imported; they have no examples.
+#: Importing these modules needs a framework. They have no examples.
 FRAMEWORKS = ("tb_steptime.record.lightning", "tb_steptime.record.transformers")
 
 
 def with_prompts() -> list[str]:
-    """The modules whose text has a prompt: to find no example in the others, none of them need be imported."""
+    """The modules whose text contains a prompt. The others have no examples and need not be imported."""
     paths = sorted((PROJECT / "tb_steptime").rglob("*.py"))
     texts = {path.relative_to(PROJECT).with_suffix(""): path.read_text("utf-8") for path in paths}
     return [".".join(path.parts).removesuffix(".__init__") for path, text in texts.items() if ">>> " in text]

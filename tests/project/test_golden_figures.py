@@ -1,4 +1,4 @@
-"""What the digest of a view's figures notices, and what it does not mind."""
+"""The differences that the digest of a view's figures detects, and the differences that it ignores."""
 
 from tests.golden.compare import differences
 from tests.golden.figures import digest, figures_of

@@ -1,7 +1,7 @@
-"""What pip gets: the tab's bundle is in every sdist and wheel, built when its sources changed, and only then.
+"""What pip gets: every sdist and wheel contains the tab's bundle, which is built only if its sources have changed.
 
-Builds happen in a copy of the project whose front end is a stub, with programs named node and npm that do what the
-test says; what is tested is the backend, not npm.
+The builds run in a copy of the project with a stub as its front end. Programs named node and npm do what the test
+needs, because the tests are about the backend and not about npm.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def test_sdist_carries_the_bundle_and_needs_neither_node_nor_registry(copy: Copy
 
 
 def test_wheel_holds_the_package_and_nothing_else(copy: Copy, tmp_path: Path) -> None:
-    """Without a compiler, which is nowhere on the PATH here, it is the package all the same."""
+    """No compiler is on the PATH here, and the wheel holds the package all the same."""
     copy.has_node()
     wheel = tmp_path / copy.hook(f"build_wheel({str(tmp_path)!r})")
     with zipfile.ZipFile(wheel) as archive:

@@ -1,4 +1,4 @@
-"""Real traces: one module knows where they lie, and the table of what is fetched is of files that tests look for."""
+"""Real traces: only one module knows where they are, and the table of fetched files lists the files that tests use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.drawn import real_traces
 from tests.drawn.real_traces import WAITS, how_to_get
 from tools.real_traces import FETCHED, rows
 
-#: Who may say where real traces lie: the helper; what fetches them; what sets or explains the variable; this test.
+#: Files that may name the place of real traces: the helper, what fetches them, the table, and the tests of these.
 KNOWING = {
     "tests/drawn/real_traces.py",
     "tools/real_traces.py",
@@ -23,7 +23,7 @@ KNOWING = {
     "tests/project/test_real_traces.py",
     "tests/process/test_fetching.py",
 }
-#: How else a test would come to a real file: by the folder beside the checkout, the variable, or the folders within.
+#: Other ways to a real file: the folder beside the checkout, the environment variable, or the names of the subfolders.
 SPELLED = re.compile(
     r"""TB_STEPTIME_SHARED|\bSHARED\b|["'](\.\./)*shared/|/ ["']shared["']|\bshared\s*/\s*["']"""
     r"""|["'/](traces_world|pftrace|snapshots|flight_recorder)["'/]|\breference/\w+\.json|\blabelled\.tsv"""
@@ -32,7 +32,8 @@ SPELLED = re.compile(
 
 
 def mentions(path: str, text: str) -> list[str]:
-    """Lines of a Python file that say where real traces lie; naming one to the helper is no such line."""
+    """The lines of a Python file that name the place of real traces. Lines that
+    pass a name to the helper do not count."""
     lines = (line for line in text.splitlines() if not re.search(r"\b(needs|cases|real_path|is_there)\(", line))
     return [f"{path}: {line.strip()}" for line in lines if path not in KNOWING and SPELLED.search(line)]
 
@@ -124,7 +125,7 @@ def test_where_they_are_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_run_without_them_says_so_once():
-    """As in a clone that stands alone: of the reasons of single tests nothing is printed."""
+    """As in a clone without real traces: the reasons of the single tests are not printed."""
     module = "tests/unit/insights/test_evidence_rows.py"
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-n0", "-p", "no:cacheprovider", module],

@@ -1,4 +1,4 @@
-"""What a release is made of agrees: metadata, workflows, templates, the action, the skill, the page of the index."""
+"""The parts of a release agree: metadata, workflows, templates, the action, the skill, and the page on the index."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.drawn.project_copy import BUILDS, Copy
 from tools.release import problems, section
 
 WORKFLOWS = sorted((PROJECT / ".github" / "workflows").glob("*.yml"))
-#: Programs that a machine of a hosted builder has, and what the steps before install.
+#: Programs that a hosted runner has, or that earlier steps install.
 PROGRAMS = {"python", "npm", "gh", "make", "cibuildwheel", ".ci/run", ".audited/bin/python"}
-#: Of other projects, which the step before installs.
+#: Python modules of other projects, which an earlier step installs.
 INSTALLED = {"pip", "venv", "nox", "pip_audit"}
-#: Each is named by a release and not by a branch, which may change under us.
+#: Each action is pinned to a release. A branch could change without notice.
 PINNED = re.compile(r"^[\w.-]+/[\w.-]+@v\d+(\.\d+)*$")
 
 
@@ -68,7 +68,7 @@ def test_a_workflow_uses_released_actions_and_asks_for_few_rights(workflow: Path
 
 
 def test_what_one_job_hands_on_is_what_another_takes() -> None:
-    """A name of an artifact is checked by nobody until the release runs."""
+    """Nothing else checks the names of artifacts until the release runs."""
     release = yaml.safe_load((PROJECT / ".github/workflows/release.yml").read_text("utf-8"))["jobs"]
     assert release["wheels"]["uses"] == "./.github/workflows/wheels.yml"
     assert [release[job].get("needs") for job in ("wheels", "publish", "announce")] == ["check", "wheels", "publish"]
@@ -169,7 +169,7 @@ def test_the_action_compares_and_fails_by_its_rules(rules: str, code: int, tmp_p
     assert done.stdout.startswith("#") or "|" in done.stdout
 
 
-#: A call of the command in a block of a shell; a comment or another program may follow it.
+#: A call of the command in a shell block. A comment or another program may follow it.
 _CALL = re.compile(r"^ *(?:\$ )?(tb-steptime [^#|\n]*)", re.MULTILINE)
 _SHELL = re.compile(r"^ *```sh\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 PAGES = sorted(
@@ -180,7 +180,7 @@ PAGES = sorted(
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
 def test_commands_of_a_page_are_understood(page: Path) -> None:
-    """Parsed as they stand, so that no page names an option that there is not."""
+    """The commands are parsed as they are written, so that no page names an option that does not exist."""
     blocks = _SHELL.findall(page.read_text("utf-8"))
     calls = [call.strip() for block in blocks for call in _CALL.findall(block.replace("\\\n", " "))]
     for call in calls:
@@ -197,7 +197,7 @@ def test_the_skill_says_what_it_is_for() -> None:
 
 
 def test_an_sdist_carries_what_builders_of_other_machines_need(tmp_path: Path) -> None:
-    """Their configuration, and what tries a wheel: cibuildwheel sees nothing but the sdist."""
+    """They need their configuration and the files that test a wheel: cibuildwheel sees only the sdist."""
     tomllib = pytest.importorskip("tomllib", reason="Python 3.10 reads no TOML")
     settings = tomllib.loads((PROJECT / "cibuildwheel.toml").read_text("utf-8"))["tool"]["cibuildwheel"]
     named = re.findall(r"\{project\}/(\S+)", settings["test-command"])

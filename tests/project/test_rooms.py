@@ -1,4 +1,4 @@
-"""Each room of the package says what it is for, and no module has grown into several topics."""
+"""Each room of the package says what it is for, and no module covers several topics."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from tests import PROJECT
 from tools.rooms import PACKAGE, Room, rooms
 
-#: A module is one topic, however many lines that takes. One beyond this mark holds several.
+#: A module covers one topic, whatever its length. A module that is longer than this covers several.
 MOST_LINES = 500
-#: The two entrances, and the one error.
+#: The two entry points, and the only error.
 LOOSE = {"cli", "errors", "plugin"}
 
 NAMES = sorted({str(path.parent.relative_to(PACKAGE.parent)) for path in PACKAGE.rglob("*.py")})
@@ -20,7 +20,7 @@ NAMES = sorted({str(path.parent.relative_to(PACKAGE.parent)) for path in PACKAGE
 
 @cache
 def found() -> dict[str, Room]:
-    """By name, as a folder of the project. Read once, when a test asks for them."""
+    """The rooms by name, as folders of the project. They are read once, when a test needs them."""
     return {f"{PACKAGE.name}/{room.name}".rstrip("/"): room for room in rooms(PACKAGE)}
 
 
@@ -39,12 +39,13 @@ def test_no_module_is_long() -> None:
 
 
 def test_the_design_notes_are_a_guide() -> None:
-    """What concerns one room alone stands in its docstring."""
+    """What concerns only one room belongs in the docstring of that room."""
     assert (PROJECT / "docs" / "design.md").read_text().count("\n") <= 250
 
 
 def test_the_design_notes_show_every_room() -> None:
-    """Counts change with every commit, so the page about rooms is made of the rooms; which there are does not."""
+    """The page about rooms is generated, because counts change with every commit. The list of rooms does not change so
+    often."""
     structure = (PROJECT / "docs" / "design.md").read_text().partition("## Structure")[2].partition("\n## ")[0]
     names = {room.name.rpartition("/")[2] for room in found().values()} - {""}
     assert {name for name in names if not re.search(rf"\b{name}\b", structure)} == set()

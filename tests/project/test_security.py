@@ -1,4 +1,4 @@
-"""Every promise of SECURITY.md has its test, and what no test can see is seen in the sources."""
+"""Every promise of SECURITY.md has its test. What no test can observe is checked in the source code."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import pytest
 from tests import PROJECT
 
 PAGE = (PROJECT / "SECURITY.md").read_text()
-#: A row of a table: what is promised, and its tests.
+#: A row of a table: the promise, and its tests.
 PROMISES = re.findall(r"^\| (?!what |---)(.+?) \| (.+?) \|$", PAGE, re.MULTILINE)
 NAMED = re.compile(r"`((?:tests|frontend/test)/[\w/]+\.\w+(?:\.tsx)?)(?:::(\w+))?`")
 
-#: Run what a file holds, or read it as objects.
+#: Modules that execute the content of a file, or load it as objects.
 DANGEROUS = {"pickle", "marshal", "shelve", "dill", "joblib", "yaml", "code", "codeop"}
-#: What a process says to the one that started it, over a pipe of their own, or to a worker of the user's cluster.
+#: Files that may use them for messages: of a process to the one that started it, over a pipe of their own, or to a
+#: worker of the user's cluster.
 MESSAGES = {
     *(f"tb_steptime/trace/kineto/parts/{name}.py" for name in ("team", "worker", "unpacking")),
     "tb_steptime/terminal/cluster/there.py",

@@ -1,4 +1,5 @@
-"""Sentences are built where results become words, not where they are measured: better words need no new summary."""
+"""Sentences are built where results are put into words, not where they are measured, so a new wording needs no new
+summary."""
 
 from __future__ import annotations
 

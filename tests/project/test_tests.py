@@ -1,4 +1,4 @@
-"""The rules of the tests' own house."""
+"""The rules for the tests themselves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def imported(path: Path) -> set[str]:
 
 
 def test_no_test_module_is_imported():
-    """What two modules draw their input with stands in tests/drawn."""
+    """Helpers that several test modules share belong in tests/drawn."""
     found = {
         f"{path.relative_to(PROJECT)} imports {module}"
         for path in (PROJECT / "tests").rglob("*.py")

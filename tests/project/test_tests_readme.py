@@ -1,4 +1,4 @@
-"""Every test that tests/README.md names is there."""
+"""Every test that tests/README.md names exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make words` prints every kind of sentence that a user can see, in the words of the field."""
+"""`make words` prints every kind of sentence that a user can see, and all of them use the terms of the field."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tools.words import FRAGMENT, to_rewrite, words
 
 @cache
 def sections() -> dict[str, list[str]]:
-    """Read once, when a test asks for them."""
+    """The sentences by section. They are read once, when a test needs them."""
     return dict(words())
 
 

@@ -1,12 +1,12 @@
-"""An eager recording as if its steps had been captured in CUDA graphs: what an alignment has to find out again.
+"""An eager recording, converted as if its steps had been captured in CUDA graphs, as input for the alignment.
 
     op        |- addmm -|- gelu -|                   .
     runtime     launch     launch        ->          cudaGraphLaunch
     kernel         gggg      aa                         ggggaa
 
-One launch of a graph has all kernels of a step. A tenth of the kernels may be replaced by others, as another compiler
-would, or fused in pairs. `python -m benchmarks.graph_labels` prints how much of the kernel time gets its own op and
-modules again, for each real trace.
+One launch of a graph covers all kernels of a step. A tenth of the kernels may be replaced by others, as another
+compiler would do, or be fused in pairs. `python -m benchmarks.graph_labels` prints for each real trace the share of
+kernel time that gets its own op and modules back.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ from tb_steptime.trace.ops import graph_kernels, kernel_op_names, kernel_origins
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import MODULE_SEPARATOR, Int32, Int64, KernelTable, Kind, StringTable
 
-#: Of the kernels.
+#: The fraction of the kernels that is changed.
 CHANGED_FRACTION = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Captured:
-    """trace: with graphs;  eager: for each of its kernels the rows of the eager kernel table whose work it does."""
+    """trace: the recording with graphs. eager: for each of its kernels, the rows of the eager
+    kernel table whose work the kernel does."""
 
     trace: Trace
     eager: list[tuple[int, ...]]
 
 
 def captured(trace: Trace, changed: str = "", seed: int = 0) -> Captured:
-    """changed: "replaced" or "fused", or nothing."""
+    """changed: "replaced", "fused", or "" for no change."""
     events, origins, steps = trace.events, kernel_origins(trace), find_steps(trace)
     kernel = trace.kernels.event
     start = events.start_ns[np.where(origins.call >= 0, origins.call, kernel)]
@@ -84,7 +85,7 @@ def captured(trace: Trace, changed: str = "", seed: int = 0) -> Captured:
 
 
 def _pairs(trace: Trace, step: Int64, chosen: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Kernels that follow each other on a stream within a step, where the first one is chosen."""
+    """Pairs of kernels that follow each other on a stream within a step, where the first one is chosen."""
     event = trace.kernels.event
     order = np.lexsort((trace.events.start_ns[event], trace.events.stream[event], step))
     for one, other in zip(order[:-1].tolist(), order[1:].tolist(), strict=True):
@@ -93,13 +94,13 @@ def _pairs(trace: Trace, step: Int64, chosen: np.ndarray) -> Iterator[tuple[int,
             yield one, other
 
 
-#: Op, innermost module, line and phase of a kernel; None for what is not known.
+#: Op, innermost module, line and phase of a kernel. None stands for what is not known.
 Said = tuple[str | None, str | None, str | None, str | None]
 
 
 def right_fraction(trace: Trace, changed: str = "") -> float | None:
-    """The share of the graphs' kernel time that gets its own op, module, line and phase again; None of a recording
-    whose kernels run in graphs already, or that has none."""
+    """The share of the graphs' kernel time that gets its own op, module, line and phase back. None if the recording has
+    no kernels or its kernels run in graphs already."""
     case = captured(trace, changed)
     found = labelled(case.trace, trace)
     if found is None:
@@ -112,7 +113,7 @@ def right_fraction(trace: Trace, changed: str = "") -> float | None:
 
 
 def _recorded(trace: Trace) -> list[Said]:
-    """Of each kernel what the eager recording says itself."""
+    """For each kernel, what the eager recording itself says."""
     makers, phases = kernel_makers(trace), kernel_phases(trace)
     names = [
         trace.strings[name] if name >= 0 else None
@@ -122,7 +123,7 @@ def _recorded(trace: Trace) -> list[Said]:
 
 
 def _carried_over(trace: Trace) -> list[Said]:
-    """Of each kernel what its label says."""
+    """For each kernel, what its label says."""
     labels = trace.kernel_labels
     if labels is None:
         return [(None, None, None, None)] * len(trace.kernels)
@@ -141,7 +142,7 @@ def _carried_over(trace: Trace) -> list[Said]:
     ]
 
 
-#: A step of fewer kernels says nothing about tenths of them.
+#: In a step with fewer kernels, a tenth of the kernels is too few to judge.
 LEAST_KERNELS = 30
-#: A recording that does not say which op launched a kernel cannot name it.
+#: The largest share of kernels without an op in a recording that is to label kernels.
 MOST_WITHOUT_OP = 0.1

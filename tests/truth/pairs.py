@@ -1,6 +1,6 @@
-"""Prints what a card promises for a recording, and what a second recording of the job with that change gained.
+"""Prints the gain that a card promises for a recording, and the gain of a second recording of the job with that change.
 
-`python -m tests.truth.pairs`; others recorded the jobs and made the changes. `test_pairs` holds what is printed.
+`python -m tests.truth.pairs`. Other people recorded the jobs and made the changes. `test_pairs` checks what is printed.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ MS = 1e6
 
 
 class Pair(NamedTuple):
-    """Recordings of one job before and after a change, several of each that differ by chance alone; and the card that
-    advises the change."""
+    """Recordings of one job before and after a change, and the card that advises the change. Several recordings
+    of the same side differ only by chance."""
 
     before: tuple[str, ...]
     after: tuple[str, ...]
@@ -54,8 +54,8 @@ PAIRS = (
 
 
 class Outcome(NamedTuple):
-    """Means over the recordings of each side, ms: the step that cards judge before and after the change, the gain that
-    the card promises at most, and what was gained."""
+    """Means over the recordings of each side, in ms: the step before the change as the cards judge it, the gain that
+    the card promises at most, and the gain that the change brought."""
 
     step: float
     promised: float
@@ -63,7 +63,7 @@ class Outcome(NamedTuple):
 
 
 def outcome(pair: Pair) -> Outcome:
-    """Raises AssertionError where a recording before the change has no such card."""
+    """Raises AssertionError if a recording before the change has no such card."""
     steps = {side: [_step(read_real(real_path(path))) for path in getattr(pair, side)] for side in ("before", "after")}
     promised = [_promised(read_real(real_path(path)), pair.card) for path in pair.before]
     before, after = (sum(each) / len(each) for each in steps.values())

@@ -1,4 +1,5 @@
-"""What a card promises at most against what following it gains: a short version of `benchmarks/advice.py`."""
+"""What a card promises at most, compared with what is gained by following it: a
+short version of `benchmarks/advice.py`."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ def step(*plain_ms: float, profiled_ms: float = 100) -> Step:
     [
         (60, step(40, 40), "", "not exceeded"),
         (58, step(40, 40), "", "**exceeded**"),
-        (58, step(30, 50), "", "not exceeded"),  # the machine's pace differs by more than that
+        (58, step(30, 50), "", "not exceeded"),  # the pace of the machine differs by more than that
         (130, step(40, 40), "", "**too much promised**"),
         (130, step(40, 40), "half of it stays", "not exceeded; half of it stays"),
     ],

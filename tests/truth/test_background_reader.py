@@ -1,4 +1,4 @@
-"""What is said of a real loader that a thread reads, against the training's own log."""
+"""What the tab says about a real loader that a background thread reads, compared with the training's own log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tb_steptime.text import Reason
 
 pytestmark = pytest.mark.live
 
-#: Two workers that produce a batch every 20 ms for steps of 6 ms, and one that no recorder watches.
+#: One training whose two workers make a batch every 20 ms for steps of 6 ms, and one training without a recorder.
 RECORDED = Training(2, 40, 6, ahead=2)
 NOT_RECORDED = Training(2, 4, 4, steps=6, ahead=2, recorder="")
 

@@ -1,7 +1,7 @@
-"""Trainings that are slow for one declared cause, or for two: the package finds which, where, and what it costs.
+"""Trainings that are slow for one or two declared causes: the package finds which causes, where, and what they cost.
 
-The truth is the simulator's own (tests/truth/simulate), computed in another way than the package does. What a cause
-costs is known apart from every definition: the same training was simulated without it.
+The truth is the simulator's own (tests/truth/simulate), which does not compute it as the package does. The cost of a
+cause is also known independently of all definitions, because the same training is simulated without the cause.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from tests.truth.simulate.mixtures import (
     training_with,
 )
 
-#: A cost that is found is true to this share.
+#: The relative error that a cost may have.
 TOLERANCE = 0.02
-#: What costs less than this share of the step calls for no card.
+#: A cause that costs less than this share of the step needs no card.
 WORTH_A_CARD = 0.01
 
 Causes = tuple[Cause, ...]
@@ -49,7 +49,7 @@ def test_each_reason_for_idleness_is_found_to_the_nanosecond(causes: Causes):
 
 
 def reasons_found(found: Judged) -> dict[int, tuple[list[dict[str, int]], list[int]]]:
-    """Of each device the idle time by reason and the busy time, step by step."""
+    """For each device, the idle time by reason and the busy time, step by step."""
     return {
         each.device: ([msgspec.structs.asdict(step) for step in each.steps], each.busy_ns)
         for each in found.host.devices
@@ -57,7 +57,7 @@ def reasons_found(found: Judged) -> dict[int, tuple[list[dict[str, int]], list[i
 
 
 def reasons_declared(found: Judged) -> dict[int, tuple[list[dict[str, int]], list[int]]]:
-    """A reason that the simulator does not name has no time in its trainings."""
+    """Reasons that the simulator does not name have no time in its trainings."""
     return {
         each["device"]: ([msgspec.structs.asdict(IdleNs(**step)) for step in each["idle_ns"]], each["busy_ns"])
         for each in found.truth["devices"]
@@ -75,7 +75,7 @@ def test_idle_and_busy_time_are_the_step(causes: Causes):
 
 @every_mixture
 def test_blocking_calls_are_found_with_what_they_cost(causes: Causes):
-    """Every one of them, and no other: counts, blocked time and bubbles by op and call, means over the steps."""
+    """All of them are found and no others: counts, blocked time and bubbles by op and call, as means over the steps."""
     found, steps = judged(causes), len(PLAIN_STEPS)
     ours: dict[tuple[str | None, str], list[float]] = {}
     for row in found.host.blocking:
@@ -88,7 +88,7 @@ def test_blocking_calls_are_found_with_what_they_cost(causes: Causes):
     }
     assert ours.keys() == truth.keys()
     for key, sums in truth.items():
-        assert ours[key] == pytest.approx(sums, abs=2), key  # two rows may each be rounded
+        assert ours[key] == pytest.approx(sums, abs=2), key  # each of two rows may be rounded
 
 
 PLAIN_STEPS = range(PLAIN.active)
@@ -107,7 +107,7 @@ def test_blocking_calls_are_told_with_the_op_the_phase_and_the_forward_op(causes
 
 @every_mixture
 def test_each_cause_has_its_card_with_its_cost(causes: Causes):
-    """Where by its definition it costs enough; a card that finds a cause promises that cost."""
+    """A cause whose cost, as its card defines it, is large enough has a card, and the card promises that cost."""
     found = judged(causes)
     for cause in causes:
         cost = defined_cost_ns(found, cause)
@@ -124,7 +124,8 @@ def step_ns(found: Judged) -> float:
 
 
 def defined_cost_ns(found: Judged, cause: Cause) -> float | None:
-    """By the definition of what a card is about, ns a step; None for those whose cost only the counterfactual knows."""
+    """The cost as the card of the cause defines it, in ns a step. None for causes whose cost is known only from the
+    counterfactual training."""
     truth, steps = found.truth, len(found.truth["steps"])
     if cause.insight == "more_workers":
         device = truth["devices"][truth["main_device"]]
@@ -135,7 +136,7 @@ def defined_cost_ns(found: Judged, cause: Cause) -> float | None:
 
 
 def _bubbles_ns(found: Judged, cause: Cause) -> int:
-    """A card on the allocator, and one on reading numbers back, is about all such calls."""
+    """The card on the allocator, and the card on reading numbers back, each cover all such calls."""
     rows = found.truth["blocking_calls"]
     if cause.insight == "allocator_steady":
         return sum(row["bubble_ns"] for row in rows if row["call"] in ("cudaMalloc", "cudaFree"))
@@ -163,7 +164,8 @@ def test_a_card_promises_no_less_than_the_training_would_win(cause: Cause):
 
 @pytest.mark.parametrize("causes", [pair for pair in mixtures() if len(pair) == 2], ids=named)
 def test_of_two_causes_the_cards_together_promise_no_less(causes: Causes):
-    """What one of two causes costs may stand in the other's card: without it the other would have been hidden."""
+    """The cost of one cause may be part of the other's card, because without that
+    cause the other would have been hidden."""
     found = judged(causes)
     disjoint = {rule.__name__ for rule, gain in RULES.items() if gain is Gain.DISJOINT}
     promised = sum(insight.gain_ns for insight in found.judgement.insights if insight.id in disjoint)
@@ -174,7 +176,8 @@ def test_of_two_causes_the_cards_together_promise_no_less(causes: Causes):
 
 @every_mixture
 def test_waits_for_batches_are_told_by_the_loader_s_cards_alone(causes: Causes):
-    """A burst of them makes some steps long; what is long for another cause costs no more than that one does."""
+    """A burst of such waits makes some steps long. Steps that are long for
+    another cause cost no more than that cause."""
     found = judged(causes)
     others = [cause for cause in causes if cause.name != "slow_loader"]
     if len(others) < len(causes):
@@ -183,7 +186,7 @@ def test_waits_for_batches_are_told_by_the_loader_s_cards_alone(causes: Causes):
 
 
 def test_a_queue_that_is_full_costs_nothing():
-    """The same training with room for every launch takes as long: a CPU at 100 % and nothing wrong."""
+    """The same training takes as long if there is room for every launch: the CPU is at 100 %, and nothing is wrong."""
     (cause,) = (cause for cause in CAUSES if cause.name == "full_queue")
     found = judged((cause,))
     assert cost_ns((cause,), cause) == 0
@@ -229,7 +232,7 @@ def test_two_devices_in_series_hold_each_other_up():
 
 
 def test_threads_of_the_autograd_engine_that_work_at_the_same_time_do_not_hold_each_other_up():
-    """The wait of one of them for its device is no blocking call of the other one's device."""
+    """If one of the threads waits for its device, that is no blocking call of the other thread's device."""
     found = judged_training(in_one_pass(coalesce(PLAIN)))
     assert reasons_found(found) == reasons_declared(found)
     several = found.host.several_devices

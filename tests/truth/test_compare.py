@@ -1,6 +1,6 @@
-"""A simulated training with one declared cause against the same training without it: the comparison finds what it cost.
+"""A simulated training with one declared cause, compared with the same training without it: the cost is found.
 
-The truth is the simulator's: the length of the step with and without the cause, computed in another way.
+The truth is the simulator's: the length of the step with and without the cause, computed in a different way.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from tests.truth.simulate.judging import as_read, judged_training
 from tests.truth.simulate.mixtures import CAUSES, PLAIN, Cause, cost_ns, step_ns, training_with
 from tests.unit.comparison.sides import side_of
 
-#: The declared change of the pairs that differ by their seeds, too: `.item()` before a stretch of Python.
+#: The declared change, also of the pairs that differ by their seeds: `.item()` before a stretch of Python.
 CHANGE = next(cause for cause in CAUSES if cause.name == "item")
-#: What a cause costs is found to this share of the step without it.
+#: The error of the cost that is found, as a share of the step without the cause.
 TOLERANCE = 0.01
 
 
@@ -40,12 +40,13 @@ def plain() -> Side:
 
 
 def mended(cause: Cause) -> Comparison:
-    """What the cause comes with (longer kernels, a second GPU) stays."""
+    """Compare the training with the cause to the one without it. What comes with the
+    cause (longer kernels, a second GPU) stays."""
     trainings = training_with((cause,)), training_with((cause,), cause)
     return compare(*(side_of(each.name, read_back(each)) for each in trainings))
 
 
-#: Those with hundreds of kernels more a step.
+#: Causes with hundreds of additional kernels per step.
 LONG = {"full_queue", "tiny_kernels"}
 
 
@@ -73,7 +74,7 @@ FP32, TF32 = "ampere_sgemm_128x128_nn", "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_
 
 
 def in_precision(name: str, us: int) -> Training:
-    """The plain training whose products are this kernel."""
+    """The plain training, in which every matrix product is this kernel."""
 
     def product(call: Call) -> Call:
         if call.activity is None or not call.activity.tensor_core:
@@ -104,17 +105,18 @@ def test_fp32_against_tf32_is_found_by_its_kernels_and_credited_to_them():
     assert sum(part.ns for part in promise.residual) == promise.predicted_ns - promise.measured_ns
 
 
-#: Enough seeds for the ordinary run; `make test-all` takes all.
+#: The ordinary run uses the few seeds; `make test-all` uses all.
 FEW, ALL = range(10), range(100)
-#: Of ten intervals, one may miss by chance; of a hundred, ten.
+#: By chance, one of ten intervals may miss the change, and ten of a hundred.
 HELD_FRACTION = 0.9
-#: Of a hundred rows in which nothing changed, five are outside of 95 % intervals; most of them by less than 1 us.
+#: Of a hundred rows in which nothing has changed, five are outside their 95 %
+#: intervals, most of them by less than 1 us.
 NOISE_FRACTION = 0.05
 
 
 @cache
 def recording(seed: int, *, slow: bool) -> tuple[Side, Measured]:
-    """A training whose kernels and waits vary by its seed, with a cause or without; and the truth about it."""
+    """A training whose kernels and waits vary with its seed, with or without the cause; and the truth about it."""
     training = replace(training_with((CHANGE,) if slow else ()), seed=seed, active=6)
     (span,) = simulate(training)
     side = side_of(f"seed {seed}", as_read(training, span))
@@ -128,15 +130,15 @@ def recording(seed: int, *, slow: bool) -> tuple[Side, Measured]:
 
 
 class Measured(NamedTuple):
-    """The model's own means over the compared steps, ns."""
+    """The simulator's own means over the compared steps, in ns."""
 
     step_ns: float
     reasons_ns: dict[str, float]
 
 
 def check_intervals(seeds: range) -> None:
-    """Recordings of two seeds each: the change of each part is within a hundredth of the step, and the intervals hold
-    the change that the model has over all seeds."""
+    """The two recordings of a pair have different seeds. The change of each part is right to a hundredth of the step,
+    and the intervals contain the mean change of the model over all seeds."""
     pairs = [(recording(seed, slow=False), recording(1000 + seed, slow=True)) for seed in seeds]
     true_ns = np.mean([slow.step_ns - plain.step_ns for (_, plain), (_, slow) in pairs])
     held = 0
@@ -153,7 +155,7 @@ def check_intervals(seeds: range) -> None:
 
 
 def check_gate(seeds: range) -> None:
-    """Two recordings of the same training, which differ by their seeds alone."""
+    """The two recordings of a pair are of the same training and differ only by their seeds."""
     gate = parse_gate("step_time>+5%")
     pairs = [(recording(seed, slow=False)[0], recording(seed + 1, slow=False)[0]) for seed in seeds[:-1]]
     assert all(judge_gate(gate, base, candidate).passed for base, candidate in pairs)

@@ -1,4 +1,5 @@
-"""Agreement with torch-tb-profiler and with independent busy times on real traces; the differences have names."""
+"""Agreement with torch-tb-profiler and with independently computed busy times on
+real traces. Each difference is named."""
 
 from __future__ import annotations
 
@@ -17,13 +18,12 @@ from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import as_one_step, find_steps
 from tests.drawn.real_traces import cases, needs, on_real_traces, read_real, reference
 
-#: Times of these files are absolute microseconds with decimals. The reference holds them as float64, which at 1.7e15
-#: has
-#: a grid of 0.25 us, so a sum over thousands of events moves by microseconds. Ours are exact.
+#: The times in these files are absolute microseconds with decimals. The reference stores them as float64, whose
+#: resolution is 0.25 us at 1.7e15, so a sum over thousands of events is off by microseconds. Our sums are exact.
 ON_A_FLOAT_GRID = {"hta_v100_ns/rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz"}
 FLOAT_GRID_US = 10.0
 
-#: Host-side collective calls are communication in the reference also where a device exists; it puts them before
+#: Even if there is a device, the reference counts host-side collective calls as communication, which it ranks before
 #: Runtime.
 HOST_COLLECTIVES = {
     "hta_a100_ddp_control/control.json.gz",
@@ -31,18 +31,18 @@ HOST_COLLECTIVES = {
     "hta_a100_ddp_nccl/nccl_data.json.gz",
     "tracelens_mi300_resnet/resnet_act_checkpoint.json.gz",
 }
-#: No device, and collective ops that the reference's list of five names does not hold: CPU time there, Communication
-#: here.
+#: There is no device, and the collective ops are not among the five names that the reference knows: they are CPU time
+#: there, and Communication here.
 UNKNOWN_COLLECTIVES = {"hta_no_gpu_in_trace/rank_not_found.json.gz"}
 
 
-#: us. Without step marks the reference's step ends with the last CPU op. Ours also holds the calls and ranges around
-#: the ops, such as a closing synchronize: the host's time in it, and the idle time of the device.
+#: In us. Without step marks, the step of the reference ends with the last CPU op. Ours includes the calls and ranges
+#: around the ops, such as a closing synchronize, that is, the host's time in them and the idle time of the device.
 LONGER = {
     "hta_a100_alexnet_cudasync/alexnet_trace.json.gz": 76_727.0,
     "tracelens_b200_eager/eager_trace.json.gz": 984.178,
 }
-#: The reference knows launch shapes from kernels alone. Here they are taken from the launch calls, which have them.
+#: The reference takes launch shapes only from kernels. Here they come from the launch calls, which have them.
 SHAPES_ON_CALLS = {"hta_mi250_toy/mi250_minitoy_train_ROCm6_2_kineto.json.gz"}
 
 
@@ -52,7 +52,7 @@ BUSY = reference("device_time.json")
 
 @cache
 def trace_of(name: str) -> Trace:
-    """As the reference sees it: without step marks it is one step, whatever repeats."""
+    """The trace as the reference sees it: without step marks it is one step, even if something repeats."""
     trace = read_real(name)
     return trace if len(step_marks(trace)) else as_one_step(trace)
 
@@ -94,7 +94,7 @@ def test_parts_agree(name: str):
 
 @needs("reference/device_time.json")
 def test_collectives_of_current_torch_are_communication_and_not_kernel():
-    """The reference books them as compute: 20.7 us a step of Communication. Their kernels run for 27 256 us a step."""
+    """The reference counts them as compute: Communication takes 20.7 us a step, but their kernels run for 27 256 us."""
     name = "hta_a100_ddp_control/control.json.gz"
     exposed_ns = sum(row.communication for row in step_breakdown(trace_of(name)))
     assert exposed_ns == BUSY[name]["exposed_comm_ns"]
@@ -107,7 +107,7 @@ def test_gpu_figures_agree(name: str):
     assert [str(device) for device in sorted(devices_by_activity(trace))] == sorted(STEPS[name]["gpu"])
     for device, want in STEPS[name]["gpu"].items():
         occupancy = want["achieved_occupancy_percent"]
-        # of a longer step the same busy time is a smaller share
+        # The same busy time is a smaller share of a longer step.
         longer = sum(step.duration_ns for step in find_steps(trace).steps) / 1e3
         whole = longer / (longer - LONGER[name]) if name in LONGER else 1.0
         pairs = (

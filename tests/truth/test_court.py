@@ -1,4 +1,5 @@
-"""What is wrong with a recording takes confidence from the verdict and the cards that rest on it, and gives none."""
+"""A defect of a recording lowers the confidence of the verdict and of the cards
+that rest on it, and never raises one."""
 
 from __future__ import annotations
 
@@ -20,11 +21,11 @@ from tests.truth.captured import captured
 from tests.truth.quality.damage import RULES, Rule
 from tests.truth.quality.scores import DEMO
 
-#: Both are GPU-bound, of which the package is sure.
+#: Both are GPU-bound, and the package is sure of that.
 EAGER, IN_GRAPHS = "autocast_simulated", "forum_dense_multi_gpu_simulated"
-#: Lowest first. A card that is withheld is below all of them.
+#: From lowest to highest. A card that is withheld ranks below all of them.
 _ORDER = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
-#: Without any of the device's work there is nothing to conclude about the GPU, whatever is found.
+#: If all work of the device is missing, nothing can be concluded about the GPU, whatever is found.
 _NOTHING_LEFT = "no work of the device"
 
 
@@ -34,7 +35,8 @@ def whole(run: str) -> Trace:
 
 
 def damaged(rule: Rule) -> Trace:
-    """Strongly, as it is read: repaired where that can be done. Of one run a graph of each of its eight steps."""
+    """A strongly damaged trace as it is read, that is, repaired where possible. Graph
+    rules use a run with one graph per step."""
     trace = captured(whole(IN_GRAPHS)).trace if "graph" in rule.name else whole(EAGER)
     found = rule.damaged(trace, rule.strengths[-2:][0])
     assert found is not None
@@ -42,7 +44,7 @@ def damaged(rule: Rule) -> Trace:
 
 
 def judged(trace: Trace) -> tuple[set[str], Judgement, Judgement]:
-    """Ids of what is found, what is concluded, and what would be concluded of the same figures if it were not found."""
+    """The IDs of the findings, the judgement, and the judgement of the same figures without the findings."""
     results: dict[str, msgspec.Struct] = {each.id: each.analyse(trace) for each in ANALYSES}
     overview = results["overview"]
     assert isinstance(overview, OverviewResult)

@@ -1,4 +1,4 @@
-"""The committed demo logs: all can be read, what is simulated says so, and our figures are those that were declared."""
+"""The committed demo logs can all be read, simulations say that they are, and our figures equal the declared ones."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from tests.truth.simulate.demo import recordings, simulate
 DEMO = PROJECT / "demo_logs"
 EXPERIMENTS = ("baseline", "num_dataloaders", "transforms", "resnet50_baseline", "autocast")
 WITH_RECORDER = "recorded_workers"
-#: Recorded with memory, shapes and call stacks, and so once.
+#: Recorded with memory, shapes and call stacks, and therefore in a single span.
 WITH_MEMORY = ("cpu_kept_graph", "gpu_kept_graph")
-#: One recording of each of four ranks.
+#: One recording for each of four ranks.
 OF_RANKS = "cpu_late_rank"
 FORUM = (
     *(f"forum_{data}{item}" for data in ("preloaded", "workers2", "workers8") for item in ("", "_item")),
@@ -37,7 +37,7 @@ FORUM = (
 )  # fmt: skip
 WITH_STACK = ("forum_sparse", "forum_dense", *WITH_MEMORY)
 
-#: No demo log may be larger, so that a clone stays quick.
+#: No demo log may be larger, so that cloning stays fast.
 MOST_BYTES = 1_000_000
 
 
@@ -110,7 +110,8 @@ def test_a_recording_shows_its_device_at_work_in_every_step(name: str):
 
 
 def test_the_graph_that_each_step_keeps_is_found_with_its_line():
-    """Of 32 images of 32 x 32: what 16 channels of 28 x 28 take before and after the activation, and the batch."""
+    """For 32 images of 32 x 32, the graph keeps the 16 channels of 28 x 28 after the activation, and up to half as much
+    again, such as the batch."""
     (name,) = logs("cpu_kept_graph/*.pt.trace.json.gz")
     (device,) = memory.analyse(trace_of(name)).devices
     activation = 32 * 16 * 28 * 28 * 4
@@ -136,11 +137,12 @@ def test_a_recorder_names_no_machine_and_tells_of_every_batch():
         kinds.append(told.recorded.kind)
         assert told.curve is not None
         assert told.curve.recommended > 2 * told.curve.measured_workers
-    assert kinds == ["io", "mixed"]  # they compute for 30 % of the time, less in the first span and more in the second
+    # workers compute for about 30 % of the time: less in the first span, more in the second
+    assert kinds == ["io", "mixed"]
 
 
 def test_the_committed_simulations_are_what_the_simulator_makes():
-    """Compared as text: the compressed bytes may differ between versions of zlib."""
+    """Compared as text, because the compressed bytes may differ between versions of zlib."""
     made = dict(simulations())
     assert list(made) == in_demo_order(SIMULATED)
     different = [name for name, text in made.items() if text_of(name) != text]
@@ -185,7 +187,7 @@ def test_tensor_cores_are_used_as_declared(name: str):
 
 @pytest.mark.parametrize("name", SIMULATED)
 def test_every_op_of_a_simulation_has_its_launches_inside(name: str):
-    """Host events of a thread nest or are apart, as a recording's do."""
+    """Host events of a thread either nest or do not overlap, as in a recording."""
     events = trace_of(name).events
     for thread in set(events.thread[events.rows(Kind.CPU_OP)].tolist()):
         open_ends: list[int] = []
@@ -202,7 +204,7 @@ def mean_ns(folder: str, key: str) -> float:
 
 
 def test_the_demo_tells_its_story():
-    """Each experiment mends what the one before suffered from."""
+    """Each experiment fixes the problem of the previous one."""
     lengths = [mean_ns(name, "duration_ns") for name in EXPERIMENTS]
     assert lengths[0] > 2.5 * lengths[1] > 5 * lengths[2]
     assert lengths[3] > 3 * lengths[4]
@@ -243,7 +245,7 @@ def test_blocking_calls_cost_what_was_declared(folder: str):
 
 
 def test_more_workers_help_until_the_host_is_the_limit():
-    """The first question: what the tab says is what each variant was declared to suffer from."""
+    """This is the first question. The tab names the cause that each variant was declared to have."""
     bounds = {folder: host_of(folder).bound.value for folder in FORUM[:6]}
     assert bounds == {
         "forum_preloaded": "host",
@@ -263,7 +265,7 @@ def step_ns(folder: str) -> float:
 
 
 def test_the_hidden_wait_of_the_backward_pass_is_told_by_op_layer_and_line():
-    """The second question: the same waits cost next to nothing on one GPU and half of the time on two."""
+    """This is the second question. The same waits cost next to nothing on one GPU, and half of the time on two."""
     one, two, dense = (host_of(f"forum_{name}_gpu") for name in ("sparse_one", "sparse_multi", "dense_multi"))
     assert [each.bound.value for each in (one, two, dense)] == ["gpu", "sync", "gpu"]
     assert step_ns("forum_sparse_multi_gpu") > step_ns("forum_sparse_one_gpu")

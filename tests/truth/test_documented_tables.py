@@ -1,4 +1,4 @@
-"""Tables of docs/accuracy.md that can be printed again in seconds are what their commands print today."""
+"""The tables of docs/accuracy.md that can be reproduced in seconds are equal to what their commands print today."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ACCURACY = (PROJECT / "docs/accuracy.md").read_text()
 
 
 def rows_under(heading: str) -> list[list[str]]:
-    """The cells of the first table below a heading, without its head."""
+    """The cells of the first table below a heading, without the header row."""
     table = re.search(rf"^## {heading}\n.*?((?:^\|[^\n]*\n)+)", ACCURACY, re.MULTILINE | re.DOTALL)
     assert table is not None
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[1].splitlines()[2:]]

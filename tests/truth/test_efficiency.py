@@ -1,7 +1,9 @@
-"""TFLOP/s of products, attention and convolutions against those that TraceLens publishes for the same recordings.
+"""TFLOP/s of products, attention and convolutions, compared with those that
+TraceLens publishes for the same recordings.
 
-The values are `TFLOPS/s_mean` of its reports: GEMM, SDPA_fwd, CONV_fwd and CONV_bwd. It takes the mean of each call's
-rate, and counts the bias as one more operation an element; here a rate is all operations / all time, without the bias.
+The values are `TFLOPS/s_mean` of its reports: GEMM, SDPA_fwd, CONV_fwd and CONV_bwd. TraceLens
+averages the rates of the calls, and counts the bias as one more operation per element; here a rate
+is all operations / all time, without bias.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ PUBLISHED = (
 
 @cache
 def rates(path: str) -> dict[tuple[str, str], tuple[int, float]]:
-    """Calls and TFLOP/s by op and shapes, of all kernels that ran them."""
+    """Calls and TFLOP/s by op and shapes, over all kernels that ran the op."""
     trace = read_real(path)
     device = main_device(trace)
     assert device is not None
@@ -75,23 +77,23 @@ def test_tflops_agree_within_5_percent(path: str, op: str, shapes: str, calls: i
 
 
 def test_one_convolution_differs_by_what_is_around_it():
-    """The reference measures aten::convolution: two memsets (34.8 us) and the bias' kernel (64.9 us) are in its 1297.9
-    us. Here it is aten::cudnn_convolution with its kernels alone, and its bias is another op."""
+    """The reference measures aten::convolution, whose 1297.9 us include two memsets (34.8 us) and the kernel of the
+    bias (64.9 us). Here the op is aten::cudnn_convolution with only its own kernels, and the bias is another op."""
     ((calls, tflops),) = [rate for (op, _), rate in rates(TIMESFORMER).items() if op == "aten::cudnn_convolution"]
     assert (calls, tflops) == (1, pytest.approx(22.802 * 1297.914 / (1297.914 - 34.784 - 64.864), rel=0.001))
 
 
 def test_the_backward_pass_of_the_first_layer_is_half_of_theirs():
-    """The reference counts the gradients of input and weight. The settings say [False, True, False]: nothing asks for
-    the gradient of the images, and its kernels are those of the weight's alone (igemm_wrw)."""
+    """The reference counts the gradients of input and weight. According to the settings, [False, True, False], the
+    gradient of the images is not computed, and all kernels belong to the gradient of the weight (igemm_wrw)."""
     ((calls, tflops),) = [rate for (op, shapes), rate in rates(RESNET).items()
                           if op == "aten::convolution_backward" and "[64,3,7,7]" in shapes]  # fmt: skip
     assert (calls, tflops) == (3, pytest.approx(79.309 / 2, rel=0.001))
 
 
 def test_a_resnet_of_2021_has_no_gradient_of_its_images():
-    """Counted by hand of the file: 261.58 GFLOP forward and for the gradients of the weights, 7.55 less for those of
-    the inputs, and the last layer's three products."""
+    """Counted by hand from the file: 261.58 GFLOP for the forward pass and as much for the gradients of the weights,
+    7.55 less for the gradients of the inputs, and the three products of the last layer."""
     trace = read_real("kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz")
     forward, first, last = 261_576_720_384, 7_552_892_928, 3 * 2 * 32 * 2048 * 1000
     assert model_gflop(trace, 0).value == pytest.approx((3 * forward - first + last) / 1e9, rel=1e-9)

@@ -1,7 +1,8 @@
-"""What fusing kernels would save, counted again from the file itself: no reader, no tables of this package.
+"""What fusing kernels would save, computed again from the file itself, without
+the reader or the tables of this package.
 
-A chain here is what two or more elementwise kernels or sums of a stream make one after another; an optimizer's wait is
-the time in which nothing runs on the GPU until one of its kernels begins.
+Here, a chain is two or more elementwise or reduction kernels that follow each other on a stream. The wait for an
+optimizer is the time in which nothing runs on the GPU before one of the optimizer's kernels begins.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def events_of(path: Path) -> list[dict[str, Any]]:
 
 
 def test_chains_and_attention_of_a_forward_pass(trace_path):
-    """TimeSformer in eager mode: no compiler, no optimizer, nothing that has to be left out."""
+    """TimeSformer in eager mode: there is no compiler and no optimizer, so nothing has to be left out."""
     path = trace_path(TIMESFORMER)
     chains: list[list[float]] = [[]]
     softmax = 0.0
@@ -54,7 +55,7 @@ def test_chains_and_attention_of_a_forward_pass(trace_path):
 
 
 def test_what_the_gpu_waits_for_an_optimizer(trace_path):
-    """Three steps of SGD in nine launches each, and a GPU that has run out of work."""
+    """Three steps of SGD with nine launches each, on a GPU that has run out of work."""
     path = trace_path(HOST_BOUND)
     events = events_of(path)
     ranges = [(each["ts"], each["ts"] + each["dur"]) for each in events

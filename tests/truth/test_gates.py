@@ -1,4 +1,5 @@
-"""The gate's pairs (`python -m benchmarks.gates`): what is counted of them, and where it stands."""
+"""The pairs of the gate (`python -m benchmarks.gates`): how their outcomes are
+counted, and where the counts are shown."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "accuracy.md"
 
 
 def recording(*spans_us):
-    """Spans of steps of these lengths, us."""
+    """A recording with one span for each tuple of step lengths, in us."""
     drawn = ["".join(str(place) * length for place, length in enumerate(lengths)) for lengths in spans_us]
     traces = [timeline(f"step | {steps} |\n op | {'a' * len(steps)} |") for steps in drawn]
     return tuple(span for trace in traces for span in side_of("", trace).spans)

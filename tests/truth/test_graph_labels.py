@@ -1,4 +1,5 @@
-"""Kernels of graphs get the ops, modules, lines and phases of an eager recording of the same job, and of no other."""
+"""Kernels of graphs get the ops, modules, lines and phases of an eager
+recording of the same job, and of no other job."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from tb_steptime.trace.ops import graph_kernels, kernel_origins
 from tests.drawn.real_traces import on_real_traces, read_real, real_path
 from tests.truth.captured import LEAST_KERNELS, MOST_WITHOUT_OP, captured, right_fraction
 
-#: By what was changed, the least share of kernel time with the right op, module, line and phase.
+#: By kind of change, the least share of kernel time that gets the right op, module, line and phase.
 LEAST = {"": 0.97, "replaced": 0.90, "fused": 0.90}
 
 
@@ -35,7 +36,7 @@ def test_a_training_in_graphs_gets_the_labels_of_the_eager_one():
     assert found is not None
     assert found.named_fraction > 0.99
     assert found.labelled_fraction > 0.99
-    # Both compute the same, and now both tables of ops say so.
+    # Both trainings compute the same, and now both tables of ops show it.
     device = main_device(eager)
     assert model_gflop(found.trace, device).value == pytest.approx(model_gflop(eager, device).value)
     launches = [

@@ -1,4 +1,4 @@
-"""The table of ops is torch's own `key_averages()` of the same recording."""
+"""The table of ops equals torch's own `key_averages()` of the same recording."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def test_modules_of_torchscript_are_those_that_were_called(tmp_path: Path) -> No
 
 
 def test_modules_allocate_what_their_forward_and_backward_passes_do(tmp_path: Path) -> None:
-    """All allocations of the recording are of a module or outside; the backward pass of a linear layer makes the
-    gradients of its weight and of its input, and what a checkpoint computes again is forward work."""
+    """Every allocation of the recording belongs to a module or to no module. The backward pass of a linear layer
+    allocates the gradients of its weight and of its input, and what a checkpoint recomputes counts as forward work."""
     first, second = (torch.nn.Linear(64, size, bias=False) for size in (64, 8))
     block = torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Tanh())
 

@@ -1,4 +1,4 @@
-"""The laboratory's programs: what their first card is worth, and that it names their cause."""
+"""The programs of the laboratory: what their first card is worth, and whether it names their cause."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_no_card_above_minor_is_of_another_cause(program: Program, tmp_path: Pat
 
 
 def trial(name: str = SLOW, severity: str = "major", promised: int = 4, before: int = 10, after: int = 6) -> Trial:
-    """Of a program whose step takes so many ms, three times each, a tenth of one apart."""
+    """A trial of a program whose step takes this many ms, timed three times on each side, a tenth of a ms apart."""
     sides = ([each * MS + (turn - 1) * MS // 10 for turn in range(3)] for each in (before, after))
     card = Card("no_workers", "Load batches in worker processes", severity, "high", promised * MS)
     return Trial(name, "input", [card], [], {"settings": {"num_workers": 2}}, *sides)

@@ -1,4 +1,4 @@
-"""What an H200 recorded: each first card names the cause, promises hold, estimates agree with the counters."""
+"""Recordings of an H200: each first card names the cause, promises hold, and estimates agree with the counters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tb_steptime.metrics.gpu.utilization import blocks_per_sm
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_bins
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "laboratory_gpu.md"
-#: Kernels that are shorter begin and end for much of their time.
+#: A shorter kernel spends much of its time on starting and ending.
 LONG_NS = 20_000
 
 
@@ -42,7 +42,7 @@ def test_what_is_judged_are_the_programs():
 
 
 class Counted:
-    """The kernels of one run in their order: as recorded, and as the counters saw the same launches."""
+    """The kernels of one run in order: as recorded, and as the counters measured the same launches."""
 
     def __init__(self) -> None:
         self.trace = read_file(str(RECORDED / "counters" / "kernels.pt.trace.json.gz"))
@@ -77,7 +77,7 @@ def test_est_sm_efficiency_is_that_of_the_counters_but_for_the_ends_of_kernels(c
 
 
 def test_est_occupancy_is_that_of_the_counters_or_more(counted):
-    """It is of all SMs, the counter's of those that have work."""
+    """The estimate is over all SMs; the counter is over the SMs that have work."""
     estimated = filling(counted.trace).occupancy[counted.order]
     over_all = counted.column("occupancy_percent") / 100 * counted.column("sm_active_percent") / 100
     more = (estimated - over_all)[counted.dur_ns >= LONG_NS]
@@ -86,7 +86,7 @@ def test_est_occupancy_is_that_of_the_counters_or_more(counted):
 
 
 def test_a_job_that_reached_a_limit_of_its_own_is_not_told_to_expand_segments(capsys):
-    """The GPU had 146 GB to spare; the job was allowed 3 GB."""
+    """The GPU had 146 GB to spare, but the job was allowed only 3 GB."""
     (dump,) = (RECORDED / "memory" / "on_oom").glob("*_oom.pickle")
     assert cli.main(["snapshot", str(dump)]) == 0
     said = capsys.readouterr().out

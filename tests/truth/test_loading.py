@@ -1,9 +1,10 @@
-"""What is said of data loading against real loaders: estimates, and what is missing when something went wrong.
+"""What the tab says about data loading, compared with real loaders: estimates, and what is missing after a failure.
 
-The short version of `benchmarks/loading_truth.py`. A run that the machine disturbed, as its own log tells and never its
-result, is made again while there is time, and then left out, but for what is judged by that log alone. A test is
-skipped when most of its runs were disturbed, every time. Only the recordings that several tests share are made anew by
-their result, once: when what is told of them differs from the truth.
+This is the short version of `benchmarks/loading_truth.py`. A run counts as disturbed by the machine
+according to its own log, never according to its result. A disturbed run is repeated while there is time, and
+is then left out, except where only that log is judged. A test is skipped if most of its runs were disturbed,
+in every attempt. Only the recordings that several tests share are repeated because of their result, and only
+once: if the estimates differ from the truth.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ SHORT = Case("short", Training(0, 120, 40), (0, 1, 2, 3, 8), rounds=6)
 #: One batch in ten takes six times as long as the others.
 UNEVEN = Case("uneven", Training(0, 70, 30, slow=6.0), (3,), (2, 6), steps=100)
 FEW_CORES = Case("few cores", Training(0, 60, 15, burn=True, cores=1), (4,), limited=True)
-#: A step of 30 ms waits no longer for a ready batch where the machine has time for it.
+#: If the machine has time for it, a step of 30 ms waits no longer than this for a batch that is ready.
 MOST_RECEIVING_NS = 2_500_000
-#: Two workers that do not keep up.
+#: Two workers that cannot keep up.
 TWO = Training(2, 30, 12, steps=20)
 
 
@@ -52,19 +53,21 @@ def skip_if_mostly_disturbed(verdicts: dict[tuple[int, str], Verdict]) -> None:
 
 @pytest.fixture(scope="module")
 def verdicts(tmp_path_factory) -> dict[tuple[int, str], Verdict]:
-    """Of a second recording where the first one differs: now and then the machine has other work that no log tells."""
+    """The verdicts of a second recording if the first one differs: sometimes the
+    machine has other work that no log shows."""
     first = told(run_case(SHORT, tmp_path_factory.mktemp("loading")))
     return told(run_case(SHORT, tmp_path_factory.mktemp("again"))) if failures(first) else first
 
 
 def test_what_is_told_is_true(verdicts):
-    """Batch within 5 %, workers within 1 of those that end the stall, every predicted step within 10 %."""
+    """The batch time is right within 5 %, the workers that end the stall within
+    1, and every predicted step within 10 %."""
     assert failures(verdicts) == {}
     skip_if_mostly_disturbed(verdicts)
 
 
 def test_what_is_told_of_uneven_batches_is_true(tmp_path):
-    """By their mean three workers keep up, and yet a step takes a sixth longer."""
+    """Judged by their mean time, three workers keep up, and yet a step takes a sixth longer."""
     verdicts = told(run_case(UNEVEN, tmp_path))
     assert failures(verdicts) == {}
     skip_if_mostly_disturbed(verdicts)
@@ -76,7 +79,7 @@ def test_a_recorder_tells_always_and_a_trace_alone_where_it_can(verdicts):
     untold = {key for key, each in verdicts.items() if not each.is_estimated}
     assert untold <= {(workers, TRACE) for workers in SHORT.workers if workers}
     in_peace = {key for key, each in verdicts.items() if not each.disturbed}
-    assert {(1, TRACE), (8, TRACE)} & in_peace <= untold  # one worker shows no pattern, eight keep up
+    assert {(1, TRACE), (8, TRACE)} & in_peace <= untold  # one worker shows no pattern, and eight workers keep up
     for key in untold:
         assert (verdicts[key].estimate.why or "").startswith("How ")
 
@@ -89,7 +92,7 @@ def test_workers_that_compute_are_not_advised_beyond_the_cores(tmp_path):
 
 @pytest.mark.parametrize("recorder", [None, ""], ids=["recorded", "trace alone"])
 def test_a_loader_that_keeps_up_gets_no_card_above_minor(tmp_path, recorder):
-    """Two workers, whose batches of some hundred bytes are ready for every step."""
+    """There are two workers, and their batches of some hundred bytes are ready for every step."""
     train({tmp_path: Training(2, 24, 30, steps=30, recorder=recorder)})
     (trace,) = tmp_path.glob("*.pt.trace.json")
     cards = [each for each in judge(measure_file(trace).results).insights if each.view == "data_loading"]
@@ -100,7 +103,7 @@ def test_a_loader_that_keeps_up_gets_no_card_above_minor(tmp_path, recorder):
 
 
 def test_batches_of_many_tensors_are_slow_to_receive_and_not_late(tmp_path):
-    """Of workers that keep up: each tensor's memory is fetched from the worker and mapped by itself."""
+    """The workers keep up, but the memory of each tensor is fetched from the worker and mapped separately."""
     train({tmp_path: Training(2, 24, 30, steps=30, tensors=32)})
     loading = result(tmp_path)
     shares, overhead = loading.causes.shares, loading.causes.overhead
@@ -112,15 +115,15 @@ def test_batches_of_many_tensors_are_slow_to_receive_and_not_late(tmp_path):
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory) -> tuple[Path, str]:
-    """A training that lost a worker, and what it said."""
+    """A training that lost a worker, and its output."""
     folder = tmp_path_factory.mktemp("killed")
     return folder, trained(folder, kill_at=14)
 
 
 def test_a_killed_worker_is_told(killed):
     folder, said = killed
-    assert said.startswith("The loader failed: ")  # by torch's own error, as without a recorder
-    assert "not recorded" not in said  # what else is said is of the workers that were left, who find nobody to talk to
+    assert said.startswith("The loader failed: ")  # this is torch's own error, the same as without a recorder
+    assert "not recorded" not in said  # the other messages are by the remaining workers, whose peer is gone
     assert notes(folder) == ["worker_killed"]
 
 
@@ -155,12 +158,12 @@ def test_recordings_of_another_run_are_left_out(tmp_path, killed):
     assert result(tmp_path).recorded == alone.recorded
 
 
-#: A line of torch's own log, such as that no GPU was found.
+#: A line of torch's own log, for example that no GPU was found.
 TORCH_LOG = re.compile(r"^[A-Z]+:\d{4}-\d\d-\d\d .*\n", re.MULTILINE)
 
 
 def trained(folder: Path, **what_happens) -> str:
-    """Every step is made, whatever happens. What the training said, without torch's log."""
+    """The training makes every step, whatever happens. Returns its output without torch's log."""
     asked = Training(**{**TWO.__dict__, **what_happens})
     said = train({folder: asked})
     assert len((folder / TRUTH / TAKEN).read_text().splitlines()) == asked.skip + 1 + asked.steps
@@ -173,5 +176,5 @@ def result(folder: Path) -> DataLoadingResult:
 
 
 def notes(folder: Path) -> list[str]:
-    """Of what is missing."""
+    """The IDs of the notes about what is missing."""
     return [note.id for note in result(folder).recorder_notes]

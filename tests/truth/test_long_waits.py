@@ -1,4 +1,4 @@
-"""A training that prepares each batch in Python while the GPU waits: the function is named, and what it calls most."""
+"""In a training that prepares each batch in Python while the GPU waits, the function and its busiest call are named."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Range = tuple[int, int]
 
 
 def prepared(*images: int) -> Training:
-    """So many images go through each call before the forward pass, 600 us each; all waits of so few steps are kept."""
+    """Before the forward pass each call handles this many images, 600 us each. All waits of so few steps are kept."""
     calls = [call for call, many in zip(CALLS, images, strict=True) for _ in range(many)]
     ops = tuple(Op(("aten::sub",), (), 600 * US, exact=True, frame=call) for call in calls)
     return replace(insert(PLAIN, FORWARD, Section(ops, python_ns=20 * US, frames=(PREPROCESS,))), active=KEPT)
@@ -34,7 +34,8 @@ def ranges(span: Span, *names: str, category: str = "python_function") -> list[R
 
 
 def waits(span: Span) -> list[Range]:
-    """In which each preprocess ends: from the end of the last kernel before that to the start of the next one."""
+    """The wait in which each preprocess ends: from the end of the last kernel
+    before that to the start of the next one."""
     kernels = ranges(span, category="kernel")
     return [
         (
@@ -51,7 +52,8 @@ def within(calls: list[Range], wait: Range) -> int:
 
 @pytest.mark.parametrize(("images", "busiest"), [((40, 8, 0), NORMALIZE), ((8, 40, 0), CROP), ((16, 16, 16), None)])
 def test_the_wait_names_the_function_and_its_busiest_call(images: tuple[int, ...], busiest: str | None):
-    """None where none of them takes the larger part; else true to the nanosecond, and within the function's time."""
+    """The busiest call is None if no call takes most of the time. Its time is
+    exact, and not above that of the function."""
     training = prepared(*images)
     (span,), found = simulate(training), judged_training(training)
     gaps = sorted((gap for row in found.host.long_gaps for gap in row.longest), key=lambda gap: gap.start_ns)

@@ -1,4 +1,4 @@
-"""Memory against the truth: torch-tb-profiler's counts, the allocator's own totals, declared trainings, real ones."""
+"""Memory compared with the truth: counts of torch-tb-profiler, the allocator's totals, declared and real trainings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def named(place: Place) -> str:
 
 @pytest.mark.parametrize("name", cases(WITH_MEMORY, "reference/operators.json"))
 def test_what_ops_allocate_is_what_torch_tb_profiler_counts(name: str):
-    """All of it, without a difference: sizes, counts, calls, with children and without, over the whole recording."""
+    """All figures are equal: sizes, counts and calls, with and without children, over the whole recording."""
     trace, expected = read_real(name), RECORDED[name]["memory_by_operator"]
     found = {
         named(place): {
@@ -46,7 +46,7 @@ def test_what_ops_allocate_is_what_torch_tb_profiler_counts(name: str):
 
 @pytest.mark.parametrize("name", cases(WITH_MEMORY, "reference/operators.json"))
 def test_peaks_are_those_of_the_allocator(name: str):
-    """Files of 2021 have no totals: their peak is counted from the first event, and the reference has none."""
+    """Files of 2021 have no totals: their peak is counted from the first event, and the reference has no peak."""
     trace, expected = read_real(name), RECORDED[name]["memory_peak_bytes"]
     whole = [place for place in memory_devices(trace) if curve(trace, place).whole]
     assert {f"{each.type}:{each.device}": int(curve(trace, each).allocated.max()) for each in whole} == expected
@@ -55,14 +55,15 @@ def test_peaks_are_those_of_the_allocator(name: str):
 
 
 def parts(device: DeviceMemory) -> tuple[int, dict[str, int]]:
-    """Their sum, and each."""
+    """The sum of the parts, and each part."""
     found = {part.category: part.bytes for part in device.categories or []}
     return sum(found.values()), found
 
 
 NODE = "autograd::engine::evaluate_function: AddmmBackward0"
 STEP_US = 10
-#: When in its step each kind of memory is made, and when in which later step it is freed.
+#: For each kind of memory, the time within its step at which it is allocated, and the later step and the
+#: time within that step at which it is freed.
 LIVES = {
     "inputs": (0.5, 1, 0.4),
     "activations": (2.0, 0, 5.5),
@@ -74,7 +75,7 @@ LIVES = {
 
 @dataclass
 class Declared:
-    """A training of six steps that never ran. What it allocates is drawn by chance, and kept account of apart."""
+    """A training of six steps that never ran. Its allocations are drawn at random, and tracked independently."""
 
     seed: int
     said: list[tuple[float, int, str]] = field(default_factory=list)
@@ -108,7 +109,7 @@ class Declared:
         return most
 
     def at(self, instant: float) -> Counter[str]:
-        """Bytes by kind that are alive."""
+        """The bytes that are alive, by kind."""
         found = Counter({"before_recording": self.before})
         for us, size, address in self.said:
             if us <= instant:
@@ -118,8 +119,8 @@ class Declared:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_a_declared_training_is_recovered_exactly(seed: int):
-    """Peak, growth, the leak's maker and every category, to the byte. What leaks is of no known kind but in the last
-    step, where it looks like any other activation: nothing shows yet that nobody frees it."""
+    """Peak, growth, the maker of the leak and every category are right to the byte. Leaked memory is of unknown kind,
+    except in the last step, where it looks like any other activation because nothing shows yet that nobody frees it."""
     declared = Declared(seed)
     digits = "".join(str(step) * STEP_US for step in range(declared.steps))
     lines = {
@@ -144,7 +145,7 @@ def test_a_declared_training_is_recovered_exactly(seed: int):
 
 
 def recorded(path: Path) -> dict[str, Any]:
-    """Records four steps of a training with torch; answers what its tensors take, in bytes."""
+    """Record four steps of a training with torch, and return the sizes of its tensors in bytes."""
     torch = pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
     model = torch.nn.Sequential(torch.nn.Linear(256, 128), torch.nn.ReLU(), torch.nn.Linear(128, 8))
     optimizer, kept = torch.optim.Adam(model.parameters(), foreach=False), []
@@ -172,8 +173,8 @@ def recorded(path: Path) -> dict[str, Any]:
 
 
 def test_a_real_training_on_the_cpu(tmp_path: Path):
-    """The allocator's totals in the file are the truth of the peak; the sizes of the tensors that of the rest.
-    Gradients are all alive when the optimizer needs its temporaries, which is when most is allocated."""
+    """The truth of the peak is the allocator's totals in the file; the truth of the rest is the sizes of the tensors.
+    Most is allocated when the optimizer needs its temporaries, because then all gradients are still alive."""
     path = tmp_path / "cpu.pt.trace.json"
     truth = recorded(path)
     said = [event["args"] for event in json.loads(path.read_text())["traceEvents"] if event.get("name") == "[memory]"]

@@ -1,4 +1,4 @@
-"""Agreement of the table of ops with torch-tb-profiler on real traces; the differences have names."""
+"""Agreement of the table of ops with torch-tb-profiler on real traces. Each difference is named."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ EVENT_SYNC = "hta_a100_event_sync/event_sync_trace.json.gz"
 V100_NS = "hta_v100_ns/rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz"
 B200 = "tracelens_b200_eager/eager_trace.json.gz"
 
-#: External ids of calls are the correlation ids in these files. The reference believes them, so it has launches at
-#: other ops or at none, and even negative times. Ours believes an id only where its op holds the launch.
+#: In these files, the external IDs of calls are their correlation IDs. The reference trusts them, so it has launches at
+#: wrong ops or at none, and even negative times. We trust an ID only if its op contains the launch.
 WRONG_IDS = {CONTROL, ALEXNET, EVENT_SYNC}
-#: Absolute microseconds with decimals, which the reference holds on a grid of 0.25 us: ops that begin within it of each
-#: other enclose each other in another order. So only sums are compared.
+#: Times are absolute microseconds with decimals, which the reference rounds to 0.25 us. It nests ops that begin closer
+#: together in another order, so only sums are compared.
 ON_A_FLOAT_GRID = {V100_NS}
-#: Ops with several ops of their own name inside: the reference adds up all of them, here the outer one counts.
+#: Ops that contain several ops of the same name: the reference adds all of them up, here only the outer one counts.
 WITHIN_ITSELF = {
     CONTROL: {"aten::zeros", "aten::nan_to_num", "aten::where"},
     "hta_no_gpu_in_trace/rank_not_found.json.gz": {"aten::zeros", "aten::nan_to_num", "aten::where"},
     "hta_mi250_toy/mi250_minitoy_train_ROCm6_2_kineto.json.gz": {"aten::mse_loss_backward"},
 }
-#: The reference takes named ranges and modules' frames inside an op off its own time; here only ops and runtime calls.
-#: And it does not know cudaStreamGetPriority, which takes 2.4 ms inside one cudnn_batch_norm_backward.
+#: From an op's own time, the reference subtracts named ranges and module frames inside it; we subtract only ops and
+#: runtime calls. The reference also ignores cudaStreamGetPriority, 2.4 ms inside one cudnn_batch_norm_backward.
 OTHER_SELF = {NCCL: {"record_param_comms", "aten::cudnn_batch_norm_backward"},
               MI300: {"record_param_comms", "ReluBackward0"}}  # fmt: skip
-#: The reference loses the first node of this trace's autograd thread, with all ops inside.
+#: The reference loses the first node of this trace's autograd thread and all ops inside that node.
 LOST = {
     MI300: {"autograd::engine::evaluate_function: MseLossBackward0", "MseLossBackward0", "aten::mse_loss_backward",
             "aten::zeros_like", "aten::empty_like", "aten::empty", "aten::zero_", "aten::fill_"}
@@ -69,14 +69,14 @@ def rows_of(name: str, by: Any) -> list[OperatorRow]:
 
 
 def figures(row: OperatorRow | dict[str, Any], fields: tuple[str, ...]) -> dict[str, float]:
-    """us; a device on which nothing runs is 0 in the reference."""
+    """In us. The reference has 0 for a device on which nothing runs."""
     if isinstance(row, OperatorRow):
         return {f: row.calls if f == "calls" else (getattr(row, f"{f}_ns") or 0) / 1e3 for f in fields}
     return {f: row["calls"] if f == "calls" else row[f"{f}_us"] for f in fields}
 
 
 def compared(name: str, op: str) -> tuple[str, ...]:
-    """What of an op is the same by definition."""
+    """The fields of an op that both sides define in the same way."""
     fields: tuple[str, ...] = ("calls", "host_total") if name in WRONG_IDS else FIELDS
     if op in WITHIN_ITSELF.get(name, ()):
         return tuple(field for field in fields if not field.endswith("total"))
@@ -111,7 +111,7 @@ def test_sums_agree_where_the_reference_rounds_times(name: str):
 
 @pytest.mark.parametrize("name", sorted({*EXPECTED} - ON_A_FLOAT_GRID))
 def test_operators_by_shape_agree(name: str):
-    """The reference lists at most 400, and writes "[]" also where no shapes were recorded."""
+    """The reference lists at most 400 rows, and also writes "[]" if no shapes were recorded."""
     ours = {(row.name, row.key): row for row in rows_of(name, "shape")}
     found = set()
     for want in EXPECTED[name]["operators_by_shape"]:
@@ -124,7 +124,8 @@ def test_operators_by_shape_agree(name: str):
 
 @pytest.mark.parametrize("name", sorted({*EXPECTED} - WRONG_IDS - ON_A_FLOAT_GRID))
 def test_kernels_by_op_agree(name: str):
-    """The reference has a row for each launch shape, and some launches of a thread at a module or at its root."""
+    """The reference has a row for each launch shape, and assigns some launches
+    of a thread to a module or to its root."""
     trace, expected, elsewhere = trace_of(name), Counter[tuple[str, str]](), Counter[str]()
     for row in EXPECTED[name]["kernels_by_op"]:
         if row["op"] == "CallTreeRoot" or row["op"].startswith("nn.Module: "):
@@ -143,14 +144,14 @@ def test_kernels_by_op_agree(name: str):
     assert more <= elsewhere
 
 
-#: Its second pass over checkpointed modules is a call of theirs here. The reference puts some of it at the root, loses
-#: some, and has a module with -36 ms of its own; so only the modules are compared.
+#: The second pass over checkpointed modules is a call of them here. The reference puts part of it at the root, loses
+#: another part, and has a module with an own time of -36 ms, so only the names of the modules are compared.
 CHECKPOINTED = {MI300}
-#: One module that several others call: here each caller has its calls, the reference gives each all of them.
+#: A module that several others call: here each caller has its own calls, the reference gives all calls to each caller.
 CALLED_BY_SEVERAL = re.compile(r"Identity_\d+|YaRNScalingRotaryEmbedding_0")
-#: Two kernels of this trace are launched before the module's call, and the reference books them to it.
+#: Two kernels of this trace are launched before the call of the module, but the reference counts them for the module.
 LAUNCHED_BEFORE = {B200: {("GptOssForCausalLM_0", "device_self_us"), ("GptOssForCausalLM_0", "device_total_us")}}
-#: Runtime calls outside any op: of Python's time here, and no module's in the reference.
+#: Runtime calls outside any op: here they are part of Python's time, in the reference they belong to no module.
 CALLS_OUTSIDE_OPS = {"BertLMHeadModel_0", "TimesformerForVideoClassification_0", "GptOssForCausalLM_0"}
 
 
@@ -162,7 +163,8 @@ def listed(modules: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", sorted(name for name in EXPECTED if "modules" in EXPECTED[name]))
 def test_modules_agree(name: str):
-    """The host's own time of the reference is what no op covers, its device's own time what no module inside covers."""
+    """In the reference, own host time is the time that no op covers, and own
+    device time is what no inner module covers."""
     trace, theirs, ours = trace_of(name), Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for module in listed(EXPECTED[name]["modules"]):
         theirs.update({(module["name"], field): module[field] for field in MODULE_FIELDS})

@@ -1,4 +1,4 @@
-"""How much of communication computation hides, as Holistic Trace Analysis defines it, computed here from raw events:
+"""The share of communication that computation hides, as Holistic Trace Analysis defines it, computed from raw events:
 
 overlap = time in which a collective's kernel and a computing kernel run / time in which a collective's kernel runs
 """
@@ -30,7 +30,7 @@ def test_hidden_communication_is_hta_s_overlap(trace_path: Callable[[str], Path]
 
 
 def kernels(path: Path) -> tuple[Ranges, Ranges]:
-    """Those of collectives, and the others; us."""
+    """The kernels of collectives, and the other kernels, in us."""
     with gzip.open(path, "rt") as file:
         events = json.load(file)["traceEvents"]
     found: tuple[Ranges, Ranges] = ([], [])
@@ -41,7 +41,7 @@ def kernels(path: Path) -> tuple[Ranges, Ranges]:
 
 
 def length(ranges: Ranges) -> float:
-    """Of their union."""
+    """The length of the union of the ranges."""
     total, reach = 0.0, float("-inf")
     for start, end in sorted(ranges):
         total += max(0.0, end - max(start, reach))

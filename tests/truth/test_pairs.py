@@ -1,4 +1,4 @@
-"""Cards of other people's recordings against recordings of the same jobs with the change."""
+"""Cards of other people's recordings, compared with recordings of the same jobs after the change."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from tb_steptime.insights.followed import MADE_BY_OTHERS
 from tests.drawn.real_traces import needs
 from tests.truth.pairs import PAIRS, outcome
 
-#: Only work is removed: what is promised is right within this share of the step.
+#: Some changes only remove work. For them, the promise is right within this share of the step.
 MOST_ERROR = 0.1
-#: Work of the host is done in another way: so many times what was gained may be promised.
+#: A change that does the host's work in another way may gain less: the promise may be this many times the gain.
 MOST_TIMES = 1.4
 
 

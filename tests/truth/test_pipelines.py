@@ -1,4 +1,4 @@
-"""Real pipelines over gloo on CPUs whose stage times are declared, and which cause of bubbles is planted in them."""
+"""Real pipelines over gloo on CPUs with declared stage times, each with one planted cause of bubbles."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def recorded_job(folder: Path, *arguments: str) -> tuple[Pipeline, JobReplay]:
 
 
 def analysed_job(folder: Path, *arguments: str) -> JobRanks:
-    """Where cores are busy, a stage adds 2 to 5 ms to what it sleeps, so declared times are long."""
+    """On busy cores a stage takes 2 to 5 ms longer than it sleeps, so the declared times are long."""
     pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
     subprocess.run([sys.executable, str(SCRIPT), "--out", str(folder), *arguments], check=True, capture_output=True)
     job = job_in(folder)
@@ -42,7 +42,8 @@ def analysed_job(folder: Path, *arguments: str) -> JobRanks:
 
 
 def test_a_slow_stage_of_a_recorded_1f1b_costs_what_it_was_declared_to(tmp_path: Path):
-    """Stage 1 takes half as long again as the others; what is declared is sleep, to which a stage adds its own."""
+    """Stage 1 takes one and a half times as long as the others. The declared
+    time is sleep; a stage adds its own time."""
     times = ["--forward", "80", "120", "80", "--backward", "160", "240", "160"]
     found, what_if = recorded_job(tmp_path, "--stages", "3", "--micro-batches", "4", "--steps", "3", *times)
     slow = DrawnPipeline(in_turns(3, 4), [80 * MS, 120 * MS, 80 * MS], [160 * MS, 240 * MS, 160 * MS])
@@ -81,7 +82,7 @@ def test_delayed_messages_are_transfers(tmp_path: Path):
     assert at_once.pipeline is not None
     assert late.pipeline is not None
     assert late.pipeline.transfer_ns - at_once.pipeline.transfer_ns == pytest.approx(4 * 100 * MS, rel=0.05)
-    # a thread that the profiler does not record sends them
+    # The messages are sent by a thread that the profiler does not record.
     assert (late.what_if, late.what_if_reason) == (None, Reason("messages_one_sided"))
 
 

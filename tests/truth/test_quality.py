@@ -1,4 +1,4 @@
-"""Damage of every kind is found wherever it changes a figure, and nothing is found where nothing is wrong."""
+"""Damage of every kind is found where it changes a figure, and nothing is found where nothing is wrong."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tests.truth.captured import captured
 from tests.truth.quality.damage import RULES, Rule
 from tests.truth.quality.scores import DEMO, REAL, Score, scored
 
-#: Of damage that changes a figure by more than 2 %.
+#: The least share to be found of the damage that changes a figure by more than 2 %.
 RECALL = 0.95
-#: A launch takes 3 to 12 us and the trace does not say how many, which alone changes a few of the figures by 2 %.
+#: A launch takes an unrecorded time between 3 and 12 us, which alone changes some of the figures by 2 %.
 MENDED = 0.9
 
-#: What an expert finds on traces that nobody touched.
+#: What is really wrong, in an expert's view, with traces that nobody has damaged.
 KNOWN = {
     "a100_ddp_bucketed_gpu_only.json.gz": ["marks_meaningless"],
     "a100_zoology_no_kernels.json.gz": ["work_not_recorded"],
@@ -33,7 +33,7 @@ KNOWN = {
     "mi300_resnet18_train_stacks_mem.json.gz": ["caching_off"],
     "rtx4080l_nano_vllm_decode.json.gz": ["launches_lost"],
 }
-#: Real ones of several kinds; `python -m tests.truth.quality` takes all.
+#: Real traces of several kinds. `python -m tests.truth.quality` uses all of them.
 SOME = (
     "rtx5080_train_eager",
     "h800_deepseek_v3_train",
@@ -95,8 +95,8 @@ def test_only_what_is_wrong_is_found_on_real_recordings() -> None:
 
 
 def _failed_allocations(path: Path) -> int:
-    """How often a thread asks for memory, gives memory back and asks again, with nothing else that counts in between:
-    read from the text of the trace, without any of what the package reads it with."""
+    """How often a thread allocates memory, frees memory and allocates again, with no other relevant call in between.
+    This is read from the text of the trace, without the package's reader."""
     data = json.loads(gzip.decompress(path.read_bytes()))
     threads: dict[Any, list[tuple[float, str]]] = {}
     for event in data if isinstance(data, list) else data["traceEvents"]:
@@ -114,6 +114,6 @@ def _letter(name: str) -> str:
 
 @on_every_real_trace
 def test_memory_runs_short_where_calls_say_so(path: str) -> None:
-    """In none of the real recordings that exist today."""
+    """None of the real recordings that exist today has such retries."""
     file = real_path(path)
     assert allocation_retries(read_real(file)).times == _failed_allocations(file)

@@ -1,4 +1,5 @@
-"""Simulated jobs of 2 to 256 ranks: declared late ranks, imbalance, links and clocks are recovered within 2 %."""
+"""Simulated jobs of 2 to 256 ranks: late ranks, imbalance, links and clocks are
+recovered within 2 % of what is declared."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def test_without_the_late_rank_the_step_is_as_much_shorter_as_is_said():
 
 
 def test_two_late_ranks_gain_only_what_the_next_one_leaves():
-    """Rank 1 is 6 ms late and rank 2 is 4: once rank 1 is as fast as the others, rank 2 makes them wait."""
+    """Rank 1 is 6 ms late and rank 2 is 4 ms late. Once rank 1 is as fast as the others, they wait for rank 2."""
     first = job_of(run(Declared(8, late={1: 6 * MS, 2: 4 * MS}))).late[0]
     assert (first.rank, first.gain_ns) == (1, pytest.approx(2 * MS, rel=0.02))
     assert first.wait_ns == pytest.approx((6 * 6 + 2) / 7 * MS, rel=0.02)
@@ -70,7 +71,7 @@ def test_ranks_that_are_late_together_are_named(ranks: int, late: list[int], nam
 
 @pytest.mark.parametrize(("ranks", "each"), [(4, 2), (16, 4), (64, 8), (256, 8)])
 def test_a_late_host_is_named(ranks: int, each: int):
-    """Also where it has half of the ranks; and a rank that is late alone is no host's."""
+    """A host is named even if it has half of the ranks. A single late rank is not blamed on its host."""
     late = dict.fromkeys(range(each, 2 * each), 6 * MS)
     job = job_on_hosts(run(Declared(ranks, late=late, spread_ns=20_000, seed=ranks)), each)
     group = job.late_group
@@ -82,7 +83,7 @@ def test_a_late_host_is_named(ranks: int, each: int):
 
 
 def test_of_many_ranks_one_is_not_the_latest_in_all_of_few_steps_by_chance():
-    """3 ms are 7 % of the step: less than what four steps of few ranks show."""
+    """A delay of 3 ms is 7 % of the step, which is too little to show in four steps of few ranks."""
     few, many = (job_of(run(Declared(ranks, steps=5, late={1: 3 * MS}, spread_ns=20_000))) for ranks in (4, 16))
     assert (many.balance, many.late[0].rank, many.late[0].late_steps) == ("straggler", 1, 4)
     assert few.balance == "imbalance"
@@ -96,13 +97,14 @@ def test_of_many_ranks_one_is_not_the_latest_in_all_of_few_steps_by_chance():
 @pytest.mark.parametrize("ranks", [2, 4, 8, 32])
 @pytest.mark.parametrize("steps", [3, 4, 5, 10])
 def test_noise_of_few_steps_has_nobody_to_blame(ranks: int, steps: int):
-    """One rank is the latest of few steps by chance in a good part of the recordings."""
+    """In many of the recordings, one rank is the latest in each of few steps by chance."""
     jobs = [job_on_hosts(run(Declared(ranks, steps, spread_ns=5 * MS, seed=seed)), ranks // 2) for seed in range(8)]
     assert not {job.balance for job in jobs} & {"straggler", "late_ranks"}
 
 
 def test_a_rank_is_found_whose_batches_are_late_while_others_pause():
-    """On cores that ranks share, the others are late too now and then; what it takes longer is the same each time."""
+    """On shared cores, the other ranks are sometimes late, too, but the
+    additional time of rank 2 is the same each time."""
     pauses = np.array([0, 30, 5, 50, 0, 14, 3]) * MS
     ran = run(Declared(4, late={2: 50 * MS}, spread_ns=20_000))
     for meeting, pause in zip([m for m in ran.meetings if m.step], np.repeat(pauses, 3), strict=True):
@@ -118,9 +120,10 @@ def test_ranks_that_take_turns_are_no_straggler(ranks: int):
     assert job.balance == "imbalance"
     waits = ran.waits()
     assert [row.wait_ns for row in job.ranks] == waits.tolist()
-    assert job.imbalance_gain_ns == pytest.approx(np.median(waits) / 39, rel=0.25)  # a median of steps, not a mean
+    # it is the median over the steps, not the mean
+    assert job.imbalance_gain_ns == pytest.approx(np.median(waits) / 39, rel=0.25)
     assert [(cause.id, cause.metric) for cause in job.imbalance_causes] == [("more_work", "kernel_time")]
-    assert job.imbalance_causes[0].share > 0.8  # the median of the others, not their mean
+    assert job.imbalance_causes[0].share > 0.8  # it is compared with the median of the others, not with their mean
 
 
 @pytest.mark.parametrize("ranks", [2, 8, 64])
@@ -152,7 +155,7 @@ def test_clocks_are_aligned(ranks: int):
     job = job_of(ran)
     assert job.clocks.reason is None
     assert job.clocks.residual_ns is not None
-    assert job.clocks.residual_ns <= 1_000  # starts are kept in us
+    assert job.clocks.residual_ns <= 1_000  # starts are stored in us
     offsets = np.array([row.clock_offset_ns for row in job.ranks])
     np.testing.assert_allclose(offsets, -ran.clock, atol=1_000)
 
@@ -180,7 +183,7 @@ def test_sums_conserve(ranks: int):
 
 @pytest.mark.parametrize(("spread_ms", "late_ms", "balance"), [(2, 12, "straggler"), (4, 0, "imbalance")])
 def test_what_a_rank_costs_the_others_is_one_number(spread_ms: int, late_ms: int, balance: str):
-    """Of steps that differ: in the headline, the card, the table and the rows of the map."""
+    """The steps differ, and yet the headline, the card, the table and the rows of the map have the same number."""
     ran = run(Declared(4, steps=30, spread_ns=spread_ms * MS, late={1: late_ms * MS}, seed=2))
     job, waits = job_with_waits([span_of(ran, rank) for rank in range(4)])
     assert waits is not None
@@ -197,7 +200,7 @@ def test_what_a_rank_costs_the_others_is_one_number(spread_ms: int, late_ms: int
 
 
 def read_job(declared: Declared, folder: Path) -> tuple[Ran, JobRanks]:
-    """The whole way: Kineto's JSON, the analyses, the job."""
+    """Use the whole path: Kineto's JSON, the analyses, the job."""
     ran = run(declared)
     write(ran, folder)
     found = spans_of_files(sorted(folder.iterdir()))
@@ -216,8 +219,9 @@ def test_the_same_of_traces_that_are_read(tmp_path: Path):
 
 
 def test_what_recordings_lost_does_not_make_others_wait(tmp_path: Path):
-    """Three all-reduces a step. Rank 2 starts within the fourth step; in the fifth each rank loses one, and not the
-    same: as many of the same size, which the order would match."""
+    """Each step has three all-reduces. The recording of rank 2 starts within the fourth step. In the
+    fifth step each rank loses a different all-reduce: the same number and the same size, so that
+    matching by order would pair the wrong ones."""
     lost = {0: {12}, 1: {13}, 2: {*range(10), 14}}
     declared = Declared(3, late={1: 6 * MS}, spread_ns=50_000, numbered=True, lost=lost, bucket_bytes=(8_388_608,) * 3)
     ran, job = read_job(declared, tmp_path)

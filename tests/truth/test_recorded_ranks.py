@@ -31,7 +31,7 @@ def test_the_demo_s_late_rank_loads_its_batches_slowly():
     assert sum(row.wait_ns for row in job.ranks) == sum(row.caused_ns for row in job.ranks)
     assert plain(judge_job(job)[0].title) == "Load batches faster on rank 2"
     assert [group.role for group in job.groups] == ["ddp"]
-    # four processes on two cores leave a collective at different times
+    # Four processes on two cores leave a collective at different times.
     assert job.clocks.reason is not None
 
 
@@ -45,14 +45,15 @@ def test_a_rank_that_sleeps_is_found(tmp_path: Path, wrap: str, ranks: int, late
     assert cause.id == "data_loading"
     assert cause.own_ns - cause.others_ns == pytest.approx(200 * MS, rel=0.1)
     assert [group.role for group in job.groups] == [wrap]
-    # on a machine with fewer cores than processes, what the others compute takes from their waits
+    # On a machine with fewer cores than processes, the computation of the
+    # other ranks overlaps with part of their waits.
     assert 100 * MS < job.late[0].gain_ns < 220 * MS
 
 
 @pytest.mark.live
 def test_the_replay_foretells_the_job_without_its_late_rank(tmp_path: Path):
-    """In one of three recordings at least: other programs of a busy machine delay ranks, too. Two ranks on two cores:
-    how long more of them take without the late one depends on what else the machine does."""
+    """This must hold in at least one of three recordings, because other programs of a busy machine delay ranks, too.
+    Two ranks run on two cores: how long more ranks take without the late one depends on what else the machine does."""
     errors = []
     for number in range(3):
         for late in (1, -1):
@@ -71,7 +72,7 @@ def test_the_replay_foretells_the_job_without_its_late_rank(tmp_path: Path):
 
 @pytest.mark.live
 def test_nobody_is_blamed_where_nobody_sleeps(tmp_path: Path):
-    """In one recording of three at least: other programs of a busy machine can make a rank late in every step."""
+    """This must hold in at least one of three recordings: other programs may make a rank late in every step."""
     for number in range(3):
         folder = tmp_path / str(number)
         record(folder, "--ranks", "2", "--late", "-1")
@@ -82,7 +83,7 @@ def test_nobody_is_blamed_where_nobody_sleeps(tmp_path: Path):
 
 @pytest.mark.live
 def test_what_ddp_does_besides_the_exchange_is_measured(tmp_path: Path):
-    """Its four layers have a weight and a bias each, and every step uses all of them."""
+    """The four layers have a weight and a bias each, and every step uses all of these parameters."""
     record(tmp_path / "with", "--ranks", "2", "--late", "-1", "--find-unused")
     record(tmp_path / "without", "--ranks", "2", "--late", "-1")
     found, without = (reducer_of(tmp_path / name) for name in ("with", "without"))
@@ -92,7 +93,7 @@ def test_what_ddp_does_besides_the_exchange_is_measured(tmp_path: Path):
 
 
 def reducer_of(folder: Path) -> Reducer:
-    """Of the first rank."""
+    """The reducer of the first rank."""
     overview = measure_file(str(min(folder.glob("*.pt.trace.json.gz")))).results["overview"]
     assert isinstance(overview, OverviewResult)
     assert overview.communication is not None

@@ -1,4 +1,5 @@
-"""Simulated trainings solved again without their cause: the replay of the one with the cause foresees them."""
+"""Simulated trainings are simulated again without their cause, and the replay of
+the slow recording predicts the result."""
 
 from __future__ import annotations
 
@@ -84,7 +85,7 @@ def test_the_replay_gives_the_recorded_step_and_its_pace(tmp_path, declared, pac
 
 
 def test_a_call_that_found_its_work_done_waits_once_the_host_is_quicker(tmp_path):
-    """Python between the kernel and the call hides the kernel; without that Python it takes turns with the batch."""
+    """The Python code after the kernel hides the wait for the kernel. Without it, kernel and batch take turns."""
     ends = Op((), (Call("cudaDeviceSynchronize", blocks=True),), 0)
     slow, quick = (
         training(section(1, 3 * MS), Section((ends,), python_ns=python_ns), loader=Loader(2 * MS))

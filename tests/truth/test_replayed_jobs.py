@@ -1,4 +1,5 @@
-"""Jobs of many ranks, replayed: they take as long as recorded, and after a change as long as without its cause."""
+"""Replays of jobs of many ranks take as long as the recording, and after a
+change as long as the job without its cause."""
 
 from __future__ import annotations
 
@@ -15,12 +16,12 @@ from tests.truth.simulate.rank_jobs import Declared, Ran, run, write
 
 
 def step_ns(ran: Ran) -> float:
-    """The mean step after the first one."""
+    """The mean step, without the first one."""
     return (ran.step_end[-1] - ran.step_end[0]) / (len(ran.step_end) - 1)
 
 
 def replay_of(ran: Ran, folder: Path | None = None) -> JobReplay:
-    """Out of traces in this folder, or of the summaries that the ranks would have without work on a device."""
+    """The replay of traces in this folder, or of the summaries that the ranks would have without work on a device."""
     if folder is not None:
         write(ran, folder)
     found = (job_of(ran) if folder is None else job_in(folder)).what_if
@@ -45,7 +46,7 @@ def test_a_job_is_replayed_and_solved_without_its_late_rank_and_its_transfers(ra
         step_ns(run(replace(declared, bus_rate=1e15))), rel=0.001
     )
     evened = step_with(found, "even_ranks")
-    if ranks == 2:  # the median of two is half of what both take
+    if ranks == 2:  # the median of two ranks is the mean of both
         assert evened == pytest.approx(step_ns(run(replace(declared, late={1: 9 * MS}))), rel=0.001)
     else:
         assert evened < step_with(found, "late_ranks", [ranks - 1])
@@ -62,7 +63,7 @@ def test_so_it_is_out_of_traces_with_a_host_and_a_device(tmp_path: Path):
 
 
 def test_what_data_parallelism_exchanges_takes_as_long_beside_the_work():
-    """40 ms of work and 30 of transfers: beside each other the work decides; 40 and 76: the transfers do."""
+    """40 ms of work hide 30 ms of transfers, so the work decides; with 76 ms of transfers, the transfers decide."""
     for bus_rate, least in ((2e9, 40 * MS), (0.8e9, 76 * MS)):
         declared = Declared(2, group_name="ddp", bus_rate=bus_rate)
         assert step_with(replay_of(run(declared)), "hidden_exchanges") == pytest.approx(least, rel=0.01)
@@ -76,7 +77,7 @@ def test_ranks_without_a_cause_gain_nothing():
 @pytest.mark.parametrize(("ranks", "bus_rate"), [(2, 50e9), (8, 2e9), (16, 2e9)])
 @pytest.mark.parametrize("spread_ns", [0, 3 * MS])
 def test_twice_and_four_times_as_many_ranks_take_what_they_would(ranks: int, bus_rate: float, spread_ns: int):
-    """Links that carry more of the bytes, and more ranks of which the latest decides."""
+    """Links carry a larger share of the bytes, and the latest of more ranks decides."""
     declared = Declared(ranks, steps=12, spread_ns=spread_ns, bus_rate=bus_rate, group_name="ddp", seed=1)
     found = replay_of(run(declared))
     assert [each.ranks for each in found.larger] == [2 * ranks, 4 * ranks]
@@ -88,8 +89,8 @@ def test_twice_and_four_times_as_many_ranks_take_what_they_would(ranks: int, bus
 
 @pytest.mark.parametrize(("folder", "trusted"), [("llama_tp2_rtx4090", True), ("moe_compile_2rank_a100_before", False)])
 def test_jobs_of_other_people_take_as_long_as_recorded(folder: str, trusted: bool):
-    """Of the second the launches of most work are not recorded. Nothing says how a job scales that only splits its
-    tensors."""
+    """In the second job, the launches of most of the work are not recorded. Nothing is said about scaling,
+    because the jobs only split their tensors."""
     found = real_job(folder).what_if
     assert found is not None
     assert (found.by_device, found.trusted, found.larger) == (True, trusted, [])
@@ -100,7 +101,7 @@ def test_jobs_of_other_people_take_as_long_as_recorded(folder: str, trusted: boo
 @pytest.mark.live
 @pytest.mark.parametrize(("folder", "error"), [("v100_megatron_tp2", 0.001), ("moe_compile_2rank_a100_after", 0.06)])
 def test_so_do_larger_ones(folder: str, error: float):
-    """In the second one two ranks do not leave an all-to-all together."""
+    """In the second job, two ranks do not leave an all-to-all together."""
     found = real_job(folder).what_if
     assert found is not None
     assert (found.by_device, found.trusted, found.changes) == (True, False, [])
@@ -109,8 +110,8 @@ def test_so_do_larger_ones(folder: str, error: float):
 
 @pytest.mark.live
 def test_every_rank_of_a_job_whose_cpus_are_interrupted_is_held_by_that():
-    """The CPU of each of the eight ranks needs 590 to 626 of 634 ms by itself: one as fast as another gains nothing,
-    but all of them without interruptions do."""
+    """The CPU of each of the eight ranks needs 590 to 626 of 634 ms by itself. To make one rank as fast as another
+    gains nothing, but to remove the interruptions of all ranks does."""
     found = real_job("megatron_tp8_a100").what_if
     assert found is not None
     assert found.wrong_by < 0.001
@@ -119,7 +120,8 @@ def test_every_rank_of_a_job_whose_cpus_are_interrupted_is_held_by_that():
 
 
 def test_a_recorded_job_without_its_late_rank():
-    """Four processes on two cores; rank 2 sleeps 50 ms for each batch, of which the others' work leaves less."""
+    """There are four processes on two cores. Rank 2 sleeps 50 ms for each batch;
+    the work of the others hides part of it."""
     found = job_in(PROJECT / "demo_logs" / "cpu_late_rank").what_if
     assert found is not None
     assert (found.by_device, found.trusted) == (False, True)

@@ -1,5 +1,5 @@
-"""Simulated jobs of several ranks, solved again with one rank that computes less: what the others hold is not gained,
-and the replay of that rank's recording alone foresees it."""
+"""Simulated jobs of several ranks are simulated again with one rank that computes less. The part of the saving for
+which that rank then waits for the others is not gained, and the replay of that rank's recording alone predicts this."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_rank_that_computes_less_gains_what_the_others_do_not_hold(tmp_path: P
 
 
 def waiting_step(ran: Ran) -> int:
-    """The one in which rank 0 waits longest."""
+    """The step in which rank 0 waits longest."""
     waits = np.zeros(ran.declared.steps)
     for meeting in ran.meetings:
         waits[meeting.step] += meeting.start.max() - meeting.start[0]

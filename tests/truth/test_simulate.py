@@ -1,4 +1,4 @@
-"""The simulator: its model behaves as declared, its files read as recordings do, and our figures equal its truth."""
+"""The simulator behaves as declared, its files are read like recordings, and our figures equal its truth."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ CAUSES = {
 
 @pytest.fixture(params=CAUSES, scope="module")
 def simulated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Trace, dict[str, Any]]:
-    """A trace as the reader gives it, and the truth about it."""
+    """A trace as the reader returns it, and the truth about it."""
     declared = CAUSES[request.param]
     (span,) = simulate(declared)
     path = tmp_path_factory.mktemp(request.param) / "simulated.pt.trace.json.gz"
@@ -157,7 +157,8 @@ def test_one_activity_at_a_time_after_its_call_began(simulated):
 
 
 def joined_blocking(trace: Trace) -> Any:
-    """Length of each launch call over 100 us: it waited for room in the queue, or for its own copy."""
+    """The length of each launch call that took more than 100 us because it waited for room in the queue or for its own
+    copy; 0 for the others."""
     call = find_launches(trace).call
     return trace.events.dur_ns[call] * (trace.events.dur_ns[call] > 100_000)
 
@@ -205,7 +206,8 @@ def test_three_slow_workers_make_bursts_of_three():
 
 
 def test_workers_deliver_in_order_and_keep_their_queue():
-    """Two workers, batches of 10 ms, a queue of one each: orders 0 and 1 go out at once, 2 when 0 is received."""
+    """Two workers make batches in 10 ms each, with one prefetched batch per worker: the loader requests batches 0 and 1
+    at once, and batch 2 when batch 0 is received."""
     workers = Workers(Loader(10 * MS, workers=2, prefetch=1, receive_ns=0), Random(0), start_ns=0)
     received = [workers.next_batch(request) for request in (0, 11 * MS, 12 * MS, 40 * MS, 41 * MS)]
     assert received == [10 * MS, 11 * MS, 20 * MS, 40 * MS, 41 * MS]
@@ -252,7 +254,7 @@ def test_the_file_says_what_it_is():
 
 
 def test_occupancy_is_written_with_kinetos_fault():
-    """Kineto's calculator ignores that a block may opt in to more than 48 KiB of shared memory."""
+    """Kineto's calculator ignores that a kernel may opt in to more than 48 KiB of shared memory per block."""
     modest = Activity("kernel", "k", 1, (1080, 1, 1), (256, 1, 1), 64, 16384)
     assert kineto_occupancy(A100, modest) == 50
     assert kineto_occupancy(A100, replace(modest, registers=32)) == 100
@@ -263,7 +265,7 @@ def test_occupancy_is_written_with_kinetos_fault():
 def test_spans_of_one_training_follow_each_other():
     first, second = simulate(replace(CAUSES["host_bound"], spans=2))
     assert first.end_ns < second.start_ns
-    assert numbers(second)[0] == numbers(first)[-1] + 1 + 6  # three steps of waiting, three of warming up
+    assert numbers(second)[0] == numbers(first)[-1] + 1 + 6  # three steps of waiting and three of warm-up
 
 
 def numbers(span: Span) -> list[int]:

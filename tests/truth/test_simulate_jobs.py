@@ -1,4 +1,5 @@
-"""What the simulator's jobs declare is what their files show: streams, graphs, ranks, and edges of a recording."""
+"""The files of the simulator's jobs show what the jobs declare: streams,
+graphs, ranks, and the edges of a recording."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def named(span: Span, name: str) -> list[tuple[int, int]]:
 
 
 def test_a_recording_waits_for_the_device_unless_it_is_declared_not_to():
-    """Two steps of 10 ms are under way when it begins; two more are recorded."""
+    """Two steps of 10 ms are running when the recording begins; two more are recorded."""
     first = {head: span_of((LONG,), recording=Recording(head=head)) for head in ("drained", "hidden", "unlinked")}
     calls = {head: len(named(span, kernels.LAUNCH)) for head, span in first.items()}
     begins = {head: min(start for start, _ in named(span, "long")) - span.start_ns for head, span in first.items()}
@@ -104,7 +105,7 @@ def test_compiled_kernels_are_launched_by_the_driver_inside_their_region():
 
 
 def exposed_ns(span: Span) -> int:
-    """Time in which collectives run and nothing computes."""
+    """The time in which collectives run and nothing computes."""
     on_device = [row for row in span.rows if row.activity]
     exchange = union([(row.start_ns, row.end_ns) for row in on_device if "nccl" in row.name])
     compute = union([(row.start_ns, row.end_ns) for row in on_device if "nccl" not in row.name])

@@ -1,4 +1,4 @@
-"""Excess that is known, and steady steps that must not depend on what of a recording is there."""
+"""Known excess is found, and the steady step does not depend on which part of a recording is read."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_little_comes_once_if_another_step_is_taken_for_the_first() -> None:
 
 @needs("traces")
 def test_both_halves_of_a_recording_have_the_same_steady_step() -> None:
-    """As far as its steady steps are the same."""
+    """The halves may differ as much as the steady steps of the whole recording differ from each other."""
     for cut in cuts():
         trace = read_real(real_path(cut.path))
         steady = steady_ns(trace, main_device(trace))

@@ -1,4 +1,4 @@
-"""Cards that are ticked together: a training simulated without both causes takes the step that the tab foresees."""
+"""Several ticked cards: a training that is simulated without both causes takes the step that the tab predicts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.truth.simulate.causes import Loader, Training
 from tests.truth.simulate.demo import simulate
 from tests.truth.simulate.judging import as_read
 
-#: Batches come late, and behind them launches: only without the former do the latter set the pace.
+#: Batches come late, and launches are the next limit: they set the pace only if the batches are not late.
 BEHIND_A_LOADER = training(section(120, 5_000), loader=Loader(9 * MS, workers=1))
 
 
@@ -110,7 +110,8 @@ def test_a_card_whose_gain_the_replay_does_not_confirm_cannot_be_ticked(results,
 
 
 def test_a_real_training_in_graphs_takes_the_step_that_its_eager_run_foresees():
-    """Forward and backward pass became graphs between the two; measured steps differ from such a promise by a tenth."""
+    """In the second run, forward and backward pass are graphs. Measured steps
+    differ from such a prediction by a tenth."""
     eager, graphed = (
         measured(read_trace(real_path(f"traces_world/rtx5080_train_{how}.json.gz")))
         for how in ("eager", "graphed_callables")

@@ -1,4 +1,4 @@
-"""Judges what was recorded, and prints the page or writes it."""
+"""Judges the recordings, and prints the page or writes it."""
 
 from __future__ import annotations
 

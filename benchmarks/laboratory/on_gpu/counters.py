@@ -21,7 +21,7 @@ Work = Callable[[], object]
 
 
 def kernels() -> dict[str, Work]:
-    """By name, what is launched; inputs lie on the GPU already."""
+    """The work that launches each kind of kernel, by name. The inputs are already on the GPU."""
     torch.manual_seed(0)
     works: dict[str, Work] = {}
 
@@ -127,14 +127,14 @@ def kernels() -> dict[str, Work]:
 
 
 def launch(works: dict[str, Work]) -> list[str]:
-    """The names of those that raised."""
+    """Run all works, and return the names of those that raised, with the error."""
     failed = []
     for name, work in works.items():
         try:
             with torch.profiler.record_function(f"work: {name}"), torch.no_grad():
                 work()
             torch.cuda.synchronize()
-        except Exception as error:  # noqa: BLE001 - of this torch or this GPU; the others are measured
+        except Exception as error:  # noqa: BLE001 - this torch or GPU cannot run it; the others are measured
             failed.append(f"{name}: {str(error)[:100]}")
     return failed
 

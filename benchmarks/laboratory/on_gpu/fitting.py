@@ -1,8 +1,8 @@
-"""How well one recording of a GPU predicts the memory at other batches.
+"""How well one recording of a GPU predicts the memory at other batch sizes.
 
     python -m benchmarks.laboratory.on_gpu.fitting
 
-Printed is the predicted peak over the measured one at five other batches; see `memory.py` for what was measured.
+It prints the ratio of predicted to measured peak at five other batch sizes; `memory.py` describes what was measured.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FOLDER = RECORDED / "memory"
 
 
 def errors(name: str, batch: int, peaks: dict[int, int]) -> dict[int, float] | None:
-    """By batch, the predicted peak over the measured one, less 1; None where nothing is predicted."""
+    """By batch size, predicted peak / measured peak - 1. None if nothing is predicted."""
     trace = read_file(str(FOLDER / f"{name}.pt.trace.json.gz"))
     fits = [memory_fit(trace, place) for place in memory_devices(trace) if place.type != CPU]
     fit = fits[0] if fits else None

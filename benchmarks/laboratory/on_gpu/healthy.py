@@ -1,4 +1,4 @@
-"""Programs in which the GPU has no wait and no needless work."""
+"""Programs in which the GPU neither waits nor does needless work."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def lengths(run: Run) -> Iterator[None]:
 
 @gpu_program("healthy: two streams that overlap", shapes=True)
 def streams(run: Run) -> Iterator[None]:
-    """Copies to the GPU in a stream of their own, one batch ahead."""
+    """Copies to the GPU run in a stream of their own, one batch ahead."""
     learner, (_, targets) = Learner(mlp(8192, 4, 8192)), table(4096, 8192)
     held, aside = torch.randn(4096, 8192).pin_memory(), torch.cuda.Stream()
     following = held.cuda()

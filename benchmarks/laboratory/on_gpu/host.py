@@ -1,4 +1,4 @@
-"""Programs in which the GPU waits for what the host does."""
+"""Programs in which the GPU waits for the host."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from benchmarks.laboratory.programs.computing import Unrolled
 
 
 def _graphed(step: Callable[[], object]) -> Callable[[], object]:
-    """A step that is captured once and replayed."""
+    """A step that is captured once and then replayed."""
     aside = torch.cuda.Stream()
     aside.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(aside):
@@ -31,7 +31,7 @@ def _graphed(step: Callable[[], object]) -> Callable[[], object]:
         step()
 
     def replay() -> None:
-        assert step  # what it refers to lives as long as the graph, which reads its memory
+        assert step  # keeps the objects of the step alive, because the graph reads their memory
         graph.replay()
 
     return replay
@@ -72,7 +72,7 @@ def small_transformer(run: Run) -> Iterator[None]:
 
 
 class Decoder(nn.Module):
-    """Decodes one token, with keys and values of those before it in a cache of fixed size."""
+    """Decodes one token. The keys and values of the earlier tokens are in a cache of fixed size."""
 
     def __init__(self, width: int = 512, heads: int = 8, depth: int = 8, length: int = 256, rows: int = 8) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ def decoding(run: Run) -> Iterator[None]:
 
 @gpu_program("decoding until all rows have ended", {"sync_bubble": ("seldom",), "launch_graphs": ()}, shapes=True)
 def decoding_ends(run: Run) -> Iterator[None]:
-    """A loop that asks after each token whether all rows have ended."""
+    """After each token, the loop checks whether all rows have ended."""
     model = Decoder(depth=4).cuda().eval().bfloat16()
     tokens, place = torch.zeros(8, dtype=torch.long, device="cuda"), torch.zeros(1, dtype=torch.long, device="cuda")
     ended = torch.zeros(8, dtype=torch.bool, device="cuda")
@@ -320,7 +320,7 @@ def collected(run: Run) -> Iterator[None]:
 
 @gpu_program("pause in each step", {"long_stretches": ("none",), "launch_graphs": ()})
 def paused(run: Run) -> Iterator[None]:
-    """As a logger that writes to a slow service."""
+    """Pauses like a logger that writes to a slow service."""
     learner, inputs, targets = _small()
     while True:
         learner.step(inputs, targets)

@@ -28,7 +28,7 @@ AS_IT_IS = "as_it_is"
 
 @dataclass(frozen=True)
 class Side:
-    """A recording of a program, as it is or with a change. step_ns: the mean step, as it was recorded."""
+    """A recording of a program, without or with a change. step_ns: the mean recorded step."""
 
     verdict: str
     step_ns: int
@@ -37,8 +37,8 @@ class Side:
 
 @dataclass(frozen=True)
 class Judged:
-    """A program: its own recording, the steps of those with its changes, and ns a step without a profiler, by side,
-    where they were timed. A change is followed where both sides were timed, or else both recorded."""
+    """A program: its own recording, the recorded steps with each change, and where they were timed, the times of a step
+    without a profiler, by side. A change counts as followed if both sides were timed, or else if both were recorded."""
 
     program: Named
     own: Side
@@ -51,11 +51,11 @@ class Judged:
 
     @property
     def step_ns(self) -> float:
-        """Without a profiler where it was timed."""
+        """The step without a profiler if it was timed, else the recorded step."""
         return self.timed_ns.get("", self.own.step_ns)
 
     def gained_ns(self, card: Card) -> float | None:
-        """By the best of its changes; None where it has none that was recorded or timed."""
+        """The gain of the best change of this card. None if no change was recorded or timed."""
         changes = self.program.changes.get(card.id, ())
         timed = [self.timed_ns[each] for each in changes if each in self.timed_ns]
         if timed:
@@ -112,10 +112,10 @@ def _recording(program: Named, side: str) -> Path | None:
 
 
 def _side(program: Named, timed_ns: float | None) -> Side:
-    """timed_ns: as the recorder would know it of a span of ten steps; these have five."""
+    """timed_ns: given to the rules as the recorder measures it in spans of ten steps. These spans have five."""
     path = _recording(program, AS_IT_IS)
     assert path is not None, program.name
-    results = dict(measure_file(path, leave_out=UNPRINTED).results)  # no card rests on those
+    results = dict(measure_file(path, leave_out=UNPRINTED).results)  # no card rests on these views
     overview = results["overview"]
     assert isinstance(overview, OverviewResult)
     if timed_ns is not None:
@@ -139,7 +139,7 @@ def _judged_ns(overview: OverviewResult) -> int:
 
 
 def followed(tried: Iterable[Judged]) -> dict[str, Followed]:
-    """By card, wherever it stands, of the programs that gained by it: promised / gained."""
+    """By card, at any place of the list, over the programs that gained by following it: promised / gained."""
     ratios: dict[str, list[float]] = {}
     for card, each, gained in _followed_cards(tried):
         if gained > PACE * each.step_ns:
@@ -159,7 +159,7 @@ def _followed_cards(tried: Iterable[Judged]) -> Iterator[tuple[Card, Judged, flo
 
 
 def page(tried: Sequence[Judged]) -> str:
-    """docs/laboratory_gpu.md."""
+    """The text of docs/laboratory_gpu.md."""
     healthy = [each for each in tried if not each.program.changes]
     slowed = sum(each.own.verdict == Bound.HOST.value for each in healthy)
     parts = (

@@ -1,4 +1,4 @@
-"""Programs whose kernels take longer than they must."""
+"""Programs whose kernels take longer than necessary."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def double(run: Run) -> Iterator[None]:
 
 @gpu_program("one constant in FP64", {"double_precision": ("fp32",), "tensor_cores_unused": ()}, shapes=True)
 def promoted(run: Run) -> Iterator[None]:
-    """A buffer from numpy is in FP64, and so is all that it touches."""
+    """A buffer that comes from numpy is in FP64, and so is everything that is computed with it."""
     dtype = torch.float32 if run.change else torch.float64
     learner, (inputs, targets) = Learner(mlp(1024, 3, 1024)), table(8192, 1024)
     scale = torch.ones(1024, dtype=dtype, device="cuda")
@@ -61,7 +61,7 @@ def promoted(run: Run) -> Iterator[None]:
 
 
 class Attention(nn.Module):
-    """Blocks of a transformer, with attention that is written out or torch's own."""
+    """Blocks of a transformer whose attention is either written out or torch's own."""
 
     def __init__(self, width: int, heads: int, depth: int, own: bool) -> None:
         super().__init__()
@@ -130,7 +130,7 @@ def channels(run: Run) -> Iterator[None]:
 
 
 class WrittenOut(nn.Module):
-    """Layers with an activation and a norm that are written as one op after another."""
+    """Layers whose activation and norm are written as one op after another."""
 
     def __init__(self, width: int, depth: int, own: bool) -> None:
         super().__init__()
@@ -180,7 +180,7 @@ def copies(run: Run) -> Iterator[None]:
 
 @gpu_program("sequence joined token by token", {"device_copies": ("allocated",)}, shapes=True)
 def joined(run: Run) -> Iterator[None]:
-    """A cache that grows by torch.cat copies all of itself for each token."""
+    """A cache that grows by torch.cat is copied as a whole for each token."""
     fresh = torch.randn(64, 1, 8192, device="cuda")
     layer = nn.Linear(8192, 8192, device="cuda", dtype=torch.bfloat16)
     with torch.no_grad():
@@ -250,7 +250,7 @@ def checkpointed(run: Run) -> Iterator[None]:
     "heads of a network in one stream", {"small_grids": ("batched",), "launch_graphs": ("batched",)}, shapes=True
 )
 def narrow(run: Run) -> Iterator[None]:
-    """Products one after the other, each of which fills a few of the multiprocessors."""
+    """Matrix products that run one after the other, although each fills only a few of the multiprocessors."""
     weights, inputs = torch.randn(64, 1024, 256, device="cuda") / 32, torch.randn(64, 256, 1024, device="cuda")
     with torch.no_grad():
         while True:

@@ -14,7 +14,7 @@ from benchmarks.laboratory.program import Run
 from benchmarks.laboratory.programs.loading import Looping, Multiplying, Sleeping
 from benchmarks.laboratory.programs.parts import FEATURES, Rows, epochs
 
-#: By the cards that ask for more or fewer workers.
+#: The cards that ask for more or fewer workers. Their changes are other numbers of workers.
 WORKERS: dict[str, tuple[str, ...]] = {"no_workers": (), "more_workers": (), "loader_overhead": (), "input_bound": ()}
 COUNTS = (0, 2, 4, 8)
 
@@ -53,7 +53,7 @@ def rows_two(run: Run) -> Iterator[None]:
 
 
 class Images(Rows):
-    """Large samples, made quickly."""
+    """Large samples that are cheap to make."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
-"""Times and records the programs on a GPU. Times are taken in a process in which no profiler ever ran, as its callbacks
-stay; what a program leaves in the process (memory, settings) is undone after it.
+"""Times and records the programs on a GPU. Times are taken in a process in which no profiler has run, because its
+callbacks remain; what a program leaves in the process (memory, settings) is undone after it.
 
 `smoke` runs each program for a few steps, as a check before a GPU is paid for.
 """
@@ -25,15 +25,15 @@ from benchmarks.laboratory.on_gpu.program import GPU_PROGRAMS, GpuProgram
 from benchmarks.laboratory.program import Run
 from tb_steptime.record import profile_steps
 
-#: Rounds by turns, and how long one takes at least.
+#: The number of rounds, in which the sides take turns, and the least duration of a round.
 ROUNDS, ROUND_S = 5, 0.06
-#: What happens in each k-th step happens equally often in each round.
+#: A round has a multiple of this many steps, so that what happens in every k-th step is equally frequent in each.
 MULTIPLE = 10
-#: Steps before a side is timed.
+#: Steps before the timing of a side.
 WARM_UP = 10
-#: A loader is timed by itself, after the batches that were made before it was asked for any.
+#: Programs with a loader are timed one after the other, once the batches that were made in advance are used up.
 LOADER_WARM_UP, LOADER_ROUND_S, LOADER_ROUNDS = 40, 0.12, 4
-#: Steps around those that are recorded.
+#: The steps before and after the recorded ones.
 SKIPPED, WARMING, AFTER = 6, 3, 20
 
 
@@ -54,7 +54,7 @@ def smoke(program: GpuProgram, folder: Path) -> dict[str, object]:
 
 
 def timed(program: GpuProgram, folder: Path) -> dict[str, object]:
-    """ns a step: of each side and round."""
+    """The time of a step in ns, for each side and round."""
     if program.workers:
         return {name: _timed_alone(program.body(run)) for name, run in _runs(program).items()}
     bodies = {name: program.body(run) for name, run in _runs(program).items()}
@@ -94,7 +94,7 @@ def _timed_alone(body: Iterator[None]) -> list[int]:
 
 
 def record(program: GpuProgram, folder: Path) -> dict[str, object]:
-    """One span of each side, in the folder of the program; the loader's workers as the program sets them."""
+    """Record one span of each side into the folder of the program, with the program's own number of workers."""
     done: dict[str, object] = {}
     for change in ("", *program.all_changes):
         where = folder / program.folder / (change or "as_it_is")
@@ -126,7 +126,7 @@ def _runs(program: GpuProgram) -> Mapping[str, Run]:
 
 
 def _clean() -> None:
-    """Bodies that were left in the middle of a step leave their settings behind."""
+    """Undo the settings of bodies that were left in the middle of a step."""
     torch.set_grad_enabled(True)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     gc.collect()
@@ -152,7 +152,7 @@ def main() -> int:
     names = sorted(options.only[index::count], key=lambda name: bool(GPU_PROGRAMS[name].workers))
     for name in names:
         if options.way == "time" and not GPU_PROGRAMS[name].changes:
-            continue  # the recorder times what it records too
+            continue  # the recorder also times what it records
         if name in known or time.monotonic() - began > options.seconds:
             continue
         before = time.monotonic()

@@ -1,9 +1,9 @@
-"""Records a few steps of small trainings with their memory, and measures the peak at other batches.
+"""Records a few steps of small trainings with their memory, and measures the peaks at other batch sizes.
 
     python -m benchmarks.laboratory.on_gpu.memory FOLDER      # needs a GPU
 
-FOLDER/<training>.pt.trace.json.gz, peaks.jsonl (bytes by batch, as the allocator counts them) and snapshots of
-`profile_steps`, one of them of a job that ran out of memory.
+It writes FOLDER/<training>.pt.trace.json.gz, peaks.jsonl (bytes by batch size, as the allocator counts them), and
+snapshots of `profile_steps`, one of them of a job that ran out of memory.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from benchmarks.laboratory.on_gpu.parts import block, conv_net
 from benchmarks.memory_fit import ADAM, TRAININGS, Training, pictures
 from tb_steptime.record import profile_steps
 
-#: Of the recorded batch.
+#: The other batch sizes, as multiples of the recorded one.
 FACTORS = (0.5, 1.5, 2, 3, 4)
-#: Batches of the CPU are small for a GPU.
+#: The batches of the trainings for the CPU are small for a GPU, so they are multiplied by this.
 LARGER = 8
 STEPS = 3
 
 
 class Blocks(nn.Module):
-    """A transformer of which so many of the first layers are checkpointed."""
+    """A transformer whose first `checkpointed` layers are checkpointed."""
 
     def __init__(self, checkpointed: int = 0, depth: int = 6) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ def record(tried: OnGpu, path: Path) -> None:
 
 
 def peak(tried: OnGpu, batch: int) -> tuple[int, int]:
-    """Bytes of live tensors above what the process had before, and ns a step."""
+    """The peak of live tensors in bytes, above what the process had before, and the time of a step in ns."""
     _clean()
     before = torch.cuda.memory_allocated()
     step = stepping(tried, batch)

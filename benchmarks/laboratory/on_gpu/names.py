@@ -1,4 +1,4 @@
-"""The programs by name, with the changes that are recorded: all that judging needs, without torch."""
+"""The programs by name, with their recorded changes: everything that judging needs, without torch."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ RECORDED = Path(__file__).with_name("recorded")
 
 @dataclass(frozen=True)
 class Named:
-    """changes: by card, the program's own changes that follow it; none where it is not to be followed; by "" those for
-    which no card is known. Without changes the program is healthy."""
+    """changes: by card, the program's own changes that follow the card; empty if it is not to be followed. Under "" are
+    the changes for which no card is known. A program without changes is healthy."""
 
     name: str
     changes: Mapping[str, Sequence[str]]

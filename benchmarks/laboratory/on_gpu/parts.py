@@ -28,7 +28,7 @@ def block(width: int, heads: int) -> nn.TransformerEncoderLayer:
 
 
 def table(rows: int, features: int = 256, classes: int = 10) -> tuple[torch.Tensor, torch.Tensor]:
-    """A batch that lies on the GPU, with classes."""
+    """A batch of rows that is already on the GPU, with their classes."""
     return torch.randn(rows, features, device="cuda"), torch.randint(0, classes, (rows,), device="cuda")
 
 
@@ -37,7 +37,7 @@ def half() -> torch.autocast:
 
 
 class Precision:
-    """A context: "": FP32 alone; "tf32": products may use TF32; "bf16": autocast."""
+    """A context manager. "": only FP32; "tf32": products may use TF32; "bf16": autocast."""
 
     def __init__(self, name: str) -> None:
         self.tf32 = name == "tf32"
@@ -53,7 +53,7 @@ class Precision:
 
 
 class Learner(parts.Learner):
-    """A model on the GPU; by default with an optimizer in one kernel."""
+    """A model on the GPU, by default with a fused optimizer."""
 
     def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer | None = None) -> None:
         on_gpu = model.cuda()

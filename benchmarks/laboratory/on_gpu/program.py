@@ -11,8 +11,8 @@ from benchmarks.laboratory.program import Body
 
 @dataclass(frozen=True)
 class GpuProgram(Named):
-    """A training on a GPU with its cause. workers: the numbers of a loader's workers that it is also timed with. What
-    is recorded besides the ops: shapes, stacks, memory. active: steps that are recorded; few, as files are kept."""
+    """A training on a GPU with its cause. workers: the numbers of loader workers for which it is also timed. shapes,
+    stacks, memory: what is recorded besides the ops. active: the number of recorded steps, small as files are kept."""
 
     body: Body
     workers: Sequence[int] = ()

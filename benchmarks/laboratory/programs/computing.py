@@ -1,4 +1,4 @@
-"""Programs that compute in an unfavourable way."""
+"""Programs that compute in an inefficient way."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def double(run: Run) -> Iterator[None]:
 
 
 class Unrolled(nn.Module):
-    """A recurrent network written step by step, or torch's own."""
+    """A recurrent network, either written step by step or torch's own."""
 
     def __init__(self, own: bool, features: int = 32, width: int = 64) -> None:
         super().__init__()

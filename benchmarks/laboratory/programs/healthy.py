@@ -1,4 +1,4 @@
-"""Programs in which nothing is to be mended."""
+"""Programs in which there is nothing to improve."""
 
 from __future__ import annotations
 

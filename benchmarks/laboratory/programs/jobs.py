@@ -1,4 +1,4 @@
-"""Jobs of two ranks over gloo: one is late, or exchanges cost more than they have to."""
+"""Jobs of two ranks over gloo: one rank is late, or exchanges cost more than necessary."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RANKS = 2
 
 
 class _SlowRows(Rows):
-    """Each batch of 32 takes so many seconds to be read."""
+    """Reading each batch of 32 rows takes this many additional seconds."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ def shards_and_reads_slowly(run: Run) -> Iterator[None]:
 
 @program("DDP: one rank has four times the rows", {"straggler": "as many each"}, ranks=RANKS)
 def uneven(run: Run) -> Iterator[None]:
-    """As many rows in all."""
+    """With the change, both ranks have equally many rows, and as many in total as before."""
     rows = 320 if run.change else (128, 512)[dist.get_rank()]
     learner, (inputs, targets) = Learner(DistributedDataParallel(mlp(512, 3))), table(rows)
     while True:
@@ -62,7 +62,7 @@ def uneven(run: Run) -> Iterator[None]:
 
 @program("DDP: one rank looks at its weights in each step", {"straggler": "never"}, ranks=RANKS, stacks=True)
 def looks(run: Run) -> Iterator[None]:
-    """Rank 0 sorts weights in Python, for a picture."""
+    """Rank 0 sorts weights in Python, as if for a picture."""
     model = DistributedDataParallel(mlp(256, 4))
     learner, (inputs, targets) = Learner(model), table(64)
     while True:

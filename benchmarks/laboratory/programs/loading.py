@@ -25,12 +25,12 @@ from torch.utils.data import (
 from benchmarks.laboratory.program import Run, program
 from benchmarks.laboratory.programs.parts import CLASSES, FEATURES, Learner, Rows, cnn, epochs, mlp
 
-#: By the cards that ask for more or fewer workers, whose line of code is followed.
+#: Cards that advise other settings of the workers. Each is followed by its own line of code.
 BY_CODE = {"no_workers": "", "more_workers": "", "loader_jitter": "", "loader_overhead": "", "epoch_starts": ""}
 
 
 class Costly(Rows):
-    """Rows each of which takes a while: `work(index)` says what is done for one."""
+    """Rows that each take a while. `work(index)` is what is done for one row."""
 
     def __getitem__(self, index: int) -> Any:
         self.work(index)
@@ -41,7 +41,7 @@ class Costly(Rows):
 
 
 class Sleeping(Costly):
-    """As a dataset that waits for a disk or a server."""
+    """Sleeps like a dataset that waits for a disk or a server."""
 
     def __init__(self, row_ms: float) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class Sleeping(Costly):
 
 
 class Looping(Costly):
-    """Computes in Python, so that the interpreter is held."""
+    """Computes in Python, and so holds the interpreter."""
 
     def __init__(self, rounds: int) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ def small_rows(run: Run) -> Iterator[None]:
 
 
 class Together(Rows):
-    """Takes a list of rows at once."""
+    """Returns the rows of a list of indices at once."""
 
     def __getitem__(self, index: Any) -> Any:
         rows = torch.as_tensor(index) % 512
@@ -139,7 +139,7 @@ def rows_one_by_one(run: Run) -> Iterator[None]:
 
 
 def _padded(samples: Sequence[Any]) -> Any:
-    """Lists that are padded value by value."""
+    """Pads lists value by value."""
     longest = max(len(values) for values, _ in samples)
     rows = [[values[place] if place < len(values) else 0.0 for place in range(longest)] for values, _ in samples]
     return torch.tensor(rows), torch.tensor([target for _, target in samples])
@@ -172,7 +172,7 @@ def slow_collate(run: Run) -> Iterator[None]:
 
 
 class Rarely(Sleeping):
-    """One batch in ten takes eight times as long."""
+    """One batch in ten takes eight times as long as the others."""
 
     def work(self, index: int) -> None:
         time.sleep(self.row_ms / 1e3 * (8 if index // 32 % 10 == 0 else 1))
@@ -189,7 +189,7 @@ def short_epochs(run: Run) -> Iterator[None]:
 
 
 class Weighing(Sampler[int]):
-    """Weighs all rows again for each index."""
+    """A sampler that, if slow, processes the weights of all rows again for each index."""
 
     def __init__(self, slow: bool) -> None:
         self.slow = slow
@@ -209,7 +209,7 @@ def slow_sampler(run: Run) -> Iterator[None]:
 
 
 class Shards(IterableDataset[Any]):
-    """One worker's rows take far longer than the others'."""
+    """The rows of one worker take far longer than the rows of the others."""
 
     def __init__(self, slow_ms: float) -> None:
         self.slow_ms = slow_ms
@@ -229,7 +229,7 @@ def one_slow_worker(run: Run) -> Iterator[None]:
 
 
 class Files(Dataset[Any]):
-    """Reads and decodes a packed file for each row."""
+    """Reads and decodes a file for each row."""
 
     def __init__(self, packed: bool) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="laboratory_"))
@@ -254,7 +254,7 @@ def packed_files(run: Run) -> Iterator[None]:
 
 
 class Pieces(Rows):
-    """A row in 64 pieces."""
+    """Each row is in 64 pieces."""
 
     def __getitem__(self, index: int) -> Any:
         return list(self.inputs[index % 512].chunk(64)), self.targets[index % 512]

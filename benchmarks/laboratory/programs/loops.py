@@ -1,4 +1,4 @@
-"""Programs that lose time in the Python code of their loop."""
+"""Programs that lose time in the Python code of their training loop."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ import torch
 from benchmarks.laboratory.program import Run, program
 from benchmarks.laboratory.programs.parts import CLASSES, Learner, mlp, table
 
-#: Cards that name Python code of the loop, each followed by leaving that code out or making it faster.
+#: Cards that name Python code of the loop. Each is followed by removing that code or making it faster.
 LOOP = {"python_loop": "faster", "cpu_outside": "faster", "recurring_steps": "faster", "slow_steps": "faster"}
 
 
 def _hits(outputs: torch.Tensor, targets: torch.Tensor) -> int:
-    """Of classes, counted value by value, in each of many thresholds."""
+    """Counts the right classes value by value, and repeats that as if for 100 thresholds."""
     guessed, right = outputs.argmax(1).tolist(), targets.tolist()
     return sum(guess == target for _ in range(100) for guess, target in zip(guessed, right, strict=True))
 

@@ -1,4 +1,4 @@
-"""Programs that lose time beside forward and backward: optimizers, gradients, averages of weights."""
+"""Programs that lose time outside the forward and backward pass: optimizers, gradients, averages of weights."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def cnn() -> nn.Sequential:
 
 
 def table(rows: int = 256) -> tuple[torch.Tensor, torch.Tensor]:
-    """A batch of rows that lies in memory, with classes."""
+    """A batch of rows in memory, with their classes."""
     return torch.randn(rows, FEATURES), torch.randint(0, CLASSES, (rows,))
 
 
@@ -39,7 +39,7 @@ class Learner:
         self.optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=1e-4)
 
     def step(self, inputs: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The outputs and the loss."""
+        """Train on one batch, and return the outputs and the loss."""
         outputs = self.model(inputs)
         loss = nn.functional.cross_entropy(outputs, targets)
         self.optimizer.zero_grad()
@@ -63,6 +63,6 @@ class Rows(Dataset[Any]):
 
 
 def epochs(loader: DataLoader[Any]) -> Iterator[Any]:
-    """Batches of one epoch after the other."""
+    """The batches of endless epochs."""
     for _ in itertools.count():
         yield from loader

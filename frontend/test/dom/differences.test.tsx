@@ -1,4 +1,4 @@
-/** Next to another span the tables of Tensor cores say how much more each row takes, a step. */
+/** Next to another span, the tables of Tensor cores show how much more time per step each row takes. */
 
 import { render, screen, within } from "@testing-library/preact";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** Links lead to what they speak of: a row that is marked and in view, a step in the Timeline. */
+/** Links lead to what they mention: a row that is marked and scrolled into view, or a step in the Timeline. */
 
 import { fireEvent, render, screen } from "@testing-library/preact";
 import { expect, test, vi } from "vitest";

@@ -1,4 +1,4 @@
-/** Saved pictures: one whole document each, named for what it shows. */
+/** Saved pictures: each is one complete document, named after what it shows. */
 
 import { expect, test } from "vitest";
 import { aboutSpan, fileStem, footOf } from "../../src/components/about";
@@ -90,7 +90,8 @@ test("all of a canvas that scrolls is saved, and what stands below it moves down
   canvas.getBoundingClientRect = () => ({ ...new DOMRect(0, 20, 90, 300).toJSON(), ...shown });
   canvasMarks.set(canvas, { height: 1000, marks: () => '<rect id="row-50"/>' });
   const { height, marks } = painted(figure);
-  expect(height).toBe(700); // no part of this page has a height but the canvas
+  // The figure itself has no height on this page, so only the 700 px of the canvas that are scrolled away count.
+  expect(height).toBe(700);
   expect(marks).toContain('<svg x="0" y="20" width="90" height="1000"><rect id="row-50"/></svg>');
   const lines = [...marks.matchAll(/y="(-?\d+)"[^>]*>(above|below)</g)].map(([, y, words]) => [words, Number(y)]);
   expect(lines).toEqual([

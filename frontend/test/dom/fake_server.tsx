@@ -1,4 +1,4 @@
-/** The whole tab over a server that answers from memory: each route's answer can be changed while the tab runs. */
+/** The whole tab with a server that answers from memory. Each route's answer can be changed while the tab runs. */
 
 import { fireEvent, render, screen } from "@testing-library/preact";
 import type { Address } from "../../src/address/keys";
@@ -31,12 +31,12 @@ import { hostPage } from "../fixtures/host";
 import { CATALOGUE } from "../fixtures/meanings";
 import { index, PAGE, run, span } from "../fixtures/pages";
 
-/** Nothing answered. */
+/** The server did not answer. */
 export const GONE: Answer<never> = { kind: "gone", value: SILENT };
 
 const ready = <T,>(value: T): Answer<T> => ({ kind: "ready", value });
 
-/** What the server says; a test overwrites what it is about. */
+/** The answers of the server. A test overwrites those that it is about. */
 export interface Says {
   index: Answer<Index>;
   catalogue: Answer<Catalogue>;
@@ -52,7 +52,7 @@ export interface Says {
   jobTimeline?(asked: LanesAsked): Answer<JobTimeline>;
   compare: Answer<ComparePage>;
   chain: Answer<ChainPage>;
-  /** How long views and the catalogue take. */
+  /** How long the answers for views and the catalogue take. */
   slow_ms?: number;
   slow_trends_ms?: number;
 }
@@ -88,7 +88,7 @@ export function says(): Says {
   };
 }
 
-/** Each request in order, "view data_loading id-2", and those that were aborted. */
+/** The requests in order, such as "view data_loading id-2", and the requests that were aborted. */
 export interface Asked {
   log: string[];
   aborted: string[];
@@ -139,7 +139,7 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
   };
 }
 
-/** Opens the tab at an address, "view=host&step=6", with all its parts; what was asked of the server is in the log. */
+/** Opens the tab with all its parts at an address such as "view=host&step=6". Requests to the server are logged. */
 export async function openTab(address = "", server = says(), more: Partial<Client> = {}): Promise<Asked> {
   await Promise.all(Object.values(VIEWS).map(({ part }) => part.load()));
   const asked: Asked = { log: [], aborted: [] };
@@ -150,7 +150,7 @@ export async function openTab(address = "", server = says(), more: Partial<Clien
   return asked;
 }
 
-/** The plugin's keys in the address. */
+/** The plugin's keys in the current address. */
 export const keys = (): Address => ({ ...openUrlStore(window).read() });
 
 export const press = (name: string | RegExp, role = "button"): void => {

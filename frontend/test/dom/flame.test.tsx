@@ -19,7 +19,7 @@ const GONE: Answer<FlamePage> = {
   value: { problem: "Only the summary of this trace is here", file: "", hint: "Put the trace back." },
 };
 
-/** Everything is near the window. */
+/** Every element counts as near the window. */
 vi.stubGlobal(
   "IntersectionObserver",
   class {
@@ -29,7 +29,7 @@ vi.stubGlobal(
   },
 );
 
-/** Draws it; what was asked of the server, and what it changed of the address. */
+/** Draws the graph. Returns the requests to the server, and the changes of the address. */
 async function show(state: Address = {}, answer: Answer<FlamePage> = { kind: "ready", value: FLAME }, result = RESULT) {
   const asked: string[] = [];
   const changed: Changes[] = [];

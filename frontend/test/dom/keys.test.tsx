@@ -1,4 +1,4 @@
-/** A legend turns its series off and on, by pointer and by keys, and says so. */
+/** A legend hides and shows its series, by pointer and by keyboard, and announces it. */
 
 import { fireEvent, render, screen } from "@testing-library/preact";
 import { expect, test } from "vitest";

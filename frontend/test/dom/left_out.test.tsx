@@ -1,4 +1,4 @@
-/** The part of a step that no verdict counts: its hatch, and what its tip says. */
+/** The part of a step that no verdict counts: its hatching, and the text of its tip. */
 
 import { render } from "@testing-library/preact";
 import { expect, test } from "vitest";
@@ -28,7 +28,7 @@ test("a tip says how much of a step is left out, and why", () => {
   ]);
 });
 
-/** How high the hatch of two bars of 100 and 50 ms is, in pixels; of none 0. */
+/** The height of the hatching of two bars of 100 and 50 ms, in pixels; 0 if there is none. */
 function hatched(label: string, values?: readonly number[]): number {
   render(
     <StackedBars

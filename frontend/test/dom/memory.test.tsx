@@ -16,7 +16,7 @@ interface Asked {
   at: number | null;
 }
 
-/** Draws the view; what was asked of the server, and what it changed of the address. */
+/** Draws the view. Returns the requests to the server, and the changes of the address. */
 function show(state: Address = {}, page: PageOf<"memory"> = memoryPage(), gone = false) {
   const asked: Asked[] = [];
   const changed: Changes[] = [];
@@ -119,7 +119,7 @@ test("where nothing was recorded the view says which flag adds it, and what it c
   show({}, memoryPage({ ...RESULT, devices: [], unknown: { code: "memory_not_recorded", values: {} } }));
   expect(screen.getByText(/profile_memory=True, record_shapes=True/)).toBeTruthy();
   expect(screen.getByText(/slows the CPU/)).toBeTruthy();
-  expect(screen.queryByText("Allocations were not recorded.")).toBeNull(); // the headline says so
+  expect(screen.queryByText("Allocations were not recorded.")).toBeNull(); // because the headline already says so
 });
 
 test("what fills the peak, and the settings that change it", () => {

@@ -1,4 +1,4 @@
-/** A view that failed on a file: it says so in the place of its figures, and the others stand. */
+/** A view whose analysis failed on a file says so in place of its figures. The other views are shown. */
 
 import { fireEvent, screen } from "@testing-library/preact";
 import { expect, test } from "vitest";

@@ -92,7 +92,7 @@ test("arrows move, the focus returns, and a step opens in the Timeline with Alt"
   expect(keys()).toMatchObject({ view: "timeline", step: "6" });
   screen.getByRole("button", { name: /Go to anything/ }).focus();
   key("k", { metaKey: true });
-  fireEvent(dialog()!, new Event("close")); // as the browser does on Esc
+  fireEvent(dialog()!, new Event("close")); // this is what the browser does on Esc
   expect(document.activeElement).toBe(screen.getByRole("button", { name: /Go to anything/ }));
 });
 
@@ -130,7 +130,7 @@ test("a word that a name begins with comes before one within a word, and a thous
   const many = Array.from({ length: 100_000 }, (_, at) => goal(`kernel_${at} of sweep ${at % 7}`, "Kernel"));
   const begun = performance.now();
   expect(found(many, "sweep 6 kernel_99")).toHaveLength(60);
-  expect(performance.now() - begun).toBeLessThan(400); // 100 times what a page holds, on any machine
+  expect(performance.now() - begun).toBeLessThan(400); // 100 times as many as a page holds, on any machine
 });
 
 test("a name is cut at the words that were found", () => {

@@ -1,4 +1,4 @@
-/** Parts of the tab that are loaded when they are wanted, and a server that goes away before they are. */
+/** Parts of the tab are loaded when they are needed; the server may go away before that. */
 
 import { act, screen } from "@testing-library/preact";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -17,7 +17,7 @@ afterEach(() => {
 const seconds = (count: number) => act(async () => void (await vi.advanceTimersByTimeAsync(1000 * count)));
 const main = () => document.querySelector("main")!;
 
-/** The GPU view as a part that is not loaded yet; `answers` says what comes of each attempt. */
+/** Makes the GPU view a part that is not loaded yet. `answers` is the outcome of each attempt to load it. */
 async function withoutGpu(...answers: ("fails" | "comes")[]) {
   const { part } = VIEWS.gpu;
   const whole = (await part.load()) as never;

@@ -1,4 +1,4 @@
-/** Where a card's evidence happens: what is drawn of it, and when its events are asked for. */
+/** The place of a card's evidence: what is drawn of it, and when its events are requested. */
 
 import { act, fireEvent, render, screen, waitFor } from "@testing-library/preact";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";

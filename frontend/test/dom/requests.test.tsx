@@ -1,4 +1,4 @@
-/** What the tab asks of the server, when, and what it draws again for the answers. */
+/** What the tab requests from the server and when, and what it draws again when the answers come. */
 
 import { act, screen } from "@testing-library/preact";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -19,8 +19,8 @@ afterEach(() => {
 
 const seconds = (count: number) => act(async () => void (await vi.advanceTimersByTimeAsync(1000 * count)));
 
-/** Lets a minute pass, and says how far the number of requests is from one every five seconds. Slow machines add the
- * time that they need for it to the minute. */
+/** Lets a minute pass. Returns how much the number of requests differs from one every five seconds. On a slow machine
+ * the minute is longer by the time that the machine itself needs. */
 async function minuteOf(asked: { log: string[] }): Promise<number> {
   const [began, before] = [Date.now(), asked.log.length];
   await seconds(60);
@@ -33,20 +33,20 @@ const READING = { state: "reading" as const, file: "w", file_number: 1, file_cou
 const { part } = VIEWS.overview;
 const Overview = part.now() as (props: SpanViewProps<"overview">) => null;
 
-/** Draws the overview so instead. */
+/** Replaces the drawing of the overview. */
 function drawnBy(draw: (props: SpanViewProps<"overview">) => null) {
   const drawn = vi.fn(draw);
   vi.spyOn(part, "now").mockReturnValue(drawn as never);
   return drawn;
 }
 
-/** How often the overview was drawn. */
+/** Returns a function that counts how often the overview was drawn. */
 function draws(): () => number {
   const drawn = drawnBy(Overview);
   return () => drawn.mock.calls.length;
 }
 
-/** As a browser does with the tab, and as TensorBoard does with the frame of a plugin that is not in front. */
+/** Hides the page as a browser does with a tab, or as TensorBoard does with the frame of a plugin in the background. */
 const HIDINGS: [string, (hidden: boolean) => void][] = [
   [
     "a tab in the background",

@@ -1,4 +1,4 @@
-/** The roofline: its dots are chosen by keys and pointer, and lead to their kernel. */
+/** The roofline: its dots can be chosen by keyboard and pointer, and lead to their kernel. */
 
 import { fireEvent, render } from "@testing-library/preact";
 import { expect, test, vi } from "vitest";
@@ -26,7 +26,7 @@ test("axes end at powers of ten, and the roofs meet at peak over bandwidth", () 
   expect(scales.xs).toEqual([1, 100]);
   expect(scales.ys).toEqual([1, 100]);
   expect([scales.x(1), scales.x(10), scales.x(100)]).toEqual([0, 150, 300]);
-  // 1000 GB/s x 1 FLOP/byte is 1 TFLOP/s; 100 TFLOP/s are reached at 100 FLOP/byte
+  // 1000 GB/s x 1 FLOP/byte is 1 TFLOP/s, and 100 TFLOP/s are reached at 100 FLOP/byte.
   const line = roofLine(100, 1000, scales).map(([x, y]) => [Math.round(x), Math.round(y)]);
   expect(line).toEqual([
     [0, 200],
@@ -40,9 +40,9 @@ test("the slope's name ends left of the slope and above it", () => {
     [0, 200],
     [300, 0],
   ];
-  // at x = 67 the slope is at y = 155
+  // At x = 67, the slope is at y = 155.
   expect(memoryLabel(slope, 50, 0)).toEqual({ x: 67, y: 148 });
-  // a slope of no length: above the roof
+  // The slope has no length, so its label is above the roof.
   expect(
     memoryLabel(
       [
@@ -66,7 +66,7 @@ test("the name of a flat roof is where fewer dots are: above its right end or it
   expect(roofName(roof, 60, [dot(280)])).toEqual({ x: 168, y: 46 });
   expect(roofName(roof, 60, [dot(280), dot(130), dot(140)])).toEqual({ x: 300, y: 46 });
   expect(roofName(roof, 60, [dot(280, 70), dot(280, 20), dot(230)])).toEqual({ x: 300, y: 46 });
-  // a roof that is shorter than its name
+  // The roof is shorter than its name.
   expect(roofName(roof, 250, [dot(280)])).toEqual({ x: 300, y: 46 });
 });
 

@@ -1,4 +1,4 @@
-/** Runs of the same work: what Compare opens on, what it asks before it draws, and what Trends shows. */
+/** Runs of the same work: what Compare shows first, what it requests before it draws, and what Trends shows. */
 
 import { fireEvent, screen, waitFor, within } from "@testing-library/preact";
 import { expect, test } from "vitest";
@@ -12,7 +12,7 @@ import { keys, openTab, press, says } from "./fake_server";
 const MS = 1_000_000;
 const DAY_NS = 86_400e9;
 
-/** Name, work, and the day on which it was recorded. */
+/** The name, the work, and the day of recording. */
 const RUNS = [
   ["alone", 0, 1],
   ["eager", 1, 2],

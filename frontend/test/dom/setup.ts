@@ -1,12 +1,12 @@
-/** What a browser has and the simulated document lacks: a size for every element, and a canvas that accepts drawing. */
+/** What the simulated document lacks but browsers have: a size for every element, and a canvas that accepts drawing. */
 
 import { cleanup, configure } from "@testing-library/preact";
 import { afterEach, beforeEach, vi } from "vitest";
 
-/** What appears is waited for as long as a full machine may take; a test ends as soon as it is there. */
+/** Tests wait for an element as long as a fully loaded machine may need, and continue as soon as it is there. */
 configure({ asyncUtilTimeout: 20_000 });
 
-/** Every element is this large and stands at the top left corner of the page. */
+/** Every element has this size and is at the top left corner of the page. */
 export const WIDTH = 1000;
 export const HEIGHT = 400;
 
@@ -16,7 +16,7 @@ Object.defineProperties(HTMLElement.prototype, { clientWidth: size(WIDTH), clien
 Element.prototype.setPointerCapture = () => {};
 Element.prototype.scrollIntoView = () => {};
 
-/** Accepts every call and every property; a text is six pixels a letter. */
+/** Accepts every call and every property. Each letter of a text is six pixels wide. */
 const pen = new Proxy(
   {},
   {
@@ -37,7 +37,7 @@ vi.stubGlobal(
 );
 vi.stubGlobal("ImageData", class {});
 
-/** What opens over the page takes Escape before any other: one that a test leaves open would take it from the next. */
+/** A popup takes Escape first. If a test left a popup open, it would take Escape from the next test. */
 const takers = new Set<EventListener>();
 const listen = Document.prototype.addEventListener;
 beforeEach(() => {
@@ -47,7 +47,7 @@ beforeEach(() => {
   };
 });
 
-// Files share one document: what a test replaces in it would stay for the next file.
+// Files share one document, so what a test replaces in it would stay there for the next file.
 afterEach(() => {
   cleanup();
   vi.restoreAllMocks();

@@ -1,4 +1,4 @@
-/** What is passed on from the bar: link, summary and report. */
+/** What can be shared from the bar: link, summary and report. */
 
 import { act, screen } from "@testing-library/preact";
 import { afterEach, expect, test, vi } from "vitest";

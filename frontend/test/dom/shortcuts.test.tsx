@@ -60,6 +60,6 @@ test("a modal dialog: opened as one, closed by its own close and by its button; 
   expect(sheet()).toBeNull();
   expect(document.activeElement).toBe(button());
   fireEvent.click(button());
-  (sheet() as HTMLDialogElement).close(); // as the browser does on Esc
+  (sheet() as HTMLDialogElement).close(); // this is what the browser does on Esc
   expect(sheet()).toBeNull();
 });

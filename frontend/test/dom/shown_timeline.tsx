@@ -1,4 +1,4 @@
-/** The Timeline of two steps, whose server says what a test has it say; its address is the window's. */
+/** The Timeline of two steps. A test sets the answers of its server; its address is that of the window. */
 
 import { act, render, screen } from "@testing-library/preact";
 import { useReducer } from "preact/hooks";
@@ -71,7 +71,7 @@ export function Shown({ events, shown = PAGE }: { events: EventSource; shown?: P
   return <Timeline page={shown} tab={{ ...TAB, state: url.read(), update, events }} compared={null} />;
 }
 
-/** Time enough for the address and for a search. */
+/** Waits long enough for an update of the address and for a search. */
 export const rest = () => act(async () => void (await vi.advanceTimersByTimeAsync(400)));
 
 export async function show(events: EventSource, hash = "", shown = PAGE): Promise<void> {

@@ -1,4 +1,4 @@
-/** Memory snapshots: chosen in the Memory view, drawn, compared, and shown where there is no recording. */
+/** Memory snapshots: chosen in the Memory view, drawn, compared, and shown if there is no recording. */
 
 import { cleanup, fireEvent, render, screen, within } from "@testing-library/preact";
 import { afterEach, expect, test } from "vitest";
@@ -16,7 +16,7 @@ afterEach(cleanup);
 
 const SNAPSHOTS = [entry("x"), entry("y", { step: 20 }), entry("z", { run: "b" })];
 
-/** What it changed of the address. */
+/** Draws a snapshot. Returns the changes of the address, and the tab. */
 function show(state: Address = {}, page: SnapshotPage = snapshotPage()) {
   const changed: Changes[] = [];
   const known = { ...TAB.index, snapshots: SNAPSHOTS };

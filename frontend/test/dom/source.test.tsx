@@ -123,7 +123,7 @@ test("files, lines, arrow keys, the Timeline and the editor lead on", async () =
   ]);
 });
 
-/** Keys of the page are handed to it. */
+/** The source text, which must take the page's keys. */
 const source = () => {
   const found = screen.getByRole("region", { name: "Source text" });
   expect(found.hasAttribute("data-takes-keys")).toBe(true);
@@ -153,7 +153,8 @@ test("V opens the line in the editor and D hides its change, wherever the focus 
 test("without links to the editor and without another run neither key does anything; D shows what it hid", async () => {
   expect(show()).toEqual([]);
   await screen.findByRole("application");
-  expect(["v", "d"].map((key) => fireEvent.keyDown(source(), { key }))).toEqual([true, true]); // left to others
+  // The keys are left to other handlers.
+  expect(["v", "d"].map((key) => fireEvent.keyDown(source(), { key }))).toEqual([true, true]);
   cleanup();
   const asked = show({ line_change: "off" }, { other: ROWS });
   expect(table()[0]).toHaveLength(6);

@@ -1,4 +1,4 @@
-/** A step as a file of its own: saved, or handed to Perfetto, and what is said meanwhile. */
+/** A step as a file of its own: it is saved, or handed to Perfetto, and messages appear meanwhile. */
 
 import { fireEvent, screen } from "@testing-library/preact";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";

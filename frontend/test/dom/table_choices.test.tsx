@@ -26,7 +26,7 @@ const columns = (cell?: (row: Kernel) => string): Column<Kernel>[] => [
   { id: "waves", label: "Waves", numeric: true, extra: true, cell: () => "1.0" },
 ];
 
-/** A table whose choices stand in an address, as in the tab. */
+/** A table that keeps its choices in an address, as in the tab. */
 function Chosen({ rows = ROWS, cell }: { rows?: readonly Kernel[]; cell?: (row: Kernel) => string }) {
   const [state, setState] = useState<Address>({});
   const update = (changes: Changes) =>
@@ -82,7 +82,7 @@ interface Filled {
   waves: number | null;
 }
 
-/** Two columns, of which the second may have no value. */
+/** A table with two columns, the second of which may lack values. */
 function Waves({ rows, width }: { rows: readonly Filled[]; width?: string }) {
   const [state, setState] = useState<Address>({});
   const tab = { ...TAB, state, update: (changes: Changes) => setState({ ...state, ...changes } as Address) };
@@ -107,7 +107,7 @@ test("names keep room beside columns of a fixed width: a table that lacks it scr
   expect(screen.getByRole("grid").style.minWidth).toBe("calc(96px + 48px + 76px)");
   cleanup();
   render(<Waves rows={[{ name: "gemm", waves: 1 }]} width="60px" />);
-  expect(screen.getByRole("grid").style.minWidth).toBe("calc(96px + 60px + 28px)"); // the menu's button, too
+  expect(screen.getByRole("grid").style.minWidth).toBe("calc(96px + 60px + 28px)"); // including the button of the menu
 });
 
 test("a column without any value makes room; a line says which and why, and the menu brings it back", () => {

@@ -1,4 +1,4 @@
-/** A table as a picture: what its menu passes on comes from its columns, and the address from the page. */
+/** A table as a picture: the menu gets the content from the table's columns, and the address from the page. */
 
 import { act, fireEvent, render, screen } from "@testing-library/preact";
 import { afterEach, expect, test, vi } from "vitest";

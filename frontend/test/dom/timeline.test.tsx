@@ -6,7 +6,7 @@ import type { EventSource } from "../../src/views/props";
 import { keys } from "./fake_server";
 import { EVENTS, ready, rest, Shown, stage, timelineEvents } from "./shown_timeline";
 
-/** Half of each range is busy, and a kernel starts in each bin. */
+/** In each bin, the GPU is busy half of the time, and one kernel starts. */
 const busyBins = async (_span: string, { from, to, bins }: { from: number; to: number; bins: number }) =>
   ready<BusyBins>({
     start_ns: from,
@@ -178,7 +178,7 @@ test("M measures the selected event, Z zooms to the range, Escape clears it", as
 });
 
 test("Shift and a drag measures, and its ends snap to those of an event", async () => {
-  // the stream's row
+  // The row of the stream.
   const at = (ns: number) => ({ clientX: 180 + (ns * (stage().clientWidth - 180)) / 260, clientY: 101 });
   fireEvent.pointerDown(stage(), { ...at(61), button: 0, shiftKey: true });
   fireEvent.pointerMove(stage(), at(159));

@@ -6,7 +6,7 @@ import type { EventSource } from "../../src/views/props";
 import { keys } from "./fake_server";
 import { DETAIL, ready, rest, show, stage, timelineEvents } from "./shown_timeline";
 
-/** Finds 500 events that follow each other, 10 ns long, the last 200 of them on track 1; there a folded frame. */
+/** Finds 500 consecutive events of 10 ns. The last 200 of them are on track 1, in a folded frame. */
 async function search(
   _span: string,
   { words, track, from, first }: Parameters<EventSource["search"]>[1],
@@ -84,7 +84,7 @@ test("goes to the next and the one before anywhere in the recording, and round",
   await press("Enter", true);
   expect([keys().event, said()]).toEqual([1499, "500 of 500, 5 µs in all"]);
   await rest();
-  expect(keys().zoom!.to).toBeGreaterThan(490); // the last one lies at the end
+  expect(keys().zoom!.to).toBeGreaterThan(490); // the last event is at the end
   fireEvent.keyDown(stage(), { key: "F3" });
   await rest();
   expect(said()).toBe("1 of 500, 5 µs in all");

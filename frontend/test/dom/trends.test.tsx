@@ -4,7 +4,7 @@ import { trendSpan, trendsPage } from "../fixtures/figures";
 import { index, run, span } from "../fixtures/pages";
 import { keys, openTab, press, says } from "./fake_server";
 
-/** So many runs, each a little slower than the one before. */
+/** This many runs, each a little slower than the one before. */
 function many(count: number) {
   const server = says();
   const names = Array.from({ length: count }, (_, at) => `jobs/run_${at}_v100`);

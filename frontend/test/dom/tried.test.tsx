@@ -14,7 +14,7 @@ const MS = 1_000_000;
 
 const after = (ms: number) => ({ duration_ns: ms * MS, parts_ns: parts({ kernel: ms * MS }) });
 
-/** Alone the second card gains nothing; after the first it does. */
+/** The second card gains nothing alone, but gains something after the first. */
 const TRIED: Tried = {
   ids: ["input_bound", "tensor"],
   steps: [after(160), after(100), after(160), after(42)],

@@ -1,4 +1,4 @@
-/** What a page says that is not there yet: nothing for 300 ms, then what is read for it. */
+/** What a page shows before its content is there: nothing for 300 ms, and then what is being read for it. */
 
 import { act, screen } from "@testing-library/preact";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -14,7 +14,7 @@ afterEach(() => {
 
 const pass = (ms: number) => act(async () => void (await vi.advanceTimersByTimeAsync(ms)));
 const bar = () => screen.queryByRole("progressbar");
-/** What can be read by eye: nothing while the only heading is for those who listen. */
+/** The visible text. It is empty if the only heading is for screen readers. */
 const seen = () => {
   const main = document.querySelector("main")!.cloneNode(true) as HTMLElement;
   for (const hidden of main.querySelectorAll(".visually-hidden")) hidden.remove();

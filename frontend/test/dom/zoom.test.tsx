@@ -31,7 +31,7 @@ interface Pictured {
 const tip = () => ({ title: "tip", rows: [] });
 const still = { hovered: null, selected: null, hover: () => {} };
 
-/** Every picture of time that zooms, over the same 1 ms of two steps. */
+/** All pictures of time that zoom, each over the same 1 ms of two steps. */
 const PICTURES: Readonly<Record<string, (props: Pictured) => ComponentChildren>> = {
   "rows of figures": (props) => (
     <MetricRows
@@ -108,7 +108,7 @@ function Held({
   return <>{picture({ zoom, setZoom, select })}</>;
 }
 
-/** What the time axis says from left to right. */
+/** The labels of the time axis from left to right. */
 const axis = () => [...document.querySelectorAll("svg.chart[height='22'] text")].map((tick) => tick.textContent);
 
 function drag(from: number, to: number): void {
@@ -118,7 +118,7 @@ function drag(from: number, to: number): void {
   fireEvent.pointerUp(picture, { clientX: to });
 }
 
-/** What a screen reader says of the place that keys have chosen: a slider's value, or a grid's active cell. */
+/** What a screen reader says about the place chosen by keys: the value of a slider, or a grid's active cell. */
 function heard(picture: HTMLElement): string | null {
   if (picture.getAttribute("role") === "grid")
     return document.getElementById(picture.getAttribute("aria-activedescendant") ?? "")?.textContent ?? null;
@@ -127,7 +127,7 @@ function heard(picture: HTMLElement): string | null {
     : picture.getAttribute("aria-valuetext")!.replaceAll("\u00a0", " ");
 }
 
-/** Heard at the first place and at the last. */
+/** What is heard at the first place and at the last place. */
 const ENDS: Readonly<Record<string, readonly string[]>> = {
   "rows of figures": ["Step 5, 0.25 to 0.26 ms, Busy 25.0 %", "Step 6, 0.75 to 0.76 ms, Busy 75.0 %"],
   "the queue": [
@@ -186,7 +186,7 @@ describe.each(Object.keys(PICTURES))("%s", (name) => {
     expect(heard(picture)).toBeNull();
   });
 
-  if (name === "the queue") return; // it shows one step
+  if (name === "the queue") return; // it shows only one step
 
   test("a press keeps the step under it", () => {
     const select = draw();

@@ -1,1 +1,2 @@
-"""Recordings that are damaged on purpose, and what is found of it: `python -m tests.truth.quality` prints the table."""
+"""Recordings that are damaged on purpose, and what is found in them: `python -m
+tests.truth.quality` prints the table."""

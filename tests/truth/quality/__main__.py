@@ -1,4 +1,4 @@
-"""Prints how much of what is wrong is found, of real and simulated traces, and every finding on untouched ones."""
+"""Prints how much of the damage in real and simulated traces is found, and every finding on undamaged traces."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def table(scores: Sequence[Score]) -> str:
 
 
 def findings(paths: Sequence[Path]) -> str:
-    """On traces that nobody touched."""
+    """The findings on traces that nobody has damaged."""
     lines, silent = [], 0
     for name, trace in read_all(paths):
         found = findings_of(trace, main_device(trace))

@@ -1,4 +1,4 @@
-"""A trace -> the same with one thing wrong, as writers of traces make it wrong, in the strength that is asked for."""
+"""Functions that damage a trace in one way, as writers of traces sometimes do, with a given strength."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from tb_steptime.trace.step_marks import all_marks
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
 
 _MS = 1_000_000
-#: Files of 2021 to 2023 have times in microseconds, of the host and of the device.
+#: Files of 2021 to 2023 have times in whole microseconds, both of the host and of the device.
 _TICK_NS = 2_000
 
 
 class Rule(NamedTuple):
-    """damaged: of a trace and a strength; None where that trace cannot have it. finds: ids of which one has to be
-    found; repairs: the figures are those of the undamaged trace afterwards; always: figures change in any case; shows:
-    whether anything in the damaged trace contradicts itself."""
+    """damaged: makes the damaged trace from a trace and a strength, or returns None if the trace cannot have
+    this damage. finds: IDs of findings, one of which has to be found. repairs: the figures of the repaired trace
+    are those of the undamaged one. always: the damage always counts as changing figures. shows: whether the
+    damaged trace contradicts itself anywhere."""
 
     name: str
     strengths: tuple[float, ...]
@@ -36,7 +37,8 @@ class Rule(NamedTuple):
 
 
 def overrun(trace: Trace, length_ms: float) -> Trace | None:
-    """A kernel in four thousand, at least one, ends so much later: over its successors on its stream."""
+    """One kernel in four thousand, but at least one, ends later by this length, and
+    overlaps its successors on its stream."""
     events = trace.events
     rows = _launched_alone(trace)
     rows = rows[np.isin(rows, _last_of_streams(trace), invert=True)]
@@ -49,27 +51,27 @@ def overrun(trace: Trace, length_ms: float) -> Trace | None:
 
 
 def shifted(trace: Trace, ms: float) -> Trace | None:
-    """The device's clock is behind by so much."""
+    """The device's clock is behind by this time."""
     if not _linked(trace):
         return None
     return _from_zero(with_device_later(trace, lambda start: np.full(len(start), -int(ms * _MS), np.int64)))
 
 
 def drifting(trace: Trace, ppm: float) -> Trace | None:
-    """The device's clock is slower: it loses so many microseconds a second from the begin of the recording on."""
+    """The device's clock is slower: from the start of the recording on, it loses `ppm` microseconds per second."""
     if not _linked(trace):
         return None
     return _from_zero(with_device_later(trace, lambda instants: -(instants * (ppm / 1e6)).astype(np.int64)))
 
 
 def without_end(trace: Trace, share: float) -> Trace | None:
-    """The profiler stops before the last of the device's work is written."""
+    """The profiler stops before it has written the last part of the device's work."""
     rows = _launched_alone(trace)
     return _without(trace, rows[len(rows) - round(share * len(rows)) :]) if _by_calls(trace, rows) else None
 
 
 def with_holes(trace: Trace, share: float) -> Trace | None:
-    """Buffers of the device's work are dropped: five ranges of it."""
+    """Buffers with the device's work are dropped, in five ranges."""
     rows = _launched_alone(trace)
     if not _by_calls(trace, rows):
         return None
@@ -80,7 +82,8 @@ def with_holes(trace: Trace, share: float) -> Trace | None:
 
 
 def with_holes_in_graphs(trace: Trace, share: float) -> Trace | None:
-    """A buffer is dropped within one replay: so much of the work of all replays, at the most four fifths of one."""
+    """A buffer is dropped within one replay: this share of the work of all
+    replays, but at most four fifths of that one."""
     calls, call, work = _replays(trace)
     number = np.bincount(np.searchsorted(calls, call)) if len(calls) else calls
     if len(calls) < 5 or number.min() < 5:
@@ -91,7 +94,7 @@ def with_holes_in_graphs(trace: Trace, share: float) -> Trace | None:
 
 
 def without_end_of_graphs(trace: Trace, share: float) -> Trace | None:
-    """The profiler stops before the work of the last launches of graphs is written."""
+    """The profiler stops before it has written the work of the last graph launches."""
     calls, _, work = _replays(trace)
     if len(calls) < 5 or 2 * len(work) < len(trace.events.rows(Kind.KERNEL)):
         return None
@@ -101,7 +104,7 @@ def without_end_of_graphs(trace: Trace, share: float) -> Trace | None:
 
 
 def _replays(trace: Trace) -> tuple[Int64, Int64, Int64]:
-    """Launches of graphs, and of each of their activities the launch and the row, by start."""
+    """The launches of graphs; and for each activity of a graph, in order of start, its launch and its row."""
     events, launches = trace.events, find_launches(trace)
     linked = launches.call >= 0
     call, work = launches.call[linked].astype(np.int64), launches.activity[linked].astype(np.int64)
@@ -111,7 +114,7 @@ def _replays(trace: Trace) -> tuple[Int64, Int64, Int64]:
 
 
 def one_mark(trace: Trace, us: float) -> Trace | None:
-    """In place of its steps one mark after all work, as `prof.step()` called once makes it."""
+    """All step marks are replaced by one mark after all work, as a single call of `prof.step()` makes it."""
     marks = all_marks(trace)
     if not len(marks) or not _linked(trace):
         return None
@@ -123,11 +126,11 @@ def one_mark(trace: Trace, us: float) -> Trace | None:
 
 
 def without_device(trace: Trace, share: float) -> Trace | None:
-    """Launch calls, and nothing of what they launch."""
+    """The launch calls are there, but nothing of what they launch."""
     return _without(trace, trace.events.rows(*DEVICE_KINDS)) if _linked(trace) else None
 
 
-#: One of these is found where clocks disagree.
+#: One of these is found if the clocks disagree.
 _OF_CLOCKS = ("clocks_shifted", "clocks_drift", "clocks_bounded", "clocks_beyond_repair")
 
 RULES = (
@@ -152,8 +155,9 @@ def _linked(trace: Trace) -> bool:
 
 
 def _early(trace: Trace) -> bool:
-    """Whether any work begins before its launch, by more than what clocks are read to, and more than once, since one
-    may be joined with a call of the same number: where all waits behind other work, a wrong clock is not seen."""
+    """Whether more than one activity begins before its launch by more than the resolution of the
+    clocks. A single one may be matched with a wrong call of the same number. If all work waits behind
+    other work, a wrong clock cannot be seen."""
     events, launches = trace.events, find_launches(trace)
     linked = launches.call >= 0
     early = events.start_ns[launches.call[linked]] - events.start_ns[launches.activity[linked]]
@@ -161,8 +165,8 @@ def _early(trace: Trace) -> bool:
 
 
 def _overlaps(trace: Trace) -> bool:
-    """Whether any kernel of a millisecond or more runs over its successor on its stream: where nothing follows for as
-    long, nothing tells that it is too long."""
+    """Whether any kernel of a millisecond or more overlaps its successor on its stream. If nothing follows for that
+    long, nothing shows that the kernel is too long."""
     events, kernels = trace.events, trace.events.rows(Kind.KERNEL)
     streams = events.device[kernels].astype(np.int64) * 2**32 + events.stream[kernels]
     lanes = [kernels[streams == each] for each in np.unique(streams)]
@@ -174,7 +178,8 @@ def _overlaps(trace: Trace) -> bool:
 
 
 def _by_calls(trace: Trace, alone: Int64) -> bool:
-    """Whether kernels are launched by calls of their own, and not by graphs, whose launches are not asked."""
+    """Whether kernels are launched by calls of their own. Graphs are left out,
+    because their launches are not looked at."""
     return bool(_linked(trace) and 2 * len(alone) > len(trace.events.rows(Kind.KERNEL)) and len(alone) >= 100)
 
 
@@ -216,7 +221,7 @@ def _kept(table: Any, kept: Bool) -> Any:
 
 
 def _in_order(trace: Trace) -> Trace:
-    """As a reader sorts it: by start, longer first."""
+    """In the order in which a reader sorts rows: by start, longer rows first."""
     return replace(with_device_later(trace, lambda start: np.zeros(len(start), np.int64)), memo={})
 
 

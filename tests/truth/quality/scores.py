@@ -1,4 +1,4 @@
-"""What is found of damage, and what is left of it: by rule and strength over many traces."""
+"""How much of the damage is found and how much remains, by rule and strength, over many traces."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ from tests import PROJECT
 from tests.drawn.real_traces import EVERY, real_path
 from tests.truth.quality.damage import RULES, Rule
 
-#: A figure changes where it differs by as much; small ones count against a tenth of the step.
+#: A figure has changed if it differs by more than CHANGED. A small figure is compared with SMALL times the step.
 CHANGED, SMALL = 0.02, 0.1
 
-#: Of this project: simulated, so that the table can be made anywhere.
+#: The project's own traces. They are simulated, so the table can be printed anywhere.
 DEMO = sorted((PROJECT / "demo_logs").glob("*_simulated/*.pt.trace.json.gz"))
 REAL = [real_path(path) for path in EVERY]
 
 
 @dataclass
 class Score:
-    """How many traces. applied: can have this damage; changed: of those, a figure changes by more than 2 %; hidden: of
-    others a figure changes as much, and nothing in them contradicts itself; found: of the changed ones, it is found;
-    mended: and the figures are those of the undamaged trace. missed, off: names of those that are not."""
+    """Numbers of traces. applied: the trace can have this damage. changed: a figure changes by more than 2 %, and the
+    trace contradicts itself. hidden: a figure changes as much, but nothing in the trace contradicts itself. found: the
+    damage of a changed trace is found. mended: and after the repair, its figures are those of the undamaged trace.
+    missed, off: the names of the traces that are not found and not mended."""
 
     rule: Rule
     strength: float
@@ -44,7 +45,7 @@ class Score:
 
 
 def figures(trace: Trace) -> dict[str, float]:
-    """The mean step and its parts, busy and host-bound idle time of the device that is busy longest, ns."""
+    """The mean step and its parts, and the busy and host-bound idle time of the busiest device, in ns."""
     parts = step_breakdown(trace)
     step = mean_duration_ns(parts)
     mean, steps = mean_parts(parts, step), find_steps(trace)
@@ -64,7 +65,7 @@ def differs(damaged: dict[str, float], whole: dict[str, float]) -> bool:
 
 
 def scored(traces: Iterable[tuple[str, Trace]], rules: Iterable[Rule] = RULES) -> list[Score]:
-    """One for each rule and strength, in order."""
+    """One score for each rule and strength, in order."""
     table = {(rule.name, strength): Score(rule, strength) for rule in rules for strength in rule.strengths}
     for name, trace in traces:
         whole = figures(trace)

@@ -1,1 +1,1 @@
-"""How well a replay gives back what was recorded."""
+"""How well a replay reproduces the recording."""

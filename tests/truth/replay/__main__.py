@@ -1,4 +1,5 @@
-"""Prints for each real trace how far its replay is from the recording, and what share of it no edge explains."""
+"""Prints for each real trace how far its replay is from the recording, and
+which share of the replay no edge explains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Prints for jobs of several ranks how far their joint replay is from the recording, and from jobs without a cause."""
+"""Prints how far the joint replay of jobs of several ranks is from the recording,
+and from the same job without a cause."""
 
 from __future__ import annotations
 
@@ -20,10 +21,10 @@ from tests.drawn.recorded_jobs import job_in, real_job
 from tests.drawn.simulated_ranks import MS, job_of
 from tests.truth.simulate.rank_jobs import Declared, Ran, run
 
-#: Jobs of other people, in `traces_world/`.
+#: Jobs that other people recorded, in `traces_world/`.
 WORLD = ("megatron_tp8_a100", "llama_tp2_rtx4090", "v100_megatron_tp2", "moe_compile_2rank_a100_before",
          "moe_compile_2rank_a100_after")  # fmt: skip
-#: Of ours, over gloo.
+#: Our own recorded jobs, over gloo.
 OWN: tuple[Path, ...] = (PROJECT / "demo_logs" / "cpu_late_rank",)
 RANKS = (2, 4, 8, 16, 64, 256)
 STAGES = (2, 3, 4, 8, 16)
@@ -88,7 +89,7 @@ def _errors(ranks: int, spread_ns: int) -> Iterator[tuple[str, float]]:
 
 
 def _stages() -> None:
-    """Pipelines in which one stage takes half as long again as the others, or twice as long."""
+    """Pipelines in which one stage takes one and a half times or twice as long as the others."""
     worst: dict[str, float] = {}
     for stages in STAGES:
         for slow in {0, stages // 2, stages - 1}:
@@ -116,7 +117,7 @@ def _off(found: JobReplay, id: str, without: Ran) -> float:
 
 
 def step_ns(ran: Ran) -> float:
-    """The mean step after the first one."""
+    """The mean step, without the first one."""
     return (ran.step_end[-1] - ran.step_end[0]) / (len(ran.step_end) - 1)
 
 

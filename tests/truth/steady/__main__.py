@@ -1,5 +1,5 @@
-"""Prints how much drawn excess is found, what is invented, what comes once if another step is taken for the first one,
-and how far the steady steps of two halves of a recording are apart."""
+"""Prints how much of the drawn excess is found and how much is invented, how much counts as one-time excess if another
+step is taken for the first one, and how much the steady steps of the two halves of a recording differ."""
 
 from __future__ import annotations
 

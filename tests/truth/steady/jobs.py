@@ -1,7 +1,8 @@
-"""Drawn jobs whose excess is known: steps on one thread and one stream, with noise, and with what looks alike.
+"""Drawn jobs with known excess: steps on one thread and one stream, with noise
+and with healthy habits that look similar.
 
-thread   [mm   ][mm   ] ... [Optimizer.step  ]     each op is longer than the one before it, as layers differ
-stream      kkk    kkk                             and so are their kernels
+thread   [mm   ][mm   ] ... [Optimizer.step  ]     with uneven layers, later ops are longer
+stream      kkk    kkk                             each kernel of a step is longer than the one before it
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.reading import read_trace
 
-#: What a healthy job may do that is no excess.
+#: Habits of a healthy job that are not excess.
 HABITS = ("none", "two_lengths", "alternates", "cold_clocks", "sequence_lengths", "uneven_layers")
 
 _STEPS, _LAYERS = 15, 8
@@ -26,7 +27,7 @@ _GRID = [8, 1, 1]
 
 @dataclass
 class Job:
-    """A drawn recording, and its excess by kind, us."""
+    """A drawn recording and its excess by kind, in us."""
 
     habit: str
     seed: int
@@ -60,7 +61,7 @@ class Job:
         return float(length * self._random.lognormal(0, 0.1))
 
     def _extra(self, kind: str, chance: bool) -> float:
-        """What a call takes longer if it is one of those that do."""
+        """The additional time of a call, if it is one of the calls that take longer."""
         if not chance or kind not in self.planned:
             return 0.0
         found = ExcessKind[kind.upper()]

@@ -1,4 +1,4 @@
-"""How much of what is known of excess is found, in drawn jobs and in real recordings."""
+"""How much of the known excess is found, in drawn jobs and in real recordings."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tb_steptime.trace.table import is_in
 from tests.drawn.real_traces import EVERY, read_real, real_path
 from tests.truth.steady.jobs import Job
 
-#: Fewer steps cannot be cut into two parts of several.
+#: Fewer steps cannot be cut into two parts of several steps each.
 LEAST_STEPS = 4
 
 
 @dataclass(frozen=True)
 class Recovered:
-    """Of drawn jobs: excess of one kind in ms, as it was drawn and as it is found; and other excess that is found."""
+    """A drawn job's excess of one kind in ms, as drawn and as found, and the excess of other kinds that is found."""
 
     kind: ExcessKind
     drawn_ms: float
@@ -51,7 +51,7 @@ def recovered(jobs: Sequence[Job]) -> Iterator[Recovered]:
 
 
 def invented_ms(jobs: Sequence[Job]) -> list[float]:
-    """Of jobs without excess what is found of any kind."""
+    """The excess that is found in each job, of any kind, although the jobs have none."""
     with tempfile.TemporaryDirectory() as folder:
         return [sum(_ms(find_excess(job.write(Path(folder)))).values()) for job in jobs]
 
@@ -62,8 +62,8 @@ def _ms(excess: Excess) -> dict[ExcessKind, float]:
 
 @dataclass(frozen=True)
 class Placebo:
-    """Of a recording: what comes once on its training threads, and the most that would if another step were the first;
-    ms."""
+    """For one recording: the one-time excess on its training threads, and the most that would be found if
+    another step were the first one; in ms."""
 
     path: str
     once_ms: float
@@ -71,7 +71,7 @@ class Placebo:
 
 
 def placebos() -> Iterator[Placebo]:
-    """Of every real recording of several steps."""
+    """One for every real recording of several steps."""
     for path in EVERY:
         trace = read_real(real_path(path))
         count = len(find_steps(trace).steps)
@@ -89,7 +89,7 @@ def _once_ms(trace: Trace, first_step: int) -> float:
 
 @dataclass(frozen=True)
 class Cut:
-    """The steady step of the first and of the last half of a recording, ms."""
+    """The steady steps of the first and of the second half of a recording, in ms."""
 
     path: str
     start_ms: float
@@ -101,7 +101,7 @@ class Cut:
 
 
 def cuts() -> Iterator[Cut]:
-    """Of every real recording whose steps are marked, and several in each half."""
+    """One for every real recording with marked steps, several of them in each half."""
     with tempfile.TemporaryDirectory() as folder:
         for path in EVERY:
             steps = find_steps(read_real(real_path(path)))
