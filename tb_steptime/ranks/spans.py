@@ -18,11 +18,11 @@ _NUMBER = re.compile(r"(\d+)$")
 
 @dataclass(frozen=True, eq=False)
 class RankSpan:
-    """A measured span of one rank. results: by view id, read when asked for; key: what the caller calls it.
+    """A measured span of one rank. results: by view id, read on access; key: the caller's name for the span.
 
-    gap: what is matched of it, or its steps, could not be computed. origin_ns: epoch time of its t = 0. step_names,
-    step_start_ns, step_ns: (steps,). figures: by metric of the catalogue, (steps,), NaN where it is not measurable;
-    only those that are measurable in some step.
+    gap: its exchanges or steps could not be computed. origin_ns: epoch time of its t = 0. step_names, step_start_ns,
+    step_ns: (steps,). figures: by metric of the catalogue, (steps,), NaN where it is not measurable; only those that
+    are measurable in some step.
     """
 
     key: str
