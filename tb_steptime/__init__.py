@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: As in `typing`, which type checkers know by this name; importing that takes ten times as long as all of this.
+#: Type checkers know this name from `typing`; importing that takes ten times as long as everything else here.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ __version__ = "0.3.0"
 def open(path: str | os.PathLike[str], *, names_from: str | os.PathLike[str] | None = None) -> Spans:
     """The recordings under a path: a trace or summary file, a log directory, a run's folder, or a worker in it.
 
-    What is measured of them: see `docs/python_api.md`. names_from: an eager recording of the same job, or a folder with
-    one, which names the ops and modules of what runs in captured graphs; without it one is taken from the log
-    directory, if there is any. Raises TraceError where there is nothing of the kind.
+    For their figures see `docs/python_api.md`. names_from: an eager recording of the same job, or a folder with one,
+    which names the ops and modules of kernels in captured CUDA graphs; without it, one from the log directory is used
+    if there is any. Raises TraceError where nothing is found.
     """
     from tb_steptime.notebook.opening import open_path
 
@@ -33,9 +33,10 @@ def open(path: str | os.PathLike[str], *, names_from: str | os.PathLike[str] | N
 def compare(
     base: str | os.PathLike[str] | Spans | Span, candidate: str | os.PathLike[str] | Spans | Span
 ) -> RunComparison:
-    """What changed from one run to another, as `tb-steptime compare` says it; each a path, or what `open` gave.
+    """Returns what changed from one run to another, as `tb-steptime compare` prints it. Each run is a path, or what
+    `open` returned.
 
-    Raises TraceError where one cannot be read, ValueError where one is several runs.
+    Raises TraceError where one cannot be read, ValueError where one contains several runs.
     """
     from tb_steptime.notebook.comparing import compare
 
@@ -43,10 +44,11 @@ def compare(
 
 
 def snapshot(path: str | os.PathLike[str], *, since: str | os.PathLike[str] | None = None) -> SnapshotSummary:
-    """What a memory snapshot of PyTorch's CUDA allocator says, as `tb-steptime snapshot` prints it: bytes, times in us.
+    """Returns the content of a memory snapshot of PyTorch's CUDA allocator, as `tb-steptime snapshot` prints it: bytes,
+    times in us.
 
-    since: an earlier one of the same job, for what has grown. A snapshot is never unpickled. Raises TraceError where a
-    file is none, or cannot be read.
+    since: an earlier one of the same job, to show what has grown. A snapshot is never unpickled. Raises TraceError
+    where a file is not a snapshot, or cannot be read.
     """
     from tb_steptime.notebook.snapshot import snapshot_of
 

@@ -18,17 +18,18 @@ from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.terminal.commands import COMMANDS
 from tb_steptime.terminal.encoding import write_utf8
 
-#: New objects until Python looks for garbage: a command makes a hundred thousand that all stay, most of them modules',
-#: and with the usual 700 a twentieth of its time goes into looking.
+#: Number of new objects between garbage collections: a command makes a hundred thousand objects that all stay, most of
+#: them of modules, and with the usual 700 the collections take a twentieth of its time.
 _OBJECTS_BETWEEN_COLLECTIONS = 500_000
-#: What a command could not compute stands in what it prints; tracebacks are for logs, and a terminal has none.
+#: Discards log messages: what a command could not compute is shown in its output, and tracebacks are for logs, which a
+#: terminal has none of.
 _NO_TRACEBACKS = logging.NullHandler()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0, 1 when anything could not be read, 2 for a wrong call, 130 when interrupted."""
+    """Returns the exit code: 0, 1 when anything could not be read, 2 for a wrong call, 130 when interrupted."""
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
-    atexit.register(gc.freeze)  # or Python looks for garbage among all of them once more before it ends: 20 ms
+    atexit.register(gc.freeze)  # without it, a last garbage collection before the end takes 20 ms
     write_utf8(sys.stdout)
     asked, others = _apart(sys.argv[1:] if arguments is None else arguments)
     options = _parser().parse_args(asked)
@@ -37,19 +38,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # more threads only reserve memory: no analysis multiplies
     try:
         return next(command.run(options) for command in COMMANDS if command.name == options.command)
-    except RemoteProblem as problem:  # of a store that cannot even say what an address is
+    except RemoteProblem as problem:  # the store did not answer what an address is
         sys.stderr.write(f"{problem.filename}: {problem.fact}. {problem.hint}\n")
         return 1
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # `| head` has seen enough
+    except BrokenPipeError:  # the reader, such as `| head`, has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
 
 
 def _apart(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str] | None]:
-    """`compare BASE… -- CANDIDATE…`: the candidates apart, since argparse drops the dashes between the two; None
-    without any."""
+    """Separates the candidates of `compare BASE… -- CANDIDATE…`, since argparse drops the dashes between the two; None
+    if there are no dashes."""
     if not arguments or arguments[0] != "compare" or "--" not in arguments:
         return arguments, None
     place = list(arguments).index("--")
@@ -66,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 class _Version(argparse.Action):
-    """Prints both, and whether TensorBoard can start; looks for these only then."""
+    """Prints the version and the reader, and whether TensorBoard can start; these are only looked up then."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from tb_steptime.terminal.tensorboard_start import why_it_cannot_start

@@ -1,10 +1,10 @@
-"""The one error that a user may see."""
+"""The one kind of error that a user may see."""
 
 from __future__ import annotations
 
 
 class TraceError(Exception):
-    """A trace that cannot be read, in three parts that are fit for the user.
+    """A trace that cannot be read, described in three parts for the user.
 
     problem: the fact, one sentence without a full stop ("The file holds no traceEvents").
     path:    the file that it is about, as it may be shown.

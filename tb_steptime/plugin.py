@@ -31,17 +31,19 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: TensorBoard asks every plugin in turn whether it is active before it draws; only the very first scan is waited for.
+#: How long the question whether the plugin is active may wait for the very first scan: TensorBoard asks every plugin in
+#: turn before it draws.
 _ACTIVE_PATIENCE_SECONDS = 0.5
 
-#: Seconds of a year. Private: whoever may reach a TensorBoard is not for a proxy to say.
+#: Cache-Control header with the seconds of a year. Private, because a proxy must not decide who may reach a
+#: TensorBoard.
 _FOR_EVER = "private, max-age=31536000, immutable"
 
 _Wsgi = Callable[[Any, Any], Iterable[bytes]]
 
 
 class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
-    """Serves what `wire.py` lists. Every route is a GET; nothing here changes what the user recorded."""
+    """Serves the routes that `wire.py` lists. Every route is a GET; nothing here changes what the user recorded."""
 
     plugin_name = "tb_steptime"
 
@@ -58,7 +60,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return Store(parse_places(self._context.logdir or "", spec))
 
     def get_plugin_apps(self) -> dict[str, _Wsgi]:
-        self.store.get_ready()  # so that the first page is there when it is asked for
+        self.store.get_ready()  # so that the first page is ready when it is requested
         routes = {
             "/index": self._index,
             "/catalogue": self._catalogue,
@@ -246,7 +248,8 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return Answer(entry(self._opening_at_hand()))
 
     def _opening_at_hand(self) -> bytes | None:
-        """The script comes in any case: without, the tab asks and hears what is wrong."""
+        """Returns the first page's data, if possible. The script is sent in any case: without the data, the tab
+        requests it and gets the error."""
         try:
             return self.store.opening_at_hand()
         except Exception:
@@ -254,7 +257,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             return None
 
     def _part(self, request: Request) -> Answer:
-        """A name holds the hash of what is in it, so what a browser has is right for ever."""
+        """Serves a part of the tab. Its name holds the hash of its content, so a cached copy is valid for ever."""
         from tb_steptime.serve.http.bundle import PARTS, part
 
         name = request.path.partition(f"/{self.plugin_name}/{PARTS}/")[2]
@@ -312,7 +315,7 @@ def _answer(route: Callable[[Request], Answer], request: Request) -> Answer:
         return _problem(400, str(error), "Reload the page.")
     except SpanFailed as error:
         return Answer(error.problem, 422)
-    except Exception:  # the last line of defence: what it was is in the log, and the tab keeps working
+    except Exception:  # last resort: the error is logged, and the tab keeps working
         logger.exception("tb_steptime could not answer %s", request.path)
         hint = "TensorBoard's log has the details; please report it with them."
         return _problem(500, "Something went wrong inside Step Insights", hint)

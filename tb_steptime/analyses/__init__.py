@@ -1,6 +1,6 @@
 """One module per view; ANALYSES lists them in the order of the tab.
 
-A view is imported when it is asked for: a command that prints nothing of it does not wait for what measures it.
+A view is imported when it is first needed: a command that does not print it does not wait for its imports.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ _VIEWS = (
     "timeline",
 )  # fmt: skip
 
-#: All of them, imported when it is first read.
+#: All analyses, imported on first access.
 ANALYSES: tuple[Analysis[Any], ...]
 
 
 def analyses_without(leave_out: Collection[str]) -> list[Analysis[Any]]:
-    """All but these views, which are not imported for that."""
+    """Returns all analyses except these, which are not imported."""
     if known := globals().get("ANALYSES"):
         return [each for each in known if each.id not in leave_out]
     return [_analysis(view) for view in _VIEWS if view not in leave_out]
 
 
 def _analysis(view: str) -> Analysis[Any]:
-    """Written out, so that whoever reads imports finds these."""
+    """The imports are written out, so that tools which read imports find them."""
     match view:
         case "overview":
             from tb_steptime.analyses import overview

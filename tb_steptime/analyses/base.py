@@ -1,4 +1,4 @@
-"""What every analysis is made of. An analysis is a pure function of a Trace; its result type is its view's contract."""
+"""The parts of every analysis. An analysis is a pure function of a Trace; its result type is its view's contract."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tb_steptime.trace.model import Trace
 
 R = TypeVar("R", bound=msgspec.Struct)
 
-#: In place of every figure of an analysis that failed on this trace.
+#: Reason in place of every figure of an analysis that failed on this trace.
 NOT_COMPUTED = Reason("not_computed")
 
 
 @dataclass(frozen=True)
 class Analysis(Generic[R]):
-    """id is the view's name in routes, summary files and the URL; title is what the list of views says. nothing: the
-    result without any value, which stands where the analysis failed."""
+    """id is the view's name in routes, summary files and the URL; title is its name in the list of views. nothing: the
+    result without values, for an analysis that failed."""
 
     id: str
     title: str

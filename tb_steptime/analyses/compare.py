@@ -1,4 +1,5 @@
-"""Compare: what of a recording is compared with others; `tb_steptime.comparison` compares several of these."""
+"""Compare: the part of a recording's figures that is compared with others; `tb_steptime.comparison` compares several of
+these."""
 
 from __future__ import annotations
 

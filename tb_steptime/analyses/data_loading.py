@@ -42,7 +42,7 @@ from tb_steptime.text import Note, Reason
 from tb_steptime.trace.loader_marks import reads_elsewhere
 from tb_steptime.trace.model import Trace
 
-#: Rows of the table of what the loader does; the rest is folded into the last.
+#: Maximum number of rows in the table of the loader's activities; the rest is folded into the last one.
 ACTIVITY_ROWS = 6
 
 
@@ -106,7 +106,7 @@ def analyse(trace: Trace) -> DataLoadingResult:
     mean = mean_of(rows)
     causes, curve = _causes(trace, mean), None
     if throughput is not None:
-        late = causes.shares.late_ns + causes.shares.jitter_ns  # fewer workers would have more of both
+        late = causes.shares.late_ns + causes.shares.jitter_ns  # fewer workers would increase both
         epochs = causes.shares.first_ns + (causes.starts.setup_ns if causes.starts else 0)
         curve = worker_curve(throughput, MeanStep(mean.duration_ns, late, epochs), len(loader_table(trace)) > 1)
     multiprocess = main.multiprocess if main else is_multiprocess(iterators)
@@ -157,7 +157,7 @@ def _notes(trace: Trace) -> list[Note]:
 
 
 def _unknown(trace: Trace, recorded: Recorded | None) -> DataLoadingResult:
-    """What the loop waits for is not known; what is recorded of a loader is."""
+    """Returns the result where waits of the loop are not known; what was recorded of a loader is kept."""
     elsewhere = recorded is not None or reads_elsewhere(trace)
     why = Reason("loader_on_other_thread") if elsewhere else Reason("no_loader_events")
     if recorded is None:

@@ -1,4 +1,4 @@
-"""GPU: how full each device is over time, and which kernels, ops and modules take its time."""
+"""GPU: utilization of each device over time, and which kernels, ops and modules take its time."""
 
 from __future__ import annotations
 
@@ -27,20 +27,22 @@ from tb_steptime.trace.table import Int64
 
 TILES = ("gpu_utilization", "est_sm_efficiency", "slot_efficiency", "est_achieved_occupancy", "tensor_core_share")
 
-#: Time bins of a figure's coarsest level, and how many bins of a finer level are one of the level above.
+#: Number of time bins at a figure's coarsest level, and how many bins of a finer level make one of the level above.
 COARSEST_BINS, FINER = 256, 4
-#: A finer level would show single kernels, which the kernel table does better.
+#: Minimum length of a bin: a finer level would show single kernels, which the kernel table does better.
 FINEST_BIN_NS = 2_000
-#: Values of all figures, levels and devices. Compressed, each takes about a byte, and a trace a fifteenth of its JSON.
+#: Maximum number of values of all figures, levels and devices, and per byte of the trace's JSON. Compressed, each value
+#: takes about a byte, and a trace a fifteenth of its JSON.
 BIN_VALUES, BIN_VALUES_PER_JSON_BYTE = 100_000, 0.01 / 15
 
-#: Rows of each table; the rest is folded into one line. Kernels that can be opened are those with most time.
+#: Maximum number of rows of each table; the rest is folded into one line. OPENED_KERNELS: how many kernels, those with
+#: most time, can be opened.
 TABLE_ROWS: dict[By, int] = {
     "name": 200, "name,op": 200, "name,module": 200, "name,line": 200, "op": 100, "module": 200, "line": 100,
 }  # fmt: skip
 OPENED_KERNELS = 60
 
-#: A range that holds this share of the idle time is news.
+#: Minimum share of the idle time within a range for the range to be named.
 RANGE_FRACTION = 0.05
 
 NO_ACTIVITY = Reason("no_gpu_activity")
@@ -140,7 +142,7 @@ def analyse(trace: Trace) -> GpuResult:
 
 
 def _groupings(said: OpsRecorded) -> list[By]:
-    """Those for which something is recorded; by module always, as earlier releases had it."""
+    """Returns the groupings for which something is recorded; by module always, as earlier releases did."""
     lacking = {"name,module": not said.modules, "name,line": not said.stacks, "line": not said.stacks}
     return [by for by in TABLE_ROWS if not lacking.get(by)]
 
@@ -190,7 +192,7 @@ def _time_bins(trace: Trace, device: int, values: int) -> list[MetricLevels]:
 
 
 def _levels(window_ns: int, values: int) -> int:
-    """How many levels are worth having, at least one."""
+    """Returns how many levels are useful, at least one."""
     levels, bins = 1, COARSEST_BINS
     while True:
         bins *= FINER
@@ -201,7 +203,7 @@ def _levels(window_ns: int, values: int) -> int:
 
 
 def _edges(low: int, high: int, finest_per_coarsest: int) -> Int64:
-    """Equal bins of whole ns; the last ends with the window."""
+    """Returns the edges of equal bins of whole ns; the last bin ends with the window."""
     bins = COARSEST_BINS * finest_per_coarsest
     bin_ns = -(-(high - low) // bins)
     return np.minimum(low + bin_ns * np.arange(-(-(high - low) // bin_ns) + 1, dtype=np.int64), high)
@@ -239,7 +241,8 @@ def _idle_time(trace: Trace, device: int) -> IdleTime:
 
 
 def _idle_range(trace: Trace, device: int, idle_ns: int) -> str | None:
-    """The named range that holds most of the idle time outside the loader, in its short name; None: none does."""
+    """Returns the short name of the named range with most of the idle time outside the loader; None if no range has
+    much of it."""
     idle = idle_outside_loader(trace, device)
     held = {name: (ranges & idle).total_ns for name, ranges in named_ranges(trace).items()}
     name = max(held, key=lambda key: held[key], default=None)

@@ -129,7 +129,7 @@ class HostResult(msgspec.Struct, frozen=True):
     between_ops_ns: int = 0
 
 
-#: Rows of the table of blocking calls; the rest are counted.
+#: Maximum number of rows in the table of blocking calls; the rest are only counted.
 BLOCKING_ROWS = 100
 
 
@@ -212,7 +212,7 @@ def _of_host_alone(trace: Trace) -> HostResult:
 
 
 def _bound(mean: StepAggregates, launches: LaunchFigures, replayed: WhatIf | None) -> Bound:
-    """Judges by what a replayed step is sensitive to; where a replay is not to be trusted, by the idle time of the
+    """Judges by what a replayed step is sensitive to, or, if the replay is not trusted, by the idle time of the
     device."""
     if replayed is not None and replayed.trusted:
         return Bound(replayed.pace)
@@ -224,7 +224,7 @@ def _bound(mean: StepAggregates, launches: LaunchFigures, replayed: WhatIf | Non
 
 
 def _bound_of_host(trace: Trace) -> Bound:
-    """Without a device: by what the host does for most of the step."""
+    """Judges a recording without a device by what the host does for most of the step."""
     rows = step_breakdown(trace)
     parts = mean_parts(rows, mean_duration_ns(rows))
     exposed_ns = min(parts.communication, int(exposure(trace).exposed_ns.sum()) // len(rows))
@@ -249,7 +249,7 @@ def _steps(trace: Trace, device: int, aggregates: StepAggregates) -> list[HostSt
 
 
 def _steps_of_host(trace: Trace) -> list[HostStep]:
-    """What of each step is measured on the host."""
+    """Returns the steps with what is measured on the host."""
     judged = judged_ns(trace, main_device(trace)).tolist()
     steps = zip(find_steps(trace).steps, phase_spans(trace), judged, strict=True)
     return [

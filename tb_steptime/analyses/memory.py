@@ -1,4 +1,5 @@
-"""Memory: how much each device has allocated over time, what is alive at the peak, what grows, and what made it."""
+"""Memory: how much each device has allocated over time, what is alive at the peak, what grows, and what allocated
+it."""
 
 from __future__ import annotations
 
@@ -22,9 +23,9 @@ from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Kind
 
-#: Bins of the curve over the whole recording, for the first picture and where only the summary is there.
+#: Number of bins of the curve over the whole recording, for the first picture and where only the summary is available.
 BINS = 512
-#: Calls that are marked in the picture.
+#: Maximum number of calls that are marked in the picture.
 MOST_CALLS = 200
 _ALLOCATOR_CALL = re.compile(r"^(?:cuda|hip)(?:Malloc|Free)(?:Async)?$|^cuMem(?:Create|Map|Unmap|Release)$")
 
@@ -108,7 +109,7 @@ def analyse(trace: Trace) -> MemoryResult:
 
 
 def _window(trace: Trace) -> tuple[int, int]:
-    """From the first to the last of the steps and of what the allocator said."""
+    """Returns the window from the first to the last of the steps and of the allocator's events."""
     steps, ts = find_steps(trace).steps, trace.memory.ts
     last = max(int(ts[-1]) + 1, *(step.host_start_ns + step.host_ns for step in steps))
     return min(int(ts[0]), steps[0].host_start_ns), last

@@ -22,11 +22,11 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 
-#: Rows of each table, those with most time; the rest is one line.
+#: Maximum number of rows of each table, those with most time; the rest is one line.
 ROWS: dict[By, int] = {"name": 150, "shape": 100, "stack": 60, "module": 100, "line": 80, "phase": 80}
-#: Lines of the user's code, likewise.
+#: Maximum number of rows for lines of the user's code.
 LINE_ROWS = 200
-#: Ops whose calls can be opened.
+#: Number of ops, those with most time, whose calls can be opened.
 OPENED_OPS = 40
 
 
@@ -138,7 +138,7 @@ def analyse(trace: Trace) -> OperatorsResult:
 
 
 def _sorts(said: OpsRecorded) -> list[Sort]:
-    """What is recorded tells ops apart; the first one is by name, where work ran."""
+    """Returns the ways in which the recorded data can group ops; the first one is by name, where work ran."""
     there: dict[By, bool] = {
         "name": True, "shape": said.shapes, "stack": said.stacks, "module": said.modules, "line": said.stacks,
         "phase": True,

@@ -1,4 +1,4 @@
-"""Overview: how long a step is and what it is spent on."""
+"""Overview: how long a step is and what its time is spent on."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def analyse(trace: Trace) -> OverviewResult:
     )
 
 
-#: Fields of StepRow, and the ranges of which they are the length.
+#: Fields of StepRow, and the names of the ranges whose length they are.
 _LEFT_OUT = {
     "before_recording_ns": "before_recording",
     "once_ns": "once",
@@ -196,7 +196,7 @@ def _device_figures(trace: Trace) -> list[DeviceFigures]:
 
 
 def _absent(trace: Trace, mean: Parts) -> dict[str, Reason]:
-    """Why a part has no length at all: nothing of its kind is in this trace."""
+    """Returns the reasons why parts have no length at all: nothing of their kind is in this trace."""
     reasons = {
         "communication": Reason("no_collective"),
         "data_loader": Reason("no_loader_events_in_steps"),

@@ -1,4 +1,4 @@
-"""How far a recording can be trusted: the notes that stand above a view's pictures, gravest first."""
+"""How far a recording can be trusted: the notes that stand above a view's pictures, most serious first."""
 
 from __future__ import annotations
 
@@ -27,17 +27,19 @@ from tb_steptime.trace.step_pace import StepPace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
-#: Kernel time for which Kineto's occupancy is a wrong 0: from here on the two figures differ visibly.
+#: Minimum share of kernel time with a wrong 0 in Kineto's occupancy for a note: from there on the two figures differ
+#: visibly.
 KINETO_ZERO_FRACTION = 0.01
 
-#: Of a step: what judgement leaves out is said from here on.
+#: Minimum share of a step that verdicts leave out for a note about it.
 LEFT_OUT_FRACTION = 0.01
-#: Longer names would fill the note.
+#: Maximum length of a name in a note, which a longer one would fill.
 NAME_LENGTH = 40
 
 
 def notes(trace: Trace) -> list[Note]:
-    """Simulated first, then what was lost in reading, then what the recording lacks, then what slows it."""
+    """Returns the notes: simulation first, then what was lost in reading, then what the recording lacks, then what
+    slows it."""
     return [
         *_simulated(trace),
         *trace.notes,
@@ -61,18 +63,19 @@ def _simulated(trace: Trace) -> list[Note]:
 
 
 def _cpu_only(trace: Trace) -> list[Note]:
-    """Where nothing on a GPU is recorded: as the job has none, as the file is cut, or as nobody asked for it."""
+    """Returns a note where nothing on a GPU is recorded: because the job has none, the file is truncated, or it was not
+    requested."""
     if has_device_activity(trace):
         return []
     if is_cut_short(trace):
         return [Note("cut_before_device")]
     if job_kind(trace).device == "cpu":
         return [Note("cpu_job")]
-    return [] if unseen_device(trace) else [Note("cpu_only")]  # a finding says more
+    return [] if unseen_device(trace) else [Note("cpu_only")]  # the finding says more
 
 
 def _told_apart(trace: Trace) -> list[Note]:
-    """More loaders, or kinds and groups of collectives, than a page has room for."""
+    """Returns notes about more loaders, or kinds and groups of collectives, than a page has room for."""
     loaders, exchanges = len(loader_iterators(trace)), how_many_alike(trace)
     many = (("many_loaders", loaders, MOST_LOADERS), ("many_collectives", exchanges, MOST_ROWS))
     return [
@@ -83,7 +86,8 @@ def _told_apart(trace: Trace) -> list[Note]:
 
 
 def _left_out(trace: Trace) -> list[Note]:
-    """What of the steps is not judged, for each reason that takes a visible share of a step."""
+    """Returns a note about the part of the steps that is not judged, for each reason that takes a visible share of a
+    step."""
     device = main_device(trace)
     steps, excluded = find_steps(trace), excluded_time(trace, device)
     notes, known = [], {each.id for each in recording_findings(trace)}
@@ -120,8 +124,8 @@ def _allocations(trace: Trace) -> list[Note]:
 
 
 def _profiling_slows(trace: Trace) -> list[Note]:
-    """Where the step waits for the host, the cost of recording it is in the figures; how much that is, a recorder has
-    measured, or the number of recorded events tells at the least."""
+    """Returns notes about the cost of recording, which is in the figures where the step waits for the host. The cost
+    was measured by a recorder; otherwise the number of recorded events gives a lower limit."""
     if trace.step_pace is not None:
         return [_timed(trace.step_pace)]
     pace = trace.loader_records.pace if trace.loader_records else None
@@ -168,7 +172,8 @@ def _occupancy_zeros(trace: Trace) -> list[Note]:
 
 
 def _counters(trace: Trace) -> list[Note]:
-    """What sampling the GPU's counters does to the recording, and how near the estimates are to what they say."""
+    """Returns notes on how sampling the GPU's counters affects the recording, and how close the estimates are to the
+    counters."""
     device = main_device(trace)
     if device is None or not clocks_were_locked(trace, device):
         return []
@@ -184,12 +189,12 @@ def _counters(trace: Trace) -> list[Note]:
     return notes
 
 
-#: Views whose tables have rows of what graphs run.
+#: Views whose tables have rows of kernels in CUDA graphs.
 _SHOWS_GRAPHS = ("operators", "gpu")
 
 
 def _graphs(trace: Trace) -> list[Note]:
-    """Where the ops and modules of what graphs run come from, or how to get them."""
+    """Returns notes on where the ops and modules of kernels in CUDA graphs come from, or how to get them."""
     time = graph_time(trace)
     if not time.graph_ns:
         return []

@@ -1,5 +1,5 @@
-"""Ranks: what of a recording is matched with those of other ranks; `tb_steptime.ranks` holds several beside each
-other."""
+"""Ranks: the part of a recording that is matched with those of other ranks; `tb_steptime.ranks` analyses several of
+them together."""
 
 from __future__ import annotations
 

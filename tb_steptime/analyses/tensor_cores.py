@@ -39,7 +39,7 @@ from tb_steptime.trace.table import Int64
 
 TILES = ("tensor_core_share", "kernel_sum_time", "matmul_like_time", "unknown_kernel_time")
 
-#: Names in the table; what is beyond them is folded into one line.
+#: Maximum number of names in the table; the others are folded into one line.
 KERNEL_ROWS = 200
 
 NO_ACTIVITY = Reason("no_gpu_activity")

@@ -1,4 +1,4 @@
-"""Timeline: where the steps lie. The events themselves are answered by window (see `tb_steptime.timeline`)."""
+"""Timeline: where the steps are. Events are served by window (see `tb_steptime.timeline`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tb_steptime.analyses.base import Analysis
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 
-#: Events read at once: the ends of a large trace's would be 20 MB.
+#: Number of events read at once: the ends of all events of a large trace would take 20 MB.
 _AT_ONCE = 1 << 18
 
 
@@ -38,7 +38,7 @@ def analyse(trace: Trace) -> TimelineResult:
 
 
 def _extent(trace: Trace) -> tuple[int, int]:
-    """(first start, last end) of all events."""
+    """Returns (first start, last end) of all events."""
     start, length = trace.events.start_ns, trace.events.dur_ns
     parts = [slice(first, first + _AT_ONCE) for first in range(0, len(start), _AT_ONCE)]
     last = max((int((start[part] + length[part]).max()) for part in parts), default=0)

@@ -1,4 +1,4 @@
-"""Trends: every metric over the steps of a span, and found of GPU figures within it."""
+"""Trends: every metric over the steps of a span, and time bins of GPU figures within it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import Step, find_steps
 from tb_steptime.trace.table import Int64, Kind
 
-#: Time bins of a figure: one for each two or three pixels of the widest picture, and 4 kB in the summary file.
+#: Number of time bins of a figure: one for each two or three pixels of the widest picture, and 4 kB in the summary
+#: file.
 TIME_BINS = 440
 
 
@@ -101,7 +102,7 @@ def _time_bins(trace: Trace, device: int) -> list[MetricBins]:
 
 
 def _slow_steps(trace: Trace) -> list[SlowStep]:
-    """Finds slow steps by the lengths that are judged."""
+    """Finds slow steps by the durations that are judged."""
     steps = find_steps(trace)
     durations = judged_ns(trace, main_device(trace))
     parts = step_breakdown(trace)
@@ -144,7 +145,7 @@ _EVENTS_OF_PART = {
 
 
 def _longest_event(trace: Trace, step: Step, part: str) -> int | None:
-    """Row of the longest event of the part that starts in the step."""
+    """Returns the row of the longest event of the part that starts in the step."""
     if part not in _EVENTS_OF_PART:
         return None
     events, rows = trace.events, trace.events.rows(*_EVENTS_OF_PART[part])

@@ -12,7 +12,8 @@ from tb_steptime.comparison.sides import Side
 from tb_steptime.comparison.waterfall import mean_step_ns, shared_out
 from tb_steptime.metrics.steps.parts import Parts
 
-#: Experiments that a reader tells apart in one picture; of more the newest are shown.
+#: Maximum number of experiments in one picture, so that a reader can tell them apart; if there are more, the newest are
+#: shown.
 MOST_IN_CHAIN = 12
 
 
@@ -30,7 +31,7 @@ class ChainLink(msgspec.Struct, frozen=True):
 
 
 def chain(sides: Sequence[Side]) -> list[ChainLink]:
-    """In the order given."""
+    """Returns the links in the order given."""
     return [
         ChainLink(
             name=side.name,

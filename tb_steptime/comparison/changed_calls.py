@@ -1,6 +1,7 @@
-"""Whether the candidate copies and waits otherwise: from pinned memory, without `.item()` or other blocking calls.
+"""Detects whether the candidate copies and waits differently: from pinned memory, without `.item()` or other blocking
+calls.
 
-What falls has to be recorded on both sides: a trace without calls of the runtime shows none.
+A count only falls if both sides recorded it: a trace without runtime calls shows none.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from tb_steptime.comparison.sides import Side
 from tb_steptime.metrics.host.blocking_places import BlockingPlace
 from tb_steptime.metrics.host.copy_places import CopyPlace
 
-#: A count that falls to this share of what it was, or below, was removed and did not just vary.
+#: A count that falls to this share of its former value, or below, was removed rather than just varied.
 GONE_FRACTION = 0.5
-#: Calls per step from which on their fall says something.
+#: Minimum number of calls per step for their fall to say something.
 SOME = 0.5
 
 _READS_A_NUMBER = {"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero"}
@@ -24,13 +25,13 @@ def falls(before: float, after: float) -> bool:
 
 
 def pinned(base: Side, candidate: Side) -> bool:
-    """Copies to the device come from pinned memory in place of pageable memory."""
+    """Whether copies to the device come from pinned memory instead of pageable memory."""
     before, after = (_copies(side, lambda copy: copy.source == "Pageable") for side in (base, candidate))
     return falls(before, after) and _copies(candidate, _is_pinned) >= SOME
 
 
 def non_blocking(base: Side, candidate: Side) -> bool:
-    """Copies from pinned memory are waited for no more."""
+    """Whether the host no longer waits for copies from pinned memory."""
     if any(_copies(side, _is_pinned) < SOME for side in (base, candidate)):
         return False
     return _fewer(base, candidate, lambda call: call.direction == "HtoD" and call.kind == "copy")
@@ -41,7 +42,7 @@ def fewer_items(base: Side, candidate: Side) -> bool:
 
 
 def fewer_syncs(base: Side, candidate: Side) -> bool:
-    """Waits for the device, and copies back from it, other than `.item()`."""
+    """Whether there are fewer waits for the device and copies back from it, other than by `.item()`."""
     return _fewer(base, candidate, lambda call: _waits(call) and not _is_item(call))
 
 
@@ -54,7 +55,7 @@ def fewer_bucket_copies(base: Side, candidate: Side) -> bool:
 
 
 def fewer_to_zero(base: Side, candidate: Side) -> bool:
-    """Launches that set gradients to zero."""
+    """Whether fewer launches set gradients to zero."""
     return falls(*(sum(row.launches for row in side.first.host.phases if row.phase == "zero_grad")
                    for side in (base, candidate)))  # fmt: skip
 
@@ -72,7 +73,7 @@ def _waits(call: BlockingPlace) -> bool:
 
 
 def _copies(side: Side, wanted: Callable[[CopyPlace], bool]) -> float:
-    """To the device, per step."""
+    """Returns the number of copies to the device per step."""
     places = [place for span in side.spans for place in span.compare.copies if place.direction == "HtoD"]
     return sum(place.count for place in places if wanted(place)) / len(side.step_ns)
 

@@ -1,4 +1,4 @@
-"""Whether the candidate computes otherwise: in another precision, compiled, in graphs, with fused kernels."""
+"""Detects whether the candidate computes differently: in another precision, compiled, in graphs, with fused kernels."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tb_steptime.metrics.kernel_names.work_kinds import (
 )
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 
-#: A share that grows by this much was turned on.
+#: A share that grows by at least this much was turned on.
 ON_FRACTION = 0.3
-#: Kernels that make this share of the optimizer's time say how it works.
+#: Kernels that take at least this share of the optimizer's time determine how it works.
 MOSTLY = 0.5
 
 Precision = Literal["half", "tf32", "other"]
@@ -27,12 +27,12 @@ _HALF, _TF32 = re.compile(r"\bb?f16\b|\bhalf\b"), re.compile(r"\btf32\b")
 
 
 def in_half_precision(base: Side, candidate: Side) -> bool:
-    """Autocast, or a model in 16 bits: products on tensor cores in half precision."""
+    """Whether autocast, or a 16-bit model, was turned on: matrix products on tensor cores in half precision."""
     return _grows(base, candidate, "half")
 
 
 def in_half_on_cpu(base: Side, candidate: Side) -> bool:
-    """Judges by the types of the ops' inputs, where nothing ran on a GPU."""
+    """Whether half precision was turned on, by the types of the ops' inputs, if nothing ran on a GPU."""
     if any(side.first.overview.has_device for side in (base, candidate)):
         return False
     return _turned_on(base, candidate, lambda side: side.first.compare.setup.half_share)
@@ -43,12 +43,12 @@ def in_tf32(base: Side, candidate: Side) -> bool:
 
 
 def otherwise_on_tensor_cores(base: Side, candidate: Side) -> bool:
-    """In a precision that no name says."""
+    """Whether tensor cores are used in a precision that no kernel name shows."""
     return _grows(base, candidate, "other")
 
 
 def fewer_layout_conversions(base: Side, candidate: Side) -> bool:
-    """With tensor cores still at work."""
+    """Whether there are fewer layout conversions, with tensor cores still in use."""
     before, after = _split(base), _split(candidate)
     if before is None or after is None or not after.total.tensor_core_ns:
         return False
@@ -64,7 +64,7 @@ def fused_attention(base: Side, candidate: Side) -> bool:
 
 
 def optimizer_takes_more_at_once(base: Side, candidate: Side) -> bool:
-    """A kernel for many tensors in place of one for each, or one for all that is done to them."""
+    """Whether the optimizer has one kernel for many tensors instead of one for each, or one for all its operations."""
     before, after = _optimizer_level(base), _optimizer_level(candidate)
     return before is not None and after is not None and after > before
 
@@ -92,8 +92,8 @@ def _grows(base: Side, candidate: Side, precision: Precision) -> bool:
 
 
 def _share_in(side: Side, precision: Precision) -> float | None:
-    """Returns the share of the time of products that is on tensor cores in this precision, as the kernels' names say;
-    None without products."""
+    """Returns the share of the time of matrix products that is on tensor cores in this precision, according to the
+    kernels' names; None without products."""
     of = _split(side)
     products_ns = of.total.tensor_core_ns + of.total.matmul_like_ns if of else 0
     if of is None or not products_ns:
@@ -107,13 +107,14 @@ def _precision(name: str) -> Precision:
 
 
 def _launches(side: Side, wanted: Callable[[LaunchPlace], bool]) -> float:
-    """Per step."""
+    """Returns the number of launches per step."""
     places = [place for span in side.spans for place in span.compare.kernels if wanted(place)]
     return sum(place.count for place in places) / len(side.step_ns)
 
 
 def _optimizer_level(side: Side) -> int | None:
-    """0: a kernel for each tensor, 1: for many, 2: one kernel for all that is done; None without an optimizer."""
+    """Returns 0: a kernel for each tensor, 1: one for many tensors, 2: one for all operations; None without an
+    optimizer."""
     places = [place for span in side.spans for place in span.compare.kernels if place.phase == "optimizer"]
     total_ns = sum(place.total_ns for place in places)
     if not total_ns:

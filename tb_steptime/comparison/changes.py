@@ -1,7 +1,7 @@
 """What was changed from the base to the candidate, as far as the traces show it, and the cards that advised it.
 
-Nobody is asked: a change is what only its cause brings about (copies from pinned memory, one op for the optimizer,
-products on tensor cores), never a time that fell. Each question is answered by one module beside this one.
+The user is not asked: a change is recognised by effects that only it has (copies from pinned memory, one op for the
+optimizer, products on tensor cores), never by a time that fell. One module beside this one detects each kind.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class KnownChange:
 
 
 def changes_made(base: Side, candidate: Side) -> list[KnownChange]:
-    """Those that the traces show."""
+    """Returns the changes that the traces show."""
     return [change for change in KNOWN_CHANGES if change.made(base, candidate)]
 
 

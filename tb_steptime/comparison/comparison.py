@@ -1,4 +1,4 @@
-"""A comparison of two sides: the change of the step, what it is made of, and how far both can be compared."""
+"""A comparison of two sides: the change of the step, its parts, and how far the two can be compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes a comparison unfair: the two recordings differ in more than what one would compare."""
+"""Finds what makes a comparison unfair: differences between the recordings beyond what is to be compared."""
 
 from __future__ import annotations
 
@@ -7,28 +7,30 @@ from collections.abc import Iterator
 from tb_steptime.comparison.sides import ComparedSpan, Side
 from tb_steptime.text import Note, count, fraction, text
 
-#: Fewer steps than this on one side are named.
+#: Minimum number of steps: if a side has fewer, a note says so.
 FEW_STEPS = 5
-#: Where one of these holds, the two do not do the same work: what cards promised for the one says nothing of the other.
+#: Notes with which the two do not do the same work: then what cards promised for one says nothing about the other.
 OTHER_WORK = {"one_simulated", "one_without_gpu", "other_gpus", "other_ranks", "other_shapes", "other_purpose",
               "other_ops", "other_kernels"}  # fmt: skip
-#: Of the calls of ops, those of both; below it, and without shapes, nothing says that the work is the same.
+#: Minimum share of op calls that both sides make: below it, if shapes are not recorded, nothing shows that the work is
+#: the same.
 COMMON_FRACTION = 0.1
-#: From this share of kernel time in graphs on, the host's ops say little of what the GPU computes, and kernels are
-#: compared.
+#: Share of kernel time in graphs from which the host's ops say little about what the GPU computes, so that kernels are
+#: compared instead.
 IN_GRAPHS = 0.1
-#: From this share on kernels of the same work have other names where one of the two compiles them.
+#: Share of compiled kernels from which kernels of the same work have different names if only one side compiles them.
 COMPILED = 0.1
 
 
 def unfair(base: Side, candidate: Side) -> list[Note]:
-    """Returns notes on what differs, what weighs most first; empty where nothing is known to differ."""
+    """Returns notes on the differences, the most important first; empty where none is known."""
     return [*_machines(base.first, candidate.first), *_jobs(base.first, candidate.first),
             *_recorded(base.first, candidate.first), *_steps(base, candidate)]  # fmt: skip
 
 
 def does_other_work(base: Side, candidate: Side) -> bool:
-    """Whether their steps do not do the same, on the same machine: then a difference says little of either."""
+    """Whether the steps of the two do not do the same work on the same machine: then a difference says little about
+    either."""
     return any(note.id in OTHER_WORK for note in unfair(base, candidate))
 
 
@@ -55,7 +57,7 @@ def _jobs(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:
         if common < COMMON_FRACTION:
             yield Note("other_kernels", {"share": fraction(common)})
     if in_graphs[0] != in_graphs[1]:
-        before = after = []  # the first product on the host is another one where graphs run those before it
+        before = after = []  # the first recorded product differs if earlier ones run in graphs
     for one, other in zip(before, after, strict=False):
         if _first(one.shapes) != _first(other.shapes):
             yield _differ("other_shapes", _first(one.shapes), _first(other.shapes))
@@ -90,12 +92,12 @@ def _differ(id: str, base: str, candidate: str) -> Note:
 
 
 def _gpus(span: ComparedSpan) -> str:
-    """Those that work, where any does."""
+    """Returns the GPUs in use, else those of the machine."""
     return ", ".join([device.name for device in span.host.devices] or span.device_names)
 
 
 def _common_ops(base: ComparedSpan, candidate: ComparedSpan) -> float:
-    """Share of the calls of ops, a step, that both make; 1 where neither records any."""
+    """Returns the share of op calls per step that both sides make; 1 where neither records any."""
     before, after = ({op.name: op.count / int(span.whole.sum()) for op in span.compare.ops}
                      for span in (base, candidate))  # fmt: skip
     names = before.keys() | after.keys()
@@ -108,14 +110,15 @@ def _is_compiled(span: ComparedSpan) -> bool:
 
 
 def _common_kernels(base: ComparedSpan, candidate: ComparedSpan) -> float:
-    """Share of the kernel time of the shorter step that kernels of both take, by name; 1 where one side has none."""
+    """Returns the share of the shorter step's kernel time that is in kernels of both sides, by name; 1 where one side
+    has none."""
     before, after = (_kernel_ns(span) for span in (base, candidate))
     least = min(sum(before.values()), sum(after.values()))
     return sum(min(ns, after.get(name, 0.0)) for name, ns in before.items()) / least if least else 1.0
 
 
 def _kernel_ns(span: ComparedSpan) -> dict[str, float]:
-    """Time a step of each kernel."""
+    """Returns the time of each kernel per step."""
     found: dict[str, float] = {}
     for place in span.compare.kernels:
         found[place.name] = found.get(place.name, 0.0) + place.total_ns / int(span.whole.sum())
@@ -127,7 +130,7 @@ def _ranks(span: ComparedSpan) -> str:
 
 
 def _first(listed: str) -> str:
-    """The first entry of a list as the trace writes it.
+    """Returns the first entry of a list in the trace's notation.
 
     >>> _first('[[64,3,224,224],[64,3,7,7]]'), _first('["float","float"]')
     ('[64,3,224,224]', 'float')
@@ -138,7 +141,7 @@ def _first(listed: str) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    """A few by name.
+    """Returns a text with a few of the names.
 
     >>> _listed(["1", "2", "3", "4", "5"])
     '1, 2, 3, …'

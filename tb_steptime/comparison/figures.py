@@ -1,7 +1,7 @@
-"""Figures of both sides that are no parts of the step: how full the GPU is, how near to its limit, how much memory.
+"""Figures of both sides that are not parts of the step: GPU utilization, distance from its limits, memory.
 
-Each is the mean over the compared steps, and its change has an interval as that of the step time has. A figure that is
-only known to lie in a range is compared as one, by both ends:
+Each is the mean over the compared steps, and its change has an interval like that of the step time. A figure that is
+only known to lie in a range is compared by both ends of the range:
 
     tensor-core share   10 to 80 %  ->  85 %     +5 to +75 points
                         10 to 80 %  ->  60 %     -20 to +50 points: not distinguishable
@@ -23,13 +23,15 @@ COMPARED = (
     "gpu_utilization", "est_sm_efficiency", "est_achieved_occupancy", "tensor_core_share", "mfu", "hfu", "model_gflop",
     "peak_allocated",
 )  # fmt: skip
-#: Metrics that are the lower end of a range -> its upper end.
+#: Metrics that are the lower end of a range -> the metric of its upper end.
 UPPER_END = {"tensor_core_share": "tensor_core_share_high"}
-#: Ends that are nearer to each other than a point are no range.
+#: Minimum width of a range: ends within one percentage point count as one value.
 LEAST_RANGE = 0.01
-#: Metrics that count only products whose operations are known. Those that graphs run are not, unless labels tell them.
+#: Metrics that count only matrix products whose operations are known. Those in CUDA graphs are not known unless labels
+#: name them.
 OF_KNOWN_PRODUCTS = {"mfu", "hfu", "model_gflop"}
-#: Of the time of products: where the shares of known ones differ by more, the figures are of different work.
+#: Maximum difference between the sides' shares of products (by time) that are known: beyond it, the figures cover
+#: different work.
 LEAST_ALIKE = 0.05
 KNOWN_UNEQUALLY = Reason("flops_known_unequally")
 
@@ -52,7 +54,7 @@ class FigureChange(msgspec.Struct, frozen=True):
 
     @property
     def change(self) -> float | None:
-        """None of ranges: how much of it is the unknown part nobody can say."""
+        """The change; None for ranges, since it is unknown how much of the difference is due to the range."""
         if self.base is None or self.candidate is None or self.is_range:
             return None
         return self.candidate - self.base
@@ -92,8 +94,8 @@ def _figure(metric: str, base: Side, candidate: Side) -> FigureChange:
 
 
 def is_of_same_work(metric: str, base: Side, candidate: Side) -> bool:
-    """Whether the figure counts as much of the products on both sides, as far as both recorded what they multiply.
-    Where graphs run all of it, no op is there to record it."""
+    """Whether the figure covers the same share of the products on both sides, as far as both recorded their operands.
+    If everything runs in graphs, no op recorded them."""
     if metric not in OF_KNOWN_PRODUCTS or not all(_records_shapes(side) for side in (base, candidate)):
         return True
     before, after = (side.first.compare.known_products for side in (base, candidate))
@@ -114,7 +116,7 @@ def is_range(metric: str, side: Side) -> bool:
 
 
 def changes_of_range(metric: str, base: Side, candidate: Side) -> tuple[Change, Change]:
-    """The least and the most that a figure known by its ends may have changed."""
+    """Returns the least and the most that a figure known by its two ends may have changed."""
     upper, period = UPPER_END[metric], max(base.period, candidate.period)
 
     def change(before: str, after: str) -> Change:
@@ -128,5 +130,5 @@ def _mean(values: Float64) -> float | None:
 
 
 def _digits(values: Float64) -> Float64:
-    """Without the rest of rounding, which differs from step to step where the figure does not."""
+    """Rounds the values, to remove rounding errors, which differ from step to step even if the figure does not."""
     return np.array([float(f"{value:.9g}") for value in values.tolist()], np.float64)

@@ -2,10 +2,11 @@
 
     METRIC  > or <  LIMIT
 
-LIMIT with a sign is a change: +5%, -2ms, +100us, +1000 (a plain number for counts). Without a sign it is the
-candidate's own mean: 250ms, 80% (of a metric that is a share), 1000.
+A LIMIT with a sign is a change: +5%, -2ms, +100us, +1000 (a plain number for counts). Without a sign it is a limit of
+the candidate's own mean: 250ms, 80% (for a metric that is a share), 1000.
 
-A change is compared with the noise between recordings: several runs a side, or else the spans of each run.
+A change is compared with the noise between recordings: between several runs per side, or else between the spans of each
+run.
 """
 
 from __future__ import annotations
@@ -30,24 +31,24 @@ _GATE = re.compile(
     r"\s*(?P<metric>\w+)\s*(?P<beyond>[<>])\s*(?P<sign>[+-]?)(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>%|\w*)\s*"
 )
 _TIMES = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-#: No figure of a trace, as it is of the steps that no trace has: the recorder timed them.
+#: Not a figure of a trace: it is about the steps outside the trace, which the recorder timed.
 UNPROFILED = Metric(
     "unprofiled_step", "Step without the profiler", Unit.NS, "Median of the steps that were not profiled, of each run."
 )
-#: What a gate may be about.
+#: Metrics that a gate may be about.
 GATED: Mapping[str, Metric] = {metric.id: metric for metric in (*METRICS, UNPROFILED)}
 
 Of = Literal["change", "relative", "value"]
 
 
 class GateError(ValueError):
-    """What of the gate is wrong, and what it may be."""
+    """What is wrong with the gate, and what is allowed instead."""
 
 
 @dataclass(frozen=True)
 class Gate:
-    """rule: as it was written. of: what is compared with the limit: the change in the metric's unit, its share of the
-    base, or the candidate's value."""
+    """A parsed gate. rule: its text. of: what is compared with the limit: the change in the metric's unit, the change
+    as a share of the base, or the candidate's value."""
 
     rule: str
     metric: str
@@ -70,12 +71,12 @@ class GateResult(msgspec.Struct, frozen=True):
 
     @property
     def is_noisy(self) -> bool:
-        """Spans of one run differ by more than the limit."""
+        """Whether the spans of one run differ by more than the limit."""
         return self.spread is not None and self.spread > abs(self.limit)
 
 
 def parse_gate(rule: str) -> Gate:
-    """Raises GateError."""
+    """Parses the text of a gate. Raises GateError."""
     found = _GATE.fullmatch(rule)
     if found is None:
         raise GateError(f'"{rule}" is no gate: write METRIC, > or <, and a limit, such as "step_time>+5%"')
@@ -102,7 +103,8 @@ def _units(metric: Metric) -> str:
 
 
 def judge_gate(gate: Gate, base: Side, candidate: Side, *, strict: bool = False) -> GateResult:
-    """Fails where the whole interval is beyond the limit; strict, or without an interval: where the mean is."""
+    """Returns the result of a gate. It fails where the whole interval is beyond the limit; if strict, or without an
+    interval, where the mean is."""
     if gate.of != "value" and not is_of_same_work(gate.metric, base, candidate):
         return GateResult(candidate.name, gate.rule, None, gate.limit, None)
     if is_range(gate.metric, candidate) or (gate.of != "value" and is_range(gate.metric, base)):
@@ -118,7 +120,7 @@ def judge_gate(gate: Gate, base: Side, candidate: Side, *, strict: bool = False)
 
 
 def _judged_unprofiled(gate: Gate, base: Side, candidate: Side, strict: bool) -> GateResult:
-    """Each run has one value, so only several runs a side tell how much they differ by chance."""
+    """Each run has one value, so only several runs per side show how much runs differ by chance."""
     before, after = base.unprofiled_ns(), candidate.unprofiled_ns()
     if not strict and min(len(before) if gate.of != "value" else len(after), len(after)) < 2:
         return GateResult(candidate.name, gate.rule, None, gate.limit, None)
@@ -126,7 +128,7 @@ def _judged_unprofiled(gate: Gate, base: Side, candidate: Side, strict: bool) ->
 
 
 def _judged_range(gate: Gate, base: Side, candidate: Side, strict: bool) -> GateResult:
-    """Where both ends of what it may be agree; not measurable where they do not."""
+    """Judges a range: by the result on which both of its ends agree; not measurable if they disagree."""
     ends = (gate.metric, UPPER_END[gate.metric])
     period = max(base.period, candidate.period)
     least, most = (
@@ -141,10 +143,10 @@ def _judged_range(gate: Gate, base: Side, candidate: Side, strict: bool) -> Gate
 def _judged(
     gate: Gate, before: Sequence[Float64], after: Sequence[Float64], run: str, period: int, strict: bool
 ) -> GateResult:
-    """before, after: values in parts that were recorded apart from each other."""
+    """before, after: values, grouped by separate recording."""
     if not after or (gate.of != "value" and not before):
         return GateResult(run, gate.rule, None, gate.limit, None)
-    if gate.of == "value":  # its interval is the candidate's own
+    if gate.of == "value":  # the interval is then the candidate's own
         mean = float(np.mean([values.mean() for values in after]))
         before = [np.full_like(values, mean) for values in after]
     found = change_between(before, after, period)
@@ -156,7 +158,7 @@ def _judged(
 
 
 def _held(gate: Gate, found: Change, strict: bool) -> tuple[float, float]:
-    """The value, and that end of its interval which passes most easily."""
+    """Returns the value, and the end of its interval that passes most easily."""
     value = found.candidate if gate.of == "value" else found.change
     edge = found.low if gate.above else found.high
     nearest = value if strict or edge is None else value + edge - found.change

@@ -1,17 +1,19 @@
-"""Is a difference of means more than noise? Bootstrap intervals over steps.
+"""Bootstrap intervals over steps, to decide whether a difference of means is more than noise.
 
-Steps are drawn again from each side, many times, in blocks of neighbours, and the difference of means is taken each
-time: its middle 95 % are the interval. Blocks are as long as a known period (workers that deliver in turns), since the
-steps within one depend on each other. The interval is widened as Student's t is against the normal distribution: the
-spread of a few steps is known only roughly.
+Steps are resampled from each side many times, in blocks of neighbours, and the difference of means is computed each
+time: the middle 95 % of these are the interval. Blocks are as long as a known period (workers that deliver in turns),
+since the steps within one depend on each other. The interval is widened by the ratio of Student's t to the normal
+distribution, since the spread of a few steps is known only roughly.
 
-It says how far the mean of these recordings' steps may be off. Two runs of the same job may differ by more, as a
-machine is not the same an hour later. Where a side has several recordings, how much their own means differ tells that:
+The interval says how far the mean of these recordings' steps may be off. Two runs of the same job may differ by more,
+since a machine behaves differently an hour later. If a side has several recordings, the differences between their means
+show that:
 
     base        run 1  100 ms     run 2  103 ms     run 3  101 ms       the runs differ by 1.5 %: so the mean of three
     candidate   run 1  111 ms     run 2  110 ms     run 3  113 ms       may be off by 2.4 %, whatever their steps say
 
-Both sides are taken to vary alike, in percent: then six runs tell it, and not three. The wider interval counts.
+Both sides are assumed to vary equally, in percent, so the estimate rests on six runs instead of three. The wider of the
+two intervals counts.
 """
 
 from __future__ import annotations
@@ -27,11 +29,12 @@ from tb_steptime.trace.table import Float64, Int64
 
 LEVEL = 0.95
 DRAWS = 2000
-#: Values that are drawn at once: bounds memory.
+#: Maximum number of values that are drawn at once, which limits memory.
 AT_ONCE = 2_000_000
-#: Means of more blocks than this are spread as the normal distribution, and need not be drawn one by one.
+#: Means of more blocks than this are distributed normally, and need not be drawn one by one.
 MANY = 500
-#: More steps than this need no one more, and no number would help who has so many.
+#: Maximum for the number of steps that would be enough: nobody records more, and with so many steps more would not
+#: help.
 MOST_STEPS = 10_000
 
 _Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
@@ -55,8 +58,8 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def change_of_mean(base: Int64 | Float64, candidate: Int64 | Float64, period: int = 1) -> Change:
-    """The change of the mean from some values per step to others, both in time order, at least one. The result is the
-    same each time."""
+    """Returns the change of the mean between two series of values per step, both in time order and not empty. The
+    result is reproducible."""
     means = Change(float(base.mean()), float(candidate.mean()))
     if period > 1 and min(len(base), len(candidate)) < 2 * period:
         period = 1
@@ -77,8 +80,8 @@ def change_of_mean(base: Int64 | Float64, candidate: Int64 | Float64, period: in
 
 
 def change_between(base: Sequence[Float64], candidate: Sequence[Float64], period: int = 1) -> Change:
-    """Does what `change_of_mean` does, for values in parts that were recorded apart from each other, at least one a
-    side. The mean of a side is that of its parts; the interval covers the differences between the parts of a side."""
+    """Like `change_of_mean`, for values grouped by separate recording, at least one recording per side. The mean of a
+    side is the mean of its recordings; the interval covers the differences between the recordings of a side."""
     within = change_of_mean(np.concatenate(base), np.concatenate(candidate), period)
     freedom = len(base) + len(candidate) - 2
     if not freedom or not within.base:
@@ -96,7 +99,7 @@ def change_between(base: Sequence[Float64], candidate: Sequence[Float64], period
 
 
 def _means(draws: np.random.Generator, values: Int64 | Float64, block: int) -> Float64:
-    """(DRAWS,): means of the values drawn again, in blocks that go round from the end to the start."""
+    """Returns (DRAWS,) means of resampled values, drawn in blocks that wrap around from the end to the start."""
     number = len(values) // block
     sums = np.convolve(np.concatenate([values, values[: block - 1]]).astype(np.float64), np.ones(block), "valid")
     if number > MANY:
@@ -110,7 +113,7 @@ def _means(draws: np.random.Generator, values: Int64 | Float64, block: int) -> F
 
 
 def _freedom(base: Float64, base_blocks: int, candidate: Float64, candidate_blocks: int) -> float:
-    """Degrees of freedom of the difference (Welch, Satterthwaite)."""
+    """Returns the degrees of freedom of the difference (Welch, Satterthwaite)."""
     variances = float(base.var()), float(candidate.var())
     if not sum(variances):
         return math.inf
@@ -119,8 +122,9 @@ def _freedom(base: Float64, base_blocks: int, candidate: Float64, candidate_bloc
 
 
 def student(freedom: float) -> float:
-    """The quantile of Student's t that leaves (1 - LEVEL) / 2 above it, by its expansion in 1 / freedom (Abramowitz and
-    Stegun, 26.7.5); below 3 degrees of freedom, where that is too small, the exact values of 1 and 2.
+    """Returns the quantile of Student's t that leaves (1 - LEVEL) / 2 above it, by its expansion in 1 / freedom
+    (Abramowitz and Stegun, 26.7.5). Below 3 degrees of freedom, where the expansion is too small, returns the exact
+    values for 1 and 2.
 
     >>> round(student(5), 2), round(student(30), 2), round(student(math.inf), 2)
     (2.57, 2.04, 1.96)
@@ -138,7 +142,8 @@ def student(freedom: float) -> float:
 
 
 def _enough(change: float, half_width: float, steps: int) -> int | None:
-    """Half of the interval shrinks with the root of the steps."""
+    """Returns how many steps would be enough, given that the interval's half-width shrinks with the square root of
+    their number."""
     if not change:
         return None
     needed = math.ceil(steps * (half_width / change) ** 2)

@@ -7,7 +7,7 @@
     fused     the compiled kernel has the op in its name: triton_poi_fused_add_relu_0 for aten::relu
     kernel    same kernel, another place
     op name   same op and phase, other input shapes, the same kind of kernel
-Within a key, kernels of one kind (products, conversions, reductions) stand for each other first.
+Within a key, kernels of the same kind (products, conversions, reductions) are matched first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LIBRARY = re.compile(r"^(aten::)?_?(cudnn_|miopen_|native_)?|_$")
 
 
 def _alike(key: Key[LaunchPlace]) -> Key[LaunchPlace]:
-    """The same, of one kind of kernel."""
+    """Returns the same key, restricted to one kind of kernel."""
 
     def both(place: LaunchPlace) -> Hashable:
         of = key(place)
@@ -54,7 +54,7 @@ def _by_op_name(place: LaunchPlace) -> Hashable:
 
 
 def fused_ops(name: str) -> str | None:
-    """The ops that a compiled kernel's name lists; None of another kernel.
+    """Returns the ops that a compiled kernel's name lists; None for any other kernel.
 
     >>> fused_ops("triton_poi_fused_add_relu_0"), fused_ops("volta_sgemm_128x64_nn")
     ('add_relu', None)
@@ -64,7 +64,7 @@ def fused_ops(name: str) -> str | None:
 
 
 def is_fused_from(name: str, op: str | None) -> bool:
-    """Does a compiled kernel's name list the op?
+    """Whether a compiled kernel's name lists the op.
 
     >>> is_fused_from("triton_red_fused__softmax_mul_3", "aten::_softmax")
     True
@@ -77,7 +77,7 @@ def is_fused_from(name: str, op: str | None) -> bool:
 
 
 def _fused(base: Sequence[Row[LaunchPlace]], candidate: Sequence[Row[LaunchPlace]]) -> Pairs[LaunchPlace]:
-    """Compiled kernels, the longest first, each with the longest one that its name lists."""
+    """Matches compiled kernels, the longest first, each with the longest kernel whose op its name lists."""
     left, found = ranked(base), []
     for other in ranked([row for row in candidate if fused_ops(row.place.name)]):
         one = next((row for row in left if is_fused_from(other.place.name, row.place.op)), None)

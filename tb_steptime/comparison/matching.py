@@ -1,4 +1,4 @@
-"""Matches rows of the candidate with rows of the base where they are not the same.
+"""Matches rows of the candidate with rows of the base that are not identical.
 
 Each row is matched once, in passes from the surest to the weakest:
 
@@ -22,7 +22,7 @@ MatchedBy = Literal[
     "name", "op", "module", "shapes", "fused", "kernel", "op_name", "place", "base_only", "candidate_only"
 ]
 
-#: Of rows whose times differ by less than this share, the one that runs first stands first.
+#: Rows whose times differ by less than this share are ordered by when they run.
 LIKE_FRACTION = 0.2
 
 P = TypeVar("P")
@@ -30,7 +30,7 @@ P = TypeVar("P")
 
 @dataclass(frozen=True, eq=False)
 class Row(Generic[P]):
-    """A place over all spans of a side, per step. order: of places that last alike."""
+    """A place over all spans of a side, per step. order: orders places with about the same time."""
 
     place: P
     ns: Sample
@@ -40,23 +40,23 @@ class Row(Generic[P]):
 
 @dataclass(frozen=True)
 class Match(Generic[P]):
-    """Two rows that stand for each other, or one alone."""
+    """Two rows that are matched, or one row without a match."""
 
     base: Row[P] | None
     candidate: Row[P] | None
     by: MatchedBy
 
 
-#: Of a key of None nothing is matched.
+#: The key by which rows are matched; a row with the key None is not matched.
 Key = Callable[[P], Hashable]
 Pairs = list[tuple[Row[P], Row[P]]]
-#: From rows that are left on both sides to those that stand for each other.
+#: Takes the rows that are left on both sides, and returns the pairs that are matched.
 Pairing = Callable[[Sequence[Row[P]], Sequence[Row[P]]], Pairs[P]]
 Passes = Sequence[tuple[MatchedBy, Pairing[P]]]
 
 
 def matched(base: Sequence[Row[P]], candidate: Sequence[Row[P]], passes: Passes[P]) -> list[Match[P]]:
-    """Every row of both sides, in one match each."""
+    """Returns every row of both sides, in one match each."""
     found: list[Match[P]] = []
     left, right = list(base), list(candidate)
     for by, pairing in passes:
@@ -69,7 +69,7 @@ def matched(base: Sequence[Row[P]], candidate: Sequence[Row[P]], passes: Passes[
 
 
 def by(key: Key[P]) -> Pairing[P]:
-    """Rows that agree in a key, in their ranks."""
+    """Pairs rows with equal keys by their ranks."""
 
     def pairs(base: Sequence[Row[P]], candidate: Sequence[Row[P]]) -> Pairs[P]:
         there = _by_key(candidate, key)
@@ -92,7 +92,8 @@ def _by_key(rows: Sequence[Row[P]], key: Key[P]) -> dict[Hashable, list[Row[P]]]
 
 
 def ranked(rows: Sequence[Row[P]]) -> list[Row[P]]:
-    """Longest first; those that last about as long as the one before, in the order in which they run."""
+    """Returns the rows, longest first; rows that take about as long as the one before are in the order in which they
+    run."""
     by_time = sorted(rows, key=lambda row: (-row.ns.mean, row.order))
     stretches: list[list[Row[P]]] = []
     for row in by_time:

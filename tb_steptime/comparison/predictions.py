@@ -1,4 +1,4 @@
-"""What cards of the base promised, beside what came of it in a candidate that did as they advise.
+"""What the base's cards promised, compared with the result in a candidate that followed their advice.
 
 card        data loading: up to -15.4 ms
 measured    step                  -11.7 ms      3.7 ms longer than predicted:
@@ -43,8 +43,8 @@ class Prediction(msgspec.Struct, frozen=True):
 
 
 def predictions(base: Side, candidate: Side, made: Sequence[KnownChange]) -> list[Prediction]:
-    """Most predicted first. A card that shortens no single part is left out where more than one thing was changed:
-    nothing tells what came of it."""
+    """Returns the predictions, the largest first. A card that shortens no single part is left out if more than one
+    thing was changed, since its own effect is not known."""
     change_of = {id: change.id for change in made for id in change.answers}
     followed = [gain for gain in base.first.expected if gain.insight in change_of]
     alone = len(made) == 1

@@ -1,4 +1,4 @@
-"""Rows of one kind on both sides, most change first: what stands for what, what is new or gone.
+"""Rows of one kind on both sides, largest change first: which are matched, which are new or gone.
 
 Spans of a side are pooled first, then rows are matched, then each pair has its change with an interval.
 """
@@ -19,7 +19,7 @@ from tb_steptime.metrics.phases.marks import PhaseId
 
 TableId = Literal["kernels", "ops", "blocking", "copies"]
 
-#: Rows of a table: the largest changes.
+#: Maximum number of rows of a table, those with the largest changes.
 ROWS = 200
 
 
@@ -65,7 +65,7 @@ class ChangeTable(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Said:
-    """What the row of a place says of it."""
+    """The texts of a place in its row."""
 
     name: str
     short: str
@@ -77,7 +77,7 @@ class Said:
 
 
 class Place(Protocol):
-    """Sums over the compared steps of a span."""
+    """A place with sums over the compared steps of a span."""
 
     @property
     def count(self) -> int: ...
@@ -91,8 +91,8 @@ P = TypeVar("P", bound=Place)
 
 @dataclass(frozen=True)
 class Kind(Generic[P]):
-    """of: the places of a span; key: places of several spans of a side that agree in it are one row; order: of rows
-    that last alike."""
+    """One kind of table. of: returns the places of a span; key: places with the same key in several spans of a side
+    form one row; order: orders rows with about the same time."""
 
     id: TableId
     of: Callable[[ComparedSpan], Sequence[P]]

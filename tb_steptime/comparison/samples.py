@@ -1,5 +1,5 @@
-"""What a table's row takes a step, where only the mean and the spread of its steps are kept: those of whole columns
-would make summaries large.
+"""The time of a table's row per step, of which only mean and spread are stored: whole columns would make summaries
+large.
 
 span 1   4 steps   mean 10   deviation 2       one sample of 9 steps: mean and deviation as if all were at hand
 span 2   5 steps   mean 12   deviation 1
@@ -14,9 +14,9 @@ from typing import Literal
 
 from tb_steptime.comparison.intervals import Change, student
 
-#: Changes of less a step than this, ns, are none: clocks of recordings tell no more.
+#: Minimum change in ns per step: clocks of recordings resolve no less.
 LEAST_NS = 1_000
-#: Without an interval, a change below this share of the longer side is taken for noise.
+#: Without an interval, a change below this share of the longer side is taken to be noise.
 LEAST_FRACTION = 0.05
 
 Status = Literal["changed", "alike", "new", "gone"]
@@ -24,7 +24,7 @@ Status = Literal["changed", "alike", "new", "gone"]
 
 @dataclass(frozen=True)
 class Sample:
-    """Values of so many steps, at least one. deviation: their standard deviation, None where it is not known."""
+    """Values of a number of steps, at least one. deviation: their standard deviation, None where it is not known."""
 
     steps: int
     mean: float
@@ -48,7 +48,8 @@ def pooled(samples: Iterable[Sample]) -> Sample:
 
 
 def change_of_samples(base: Sample, candidate: Sample) -> Change:
-    """The change of the mean, with the 95 % interval of Welch: it takes steps for independent of each other."""
+    """Returns the change of the mean with Welch's 95 % interval, which assumes that steps are independent of each
+    other."""
     change = candidate.mean - base.mean
     if base.deviation is None or candidate.deviation is None or min(base.steps, candidate.steps) < 2:
         return Change(base.mean, candidate.mean)

@@ -1,4 +1,4 @@
-"""One side of a comparison: the spans of a run, whose whole steps are one sample.
+"""One side of a comparison: the spans of a run, whose complete steps form one sample.
 
 base        span 1: steps 5 6 7 8     span 2: steps 25 26 27 28      eight steps
 candidate   span 1: steps 5 6 7 8                                    four
@@ -24,13 +24,14 @@ from tb_steptime.trace.table import Bool, Float64, Int64
 
 R = TypeVar("R", bound=msgspec.Struct)
 
-#: What a side is made of without its cards.
+#: The views that a side needs, besides those for its cards.
 COMPARED_VIEWS = ("overview", "host", "data_loading", "trends", "compare", "tensor_cores")
 
 
 @dataclass(frozen=True)
 class ExpectedGain:
-    """A card of a recording: what it promised. part: the part of the step that it shortens, None where several."""
+    """The gain that a recording's card promised. part: the part of the step that it shortens, None if there are
+    several."""
 
     insight: str
     gain_ns: int
@@ -39,8 +40,8 @@ class ExpectedGain:
 
 @dataclass(frozen=True)
 class ComparedSpan:
-    """A measured span and what is said of its machine. results: by view id. simulated: its figures are no recording's.
-    expected: gains of its cards, most first."""
+    """A measured span, with facts about its machine. results: by view id. simulated: its figures are not from a
+    recording. expected: gains of its cards, largest first."""
 
     results: Mapping[str, msgspec.Struct]
     device_names: tuple[str, ...] = ()
@@ -49,14 +50,14 @@ class ComparedSpan:
     expected: tuple[ExpectedGain, ...] = ()
 
     def result(self, view: str, kind: type[R]) -> R:
-        """Raises KeyError where that view was not measured."""
+        """Returns the result of a view. Raises KeyError where that view was not measured."""
         result = self.results[view]
         assert isinstance(result, kind)
         return result
 
     @cached_property
     def whole(self) -> Bool:
-        """Per step, whether it is compared."""
+        """Whether each step is compared."""
         return np.array([step.whole for step in self.compare.steps], bool)
 
     @property
@@ -82,10 +83,10 @@ class ComparedSpan:
 
 @dataclass(frozen=True)
 class Side:
-    """Spans of one run and worker, in time order, at least one; name is what the comparison calls it. runs: of several
-    recordings of the same job, how many spans each has; empty: it is one.
+    """Spans of one run and worker, in time order, at least one; name is its name in the comparison. runs: if there are
+    several recordings of the same job, how many spans each has; empty for one recording.
 
-    Per-step columns hold the whole steps of all spans in time order.
+    Per-step columns hold the complete steps of all spans in time order.
     """
 
     name: str
@@ -94,7 +95,7 @@ class Side:
 
     @cached_property
     def step_ns(self) -> Int64:
-        """(steps,)"""
+        """(steps,): durations."""
         return np.concatenate([self._column(span, [row.duration_ns for row in span.overview.steps])
                                for span in self.spans])  # fmt: skip
 
@@ -110,8 +111,8 @@ class Side:
 
     @cached_property
     def idle_ns(self) -> Int64 | None:
-        """(steps, 1 + reasons): the main device is busy, then idle by reason; a row sums to its step. None where a span
-        has no device."""
+        """(steps, 1 + reasons): busy time of the main device, then its idle time by reason; a row sums to its step.
+        None where a span has no device."""
         if any(span.host.device is None for span in self.spans):
             return None
         return self._rows(_idle_rows)
@@ -126,13 +127,13 @@ class Side:
         return self.spans[0]
 
     def per_step(self, metric: str) -> Float64:
-        """A metric of the catalogue over the compared steps; steps in which it is not measurable are left out."""
+        """Returns the values of a metric of the catalogue over the compared steps; steps in which it is not measurable
+        are left out."""
         values = [value for span in self.spans for value in self._metric(span, metric) if value is not None]
         return np.array(values, np.float64)
 
     def per_unit(self, metric: str) -> list[Float64]:
-        """Does what `per_step` does, in parts that were recorded apart from each other: the runs, or the spans of the
-        only one."""
+        """Like `per_step`, grouped by separate recording: by run, or by span if there is only one run."""
         parts = self._recordings if self.runs else [(span,) for span in self.spans]
         found = [np.array([value for span in part for value in self._metric(span, metric) if value is not None], float)
                  for part in parts]  # fmt: skip
@@ -144,7 +145,8 @@ class Side:
         return [np.array([of_run[-1].plain_ns], np.float64) for of_run in paces if of_run]
 
     def spread(self, metric: str) -> float | None:
-        """How much the spans of one run differ by at most, as a fraction of their mean; None where each has one."""
+        """Returns the largest difference between the spans of one run, as a fraction of their mean; None where each run
+        has one span."""
         found = []
         for part in self._recordings:
             values = [[value for value in self._metric(span, metric) if value is not None] for span in part]
@@ -160,19 +162,20 @@ class Side:
         return [self.spans[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
 
     def why_not(self, metric: str) -> Reason | None:
-        """Why a metric is not measurable in the first span that says it; None where none does."""
+        """Returns why a metric is not measurable, from the first span that has a reason; None where none has."""
         found = (series.reason for span in self.spans for series in span.trends.series if series.metric == metric)
         return next((reason for reason in found if reason), None)
 
     @cached_property
     def period(self) -> int:
-        """The distance of alike steps, where waits for batches come in bursts; 1 where none is known."""
+        """The distance in steps at which waits for batches recur, where they come in bursts; 1 where none is known."""
         bursts = [span.data_loading.burst for span in self.spans]
         return max((burst.period for burst in bursts if burst and burst.period), default=1)
 
     @staticmethod
     def _metric(span: ComparedSpan, metric: str) -> list[float | None]:
-        """Empty in a summary of a release that did not measure it."""
+        """Returns the values of a metric in the compared steps; empty for a summary of a release that did not measure
+        it."""
         found = [series.steps for series in span.trends.series if series.metric == metric]
         return [value for steps in found for value, whole in zip(steps, span.whole.tolist(), strict=True) if whole]
 

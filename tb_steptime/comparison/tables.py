@@ -15,7 +15,7 @@ from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 
 
 def tables(base: Side, candidate: Side) -> list[ChangeTable]:
-    """Those that have a row. Where a side has no GPU, only the ops are compared."""
+    """Returns the tables that have rows. Where a side has no GPU, only the ops are compared."""
     ops = table(_OPS, base, candidate)
     if not all(span.compare.kernels for side in (base, candidate) for span in side.spans):
         return [ops] if ops.rows else []
@@ -29,7 +29,7 @@ def tables(base: Side, candidate: Side) -> list[ChangeTable]:
 
 
 def table_of(id: TableId, found: list[ChangeTable]) -> ChangeTable:
-    """Empty where there is none."""
+    """Returns the table, empty where there is none."""
     return next((each for each in found if each.of == id), ChangeTable(id, []))
 
 
@@ -64,7 +64,7 @@ _BLOCKING_PASSES: Passes[BlockingPlace] = (
     ("place", by(_blocking_place)),
     ("op", by(_op_that_blocks)),
 )
-#: Pinned memory in place of pageable memory is another row of the same place.
+#: A copy from pinned instead of pageable memory is another row of the same place.
 _COPY_PASSES: Passes[CopyPlace] = (
     ("name", by(lambda place: (place.direction, place.source, place.target, place.op, place.phase))),
     ("place", by(lambda place: (place.direction, place.op, place.phase))),

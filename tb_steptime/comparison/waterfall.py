@@ -23,9 +23,9 @@ from tb_steptime.trace.table import Int64
 
 By = Literal["part", "reason", "phase", "module", "op", "kernel"]
 
-#: What no row of kernels is: idle time, copies, and less what kernels run at the same time.
+#: Id of the row for what no kernel row shows: idle time and copies, minus the time in which kernels overlap.
 REST = "rest"
-#: Rows of a way that has many: those that changed most.
+#: Maximum number of rows of a breakdown: those that changed most.
 ROWS = 12
 
 
@@ -52,7 +52,7 @@ class Waterfall(msgspec.Struct, frozen=True):
 
 
 def waterfalls(base: Side, candidate: Side) -> list[Waterfall]:
-    """In every way that both sides know."""
+    """Returns the breakdowns that both sides know."""
     ways = [by_part(base, candidate)]
     if base.idle_ns is not None and candidate.idle_ns is not None:
         ways.append(_per_step("reason", ("busy", *REASONS), base, candidate, lambda side: side.idle_ns))
@@ -67,12 +67,13 @@ def by_part(base: Side, candidate: Side) -> Waterfall:
 
 
 def mean_step_ns(side: Side) -> int:
-    """In whole ns; halves go up."""
+    """Returns the mean step in whole ns; halves are rounded up."""
     return (2 * int(side.step_ns.sum()) + len(side.step_ns)) // (2 * len(side.step_ns))
 
 
 def shared_out(sums: Sequence[int], steps: int, total: int) -> list[int]:
-    """sums / steps in whole numbers that sum to total, which is their sum / steps, rounded: the largest rests go up.
+    """Returns sums / steps as whole numbers that sum to total, which is their sum / steps, rounded: those with the
+    largest remainders are rounded up.
 
     >>> shared_out([3, 4, 5], 2, 6)
     [2, 2, 2]
@@ -86,7 +87,7 @@ def shared_out(sums: Sequence[int], steps: int, total: int) -> list[int]:
 def _per_step(
     by: By, ids: Sequence[str], base: Side, candidate: Side, columns: Callable[[Side], Int64 | None]
 ) -> Waterfall:
-    """Returns what is measured in each step; what neither side has is left out."""
+    """Returns a breakdown of what is measured in each step, without parts that neither side has."""
     before, after = columns(base), columns(candidate)
     assert before is not None and after is not None
     rows = []
@@ -107,7 +108,7 @@ _KERNELS_BY: Mapping[By, Callable[[LaunchPlace], str]] = {
 
 
 def _of_kernels(by: By, base: Side, candidate: Side) -> Waterfall:
-    """Kernel time by what it belongs to ("" for nothing), and the rest of the step."""
+    """Returns a breakdown of kernel time by what the kernels belong to ("" for nothing), and the rest of the step."""
     before, after = _sums(by, base), _sums(by, candidate)
     change = {id: after.get(id, 0.0) - before.get(id, 0.0) for id in {**before, **after}}
     shown = sorted(change, key=lambda id: (-abs(change[id]), id))[:ROWS]
@@ -118,7 +119,7 @@ def _of_kernels(by: By, base: Side, candidate: Side) -> Waterfall:
 
 
 def _sums(by: By, side: Side) -> dict[str, float]:
-    """ns per step."""
+    """Returns ns per step."""
     sums: dict[str, float] = {}
     for span in side.spans:
         for place in span.compare.kernels:

@@ -1,7 +1,7 @@
 """Files wherever they are: in a local or mounted folder, or in a store that fsspec opens (s3://, gs://, az://, hdfs://).
 
     paths       what a user names -> a `Path` or a `RemotePath`, which answer the same questions
-    remote      one file of a store: its size and time, its bytes, its being written
+    remote      one file of a store: its size and time, reading and writing it
     reading     its bytes in order, fetched ahead, tried again where a connection fails
     at_once     many questions, of files in a store at the same time
     systems     fsspec and its packages, imported when the first address needs them

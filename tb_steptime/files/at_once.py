@@ -1,4 +1,5 @@
-"""Questions about many files, in their order: of local ones one after the other, of those in a store many at once."""
+"""Asks about many files and returns answers in their order: local files one after the other, files in a store many at
+once."""
 
 from __future__ import annotations
 
@@ -11,12 +12,12 @@ from tb_steptime.files.remote import RemotePath
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: A store answers many at once, each after some 30 ms; more connections are more than some allow.
+#: Number of questions at once. A store answers many, each after some 30 ms; some allow no more connections.
 _AT_ONCE = 16
 
 
 def answers(ask: Callable[[T], R], of: Sequence[T], path: Callable[[T], AnyPath | None]) -> list[R]:
-    """`ask` of each; path: the file that it asks about. Raises what `ask` raises."""
+    """Returns `ask` of each; path: the file that it is about. Raises what `ask` raises."""
     remote = [number for number, each in enumerate(of) if isinstance(path(each), RemotePath)]
     known: dict[int, R] = {}
     if remote:

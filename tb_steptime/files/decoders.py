@@ -1,4 +1,4 @@
-"""JSON -> a type, from any thread.
+"""Decoders of JSON into a type, usable from any thread.
 
 msgspec reads the fields of a class when it first meets it, and marks it as read before it has done so:
 
@@ -20,7 +20,7 @@ _made: dict[type, msgspec.json.Decoder[Any]] = {}
 
 
 def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
-    """The one of a type. It and all types within it are read when it is returned."""
+    """Returns the decoder of a type. By then that type and all types within it have been read."""
     with _making:
         if kind not in _made:
             _made[kind] = msgspec.json.Decoder(kind)

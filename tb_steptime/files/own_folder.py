@@ -1,10 +1,11 @@
-"""Temporary folders and files of a process. It removes them when it ends; what a killed one left, the next one removes.
+"""Temporary folders and files of a process. It removes them when it ends; what a killed process left, the next one
+removes.
 
     a process   |--- holds a lock on its folder ---|  killed: the lock is gone, the folder is not
     the next                                           |- takes the lock -|- removes the folder -|
 
-The kernel gives up a lock with its process, however that ended; numbers of processes, which come again and mean nothing
-in another container, are not asked. Where a file system has no locks, nothing of another process is removed.
+The kernel gives up a lock with its process, however that ended; process IDs are not used, since they are reused and
+mean nothing in another container. Where a file system has no locks, nothing of another process is removed.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # Windows, whose files cannot be removed while they are open
+except ImportError:  # Windows: files cannot be removed while they are open
     fcntl = None  # type: ignore[assignment]
 
-#: What the names of folders begin with. Releases up to 0.2 wrote "tb_steptime." and held no lock.
+#: Prefix of the folders' names. Releases up to 0.2 wrote "tb_steptime." and held no lock.
 PREFIX = "tb_steptime-"
 
 
@@ -28,18 +29,18 @@ class OwnFolder:
     """A new folder below the temporary one, until `remove` or the end of the process. Raises OSError."""
 
     def __init__(self, purpose: str) -> None:
-        import tempfile  # slow to import, for whoever needs no folder
+        import tempfile  # slow to import, and not every process needs a folder
 
         while True:
             self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{purpose}."))
             self._lock = _opened(self.path)
             if self._lock is None or (_locked(self._lock) and self.path.exists()):
                 break
-            os.close(self._lock)  # another process took it for one that was left behind
+            os.close(self._lock)  # another process took it as a leftover
         atexit.register(self.remove)
 
     def remove(self) -> None:
-        """Twice is as good as once."""
+        """Remove the folder; a second call does nothing."""
         import shutil
 
         shutil.rmtree(self.path, ignore_errors=True)
@@ -50,7 +51,7 @@ class OwnFolder:
 
 
 def remove_left_folders() -> None:
-    """Those of this user's processes that were killed."""
+    """Removes the folders of this user's processes that were killed."""
     import shutil
     import tempfile
 
@@ -70,18 +71,18 @@ def remove_left_files(folder: Path, pattern: str) -> None:
 
 
 def hold(file: int) -> bool:
-    """Hold an open file until it is closed. False: somebody has just removed it."""
+    """Hold an open file until it is closed. Returns False if another process has just removed it."""
     return fcntl is None or (_locked(file) and os.fstat(file).st_nlink > 0)
 
 
 @contextlib.contextmanager
 def _taken(path: Path) -> Iterator[bool]:
-    """Whether no process holds this."""
+    """Yields whether no process holds this file or folder; the lock is held meanwhile."""
     lock = _opened(path)
     try:
         yield lock is not None and _locked(lock, unknown=False)
     except OSError:
-        return  # it is gone, or not ours to remove
+        return  # the file is gone, or not ours to remove
     finally:
         if lock is not None:
             os.close(lock)
@@ -97,7 +98,7 @@ def _opened(path: Path) -> int | None:
 
 
 def _locked(file: int, *, unknown: bool = True) -> bool:
-    """Whether this process has the lock now. unknown: the answer where the file system has none."""
+    """Whether this process has the lock now. unknown: the result where the file system has no locks."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

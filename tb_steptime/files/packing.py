@@ -1,4 +1,4 @@
-"""gzip by isal where it is installed, else by zlib: a third as fast, and otherwise the same.
+"""gzip by isal where it is installed, else by zlib, which is a third as fast and otherwise the same.
 
 isal has no wheel for Windows on ARM, so `setup.cfg` does not ask for it there.
 """
@@ -14,9 +14,10 @@ try:
 except ImportError:
     isal_zlib = None  # type: ignore[assignment]
 
-#: Called with zlib's number for the window, it returns what `zlib.decompressobj` does.
+#: Like `zlib.decompressobj`: takes zlib's number for the window, and returns a decompressor.
 decompressor: Callable[[int], Any] = isal_zlib.decompressobj if isal_zlib else zlib.decompressobj
-#: What the decompressor raises where the stream is damaged. An exception class, which isal's type hints do not say.
+#: The exception that the decompressor raises where the stream is damaged. isal's type hints do not say that it is an
+#: exception class.
 BAD_GZIP: Any = isal_zlib.IsalError if isal_zlib else zlib.error
 
 
@@ -27,7 +28,8 @@ def pack(content: bytes) -> bytes:
 
 
 def packing(file: IO[bytes]) -> IO[bytes]:
-    """A file to write text to, which goes packed into another one that stays open; the same bytes for the same text."""
+    """Returns a file to write text to, which is packed into another file that stays open; the same bytes for the same
+    text."""
     module = _gzip()
     pack_into = module.IGzipFile if isal_zlib else module.GzipFile
     text: IO[bytes] = pack_into("", "wb", fileobj=file, mtime=0)
@@ -35,7 +37,8 @@ def packing(file: IO[bytes]) -> IO[bytes]:
 
 
 def _gzip() -> Any:
-    """isal's module or the one of the standard library. Both are slow to import, for a command that reads a trace."""
+    """Returns isal's module or that of the standard library. Both are slow to import for a command that reads a
+    trace."""
     if isal_zlib:
         from isal import igzip
 

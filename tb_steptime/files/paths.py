@@ -1,4 +1,4 @@
-"""What a user names -> a `Path` or a `RemotePath`. Everything above asks either the same questions."""
+"""What a user names -> a `Path` or a `RemotePath`, which offer the same operations."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tb_steptime.files.whole_file import remove_left_behind, whole_file
 
 AnyPath = Path | RemotePath
 
-#: A single letter is a drive of Windows.
+#: An address with its scheme. A single letter would be a drive of Windows.
 _ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9.+-]+://")
 
 
 def any_path(named: str | os.PathLike[str] | RemotePath) -> AnyPath:
-    """A path of this machine, or an address such as s3://bucket/logs; file:///tmp is of this machine."""
+    """Returns a path of this machine, or an address such as s3://bucket/logs; file:///tmp is a path of this machine."""
     if isinstance(named, RemotePath):
         return named
     text = os.fspath(named)
@@ -36,27 +36,27 @@ def is_address(text: str) -> bool:
 
 
 def address(path: AnyPath) -> str:
-    """What `any_path` makes the same path of. Never to be shown."""
+    """Returns the text from which `any_path` makes the same path. It may contain secrets, so it must not be shown."""
     return path.url if isinstance(path, RemotePath) else str(path)
 
 
 def identity(path: AnyPath) -> str:
-    """The same for all names of a file, by links or with other credentials."""
+    """Returns a text that is the same for all names of a file, whether by links or with other credentials."""
     return str(path) if isinstance(path, RemotePath) else os.path.realpath(path)
 
 
 def is_folder(path: AnyPath) -> bool:
-    """Also of a name that no file can have, at which pathlib raises: False."""
+    """Whether it is a folder. A name that no file can have, at which pathlib raises, gives False."""
     return path.is_dir() if isinstance(path, RemotePath) else os.path.isdir(path)
 
 
 def is_file(path: AnyPath) -> bool:
-    """Likewise."""
+    """Whether it is a file; see `is_folder`."""
     return path.is_file() if isinstance(path, RemotePath) else os.path.isfile(path)
 
 
 def open_regular(path: Path) -> IO[bytes]:
-    """A file to read. Raises OSError where it is none: to read a pipe that lies there may wait for ever."""
+    """Opens a file for reading. Raises OSError where it is not a regular file: reading a pipe may wait for ever."""
     file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
@@ -65,8 +65,8 @@ def open_regular(path: Path) -> IO[bytes]:
 
 
 def write_whole(path: AnyPath, content: bytes, suffix: str = "", mode: int = 0o666) -> None:
-    """Write a file that a reader sees as it was, or whole; its folder is made. Raises OSError. suffix, mode:
-    see `whole_file`; what killed processes left of such files in the folder is removed."""
+    """Write a file, and make its folder. A reader sees the old file or the whole new one. Raises OSError. suffix, mode:
+    see `whole_file`; with a suffix, such files that killed processes left in the folder are removed."""
     if isinstance(path, RemotePath):
         path.write_bytes(content)
         return

@@ -1,7 +1,7 @@
-"""What can go wrong with a file of a store: an OSError with the fact and the way out, and without any secret.
+"""What can go wrong with a file of a store: each becomes an OSError with the fact, a way out, and no secrets.
 
-The packages of stores raise what they like, with whole addresses in their words. None of that is shown: what is known
-of an error by its kind is said in our own words, and the rest is its type's name.
+The packages of stores raise any kind of error, with whole addresses in their messages. These are never shown: known
+kinds of errors get our own words, others the name of their type.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import contextlib
 import errno
 from collections.abc import Iterator, Set
 
-#: Raised by the packages of Amazon, Google and Azure where no credentials are found or can be renewed.
+#: Names of the errors that the packages of Amazon, Google and Azure raise where no credentials are found or can be
+#: renewed.
 _NO_CREDENTIALS = frozenset(
     (
         "NoCredentialsError",
@@ -42,18 +43,18 @@ class RemoteMissing(RemoteProblem, FileNotFoundError):
 
 
 class RemoteRefused(RemoteProblem, PermissionError):
-    """The store knows who asks, or does not, and refuses."""
+    """The store refuses the request, whether or not it knows the user."""
 
 
 class RemoteLost(RemoteProblem):
-    """The connection failed, or the store did."""
+    """The connection or the store failed."""
 
     passing = True
 
 
 @contextlib.contextmanager
 def said_plainly(shown: str) -> Iterator[None]:
-    """What a store's package raises becomes a RemoteProblem."""
+    """Turns what a store's package raises into a RemoteProblem."""
     try:
         yield
     except RemoteProblem:
@@ -84,7 +85,7 @@ def _is_of_connection(error: Exception, kinds: Set[str]) -> bool:
 
 
 def _status(error: Exception) -> int | None:
-    """The HTTP status, where an error has one."""
+    """Returns the HTTP status of an error, if it has one."""
     for name in ("status", "status_code", "code"):
         value = getattr(error, name, None)
         if isinstance(value, int):

@@ -3,8 +3,8 @@
     asked for     |0 . . . . . . . .|
     being fetched        |. . . .|. . . .|. . . .|      by so many connections, while what came before is decoded
 
-The first block is small, since many a file is read for its beginning alone; the next are larger, several at once. A
-block that does not come is asked for again; one that comes short is a lost connection.
+The first block is small, since of many files only the beginning is read; the next ones are larger, several at once. A
+block that does not arrive is requested again; a short block counts as a lost connection.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ from tb_steptime.files.systems import System, limit
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-#: The head of a summary, or what shows that a file is a trace, is in the first block.
+#: Size of the first block. It includes the head of a summary, or enough to recognise a trace.
 FIRST_BYTES = 256 * 1024
-#: A store answers within some 30 ms; at 100 MB/s for each connection this is about as long.
+#: Size of the other blocks. A store answers within some 30 ms; at 100 MB/s for each connection a block takes about as
+#: long.
 BLOCK_BYTES = 4 * 1024 * 1024
-#: Blocks that are fetched or wait at once: 16 MB of memory at most.
+#: Number of blocks that are fetched or wait at once: 16 MB of memory at most.
 AHEAD = 4
-#: A block that takes longer comes at less than 70 kB/s, or never.
+#: Time limit for a block: one that takes longer arrives at less than 70 kB/s, or never.
 FETCH_SECONDS = 60.0
-#: Waits between tries, in seconds; the store's own package tries several times before, too.
+#: Waits between tries, in seconds. The store's own package also tries several times within each.
 WAITS_SECONDS = (0.5, 2.0)
 
 
 class RemoteFile:
-    """To be read from its begin or from where `seek` goes. All methods raise OSError."""
+    """A file that is read from its begin or from where `seek` goes. All methods raise OSError."""
 
     def __init__(self, system: System, inner: str, size: int, shown: str) -> None:
         self.size = size
@@ -47,7 +48,7 @@ class RemoteFile:
         self._pool: ThreadPoolExecutor | None = None
 
     def read(self, size: int = -1) -> bytes:
-        """At most so many bytes, b"" at the end; all that is left where size is negative."""
+        """Returns at most `size` bytes, b"" at the end; everything that is left where size is negative."""
         if size < 0:
             return b"".join(iter(lambda: self.read(BLOCK_BYTES), b""))
         while size and not self._rest:
@@ -86,7 +87,7 @@ class RemoteFile:
         self._is_first = True
 
     def _block(self) -> bytes:
-        """The next one; those after it are asked for where it is not the first."""
+        """Returns the next block. Unless it is the first, the blocks after it are requested."""
         if self._is_first:
             self._is_first = False
             return self._fetch(*self._range(FIRST_BYTES))

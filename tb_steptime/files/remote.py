@@ -1,4 +1,4 @@
-"""One file or folder of a store, which answers what a `pathlib.Path` answers: name, parent, size, bytes.
+"""One file or folder of a store, with the operations of a `pathlib.Path`: name, parent, size, bytes.
 
 RemotePath("s3://bucket/logs/a.json")    str: the same, without passwords and signatures, fit to be shown
 """
@@ -17,23 +17,24 @@ from tb_steptime.files.reading import RemoteFile
 from tb_steptime.files.systems import limit, puts_whole, scheme_of, system_of
 
 _PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
-#: Addresses of the web have parameters, which may sign them; names in stores may hold any sign.
+#: Schemes whose addresses have parameters, which may be signatures. In stores, "?" may be part of a name.
 _WITH_PARAMETERS = ("http", "https")
 
-#: Where stores say when a file was last changed.
+#: Keys under which stores give the time of a file's last change.
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "modified", "created")
-#: In milliseconds.
+#: Key of that time in WebHDFS, in milliseconds.
 _WEBHDFS_MS = "modificationTime"
 _MARKS = ("ETag", "etag", "md5Hash", "generation", "content_md5")
 
 
-#: A store that is there answers in less than a second; its package tries again for minutes.
+#: Time limit for a request. A store that works answers in less than a second; its package would try again for minutes.
 ASK_SECONDS = 30.0
 
 
 class RemoteStat(NamedTuple):
-    """As `os.stat_result` names them. Times are whole seconds, which all that a store is asked agrees upon, and 0 where
-    the store has none; mark changes with the content, "" where the store has none."""
+    """The stat of a remote file, with names as in `os.stat_result`. Times are whole seconds, a precision that all
+    interfaces of a store share, and 0 where the store has none; mark changes with the content, "" where the store has
+    none."""
 
     st_size: int
     st_mtime_ns: int
@@ -41,7 +42,7 @@ class RemoteStat(NamedTuple):
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> RemoteStat:
-        """told: what fsspec knows of a file."""
+        """told: the information of fsspec about a file."""
         mark = next((told[key] for key in _MARKS if told.get(key)), "")
         time = next((told[key] for key in _TIMES if told.get(key)), told.get(_WEBHDFS_MS, 0) / 1000)
         return cls(int(told.get("size") or 0), _seconds(time) * 1_000_000_000, str(mark).strip('"'))
@@ -49,8 +50,8 @@ class RemoteStat(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class RemotePath:
-    """url: the address with all that opens it; never shown. listed: the file as a listing told of it just now, which
-    saves asking again."""
+    """url: the address with all secrets that are needed to open it; never shown. listed: the stat from a recent
+    listing, which saves a request."""
 
     url: str
     listed: RemoteStat | None = field(default=None, compare=False)
@@ -67,7 +68,7 @@ class RemotePath:
 
     @property
     def name(self) -> str:
-        """ "" of a whole store."""
+        """The last part of the address; "" for a whole store."""
         return self._parts()[0].partition("://")[2].rstrip("/").rpartition("/")[2]
 
     @property
@@ -85,13 +86,13 @@ class RemotePath:
     resolve = expanduser = absolute
 
     def stat(self) -> RemoteStat:
-        """Raises OSError; of a folder the size is 0."""
+        """Returns the stat; the size of a folder is 0. Raises OSError."""
         if self.listed is not None:
             return self.listed
         with said_plainly(str(self)):
             return RemoteStat.of(self._told())
 
-    # Like those of `Path`, these raise OSError where it cannot be known.
+    # Like those of `Path`, these raise OSError where the store does not answer.
 
     def is_file(self) -> bool:
         return self._kind() == "file"
@@ -113,19 +114,19 @@ class RemotePath:
             )
 
     def open(self, mode: str = "rb") -> RemoteFile:
-        """To be read in order. Raises OSError."""
+        """Opens the file for reading in order. Raises OSError."""
         assert mode == "rb"
         system, inner = system_of(self.url, str(self))
         return RemoteFile(system, inner, self.stat().st_size, str(self))
 
     def read_bytes(self) -> bytes:
-        """Raises OSError."""
+        """Returns the content of the file. Raises OSError."""
         with self.open() as file:
             return file.read()
 
     def write_bytes(self, content: bytes) -> None:
-        """A reader sees the old file or the whole new one where the store can do that, else for a moment none.
-        Raises OSError."""
+        """Write the file. A reader sees the old file or the whole new one if the store supports that, else no file for
+        a moment. Raises OSError."""
         system, inner = system_of(self.url, str(self))
         with said_plainly(str(self)):
             if puts_whole(self.url):
@@ -134,19 +135,19 @@ class RemotePath:
             folder, slash, name = inner.rpartition("/")
             before = f"{folder}{slash}.{name}.tmp"
             system.pipe_file(before, content)
-            if system.exists(inner):  # HDFS and SMB move nothing onto a file, and WebHDFS does not say so
+            if system.exists(inner):  # HDFS and SMB do not replace a file in a move, and WebHDFS does not report that
                 system.rm(inner)
             system.mv(before, inner)
 
     def _parts(self) -> tuple[str, str]:
-        """The address up to its parameters, and these."""
+        """Returns the address up to its parameters, and the parameters."""
         if scheme_of(self.url) not in _WITH_PARAMETERS:
             return self.url, ""
         base, sign, parameters = self.url.partition("?")
         return base, sign + parameters
 
     def _kind(self) -> str | None:
-        """None where there is nothing. Raises RemoteProblem."""
+        """Returns "file" or "directory"; None where there is nothing. Raises RemoteProblem."""
         if self.listed is not None:
             return "file"
         with contextlib.suppress(RemoteMissing), said_plainly(str(self)):
@@ -161,7 +162,7 @@ class RemotePath:
 
 
 def masked(url: str) -> str:
-    """An address as it may be shown.
+    """Returns the address in a form that may be shown.
 
     >>> masked("hdfs://me:secret@host/logs"), masked("https://host/a.json?sig=abc")
     ('hdfs://me:***@host/logs', 'https://host/a.json?***')
@@ -173,7 +174,7 @@ def masked(url: str) -> str:
 
 
 def _seconds(time: object) -> int:
-    """Epoch time of what a store says."""
+    """Returns the epoch time in seconds from a store's form of a time."""
     if isinstance(time, datetime):
         return int((time if time.tzinfo else time.replace(tzinfo=timezone.utc)).timestamp())
     if isinstance(time, (int, float)):

@@ -7,7 +7,7 @@ from typing import Any
 
 from tb_steptime.files.problems import RemoteProblem, RemoteRefused, said_plainly
 
-#: Which extra of ours installs what an address needs, by its scheme.
+#: The extra of this package that installs what an address needs, by its scheme.
 EXTRAS = {
     "s3": "s3",
     "s3a": "s3",
@@ -19,7 +19,7 @@ EXTRAS = {
     "adl": "azure",
     "hdfs": "hdfs",
 }
-#: In these a file that is put appears whole; elsewhere it is written under another name and moved.
+#: Schemes of stores in which a written file appears whole; elsewhere it is written under another name and moved.
 _PUTS_WHOLE = frozenset(("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory"))
 
 #: An `fsspec.AbstractFileSystem`; fsspec has no types, and need not be installed.
@@ -31,7 +31,7 @@ def scheme_of(url: str) -> str:
 
 
 def system_of(url: str, shown: str) -> tuple[System, str]:
-    """The file system of an address, and what the file is called in it. Raises RemoteProblem."""
+    """Returns the file system of an address, and the file's name in it. Raises RemoteProblem."""
     scheme = scheme_of(url)
     try:
         from fsspec.core import url_to_fs
@@ -47,7 +47,7 @@ def puts_whole(url: str) -> bool:
 
 
 def limit(system: System, seconds: float) -> dict[str, float]:
-    """Arguments that end a call to a store after so long. Other file systems, which know no limit, get none."""
+    """Returns arguments that limit the time of a call to a store; none for other file systems, which know no limit."""
     return {"timeout": seconds} if getattr(system, "async_impl", False) else {}
 
 

@@ -1,10 +1,10 @@
-"""Whether a file is under version control: whoever writes there unasked leaves changes that nobody made.
+"""Finds out whether a file is under version control: writing next to it unasked would leave changes that nobody made.
 
     project/.git/index     lists the files that git tracks
     project/logs/run/...   may be tracked, or ignored, or not yet added
 
-The index is read rather than git asked: containers that train have no git, or one that refuses another user's folder,
-and a folder from elsewhere may name programs in its settings that git would run.
+The index is read, and git itself is not run: training containers have no git, or one that refuses another user's
+folder, and a folder from elsewhere may name programs in its settings that git would run.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from pathlib import Path
 
 from tb_steptime.files.paths import open_regular
 
-#: Beside git. Which files these track is not looked up.
+#: Folders of other version control systems. Which files these track is not looked up.
 _OTHERS = (".jj", ".hg", ".svn")
 
 # https://git-scm.com/docs/index-format: an entry is numbers, the object's hash, flags and the path, which ends in a 0.
 _MAGIC, _VERSIONS = b"DIRC", (2, 3)
-#: Of the flags: how long the path is. In version 3 two more bytes may follow them.
+#: In the flags: the mask for the length of the path; and how many bytes before the path the flags are, since two more
+#: bytes may follow them in version 3.
 _LENGTH, _FLAGS_BEFORE = 0x0FFF, (2, 4)
 
 
 def is_any_tracked(*paths: Path) -> bool:
-    """Whether one of some paths in a folder, which need not exist, is under version control. Also where that cannot be
-    told: in a working tree of another system than git, and where the index cannot be read."""
+    """Whether one of some paths in a folder, which need not exist, is under version control. Also True where that
+    cannot be determined: in a working tree of a system other than git, and where the index cannot be read."""
     folder = os.path.realpath(paths[0].parent)
     tree = _working_tree(folder)
     if tree is None:
@@ -40,7 +41,7 @@ def is_any_tracked(*paths: Path) -> bool:
 
 
 def _working_tree(folder: str) -> str | None:
-    """The nearest folder above that a version control system keeps its records in."""
+    """Returns the nearest enclosing folder in which a version control system keeps its records."""
     while True:
         if any(os.path.lexists(os.path.join(folder, name)) for name in (".git", *_OTHERS)):
             return folder
@@ -51,10 +52,10 @@ def _working_tree(folder: str) -> str | None:
 
 
 def _indexes(tree: str) -> list[bytes]:
-    """What git lists its files in: one file, or a small one and the larger that it is split from. None before the first
-    file is added. Raises OSError, ValueError."""
+    """Returns the indexes in which git lists its files: one file, or a small one and the larger one that it was split
+    from. Empty before the first file is added. Raises OSError, ValueError."""
     folder = Path(tree, ".git")
-    if folder.is_file():  # of a linked working tree or a submodule
+    if folder.is_file():  # in a linked working tree or a submodule
         named = os.fsdecode(folder.read_bytes()).partition("gitdir:")[2].strip()
         if not named:
             raise ValueError(f"{folder} names no folder")
@@ -68,13 +69,13 @@ def _content(file: Path) -> bytes:
 
 
 def _lists(index: bytes, name: bytes) -> bool:
-    """Whether an index has an entry of this name. Raises ValueError where that cannot be told: version 4, which few
-    choose, leaves out what a path shares with the one before."""
+    """Whether an index has an entry of this name. Raises ValueError where that cannot be determined: version 4, which
+    is rarely used, omits what a path shares with the one before."""
     if index[:4] != _MAGIC or int.from_bytes(index[4:8], "big") not in _VERSIONS:
         raise ValueError("no index of git that is known here")
     length = min(len(name), _LENGTH)
     at = index.find(name + b"\0")
-    while at >= 0:  # it may also be the end of a longer path
+    while at >= 0:  # the match may also be the end of a longer path
         if any(int.from_bytes(index[at - back : at - back + 2], "big") & _LENGTH == length for back in _FLAGS_BEFORE):
             return True
         at = index.find(name + b"\0", at + 1)

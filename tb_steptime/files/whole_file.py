@@ -1,4 +1,4 @@
-"""Files that a reader sees as they were, or whole: written under another name, then renamed."""
+"""Files that a reader sees either as they were or whole: written under another name, then renamed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from tb_steptime.files.own_folder import hold, remove_left_files
 
 @contextlib.contextmanager
 def whole_file(place: Path, suffix: str = "", mode: int = 0o666) -> Iterator[IO[bytes]]:
-    """A file to write to, which is at its place when the block ends, and nowhere when it raises. suffix: how its name
-    ends before. mode: who may read and write it, as far as the user's mask allows. Raises OSError."""
+    """Yields a file to write to, which is moved to its place when the block ends, and removed when the block raises.
+    suffix: the end of its temporary name. mode: who may read and write it, as far as the user's umask allows. Raises
+    OSError."""
     held = False
-    while not held:  # where another process takes the new file for one that was left behind, under the next name
+    while not held:  # if another process removes the new file as a leftover, try the next name
         temporary = place.parent / f".{os.urandom(8).hex()}{suffix}.tmp"
         try:  # an interrupt may come as soon as the file is there
             with open(temporary, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as file:
@@ -32,5 +33,6 @@ def whole_file(place: Path, suffix: str = "", mode: int = 0o666) -> Iterator[IO[
 
 
 def remove_left_behind(folder: Path, suffix: str) -> None:
-    """What killed processes had begun to write to this folder with this suffix, which is no other program's."""
+    """Removes files with this suffix that killed processes left unfinished in this folder. No other program uses the
+    suffix."""
     remove_left_files(folder, f".{'[0-9a-f]' * 16}{suffix}.tmp")

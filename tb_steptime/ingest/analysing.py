@@ -4,9 +4,9 @@ this process    memory, tensor cores  |  host, overview, trends  |  then whoever
   fork   ---->  excess, for both  ----^  the other views         |  takes the next view   |- pipe -^
 
 Almost all views need the excess, which takes a third of the time: the second process measures it for both, while this
-one measures what does not need it. What else both need, such as launches and steps, each measures for itself: a tenth
-of the work. What the second process does not give, because it failed or was killed, this one measures too; so what is
-wrong is found, and said, in one place.
+one measures what does not need it. Each process measures for itself what else both need, such as launches and steps: a
+tenth of the work. This process also measures whatever the second one does not return, because it failed or was killed,
+so errors are found and reported in one place.
 """
 
 from __future__ import annotations
@@ -36,17 +36,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Rows from which on a second process saves more than it costs.
+#: Minimum number of rows at which a second process saves more time than it costs.
 LEAST_ROWS = 200_000
-#: What this process measures: first what needs no excess, then what needs much of what host has measured.
+#: Views that this process measures: first those that do not need the excess, then those that reuse much of what host
+#: has measured.
 _HERE = ("memory", "tensor_cores", "host", "overview", "trends")
-#: Of the others, what takes long is taken first.
+#: Order of the other views: those that take long are taken first.
 _LONG = ("operators", "gpu", "compare", "data_loading")
-#: Views that are measured first, as they need most memory for a while: 60 MB for a trace of 1 GB, with columns of its
-#: million ops. Later they would need it beside all that measurements share.
+#: Views that are measured first, because they temporarily need the most memory: 60 MB for a trace of 1 GB, with columns
+#: of its million ops. Later they would need it on top of everything that the measurements share.
 _WIDE = ("operators", "host", "compare")
 
-#: By view; of an analysis that failed what it raised.
+#: Results by view; for an analysis that failed, the exception that it raised.
 Found = dict[str, Any]
 
 
@@ -59,7 +60,7 @@ class _Shares(NamedTuple):
 
 def analyse(trace: Trace, wanted: Sequence[Analysis[Any]], processes: int = 1) -> tuple[Found, dict[str, str]]:
     """Returns results by view, in the order given; failed views have a result without values, and the kind of error.
-    processes: how many may work, this one included."""
+    processes: the maximum number of processes, including this one."""
     shares = _shares(wanted) if processes > 1 and len(trace.events) >= LEAST_ROWS else None
     found = _analysed_by_two(trace, shares) if shares else {}
     found |= _analysed_here(trace, _wide_first(each for each in wanted if each.id not in found))
@@ -81,8 +82,8 @@ def _wide_first(wanted: Iterable[Analysis[Any]]) -> list[Analysis[Any]]:
 
 
 def _analysed(analysis: Analysis[Any], trace: Trace) -> Any:
-    """Its result, or what it raised: one analysis that fails takes only its own view. Of memory that runs out, of disks
-    and of what is worded for the user, the whole reading tells."""
+    """Returns the analysis's result, or the exception that it raised, so that an analysis that fails loses only its own
+    view. MemoryError, OSError and TraceError, whose text is for the user, propagate: they concern the whole reading."""
     try:
         return analysis.analyse(trace)
     except (MemoryError, OSError, TraceError):
@@ -93,7 +94,7 @@ def _analysed(analysis: Analysis[Any], trace: Trace) -> Any:
 
 
 def _shares(wanted: Sequence[Analysis[Any]]) -> _Shares | None:
-    """None where nothing would be left for one of the two."""
+    """Returns None where one of the two processes would have nothing to do."""
     here = sorted((each for each in wanted if each.id in _HERE), key=lambda each: _HERE.index(each.id))
     either = [each for each in wanted if each.id not in _HERE]
     either.sort(key=lambda each: _LONG.index(each.id) if each.id in _LONG else len(_LONG))
@@ -101,7 +102,8 @@ def _shares(wanted: Sequence[Analysis[Any]]) -> _Shares | None:
 
 
 def _analysed_by_two(trace: Trace, shares: _Shares) -> Found:
-    """Analyses in this process and a second one, which ends with this call; does nothing where it cannot be started."""
+    """Analyses in this process and a second one, which ends with this call; returns nothing where it cannot be
+    started."""
     from tb_steptime.metrics.steady.find import find_excess
 
     with ExitStack() as after:
@@ -125,10 +127,10 @@ def _analysed_by_two(trace: Trace, shares: _Shares) -> Found:
 
 
 class _Handed:
-    """Excess that one process gives and the other one takes, through a file that has no name. Raises OSError."""
+    """Passes the excess from one process to the other through an unnamed file. Raises OSError."""
 
     def __init__(self) -> None:
-        import tempfile  # slow to import, for what only large traces need
+        import tempfile  # slow to import, and only large traces need it
 
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
         try:
@@ -171,7 +173,8 @@ class _Handed:
 
 
 def _places(count: int) -> int:
-    """A pipe that holds a byte for each place in a list: whoever reads one has it alone."""
+    """Returns a pipe that holds one byte for each place in a list: the process that reads a byte gets that place
+    alone."""
     places, filled = os.pipe()
     os.write(filled, bytes(range(count)))
     os.close(filled)
@@ -179,16 +182,17 @@ def _places(count: int) -> int:
 
 
 def _taken(views: Sequence[Analysis[Any]], places: int) -> Iterator[Analysis[Any]]:
-    """One view after the other, of those that the other process has not taken."""
+    """Yields, one after the other, the views that the other process has not taken."""
     while place := os.read(places, 1):
         yield views[place[0]]
 
 
 def _say(trace: Trace, views: Iterable[Analysis[Any]], give_first: Callable[[], None]) -> None:
-    """The second process. It says nothing of a view that fails, and ends at once when nobody listens any more."""
+    """Runs the second process. It returns nothing for a view that fails, and ends as soon as nobody reads its output
+    any more."""
     threading.Thread(target=_end_unheard, daemon=True).start()
     logging.disable()
-    with contextlib.suppress(Exception):  # then the other process finds, and says, what is wrong
+    with contextlib.suppress(Exception):  # then the first process finds and reports the error
         give_first()
     said = {
         view: msgspec.msgpack.encode(result)
@@ -205,13 +209,13 @@ def _is_result(result: object) -> bool:
 
 def _end_unheard() -> None:
     listened = select.poll()
-    listened.register(1, 0)  # that a pipe has no other end is said unasked
+    listened.register(1, 0)  # poll() always reports a closed other end, without being asked
     listened.poll()
     os._exit(1)
 
 
 def _said(child: Child, wanted: Sequence[Analysis[Any]]) -> Found:
-    """What the second process has measured; nothing of one that failed."""
+    """Returns what the second process has measured; nothing if it failed."""
     assert child.stdout is not None
     said = _all_of(child.stdout)
     try:

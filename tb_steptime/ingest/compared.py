@@ -28,7 +28,7 @@ class WorkerOfRun:
 
     @property
     def recorded(self) -> tuple[int, int]:
-        """Orders runs in time: by the file names, which say ms or ns, or by the dates of the files."""
+        """Orders runs in time: by the file names, which say ms or ns, and then by the files' modification times."""
         first = self.spans[0]
         return first.time, first.mtime_ns
 
@@ -45,13 +45,14 @@ def names_of(runs: Sequence[WorkerOfRun]) -> list[str]:
 
 
 def compared_side(name: str, spans: Sequence[MeasuredSpan], *, with_gains: bool = True) -> Side:
-    """Spans of one run and worker, in time order, at least one. with_gains: what its cards promise is asked for, as of
-    a base. Raises TraceError for a summary of a release that did not compare, and what reading results raises."""
+    """Spans of one run and worker, in time order, at least one. with_gains: compute the gains that its insight cards
+    promise, which the base of a comparison needs. Raises TraceError for a summary of a release that did not compare,
+    and what reading results raises."""
     return Side(name, tuple(_compared(span, with_gains) for span in spans))
 
 
 def _compared(span: MeasuredSpan, with_gains: bool) -> ComparedSpan:
-    """Its results are read from the summary once."""
+    """Reads each result from the summary once."""
     _refuse_gaps(span)
     results = dict(span.results) if with_gains else {view: span.results[view] for view in COMPARED_VIEWS}
     compared = ComparedSpan(

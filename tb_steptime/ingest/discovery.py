@@ -23,21 +23,24 @@ from tb_steptime.ingest.summaries.layout import SUFFIX
 from tb_steptime.record.file.format import SUFFIX as RECORD_SUFFIX
 from tb_steptime.record.file.steps import SUFFIX as STEPS_SUFFIX
 
-#: A log directory has hundreds of folders; past this it is a home directory or a data set, and the walk would not end.
+#: Maximum number of folders in a scan. A log directory has hundreds; with more than this it is a home directory or a
+#: data set, and the walk would not end.
 MAX_FOLDERS = 20_000
-#: Files whose name does not say that they are traces are opened; more than this are a data set.
+#: Maximum number of files that a scan opens because their names do not say whether they are traces; a folder with more
+#: is a data set.
 MAX_OPENED = 2_000
-#: More spans than a person can choose from; the pickers stay fast up to here.
+#: Maximum number of spans: more than a person can choose from. The pickers stay fast up to here.
 MAX_SPANS = 20_000
-#: A recorder writes at once; what it adds to a file that much later than a trace was written is not of that trace.
+#: How long after a trace was written a recorder's file may still change and count for it. A recorder writes at once, so
+#: what it adds later does not belong to that trace.
 RECORDS_PATIENCE_NS = 10_000_000_000
-#: Beyond this, problems say nothing new.
+#: Maximum number of problems reported: beyond this, they say nothing new.
 MAX_PROBLEMS = 20
 
 
 class Found(msgspec.Struct, frozen=True):
     """What one scan of all places found; spans and snapshots in the order of the pickers. A scan that finds the same
-    again answers with the same object."""
+    again returns the same object."""
 
     spans: tuple[FoundSpan, ...]
     folders: int
@@ -46,8 +49,8 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class _Folder(msgspec.Struct, frozen=True, eq=False):
-    """A folder as it was listed, and what was made of it. opened: its files that were opened to see whether they are
-    traces or snapshots; sure: all of them were."""
+    """A folder as it was listed, and what was found in it. opened: the files that were opened, and whether each is a
+    trace or a snapshot; sure: every file that had to be opened was."""
 
     listing: Listing
     spans: tuple[FoundSpan, ...]
@@ -83,7 +86,8 @@ class Discovery:
 
 
 class _Scan:
-    """One scan of all places, with its bounds. found: by the number of the place and the folder's path in it."""
+    """One scan of all places, with its limits. found: folders by the number of the place and the folder's path in
+    it."""
 
     def __init__(self, known: dict[tuple[int, str], _Folder]) -> None:
         self.known = known
@@ -181,7 +185,7 @@ class _Scan:
             )
 
     def _is(self, sort: Callable[[str], bool], entry: Entry, where: _Where, tried: _Tried) -> bool:
-        """Whether it is of this sort, by its first bytes."""
+        """Whether the file is of this kind, judged by its first bytes."""
         if entry not in tried.before:
             self.newly_opened += 1
             if self.newly_opened > MAX_OPENED:
@@ -196,14 +200,14 @@ class _Scan:
         self.problems.append(Problem(problem, file, hint))
 
     def all_problems(self) -> tuple[Problem, ...]:
-        """The gravest first: what was not searched."""
+        """All problems, the most serious first: that a part was not searched."""
         hint = "Point --logdir at the folder that holds the traces."
         left_out = [Problem(self.left_out, "", hint)] if self.left_out else []
         return tuple([*left_out, *self.problems][:MAX_PROBLEMS])
 
 
 class _Where(msgspec.Struct, frozen=True):
-    """A folder of a place, "" or "a/b/", and whose files they are."""
+    """A folder of a place, as "" or "a/b/", and the file system that it is in."""
 
     place: Place
     relative: str
@@ -212,7 +216,8 @@ class _Where(msgspec.Struct, frozen=True):
 
 @dataclass
 class _Tried:
-    """The files of a folder that were opened, before and now; sure: none was refused."""
+    """Files of a folder that were opened in the last scan (before) and in this one. sure: no file was skipped because
+    of a limit."""
 
     before: dict[Entry, bool]
     opened: dict[Entry, bool] = field(default_factory=dict)
@@ -220,11 +225,11 @@ class _Tried:
 
 
 class _Records:
-    """When the recorder's files of a folder were last written to."""
+    """Modification times of the recorder's files in a folder."""
 
     def __init__(self, times_ns: Sequence[int]) -> None:
         self.times_ns = sorted(times_ns)
-        #: Of the first so many times, and of how many there are.
+        #: Hash of the first n times and of the number of files, for each n.
         self.marks = list(itertools.accumulate(self.times_ns, lambda *both: hash(both), initial=len(times_ns)))
 
     @classmethod
@@ -232,8 +237,8 @@ class _Records:
         return cls([file.mtime_ns for file in files if file.name.endswith((RECORD_SUFFIX, STEPS_SUFFIX))])
 
     def at(self, trace_ns: int) -> int:
-        """Stands for what a trace can see of the recorder's files: how many there are, and those that were last
-        written to before or soon after the trace."""
+        """Returns a value that stands for what a trace can see of the recorder's files: how many there are, and the
+        times of those that were last written before the trace or soon after it."""
         return self.marks[bisect.bisect_left(self.times_ns, trace_ns + RECORDS_PATIENCE_NS)]
 
 

@@ -15,15 +15,15 @@ from tb_steptime.ingest.summaries.layout import SUFFIX
 
 @dataclass(frozen=True)
 class FoundSpan:
-    """A span under a place. id is opaque and stable; number counts from 1 in time order within run and worker.
+    """A span under a place. id is opaque and stable; number counts from 1 in time order within a run and worker.
 
     file is relative to the place's root; trace is None where only the summary file is left, summary is None where no
-    file lies next to the trace. time is what the file's name says, -1 where it says none. bytes and mtime_ns are the
-    trace's, or the summary's without one; summary_ns is when the summary next to it was written, 0 without one.
-    records changes when a recorder's files appear next to the trace, or grow into its time. whole_recording: its steps
-    are not asked for, but the recording as one step; only_steps: these steps alone are asked for, the numbers of the
-    first and the last. log_directory: the place's root; beside: what the user named with it; names_from: what the user
-    wants graphs' kernels to be named from (see `ingest.graph_names`).
+    file lies next to the trace. time is the one in the file's name, -1 where it has none. bytes and mtime_ns are the
+    trace's, or the summary's without one; summary_ns is when the summary next to it was written, 0 without one. records
+    changes when a recorder's files appear next to the trace, or are written to before or soon after it.
+    whole_recording: the recording is to be measured as one step; only_steps: only the steps from the first to the last
+    of these two numbers are to be measured. log_directory: the place's root; beside: the other paths that the user
+    named; names_from: where the user wants the kernels in CUDA graphs to be named from (see `ingest.graph_names`).
     """
 
     id: str
@@ -46,13 +46,13 @@ class FoundSpan:
 
     @classmethod
     def of(cls, place: Place, name: TraceName, file: str, trace: AnyPath | None, summary: AnyPath | None) -> FoundSpan:
-        """Not numbered yet."""
+        """Returns a span that has no number yet."""
         return cls(
             span_id(place, file), name.run, name.worker, 0, file, trace, summary, name.time, log_directory=place.root
         )
 
     def under(self, root: AnyPath) -> FoundSpan:
-        """The same with paths that begin as the user wrote the folder."""
+        """The same span with paths that begin as the user wrote the folder."""
         trace = root / self.file if self.trace else None
         return replace(
             self, trace=trace, summary=root / (self.file + SUFFIX) if self.summary else None, log_directory=root
@@ -60,23 +60,23 @@ class FoundSpan:
 
     @property
     def path(self) -> str:
-        """The file that represents it, as it is shown."""
+        """The path of the file that represents the span, as it is shown."""
         return str(file_of(self))
 
     @property
     def folder(self) -> str:
-        """The name of the log directory; of a file that the user named that of the folder that it is in."""
+        """The name of the log directory; for a file that the user named, the name of its folder."""
         return self.log_directory.absolute().name if self.log_directory else ""
 
     @property
     def stamp(self) -> tuple[bool, int, int, int]:
-        """Changes whenever the file does, or what is read with it."""
+        """A value that changes whenever the file does, or what is read with it."""
         return self.trace is not None, self.bytes, self.mtime_ns, self.records
 
 
 @dataclass(frozen=True)
 class FoundSnapshot:
-    """A memory snapshot under a place. id as a span's; file is relative to the place's root."""
+    """A memory snapshot under a place. id is made as that of a span; file is relative to the place's root."""
 
     id: str
     named: SnapshotName
@@ -87,18 +87,18 @@ class FoundSnapshot:
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Runs as in the pickers, then steps, ranks and names."""
+        """Sort key: runs as in the pickers, then steps, ranks and names."""
         numbers = (-1 if each is None else each for each in (self.named.step, self.named.rank))
         return natural_order(self.named.run), *numbers, natural_order(self.named.name)
 
 
 def file_of(span: FoundSpan) -> AnyPath | None:
-    """The file that represents it."""
+    """Returns the file that represents the span."""
     return span.trace or span.summary
 
 
 def numbered(spans: Iterable[FoundSpan]) -> Iterator[FoundSpan]:
-    """In the order of the pickers, with their numbers."""
+    """Yields the spans in the order of the pickers, with their numbers."""
     workers: dict[tuple[str, str], list[FoundSpan]] = defaultdict(list)
     for span in spans:
         workers[span.run, span.worker].append(span)
@@ -108,8 +108,8 @@ def numbered(spans: Iterable[FoundSpan]) -> Iterator[FoundSpan]:
 
 
 def spans_of_files(files: Sequence[AnyPath]) -> list[FoundSpan]:
-    """Files that the user named are spans whatever their names, in their order, of the run that their folder is named
-    for; they need not exist. A summary file represents its trace."""
+    """Returns the spans of files that the user named, whatever their names, in the given order. Their run is named
+    after their folder; the files need not exist. A summary file represents its trace."""
     known = {span.file: span for span in numbered(map(_named_by_user, files))}
     return [known[str(path)] for path in files]
 

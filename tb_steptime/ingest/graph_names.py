@@ -1,12 +1,13 @@
-"""A trace whose kernels run in graphs -> the same with labels from an eager recording of the job, where one is at hand.
+"""A trace whose kernels run in CUDA graphs -> the same trace with labels from an eager recording of the job, if there
+is one.
 
     logs/eager/host_4711.1690000000.pt.trace.json.gz        read for its labels
     logs/graphed/host_4712.1690000900.pt.trace.json.gz      measured
 
-Looked for next to the trace, in what the user named with it, and in its log directory; only files of this machine. The
-nearest in place and time come first, and the first that names half of the graphs' kernel time is taken. A log directory
-may be large, so few are read, none of them is much larger than the trace itself, and a summary that shows that a
-recording cannot be the one spares reading it.
+Recordings are looked for next to the trace, in the paths that the user named with it, and in its log directory; only
+files of this machine are considered. The nearest in place and time come first, and the first one that names half of the
+graphs' kernel time is taken. A log directory may be large, so few recordings are read, none of them much larger than
+the trace itself, and none whose summary shows that it cannot match.
 """
 
 from __future__ import annotations
@@ -38,18 +39,22 @@ from tb_steptime.trace.table import distinct_in
 if TYPE_CHECKING:
     from tb_steptime.metrics.replays.labels import Labelled
 
-#: Reading takes time, and what the nearest three do not name the fourth hardly does.
+#: Maximum number of recordings that are read. Reading takes time, and a fourth hardly names what the nearest three do
+#: not.
 MOST_READ = 3
-#: So large may each be: in bytes, or as a multiple of the trace itself, but never more than the last.
+#: Maximum size of a recording: this many bytes or this multiple of the trace's size, whichever is larger, but never
+#: more than MOST_BYTES.
 USUAL_BYTES, USUAL_MULTIPLE, MOST_BYTES = 16_000_000, 4, 64_000_000
-#: Folders that are looked through, and files of them that are considered.
+#: Maximum number of folders that are searched, and of files in them that are considered.
 MOST_FOLDERS, MOST_FILES = 200, 2_000
-#: Traces of one folder whose names say that they were written so soon after each other are of ranks of one recording.
+#: Traces of one folder whose names show that they were written within this time of each other are ranks of one
+#: recording.
 _RANKS_WITHIN_SECONDS = 60
 
 
 def with_graph_names(trace: Trace, places: NamePlaces | None = None) -> Trace:
-    """The same trace where there is nothing to label, or nothing to label it from, or where that was done already."""
+    """Returns the same trace where there is nothing to label, where no recording can label it, or where it is labelled
+    already."""
     if trace.named_from is not None or trace.kernel_labels is not None:
         return trace
     places = places or NamePlaces()
@@ -73,8 +78,9 @@ def with_graph_names(trace: Trace, places: NamePlaces | None = None) -> Trace:
 
 
 def graph_names(trace: Trace) -> GraphNames:
-    """What a summary remembers of it. Summaries are passed on, so the folder of a recording outside of the log
-    directory, which may name the user, is not kept; such names hold until they are asked for again."""
+    """Returns what a summary stores about the recording that named the graphs. Summaries are passed on, so the folder
+    of a recording outside the log directory, which may name the user, is not stored; such names stay valid until they
+    are asked for again."""
     time = graph_time(trace)
     if not time.graph_ns:
         return GraphNames()
@@ -94,20 +100,20 @@ def _is_within(file: Path, folder: Path) -> bool:
 
 
 def is_named_from(trace: Path, places: NamePlaces, names: GraphNames) -> bool:
-    """Whether a recording of these places, as it is now, is the one that named what the trace's graphs run. Raises
-    OSError."""
+    """Whether one of the recordings in these places, with its present content, is the one that named the kernels in the
+    trace's graphs. Raises OSError."""
     return any(
         digest_of(each.path.name) == names.file and named_by(each.path, names) for each in _candidates(trace, places)
     )
 
 
 def arrived_since(trace: Path, places: NamePlaces, summary_ns: int) -> bool:
-    """Whether a recording that might name what this one's graphs run was written after its summary."""
+    """Whether a recording that might name the kernels in this trace's graphs was written after the trace's summary."""
     return any(each.mtime_ns > summary_ns for each in _candidates(trace, places))
 
 
 class _Candidate(NamedTuple):
-    """far: how far off it lies, by place, rank and time of recording."""
+    """A recording that may name the kernels. far: its distance from the trace, by place, rank and time of recording."""
 
     far: tuple[bool, bool, int]
     path: Path
@@ -116,7 +122,7 @@ class _Candidate(NamedTuple):
 
 
 def _candidates(trace: Path, places: NamePlaces) -> list[_Candidate]:
-    """The nearest first."""
+    """Returns the candidates, nearest first."""
     trace = Path(os.path.realpath(trace))
     own, here = trace.stat(), _name_of(trace)
     most = MOST_BYTES if places.named else min(MOST_BYTES, max(USUAL_BYTES, USUAL_MULTIPLE * own.st_size))
@@ -141,7 +147,8 @@ def _name_of(path: Path) -> TraceName:
 
 
 def _is_other_rank(one: TraceName, other: TraceName) -> bool:
-    """Whether two traces of one folder are of one recording: its ranks do the same, in graphs as this one does."""
+    """Whether two traces of one folder are of one recording: another rank does the same work, also in graphs, so it
+    cannot name the kernels."""
     if one.worker == other.worker:
         return False
     ranks = rank_in_name(one.worker), rank_in_name(other.worker)
@@ -149,12 +156,12 @@ def _is_other_rank(one: TraceName, other: TraceName) -> bool:
         return ranks[0] != ranks[1]
     if min(one.time, other.time) < 0:
         return False
-    unit = 1e9 if max(one.time, other.time) > 1e15 else 1e3  # names tell ns since 2023, ms before
+    unit = 1e9 if max(one.time, other.time) > 1e15 else 1e3  # times in names are in ns since 2023, in ms before
     return abs(one.time - other.time) <= _RANKS_WITHIN_SECONDS * unit
 
 
 def _files(trace: Path, places: NamePlaces) -> Iterator[Path]:
-    """Traces by their names, or as the user named them."""
+    """Yields files that are traces by their names, or the files that the user named."""
     if places.named:
         yield from _of_named(places.named)
         return
@@ -172,7 +179,8 @@ def _of_named(named: Sequence[AnyPath]) -> Iterator[Path]:
 
 
 def _below(root: Path) -> Iterator[Path]:
-    """Links to folders are not followed, as in a scan of a log directory; the flattest first."""
+    """Yields the files below a folder, those nearest to it first. As in a scan of a log directory, links to folders are
+    not followed."""
     pending = [root]
     for _ in range(MOST_FOLDERS):
         if not pending:
@@ -208,7 +216,7 @@ def _worth_reading(trace: Trace, path: Path, places: NamePlaces) -> Iterator[Pat
 
 
 def _may_name(trace: Trace, other: Path) -> bool:
-    """Decides by its summary where there is one, else by its first bytes."""
+    """Decides by the recording's summary if there is one, else by its first bytes."""
     for place in places_for(other):
         with contextlib.suppress(OSError, DamagedSummary, KeyError, TraceError):
             known = summary_of(other, place) if is_file(place) else None
@@ -223,14 +231,14 @@ def _has_such_kernels(trace: Trace, other: MeasuredSpan) -> bool:
     compared = other.result("compare", CompareResult)
     known = {place.name for place in compared.kernels}
     time, rows = _graph_time(trace)
-    more = compared.more_kernels_ns > sum(place.total_ns for place in compared.kernels) / 10  # many have no name in it
+    more = compared.more_kernels_ns > sum(place.total_ns for place in compared.kernels) / 10  # a summary omits many
     return more or sum(each for name, each in zip(rows, time, strict=True) if name in known) >= (
         LEAST_NAMED_FRACTION * sum(time)
     )
 
 
 def _graph_time(trace: Trace) -> tuple[list[int], list[str]]:
-    """Returns the time and the name of each kernel that graphs run."""
+    """Returns the time and the name of each kernel that runs in a graph."""
     event = trace.kernels.event[graph_kernels(trace)]
     names, durations = trace.events.name[event], trace.events.dur_ns[event]
     distinct = distinct_in(names).tolist()
@@ -238,7 +246,7 @@ def _graph_time(trace: Trace) -> tuple[list[int], list[str]]:
 
 
 def _labelled(trace: Trace, path: Path) -> Labelled | None:
-    """None for a file that is no trace, or no eager one."""
+    """Returns None for a file that is not a trace, or not an eager one."""
     from tb_steptime.metrics.replays.labels import labelled  # needs most measurements, and few traces have graphs
 
     try:
@@ -248,7 +256,8 @@ def _labelled(trace: Trace, path: Path) -> Labelled | None:
 
 
 def _named_from(trace: Path, other: Path, found: Labelled, places: NamePlaces) -> NamedFrom:
-    """Its run and worker are said where it is another run, its worker alone in the same folder."""
+    """Describes the recording: by its run and worker where it lies in another folder, by its worker alone in the same
+    folder."""
     worker = _name_of(other).worker
     shown = passed_on_workers([("", worker)]).get(worker, worker)
     folder = other.parent.name

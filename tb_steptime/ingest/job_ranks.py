@@ -20,7 +20,7 @@ from tb_steptime.trace.file_names import rank_in_name
 if TYPE_CHECKING:
     from tb_steptime.ranks.spans import RankFacts, RankSpan
 
-#: Notes which say that a file ends before its recording does.
+#: Notes which say that a file ends before its recording did.
 _CUT = {"truncated-file", "corrupt-file"}
 #: Views whose results ranks are matched by.
 _MATCHED = {"ranks", "trends"}
@@ -28,7 +28,7 @@ _MATCHED = {"ranks", "trends"}
 
 @dataclass(frozen=True)
 class RecordedRank:
-    """A span with the rank that it is of, as the file says it, else its worker's name."""
+    """A span with its rank, as the file states it, else as the worker's name does."""
 
     found: FoundSpan
     measured: MeasuredSpan
@@ -36,7 +36,7 @@ class RecordedRank:
 
 
 def recorded_ranks(spans: Iterable[tuple[FoundSpan, MeasuredSpan]]) -> list[RecordedRank]:
-    """Returns the ranks of the spans for which one is known. Reads heads alone."""
+    """Returns the ranks of the spans for which one is known. Reads only the heads of summaries."""
     known = [(found, measured, _rank(found, measured.facts)) for found, measured in spans]
     return [RecordedRank(found, measured, rank) for found, measured, rank in known if rank is not None]
 
@@ -60,16 +60,17 @@ def at_the_same_time(ranks: Sequence[RecordedRank]) -> list[list[RecordedRank]]:
 
 
 def _window(facts: SpanFacts) -> tuple[int, int]:
-    """Epoch times, ns."""
+    """Returns the first and last time of a span as epoch times in ns."""
     return facts.origin_ns, facts.origin_ns + (facts.mean_step_ns or 0) * facts.step_count
 
 
 def rank_spans(job: Sequence[RecordedRank]) -> list[RankSpan]:
-    """What the job needs of each. Raises what reading results raises; TraceError where nothing is of a rank."""
+    """Returns what the job needs from each rank. Raises what reading results raises; TraceError where no span has a
+    rank."""
     if not job:
         problem = "No recording here says which rank of a job it is of"
         raise TraceError(problem, "", "Name files for their ranks, such as rank3_trace.json.gz.")
-    from tb_steptime.ranks.spans import rank_span  # not for a job that is looked for and not there
+    from tb_steptime.ranks.spans import rank_span  # imported late: not needed where no job is found
 
     return [rank_span(_facts(each), each.measured.results) for each in job]
 

@@ -1,4 +1,4 @@
-"""What a scan asks of a file system: the entries of one folder, with sizes and times.
+"""The interface through which a scan reads a file system: the entries of one folder, with sizes and times.
 
     folder "run/"     Listing
       a.json          files    Entry("a.json", 1200, 1790812801133511828, mark)
@@ -6,8 +6,8 @@
       plugins/        folders  "plugins"
       out -> /x       outside  "out": a link that leads out of the place
 
-A file system that remembers a folder answers with the very same Listing as long as nothing in it changed, and the scan
-then takes what it made of it before.
+A file system that remembers a folder returns the identical Listing object as long as nothing in it changed; the scan
+then reuses its earlier result.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from tb_steptime.record.file.steps import SUFFIX as STEPS_SUFFIX
 
 
 class Entry(NamedTuple):
-    """A file. mtime_ns: epoch time of the last change of its content; mark: changes whenever anything of the file does,
-    as far as the file system tells."""
+    """A file. mtime_ns: epoch time of the last change of its content; mark: changes whenever anything about the file
+    does, as far as the file system shows it."""
 
     name: str
     bytes: int
@@ -32,9 +32,10 @@ class Entry(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """Of one folder, without hidden entries: the names of its folders and those of its files that matter, each sorted
-    by name; outside: links to folders and JSON files that are not followed, as they lead out of the place; unreadable:
-    names of either that are not UTF-8 or have control characters, as they can be shown."""
+    """Content of one folder, without hidden entries: the names of its folders and its files that matter, each sorted by
+    name. outside: links to folders and JSON files that are not followed, because they lead out of the place.
+    unreadable: names of folders and JSON files that are not UTF-8 or have control characters, in a form that can be
+    shown."""
 
     folders: tuple[str, ...]
     files: tuple[Entry, ...]
@@ -43,22 +44,22 @@ class Listing(NamedTuple):
 
 
 class Files(Protocol):
-    """The files of one place. Folders are relative to it, "" or "a/b/", as files are ("a/b/c.json")."""
+    """The files of one place. Folders ("" or "a/b/") and files ("a/b/c.json") are named relative to it."""
 
     def begin(self) -> None:
-        """A scan begins: what changed from now on may be seen in this one or in the next."""
+        """Called when a scan begins: a change from now on may be seen in this scan or only in the next."""
 
     def listing(self, folder: str) -> Listing | None:
-        """None where this scan had the same folder already, by another way. Raises OSError."""
+        """Returns None where this scan had the same folder already, by another path. Raises OSError."""
 
     def path(self, folder: str, entry: Entry) -> AnyPath:
-        """The path of a file in a folder as it was listed."""
+        """Returns the path of a file in a folder as it was listed."""
 
     def is_trace(self, file: str) -> bool:
         """Whether the file's first bytes look like a trace; False where it cannot be read."""
 
     def is_snapshot(self, file: str) -> bool:
-        """Likewise a memory snapshot."""
+        """Whether the file's first bytes look like a memory snapshot; False where it cannot be read."""
 
 
 _ENDINGS = (SUFFIX, RECORD_SUFFIX, STEPS_SUFFIX, *SNAPSHOT_ENDINGS)

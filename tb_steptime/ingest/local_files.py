@@ -5,9 +5,9 @@
       as it was                          look at each file that matters: a trace may be replaced in place
       as it was, of a large tree         look at the files that were written lately, at the others in turn
 
-A folder's time tells of names that come and go, and of nothing else. Where even that cannot be relied on (a network
-file system shows what it knew a moment ago, some tell no times of folders), every folder is listed again in its turn,
-within RELIST_TURNS scans, and all of them after a pause of WHOLE_SECONDS.
+A folder's time changes when names come and go, and for no other reason. Not even that can be relied on everywhere (a
+network file system may show a stale time, and some have no times of folders), so every folder is listed again in its
+turn, within RELIST_TURNS scans, and all folders are after a pause of WHOLE_SECONDS.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from tb_steptime.ingest.listing import Entry, Listing, matters
 from tb_steptime.ingest.names import TRACE_NAME
 from tb_steptime.trace.reading import looks_like_trace
 
-#: File systems round times, FAT to two seconds: a folder that was listed so soon after its last change may have changed
-#: again without another time.
+#: Resolution that is assumed for file times: file systems round them, FAT to two seconds. A folder that was listed so
+#: soon after its last change may have changed again without getting another time.
 COARSE_NS = 2_500_000_000
-#: Each folder is listed again once in so many scans, whatever its time says.
+#: Each folder is listed again once in this many scans, whatever its time says.
 RELIST_TURNS = 30
-#: After such a pause a scan lists everything.
+#: After a pause of this length a scan lists every folder.
 WHOLE_SECONDS = 60.0
-#: A file that is older than this is seldom replaced in place.
+#: Age from which a file is considered quiet: it is seldom replaced in place.
 QUIET_NS = 60_000_000_000
-#: So many files are looked at in each scan, whatever their age; of more, the old ones take turns.
+#: Up to this many files are all checked in each scan, whatever their age; if there are more, the old ones take turns.
 EVERY_SCAN = 500
-#: What a terminal would obey in a name that is printed.
+#: Control characters, which a terminal would obey if a name with them is printed.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-#: In so many scans at most each file is looked at.
+#: Maximum number of scans until each file is checked again.
 MOST_TURNS = 20
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """A folder as it was listed. same: what tells one state of it from another; settled: what comes and goes later
-    changes that."""
+    """A folder as it was listed. same: identifies its state; settled: any later change of its entries will change that
+    value."""
 
     same: tuple[int, ...]
     listing: Listing
@@ -105,7 +105,7 @@ class LocalFiles:
         return looks_like_snapshot(Path(self._top, file))
 
     def _as_before(self, path: str, known: _Known | None, same: tuple[int, ...], now_ns: int) -> Listing | None:
-        """The folder without listing it; None where it has to be."""
+        """Returns the folder's listing without listing it again; None where it has to be listed."""
         if known is None or not known.settled or known.same != same or self._whole or self._is_turn(path, RELIST_TURNS):
             return None
         since = 0 if self._is_turn(path, self._turns) else now_ns - QUIET_NS
@@ -120,7 +120,8 @@ class LocalFiles:
         return (self._scans + crc32(path.encode("utf-8", "surrogateescape"))) % turns == 0
 
     def _listed(self, path: str) -> tuple[Listing, bool]:
-        """And whether links are among the entries: what they lead to changes no folder's time."""
+        """Returns the listing, and whether links are among the entries: a change in what a link leads to does not
+        change the folder's time."""
         with os.scandir(path) as all:
             every = [each for each in all if not each.name.startswith(".")]
         entries = [each for each in every if _is_text(each.name)]
@@ -143,7 +144,7 @@ def _sorted(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_text(name: str) -> bool:
-    """Whether the name's bytes are UTF-8, since JSON and a browser know no others, and no orders to a terminal."""
+    """Whether the name is UTF-8, as JSON and browsers require, and free of control characters for a terminal."""
     return _shown(name) == name
 
 
@@ -152,12 +153,12 @@ def _shown(name: str) -> str:
 
 
 def _may_hold(entry: os.DirEntry[str]) -> bool:
-    """Whether it may be a trace or hold some."""
+    """Whether the entry may be a trace or a folder that holds some."""
     return entry.is_dir() or TRACE_NAME.fullmatch(_shown(entry.name)) is not None
 
 
 def _regular(entry: os.DirEntry[str]) -> list[Entry]:
-    """Nothing where it is no file, or went away meanwhile."""
+    """Returns an empty list where the entry is not a file, or was removed meanwhile."""
     try:
         return [_entry(entry.name, entry.stat())] if entry.is_file() else []
     except OSError:
@@ -165,7 +166,7 @@ def _regular(entry: os.DirEntry[str]) -> list[Entry]:
 
 
 def _again(path: str, file: Entry) -> Entry:
-    """The file as it is now: the same object where nothing changed."""
+    """Returns the file as it is now: the same object where nothing changed."""
     now = _entry(file.name, os.stat(f"{path}/{file.name}"))
     return file if now == file else now
 

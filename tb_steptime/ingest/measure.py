@@ -1,4 +1,4 @@
-"""One span: its trace file -> its facts and the result of every analysis. Where they go is the caller's business."""
+"""One span: its trace file -> its facts and the result of every analysis. The caller decides where they are stored."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def measure_file(
     needed_then: Sequence[str] = (),
     names: NamePlaces | None = None,
 ) -> MeasuredSpan:
-    """Read and analyse one trace file, but for the views to leave out; whole_recording: as one step; keep_paths: see
-    `measure_trace`; processes: how many may work; needed_then: names of modules that the caller needs for the result,
-    which are imported while other processes read a large file; names: see `read_file`. Raises TraceError with text for
-    the user."""
+    """Read and analyse one trace file, except the views in leave_out. whole_recording: treat it as one step;
+    keep_paths: see `measure_trace`; processes: the maximum number of processes; needed_then: modules that the caller
+    needs for the result, which are imported while other processes read a large file; names: see `read_file`. Raises
+    TraceError with text for the user."""
     trace = read_file(
         path,
         on_progress,
@@ -54,8 +54,9 @@ def measure_file(
 def measure_trace(
     trace: Trace, leave_out: Collection[str] = (), *, keep_paths: bool = False, processes: int = 1
 ) -> tuple[Trace, MeasuredSpan]:
-    """A trace that was read, with what a recorder's files add to it, and all that is known of it. keep_paths: under the
-    whole paths of files, which name users and machines (see `ingest.private_paths`); processes: how many may work."""
+    """Measures a trace that was read. Returns it with what a recorder's files add to it, and everything that is known
+    of it. keep_paths: keep the whole paths of files, which name users and machines (see `ingest.private_paths`);
+    processes: the maximum number of processes."""
     from tb_steptime.analyses import analyses_without
 
     trace, records = with_records(trace)
@@ -65,7 +66,8 @@ def measure_trace(
 
 
 def _get_ready(leave_out: Collection[str], needed_then: Sequence[str]) -> None:
-    """Import what measures, which takes as long as reading 100 MB: while other processes read already."""
+    """Import the modules that measure while other processes already read the file: the import takes as long as reading
+    100 MB."""
     from tb_steptime.analyses import analyses_without
 
     analyses_without(leave_out)
@@ -74,7 +76,7 @@ def _get_ready(leave_out: Collection[str], needed_then: Sequence[str]) -> None:
 
 
 def _with_gaps(facts: SpanFacts, gaps: dict[str, str]) -> SpanFacts:
-    """Each with its note, which every view and command prints."""
+    """Adds the failed views, each with a note that every view and command prints."""
     if not gaps:
         return facts
     from tb_steptime.analyses import ANALYSES
@@ -93,8 +95,9 @@ def read_file(
     meanwhile: Callable[[], None] = lambda: None,
     names: NamePlaces | None = None,
 ) -> Trace:
-    """Read one trace file, with what an eager recording of the job says of the kernels that its graphs run. meanwhile:
-    see `read_trace`; names: where to look for that recording. Raises TraceError with text for the user."""
+    """Read one trace file. Kernels that run in CUDA graphs get the names that an eager recording of the job has for
+    them. meanwhile: see `read_trace`; names: where to look for that recording. Raises TraceError with text for the
+    user."""
     trace = read_trace(path, on_progress, processes, meanwhile)
     if graph_kernels(trace).any():
         from tb_steptime.ingest.graph_names import with_graph_names

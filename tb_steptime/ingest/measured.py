@@ -1,4 +1,4 @@
-"""A measured span: what its recording says of itself and the result of every analysis."""
+"""A measured span: what its recording states about itself and the result of every analysis."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SpanFacts(msgspec.Struct, frozen=True):
     """What a recording says of itself, whichever view is open.
 
     file_bytes is the size on disk, json_bytes that of its JSON text; origin_ns the epoch time of t = 0; steps_by says
-    what shows the steps. rank, world_size and sm_count are None where the file does not say, simulated is the
+    what marks the steps. rank, world_size and sm_count are None where the file does not say, simulated is the
     simulator's statement or None for a recording. gaps: by id of the view whose analysis failed, the kind of error; its
     result has no values, and a note says so.
     """
@@ -43,11 +43,11 @@ class SpanFacts(msgspec.Struct, frozen=True):
 
 
 class GraphNames(msgspec.Struct, frozen=True):
-    """What became of the kernels that run in graphs (see `ingest.graph_names`).
+    """Whether and from where the kernels in CUDA graphs were named (see `ingest.graph_names`).
 
-    graphs: there are some; wanted: they hold much of the kernel time, and no eager recording named them. folder, file,
-    bytes, digest: of the recording that did: its folder as seen from the trace's, `digest_of` its name, its size, and
-    `TraceStamp.digest`; empty where none did.
+    graphs: the trace has such kernels; wanted: they take much of the kernel time, and no eager recording named them.
+    folder, file, bytes, digest describe the recording that named them: its folder relative to the trace's, `digest_of`
+    its name, its size, and its `TraceStamp.digest`; empty where none did.
     """
 
     graphs: bool = False
@@ -60,10 +60,10 @@ class GraphNames(msgspec.Struct, frozen=True):
 
 class MeasuredSpan(msgspec.Struct, frozen=True):
     """Everything that is known of a span. records: the recorder's files that it was measured with. keeps_paths: files
-    have their whole paths. names: where the names of what graphs run come from.
+    have their whole paths. names: where the names of the kernels in CUDA graphs come from.
 
-    results by view id: of a span that was just measured in memory, of a summary file read from it each time that one is
-    asked for (`ingest.summaries.reading.StoredResults`, which says what it raises).
+    results by view id. Those of a span that was just measured are in memory; those of a summary file are read from it
+    on each access (`ingest.summaries.reading.StoredResults`, which says what it raises).
     """
 
     facts: SpanFacts
@@ -73,7 +73,7 @@ class MeasuredSpan(msgspec.Struct, frozen=True):
     names: GraphNames = GraphNames()
 
     def result(self, view: str, kind: type[R]) -> R:
-        """The result of one view. Raises KeyError where there is no such view, and like `results`."""
+        """Returns the result of one view. Raises KeyError where there is no such view, and what `results` raises."""
         result = self.results[view]
         assert isinstance(result, kind)
         return result

@@ -12,15 +12,15 @@ from tb_steptime.ingest.places import Place
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.file_names import rank_in_name
 
-#: Of a run: `tb-steptime export` writes scalars into it, which are none of the job's own.
+#: Name of the folder in a run that `tb-steptime export` writes scalars into; these are not scalars of the job itself.
 EXPORT_FOLDER = "step_insights"
 
 _FORMAT = r"\.(?:json|pftrace)(?:\.gz)?"
-#: Of what may be a trace: its content has to say whether it is one.
+#: Name of a file that may be a trace: its content has to show whether it is one.
 TRACE_NAME = expression(r"(?P<worker>.+?)(?:\.trace)?" + _FORMAT)
 _HANDLER_NAME = expression(r"(?P<worker>.*?)(?:\.(?P<time>\d+))?\.pt\.trace" + _FORMAT)
 _RANK_NAME = expression(r"(?P<worker>rank[-_]?\d+)_trace" + _FORMAT)
-#: SGLang: `<id>-TP-0-DECODE`, where the id is the time in seconds, behind a prefix where the user gave one.
+#: SGLang: `<id>-TP-0-DECODE`, where the id is the time in seconds, after a prefix if the user gave one.
 _SGLANG_NAME = expression(
     r"(?:(?P<prefix>.+?)-)??(?:(?P<time>\d{9,}(?:\.\d+)?)-)?"
     r"(?P<worker>TP-\d+(?:-(?:DP|PP|EP)-\d+)*)(?:-(?P<stage>[A-Z_]+))?\.trace" + _FORMAT
@@ -31,7 +31,8 @@ _NSYS_NAME = expression(r"(?P<worker>.+?)(?:\.(?P<time>\d{1,9}))?\.(?:nsys-rep|s
 _NSYS_OWN_NAME = expression(r"report(\d{0,9})")
 _RANK_FOLDER = expression(r"(?:global[-_])?rank[-_]?\d+", re.IGNORECASE)
 _ITERATION_FOLDER = expression(r"iteration_(?P<time>\d+)")
-#: As torch's handler names a worker: machine and process ID. Names that number something else are told apart by words.
+#: A worker's name as torch's handler writes it: machine and process ID. Names in which the number counts something else
+#: are recognised by their words (_OF_NO_MACHINE).
 _OF_MACHINE = expression(r"(?P<machine>.+)_(?P<process>\d+)")
 _OF_NO_MACHINE = expression(
     r"(?:local[-_])?(?:rank|worker|cpu|gpu|device|node|trainer|process|proc|replica|epoch|step|iteration|run|trace)s?"
@@ -40,15 +41,15 @@ _OF_NO_MACHINE = expression(
 )
 
 
-#: Of what may be a memory snapshot: torch's documentation, torchtitan and vLLM name them so.
+#: Endings of files that may be memory snapshots, as torch's documentation, torchtitan and vLLM name them.
 SNAPSHOT_ENDINGS = (".pickle", ".pkl")
 _SNAPSHOT_OF_RANK = expression(r"(\d{6})_step_(\d+)")
 _SNAPSHOT_STEP = expression(r"step[-_]?(\d+)", re.IGNORECASE)
 
 
 class TraceName(msgspec.Struct, frozen=True):
-    """time orders a worker's spans, -1 where the name has none. sure: the name says that the file is a trace;
-    otherwise the file's first bytes have to."""
+    """What the name of a trace says. time orders a worker's spans, -1 where the name has none. sure: the name says that
+    the file is a trace; otherwise the file's first bytes have to."""
 
     run: str
     worker: str
@@ -62,7 +63,7 @@ def trace_name(place: Place, relative: str, name: str) -> TraceName:
     if match := _HANDLER_NAME.fullmatch(name):
         return TraceName(_run(place, folder), match["worker"] or name, int(match["time"] or -1), True)
     if match := _SGLANG_NAME.fullmatch(name):
-        # Prefill and decode are different work: two runs, as if each had a folder.
+        # Prefill and decode do different work, so they are two runs, as if each had its own folder.
         run = "/".join(part for part in (folder, match["prefix"], (match["stage"] or "").lower()) if part)
         time = round(float(match["time"]) * 1e9) if match["time"] else -1
         return TraceName(_run(place, run), match["worker"], time, False)
@@ -79,7 +80,8 @@ def trace_name(place: Place, relative: str, name: str) -> TraceName:
 
 
 def _of_nsys(place: Place, folder: str, worker: str, time: int) -> TraceName:
-    """The rank is that of the file, else that of its folder; the number of the report or of the folder orders them."""
+    """The rank is the one in the file's name, else in its folder's; the number of the report or of the folder orders
+    the spans."""
     parent, _, last = folder.rpartition("/")
     if rank_in_name(worker) is None and _RANK_FOLDER.fullmatch(last):
         own = _NSYS_OWN_NAME.fullmatch(worker)
@@ -121,11 +123,11 @@ def snapshot_name(place: Place, relative: str, name: str) -> SnapshotName:
 
 
 def passed_on_workers(workers: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    """Returns for each worker, given with its run, the name that may be passed on: its own, with `worker` in place of
-    the machine.
+    """Returns, for each worker given with its run, a name that may be passed on: its own, with `worker` in place of the
+    machine.
 
-    The name depends on nothing else, so that a report, an export of one run and one of a single file agree. Only of two
-    machines with the same process ID in one run the second one gets a number. No two workers of a run are called alike.
+    The name depends on nothing else, so that a report, an export of one run and one of a single file agree. A number is
+    added only where two machines of one run have the same process ID. No two workers of a run get the same name.
 
     >>> passed_on_workers([("a", "gpubox_4711"), ("a", "rank_3"), ("a", "other-box_4711"), ("b", "gpubox_4711")])
     {'rank_3': 'rank_3', 'gpubox_4711': 'worker_4711', 'other-box_4711': 'worker_4711-2'}
@@ -143,7 +145,7 @@ def passed_on_workers(workers: Iterable[tuple[str, str]]) -> Mapping[str, str]:
 
 
 def _without_machine(worker: str) -> Iterator[str]:
-    """The best name first."""
+    """Yields possible names, the best one first."""
     match = _OF_MACHINE.fullmatch(worker)
     assert match is not None
     name = f"worker_{match['process']}"
@@ -157,7 +159,7 @@ def _names_a_machine(worker: str) -> bool:
 
 
 def machine_of(worker: str) -> str | None:
-    """The machine that torch's handler named a worker for, None where the name is another.
+    """Returns the machine in a worker's name as torch's handler writes it, None for any other name.
 
     >>> machine_of("gpubox_4711"), machine_of("rank_3")
     ('gpubox', None)

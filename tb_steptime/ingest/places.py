@@ -1,4 +1,5 @@
-"""The directories that are searched: TensorBoard's `--logdir` or `--logdir_spec`; and where for names of kernels."""
+"""The directories that are searched for traces (TensorBoard's `--logdir` or `--logdir_spec`), and those that are
+searched for names of kernels."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from tb_steptime.files.remote import RemotePath, masked
 
 
 class Place(msgspec.Struct, frozen=True):
-    """A directory that is searched: name as --logdir_spec gives it ("" for --logdir), shown as the user wrote it,
-    without secrets."""
+    """A directory that is searched: name is the one that --logdir_spec gives it ("" for --logdir), shown is the path as
+    the user wrote it, without secrets."""
 
     name: str
     root: AnyPath
@@ -21,9 +22,9 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class NamePlaces(msgspec.Struct, frozen=True):
-    """Where an eager recording is looked for that names what graphs run (`ingest.graph_names`): named are files and
-    folders that the user named for this; without any, beside those that the user named with the trace, and the log
-    directory."""
+    """Where to look for an eager recording that names the kernels in CUDA graphs (`ingest.graph_names`). named: files
+    and folders that the user named for this purpose. Without any, the search covers beside, the paths that the user
+    named with the trace, and the log directory."""
 
     named: tuple[AnyPath, ...] = ()
     beside: tuple[AnyPath, ...] = ()
@@ -38,8 +39,8 @@ def parse_places(logdir: str, logdir_spec: str) -> list[Place]:
 
 
 def _named_part(part: str) -> tuple[str, str]:
-    """A colon parts name and folder, but not the one of a scheme, an absolute path or a Windows drive. A folder
-    without a name is named after itself, so that the runs of two folders stay apart."""
+    """A colon separates name and folder, except that of a scheme, an absolute path or a Windows drive. A folder without
+    a name is named after itself, so that the runs of two folders stay apart."""
     name, colon, folder = part.partition(":")
     if not colon or part.startswith("/") or is_address(part) or os.path.splitdrive(part)[0]:
         return part.rstrip("/"), part

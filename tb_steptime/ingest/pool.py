@@ -1,8 +1,8 @@
-"""The traces that are read now and those that wait, and how far each is. There is a process for each core, and each
+"""The traces that are being read and those that wait, with their progress. There is a process for each core, and each
 reads one trace after the other, since starting one takes as long as reading 50 MB. A trace that is read alone may start
-more processes, so that all together are no more than cores, or one per trace.
+more processes, as long as there are no more processes than cores, or than traces.
 
-Knows files and ids; what becomes of a summary file is the caller's business, whose `on_end` is called.
+This module knows only files and ids; the caller handles a finished summary file in its `on_end`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tb_steptime.trace.kineto.source import likely_text_bytes
 
 logger = logging.getLogger(__name__)
 
-#: A process that has read more bytes of JSON than this ends, and so gives back all its memory.
+#: A process that has read more bytes of JSON than this ends after the trace, and so frees all its memory.
 _READS_MORE_BELOW_BYTES = 200_000_000
 
 
@@ -45,9 +45,9 @@ class QueuePlace:
 
 @dataclass(eq=False)
 class ReadingQueue:
-    """Reads what it is asked to, the latest urgent request first. All methods may be called from any thread.
+    """Reads the requested traces, the latest urgent request first. All methods may be called from any thread.
 
-    on_end(job, path of what was made or Problem) is called from a thread of the queue.
+    on_end(job, path of the file that was made, or a Problem) is called from a thread of the queue.
     """
 
     on_end: Callable[[Job, AnyPath | Problem], None]
@@ -63,8 +63,8 @@ class ReadingQueue:
     def want(self, job: Job, *, urgent: bool, events: Callable[[], Path] | None = None) -> None:
         """Read its trace, before all others if urgent. Asking again moves it to the front, or changes nothing.
 
-        events: makes the folder for its event file or slice, where that is wanted and not the summary. Raises OSError
-        from it.
+        events: makes the folder for an event file or a slice, if that is wanted instead of the summary. An OSError that
+        it raises propagates.
         """
         with self.lock:
             if self.closed or job.id in self.running:
@@ -86,7 +86,7 @@ class ReadingQueue:
             return {job.id: _place(job, number, end) for number, job in enumerate(line, start=self.ended + 1)}
 
     def close(self) -> None:
-        """End all processes and forget what waits. No file is left half written."""
+        """End all processes and drop the waiting jobs. No file is left half written."""
         with self.lock:
             self.closed = True
             self.waiting.clear()
@@ -130,14 +130,15 @@ class ReadingQueue:
         return self.processes or cores()
 
     def _outcome(self, job: Job, reader: ReaderProcess | None) -> tuple[AnyPath | Problem, ReaderProcess | None]:
-        """And the process, where it may read another trace. reader: one that has read some."""
+        """Returns the outcome, and the process if it can read another trace. reader: a process that has read traces
+        before."""
         try:
             folder = job.events or self._fallback()
             if reader:
                 said = self._said(job, reader, folder)
                 if said or self.closed:
                     return self._ended(job, reader, said)
-                reader.close()  # whatever ended it, another may work
+                reader.close()  # whatever ended it, a new process may succeed
                 reader = None
             reader = ReaderProcess(job, folder)
             return self._ended(job, reader, self._said(job, reader, folder))
@@ -150,7 +151,7 @@ class ReadingQueue:
 
     def _said(self, job: Job, reader: ReaderProcess, folder: Path) -> Done | Refused | None:
         job.process = reader.process
-        if self.closed:  # it began while close() went through the others
+        if self.closed:  # the process was started while close() was ending the others
             reader_process.end(reader.process)
         return reader.read(job, folder)
 
@@ -174,7 +175,7 @@ class ReadingQueue:
         return reader_process.failure(code, job.file), None
 
     def _fallback(self) -> Path:
-        """A folder for the summaries that can be written neither next to the trace nor to the user's cache."""
+        """Returns the folder for summaries that can be written neither next to the trace nor to the user's cache."""
         with self.lock:
             if self.fallback is None:
                 self.fallback = OwnFolder("summaries")
@@ -194,7 +195,7 @@ def _place(job: Job, number: int, count: int) -> QueuePlace:
 
 
 def _progress(job: Job) -> Progress | None:
-    """How far the reading is; how long the analyses take after it is not known."""
+    """Returns how far the reading is. How long the analyses take afterwards is not known."""
     far = job.far
     if far is None or job.started is None:
         return None

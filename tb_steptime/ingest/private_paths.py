@@ -1,13 +1,13 @@
-"""What of a path may be passed on: a file's name within its package or working tree. Folders above it name users and
-machines.
+"""Shortens paths to the part that may be passed on: a file's name within its package or working tree. Folders above it
+name users and machines.
 
     /env/lib/python3.11/site-packages/timm/layers.py(3): forward  ->  timm/layers.py(3): forward
     /home/me/job/train.py(54): step                               ->  train.py(54): step
     /home/me/job/data/sets.py(7): item                            ->  data/sets.py(7): item
     /scratch/me/old/train.py(8): step                             ->  (2)/train.py(8): step
 
-torch writes files below `sys.path` without their folder already; what is left are whole paths of others. What is
-replaced is the text of measured results, after everything was grouped by the whole names: no figure depends on it.
+torch already writes files below `sys.path` without that folder, so only other files have whole paths. The replacement
+is done in the text of measured results, after everything was grouped by the whole names, so no figure depends on it.
 """
 
 from __future__ import annotations
@@ -21,26 +21,28 @@ import msgspec
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.trace.frames import short_frame
 
-#: A folder or a file, in a sentence or a name. JSON writes a backslash twice.
+#: A part of a path: a folder or a file, within a sentence or a name. JSON writes a backslash twice.
 _SEGMENT = rb"""[^\s/\\"'()\[\]{}<>,;:=|*?]+"""
-#: Begins with its only literal sign: the search skips from one to the next. Not within a word, a type or an address.
+#: A POSIX path. The pattern begins with its only literal character, so the search skips from one slash to the next. It
+#: does not match within a word, a type or an address.
 _POSIX = rb'/(?<=["\s(\'=:;,\[]/)' + _SEGMENT + rb"(?:/" + _SEGMENT + rb")+"
-#: The file of a Python frame may hold spaces: frames begin a text, or follow a ";" in a call stack.
+#: The file of a Python frame, which may contain spaces: a frame begins a text, or follows a ";" in a call stack.
 _FRAME = rb'/(?<=[";]/)[^"\\;()]*\.py(?=\(\d)'
 _WINDOWS = rb"\b[A-Za-z]:(?:(?:\\\\|/)" + _SEGMENT + rb")+"
 _WINDOWS_FRAME = rb'(?<=[";])[A-Za-z]:(?:\\\\|/)[^";()]*\.py(?=\(\d)'
 
 _MAY_HOLD_PATHS = re.compile(_POSIX + rb"|" + _FRAME)
 _PATH = re.compile(rb"|".join((_WINDOWS_FRAME, _WINDOWS, _FRAME, _POSIX)))
-#: Names of files that are not whole paths: a replaced one must be none of them.
+#: Names of files that are not whole paths. A replacement must not equal any of them.
 _RELATIVE = re.compile(rb'["\s;]([^"\s;()/\\][^"\s;()]*\.py)(?=\(\d)')
 
-#: `/home/me` may be a working tree, `/home` or `/tmp` never: what lies below belongs to several users.
+#: Minimum depth of a folder that may be a working tree: `/home/me` may be one, `/home` or `/tmp` never, because they
+#: are shared by several users.
 _LEAST_DEPTH = 2
 
 
 def without_private_paths(measured: MeasuredSpan) -> MeasuredSpan:
-    """The same figures under names that may be passed on. Different files keep different names."""
+    """Returns the same figures under names that may be passed on. Different files keep different names."""
     texts = {view: msgspec.json.encode(result) for view, result in measured.results.items()}
     facts = msgspec.json.encode(measured.facts)
     names = passed_on([facts, *texts.values()])
@@ -76,18 +78,18 @@ def _paths_in(texts: Iterable[bytes]) -> set[bytes]:
 
 
 def _may_hold_paths(text: bytes) -> bool:
-    """Most texts hold none, and this is many times faster than looking for all spellings."""
+    """A quick test: most texts hold no paths, and this is many times faster than searching for all spellings."""
     return b":\\\\" in text or _MAY_HOLD_PATHS.search(text) is not None
 
 
 def _plain(path: bytes) -> str:
-    """With single slashes, from the root on."""
+    """Returns the path with single slashes, from the root on."""
     text = path.decode(errors="surrogateescape").replace("\\\\", "/")
     return text[text.index("/") :]
 
 
 def _distinct(paths: Sequence[str], taken: set[str]) -> dict[str, str]:
-    """Path -> its name, which no other path has, nor what is taken."""
+    """Returns a name for each path, different from that of every other path and from the taken ones."""
     folders = {str(PurePosixPath(path).parent) for path in paths}
     names: dict[str, str] = {}
     used = set(taken)
@@ -99,8 +101,8 @@ def _distinct(paths: Sequence[str], taken: set[str]) -> dict[str, str]:
 
 
 def _below_its_tree(path: str, folders: set[str]) -> str:
-    """Below the package's place, or the outermost folder around it that itself holds one of the files; its name alone
-    where there is none.
+    """Returns the path relative to its package, or to the outermost folder around it that directly holds one of the
+    files; the file name alone where there is neither.
 
     >>> _below_its_tree("/home/me/job/data/sets.py", {"/home/me/job", "/home/me/job/data"})
     'data/sets.py'

@@ -1,19 +1,19 @@
 """The process that reads one trace: `python -m tb_steptime.ingest.read_one TRACE WHAT FOLDER [OPTION…]`.
 
-WHAT is made: "summary", which goes into the folder if neither the trace's own folder nor the user's cache takes it;
-"events", the event file of the timeline, "slice", some steps as a trace of their own, or "snapshot", the columns of a
-memory snapshot in place of a trace, all in the folder.
-Options: with "recording" the whole recording is one step, and its summary goes into the folder only: next to the trace
-is that of its steps. With "keep-paths" a summary has the whole paths of files. With "asked" the user asked for it by a
-command, and it goes next to the trace even where that is under version control. "steps=3-4" are those of a slice.
-"processes=4" may read the trace together. An eager recording that names what graphs run is looked for in the log
-directory of "within=FOLDER", or in "names=PATH" alone where the user named that. With "more" the process does not end
-then: it waits on stdin for the next trace, a line of JSON with the same words.
+WHAT is one of "summary", which goes into the folder if it can be written neither to the trace's own folder nor to the
+user's cache; "events", the event file of the timeline, "slice", some steps as a trace of their own; or "snapshot", the
+columns of a memory snapshot, which TRACE is then. The last three go into the folder. Options: with "recording" the
+whole recording is one step, and its summary goes only into the folder, because the one next to the trace is the summary
+of its steps. With "keep-paths" a summary has the whole paths of files. With "asked" the user requested the summary by a
+command, so it goes next to the trace even if that is under version control. "steps=3-4" are the steps of a slice.
+"processes=4" lets that many processes read the trace together. An eager recording that names the kernels in CUDA graphs
+is looked for in the log directory "within=FOLDER", or only in "names=PATH" if the user named that. With "more" the
+process does not end afterwards: it waits on stdin for the next trace, a line of JSON with the same words.
 
-A process of its own, because a trace of a gigabyte would hold TensorBoard's interpreter lock for seconds and its memory
-for ever. It says on stdout, a line of JSON each, how far it is, and in the end where the file is that it made or why
-there is none. It ends when its stdin does: with the process that started it, however that ended. A summary that it is
-just writing is whole before.
+This is a separate process, because reading a trace of a gigabyte would hold TensorBoard's interpreter lock for seconds
+and its memory for ever. It reports its progress on stdout, one line of JSON each, and at the end the path of the file
+that it made or the reason why there is none. It ends when its stdin closes, that is, with the process that started it,
+however that one ended. A summary that is being written is completed first.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ from tb_steptime.ingest.places import NamePlaces
 if TYPE_CHECKING:
     from tb_steptime.trace.reading import ReadProgress
 
-#: TensorBoard, and whatever else the user does, goes first.
+#: Niceness of the process: TensorBoard, and whatever else the user runs, goes first.
 NICENESS = 5
-#: More messages than the tab can show would only cost time.
+#: Minimum time between messages: more of them than the tab can show would only cost time.
 _SECONDS_BETWEEN_MESSAGES = 0.1
 
-#: Options: see above. A slice's ends in the numbers of its first and last step, as `steps_option` writes it.
+#: The options (see above). That of a slice ends in the numbers of its first and last step, as `steps_option` writes it.
 RECORDING, KEEP_PATHS, ASKED, MORE = "recording", "keep-paths", "asked", "more"
 _STEPS, _PROCESSES, _WITHIN, _NAMES = "steps=", "processes=", "within=", "names="
 
-#: New objects until Python looks for garbage; most of them are modules', and stay.
+#: Number of new objects between garbage collections; most of them belong to modules and stay.
 _OBJECTS_BETWEEN_COLLECTIONS = 200_000
 _ORDERS = msgspec.json.Decoder(list[str])
 
-#: Held while a summary is written, so that the process ends before or after.
+#: Held while a summary is written, so that the process ends before or after the writing, not during it.
 _WRITING = threading.Lock()
 
 
 class Far(msgspec.Struct, frozen=True, tag="far"):
-    """Bytes are bytes on disk."""
+    """Progress of reading. Bytes are bytes on disk."""
 
     read_bytes: int
     total_bytes: int
@@ -69,7 +69,7 @@ class Done(msgspec.Struct, frozen=True, tag="done"):
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused"):
-    """A TraceError."""
+    """The trace was refused with a TraceError."""
 
     problem: str
     hint: str
@@ -152,7 +152,7 @@ def _summary(
     from tb_steptime.ingest.summaries.reading import is_newer
     from tb_steptime.ingest.summaries.writing import encode_summary, places_to_write, write_summary
 
-    before = stamp(trace)  # of a file that grows meanwhile this is the stamp of something older: it is read again
+    before = stamp(trace)  # taken first: if the file grows meanwhile, this stamp is too old, and it is read again
     measured = measure_file(
         trace,
         say_progress,
@@ -221,7 +221,7 @@ def _snapshot(
 
 @contextlib.contextmanager
 def _keeping(trace: AnyPath) -> Iterator[None]:
-    """What goes wrong with writing is not the trace's fault, and is reported as another problem."""
+    """Reports a failure to write as a separate problem, since it is not the trace's fault."""
     from tb_steptime.errors import TraceError
 
     try:
@@ -236,7 +236,7 @@ _MAKERS: dict[str, _Maker] = {"summary": _summary, "events": _events, "slice": _
 
 
 def _take_stdout() -> Callable[[Message], None]:
-    """Keep stdout for messages: whatever else prints, prints to stderr."""
+    """Keep stdout for messages: everything else that is printed goes to stderr."""
     own = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     sys.stdout = sys.stderr

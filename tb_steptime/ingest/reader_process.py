@@ -1,4 +1,4 @@
-"""A process that reads one trace, as `read_one` says what it does: started, followed to its end, and ended."""
+"""Starts a process that reads one trace (see `read_one`), follows it to its end, and ends it."""
 
 from __future__ import annotations
 
@@ -35,16 +35,17 @@ from tb_steptime.ingest.read_one import (
 )
 from tb_steptime.ingest.states import Problem
 
-#: A process that says nothing for so long hangs, on a network file system say; the largest are silent for a minute.
+#: A process that sends no message for this long hangs, for example on a network file system; for the largest traces,
+#: messages are a minute apart.
 SILENCE_SECONDS = 900.0
-#: A process that was asked to end may be writing its file, to a slow disk say.
+#: How long to wait for a process that was asked to end: it may be writing its file, for example to a slow disk.
 _ENDING_SECONDS = 5.0
-#: CREATE_NEW_PROCESS_GROUP, which `subprocess` has on Windows alone.
+#: CREATE_NEW_PROCESS_GROUP, which `subprocess` has only on Windows.
 _NEW_PROCESS_GROUP = 0x200
-#: So much of a failed process's last words go to the log.
+#: How many of the last bytes that a failed process wrote to stderr go to the log.
 _LAST_WORDS_BYTES = 8_000
 
-#: Made before there are threads: see `files.decoders`.
+#: Made before any thread is started: see `files.decoders`.
 _MESSAGES: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
 
 REPORT = "Please report it with the message in TensorBoard's log; the other traces stay usable."
@@ -52,11 +53,11 @@ REPORT = "Please report it with the message in TensorBoard's log; the other trac
 
 @dataclass(eq=False)
 class Job:
-    """One trace to read. file is what the user reads, relative to the log directory. events: the folder to write its
-    event file into, or a slice of it where steps says which; None where it is read for its summary. whole_recording: as
+    """One trace to read. file is its name as shown to the user, relative to the log directory. events: the folder for
+    its event file, or for a slice if steps are given; None if it is read for its summary. whole_recording: read it as
     one step. keep_paths: its summary has the whole paths of files. asked: the user asked for its summary by a command
-    (see `read_one`). processes: how many may read it together. log_directory: which the trace lies in, if it is
-    known. names_from: where the user says that the names of what its graphs run are."""
+    (see `read_one`). processes: how many processes may read it together. log_directory: the one that the trace lies in,
+    if known. names_from: where the user wants the kernels in its CUDA graphs to be named from."""
 
     id: str
     trace: AnyPath
@@ -78,7 +79,7 @@ class Job:
 class ReaderProcess:
     """A process that reads one trace after the other. Raises OSError where it cannot be started.
 
-    folder: as `read_one` has it.
+    folder: see `read_one`.
     """
 
     def __init__(self, job: Job, folder: Path) -> None:
@@ -90,13 +91,13 @@ class ReaderProcess:
         self._begun = False
 
     def read(self, job: Job, folder: Path) -> Done | Refused | None:
-        """What became of it, of the job that it was started for first; None where the process has ended without a word.
-        What it says meanwhile is in the job."""
+        """Returns the outcome of a job, at the first call that of the job that the process was started for; None where
+        the process has ended without reporting one. Its progress is stored in the job."""
         self._known_words = os.fstat(self._words.fileno()).st_size
         if self._begun:
             try:
                 self._order([*_order(job, folder)])
-            except (OSError, ValueError):  # it has ended, or was asked to
+            except (OSError, ValueError):  # the process has ended, or was asked to
                 return None
         self._begun = True
         return listen(job, self.process)
@@ -107,22 +108,22 @@ class ReaderProcess:
         self.process.stdin.flush()
 
     def last_words(self) -> str:
-        """What it has written to stderr for this job."""
+        """Returns what the process has written to stderr for this job."""
         end = os.fstat(self._words.fileno()).st_size
         start = max(self._known_words, end - _LAST_WORDS_BYTES)
-        if hasattr(os, "pread"):  # the process writes where the file's place is
+        if hasattr(os, "pread"):  # the process writes at the file's position, so do not move it
             return os.pread(self._words.fileno(), end - start, start).decode(errors="replace")
         self._words.seek(start)
         return self._words.read().decode(errors="replace")
 
     def end(self) -> int:
-        """Its exit code."""
+        """End the process, and return its exit code."""
         ask_to_end(self.process)
         wait_or_end(self.process)
         return self.process.wait()
 
     def close(self) -> None:
-        """End it, if that was not done, and let its files go."""
+        """End the process if that was not done, and close its files."""
         self.end()
         self._open_files.close()
 
@@ -143,9 +144,10 @@ def _order(job: Job, folder: Path) -> Iterator[str]:
 
 
 def start(job: Job, folder: Path, words: IO[bytes]) -> subprocess.Popen[bytes]:
-    """`-m` puts the working directory first on the path: the package's own folder, so that it is found and nothing of
-    the user's shadows the standard library. One BLAS thread, because more only reserve memory. An interrupt from the
-    keyboard is for TensorBoard, whose end ends it."""
+    """Starts a process. `-m` puts the working directory first on the module path, so that is the package's own folder:
+    the package is found, and no file of the user's shadows the standard library. BLAS gets one thread, because more of
+    them only reserve memory. A keyboard interrupt must only reach TensorBoard; the process ends when TensorBoard
+    does."""
     command = [sys.executable, "-m", "tb_steptime.ingest.read_one", *_order(job, folder)]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     home = Path(tb_steptime.__file__).parent.parent
@@ -161,15 +163,15 @@ def start(job: Job, folder: Path, words: IO[bytes]) -> subprocess.Popen[bytes]:
 
 
 def apart_from_keyboard(system: str) -> dict[str, Any]:
-    """What `subprocess.Popen` is told so that an interrupt from the keyboard does not reach the process.
+    """Returns the arguments of `subprocess.Popen` that keep a keyboard interrupt from reaching the process.
 
-    system: as `os.name` has it; a process of Windows has no session, but a group that Ctrl-C is sent to.
+    system: a value of `os.name`. Windows has no sessions; Ctrl-C goes to a process group there.
     """
     return {"creationflags": _NEW_PROCESS_GROUP} if system == "nt" else {"start_new_session": True}
 
 
 def listen(job: Job, process: subprocess.Popen[bytes]) -> Done | Refused | None:
-    """Follow a process until it has said what became of a job; None where it ends before."""
+    """Follow a process until it has reported the outcome of a job; returns None where it ends before."""
     assert process.stdout is not None
     with _Watch(process) as watch:
         for line in process.stdout:
@@ -203,7 +205,7 @@ class _Watch:
 
 
 def ask_to_end(process: subprocess.Popen[bytes]) -> None:
-    """It ends with its stdin, but for a summary that it is writing, which is whole before."""
+    """Ask the process to end, by closing its stdin. It completes a summary that it is writing first."""
     assert process.stdin is not None
     with contextlib.suppress(OSError):
         process.stdin.close()
@@ -222,7 +224,8 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def failure(code: int, file: str) -> Problem:
-    """A process that ended without a word. The kernel's answer to too little memory is SIGKILL."""
+    """Returns the problem of a process that ended without a message. When memory runs out, the kernel kills it by
+    SIGKILL."""
     if code == -getattr(signal, "SIGKILL", 9):
         hint = "Most likely there was not enough memory. Close other programs and try again, or record fewer steps."
         return Problem("The process that read the trace was killed", file, hint)

@@ -1,10 +1,10 @@
-"""The files of a place in a store: one recursive listing at a time, made again now and then by a thread of its own.
+"""The files of a place in an object store: one recursive listing, renewed now and then by a thread of its own.
 
     scan       1 waits       2       3       4          each answers from the last listing
     listing    |---------|                |---------|   not before LIST_SECONDS have passed
 
-Only the first scan waits. Of a listing that fails later the one before stays. With a listing come the summary files
-that are new in it, many at once: see `summaries.fetching`.
+Only the first scan waits. If a later listing fails, the previous one stays. Summary files that are new in a listing are
+fetched with it, many at once: see `summaries.fetching`.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ from tb_steptime.trace.reading import looks_like_trace
 
 logger = logging.getLogger(__name__)
 
-#: Stores take money for each thousand files of a listing, little; a span is recorded every few minutes.
+#: Minimum time between listings. Stores charge, if little, for each thousand files of a listing; a span is recorded
+#: every few minutes.
 LIST_SECONDS = 15.0
-#: Of a large place, listing may take this share of the time.
+#: Maximum share of the time that listing a large place may take.
 LIST_SHARE = 0.05
-#: A store lists some ten thousand files a second; what takes longer is a data set.
+#: Time limit of a listing. A store lists some ten thousand files a second, so what takes longer is a data set.
 LIST_LIMIT_SECONDS = 120.0
 
 _Tree = dict[str, Listing]
@@ -94,7 +95,7 @@ class RemoteFiles:
             self._listing.release()
 
     def _listed(self) -> tuple[_Tree, dict[str, RemoteStat]]:
-        """The folders, and the files that matter by their path in the place. Raises RemoteProblem."""
+        """Returns the folders, and the files that matter by their path in the place. Raises RemoteProblem."""
         system, inner = system_of(self.root.url, str(self.root))
         with said_plainly(str(self.root)):
             system.invalidate_cache()
@@ -108,7 +109,7 @@ class RemoteFiles:
 
 
 def _tree(files: list[str], stats: Mapping[str, RemoteStat]) -> _Tree:
-    """Every folder that holds a file, and those around it; none where there is no file."""
+    """Returns every folder that holds a file, with its parents; nothing where there is no file."""
     folders: dict[str, set[str]] = defaultdict(set)
     within: dict[str, list[Entry]] = defaultdict(list)
     for folder in {posixpath.dirname(file) for file in files}:
@@ -128,5 +129,5 @@ def _key(folder: str) -> str:
 
 
 def _kept(before: _Tree, now: _Tree) -> _Tree:
-    """Now, with the very listing of before where a folder is the same."""
+    """Returns the present listings, but the identical earlier object where a folder is unchanged."""
     return {folder: before[folder] if before.get(folder) == each else each for folder, each in now.items()}

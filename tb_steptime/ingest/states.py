@@ -1,4 +1,4 @@
-"""How far a span is on its way from a file to results: its state, the progress of reading it, and what went wrong."""
+"""The states of a span on its way from a file to results, the progress of reading it, and what went wrong."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class SpanState(enum.Enum):
-    UNREAD = "unread"  # known, in the queue
+    UNREAD = "unread"  # waiting in the queue
     READING = "reading"
     READY = "ready"
     FAILED = "failed"
@@ -25,7 +25,7 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """An error fit for the user: the fact, the file (relative to the log directory), the way out."""
+    """An error to show to the user: the fact, the file (relative to the log directory), and a way out."""
 
     problem: str
     file: str

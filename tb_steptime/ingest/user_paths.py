@@ -1,4 +1,5 @@
-"""The traces and log directories that a user names -> their spans, and where names for what their graphs run may be."""
+"""The traces and log directories that a user names -> their spans, and the places where names for the kernels in their
+CUDA graphs may be found."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ _RECORD_ONE = (
 
 
 def find_spans(paths: Sequence[AnyPath], problems: list[Problem]) -> Iterator[FoundSpan]:
-    """The spans under log directories, then the files that were named. Raises RemoteProblem where it cannot be known
-    what an address is."""
+    """The spans under log directories, then the files that were named. Raises RemoteProblem where a store does not
+    answer whether an address is a file or a folder."""
     folders = [path for path in paths if is_folder(path)]
     for folder in folders:
         found = Discovery([Place("", folder, str(folder))]).scan()
@@ -38,7 +39,7 @@ def _others(paths: Sequence[AnyPath], own: AnyPath | None) -> tuple[AnyPath, ...
 
 
 def name_places(span: FoundSpan) -> NamePlaces:
-    """Where an eager recording is looked for that names what its graphs run."""
+    """Returns where to look for an eager recording that names the kernels in the span's CUDA graphs."""
     return NamePlaces((span.names_from,) if span.names_from else (), span.beside, span.log_directory)
 
 

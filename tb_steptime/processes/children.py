@@ -24,10 +24,11 @@ from typing import IO, NoReturn, Protocol
 import tb_steptime
 
 _STDIN, _STDOUT, _STDERR = range(3)
-#: A file in it for each thread, those of libraries too. Only Linux has it; elsewhere a fork alone is not safe.
+#: Folder with a file for each thread, including those of libraries. Only Linux has it; elsewhere a fork is never
+#: considered safe.
 _THREADS = Path("/proc/self/task")
 _OPEN_FILES = Path("/proc/self/fd")
-#: Threads of this process that hold no lock, as the system numbers them.
+#: Threads of this process that hold no lock, by the system's thread IDs.
 _WAITING: set[str] = set()
 
 
@@ -41,23 +42,24 @@ class Child(Protocol):
 
 
 def start_child(module: str, arguments: Sequence[object], passed: Sequence[int]) -> Child:
-    """module: its full name; passed: the numbers of the open files that it keeps. In a session of its own, because an
-    interrupt from the keyboard is for this process, whose end ends it. Raises OSError."""
+    """Starts a child. module: its full name; passed: the numbers of the open files that it keeps. The child is in a
+    session of its own, because a keyboard interrupt is for this process, whose end also ends the child. Raises
+    OSError."""
     spelled = [str(argument) for argument in arguments]
     return _forked(module, spelled, passed) if _has_one_thread() else _started(module, spelled, passed)
 
 
 def fork_child(main: Callable[[], None], passed: Sequence[int] = ()) -> Child | None:
-    """One that runs a function of this process and answers on its stdout; None where it cannot be forked. passed: as in
-    `start_child`."""
+    """Forks a child that runs a function of this process and answers on its stdout; returns None where it cannot be
+    forked. passed: see `start_child`."""
     with contextlib.suppress(OSError):
         return _fork(main, passed) if _has_one_thread() else None
     return None
 
 
 def only_waits() -> None:
-    """Said by a thread that from now on waits for a file until it ends the process: it does not stand in the way of a
-    fork."""
+    """Called by a thread that from now on only waits for a file until it ends the process: such a thread does not
+    prevent a fork."""
     _WAITING.add(str(threading.get_native_id()))
 
 
@@ -69,8 +71,8 @@ def _has_one_thread() -> bool:
 
 
 def _started(module: str, arguments: list[str], passed: Sequence[int]) -> Child:
-    """`-m` puts the working directory first on the path: the package's own folder, so that nothing of the user's
-    shadows the standard library."""
+    """Starts a new program. `-m` puts the working directory first on the module path, so that is the package's own
+    folder, and no file of the user's shadows the standard library."""
     import subprocess  # slow to import
 
     return subprocess.Popen(
@@ -86,7 +88,7 @@ def _started(module: str, arguments: list[str], passed: Sequence[int]) -> Child:
 
 
 class _Forked:
-    """What subprocess.Popen is for a child that was started."""
+    """A forked child with the methods of subprocess.Popen that are needed."""
 
     def __init__(self, pid: int, stdout: IO[bytes]) -> None:
         self.stdout = stdout
@@ -111,7 +113,7 @@ def _forked(module: str, arguments: list[str], passed: Sequence[int]) -> Child:
 def _fork(main: Callable[[], None], passed: Sequence[int]) -> Child:
     said, says = os.pipe()
     if _WAITING:
-        warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12 on, which counts any thread
+        warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12 on, raised for any thread
     pid = os.fork()
     if not pid:
         _run(main, says, passed)
@@ -120,10 +122,10 @@ def _fork(main: Callable[[], None], passed: Sequence[int]) -> Child:
 
 
 def _run(main: Callable[[], None], says: int, passed: Sequence[int]) -> NoReturn:
-    """The child, from the fork to its end: nothing of what called this is ever returned to."""
+    """Runs the child from the fork to its end; it never returns to its caller."""
     status = 1
     try:
-        gc.freeze()  # what was there before closes no file here, and its pages stay shared
+        gc.freeze()  # inherited objects then close no files here, and their memory pages stay shared
         os.setsid()
         nothing = os.open(os.devnull, os.O_RDWR)
         for own, place in ((nothing, _STDIN), (says, _STDOUT), (nothing, _STDERR)):
@@ -137,5 +139,5 @@ def _run(main: Callable[[], None], says: int, passed: Sequence[int]) -> NoReturn
 
 def _close_all_but(kept: set[int]) -> None:
     for number in {int(name) for name in os.listdir(_OPEN_FILES)} - kept:
-        with contextlib.suppress(OSError):  # the list of files was one
+        with contextlib.suppress(OSError):  # the listing itself opened a file
             os.close(number)

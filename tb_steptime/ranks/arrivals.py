@@ -1,5 +1,5 @@
 """Who arrives last at a collective, and what that costs the others. All ranks leave it together, so the rank on which
-it is shortest arrived last, and what it takes longer on another is that rank's wait.
+it is shortest arrived last, and the extra time on any other rank is that rank's wait.
 
     rank 0   |wait wait|==|        transfer: ==, the shortest      rank 0 waits 9, rank 1 waits 4
     rank 1        |wait|==|        rank 2 arrived last: it waits 0, and 9 + 4 = 13 of waiting ends with its arrival
@@ -16,16 +16,17 @@ import numpy as np
 from tb_steptime.ranks.matching import Matched
 from tb_steptime.trace.table import Bool, Int64
 
-#: No rank leaves these before all have arrived. From a broadcast its root may go at once, to a reduce the others.
+#: Kinds of collectives that no rank leaves before all have arrived. The root may leave a broadcast at once, and the
+#: other ranks a reduce.
 MEETING = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
 
 
 @dataclass(frozen=True, eq=False)
 class Arrivals:
-    """Per rank of the job (ranks,), sums over the matched steps: as `RankRow` has them. Per step and rank (steps,
-    ranks), ns: late_ns: waits of the others that end with its arrival; exposed_ns: what of these no computation hides,
-    of several collectives at once counted once; gain_ns: the least of the others' exposed waits; waited_ns: its own
-    exposed waits."""
+    """Per rank of the job (ranks,), sums over the matched steps: see `RankRow`. Per step and rank (steps, ranks), in
+    ns: late_ns: waits of the others that end with its arrival; exposed_ns: the part of late_ns that no computation
+    hides, where simultaneous collectives count once; gain_ns: the smallest exposed wait among the others; waited_ns:
+    the rank's own exposed waits."""
 
     matched: Int64
     transfer_ns: Int64
@@ -50,7 +51,7 @@ def meetings(found: Matched) -> Bool:
 
 
 def arrivals(matched: Sequence[Matched], ranks: int, steps: int) -> Arrivals:
-    """Over all groups, in which a rank may be several times."""
+    """Sums over all groups; a rank may be in several groups."""
     total = Arrivals(*(np.zeros(ranks, np.int64) for _ in range(5)),
                      *(np.zeros((steps, ranks), np.int64) for _ in range(4)))  # fmt: skip
     for found in matched:

@@ -3,7 +3,7 @@
     rank 0    ...|==|        |===|         ends differ by 40 us each time: rank 1's clock is 40 us behind.
     rank 1   ...|==|        |===|          what is left of the differences is the residual
 
-A network's own times, and clocks that drift apart within a recording, are in the residual: where it is large, times of
+The residual includes differences in network latency and clock drift within a recording: where it is large, times of
 different ranks are not shown beside each other.
 """
 
@@ -19,17 +19,18 @@ from tb_steptime.ranks.result import Clocks
 from tb_steptime.text import Reason, ns
 from tb_steptime.trace.table import Int64
 
-#: Of fewer, a median tells little.
+#: Minimum number of ends of collectives: a median of fewer says little.
 FEWEST_ENDS = 10
-#: So many of a group are enough.
+#: Maximum number of ends that are used per group.
 MOST_ENDS = 2_000
-#: Times that agree no better than this would show causes after their effects.
+#: Maximum residual: with clocks that agree no better than this, effects would be shown before their causes.
 MOST_RESIDUAL_NS = 1_000_000
 _USUAL_PERCENT = 95
 
 
 def align(matched: Sequence[Matched], ranks: int) -> tuple[Clocks, list[int | None]]:
-    """And of each rank what is added to its times to have those of the first; None for all where they do not agree."""
+    """Returns the state of the clocks, and for each rank the offset that converts its times to those of the first rank;
+    None for all ranks where the clocks do not agree."""
     ends, offset = _reached(matched, ranks, FEWEST_ENDS)
     unknown: list[int | None] = [None] * ranks
     if None in offset:
@@ -41,8 +42,8 @@ def align(matched: Sequence[Matched], ranks: int) -> tuple[Clocks, list[int | No
 
 
 def rough_offsets(matched: Sequence[Matched], messages: Sequence[Matched], ranks: int) -> list[int]:
-    """The same of any number of ends, however well they agree; 0 where a rank meets no other one. messages: ranks that
-    share no collective have clocks by which each is received after it is sent."""
+    """Returns offsets from any number of ends, however well they agree; 0 for a rank that meets no other one. messages:
+    ranks that share no collective get clocks on which each message is received after it is sent."""
     offset = _reached(matched, ranks, 1)[1]
     least = {(int(sent[0]), int(sent[1])): _least_ns(found) for found in messages for sent in [found.members]}
     while None in offset:
@@ -55,13 +56,13 @@ def rough_offsets(matched: Sequence[Matched], messages: Sequence[Matched], ranks
 
 
 def _least_ns(found: Matched) -> int:
-    """From when a message is sent until it is received, each on its own clock: of all messages the least."""
+    """Returns the least time from sending a message to receiving it, over all messages, each end on its own clock."""
     return int((found.start[:, 1] + found.length[:, 1] - found.start[:, 0]).min())
 
 
 def _behind_ns(to_ns: int | None, back_ns: int | None) -> int:
-    """How far a clock is behind: 0 where no message is received before it is sent, else in the middle of what messages
-    in both directions leave.
+    """Returns how far a clock is behind: 0 where no message is received before it is sent, else the middle of the range
+    that messages in both directions allow.
 
     >>> _behind_ns(5, 7), _behind_ns(-30, 50), _behind_ns(None, -20)
     (0, 40, -20)
@@ -75,7 +76,8 @@ def _behind_ns(to_ns: int | None, back_ns: int | None) -> int:
 
 
 def _reached(matched: Sequence[Matched], ranks: int, fewest: int) -> tuple[list[tuple[Int64, Int64]], list[int | None]]:
-    """Ends of the groups that have enough of them, with their members; and the offset of each rank that they reach."""
+    """Returns the ends of the groups that have enough of them, with the groups' members; and the offset of each rank
+    that these groups connect to the first one."""
     origin = min((int(found.start.min()) for found in matched if found.start.size), default=0)
     ends = [(found.members, _ends(found) - origin) for found in matched]  # medians of epoch times would lose digits
     ends = [(members, end) for members, end in ends if len(end) >= fewest]
@@ -86,7 +88,7 @@ def _reached(matched: Sequence[Matched], ranks: int, fewest: int) -> tuple[list[
 
 
 def _ends(found: Matched) -> Int64:
-    """(some of the collectives, members) epoch times; spread over the recording."""
+    """Returns (some of the collectives, members) epoch times, spread over the recording."""
     rows = np.flatnonzero(meetings(found))
     rows = rows[:: max(1, len(rows) // MOST_ENDS)]
     end: Int64 = found.start[rows] + found.length[rows]
@@ -94,7 +96,8 @@ def _ends(found: Matched) -> Int64:
 
 
 def _reach(ends: Sequence[tuple[Int64, Int64]], offset: list[int | None]) -> bool:
-    """Offsets of ranks that are in a group with ranks of which they are known. Whether there were any."""
+    """Sets the offsets of the ranks in one group whose other members have known offsets. Returns whether there was such
+    a group."""
     for members, end in ends:
         known = np.array([offset[place] is not None for place in members.tolist()])
         if known.any() and not known.all():
@@ -107,6 +110,6 @@ def _reach(ends: Sequence[tuple[Int64, Int64]], offset: list[int | None]) -> boo
 
 
 def _residual(aligned: Sequence[Int64]) -> int:
-    """What differs from the median of a collective's ends in most cases, ns."""
+    """Returns the residual in ns: the 95th percentile of how far ends are from the median end of their collective."""
     apart = [np.abs(end - np.median(end, axis=1)[:, None]).ravel() for end in aligned]
     return round(float(np.percentile(np.concatenate(apart), _USUAL_PERCENT)))

@@ -1,4 +1,4 @@
-"""The table of matched collectives: one row for each kind, size and type of a group, and what they cost over its ranks.
+"""The table of matched collectives: one row for each kind, size and type in a group, with their cost over its ranks.
 
 transfer + wait = running = exposed + hidden, in integers, over all ranks of the group.
 """
@@ -21,17 +21,18 @@ from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.table import Int64
 
-#: Of more sizes than this, of one kind in one group, those within a quarter of a power of two are one row.
+#: If one kind in a group has more sizes than this, sizes within a quarter of a power of two share a row.
 MANY_SIZES = 12
 _SIZES_PER_DOUBLING = 4
 _NANOSECONDS = 1e9
-#: A call stalls that takes so many times the median of so many calls at least, and so much longer.
+#: A call stalls if it takes at least STALL_TIMES the median of at least _FEWEST_CALLS calls, and STALL_NS longer than
+#: it.
 STALL_TIMES, _FEWEST_CALLS, STALL_NS = 10, 5, 5_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class _Row:
-    """Rows of a `Matched` that one row of the table is about."""
+    """The rows of a `Matched` that one row of the table summarises."""
 
     found: Matched
     rows: Int64
@@ -40,13 +41,13 @@ class _Row:
 
 
 def collective_rows(matched: Sequence[Matched], spans: Sequence[RankSpan], links: Links) -> list[JobCollective]:
-    """Most exposed first."""
+    """Returns the rows, most exposed first."""
     rows = [_row(each, spans, links) for found in matched for each in _alike(found)]
     return sorted(rows, key=lambda row: (-row.exposed_ns, -row.running_ns, row.kind, row.group or "", row.bytes or 0))
 
 
 def group_rows(matched: Sequence[Matched], spans: Sequence[RankSpan]) -> list[GroupRow]:
-    """Most ranks first."""
+    """Returns the groups, those with most ranks first."""
     rows = []
     for found in matched:
         role, shown_by = role_of_group(_name(found), _counts(found))
@@ -81,7 +82,7 @@ def _alike(found: Matched) -> list[_Row]:
 
 
 def _keys(found: Matched, roles: dict[ExchangeClass, Role]) -> Int64:
-    """Returns for each class a number that classes of one row share."""
+    """Returns a number for each class; classes with the same number share a row."""
     sizes = Counter((one.kind, one.dtype) for one in {(one.kind, one.dtype, one.bytes): one for one in roles}.values())
     numbers: dict[tuple[str | int | None, ...], int] = {}
 
@@ -134,7 +135,8 @@ def group_roles(matched: Sequence[Matched]) -> list[Role]:
 
 
 def stalled_ns(found: Matched) -> Int64:
-    """What each transfer takes beyond the others of its kind, where that is far more than they take."""
+    """Returns how much longer each transfer takes than others of its kind, if it takes far longer than they do, else
+    0."""
     stalled = np.zeros(len(found.of), np.int64)
     for each in _alike(found):
         stalled[each.rows] = _stalled_ns(found.length[each.rows].min(axis=1))
@@ -142,8 +144,8 @@ def stalled_ns(found: Matched) -> Int64:
 
 
 def _stalled_ns(transfer: Int64) -> Int64:
-    """What each transfer takes beyond the median, where that is far more than the others take: it waits for what no
-    rank recorded, and fewer bytes do not shorten it.
+    """Returns how much longer than the median each transfer takes, if that is far longer, else 0: such a transfer waits
+    for something that no rank recorded, and fewer bytes would not shorten it.
 
     >>> _stalled_ns(np.array([3_000, 441_000, 4_000, 3_500, 5_000]) * 1_000).tolist()
     [0, 437000000, 0, 0, 0]
@@ -155,7 +157,7 @@ def _stalled_ns(transfer: Int64) -> Int64:
 
 
 def _rate(size: Int64, transfer: Int64) -> float | None:
-    """Bytes a second: the median. None where bytes are not recorded, and of none."""
+    """Returns the median of bytes a second. None where bytes are not recorded, or are 0."""
     if not (size > 0).all():
         return None
     return float(np.median(size / np.maximum(transfer, 1))) * _NANOSECONDS
@@ -177,7 +179,7 @@ _WHOLE = ("broadcast", "reduce")
 
 
 def bus_factor(kind: str, ranks: int) -> float | None:
-    """None where no definition is usual, and of one rank.
+    """Returns the factor from algorithm to bus bandwidth. None for a kind without a usual definition, and for one rank.
 
     >>> bus_factor("all_reduce", 8), bus_factor("all_gather", 4), bus_factor("barrier", 4)
     (1.75, 0.75, None)

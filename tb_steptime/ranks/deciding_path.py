@@ -3,8 +3,9 @@
     rank 0   |late late late|==|work|           from the end of the slowest rank back: its own work, then the transfer
     rank 1   |work|wait wait|==|work work work| of a collective, then the rank that arrived last at it, and so on
 
-Each collective is left together, so the path goes from one rank's clock to the other's at its end, and no clocks have
-to agree. As much is followed as the step is long: work + transfers + what each rank is late = step, in integers.
+All ranks leave a collective together, so at its end the path changes from one rank's clock to the other's, and clocks
+need not agree. The path is followed for the length of the step: work + transfers + lateness of each rank = step, in
+integers.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tb_steptime.trace.table import Int64
 
 @dataclass(frozen=True, eq=False)
 class _Met:
-    """The collectives of one rank that it waits for with nothing else to do, by their end (n,). meeting: its place in
+    """The collectives that one rank waits for with nothing else to do, ordered by their end (n,). meeting: place in
     `_Meetings`."""
 
     start: Int64
@@ -35,8 +36,8 @@ class _Met:
 
 @dataclass(frozen=True, eq=False)
 class _Meetings:
-    """Each meeting over all groups (m,): its last rank, ns of its transfer and of the median wait of the others; and
-    start and end on that rank."""
+    """Each meeting over all groups (m,): its last rank, the ns of its transfer and of the median wait of the others,
+    and its start and end on the last rank."""
 
     last: Int64
     transfer: Int64
@@ -46,7 +47,8 @@ class _Meetings:
 
 
 class PathPiece(NamedTuple):
-    """Epoch times on the clock of the rank that decides there, by its place among the job's ranks."""
+    """A piece of the path. place: the rank that decides there, by its place among the job's ranks; start, end: epoch
+    times on that rank's clock."""
 
     place: int
     start: int
@@ -55,7 +57,8 @@ class PathPiece(NamedTuple):
 
 @dataclass
 class _Walk:
-    """ns. late: by place among the job's ranks; pieces: from the end back; met: the meetings passed."""
+    """The path followed so far, in ns. late: by place among the job's ranks; pieces: from the end backwards; met: the
+    meetings passed."""
 
     work: int = 0
     transfer: int = 0
@@ -67,8 +70,8 @@ class _Walk:
 def deciding_path(
     matched: Sequence[Matched], spans: Sequence[RankSpan], names: Sequence[str], steps: Int64
 ) -> DecidingPath | None:
-    """Mean of these of the job's steps (names), each from the end of its slowest rank; None where no rank recorded
-    any."""
+    """Returns the mean over the given steps of the job (names), each followed from the end of its slowest rank; None
+    where no rank recorded any of them."""
     meets, met = _columns(matched, len(spans))
     total, counted = _Walk(), 0
     for step in steps.tolist():
@@ -83,8 +86,8 @@ def deciding_path(
 
 
 def path_of_step(matched: Sequence[Matched], spans: Sequence[RankSpan], name: str) -> tuple[list[PathPiece], list[int]]:
-    """In time order, with the meetings that it passes: places among those of all groups, one after another. matched:
-    of the step alone. Empty where no rank recorded it."""
+    """Returns the path in time order, and the meetings that it passes, by their places among those of all groups one
+    after another. matched: collectives of this step alone. Both are empty where no rank recorded the step."""
     walk, ends = _Walk(), [_end(span, name) for span in spans]
     place = max(range(len(ends)), key=lambda at: ends[at][1])
     _follow(walk, *_columns(matched, len(spans)), place, *ends[place])
@@ -92,7 +95,7 @@ def path_of_step(matched: Sequence[Matched], spans: Sequence[RankSpan], name: st
 
 
 def _end(span: RankSpan, name: str) -> tuple[int, int]:
-    """Epoch time and length of a step; 0 where the rank did not record it."""
+    """Returns the end (epoch time) and length of a step; 0 for both where the rank did not record it."""
     if name not in span.step_names:
         return 0, 0
     row = span.step_names.index(name)
@@ -135,7 +138,8 @@ def _by_end(start: Int64, end: Int64, meeting: Int64) -> _Met:
 
 
 def _follow(walk: _Walk, meets: _Meetings, met: Sequence[_Met], place: int, now: int, left: int) -> None:
-    """From a time on the rank at this place back by `left` ns. A meeting is passed once, whatever clocks say."""
+    """Follows the path back for `left` ns from a time on the rank at this place. Each meeting is passed only once,
+    whatever the clocks say."""
     passed: set[int] = set()
     late = 0
     while left > 0:
@@ -162,7 +166,7 @@ def _follow(walk: _Walk, meets: _Meetings, met: Sequence[_Met], place: int, now:
 
 
 def _before(own: _Met, now: int, passed: set[int]) -> int | None:
-    """The meeting that runs on this rank then, else the one that ended before."""
+    """Returns the meeting that runs on this rank at that time, else the last one that ended before."""
     row = int(np.searchsorted(own.end, now, side="left"))
     if row < len(own.end) and own.start[row] < now and int(own.meeting[row]) not in passed:
         return row
@@ -180,7 +184,7 @@ def _add_own(walk: _Walk, place: int, now: int, own_ns: int, late_ns: int) -> No
 
 
 def _mean(walk: _Walk, spans: Sequence[RankSpan], steps: int) -> DecidingPath:
-    """Rounded so that the parts sum to the step."""
+    """Returns the mean, rounded so that the parts sum to the step."""
     late = [(place, ns) for place, ns in walk.late.most_common() if ns]
     sums = np.cumsum([walk.work, walk.transfer, *(ns for _, ns in late)])
     ends = (2 * sums + steps) // (2 * steps)

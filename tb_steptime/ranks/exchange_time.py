@@ -1,4 +1,5 @@
-"""What a step of the job spends exchanging: transfers, waits for the last rank, and what computation hides of both."""
+"""The time that a step of the job spends in exchanges: transfers, waits for the last rank, and how much of both
+computation hides."""
 
 from __future__ import annotations
 
@@ -10,14 +11,14 @@ from tb_steptime.ranks.arrivals import Arrivals
 from tb_steptime.ranks.result import ExchangeTime, JobCollective
 from tb_steptime.ranks.spans import RankSpan
 
-#: With a GPU its kernels compute, else ops do.
+#: Metrics of computing time: kernels where there is a GPU, else ops.
 _COMPUTING = ("kernel_time", "cpu_exec_time")
 
 
 def exchange_time(
     spans: Sequence[RankSpan], found: Arrivals, rows: Sequence[JobCollective], steps: int
 ) -> ExchangeTime:
-    """rows: all that are matched, over so many steps."""
+    """rows: all matched rows, over this many steps."""
     cells = max(1, steps * len(spans))
     exposed, waits = sum(row.exposed_ns for row in rows), int(found.exposed_wait_ns.sum())
     hidden_ns = sum(row.hidden_ns for row in rows) // cells

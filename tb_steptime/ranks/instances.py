@@ -1,4 +1,4 @@
-"""Each collective of one rank in columns again, with the group and the class that it is of."""
+"""The collectives of one rank unpacked into columns, with the group and the class of each."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from tb_steptime.metrics.communication.packed import unpacked
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.trace.table import Int32, Int64
 
-#: Collectives x ranks: of more, those of the first steps are matched, so that a job of a thousand ranks fits in memory.
+#: Maximum number of collectives x ranks. If there are more, only those of the first steps are matched, so that a job of
+#: a thousand ranks fits in memory.
 MOST_CELLS = 1_000_000
-#: Of so many steps the first is left out: ranks wait for each other's profiler to start in it.
+#: Minimum number of steps for leaving out the first one, in which ranks wait for each other's profiler to start.
 FEWEST_STEPS = 3
 
 
 @dataclass(frozen=True)
 class GroupKey:
-    """A process group of the job. name: None where the file names none; ranks: its members in the whole job, empty
-    where not listed; then size, where that is known."""
+    """A process group of the job. name: None where the file has none; ranks: its members in the whole job, empty where
+    they are not listed; size: given in that case, where it is known."""
 
     name: str | None
     ranks: tuple[int, ...]
@@ -32,9 +33,9 @@ class GroupKey:
 
 @dataclass(frozen=True, eq=False)
 class Instances:
-    """The collectives of one rank, in the order of steps and of start. row: place in `Exchanges`; step: among the job's
-    steps; group, of: in groups and classes; start: epoch time, length, exposed: ns; sequence: as `Exchanges` have it,
-    -1 where not recorded."""
+    """The collectives of one rank, in the order of steps and of start. row: place in `Exchanges`; step: place among the
+    job's steps; group, of: places in groups and classes; start: epoch time; length, exposed: ns; sequence: see
+    `Exchanges`, -1 where not recorded."""
 
     groups: Sequence[GroupKey]
     classes: Sequence[ExchangeClass]
@@ -52,7 +53,7 @@ _NO_GROUP = GroupKey(None, (), None)
 
 
 def instances_of(spans: Sequence[RankSpan], names: Sequence[str], first: int = 0) -> list[Instances]:
-    """Returns for each rank the instances in the job's steps (names), from the first step to match on, as many as
+    """Returns for each rank the instances in the job's steps (names), beginning with the step `first`, as many as
     MOST_CELLS allows; the same steps for every rank. Raises what reading results raises."""
     kept = [exchanges_of(span) for span in spans]
     steps = [_job_steps(span, each, names) for span, each in zip(spans, kept, strict=True)]
@@ -61,7 +62,7 @@ def instances_of(spans: Sequence[RankSpan], names: Sequence[str], first: int = 0
 
 
 def exchanges_of(span: RankSpan) -> Exchanges:
-    """Raises what reading results raises."""
+    """Returns the exchanges of a rank. Raises what reading results raises."""
     result = span.results.get("ranks", RanksResult())
     assert isinstance(result, RanksResult)
     return result.exchanges
@@ -97,7 +98,8 @@ def _keys(kept: Exchanges) -> list[GroupKey]:
 
 
 def steps_within(steps_of_ranks: Sequence[Int32], steps: int, most_cells: int = MOST_CELLS) -> int:
-    """How many of the first steps are matched, at least one, so that all ranks have at most so many collectives.
+    """Returns how many of the first steps are matched, at least one, so that all ranks together have at most
+    `most_cells` collectives.
 
     >>> steps_within([np.array([0, 0, 1, 2]), np.array([0, 0, 1, 2])], 3, most_cells=6)
     2

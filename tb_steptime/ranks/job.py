@@ -1,4 +1,4 @@
-"""Recordings of the ranks of a job, made at the same time -> what is known of the job."""
+"""Recordings of the ranks of a job, made at the same time -> an analysis of the job."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def job_ranks(spans: Sequence[RankSpan], links: Links | None = None) -> JobRanks
 
 
 def job_with_waits(spans: Sequence[RankSpan], links: Links | None = None) -> tuple[JobRanks, StepWaits | None]:
-    """The same with the waits of each step, in the order of the job's ranks and steps; None where nothing is
+    """Returns the same, and the waits of each step in the order of the job's ranks and steps; None where nothing is
     matched."""
     found = members(spans)
     step_ns, names = matrix_values(found.spans, "step_time"), step_names(found.spans)
@@ -84,8 +84,8 @@ def job_with_waits(spans: Sequence[RankSpan], links: Links | None = None) -> tup
 
 
 def job_step(spans: Sequence[RankSpan], step: str) -> tuple[list[str], StepLanes | None]:
-    """The steps that can be shown on one clock, and this one of them; the usual one where there is none of this name.
-    None where clocks do not agree or nothing is matched. Raises what reading results raises."""
+    """Returns the steps that can be shown on one clock, and the lanes of the given step, or of a typical step if none
+    has this name. None where clocks do not agree or nothing is matched. Raises what reading results raises."""
     found = members(spans)
     names = step_names(found.spans)
     exchanged = _Exchanged.of(found, names)
@@ -98,7 +98,7 @@ def job_step(spans: Sequence[RankSpan], step: str) -> tuple[list[str], StepLanes
 
 
 def _usual(steps: Mapping[str, int], step_ns: Float64) -> str:
-    """The step whose slowest rank takes as long as in the median of them. step_ns: (ranks, all steps)."""
+    """Returns the step whose slowest rank takes closest to the median of that. step_ns: (ranks, all steps)."""
     slowest = {name: float(np.nanmax(step_ns[:, place])) for name, place in steps.items()}
     median = float(np.median(list(slowest.values())))
     return min(slowest, key=lambda name: abs(slowest[name] - median))
@@ -117,7 +117,7 @@ def _row(span: RankSpan) -> RankRow:
 
 
 def _step(name: str, spans: Sequence[RankSpan], step_ns: Float64) -> JobStep:
-    """step_ns: (ranks,), NaN where a rank did not record it; at least one did."""
+    """step_ns: (ranks,), NaN where a rank did not record the step; at least one rank did."""
     there = np.flatnonzero(~np.isnan(step_ns))
     lengths = step_ns[there]
     slowest, fastest = there[int(lengths.argmax())], there[int(lengths.argmin())]
@@ -134,7 +134,7 @@ def _step(name: str, spans: Sequence[RankSpan], step_ns: Float64) -> JobStep:
 
 @dataclass(frozen=True, eq=False)
 class _Exchanged:
-    """What the ranks exchange, matched. names: of the job's steps."""
+    """The matched exchanges of the ranks. names: of the job's steps."""
 
     spans: Sequence[RankSpan]
     names: Sequence[str]
@@ -156,17 +156,17 @@ class _Exchanged:
 
     @cached_property
     def messages(self) -> list[Matched]:
-        """Both sides of those that ranks send to each other."""
+        """The messages between two ranks that are matched on both sides."""
         return matched_messages(self.ranks, [span.rank for span in self.spans], len(self.names))
 
     @cached_property
     def whole_steps(self) -> Int64:
-        """Places of the steps in which something is matched, and of each message both sides."""
+        """Places of the steps in which something is matched, and every message on both sides."""
         sides = np.bincount(message_steps(self.ranks), minlength=len(self.names))
         matched = np.zeros(len(self.names), np.int64)
         for each in self.messages:
             matched += 2 * np.bincount(each.step, minlength=len(self.names))
-        matched[self.steps] += sides[self.steps] == 0  # they hold collectives alone
+        matched[self.steps] += sides[self.steps] == 0  # steps with collectives only
         whole: Int64 = np.flatnonzero((matched > 0) & (matched >= sides))
         return whole
 
@@ -227,7 +227,7 @@ def _unmatched(ranks: Sequence[Instances]) -> Reason:
 
 
 def _what_if(found: _Exchanged, groups: Sequence[list[int]]) -> JobReplay | Reason:
-    """groups: of ranks, each as fast as those beside it."""
+    """groups: ranks to make as fast as the ranks beside them."""
     if not found.whole_steps.size:
         return _unmatched(found.ranks)
     job = ReplayedJob.of(found.spans, found.names, found.matching.matched, found.messages, found.whole_steps)
@@ -237,7 +237,7 @@ def _what_if(found: _Exchanged, groups: Sequence[list[int]]) -> JobReplay | Reas
 
 
 def _late_groups(late: Sequence[LateRank], together: LateGroup | None, path: DecidingPath | None) -> list[list[int]]:
-    """Ranks that are late by themselves, those that are late together, and those that decide the step."""
+    """Returns groups of ranks: each late rank alone, those that are late together, and those that decide the step."""
     groups = [[each.rank] for each in late] + ([together.ranks] if together else [])
     return groups + ([sorted(each.rank for each in path.deciders)] if path else [])
 
@@ -248,7 +248,7 @@ def _slowest_stage(found: Pipeline | None) -> list[list[int]]:
 
 
 def _stalls(rows: Sequence[JobCollective]) -> list[Note]:
-    """Returns the rows whose calls stall most."""
+    """Returns a note about the row whose calls stall most."""
     row = max(rows, key=lambda each: each.stalled_ns, default=None)
     if row is None or not row.stalled:
         return []
@@ -258,14 +258,16 @@ def _stalls(rows: Sequence[JobCollective]) -> list[Note]:
 
 
 def _evened_ns(waits_ns: int, what_if: JobReplay | None, path: DecidingPath | None) -> int:
-    """What the step takes less if no rank is slower than the median one, as far as ranks wait for each other."""
+    """Returns how much shorter the step would be if no rank were slower than the median one, as far as ranks wait for
+    each other."""
     if what_if is not None and what_if.trusted:
         return what_if.usual_gain_ns("even_ranks")
     return _at_most(waits_ns, path)
 
 
 def _at_most(waits_ns: int, path: DecidingPath | None, ranks: Sequence[int] | None = None) -> int:
-    """Waits off the path that decides the step cost nothing. ranks: those that are waited for, None for any."""
+    """Limits a gain by waits to the deciding path, since waits off that path cost nothing. ranks: those that are waited
+    for, None for any."""
     if path is None:
         return waits_ns
     return min(waits_ns, sum(each.late_ns for each in path.ranks if ranks is None or each.rank in ranks))
@@ -275,14 +277,15 @@ L = TypeVar("L", LateRank, LateGroup)
 
 
 def _worth(late: L, what_if: JobReplay | None, path: DecidingPath | None, ranks: list[int]) -> L:
-    """With what the job gains if these ranks are as fast as the others: replayed, or else by the waits for them."""
+    """Adds how much the job gains if these ranks are as fast as the others: from the replay, else from the waits for
+    them."""
     if what_if is not None and what_if.trusted:
         return msgspec.structs.replace(late, gain_ns=what_if.usual_gain_ns("late_ranks", ranks))
     return msgspec.structs.replace(late, gain_ns=_at_most(late.gain_ns, path, ranks))
 
 
 def _late(found: _Exchanged) -> list[LateRank]:
-    """Each with why it is late."""
+    """Returns the late ranks with their causes."""
     late = late_ranks(found.arrivals, found.spans, found.steps, found.waits)
     place = {span.rank: number for number, span in enumerate(found.spans)}
     steps = [found.names[step] for step in found.steps.tolist()]
@@ -302,7 +305,8 @@ def _straggles(found: _Exchanged, late: Sequence[LateRank]) -> bool:
 
 
 def _late_group(found: _Exchanged) -> LateGroup | None:
-    """With why the first of them is late, against the ranks that are not."""
+    """Returns the group of late ranks, with the causes for its first rank, compared with the ranks outside the
+    group."""
     group = late_group(found.matching.matched, found.arrivals, found.spans, found.steps)
     if group is None:
         return None
@@ -312,12 +316,12 @@ def _late_group(found: _Exchanged) -> LateGroup | None:
     return msgspec.structs.replace(group, causes=causes(spans, place, group.wait_ns, steps))
 
 
-#: A rank that is late by less of the path is not asked why.
+#: Minimum share of the deciding path by which a rank is late for its causes to be looked for.
 _WORTH_ASKING = 0.05
 
 
 def _path(found: _Exchanged) -> DecidingPath | None:
-    """With why the ranks are late that decide it."""
+    """Returns the deciding path, with the causes for which its ranks are late."""
     path = deciding_path(found.matching.matched, found.spans, found.names, found.steps)
     if path is None:
         return None

@@ -1,4 +1,4 @@
-"""Peak rates of links that the user tells, in the environment variable `TB_STEPTIME_LINKS`: a trace does not say how
+"""Peak rates of links that the user states in the environment variable `TB_STEPTIME_LINKS`: a trace does not say how
 GPUs are connected.
 
 TB_STEPTIME_LINKS="machine=450 network=50"
@@ -22,15 +22,15 @@ _BYTES = 1e9
 
 
 class Links(msgspec.Struct, frozen=True):
-    """Bytes a second of each GPU in one direction; None where not told. odd: the text cannot be read."""
+    """Bytes a second of each GPU in one direction; None where not stated. odd: the text cannot be read."""
 
     machine: float | None = None
     network: float | None = None
     odd: bool = False
 
     def peak(self, hosts: Sequence[str | None]) -> float | None:
-        """Returns the peak for a group by the machine of each of its ranks; where a machine is None (unknown), the only
-        rate that is stated.
+        """Returns the peak rate for a group, given the machine of each of its ranks. Where a machine is unknown (None),
+        returns the stated rate if only one is stated.
 
         >>> Links(450e9, 50e9).peak(["a", "a"]), Links(450e9, 50e9).peak(["a", "b"]), Links(450e9).peak([None, None])
         (450000000000.0, 50000000000.0, 450000000000.0)

@@ -4,20 +4,21 @@ on the others, where all have equally many, and they agree in kind and bytes.
     rank 0   step 5   [all-reduce 25][all-reduce 7]       matched       step 6   [all-reduce 25]    not: rank 1 has two
     rank 1   step 5     [all-reduce 25][all-reduce 7]                   step 6   [all-reduce 25][all-reduce 7]
 
-Current releases of PyTorch number the collectives of a group, on all of its ranks alike ("Seq"). Where all ranks have
-these numbers, equal ones are the same collective, whatever else a recording lost:
+Current releases of PyTorch number the collectives of a group in the same way on all of its ranks ("Seq"). Where all
+ranks have these numbers, equal ones are the same collective, whatever else a recording lost:
 
     rank 0   step 6   [41][42][43]        41 and 43 are matched, in whatever order they run
     rank 1   step 6       [41][43]        42 is not: rank 1 lost it
 
-A captured collective has the number that it had at capture in every replay of its graph. Where numbers come again after
-others, they are no identity: a step is matched where all ranks have the same numbers in the same order, or not at all.
+A captured collective has the number that it had at capture in every replay of its graph. Where a number is repeated
+after others, it does not identify a collective: a step is then matched only if all ranks have the same numbers in the
+same order.
 
     rank 0   step 6   [41][42][43] [41]    [43]      one 42 on each rank, and not the same one
     rank 1   step 6   [41]    [43] [41][42][43]
 
-Figures are means over steps, to which a step in which something is lost would add too little: where other steps are
-whole, only those are matched.
+Figures are means over steps, and a step in which something is lost would add too little: if there are complete steps,
+only those are matched.
 """
 
 from __future__ import annotations
@@ -34,23 +35,22 @@ from tb_steptime.ranks.instances import GroupKey, Instances
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.table import Bool, Int64, distinct
 
-#: Between two ranks, and not of a group as a whole; or not known to be of one.
+#: Kinds that are not matched: those between two ranks instead of the whole group, and unknown ones.
 NOT_MATCHED = ("send_receive", "unknown")
-#: Of these each rank may exchange another number of bytes.
+#: Kinds in which each rank may exchange a different number of bytes.
 _UNEVEN = ("all_to_all", "gather", "scatter")
 
 
-#: Of one rank: its collectives, and which of them.
+#: The collectives of one rank, and rows of them.
 _Rows = tuple[Instances, Int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Matched:
-    """Collectives of one group, m of them, on n of its ranks. members: places of these among the job's ranks.
-
-    step, of: (m,), place among the job's steps and in classes; alike: (m,), all ranks exchange as many bytes.
-    start (epoch time), length, exposed: (m, n), ns; row: (m, n), its place in each rank's `Exchanges`. by_number: not
-    by order.
+    """Collectives of one group, m of them, on n of its ranks. members: places of these ranks among the job's. step, of:
+    (m,), places among the job's steps and in classes; alike: (m,), all ranks exchange the same number of bytes. start
+    (epoch time), length, exposed: (m, n), ns; row: (m, n), the place in each rank's `Exchanges`. by_number: matched by
+    number, not by order.
     """
 
     group: GroupKey
@@ -68,9 +68,9 @@ class Matched:
 
 @dataclass(frozen=True)
 class Matching:
-    """matched: one for each group of at least two ranks that were recorded. unlike: collectives of steps that all ranks
-    of the group have, which some of them lack, or which differ over ranks in kind or bytes; alone: of groups with one
-    recorded rank; shifted: of groups whose ranks number their steps differently."""
+    """matched: one for each group of which at least two ranks were recorded. unlike: number of collectives, in steps
+    that all ranks of the group have, that some ranks lack or that differ over ranks in kind or bytes; alone: those of
+    groups with one recorded rank; shifted: those of groups whose ranks number their steps differently."""
 
     matched: list[Matched]
     unlike: int
@@ -79,7 +79,7 @@ class Matching:
 
 
 def match(ranks: Sequence[Instances], steps: int, world_size: int | None = None) -> Matching:
-    """Matches the collectives of the job's ranks in order, over so many steps. world_size: the job's number of ranks,
+    """Matches the collectives of the job's ranks in order, over this many steps. world_size: the job's number of ranks,
     None where not known."""
     members: dict[GroupKey, list[tuple[int, Int64]]] = defaultdict(list)
     for place, each in enumerate(ranks):
@@ -100,14 +100,15 @@ def match(ranks: Sequence[Instances], steps: int, world_size: int | None = None)
 
 
 def _may_be_several(group: GroupKey, recorded: int, world_size: int | None) -> bool:
-    """Whether groups of other ranks may have this name: its ranks are not listed, and the job has more."""
+    """Whether other groups, of other ranks, may have the same name: the group's ranks are not listed, and the job has
+    more ranks than its size."""
     return not group.ranks and bool(group.size) and max(recorded, world_size or 0) > (group.size or 0)
 
 
 def _match_group(
     group: GroupKey, members: list[tuple[int, Int64]], ranks: Sequence[Instances], steps: int
 ) -> tuple[Matched, int]:
-    """And how many of these collectives do not match."""
+    """Returns the matched collectives, and how many of the group's do not match."""
     rows_of = [(ranks[place], rows) for place, rows in members]
     of, unlike = _together(rows_of, steps)
     classes: dict[ExchangeClass, int] = {}
@@ -133,8 +134,8 @@ def _match_group(
 
 
 def _together(of: list[_Rows], steps: int) -> tuple[list[_Rows], int]:
-    """Returns for each rank the rows to be matched, in one order for all; and how many rows of steps that all recorded
-    are not."""
+    """Returns for each rank the rows to be matched, in the same order on all ranks; and how many rows of steps that all
+    ranks recorded are left out."""
     step = np.concatenate([each.step[rows] for each, rows in of])
     numbers = np.concatenate([each.sequence[rows] for each, rows in of])
     sequence = numbers if _have_numbers(of) else np.zeros(len(step), np.int64)
@@ -154,8 +155,8 @@ def _together(of: list[_Rows], steps: int) -> tuple[list[_Rows], int]:
 
 
 def _out_of_order(of: list[_Rows], sequence: Int64, steps: int) -> Bool:
-    """Says for each step whether its numbers come again after others, and not in one order on all ranks. sequence:
-    those of the ranks' rows one after another, in the order of steps and of start."""
+    """Says for each step whether a number is repeated after others, and ranks do not all have the numbers in the same
+    order. sequence: those of the ranks' rows one after another, in the order of steps and of start."""
     odd = np.zeros(steps, bool)
     step_of = [each.step[rows] for each, rows in of]
     own = np.split(sequence, np.cumsum([len(step) for step in step_of])[:-1])
@@ -173,13 +174,13 @@ def _have_numbers(of: list[_Rows]) -> bool:
 
 
 def _in_order(rows: Int64, place: Int64, equal: Bool) -> Int64:
-    """Those of places that all ranks have, by place; of one place as they come."""
+    """Returns the rows of the places that all ranks have, ordered by place, and within one place in their own order."""
     in_order: Int64 = rows[np.argsort(place, kind="stable")][equal[np.sort(place)]]
     return in_order
 
 
 def _numbered(each: Instances, rows: Int64, classes: dict[ExchangeClass, int]) -> Int64:
-    """The class of each row, by its place among those of all ranks; new ones are added."""
+    """Returns the class of each row as a number that all ranks share; adds new classes."""
     bare = [msgspec.structs.replace(one, group=None) for one in each.classes]
     used = {number: classes.setdefault(bare[number], len(classes)) for number in distinct(each.of[rows]).tolist()}
     place = np.array([used.get(number, -1) for number in range(len(bare))], np.int64)
@@ -187,8 +188,8 @@ def _numbered(each: Instances, rows: Int64, classes: dict[ExchangeClass, int]) -
 
 
 def _agreement(classes: Sequence[ExchangeClass], numbers: Int64) -> tuple[Bool, Bool]:
-    """Says for each row whether all ranks name one kind, and equal bytes where these have to agree; and whether all
-    rows agree."""
+    """Says for each row whether all ranks have the same kind, and the same bytes if that kind requires it; and for each
+    row whether the bytes of all ranks agree."""
     kinds = {kind: number for number, kind in enumerate(dict.fromkeys(one.kind for one in classes))}
     kind = np.array([kinds[one.kind] for one in classes], np.int64)[numbers]
     size = np.array([-1 if one.bytes is None else one.bytes for one in classes], np.int64)[numbers]

@@ -19,8 +19,8 @@ from tb_steptime.trace.table import Float64
 
 
 def rank_matrix(spans: Sequence[RankSpan], metric: str) -> RankMatrix:
-    """Returns values of spans by rank, one span for each; a column for each of `step_names`. Raises KeyError for no
-    metric."""
+    """Returns a matrix with one row for each span, ordered by rank, and one column for each of `step_names`. Raises
+    KeyError if there is no such metric."""
     if metric not in {each.id for each in METRICS}:
         raise KeyError(metric)
     values = matrix_values(spans, metric)
@@ -29,7 +29,7 @@ def rank_matrix(spans: Sequence[RankSpan], metric: str) -> RankMatrix:
 
 
 def matrix_values(spans: Sequence[RankSpan], metric: str) -> Float64:
-    """(ranks, steps), NaN where not known."""
+    """Returns (ranks, steps), NaN where the value is not known."""
     names = step_names(spans)
     place = {name: column for column, name in enumerate(names)}
     values = np.full((len(spans), len(names)), np.nan)
@@ -40,6 +40,6 @@ def matrix_values(spans: Sequence[RankSpan], metric: str) -> Float64:
 
 
 def measured_metrics(spans: Sequence[RankSpan]) -> list[str]:
-    """Ids of what some rank measures in some step, in the order of the catalogue."""
+    """Returns the ids of the metrics that some rank measures in some step, in the order of the catalogue."""
     measured = {metric for span in spans for metric in span.figures}
     return [metric.id for metric in METRICS if metric.id in measured]

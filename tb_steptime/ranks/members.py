@@ -1,4 +1,4 @@
-"""The recorded ranks of a job: one recording for each, and what is said of those that are missing or doubled."""
+"""The recorded ranks of a job: one recording for each, and notes about ranks that are missing or recorded twice."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.text import Note, count
 
-#: Of a job. A file may say any number, and those without a recording are listed.
+#: Maximum number of ranks of a job: a file may state any number, and ranks without a recording are listed.
 MOST_RANKS = 2**17
 
 
 @dataclass(frozen=True)
 class Members:
-    """spans: by rank, one for each. missing: ranks without a recording, of world_size; None where no file says it."""
+    """spans: by rank, one for each. missing: ranks below world_size without a recording. world_size: None where no file
+    states it."""
 
     spans: list[RankSpan]
     missing: list[int]
@@ -24,8 +25,8 @@ class Members:
 
 
 def members(spans: Sequence[RankSpan]) -> Members:
-    """Selects among spans that were recorded at the same time; of two for the same rank, the one with more steps
-    counts."""
+    """Selects among spans that were recorded at the same time; of two spans of one rank, takes the one with more
+    steps."""
     by_rank: dict[int, list[RankSpan]] = defaultdict(list)
     for span in spans:
         by_rank[span.rank].append(span)
@@ -53,6 +54,6 @@ def _notes(chosen: Sequence[RankSpan], missing: int, twice: int) -> list[Note]:
 
 
 def _with_other_steps(spans: Sequence[RankSpan]) -> int:
-    """Ranks that lack a step that another rank has."""
+    """Returns how many ranks lack a step that another rank has."""
     met = {name for span in spans for name in span.step_names}
     return sum(len(set(span.step_names)) < len(met) for span in spans)

@@ -1,4 +1,5 @@
-"""Sends and receives, which two ranks share: summed apart from what whole groups exchange. `pairs` has both sides.
+"""Sends and receives between two ranks, summed separately from what whole groups exchange. `pairs` matches both
+sides.
 
 rank 0   send 8 MB |==|     |==|
 rank 1   receive   |====|   |===|      2 ranks, 4 of 8 MB: how long each takes includes the wait for the other side
@@ -15,7 +16,7 @@ from tb_steptime.ranks.instances import Instances
 from tb_steptime.ranks.result import Messages
 from tb_steptime.trace.table import Int64
 
-#: Of one rank: its place, its collectives, and which of them are messages of one size.
+#: The messages of one size of one rank: the rank's place, its collectives, and their rows.
 _Sent = tuple[int, Instances, Int64]
 
 
@@ -31,7 +32,7 @@ def messages(ranks: Sequence[Instances]) -> list[Messages]:
 
 
 def message_steps(ranks: Sequence[Instances]) -> Int64:
-    """The step of each side of a message, of all ranks: places among the job's."""
+    """Returns the step of each side of a message, over all ranks, as places among the job's steps."""
     rows = [
         np.flatnonzero(np.array([one.kind == "send_receive" for one in each.classes], bool)[each.of]) for each in ranks
     ]
@@ -39,7 +40,7 @@ def message_steps(ranks: Sequence[Instances]) -> Int64:
 
 
 def _sizes(each: Instances) -> Iterator[tuple[int | None, Int64]]:
-    """Bytes, and the rows of that class; classes without any are left out."""
+    """Yields bytes and the rows of that class; classes without rows are left out."""
     for number, one in enumerate(each.classes):
         rows = np.flatnonzero(each.of == number)
         if one.kind == "send_receive" and len(rows):

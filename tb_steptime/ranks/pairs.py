@@ -5,8 +5,8 @@ receives from it, where both have equally many of the same bytes.
     rank 1   receive from 0  |------|      |====|       what it takes longer on the other side is that side's wait:
                              rank 1 waits 2 for rank 0  the receiver was ready before the sender, or the sender before
 
-Each rank numbers its own sends and receives of a group ("Seq"), so numbers of two ranks say nothing of each other. But
-where a rank's own numbers leave one out, its recording lost one, and which is not known: steps beside are not matched.
+Each rank numbers its own sends and receives in a group ("Seq"), so the numbers of two ranks are unrelated. But a gap in
+a rank's own numbers means that its recording lost a message of unknown kind: the steps next to the gap are not matched.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from tb_steptime.ranks.matching import Matched
 from tb_steptime.ranks.result import MessagePair
 from tb_steptime.trace.table import Bool, Int64, distinct
 
-#: One side: of a rank, the rows of its sends to another, or of its receives from it.
+#: One side: the rows of a rank's sends to another rank, or of its receives from it.
 _Side = tuple[Instances, Int64]
 
 
 def message_pairs(ranks: Sequence[Instances], numbers: Sequence[int], steps: int) -> list[MessagePair]:
-    """Longest waits first. numbers: of the ranks in the job; steps: of the job."""
+    """Returns pairs, longest waits first. numbers: the ranks' numbers in the job; steps: how many the job has."""
     found = [
         row
         for group, source, target, sides in _messages(ranks, numbers, steps)
@@ -37,7 +37,8 @@ def message_pairs(ranks: Sequence[Instances], numbers: Sequence[int], steps: int
 
 
 def matched_messages(ranks: Sequence[Instances], numbers: Sequence[int], steps: int) -> list[Matched]:
-    """The same as matched exchanges of two members, the sender and the receiver; classes are the sender's."""
+    """Returns the same messages as matched exchanges of two members, the sender and the receiver; classes are the
+    sender's."""
     return [
         _matched(group, (source, target), sides)
         for group, source, target, sides in _messages(ranks, numbers, steps)
@@ -48,7 +49,7 @@ def matched_messages(ranks: Sequence[Instances], numbers: Sequence[int], steps: 
 def _messages(
     ranks: Sequence[Instances], numbers: Sequence[int], steps: int
 ) -> Iterator[tuple[GroupKey, int, int, tuple[_Side, _Side]]]:
-    """For each group and two ranks of it: places of sender and receiver, and the matched rows of both."""
+    """Yields for each group and two ranks of it the places of sender and receiver, and the matched rows of both."""
     place = {number: place for place, number in enumerate(numbers)}
     for source, each in enumerate(ranks):
         for group, peer in _partners(each, sends=True):
@@ -80,14 +81,14 @@ def _matched(group: GroupKey, ends: tuple[int, int], sides: tuple[_Side, _Side])
 
 
 def _partners(each: Instances, *, sends: bool) -> list[tuple[GroupKey, int]]:
-    """Groups, and in each the ranks at the other side."""
+    """Returns groups with the peer ranks in each."""
     ends = [(each.groups[len(each.groups) - 1 if one.group is None else one.group], one.peer) for one in each.classes
             if one.kind == "send_receive" and one.sends == sends]  # fmt: skip
     return [(group, peer) for group, peer in dict.fromkeys(ends) if group.name is not None and peer is not None]
 
 
 def _side(each: Instances, group: GroupKey, peer: int, sends: bool) -> _Side:
-    """In steps of which nothing of the group was lost."""
+    """Returns the messages to or from a peer, in steps in which no message of the group was lost."""
     mine = np.array([one == group for one in each.groups], bool)[each.group]
     messages = np.array([one.kind == "send_receive" for one in each.classes], bool)[each.of] & mine
     wanted = np.array([(one.peer, one.sends) == (peer, sends) for one in each.classes], bool)[each.of]
@@ -96,7 +97,7 @@ def _side(each: Instances, group: GroupKey, peer: int, sends: bool) -> _Side:
 
 
 def _broken_steps(each: Instances, rows: Int64) -> Int64:
-    """Steps at the sides of a number that is missing; none where the messages have no numbers."""
+    """Returns the steps next to a missing number; none where the messages have no numbers."""
     number = each.sequence[rows]
     in_order = rows[np.argsort(number, kind="stable")]
     gap = np.flatnonzero(np.diff(np.sort(number)) > 1)
@@ -105,7 +106,7 @@ def _broken_steps(each: Instances, rows: Int64) -> Int64:
 
 
 def _in_order(sent: _Side, taken: _Side, steps: int) -> tuple[_Side, _Side]:
-    """The rows of steps in which both have equally many, which agree in bytes."""
+    """Returns the rows of the steps in which both sides have the same number of messages and these agree in bytes."""
     counts = [np.bincount(each.step[rows], minlength=steps) for each, rows in (sent, taken)]
     equal = counts[0] == counts[1]
     sent, taken = (_of_steps(side, equal) for side in (sent, taken))
@@ -124,7 +125,7 @@ def _bytes(each: Instances, rows: Int64) -> Int64:
 
 
 def _pairs(group: GroupKey, ends: tuple[int, int], sides: tuple[_Side, _Side]) -> list[MessagePair]:
-    """One for each size."""
+    """Returns one pair for each size."""
     size, step = _bytes(*sides[0]), sides[0][0].step[sides[0][1]]
     length, exposed = ([column(each)[rows] for each, rows in sides] for column in (_length, _exposed))
     steps = len(distinct(step))

@@ -1,4 +1,4 @@
-"""What is known of a job: its ranks, its steps on each of them, its collectives matched over ranks, and who is late.
+"""The analysis of a job: its ranks, its steps on each of them, its collectives matched over ranks, and who is late.
 
               step 5   step 6   step 7
     rank 0     101 ms   102 ms   101 ms     waits 40 ms a step for rank 2
@@ -7,8 +7,8 @@
     rank 3       .        .        .        missing: no recording
 
 A collective ends on all ranks at about the same time, but begins on each when that rank is ready. So the shortest of
-its times is the transfer, and what the others take longer is their wait for the last to arrive. No clock is needed for
-that, and so none of these figures depends on how well clocks agree.
+its times is the transfer, and the extra time on the others is their wait for the last one to arrive. That needs no
+clock, so none of these figures depends on how well clocks agree.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from tb_steptime.ranks.pipeline.result import Pipeline
 from tb_steptime.ranks.what_if import JobReplay
 from tb_steptime.text import Note, Reason
 
-#: What a group of ranks exchanges for, read off the kinds, sizes and phases of its collectives.
+#: The purpose of a group of ranks, derived from the kinds, sizes and phases of its collectives.
 Role = Literal["ddp", "fsdp", "tensor_parallel", "expert_parallel", "pipeline", "buffers", "checks", "unknown"]
 #: straggler: one rank makes the others wait. late_ranks: several that are late together. imbalance: ranks take turns.
 #: balanced: waits are a small share of the step.
 Balance = Literal["straggler", "late_ranks", "imbalance", "balanced"]
-#: Why a rank is late: its own time is longer in this than that of the median of the other ranks.
+#: Why a rank is late: it spends more of its own time on this than the median of the other ranks.
 CauseId = Literal[
     "data_loading", "more_work", "slower_kernels", "host", "blocking", "allocator", "copies", "cpu_work",
     "python", "cpu_interrupted", "gpu_interrupted",
@@ -34,7 +34,7 @@ CauseId = Literal[
 ]  # fmt: skip
 
 
-#: A rank that is late by so much of the deciding path decides the step.
+#: Minimum share of the deciding path by which a rank is late for it to count as deciding the step.
 DECIDES = 0.1
 
 

@@ -1,4 +1,4 @@
-"""What a group of ranks exchanges for, as far as names, kinds and phases show it; "unknown" is an answer.
+"""The purpose of a group of ranks, as far as names, kinds and phases show it, else "unknown".
 
 all-reduce from the hooks of the backward pass                       DistributedDataParallel's buckets
 all-gather and reduce-scatter of one group, or within FSDP's ranges  FSDP's or ZeRO's parameters and gradients
@@ -24,22 +24,22 @@ _WORDS: dict[Role, str] = {
     "fsdp": r"fsdp\d?|dp_shard\w*|zero\d?",
     "ddp": r"ddp|dp_replicate",
 }
-#: The first that is found in a group's name or description counts.
+#: Patterns of group names and descriptions by role; the first one that matches counts.
 _NAMES: dict[Role, re.Pattern[str]] = {
     role: re.compile(rf"(?:^|[^a-z])(?:{words})(?:[^a-z]|$)", re.IGNORECASE) for role, words in _WORDS.items()
 }
-#: What is exchanged in the optimizer in so few bytes is a norm, a loss, or whether a gradient overflowed.
+#: An exchange of at most this many bytes in the optimizer is a norm, a loss, or whether a gradient overflowed.
 FEW_BYTES = 65_536
 
-#: A group that exchanges for something else too is for that.
+#: Roles that count only if a group has no other one.
 _MINOR: tuple[Role, ...] = ("unknown", "buffers", "checks")
 
-#: How often each class of a group is exchanged.
+#: How often a group exchanges each class.
 Counts = Mapping[ExchangeClass, int]
 
 
 def role_of_group(name: str, counts: Counts) -> tuple[Role, Reason]:
-    """name: with what its maker calls it. And what shows the role."""
+    """Returns the role, and the reason for it. name: the group's name with the description that its creator gave it."""
     named = next((role for role, words in _NAMES.items() if words.search(name)), None)
     if named is not None:
         return named, Reason("role_shown_by_name")
@@ -51,14 +51,14 @@ def role_of_group(name: str, counts: Counts) -> tuple[Role, Reason]:
 
 
 def role_of_class(each: ExchangeClass, counts: Counts) -> Role:
-    """Returns the role of exchanges that are alike, among all that their group exchanges."""
+    """Returns the role of exchanges of one class, given all that their group exchanges."""
     kinds = {one.kind for one in counts}
     if each.kind == "send_receive":
         return "pipeline"
     if each.wrapper == "fsdp":
         return "fsdp"
     if each.kind in ("all_gather", "reduce_scatter") and {"all_gather", "reduce_scatter"} <= kinds:
-        # gradients are reduced and scattered in the backward pass alone
+        # data parallelism reduces and scatters gradients, in the backward pass only
         activations = any((one.kind, one.site) == ("reduce_scatter", "forward.model") for one in counts)
         return "tensor_parallel" if activations else "fsdp"
     if each.kind == "broadcast" and each.site == "forward.buffer_broadcast":
@@ -76,7 +76,7 @@ def _role_of_reduce(each: ExchangeClass, counts: Counts) -> Role:
 
 
 def _count(counts: Counts, like: ExchangeClass, site: str) -> int:
-    """Counts exchanges of the same kind and bytes that are launched there."""
+    """Counts exchanges of the same kind and bytes that are launched at this site."""
     return sum(
         number for one, number in counts.items() if (one.kind, one.bytes, one.site) == (like.kind, like.bytes, site)
     )

@@ -1,11 +1,11 @@
-"""Two jobs that train the same in other numbers of ranks: how much of the added GPUs' time is lost, and to what.
+"""Two jobs with the same training on different numbers of ranks: how much of the added GPUs' time is lost, and to what.
 
      8 ranks   step 100 ms   kernels 92   exposed transfers  6   waits 1   rest 1
     64 ranks   step 141 ms   kernels 92   exposed transfers 33   waits 8   rest 8
     each rank does as much in both: 100 / 141 = 71 % efficient; 19 % of the larger step are lost to longer transfers
 
-Where the whole job does as much in both, each rank of the larger one has less to do: a step that is shorter by the
-number of ranks would be the ideal.
+Where the whole job does the same work in both, each rank of the larger one has less to do: ideally the step is shorter
+in proportion to the number of ranks.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ from tb_steptime.ranks.result import DecidingPath, JobRanks
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.text import Reason
 
-#: Computing time a step that differs by at most so much is the same work.
+#: Maximum relative difference in computing time per step that still counts as the same work.
 SAME_WORK = 0.15
-#: Of less work on each rank, kernels are less efficient: so much more than its share is still that.
+#: Maximum excess over a rank's share that still counts as split work: kernels are less efficient when each rank has
+#: less work.
 SPLIT_WORK = 0.5
 
-#: weak: each rank does as much in both jobs; strong: the whole job does.
+#: weak: each rank does the same work in both jobs; strong: the whole job does.
 ScalingKind = Literal["weak", "strong"]
 PartId = Literal["kernels", "transfers", "waits", "loading", "copies", "host"]
 
-#: Parts of the step, in the words of the catalogue, that a part here consists of.
+#: Metrics of the catalogue that each part sums.
 _PARTS: dict[PartId, tuple[str, ...]] = {
     "kernels": ("kernel_time",),
     "transfers": ("communication_time",),
@@ -84,11 +85,11 @@ class ScaledJob:
 
     @property
     def ranks(self) -> int:
-        """In all, with those that were not recorded."""
+        """Number of ranks in all, with those that were not recorded."""
         return self.job.world_size or len(self.job.ranks)
 
     def parts(self) -> dict[PartId, int]:
-        """They sum to the mean step of the mean rank, but for what rounds."""
+        """The parts, which sum to the mean step of the mean rank, except for rounding."""
         found = {id: round(sum(self._mean(metric) for metric in metrics)) for id, metrics in _PARTS.items()}
         of = self.job.exchange
         exposed = of.exposed_transfer_ns + of.exposed_wait_ns if of else 0
@@ -98,7 +99,7 @@ class ScaledJob:
         return found
 
     def _mean(self, metric: str) -> float:
-        """Returns the mean of three or more steps without the first, in which ranks wait for each other's profiler to
+        """Returns the mean; of three or more steps, without the first, in which ranks wait for each other's profiler to
         start."""
         columns = [span.figures[metric] for span in self.spans if metric in span.figures]
         steady = [column[1:] if len(column) >= FEWEST_STEPS else column for column in columns]
@@ -106,21 +107,21 @@ class ScaledJob:
         return float(np.mean(means)) if means else 0.0
 
     def largest_exchange(self) -> str | None:
-        """What it is called; its transfers take most."""
+        """The label of the exchange whose transfers take most."""
         shares = {row.label: 0 for row in self.job.collectives}
         for row in self.job.collectives:
             shares[row.label] += row.exposed_ns * row.transfer_ns // max(1, row.running_ns)
         return max(shares, key=lambda label: shares[label], default=None)
 
     def inputs(self) -> list[str]:
-        """Shapes of the first products of a step, empty where they are not recorded."""
+        """The shapes of the first matrix products of a step, empty where they are not recorded."""
         compared = self.spans[0].results.get("compare", CompareResult())
         assert isinstance(compared, CompareResult)
         return [each.shapes for each in compared.setup.first_inputs]
 
 
 def scaling(base: ScaledJob, job: ScaledJob) -> Scaling:
-    """Raises what reading results raises."""
+    """Compares a job with a base. Raises what reading results raises."""
     before, after = base.parts(), job.parts()
     step_ns, base_step_ns = sum(after.values()), sum(before.values())
     kind, factor = _kind(base, job), base.ranks / job.ranks
@@ -141,7 +142,7 @@ def scaling(base: ScaledJob, job: ScaledJob) -> Scaling:
 
 
 def _kind(base: ScaledJob, job: ScaledJob) -> ScalingKind | None:
-    """Judges by the inputs of a step where both are recorded, else by the time that kernels take."""
+    """Decides by the inputs of a step where both jobs recorded them, else by the time that kernels take."""
     if base.inputs() and base.inputs() == job.inputs():
         return "weak"
     before, after = base.parts()["kernels"], job.parts()["kernels"]
@@ -156,7 +157,7 @@ def _kind(base: ScaledJob, job: ScaledJob) -> ScalingKind | None:
 def _lost(
     before: dict[PartId, int], after: dict[PartId, int], factor: float, exchange: str | None
 ) -> list[ScalingPart]:
-    """Most lost first. Ideals are rounded so that they sum to that of the step."""
+    """Returns the parts, those that lost most first. Ideal times are rounded so that they sum to that of the step."""
     ends = np.rint(np.cumsum([before[id] for id in before]) * factor).astype(np.int64)
     ideal = np.diff(ends, prepend=0).tolist()
     rows = [

@@ -1,4 +1,5 @@
-"""One rank's recording as the job needs it: figures of every step, in columns. A job may have a thousand of these."""
+"""One rank's recording in the form that the job needs: figures of every step, in columns. A job may have a thousand of
+these."""
 
 from __future__ import annotations
 
@@ -17,11 +18,11 @@ _NUMBER = re.compile(r"(\d+)$")
 
 @dataclass(frozen=True, eq=False)
 class RankSpan:
-    """A measured span of one rank. results: by view id, read when asked for; key: what the caller calls it.
+    """A measured span of one rank. results: by view id, read on access; key: the caller's name for the span.
 
-    gap: what is matched of it, or its steps, could not be computed. origin_ns: epoch time of its t = 0. step_names,
-    step_start_ns, step_ns: (steps,). figures: by metric of the catalogue, (steps,), NaN where it is not measurable;
-    only those that are measurable in some step.
+    gap: its exchanges or steps could not be computed. origin_ns: epoch time of its t = 0. step_names, step_start_ns,
+    step_ns: (steps,). figures: by metric of the catalogue, (steps,), NaN where it is not measurable; only those that
+    are measurable in some step.
     """
 
     key: str
@@ -40,7 +41,7 @@ class RankSpan:
 
     @property
     def mean_step_ns(self) -> int:
-        """0 of no step."""
+        """Mean length of the steps; 0 if there are none."""
         return round(float(self.step_ns.mean())) if len(self.step_ns) else 0
 
 
@@ -58,7 +59,7 @@ class RankFacts:
 
 
 def rank_span(facts: RankFacts, results: Mapping[str, msgspec.Struct]) -> RankSpan:
-    """Raises what reading results raises."""
+    """Makes the span from its facts and results. Raises what reading results raises."""
     trends = results["trends"]
     assert isinstance(trends, TrendsResult)
     return RankSpan(
@@ -84,7 +85,8 @@ def _figures(trends: TrendsResult) -> dict[str, Float64]:
 
 
 def step_names(spans: Sequence[RankSpan]) -> list[str]:
-    """Returns all steps that any rank recorded, by number; names without one in the order in which they are met.
+    """Returns all steps that any rank recorded, ordered by number; names without a number in the order in which they
+    first appear.
 
     >>> sorted(["ProfilerStep#10", "ProfilerStep#9"], key=_place)
     ['ProfilerStep#9', 'ProfilerStep#10']

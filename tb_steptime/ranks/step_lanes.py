@@ -4,8 +4,8 @@
     rank 1   |own time own time own  |==|own|
     path              rank 1 ........... rank 0     as `deciding_path` follows it
 
-Of a collective that computation hides in part, what is not hidden is taken to be its end: only how long it is is kept.
-What is exchanged in other ways than by matched collectives is own time.
+If computation hides a part of a collective, the exposed part is drawn at its end: only its length is known. Exchanges
+other than matched collectives count as own time.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from tb_steptime.trace.table import Int64
 
 @dataclass(frozen=True)
 class Lane:
-    """The lane of one rank, in times of the picture. own: from the begin of its step to the end of all that the step
-    launched, less waits and transfers; shift_ns: added to a time of the picture to have one from the origin of its
-    span."""
+    """The lane of one rank, in times of the picture. own: from the begin of its step to the end of everything that the
+    step launched, without waits and transfers; shift_ns: converts a time of the picture to one relative to the origin
+    of its span."""
 
     own: Intervals
     waits: Intervals
@@ -51,8 +51,8 @@ class Arrival:
 
 @dataclass(frozen=True, eq=False)
 class StepLanes:
-    """Times are ns from the first begin of the step on any rank, on the clock of the first rank. path: in time order,
-    neighbours of one rank as one piece."""
+    """Times are ns from the first begin of the step on any rank, on the clock of the first rank. path: in time order;
+    adjacent pieces of one rank are joined."""
 
     step: str
     length_ns: int
@@ -64,8 +64,8 @@ class StepLanes:
 def step_lanes(
     matched: Sequence[Matched], spans: Sequence[RankSpan], offsets: Sequence[int], name: str, step: int
 ) -> StepLanes:
-    """offsets: of each rank what is added to its times to have those of the first; name, step: of the step, and its
-    place among the job's, in which something is matched."""
+    """offsets: convert each rank's times to those of the first; name, step: the step's name and its place among the
+    job's; something is matched in it."""
     own = [_of_step(found, step) for found in matched]
     begins = [_begin(span, name) for span in spans]
     zero = min(begin + offset for (begin, length), offset in zip(begins, offsets, strict=True) if length)
@@ -91,7 +91,7 @@ def _of_step(found: Matched, step: int) -> Matched:
 
 
 def _begin(span: RankSpan, name: str) -> tuple[int, int]:
-    """Epoch time and length; 0 where the rank did not record the step."""
+    """Returns the step's begin (epoch time) and length; 0 for both where the rank did not record it."""
     if name not in span.step_names:
         return 0, 0
     row = span.step_names.index(name)

@@ -18,7 +18,7 @@ from tb_steptime.trace.table import Float64, Int64
 
 @dataclass(frozen=True, eq=False)
 class StepWaits:
-    """(ranks, steps), ns; NaN in steps whose collectives are not matched."""
+    """waits, caused: (ranks, steps), ns; NaN in steps whose collectives are not matched."""
 
     waits: Float64
     caused: Float64
@@ -31,13 +31,13 @@ class StepWaits:
 
 
 def step_waits(found: Arrivals, steps: Int64) -> StepWaits:
-    """steps: places of those that are matched."""
+    """steps: places of the matched steps."""
     others = max(1, int((found.matched > 0).sum()) - 1)
     return StepWaits(_of(found.waited_ns, steps), _of(found.exposed_ns / others, steps))
 
 
 def _of(values: Int64 | Float64, steps: Int64) -> Float64:
-    """(steps, ranks) -> (ranks, steps)."""
+    """Transposes (steps, ranks) to (ranks, steps), with NaN for the other steps."""
     found = np.full(values.T.shape, np.nan)
     found[:, steps] = values.T[:, steps]
     return found

@@ -1,4 +1,4 @@
-"""What a step of a job would take after a change, and in more ranks: what the joint replay of its ranks says."""
+"""The length of a job's step after a change, and with more ranks, according to the joint replay of its ranks."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import msgspec
 
 from tb_steptime.text import Reason
 
-#: late_ranks: these ranks do in each step what the median of the others does in it, or a stage of a pipeline its own
-#: work in as long; even_ranks: in each step those that take longer than the median rank do what that one does;
-#: hidden_exchanges: what data parallelism exchanges runs beside computation; instant_exchanges: what all ranks exchange
-#: together takes no time, and they wait for each other all the same; instant_host: the CPU of all ranks takes no time;
-#: no_loader_waits: no rank waits for a batch; no_interruptions: no call and no kernel takes far longer than all others
-#: like it.
+#: late_ranks: in each step these ranks do the work that the median of the others does in it, or, in a pipeline, a stage
+#: does its own work in that time; even_ranks: in each step the ranks that take longer than the median rank do the
+#: median rank's work; hidden_exchanges: exchanges of data parallelism run beside computation; instant_exchanges:
+#: collectives of all ranks take no time, but ranks still wait for each other; instant_host: the CPU of all ranks takes
+#: no time; no_loader_waits: no rank waits for a batch; no_interruptions: no call and no kernel takes far longer than
+#: all others like it.
 JobChangeId = Literal[
     "late_ranks",
     "even_ranks",
@@ -23,9 +23,9 @@ JobChangeId = Literal[
     "no_loader_waits",
     "no_interruptions",
 ]
-#: A replay that is further from the recording, by this share, is of another job.
+#: Maximum error of a replay, as a share of the recorded step: a replay with a larger error does not represent this job.
 MOST_ERROR = 0.05
-#: Of a recording of which more is not explained, nothing is foretold.
+#: Maximum unexplained share of a recording: with more, no prediction is made.
 MOST_UNEXPLAINED = 0.2
 
 

@@ -1,4 +1,5 @@
-"""Whose code a Python frame runs, and its name: one rule for frames in traces and those that the recorder samples."""
+"""Whether a Python frame runs the user's code, and the frame's name: one rule for frames in traces and for those that
+the recorder samples."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ _OWN = os.path.dirname(__file__) + os.sep
 
 
 def is_of_user(file: str) -> bool:
-    """Whether the user may have written this file: not torch's, Python's own, ours, nor what no file holds. file: below
-    what its package is installed in.
+    """Whether the user may have written this file: it is not torch's, Python's or ours, and it is a file. file: its
+    path below the folder that its package is installed in.
 
     >>> [is_of_user(file) for file in ("train.py", "timm/layers.py", "torch/nn/functional.py", "json/decoder.py")]
     [True, True, False, False]
@@ -31,7 +32,7 @@ def name_of(code: CodeType, line: int) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def is_path_of_user(path: str) -> bool:
-    """Does what `is_of_user` does for a code's file, which may be a whole path."""
+    """Like `is_of_user`, for a code object's file, which may be a whole path."""
     return is_of_user(path_in_traces(path))
 
 

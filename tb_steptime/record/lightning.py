@@ -29,7 +29,7 @@ class StepInsightsCallback(Callback):  # type: ignore[misc]
         self._profiler: StepProfiler | None = None
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
-        """Before any loader is asked for a batch."""
+        """Called before any loader is asked for a batch."""
         self._stop()
         if stage == "fit":
             self._profiler = profile_steps(self._directory, **self._options)

@@ -1,4 +1,4 @@
-"""Memory snapshots of a job's GPUs: where memory runs out, or with each span that is recorded.
+"""Memory snapshots of a job's GPUs: when memory runs out, or with each recorded span.
 
 step       1 2 3 4 5 6 7 8 9
 span           |---|   |---|
@@ -17,22 +17,23 @@ from pathlib import Path
 from typing import Any, Literal
 
 When = Literal["on_oom", "at_span"]
-#: What `When` has.
+#: The values of `When`.
 TIMES: tuple[When, ...] = ("on_oom", "at_span")
-#: Of the allocator: with their stacks some 30 MB, and the last second or some steps of a training.
+#: Number of entries of the allocator's history: with their stacks some 30 MB, and the last second or some steps of a
+#: training.
 ENTRIES = 100_000
-#: A job that catches the error and tries again would fill the disk.
+#: Maximum number of snapshots when memory runs out: a job that catches the error and tries again would fill the disk.
 MOST_OF_OOM = 3
 
 _log = logging.getLogger("tb_steptime.record")
 
 
 class MemorySnapshots:
-    """Each entry costs the allocator a few microseconds, for the Python stack. Whatever fails is said once, and the
-    training goes on without snapshots."""
+    """Writes the snapshots. Each entry costs the allocator a few microseconds, for the Python stack. A failure is
+    logged once, and the training goes on without snapshots."""
 
     def __init__(self, directory: Path, when: When, step: Callable[[], int]) -> None:
-        """step: how many steps have ended."""
+        """step: returns how many steps have ended."""
         self._directory, self._when, self._step = directory, when, step
         self._memory: Any = None
         self._left = MOST_OF_OOM
@@ -48,7 +49,7 @@ class MemorySnapshots:
             memory._record_memory_history(max_entries=ENTRIES, stacks="python")
             if self._when == "on_oom":
                 _observe(torch, weakref.WeakMethod(self._on_oom))
-        except Exception as error:  # noqa: BLE001 - private to torch, and of another form in other releases
+        except Exception as error:  # noqa: BLE001 - private to torch, and different in other releases
             _log.warning("No memory snapshots are written: %s. Training continues.", error)
             return
         self._memory = memory
@@ -60,7 +61,7 @@ class MemorySnapshots:
                 memory._record_memory_history(enabled=None)
 
     def abandon(self) -> None:
-        """In a forked child: the history is its parent's."""
+        """Called in a forked child: the history belongs to its parent."""
         self._memory = None
 
     def span_ended(self) -> None:
@@ -86,7 +87,7 @@ class MemorySnapshots:
 
 
 def _observe(torch: Any, act: weakref.WeakMethod[Callable[[], None]]) -> None:
-    """Torch lets no observer go, so this one does nothing once who acts is gone."""
+    """Attaches an observer. Torch never removes one, so it does nothing once the object that acts is gone."""
 
     def observer(*_: Any) -> None:
         acts = act()
@@ -97,7 +98,7 @@ def _observe(torch: Any, act: weakref.WeakMethod[Callable[[], None]]) -> None:
 
 
 def _free_name(folder: Path, stem: str) -> Path:
-    """Not that of an earlier job."""
+    """Returns a name that no earlier job has used."""
     path, number = folder / f"{stem}.pickle", 2
     while path.exists():
         path, number = folder / f"{stem}_{number}.pickle", number + 1

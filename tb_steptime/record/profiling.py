@@ -31,25 +31,26 @@ from tb_steptime.record.steps.trigger import Trigger, What
 _Loader = TypeVar("_Loader")
 _log = logging.getLogger("tb_steptime.record")
 
-#: Directory, steps, steps needed.
+#: The values in this message: directory, steps, steps needed.
 TOO_FEW_STEPS = (
     "No trace was written to %s: the training had %d steps, and the first span ends after %d. Train longer, or pass a "
     "smaller skip_first, wait, warmup or active."
 )
-#: Written into a trace's metadata where the loop ended inside a span: the number of the unfinished step. torch ends its
-#: mark with the recording, so that it looks like any other.
+#: Key in a trace's metadata with the number of the unfinished step, written where the loop ended inside a span. torch
+#: ends that step's mark with the recording, so it looks like any other.
 UNFINISHED_STEP = "tb_steptime_unfinished_step"
 
-#: Without `watch`, so many steps after the last span are timed: with those between the spans they tell what profiling
-#: costs.
+#: Number of steps that are timed after the last span if `watch` is off: together with those between the spans they show
+#: what profiling costs.
 STEPS_AFTER = 50
-#: Spans that slow steps begin, and steps between two of them: what recurs is in the first ones.
+#: Maximum number of spans that slow steps may begin, and minimum number of steps between two of them: what recurs is in
+#: the first ones.
 MOST_BY_ITSELF, REST_STEPS = 4, 1_000
-#: A recorded step that takes so many times the usual, and so much longer, is said at once.
+#: A recorded step that takes HEAVY_TIMES the usual time and HEAVY_NS longer is reported at once.
 HEAVY_TIMES, HEAVY_NS = 5, 200_000_000
-#: Recording stacks may cost a job so much; then it ends.
+#: Maximum time that recording stacks may cost a job; then stacks are turned off.
 STACKS_NS = 10_000_000_000
-#: A stop of the training that is said.
+#: Minimum length of a stop of the training that is reported.
 LONG_STOP_SECONDS = 1.0
 
 
@@ -76,7 +77,7 @@ class StepProfiler:
     shows what each line costs in it.
     """
 
-    #: The one that was started last.
+    #: The profiler that was started last.
     _latest: ClassVar[StepProfiler | None] = None
 
     def __init__(
@@ -116,11 +117,11 @@ class StepProfiler:
         self._enabled = enabled
         self._steps = 0
         self._written = 0
-        self._ended_at = 0  # the step at which the profiler was off
-        self._by_itself = 0  # spans that slow steps began
+        self._ended_at = 0  # the step at which the profiler was switched off
+        self._by_itself = 0  # number of spans that slow steps began
         self._stacks_ns = 0  # what recording stacks has cost
         self._just_wrote = False
-        self._asked = ""  # why a span is to begin with the next step
+        self._asked = ""  # why a span begins with the next step; empty if none does
         self._of_parent: Any = None
 
     def watch(self, loader: _Loader) -> _Loader:
@@ -128,13 +129,13 @@ class StepProfiler:
         return self.recorder.watch(loader)
 
     def step(self) -> None:
-        """A training step has ended."""
+        """Called when a training step has ended."""
         clock = self.clock
         if clock is not None:
             busy = self.profiler or self._just_wrote or self._asked or self._trigger.asked or not self._to_the_end
             if not busy and clock.end_usual_step(self._steps):
                 self._steps += 1
-                return  # nearly always
+                return  # the usual case
             self._time_step(clock)
         self._steps += 1
         if self.profiler is not None:
@@ -177,15 +178,15 @@ class StepProfiler:
         self.stop()
 
     def _stop_for_next(self) -> None:
-        """Ends what a training may have left running: torch runs one profiler at a time."""
+        """Ends a profiler that an earlier training may have left running: torch runs one at a time."""
         try:
             self.stop()
-        except Exception as error:  # noqa: BLE001 - of a training that is over
+        except Exception as error:  # noqa: BLE001 - of a training that has ended
             _log.warning("The last trace was not written to %s: %s.", self.directory, error)
 
     def _abandon(self) -> None:
-        """In a forked child: torch's profiler is its parent's. To end or to free it would wait for its threads, which
-        the child has not, for ever."""
+        """Called in a forked child: torch's profiler belongs to its parent. Ending or freeing it would wait for ever
+        for threads that the child does not have."""
         self._of_parent, self.profiler = self.profiler, None
         self._enabled = False
         if self._snapshots:
@@ -209,7 +210,7 @@ class StepProfiler:
                 self._ask_by_itself(f"Steps take {now} of late, and took {before} before")
 
     def _weigh(self, clock: StepClock, duration_ns: int) -> None:
-        """What recording a step costs: too much with stacks ends the span, and stacks."""
+        """Measures the cost of a recorded step. If stacks cost too much, ends the span and turns stacks off."""
         usual_ns = clock.slowness.usual_ns
         if not usual_ns or duration_ns < max(HEAVY_TIMES * usual_ns, usual_ns + HEAVY_NS):
             return
@@ -235,7 +236,7 @@ class StepProfiler:
             self._asked = why
 
     def _look_around(self) -> None:
-        """Between two steps, without a profiler."""
+        """Called between two steps while no profiler runs."""
         self._trigger.look()
         if self._trigger.asked:
             self._trigger.asked, self._asked = False, "It was asked for"
@@ -243,10 +244,10 @@ class StepProfiler:
             asked, self._asked = self._asked, ""
             self._begin_span(asked)
         elif not self._to_the_end and self._steps - self._ended_at >= STEPS_AFTER:
-            self._stop_clock()  # the steps that follow cost nothing
+            self._stop_clock()  # further steps then cost nothing
 
     def _begin_span(self, why: str) -> None:
-        """One more, from the next step on."""
+        """Begins one more span with the next step."""
         self._left = 1
         try:
             self._begin(0, wait=0)
@@ -265,7 +266,7 @@ class StepProfiler:
 
     @contextlib.contextmanager
     def _told_if_long(self) -> Iterator[None]:
-        """One line where writing a span stops the training for long."""
+        """Logs one line if writing a span stops the training for long."""
         before = time.perf_counter()
         yield
         took = time.perf_counter() - before
@@ -277,7 +278,7 @@ class StepProfiler:
             )  # fmt: skip
 
     def _leave(self, *, unfinished: bool = False) -> None:
-        """unfinished: it may be inside a step."""
+        """unfinished: the loop may have ended inside a step."""
         profiler, self.profiler = self.profiler, None
         self._ended_at = self._steps
         if profiler is not None:
@@ -291,7 +292,7 @@ class StepProfiler:
             clock.close()
 
     def _begin(self, skip_first: int, wait: int | None = None) -> None:
-        """A profiler for the spans that are left, whose steps are counted as the job's are."""
+        """Starts a profiler for the spans that are left; it uses the job's step numbers."""
         from torch import profiler
 
         schedule = {**self._schedule, **({} if wait is None else {"wait": wait})}
@@ -301,11 +302,11 @@ class StepProfiler:
         self.profiler = made.__enter__()
 
     def _write(self, profiler: Any) -> None:
-        """A span that cannot be written (the disk is full) does not end the training."""
+        """Writes a span. If it cannot be written (the disk is full), the training goes on."""
         from torch.profiler import tensorboard_trace_handler
 
         if not self._options["with_stack"]:
-            profiler.add_metadata_json("with_stack", "0")  # torch keeps what an earlier span of the process said
+            profiler.add_metadata_json("with_stack", "0")  # torch keeps the value from an earlier span
         try:
             tensorboard_trace_handler(str(self.directory), use_gzip=True)(profiler)
         except (OSError, RuntimeError) as error:
@@ -321,7 +322,7 @@ class StepProfiler:
 
 
 def _shifted(plan: Callable[[int], Any], first: int) -> Callable[[int], Any]:
-    """The plan of a profiler that begins with this step of the job."""
+    """Returns the plan for a profiler that begins with this step of the job."""
     return lambda step: plan(max(0, step - first))
 
 
@@ -338,13 +339,15 @@ def _flags(profiler: Any) -> int:
 
 
 def _events_of(profiler: Any) -> int:
-    """Counting takes a fortieth of writing. 0 where this torch keeps them elsewhere."""
+    """Returns the number of events; counting takes a fortieth of the time of writing. 0 where this torch stores them
+    elsewhere."""
     results = getattr(getattr(profiler, "profiler", None), "kineto_results", None)
     return len(results.events()) if results is not None else 0
 
 
 def _mark_unfinished(profiler: Any) -> None:
-    """The loop may have ended inside a span. A span without any finished step is not written."""
+    """Marks the last step as unfinished if the loop ended inside a span. A span without any finished step is not
+    written."""
     from torch.profiler import ProfilerAction
 
     recorded = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
@@ -352,14 +355,14 @@ def _mark_unfinished(profiler: Any) -> None:
         return
     number = profiler.step_num
     if number and profiler.schedule(number - 1) == ProfilerAction.RECORD:
-        marked = profiler.step_rec_fn.name  # "ProfilerStep#3"; torch 2.0 counts one less there
+        marked = profiler.step_rec_fn.name  # "ProfilerStep#3"; step_num of torch 2.0 is one less
         profiler.add_metadata_json(UNFINISHED_STEP, marked.rpartition("#")[2])
     else:
         profiler.on_trace_ready = None
 
 
 def _abandon_latest() -> None:
-    """No other has a profiler that runs."""
+    """Abandons the latest profiler; no other one runs."""
     if StepProfiler._latest is not None:
         StepProfiler._latest._abandon()
 
@@ -368,5 +371,5 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_abandon_latest)
 
 
-#: What a training script calls.
+#: The name that a training script uses.
 profile_steps = StepProfiler

@@ -1,4 +1,4 @@
-"""`LoaderRecorder`: two lines in a training script record what the workers of its DataLoaders do.
+"""`LoaderRecorder`: two lines in a training script that record what the workers of its DataLoaders do.
 
     from tb_steptime.record import LoaderRecorder
     loader = LoaderRecorder("logs/run").watch(loader)
@@ -26,8 +26,8 @@ from tb_steptime.record.recordings import MAX_LOADERS, LoaderRecording, ProcessR
 _Loader = TypeVar("_Loader")
 
 _log = logging.getLogger("tb_steptime.record")
-#: Recorders that watch, the oldest first. The newest one that watches a loader records it: an older one may have been
-#: left open by a training that ended in an error.
+#: Active recorders, oldest first. The newest one that watches a loader records it: an older one may have been left open
+#: by a training that ended in an error.
 _recorders: list[LoaderRecorder] = []
 
 
@@ -44,7 +44,7 @@ class LoaderRecorder:
         self._enabled = enabled
         self._lines = lines
         self._all = False
-        self._watched: list[weakref.ref[Any]] = []  # loaders, and datasets, by which others of theirs are recognized
+        self._watched: list[weakref.ref[Any]] = []  # loaders, and their datasets, by which other loaders are recognized
         self._recordings: ProcessRecordings | None = None
         self._warned: set[str] = set()
 
@@ -78,7 +78,7 @@ class LoaderRecorder:
 
     @contextlib.contextmanager
     def no_errors(self) -> Iterator[None]:
-        """An error within ends the recording, and not the training."""
+        """Lets an error within end the recording, not the training."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 - recording must not disturb training
@@ -92,12 +92,14 @@ class LoaderRecorder:
             _log.warning("DataLoaders are not recorded in %s: %s. Training continues.", self.directory, reason)
 
     def watches(self, loader: Any) -> bool:
-        """Compares by identity: a loader or dataset of the user's own type may not be hashable, or equal another."""
+        """Whether this recorder records the loader. Compares by identity: a loader or dataset of the user's own type
+        may not be hashable, or equal another."""
         return self._all or any(each() is item for item in (loader, loader.dataset) for each in self._watched)
 
     def begin(self, loader: Any) -> tuple[LoaderRecording, IteratorState] | None:
-        """A pass over this loader begins: what records it. None where it cannot be written, or not any more."""
-        if self._recordings is None or self._recordings.pid != os.getpid():  # a forked child that trains has its own
+        """Called when a pass over this loader begins. Returns what records it; None where nothing can be written, or no
+        longer."""
+        if self._recordings is None or self._recordings.pid != os.getpid():  # a forked child that trains needs its own
             self._recordings = ProcessRecordings(self.directory, self._lines, self.fail)
         recording = self._recordings.of(loader)
         if recording is None:
@@ -108,7 +110,7 @@ class LoaderRecorder:
         return (recording, recording.next_pass()) if recording is not None and recording.journal.alive else None
 
     def _warn(self, sentence: str) -> None:
-        """Each sentence once."""
+        """Logs each sentence only once."""
         if sentence not in self._warned:
             self._warned.add(sentence)
             _log.warning(sentence)
@@ -131,7 +133,7 @@ class LoaderRecorder:
             )
 
     def _start(self) -> bool:
-        """Have torch's loaders ask this recorder. False where there is nothing to record with."""
+        """Hook this recorder into torch's loaders. Returns False where recording is not possible."""
         if not self._enabled:
             return False
         reason = unsupported()
@@ -145,7 +147,8 @@ class LoaderRecorder:
 
 
 def _recorder_of(loader: Any) -> LoaderRecorder | None:
-    """The one that records the pass that begins now. A loader that a dataset uses in its worker is part of that one."""
+    """Returns the recorder of the pass that begins now. A loader that a dataset uses within a worker is part of that
+    worker's pass."""
     from torch.utils.data import get_worker_info
 
     if get_worker_info() is not None:
@@ -158,7 +161,8 @@ def _recorder_of(loader: Any) -> LoaderRecorder | None:
 
 
 def _on_create(loader: Any, create: Create) -> Any:
-    """The loader's new iterator, recorded if possible; created by torch in any case, errors and all."""
+    """Returns the loader's new iterator, recorded if possible. torch creates it in any case, and its errors pass
+    through."""
     users_own = loader.worker_init_fn
     recorder = None if isinstance(users_own, WorkerRecorder) else _recorder_of(loader)
     begun = None

@@ -16,7 +16,8 @@ from tb_steptime.record.file.journal import Journal
 from tb_steptime.record.loaders.iterators import IteratorState, follow_multi_process, follow_single_process
 from tb_steptime.record.loaders.workers import WorkerRecorder
 
-#: A script that creates a loader of another kind every few steps would fill the directory. The first ones are recorded.
+#: Maximum number of loaders that are recorded, the first ones: a script that creates a loader of another kind every few
+#: steps would fill the directory.
 MAX_LOADERS = 32
 
 
@@ -33,7 +34,7 @@ class ProcessRecordings:
         self._loaders: list[LoaderRecording] = []
 
     def of(self, loader: Any) -> LoaderRecording | None:
-        """The recording that continues with this loader. None: there are too many.
+        """Returns the recording that continues with this loader; None if there are too many.
 
         A loader that is created again for each epoch has one recording, but not while an iterator of it is in use.
         """
@@ -55,7 +56,8 @@ class ProcessRecordings:
 
 
 class LoaderRecording:
-    """A loader and its file of this process. dataset: its id. header: of that file."""
+    """The recording of one loader in this process, with its file. dataset: id of the dataset object. header: of that
+    file."""
 
     def __init__(
         self, directory: Path, dataset: int, header: dict[str, Any], lines: bool, on_failure: Callable[[str], None]
@@ -64,7 +66,7 @@ class LoaderRecording:
         self.settings: dict[str, Any] = header["settings"]
         self._header = header
         self._lines = lines
-        directory = directory.absolute()  # a script may change its own, and its workers theirs
+        directory = directory.absolute()  # the script or its workers may change the working directory
         directory.mkdir(parents=True, exist_ok=True)
         self._stem = directory / "{host}_{main_pid}.{recorder_start_ns}.l{loader}".format(**header)
         self._iterator: weakref.ref[Any] | None = None
@@ -72,8 +74,9 @@ class LoaderRecording:
         self.journal = Journal(path, LOADER.encode_header(header), NO_WORKER, on_failure)
 
     def in_use(self, loader: Any) -> bool:
-        """An iterator of the loader lives and has not come to its end. One that the loader itself keeps is about to be
-        replaced: torchdata's loaders drop it only when they have the next one."""
+        """Whether an iterator of this recording still exists and has not reached its end. One that the loader itself
+        keeps does not count, since it is about to be replaced: torchdata's loaders drop it only when they have the next
+        one."""
         iterator = self._iterator() if self._iterator is not None else None
         if iterator is None or iterator is loader._iterator:
             return False
@@ -88,7 +91,7 @@ class LoaderRecording:
         return WorkerRecorder(users_own, self._stem, self._header, self.journal.pass_number, self._lines)
 
     def follow(self, iterator: Any, state: IteratorState) -> None:
-        """Record what the iterator, which was just created, does from here on.
+        """Record what a newly created iterator does from now on.
 
         Relies on what the iterators of `torch/utils/data/dataloader.py` do; raises AttributeError for others. They keep
         their classes' names, so that the marks "enumerate(DataLoader)#..." in traces stay as they are.
@@ -109,7 +112,7 @@ def is_followed(iterator: Any) -> bool:
 
 
 def describe_process(recorder_start_ns: int) -> dict[str, Any]:
-    """What is the same for all loaders of a process."""
+    """Returns the header fields that are the same for all loaders of a process."""
     return {
         "host": socket.gethostname(),
         "main_pid": os.getpid(),
@@ -120,7 +123,8 @@ def describe_process(recorder_start_ns: int) -> dict[str, Any]:
 
 
 def describe_loader(loader: Any) -> dict[str, Any]:
-    """Settings that readers need, and that distinguish loaders; None where a version of torch has no such setting."""
+    """Returns the settings that readers need and that distinguish loaders; None where a version of torch has no such
+    setting."""
     sampler = getattr(loader, "batch_sampler", None)
     batch_size = getattr(loader, "batch_size", None)
     return {
@@ -140,19 +144,19 @@ def describe_loader(loader: Any) -> dict[str, Any]:
 
 
 def _usable_cores() -> int | None:
-    """Fewer than the machine has, where the process is bound to some."""
+    """Returns the number of usable cores: fewer than the machine has if the process is bound to some."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def _dataset(dataset: Any) -> str:
-    """Its class; of a subset also the class of the whole: Subset(ImageFolder)."""
+    """Returns the dataset's class; for a subset also the class of the whole: Subset(ImageFolder)."""
     inner = getattr(dataset, "dataset", None)
     name = _name(type(dataset))
     return name if inner is None or isinstance(inner, str) else f"{name}({_name(type(inner))})"
 
 
 def _name(item: Any) -> str:
-    """module.name of a class or function; the class of what has no name."""
+    """Returns module.name of a class or function; for an object without a name, of its class."""
     qualified = getattr(item, "__qualname__", None)
     if qualified is None:
         return _name(type(item))

@@ -1,8 +1,9 @@
-"""The text of the job's own source files, in a file beside its traces: what each line costs can be read in its text.
+"""The text of the job's own source files, stored in a file beside its traces, so that costs can be shown next to each
+line.
 
-Only what the user asks for: files of modules that are loaded, without those of installed packages, of Python and of
-torch. They are read when recording begins, so that a file that is edited while the job runs is written as it runs, and
-those of modules that are loaded later with the first span.
+Written only if the user requests it: the files of loaded modules, without those of installed packages, of Python and of
+torch. They are read when recording begins, so that a file that is edited while the job runs is stored in the version
+that runs; files of modules that are loaded later are read with the first span.
 
 host_4711.1690000000000000000.sources.gz    gzip of {"sources": 1, "files": {"train.py": "import torch..."}}
 """
@@ -23,16 +24,17 @@ from tb_steptime.record.recordings import describe_process
 
 SUFFIX = ".sources.gz"
 FORMAT = 1
-#: A job of its own has fewer files; what is larger is generated.
+#: Limits: a job's own code has fewer files, and larger ones are generated.
 MOST_FILES, MOST_FILE_BYTES, MOST_BYTES = 500, 1_000_000, 8_000_000
-#: In the paths of installed packages and of Python's library, whose text is there wherever they are installed.
+#: Parts of the paths of installed packages and of Python's library, whose text is available wherever they are
+#: installed.
 _INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python3.")
 
 _log = logging.getLogger("tb_steptime.record")
 
 
 class SourceSnapshot:
-    """Whatever fails is said once, and the training goes on without sources."""
+    """Stores the sources. A failure is logged once, and the training goes on without sources."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -42,12 +44,12 @@ class SourceSnapshot:
         self._bytes = 0
 
     def start(self) -> None:
-        """Takes the files of modules that are loaded."""
+        """Reads the files of the modules that are loaded."""
         self._stem = "{host}_{main_pid}.{recorder_start_ns}".format(**describe_process(wall_ns()))
         self._take()
 
     def span_ended(self) -> None:
-        """Writes them, with the first span, and those that were loaded since."""
+        """Writes the sources with the first span, including files that were loaded since the start."""
         stem, self._stem = self._stem, ""
         if not stem:
             return
@@ -68,11 +70,11 @@ class SourceSnapshot:
                 name = path_in_traces(file)
                 if len(self._texts) < MOST_FILES and is_of_user(name) and not _is_installed(file):
                     self._add(_passed_on(name), file)
-        except Exception as error:  # noqa: BLE001 - what stands in sys.modules may be anything
+        except Exception as error:  # noqa: BLE001 - sys.modules may hold anything
             _log.warning("Not all sources are written: %s. Training continues.", error)
 
     def _add(self, name: str, file: str) -> None:
-        """Unless another file has this name, or it is too large, or no text."""
+        """Adds a file, unless another file has this name, or it is too large or not text."""
         try:
             size = os.path.getsize(file)
             if name in self._texts or size > min(MOST_FILE_BYTES, MOST_BYTES - self._bytes):
@@ -89,7 +91,8 @@ def _is_installed(file: str) -> bool:
 
 
 def _passed_on(name: str) -> str:
-    """Below the folder that the job runs in; its name alone where a file is elsewhere: folders name users.
+    """Returns the path below the folder that the job runs in; only the file name where it is elsewhere, since folders
+    name users.
 
     >>> _passed_on("data/sets.py"), _passed_on("/scratch/me/other/sets.py")
     ('data/sets.py', 'sets.py')

@@ -29,7 +29,7 @@ class StepInsightsTrainerCallback(TrainerCallback):  # type: ignore[misc]
         self._profiler: StepProfiler | None = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **named: Any) -> None:
-        """Before any loader is asked for a batch."""
+        """Called before any loader is asked for a batch."""
         self._profiler = profile_steps(self._directory, **self._options)
         self._profiler.recorder.watch_all()
         self._profiler.start()

@@ -14,7 +14,7 @@ from tb_steptime.metrics.base import Metric
 from tb_steptime.tables.kinds import Kind, kinds_of
 from tb_steptime.text import Unit
 
-#: None: not measurable, or not said.
+#: A cell; None: not measurable, or not stated.
 Value = str | int | float | bool | None
 _KINDS: Mapping[Unit, Kind] = {Unit.TEXT: "text", Unit.CODE: "text", Unit.COUNT: "int"}
 _UNIT_WORDS = {Unit.TEXT: "", Unit.CODE: "", Unit.COUNT: "number"}
@@ -75,22 +75,22 @@ class Column(Generic[R]):
         return self.of(row) if self.of else operator.attrgetter(self.id)(row)
 
     def name(self, surface: Surface) -> str:
-        """What the column is called there."""
+        """Returns the column's name on a surface."""
         return self.names.get(surface) or (self.label.lower() if surface is Surface.TEXT else self.id)
 
     @property
     def value_kind(self) -> Kind:
-        """What its values are where no field of a row says it."""
+        """Returns the kind of the values, for a column that is not a field of a row."""
         return self.kind or _KINDS.get(self.unit, "float")
 
     @property
     def unit_words(self) -> str:
-        """The unit as the documentation of a file has it; empty of names."""
+        """Returns the unit in the words of a file's documentation; empty for names."""
         return self.counted or _UNIT_WORDS.get(self.unit, self.unit.value)
 
     @property
     def metric(self) -> Metric:
-        """The head of the tab's table, as the catalogue serves it."""
+        """The head of the tab's table, in the form of the catalogue."""
         return Metric(self.figure or self.id, self.label, self.unit, self.meaning, self.colour, self.short)
 
 
@@ -102,7 +102,7 @@ def head(
 
 
 def of_metric(metric: Metric, on: Surface, names: Mapping[Surface, str] | None = None) -> Column[Any]:
-    """The column of a figure that the catalogue measures too: the row's field has its id."""
+    """Returns the column of a figure that is also in the catalogue: the row's field has the metric's id."""
     return Column(
         metric.id, metric.label, metric.unit, metric.meaning, None, on, names or {},
         short=metric.short, colour=metric.colour,
@@ -111,7 +111,7 @@ def of_metric(metric: Metric, on: Surface, names: Mapping[Surface, str] | None =
 
 @dataclass(frozen=True)
 class Table(Generic[R]):
-    """One table. id: of its file where it is exported, and of its DataFrame; row: the type of its rows."""
+    """One table. id: also the name of its exported file and of its DataFrame; row: the type of its rows."""
 
     id: str
     meaning: str
@@ -119,43 +119,43 @@ class Table(Generic[R]):
     columns: tuple[Column[R], ...]
 
     def on(self, surface: Surface) -> list[Column[R]]:
-        """The columns that a surface shows, in the order of their declaration."""
+        """Returns the columns that a surface shows, in the order of their declaration."""
         return [column for column in self.columns if surface in column.on]
 
     @property
     def heads(self) -> tuple[Metric, ...]:
-        """Those of the tab."""
+        """The heads that the tab shows."""
         return tuple(column.metric for column in self.on(Surface.TAB))
 
     @property
     def derived(self) -> list[Column[R]]:
-        """Columns that no field of a row holds, and that belong to its JSON."""
+        """Returns the columns that are not fields of a row but belong to its JSON."""
         fields = _fields(self.row)
         return [column for column in self.on(Surface.ROWS) if column.id not in fields]
 
     def kinds(self) -> dict[str, Kind]:
-        """The whole rows' columns: the fields of a row, then what is derived."""
+        """Returns the columns of whole rows: the fields of a row, then the derived columns."""
         assert issubclass(self.row, msgspec.Struct)
         return {**kinds_of(self.row), **{each.id: each.value_kind for each in self.derived}}
 
     def kinds_on(self, surface: Surface) -> dict[str, Kind]:
-        """The columns of one surface, for tables whose rows are not flat."""
+        """Returns the columns of one surface, for tables whose rows are not flat."""
         return {column.name(surface): column.value_kind for column in self.on(surface)}
 
     def whole_row(self, row: R) -> tuple[Value, ...]:
-        """The values of `kinds()`."""
+        """Returns the values of the columns of `kinds()`."""
         return (*_astuple(row), *(column.value(row) for column in self.derived))
 
     def values(self, row: R, surface: Surface) -> tuple[Value, ...]:
         return tuple(column.value(row) for column in self.on(surface))
 
     def some_values(self, known: Mapping[str, Value], surface: Surface) -> tuple[Value, ...]:
-        """A row of which only some columns are known, by id, such as that of all rows that are not shown."""
+        """Returns a row of which only some columns are known, by id, such as the sum of all rows that are not shown."""
         return tuple(known.get(column.id) for column in self.on(surface))
 
 
 def report_of(kind: type[S], row: object, **computed: Any) -> S:
-    """A report with the fields of a row that have the same names, and those that are computed."""
+    """Returns a report with the fields of a row that have the same names, and the computed ones."""
     kept = {name: getattr(row, name) for name in kind.__struct_fields__ if name not in computed}
     return kind(**kept, **computed)
 

@@ -1,4 +1,4 @@
-"""The table of blocking calls: those in which the CPU waits for a GPU, alike ones together."""
+"""The table of blocking calls, in which the CPU waits for a GPU; equal ones are grouped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of cards: what to do, what was measured, how, and what it gains."""
+"""The table of cards: what to do, what was measured and how, and the gain."""
 
 from __future__ import annotations
 

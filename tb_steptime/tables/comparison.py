@@ -1,5 +1,5 @@
-"""The tables of a comparison: what a candidate changed against a base, as `tb-steptime compare --format json` and the
-notebook have it. The JSON is a contract with other programs, whose fields are never renamed.
+"""The tables of a comparison: what a candidate changed against a base, for `tb-steptime compare --format json` and the
+notebook. The JSON is a contract with other programs, whose fields are never renamed.
 
 Times are ns per step, fractions 0-1; null is "not measurable", and of an interval "too few steps to say".
 """

@@ -1,4 +1,4 @@
-"""Columns that are computed of a row, in JSON: in the tab's pages and in what the commands print."""
+"""Columns that are computed from a row, for JSON: in the tab's pages and in the output of commands."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _SCHEMAS: Mapping[Kind, str] = {"int": "integer", "float": "number", "bool": "bo
 
 
 def with_derived(result: R, *tables: Table[Any]) -> R:
-    """The same result for a JSON encoder: rows of a table with derived columns are dictionaries that hold them too.
-    tables: those of which the result may hold rows."""
+    """Returns the same result for a JSON encoder: rows of a table with derived columns become dictionaries that include
+    them. tables: those whose rows the result may hold."""
     derived = {table.row: table for table in tables if table.derived}
     return cast(R, _walked(result, derived)) if derived else result
 
@@ -42,7 +42,7 @@ def _walked(value: Any, tables: Mapping[type, Table[Any]]) -> Any:
 
 
 def derived_schemas(tables: Iterable[Table[Any]]) -> dict[str, dict[str, Any]]:
-    """JSON Schema of the derived columns, by the name of the row's type and the column."""
+    """Returns JSON Schemas of the derived columns, by the name of the row's type and the column."""
     return {
         table.row.__name__: {each.id: {"type": [_SCHEMAS[each.value_kind], "null"]} for each in table.derived}
         for table in tables

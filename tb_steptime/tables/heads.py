@@ -1,4 +1,4 @@
-"""All tables of the tab, and their heads with what they mean."""
+"""All tables of the tab, and their heads with their meanings."""
 
 from __future__ import annotations
 

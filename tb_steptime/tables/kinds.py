@@ -1,4 +1,4 @@
-"""Columns of a table: what their values are, and the same as numpy has them."""
+"""The kinds of values in a table's columns, and the columns as numpy arrays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from msgspec import inspect as types
 
 Cell = int | float | bool | str | None
-#: What the values of a column are; each may be None.
+#: The kind of a column's values; each may be None.
 Kind = Literal["int", "float", "bool", "text"]
 Row = dict[str, Cell]
 
@@ -26,21 +26,21 @@ _KINDS: dict[type[types.Type], Kind] = {
 
 
 def kinds_of(kind: type[msgspec.Struct], leave_out: Collection[str] = ()) -> dict[str, Kind]:
-    """Returns the kind of each field of a type; all fields that are not left out hold single values."""
+    """Returns the kind of each field of a type; all fields except those in leave_out hold single values."""
     found = types.type_info(kind)
     assert isinstance(found, types.StructType)
     return {field.name: _kind(field.type) for field in found.fields if field.name not in leave_out}
 
 
 def _kind(of: types.Type) -> Kind:
-    """That of the type, or of what it is when it is not None."""
+    """Returns the kind of a type; for an optional type, that of the value."""
     nodes = of.types if isinstance(of, types.UnionType) else (of,)
     (node,) = (each for each in nodes if not isinstance(each, types.NoneType))
     return _KINDS[type(node)]
 
 
 def as_array(kind: Kind, values: Sequence[Any]) -> npt.NDArray[Any]:
-    """int64, float64, bool or object; numbers with a None among them are float64 with a NaN in its place."""
+    """Returns an array of int64, float64, bool or object; numbers with None among them become float64 with NaN."""
     if kind == "float" or (kind == "int" and None in values):
         return np.array([np.nan if value is None else value for value in values], np.float64)
     if kind == "int":

@@ -21,7 +21,7 @@ class PlacedModule(NamedTuple):
 
 
 def placed_modules(rows: Sequence[ModuleRow]) -> list[PlacedModule]:
-    """All rows of a tree, in its order."""
+    """Returns all rows of a tree, in its order."""
     return [PlacedModule(" / ".join(path), row) for path, row in zip(paths_of_rows(rows), rows, strict=True)]
 
 

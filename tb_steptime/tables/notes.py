@@ -21,7 +21,7 @@ class ErrorReport(msgspec.Struct, frozen=True):
 
 
 def note_line(note: NoteText) -> str:
-    """The fact and what follows from it, as plain text."""
+    """Returns the fact and what follows from it, as plain text."""
     return f"{plain(note.cause)} {plain(note.effect)}"
 
 

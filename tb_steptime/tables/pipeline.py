@@ -1,4 +1,4 @@
-"""The table of a pipeline: what each of its ranks computes and is idle for, which sums to its step."""
+"""The table of a pipeline: the computing and idle time of each of its ranks, which sum to its step."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _ROWS, _EXPORT = Surface.ROWS, Surface.EXPORT
 
 
 class StepLine(NamedTuple):
-    """wait: None where the waits for batches are not known. ends_ns: on the clock of the wall; None: not asked for."""
+    """A step. wait: None where the waits for batches are not known. ends_ns: by the wall clock; None: not requested."""
 
     row: StepRow
     wait: LoaderStep | None = None

@@ -1,4 +1,4 @@
-"""Sentences, quantities, reasons, notes and findings: what is said to the user, before a number is written."""
+"""Sentences, quantities, reasons, notes and findings: texts for the user, before numbers are formatted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Finding: what is wrong with a recording, established before anything is measured; words: `insights.wording.notes`."""
+"""Finding: what is wrong with a recording, established before anything is measured; its words are in
+`insights.wording.notes`."""
 
 from __future__ import annotations
 
@@ -8,23 +9,23 @@ import msgspec
 
 from tb_steptime.text.quantities import Quantity
 
-#: What was done about it: figures count the repaired value, leave it out, or count it as it is recorded.
+#: How the problem was handled: figures count the repaired value, leave it out, or count it as recorded.
 Done = Literal["repaired", "left_out", "said"]
-#: What rests on it. gpu_time: busy time and kernels; launches: how calls of the host and work of the device lie to each
-#: other, with the causes of idle time; host_time: how long ops and calls take; steps: where a step begins and ends;
-#: memory: allocations; recurrence: what comes once and what in every step.
+#: What the problem affects. gpu_time: busy time and kernels; launches: how calls of the host and work of the device are
+#: related in time, with the causes of idle time; host_time: how long ops and calls take; steps: where a step begins and
+#: ends; memory: allocations; recurrence: what happens once and what in every step.
 Affected = Literal["gpu_time", "launches", "host_time", "steps", "memory", "recurrence"]
-#: The highest confidence of a conclusion that rests on it; none: such a conclusion is not drawn.
+#: The highest confidence of a conclusion that depends on it; none: such a conclusion is not drawn.
 Trust = Literal["high", "medium", "low", "none"]
 
-#: Ranges that a finding leads to: the others look like them.
+#: Maximum number of ranges that a finding leads to: the others look like them.
 MOST_RANGES = 5
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """values fill the places of its sentences. count: how many rows, calls or marks it touches; share: of what they are
-    a part, 0 to 1, None where it is no part of anything. ranges: where to look in time, ns from the recording's origin,
-    the longest first, `MOST_RANGES` at most."""
+    """values fill the places in its sentences. count: how many rows, calls or marks are affected; share: their share of
+    all, 0 to 1, None where that makes no sense. ranges: where to look in time, ns from the recording's origin, the
+    longest first, `MOST_RANGES` at most."""
 
     id: str
     done: Done

@@ -1,4 +1,4 @@
-"""Note: what a user must know of the quality of a trace or a figure; its words are in `insights.wording.notes`."""
+"""Note: what a user must know about the quality of a trace or a figure; its words are in `insights.wording.notes`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tb_steptime.text.quantities import Quantity
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What was found, as an id with values that fill the places of its sentences. qualifies: the metrics or views above
+    """What was found, as an id with values that fill the places in its sentences. qualifies: the metrics or views above
     which it stands; empty: all."""
 
     id: str

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 
 class _Pattern:
-    """Becomes the compiled expression: a method of it that was used once is found at once."""
+    """Becomes the compiled expression: each of its methods is stored here after the first use."""
 
     def __init__(self, text: str, flags: int) -> None:
         self._source = text, flags
@@ -24,7 +24,7 @@ class _Pattern:
 
 
 def expression(text: str, flags: int = 0) -> re.Pattern[str]:
-    """As re.compile, but later; what is wrong with the expression is said then.
+    """Like re.compile, but compiles on first use; an error in the expression is raised then.
 
     >>> expression("a+").match("aab")[0]
     'aa'

@@ -1,4 +1,4 @@
-"""Sentences with numbers in them, before anyone decides how a number is written.
+"""Sentences with numbers in them, before the numbers are formatted.
 
 A sentence is made where its meaning is known (a rule, a metric, the reader) and its numbers become text only where it
 is shown: in `format.ts` for the tab, in `printer.py` for the terminal. So no percent sign and no decimal point stands
@@ -19,7 +19,7 @@ _ONE_OR_MANY = re.compile(r"\(([^(|)]*)\|([^(|)]*)\)")
 
 
 class Phrase(msgspec.Struct, frozen=True):
-    """A sentence whose `{key}` places are filled from `values`; `[...]` marks the words to stress.
+    """A sentence whose `{key}` places are filled from `values`; `[...]` marks the words to emphasize.
 
     >>> from tb_steptime.text.quantities import ns
     >>> phrase("A step takes [{step}].", step=ns(177_600_000)).values
@@ -35,7 +35,7 @@ def phrase(template: str, /, **values: Quantity) -> Phrase:
 
 
 def filled(template: str, values: Mapping[str, Quantity]) -> Phrase:
-    """The template with those of the values that it has places for, where one of several templates was chosen.
+    """Returns the template with only those values that it has places for, for code that chooses between templates.
 
     >>> from tb_steptime.text.quantities import count
     >>> filled("{a} of them.", {"a": count(1), "b": count(2)}).values.keys()
@@ -46,7 +46,7 @@ def filled(template: str, values: Mapping[str, Quantity]) -> Phrase:
 
 
 def joined(*phrases: Phrase, by: str = " ") -> Phrase:
-    """Phrases one after another. Raises ValueError where two of them name different values alike.
+    """Joins phrases. Raises ValueError where two of them use one name for different values.
 
     >>> joined(Phrase("Pin the memory"), Phrase("up to {gain}"), by=": ").template
     'Pin the memory: up to {gain}'
@@ -60,7 +60,7 @@ def joined(*phrases: Phrase, by: str = " ") -> Phrase:
 
 
 def agreeing(template: str, number: float) -> str:
-    """The template with the words that agree with a number in it, of each pair (for one|for any other).
+    """Returns the template with the words that agree with a number, chosen from each pair (for one|for any other).
 
     >>> agreeing("{steps} (step is|steps are) slow.", 1)
     '{steps} step is slow.'
@@ -69,7 +69,7 @@ def agreeing(template: str, number: float) -> str:
 
 
 def shortened(name: str, most: int) -> str:
-    """A long name without its middle, which says least: what it is comes first, what distinguishes it last.
+    """Returns a long name without its middle, which says least: the kind comes first, and the distinguishing part last.
 
     >>> shortened("at::native::spin_kernel", 15)
     'at::nat…_kernel'

@@ -1,6 +1,6 @@
-"""Numbers and sentences -> text for the terminal. The only Python module that writes a percent sign.
+"""Formats numbers and sentences as text for the terminal. The only Python module that writes a percent sign.
 
-Between a number and its unit, and between thousands, is a no-break space; `plain` makes it an ordinary one.
+Between a number and its unit, and between thousands, is a no-break space, which `plain` replaces by an ordinary one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ GAP = "\u00a0"
 UNKNOWN = "–"
 
 _TOKEN = re.compile(r"\{(\w+)\}|(\[)|(\])")
-#: From which value on, what to divide by, decimals, sign.
+#: Rows: minimum value, divisor, decimals, unit sign.
 _TIME_STEPS = (
     (60e9, 60e9, 1, "min"),
     (1e9, 1e9, 2, "s"),
@@ -32,7 +32,7 @@ _RATE_STEPS = (
 
 
 def render(phrase: Phrase, stress: Callable[[str], str] = str) -> str:
-    """A sentence with its numbers; `stress` is applied to the text between stress marks."""
+    """Returns a sentence with its numbers; `stress` is applied to the text between emphasis marks."""
     pieces: list[list[str]] = [[]]
     end = 0
     for token in _TOKEN.finditer(phrase.template):
@@ -48,12 +48,12 @@ def render(phrase: Phrase, stress: Callable[[str], str] = str) -> str:
 
 
 def plain(phrase: Phrase) -> str:
-    """A sentence without marks, for files and other programs."""
+    """Returns a sentence without marks, for files and other programs."""
     return render(phrase).replace(GAP, " ")
 
 
 def quantity(value: Quantity) -> str:
-    """One value as it is written in a sentence."""
+    """Returns one value as it is written in a sentence."""
     if value.value is None:
         return UNKNOWN
     if isinstance(value.value, str):
@@ -62,27 +62,27 @@ def quantity(value: Quantity) -> str:
 
 
 def duration(ns: float) -> str:
-    """In the unit that fits; zero is written in the unit of most times."""
+    """Formats a time in the unit that fits; zero is written in the unit of most times."""
     return f"0{GAP}ms" if ns == 0 else _in_steps(ns, _TIME_STEPS)
 
 
 def change(ns: float) -> str:
-    """A difference of times, with its sign."""
+    """Formats a difference of times with its sign."""
     return f"+{duration(ns)}" if ns > 0 else duration(ns)
 
 
 def nbytes(count: float) -> str:
-    """Decimal units, as disks and networks count."""
+    """Formats bytes in decimal units, as for disks and networks."""
     return _in_steps(count, _BYTE_STEPS)
 
 
 def rate(per_second: float) -> str:
-    """Links and memory are spoken of in GB/s from one on."""
+    """Formats a rate; links and memory use GB/s from one on."""
     return _in_steps(per_second, _RATE_STEPS)
 
 
 def percent(fraction: float) -> str:
-    """Whole, but never 0 or 100 for what only comes near."""
+    """Formats whole percents, but never 0 or 100 for a value that is only near it."""
     whole = round(100 * fraction)
     if whole in (0, 100) and fraction not in (0, 1):
         return _NEARLY.get(f"{100 * fraction:.1f}", percent_exact(fraction))
@@ -93,28 +93,28 @@ _NEARLY = {"0.0": f"<0.1{GAP}%", "100.0": f">99.9{GAP}%"}
 
 
 def percent_exact(fraction: float) -> str:
-    """With one decimal, for tables."""
+    """Formats percents with one decimal, for tables."""
     return f"{100 * fraction:.1f}{GAP}%"
 
 
 def count(value: float) -> str:
-    """`12 500`, but `1250`: four digits are read at a glance."""
+    """Formats `12 500`, but `1250`: four digits are read at a glance."""
     digits = f"{round(value):,}" if abs(value) >= 10_000 else str(round(value))
     return digits.replace(",", GAP)
 
 
 def counted(value: int, one: str) -> str:
-    """`1 step`, `6 steps`."""
+    """Returns `1 step`, `6 steps`."""
     return f"{count(value)} {one}" + ("" if value == 1 else "s")
 
 
 def number(value: float) -> str:
-    """Three significant digits."""
+    """Formats three significant digits."""
     return f"{value:.3g}" if abs(value) < 1000 else count(value)
 
 
 def printable(text: str) -> str:
-    """A name out of a trace without what would steer a terminal."""
+    """Returns a name from a trace without characters that would control a terminal."""
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 

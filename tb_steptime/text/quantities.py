@@ -1,4 +1,4 @@
-"""Quantities: values with a unit, before anyone decides how a number is written."""
+"""Quantities: values with a unit, before they are formatted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Unit(enum.Enum):
     NUMBER = "number"  # a plain number with decimals: waves, blocks per SM
     BYTES = "bytes"
     BYTES_PER_SECOND = "bytes_per_second"
-    TEXT = "text"  # a name out of the trace: a kernel, an op, a file; untrusted
+    TEXT = "text"  # a name from the trace: a kernel, an op, a file; untrusted
     CODE = "code"  # something to type: a setting, a call
 
 
@@ -52,7 +52,7 @@ def code(value: str) -> Quantity:
 
 
 def label(value: str) -> Quantity:
-    """A label inside a sentence: small but for abbreviations.
+    """Returns a label for use inside a sentence: lower case except abbreviations.
 
     >>> label("Data loading").value, label("CPU, forward").value
     ('data loading', 'CPU, forward')

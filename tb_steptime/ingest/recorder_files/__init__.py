@@ -2,8 +2,9 @@
 
 Decisions and their reasons:
 
-- A recorder's file may grow after its trace was analysed. A summary keeps which files it saw, and whether each
-  reached beyond the trace's end: only then later additions do not matter (`ingest/recorder_files/finding.py`).
+- A recorder's file may grow after its trace was analysed. A summary records which files it was made with, and
+  whether each reached beyond the trace's end: only then do later additions not matter
+  (`ingest/recorder_files/finding.py`).
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ __all__ = ["SeenRecords", "are_current", "with_records"]
 
 
 def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
-    """The trace with what the files in its folder recorded, and which those are."""
+    """Returns the trace with what the files in its folder recorded, and which files those are."""
     pids = finding.process_ids(trace)
     folder = any_path(trace.path).absolute().parent
     host = finding.host_of(trace, pids)
     mine = finding.files_of(finding.recorder_files(folder), pids, host)[: finding.MAX_FILES]
     if not mine:
         return trace, SeenRecords(pids, [], host)
-    from tb_steptime.ingest.recorder_files.reading import added  # few traces lie beside such files
+    from tb_steptime.ingest.recorder_files.reading import added  # few traces have such files in their folder
 
     trace, seen = added(trace, folder, mine)
     return trace, SeenRecords(pids, seen, host)

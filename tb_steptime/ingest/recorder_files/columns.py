@@ -1,5 +1,5 @@
-"""A recorder's rows -> columns: of the batches that were produced and received during a trace, of the passes that the
-loop began in it, and of the samples of source lines.
+"""A recorder's rows -> columns: of the batches that were produced and received during a trace, of the passes over the
+data that the training loop began in it, and of the samples of source lines.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from tb_steptime.trace.table import Int64
 
 
 def batches_between(read: Sequence[RecorderFile], low: int, high: int) -> tuple[Produced, Received]:
-    """Batches that were produced, or that the loop waited for, between these times; of each both rows, if there are."""
+    """Returns the batches that were produced, or that the loop waited for, between these times; of each batch both
+    rows, if it has both."""
     produced, received = _produced(read), _received([each for each in read if each.header.get("process") == "main"])
     made = (produced.end_ns > low) & (produced.start_ns < high)
     taken = (received.returned_ns > low) & (received.asked_ns < high)
@@ -27,7 +28,8 @@ def batches_between(read: Sequence[RecorderFile], low: int, high: int) -> tuple[
     return produced.of(made).by("start_ns"), received.of(taken).by("returned_ns")
 
 
-#: Of the rest of a job: fewer may be those of its first steps, or of another recording.
+#: Minimum numbers of batches outside and inside the span. Fewer outside may be those of the job's first steps, or of
+#: another recording.
 LEAST_OUTSIDE, LEAST_INSIDE = 100, 3
 
 
@@ -49,7 +51,7 @@ def pace_of(read: Sequence[RecorderFile], low: int, high: int) -> Pace | None:
 
 
 def begun_between(read: Sequence[RecorderFile], low: int, high: int) -> Begun:
-    """Passes that the loop began between these times."""
+    """Returns the passes over the data that the loop began between these times."""
     loader, rows = _rows(read, layout.BEGAN)
     begun = Begun(loader, *rows["values"][:, :2].T)
     inside = (rows["worker"] == layout.NO_WORKER) & (begun.ready_ns > low) & (begun.begin_ns < high)
@@ -63,8 +65,8 @@ def _produced(read: Sequence[RecorderFile]) -> Produced:
 
 
 def _received(mains: Sequence[RecorderFile]) -> Received:
-    """mains: files of the training process. It has a batch of a loader without workers once that is produced, which is
-    pinned by the loop itself, or not at all: then there is no second row."""
+    """mains: files of the training process. It has a batch of a loader without workers as soon as it is produced; the
+    loop pins the batch itself, or it is not pinned at all, so there is no second row."""
     loader, rows = _rows(mains, layout.RECEIVED)
     received = Received(loader, *_fields(rows, "pass_number", "batch"), *rows["values"][:, 1:6].T)
     loader, rows = _rows(mains, layout.PRODUCED)
@@ -76,7 +78,7 @@ def _received(mains: Sequence[RecorderFile]) -> Received:
 
 
 def _rows(read: Sequence[RecorderFile], kind: int) -> tuple[Int64, Rows]:
-    """Rows of one kind in all files, and the loader of each."""
+    """Returns the rows of one kind in all files, and the loader of each row."""
     parts = [(each.loader, each.rows[each.rows["kind"] == kind]) for each in read]
     loader = np.repeat([number for number, _ in parts], [len(rows) for _, rows in parts]).astype(np.int64)
     return loader, np.concatenate([np.empty(0, ROW), *(rows for _, rows in parts)])
@@ -105,7 +107,7 @@ def read_line_samples(read: Sequence[RecorderFile]) -> LineSamples:
 
 
 def names_of(rows: Rows) -> dict[tuple[int, int], str]:
-    """(pid, number of a location) -> its name; without names of which a part is lost."""
+    """Returns (pid, number of a location) -> its name, except names of which a part is lost."""
     parts: dict[tuple[int, int], dict[int, bytes]] = defaultdict(dict)
     for row in rows[rows["kind"] == layout.NAMED]:
         text = row["values"][1:].astype("<i8").tobytes()
@@ -114,14 +116,15 @@ def names_of(rows: Rows) -> dict[tuple[int, int], str]:
 
 
 def _joined(parts: dict[int, bytes]) -> str | None:
-    """None where a part is missing in the middle or at the end, which alone is padded with zeros."""
+    """Returns None where a part is missing, in the middle or at the end: only the last part is padded with zeros."""
     content = b"".join(parts[number] for number in sorted(parts))
     whole = sorted(parts) == list(range(len(parts))) and content.endswith(b"\0")
     return content.rstrip(b"\0").decode(errors="replace") if whole else None
 
 
 def _numbers(rows: Rows, names: dict[tuple[int, int], str], locations: dict[str, int]) -> Int64:
-    """For each pair of each row the number of its location, of which new ones are added to `locations`; -1 for none."""
+    """Returns the number of the location of each pair in each row, and -1 for none. New locations are added to
+    `locations`."""
     number = np.full((len(rows), layout.LINES_IN_ROW), -1, np.int64)
     for at, (pid, values) in enumerate(zip(rows["pid"].tolist(), rows["values"][:, 1::2].tolist(), strict=True)):
         for column, location in enumerate(values):

@@ -16,19 +16,19 @@ from tb_steptime.record.file.header import FormatError, UnfinishedError
 from tb_steptime.trace.loader_records import UNKNOWN_TIME
 from tb_steptime.trace.table import Int64
 
-#: Of dtype `layout.ROW_FIELDS`.
+#: Rows of dtype `layout.ROW_FIELDS`.
 Rows = npt.NDArray[Any]
 ROW = np.dtype(layout.ROW_FIELDS)
-_AHEAD = 1  # of a CLOCK row's values
+_AHEAD = 1  # index in the values of a CLOCK row
 
 
 class RecorderFile(msgspec.Struct, frozen=True, eq=False):
-    """What a file still holds.
+    """The content of a file that can still be read.
 
-    loader: 1, 2, ... of its process, over all recorders; 0 until all files are read. header: see `record.recordings`.
-    rows: by sequence number; times in ns from an origin, unknown ones UNKNOWN_TIME. clock_steps: how often the wall
-    clock was set meanwhile. lost_bytes: failed their checksum, or were cut off. overwritten_rows: by later ones,
-    because the file was full.
+    loader: its number in its process, from 1, counted over all recorders; 0 until all files are read. header: see
+    `record.recordings`. rows: in order of sequence number, with times in ns from an origin; unknown times are
+    UNKNOWN_TIME. clock_steps: how often the wall clock was set meanwhile. lost_bytes: bytes that failed their checksum
+    or were cut off. overwritten_rows: rows that later ones replaced because the file was full.
     """
 
     name: str
@@ -41,8 +41,9 @@ class RecorderFile(msgspec.Struct, frozen=True, eq=False):
 
 
 def read_all(folder: AnyPath, names: Sequence[str], origin_ns: int = 0) -> tuple[list[RecorderFile], list[str]]:
-    """The files that can be read, times from an origin in epoch ns on, and the names of those that cannot. Neither has
-    the files that hold nothing yet: a process creates one, and writes its header next."""
+    """Returns the files that can be read, with times relative to an origin in epoch ns, and the names of those that
+    cannot be read. Neither list includes files that hold nothing yet: a process creates a file, and writes its header
+    next."""
     read: list[RecorderFile] = []
     broken: list[str] = []
     for name in names:
@@ -56,7 +57,7 @@ def read_all(folder: AnyPath, names: Sequence[str], origin_ns: int = 0) -> tuple
 
 
 def _numbered(read: Sequence[RecorderFile]) -> list[RecorderFile]:
-    """Each recorder of a process counts its loaders from 0."""
+    """Numbers the loaders of a process over all its recorders; each recorder counts its own loaders from 0."""
     keys = [(each.header.get("recorder_start_ns", 0), each.header.get("loader", 0)) for each in read]
     numbers = {key: number for number, key in enumerate(sorted(set(keys)), 1)}
     return [msgspec.structs.replace(each, loader=numbers[key]) for each, key in zip(read, keys, strict=True)]
@@ -80,7 +81,7 @@ def decode(content: bytes, name: str = "", origin_ns: int = 0) -> RecorderFile:
 
 
 def _valid_rows(content: bytes, rows_at: int) -> Rows:
-    """Those whose checksum is right and that are at their own place, by sequence number."""
+    """Returns the rows whose checksum is right and that are in their own place, by sequence number."""
     size = layout.ROW.size
     begins = range(rows_at, len(content) - size + 1, size)
     valid = [
@@ -102,7 +103,7 @@ def _on_wall_clock(rows: Rows, origin_ns: int) -> Rows:
 
 
 def _ahead_ns(rows: Rows) -> Int64:
-    """What is to be added to each row's times: as the last CLOCK row before it says, or the first one after it."""
+    """Returns what to add to each row's times, according to the last CLOCK row before it, or the first one after it."""
     clocks = np.flatnonzero(rows["kind"] == layout.CLOCK)
     if not len(clocks):
         return np.zeros(len(rows), np.int64)

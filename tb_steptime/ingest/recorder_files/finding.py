@@ -36,18 +36,18 @@ NAME = re.compile(
 )
 
 
-#: More than any loader has workers; further files are not opened.
+#: Maximum number of files that are opened: no loader has more workers than this.
 MAX_FILES = 2048
 
 
-#: For so long what a folder of a store holds is taken as known.
+#: How long the listing of a folder in a store is considered current.
 LISTED_SECONDS = 10.0
 _ASKING: defaultdict[RemotePath, threading.Lock] = defaultdict(threading.Lock)
 
 
 class SeenFile(msgspec.Struct, frozen=True):
     """A recorder's file as it was when the trace was analysed. file: `digest_of` its name. complete: it reached beyond
-    the trace's end, and rows added later do not matter. digest: of its content, empty where it is complete or was
+    the trace's end, so rows added later do not matter. digest: of its content; empty where the file is complete or was
     written to meanwhile."""
 
     file: str
@@ -58,8 +58,8 @@ class SeenFile(msgspec.Struct, frozen=True):
 
 
 class SeenRecords(msgspec.Struct, frozen=True):
-    """The processes whose files belong to a trace, and the files there were. host: `digest_of` the machine's name; see
-    `files_of`."""
+    """The processes whose files belong to a trace, and the files that were there. host: `digest_of` the machine's name;
+    see `files_of`."""
 
     pids: list[int] = []
     files: list[SeenFile] = []
@@ -79,7 +79,8 @@ def are_current(seen: SeenRecords, folder: AnyPath) -> bool:
 
 
 def _is_as_seen(path: AnyPath, seen: SeenFile) -> bool:
-    """A copied directory has new modification times; then the content decides. A file that is gone says nothing new."""
+    """Whether the file is unchanged. A copied directory has new modification times; then the content decides. A file
+    that is gone counts as unchanged."""
     stamp = stamp_of(path)
     if stamp is None:
         return True
@@ -89,7 +90,7 @@ def _is_as_seen(path: AnyPath, seen: SeenFile) -> bool:
 
 
 def seen_file(path: AnyPath, stamp: os.stat_result | RemoteStat, *, complete: bool) -> SeenFile:
-    """stamp: from before the file was read."""
+    """stamp: the file's state from before it was read."""
     digest = "" if complete else _content_digest(path)
     later = stamp_of(path)
     if later is None or (later.st_size, later.st_mtime_ns) != (stamp.st_size, stamp.st_mtime_ns):
@@ -98,7 +99,7 @@ def seen_file(path: AnyPath, stamp: os.stat_result | RemoteStat, *, complete: bo
 
 
 def _content_digest(path: AnyPath) -> str:
-    """Empty where it cannot be read."""
+    """Returns an empty text where the file cannot be read."""
     try:
         return hashlib.blake2b(content_of(path), digest_size=9).hexdigest()
     except OSError:
@@ -106,7 +107,7 @@ def _content_digest(path: AnyPath) -> str:
 
 
 def content_of(path: AnyPath) -> bytes:
-    """Raises OSError."""
+    """Returns the content of a file. Raises OSError."""
     if not isinstance(path, Path):
         return path.read_bytes()
     with open_regular(path) as file:
@@ -117,7 +118,7 @@ def recorder_files(folder: AnyPath) -> tuple[str, ...]:
     """Names of the recorder's files in a folder; none where it cannot be read."""
     try:
         if isinstance(folder, RemotePath):
-            with _ASKING[folder]:  # the spans of a folder ask at once: one of them for all
+            with _ASKING[folder]:  # all spans of a folder ask at once, and one of them lists it for all
                 return _listed_remote(folder, int(time.monotonic() / LISTED_SECONDS))
         return _listed(str(folder), folder.stat().st_mtime_ns)
     except OSError:
@@ -126,8 +127,9 @@ def recorder_files(folder: AnyPath) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=64)
 def _listed(folder: str, changed_ns: int) -> tuple[str, ...]:
-    """A folder's time changes when files come or go, and thousands of its traces may ask. A link is followed within the
-    folder only: what it leads to may be another user's, or not for whoever may read the summary."""
+    """Lists a folder, cached by its time, which changes when files come or go: thousands of its traces may ask. A link
+    is followed only within the folder: what it leads to may belong to another user, or not be meant for everyone who
+    may read the summary."""
     with os.scandir(folder) as entries:
         own = [
             each for each in entries if NAME.fullmatch(each.name) and (not each.is_symlink() or _stays(each, folder))
@@ -141,13 +143,13 @@ def _stays(link: os.DirEntry[str], folder: str) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def _listed_remote(folder: RemotePath, period: int) -> tuple[str, ...]:
-    """A folder of a store has no time of its own."""
+    """Lists a folder of a store, cached by period, since such a folder has no modification time."""
     return tuple(name for name in folder.names() if NAME.fullmatch(name))
 
 
 def files_of(names: Iterable[str], pids: Sequence[int], host: str | None) -> list[str]:
-    """Those that processes with these IDs wrote, or their workers; of the trace's machine, if there are such files:
-    on several machines, processes of one job may have the same ID. host: `host_of` the trace."""
+    """Returns the files that processes with these IDs, or their workers, wrote; only those of the trace's machine, if
+    there are any: on several machines, processes of one job may have the same ID. host: `host_of` the trace."""
     found = ((name, NAME.fullmatch(name)) for name in names)
     mine = [(name, digest_of(match["host"])) for name, match in found if match and int(match["pid"]) in pids]
     known = any(each == host for _, each in mine)
@@ -155,7 +157,7 @@ def files_of(names: Iterable[str], pids: Sequence[int], host: str | None) -> lis
 
 
 def host_of(trace: Trace, pids: Sequence[int]) -> str | None:
-    """Digest of the machine that the trace's file is named for, as torch's handler does:
+    """Returns the digest of the machine in the trace's file name, as torch's handler writes it:
     <host>_<pid>.<time>.pt.trace.json."""
     host, _, rest = any_path(trace.path).name.rpartition("_")
     number = rest.partition(".")[0]
@@ -173,7 +175,7 @@ def without_host(name: str) -> str:
 
 
 def process_ids(trace: Trace) -> list[int]:
-    """Returns the processes whose ops are in the trace; mostly one."""
+    """Returns the processes whose ops are in the trace; usually one."""
     rows = trace.events.rows(Kind.CPU_OP, Kind.USER)
     threads = distinct_in(trace.events.thread[rows]).tolist()
     return sorted({int(trace.threads[each].pid) for each in threads if trace.threads[each].pid.isdecimal()})

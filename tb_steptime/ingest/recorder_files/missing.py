@@ -19,7 +19,7 @@ def recorder_note(id: str, **values: Quantity) -> Note:
 
 
 def of_files(read: Sequence[RecorderFile]) -> list[Note]:
-    """What is missing in the files that were used."""
+    """Returns notes about what is missing in the files that were used."""
     lost = sum(each.lost_bytes for each in read)
     killed = killed_workers(read)
     found = {
@@ -31,8 +31,9 @@ def of_files(read: Sequence[RecorderFile]) -> list[Note]:
 
 
 def early_end(trace: Trace, read: Sequence[RecorderFile], received: Received) -> list[Note]:
-    """Steps after the last row of the main process, although its pass over the data has not ended: the disk was
-    full, or the recorder was closed. Where the clock was set, rows may be of the span and not look so."""
+    """Reports steps after the last row of the main process, although its pass over the data has not ended: the disk was
+    full, or the recorder was closed. Where the clock was set, rows may belong to the span and not look so, so nothing
+    is reported."""
     mains = [each.rows for each in read if each.header.get("process") == "main"]
     clock_steps = any(each.clock_steps for each in read)
     if clock_steps or not len(received) or any(len(rows) and rows["kind"][-1] == layout.ENDED for rows in mains):
@@ -45,7 +46,8 @@ def early_end(trace: Trace, read: Sequence[RecorderFile], received: Received) ->
 def unrecorded_batches(
     read: Sequence[RecorderFile], produced: Produced, received: Received, low: int, high: int
 ) -> list[Note]:
-    """Batches that the loop received and no worker's file holds, or not any more, or the other way round."""
+    """Reports batches that the loop received and that are missing in the workers' files, or no longer in them, and the
+    other way round."""
     if len(produced) and not any(each.header.get("process") == "main" for each in read):
         return [recorder_note("recorder_main_missing")]
     if killed_workers(read) or any(each.clock_steps for each in read):
@@ -60,8 +62,8 @@ def unrecorded_batches(
 
 
 def killed_workers(read: Sequence[RecorderFile]) -> frozenset[int]:
-    """pids of workers that wrote no end although the pass that they worked for failed."""
-    latest: dict[int, tuple[int, int]] = {}  # of each pid the loader and the pass
+    """Returns the pids of workers that wrote no end although the pass over the data that they worked for failed."""
+    latest: dict[int, tuple[int, int]] = {}  # pid -> its latest loader and pass
     ended: set[int] = set()
     failed: set[tuple[int, int]] = set()
     for each in read:

@@ -1,4 +1,4 @@
-"""Reads the recorder files that belong to a trace, and adds what they recorded to it."""
+"""Reads the recorder's files that belong to a trace, and adds what they recorded to the trace."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tb_steptime.trace.steps import find_steps
 
 
 def added(trace: Trace, folder: AnyPath, mine: Sequence[str]) -> tuple[Trace, list[SeenFile]]:
-    """The trace with what these files of the folder recorded, and what was seen of each."""
+    """Returns the trace with what these files of the folder recorded, and the state of each file as it was read."""
     steps = find_steps(trace).steps
     low, high = min(each.host_start_ns for each in steps), max(each.host_start_ns + each.host_ns for each in steps)
     of_loaders = [name for name in mine if name.endswith(layout.SUFFIX)]
@@ -43,7 +43,7 @@ def added(trace: Trace, folder: AnyPath, mine: Sequence[str]) -> tuple[Trace, li
 
 
 def _read_loaders(folder: AnyPath, names: Sequence[str], origin_ns: int) -> tuple[list[RecorderFile], list[Note]]:
-    """The files that can be used, and what is to be said of the others."""
+    """Returns the files that can be used, and notes about the others."""
     read, broken = read_all(folder, names, origin_ns)
     notes = []
     if broken:

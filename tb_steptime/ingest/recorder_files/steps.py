@@ -1,4 +1,4 @@
-"""The recorder's file of a job's steps -> columns, oldest step first; and what profiling costs a step.
+"""The recorder's file of a job's steps -> columns, oldest step first; and the cost of profiling a step.
 
 ring       8192 8193 ... 12287            one row each
 groups     0-7 8-15 ... 8184-8191 ...     those before the ring
@@ -23,24 +23,25 @@ from tb_steptime.record.file.header import FormatError
 from tb_steptime.trace.step_pace import StepPace
 from tb_steptime.trace.table import Bool
 
-#: Of dtype `layout.ROW_FIELDS`.
+#: Rows of dtype `layout.ROW_FIELDS`.
 Rows = npt.NDArray[Any]
 _ROW = np.dtype(layout.ROW_FIELDS)
-#: Fewer steps say little of what is usual.
+#: Minimum number of steps: fewer say little about what is usual.
 LEAST_STEPS = 8
-#: After a trace: as many are timed in any case.
+#: Number of steps after a trace that is enough for a comparison; a summary waits for no more of them.
 ENOUGH_STEPS = 40
-#: Steps around recorded ones that are compared with these.
+#: How many steps before and after the recorded ones are compared with them.
 NEAR_STEPS = 200
-#: The first steps of a job are slow by nature; after a span as many batches may lie ready.
+#: How many of a job's first steps are left out, because they are slow by nature.
 FIRST_STEPS = 5
-#: Of the normal distribution that the number of shorter steps has: 95 % of it are within so many standard deviations.
+#: Number of standard deviations that include 95 % of the normal distribution. The number of steps shorter than the
+#: median has about this distribution.
 _DEVIATIONS = 1.96
 
 
 class TimedSteps(msgspec.Struct, frozen=True, eq=False):
-    """What a file of steps still holds. header: see `record.recordings.describe_process`. rows: every step in one row,
-    most recent ones alone, older ones in groups. lost_rows: were damaged or cut off."""
+    """The content of a file of steps that can still be read. header: see `record.recordings.describe_process`. rows:
+    the most recent steps have one row each, older ones are in groups. lost_rows: rows that were damaged or cut off."""
 
     header: dict[str, Any]
     rows: Rows
@@ -48,19 +49,19 @@ class TimedSteps(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def slow(self) -> Rows:
-        """Marks the steps that took three times the usual."""
+        """The rows of the steps that took three times the usual time."""
         slow: Rows = self.rows[(self.rows["flags"] & layout.SLOW) != 0]
         return slow
 
     @property
     def plain(self) -> Rows:
-        """Marks the steps without the profiler."""
+        """The rows of the steps without the profiler."""
         plain: Rows = self.rows[(self.rows["flags"] | layout.SLOW) == layout.SLOW]
         return plain
 
 
 def read_steps(path: AnyPath) -> TimedSteps:
-    """Raises OSError, FormatError."""
+    """Reads a file of steps. Raises OSError, FormatError."""
     return decode_steps(content_of(path))
 
 
@@ -92,7 +93,7 @@ def _valid(body: bytes, rows: Rows) -> Bool:
 
 
 def read_files(folder: AnyPath, names: Sequence[str]) -> list[TimedSteps]:
-    """Those that can be read; without them nothing but what they add is missing."""
+    """Returns the files that can be read; a file that cannot be read only means that its additions are missing."""
     found = []
     for name in names:
         with contextlib.suppress(OSError, FormatError):
@@ -101,14 +102,15 @@ def read_files(folder: AnyPath, names: Sequence[str]) -> list[TimedSteps]:
 
 
 def is_enough(steps: TimedSteps, after_ns: int) -> bool:
-    """Whether as many steps were timed after this epoch time as tell what is usual: more of them change little."""
+    """Whether enough steps were timed after this epoch time to tell what is usual: further steps would change
+    little."""
     later = steps.plain[steps.plain["end_ns"] > after_ns]
     return bool(later["steps"].sum() >= ENOUGH_STEPS)
 
 
 def step_pace(steps: TimedSteps) -> StepPace | None:
-    """Measures steps that were recorded and those around them: hours later the job may be another one. None where too
-    few steps of either kind were timed."""
+    """Compares the recorded steps with those around them only, since hours later the job may behave differently.
+    Returns None where too few steps of either kind were timed."""
     recorded = steps.rows[(steps.rows["flags"] & layout.RECORDED) != 0]
     plain = _near(steps.plain[steps.plain["step"] >= FIRST_STEPS], recorded)
     if recorded["steps"].sum() < LEAST_STEPS or plain["steps"].sum() < LEAST_STEPS:
@@ -139,7 +141,8 @@ class _Median(NamedTuple):
 
     @staticmethod
     def of(rows: Rows) -> _Median:
-        """The interval is between two order statistics: so many steps are shorter than the median by chance."""
+        """The interval lies between two order statistics: the number of steps that are shorter than the true median
+        varies by chance."""
         mean_ns = rows["duration_ns"] / rows["steps"]
         order = np.argsort(mean_ns)
         upto, steps = np.cumsum(rows["steps"][order]), int(rows["steps"].sum())

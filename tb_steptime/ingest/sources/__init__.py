@@ -1,4 +1,4 @@
-"""The text of the source files that a recording names: as the recorder kept it, or of folders that the user names.
+"""The text of the source files that a recording names, as the recorder stored it, or from folders that the user names.
 
 Decisions and their reasons:
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tb_steptime.record.sources import MOST_FILE_BYTES
 
-#: Of the parts of a name: what leads elsewhere, and what names a drive or a stream of Windows.
+#: Parts of a name that are refused: those that lead elsewhere, and characters that name a drive or a stream of Windows.
 _LEADS_ELSEWHERE = {"", ".", ".."}
 _FORBIDDEN = ("\0", ":", "\\")
 _MOST_PARTS = 64
@@ -25,8 +25,8 @@ class FoundFile(NamedTuple):
 
 
 def file_in(folder: Path, name: str) -> FoundFile | None:
-    """The file below the folder that has this name, or as much of its end as there is. None where there is none, it is
-    no regular `.py` file of at most `MOST_FILE_BYTES`, or a link is on the way."""
+    """Returns the file below the folder that has this name, or the longest possible end of it. None where there is
+    none, where it is not a regular `.py` file of at most `MOST_FILE_BYTES`, or where a link is on the way."""
     parts = PurePosixPath(name.replace("\\", "/")).parts
     parts = parts[1:] if name.startswith("/") else parts
     if not name.endswith(".py") or len(parts) > _MOST_PARTS or any(map(_is_odd, parts)):
@@ -60,7 +60,8 @@ def _content(folder: Path, parts: tuple[str, ...]) -> bytes | None:
 
 
 def _opened(folder: Path, parts: tuple[str, ...]) -> int:
-    """One folder after the other, so that nobody puts a link in the way meanwhile. Raises OSError, ValueError."""
+    """Opens one folder after the other, so that nobody can put a link in the way meanwhile. Raises OSError,
+    ValueError."""
     within = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     for part in parts[:-1]:
         outer = within
@@ -75,7 +76,7 @@ def _opened(folder: Path, parts: tuple[str, ...]) -> int:
 
 
 def _opened_by_path(folder: Path, parts: tuple[str, ...]) -> int:
-    """Where the system opens whole paths alone. Raises OSError, ValueError."""
+    """Opens the file by its whole path, on systems that cannot open it folder by folder. Raises OSError, ValueError."""
     path = folder.joinpath(*parts)
     if os.path.realpath(path) != os.path.join(os.path.realpath(folder), *parts):
         raise OSError("A link is on the way")

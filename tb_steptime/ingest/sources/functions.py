@@ -1,4 +1,4 @@
-"""Where functions begin and end in a source file, as its tokens say: nothing of it is run or built.
+"""Finds where functions begin and end in a source file, from its tokens: the code is neither run nor compiled.
 
 1   @torch.no_grad()     function "evaluate", lines 1 to 4: a frame names the line of its first decorator
 2   def evaluate(net):
@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 
 class Function(NamedTuple):
-    """first: its first decorator, or `def`; last: its last line. Both count from 1."""
+    """A function in a source file. first: the line of its first decorator, or of `def`; last: its last line. Both count
+    from 1."""
 
     name: str
     first: int
@@ -23,12 +24,12 @@ class Function(NamedTuple):
 
 
 def functions_of(text: str) -> list[Function]:
-    """In the order in which they begin; as far as the text is Python."""
+    """Returns the functions in the order in which they begin, up to where the text is no longer Python."""
     return sorted(_functions(text), key=lambda function: function.first)
 
 
 def _functions(text: str) -> Iterator[Function]:
-    opened: list[tuple[str, int] | None] = []  # name and first line of the blocks around; None: of no function
+    opened: list[tuple[str, int] | None] = []  # name and first line of the enclosing blocks; None: not a function
     head: tuple[str, int] | None = None
     line: list[tokenize.TokenInfo] = []
     decorated = last = 0
@@ -54,13 +55,13 @@ def _functions(text: str) -> Iterator[Function]:
 
 
 def _head(words: list[str], first: int) -> tuple[str, int] | None:
-    """Name and first line where these words begin a function."""
+    """Returns the name and first line if these words begin a function."""
     words = words[1:] if words[0] == "async" else words
     return (words[1], first) if words[0] == "def" and len(words) > 1 else None
 
 
 def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
-    """Up to where it is no Python."""
+    """Yields tokens up to where the text is no longer Python."""
     skipped = (tokenize.NL, tokenize.COMMENT, tokenize.ENDMARKER)
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):

@@ -1,4 +1,4 @@
-"""The recorder's file of sources beside a trace, see `record/sources.py`."""
+"""Reads the recorder's file of sources next to a trace, see `record/sources.py`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tb_steptime.files.paths import AnyPath, open_regular
 from tb_steptime.record.sources import FORMAT, MOST_BYTES, SUFFIX
 
 _NAME = re.compile(rf"(?P<process>.+_\d+)\.(?P<start>\d{{1,20}}){re.escape(SUFFIX)}")
-#: JSON writes a letter in up to six; a larger file is not the recorder's.
+#: Maximum size of the JSON. JSON writes one character in up to six bytes, so a larger file is not the recorder's.
 _MOST_JSON_BYTES = 6 * MOST_BYTES
 
 
@@ -27,8 +27,9 @@ class _Stored(msgspec.Struct):
 
 
 def recorded_sources(trace: AnyPath, began_ns: int) -> Mapping[str, str] | None:
-    """Texts by name, of the process that wrote the trace; of the folder's only such file where the names of traces do
-    not tell. began_ns: epoch time of the recording. None where there is none, or none that can be read."""
+    """Returns texts by name, from the file of the process that wrote the trace, or from the only such file in the
+    folder if the trace's name does not say which process that was. began_ns: epoch time of the recording. None where
+    there is no such file, or none that can be read."""
     name = _file_of(trace.name, _names(trace.parent), began_ns)
     return _read(trace.parent / name) if name else None
 
@@ -47,7 +48,7 @@ def _file_of(trace: str, names: list[str], began_ns: int) -> str | None:
 
 
 def _names(folder: AnyPath) -> list[str]:
-    """Names of files, without links."""
+    """Returns the names of the files, without links."""
     try:
         if not isinstance(folder, Path):
             return [name for name in folder.names() if name.endswith(SUFFIX)]
@@ -69,7 +70,8 @@ def _read(path: AnyPath) -> Mapping[str, str] | None:
 
 @functools.lru_cache(maxsize=4)
 def _read_local(path: Path, size: int, mtime_ns: int) -> Mapping[str, str] | None:
-    """Raises OSError. One file of a recording is asked for after the other."""
+    """Reads a local file, cached, since the sources of one recording are requested one after the other. Raises
+    OSError."""
     if size > MOST_BYTES:
         return None
     with open_regular(path) as file:

@@ -18,16 +18,17 @@ from tb_steptime.ingest.sources.recorded import recorded_sources
 from tb_steptime.metrics.operators.lines import LineOf
 from tb_steptime.trace.frames import source_line
 
-#: Folders with the sources of jobs, as in PATH.
+#: Environment variable with folders that hold the sources of jobs, separated as in PATH.
 VARIABLE = "TB_STEPTIME_SOURCES"
 
-#: What a recorded line is in the text: that where its function begins, one that ran, one that an open function had
-#: reached; or the text does not agree with it.
+#: What a recorded line is in the text: the beginning of a function, a line that ran, or a line that an unfinished
+#: function had reached. "other": the text does not agree with the recording.
 Meaning = Literal["function", "call", "reached", "other"]
 
 
 class SourceMark(msgspec.Struct, frozen=True):
-    """A recorded line in its file. source: the row's; first, last: of the function, or twice the line; of "other" 0."""
+    """A recorded line in its file. source: the name of the row that it is from; first, last: the lines of the function,
+    or the same line twice; 0 for "other"."""
 
     source: str
     meaning: Meaning
@@ -36,8 +37,8 @@ class SourceMark(msgspec.Struct, frozen=True):
 
 
 class SourceText(msgspec.Struct, frozen=True):
-    """One file. origin: where the text is from, None: there is none; path: of the file in a named folder, for an
-    editor. marks: where the recorded lines of this file are in it."""
+    """One file. origin: where the text is from, None if there is none; path: its path in a named folder, for an editor.
+    marks: where the recorded lines of this file are in it."""
 
     file: str
     origin: Literal["recorded", "folder"] | None = None
@@ -47,7 +48,7 @@ class SourceText(msgspec.Struct, frozen=True):
 
 
 def user_folders() -> list[Path]:
-    """Those that the environment names."""
+    """Returns the folders that the environment variable names."""
     return [Path(each) for each in os.environ.get(VARIABLE, "").split(os.pathsep) if each]
 
 
@@ -58,8 +59,8 @@ def source_text(
     beside: tuple[AnyPath, int] | None,
     folders: Sequence[Path],
 ) -> SourceText:
-    """named: all lines that the recording has. beside: the trace, and when it began, epoch ns. The recorder's text
-    comes before that of a folder, which may have been edited since."""
+    """named: all lines that the recording has. beside: the trace, and the epoch time in ns at which it began. The
+    recorder's text takes precedence over that of a folder, which may have been edited since."""
     sources = [source for source in named if (line := source_line(source)) and line.file == file]
     if not sources:
         return SourceText(file)
@@ -79,7 +80,7 @@ def source_text(
 
 
 def said_at(lines: Sequence[str], mark: SourceMark) -> str:
-    """What stands there in one line: of a decorated function its `def`.
+    """Returns the text of a mark in one line; for a decorated function that is its `def`.
 
     >>> said_at(["@cached", "def size(self):", "    return 1"], SourceMark("a.py(1): size", "function", 1, 3))
     'def size(self):'
@@ -89,7 +90,7 @@ def said_at(lines: Sequence[str], mark: SourceMark) -> str:
 
 
 def _of_name(files: Mapping[str, str], wanted: str) -> str | None:
-    """The file of this name; else the only one whose name ends so, or is the end of it."""
+    """Returns the file of this name; else the only file whose name ends with this one, or is the end of it."""
     if wanted in files:
         return files[wanted]
     alike = [name for name in files if f"/{name}".endswith(f"/{wanted}") or f"/{wanted}".endswith(f"/{name}")]
@@ -97,7 +98,7 @@ def _of_name(files: Mapping[str, str], wanted: str) -> str | None:
 
 
 def _decoded(content: bytes) -> str | None:
-    """None where it is no text."""
+    """Returns None where the content is not text."""
     if b"\0" in content:
         return None
     try:

@@ -21,7 +21,7 @@ from tb_steptime.ingest.summaries.writing import cache_directory, in_cache
 
 
 def local_copy(path: AnyPath) -> Path:
-    """A file of this machine with the same content: the file itself where it is local. Raises OSError."""
+    """Returns a file of this machine with the same content: the file itself where it is local. Raises OSError."""
     if not isinstance(path, RemotePath):
         return path
     known = path.stat()
@@ -33,7 +33,8 @@ def local_copy(path: AnyPath) -> Path:
 
 
 def fetch_all(paths: Sequence[RemotePath]) -> None:
-    """Have copies of all at hand, as far as they can be had: what fails here is said by what reads it."""
+    """Fetch copies of all files, as far as possible: an error here is reported later, by the code that reads the
+    file."""
 
     def fetch(path: RemotePath) -> None:
         with contextlib.suppress(OSError):
@@ -43,8 +44,8 @@ def fetch_all(paths: Sequence[RemotePath]) -> None:
 
 
 def _kept(content: bytes, address: str, state: str) -> Path:
-    """In the cache, without copies of what the file was before; where that may not be written, until this process
-    ends."""
+    """Stores the copy in the cache, and removes copies of earlier states of the file. Where the cache cannot be written
+    to, the copy is kept until this process ends."""
     folder = _folders()[0]
     try:
         in_cache(folder / f"{address}.{state}{SUFFIX}", content)

@@ -1,6 +1,6 @@
-"""Whether a summary says what this release would measure of a trace as it is now.
+"""Decides whether a summary says what this release would measure of a trace as it is now.
 
-Decided by the version of the definitions, by the trace's own file and by the recorder's files next to it.
+The decision depends on the version of the definitions, the trace's own file and the recorder's files next to it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from tb_steptime.ingest.recorder_files.finding import digest_of
 from tb_steptime.ingest.summaries.layout import DEFINITIONS, SummaryHead, TraceStamp
 from tb_steptime.metrics.flops.user_peaks import user_text
 
-#: Enough of either end of a trace to tell a copy from another recording of the same size: gzip ends in a checksum of
-#: the whole, and a plain file's first and last events hold its times.
+#: Bytes of either end of a trace that are enough to tell a copy from another recording of the same size: gzip ends in a
+#: checksum of the whole, and a plain file's first and last events contain its times.
 _END_BYTES = 64 * 1024
 
 
 def stamp(trace: AnyPath) -> TraceStamp:
-    """Raises OSError."""
+    """Returns the stamp of a trace file. Raises OSError."""
     stat = trace.stat()
     return TraceStamp("", stat.st_size, stat.st_mtime_ns, _digest(trace, stat.st_size))
 
@@ -38,8 +38,9 @@ def _digest(trace: AnyPath, size: int) -> str:
 
 
 def is_fresh(head: SummaryHead, trace: AnyPath) -> bool:
-    """Whether it was measured by today's definitions, with the peak rates that are told now, of exactly this trace and
-    the recorder's files that are there now, and of the recording that names what its graphs run. Raises OSError."""
+    """Whether the summary was measured by today's definitions, with the peak rates that are given now, from exactly
+    this trace, the recorder's files that are there now, and the recording that names the kernels in its CUDA graphs.
+    Raises OSError."""
     return (
         head.definitions == DEFINITIONS
         and head.told_peaks == user_peaks_digest()
@@ -51,14 +52,14 @@ def is_fresh(head: SummaryHead, trace: AnyPath) -> bool:
 
 
 def names_are_current(names: GraphNames, trace: AnyPath) -> bool:
-    """Whether the recording that named what graphs run is as it was, or gone: then what it said still holds. Raises
-    OSError."""
+    """Whether the recording that named the kernels in CUDA graphs is unchanged, or gone: in both cases its names stay
+    valid. Raises OSError."""
     return all(named_by(path, names) for path in _naming(names, trace))
 
 
 def names_stamp(names: GraphNames, trace: AnyPath) -> tuple[tuple[int, int], ...]:
-    """Size and time in ns of the recording that named what graphs run; empty where it is gone or not known. It is
-    cheaper than `names_are_current`, which reads the file's ends. Raises OSError."""
+    """Size and time in ns of the recording that named the kernels in CUDA graphs; empty where it is gone or not known.
+    This is cheaper than `names_are_current`, which reads the file's ends. Raises OSError."""
     known = [path.stat() for path in _naming(names, trace)]
     return tuple((each.st_size, each.st_mtime_ns) for each in known)
 
@@ -74,7 +75,7 @@ def _naming(names: GraphNames, trace: AnyPath) -> list[Path]:
 
 
 def named_by(path: Path, names: GraphNames) -> bool:
-    """Whether a file holds what it held when it named what graphs run. Raises OSError."""
+    """Whether a file has the same content as when it named the kernels in CUDA graphs. Raises OSError."""
     size = path.stat().st_size
     return size == names.bytes and _digest(path, size) == names.digest
 

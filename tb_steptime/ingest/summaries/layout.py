@@ -19,28 +19,31 @@ from tb_steptime.ingest.recorder_files import SeenRecords
 
 SUFFIX = ".steptime"
 
-#: Which fields the JSON has. A published release that renames a field raises it; an optional field that is added needs
-#: no other format. Formats before 2 were never published, and are not read.
+#: Version of the fields in the JSON. Raise it when a field of a published release is renamed; an added optional field
+#: needs no new format. Formats before 2 were never published, and are not read.
 FORMAT = 2
 
-#: What the fields mean. Raise it by one with every change after which a recording gives another result: a figure, a
-#: rule that measures, a note or a name that a summary holds, or an analysis that no longer fails. Summaries of other
-#: definitions are measured again where their traces are at hand. Judgements (verdicts, cards, headlines) are made when
-#: a summary is opened, so they need no raise. `tests/project/test_demo_summaries.py` notices a change that was not told
-#: here, as far as the recordings of the demo show it.
+#: Version of what the fields mean. Raise it by one with every change after which a recording gives another result: a
+#: figure, a rule that measures, a note or a name that a summary holds, or an analysis that no longer fails. Summaries
+#: of other definitions are measured again if their traces are available. Judgements (verdicts, cards, headlines) are
+#: made when a summary is opened, so they need no raise. `tests/project/test_demo_summaries.py` detects a change for
+#: which this number was not raised, if it affects the recordings of the demo.
 DEFINITIONS = 21
 
-#: A head is a few kB: notes and names.
+#: Maximum size of a head, which is usually a few kB of notes and names.
 MAX_HEAD_BYTES = 64 * 1024
-#: A directory may come from anywhere: what unpacks to more than any trace's results is not unpacked.
+#: Maximum unpacked size of a member, larger than any trace's results: a directory may come from anywhere, so a larger
+#: member is not unpacked.
 MAX_MEMBER_BYTES = 256 * 1024 * 1024
-#: Of gzip: one less packs a hundredth worse in four fifths of the time, one more as much better in nearly twice it.
+#: Compression level of gzip. One level less makes files 1 % larger in four fifths of the time, one more makes them 1 %
+#: smaller in nearly twice the time.
 _LEVEL = 7
 
 
 class TraceStamp(msgspec.Struct, frozen=True):
-    """Which file a summary is of. digest covers the size and both ends of the file. file is empty: the summary's own
-    name says it, and torch names traces for the machine. (Until 0.2.0 it was the trace's name.)"""
+    """Identifies the file that a summary is of. digest covers the size and both ends of the file. file is empty: the
+    summary's own name says it, and torch's names of traces contain the machine's. (Until 0.2.0 it was the trace's
+    name.)"""
 
     file: str
     bytes: int
@@ -50,14 +53,14 @@ class TraceStamp(msgspec.Struct, frozen=True):
 
 class SummaryHead(msgspec.Struct, frozen=True):
     """view_bytes: compressed length of each view's member, in the order in which they follow the head. records: the
-    recorder's files that were read with the trace. keeps_paths: see `MeasuredSpan`. The file of the facts is empty, as
-    that of the stamp.
+    recorder's files that were read with the trace. keeps_paths: see `MeasuredSpan`. The file name in the facts is
+    empty, as in the stamp.
 
-    definitions: `DEFINITIONS` of the code that measured; 0 in summaries from before there were any. told_peaks: digest
-    of the peak rates that the user told, empty where none were. release: the one in which an analysis failed, empty
-    where none did. names: the recording that named what graphs run. The summary is stale when that file has another
-    content. One that arrives later makes it stale for `tb-steptime index` alone, so that a job that writes one trace
-    after the other does not have all of them read again.
+    definitions: `DEFINITIONS` of the code that measured; 0 in summaries from before that number existed. told_peaks:
+    digest of the peak rates that the user gave, empty if there were none. release: the one in which an analysis failed,
+    empty if none did. names: the recording that named the kernels in CUDA graphs. The summary is stale when that file
+    has another content. A recording that arrives later makes it stale only for `tb-steptime index`, so that the traces
+    of a job that writes one after the other are not all read again.
     """
 
     format: int
@@ -84,7 +87,7 @@ def member(line: bytes) -> bytes:
 
 
 def first_member(content: bytes, limit: int) -> tuple[bytes, int]:
-    """The text of the first gzip member, and its compressed length. Raises ValueError, zlib.error."""
+    """Returns the text of the first gzip member, and its compressed length. Raises ValueError, zlib.error."""
     inflate = zlib.decompressobj(wbits=31)
     text = inflate.decompress(content, limit)
     if not inflate.eof:

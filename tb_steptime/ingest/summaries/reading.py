@@ -32,27 +32,28 @@ from tb_steptime.ingest.summaries.writing import places_for
 
 @functools.cache
 def _kinds() -> dict[str, type[msgspec.Struct]]:
-    """Types of the results, by view. Whoever only looks for a summary does not wait until all analyses are imported."""
+    """Returns the types of the results, by view. Imports the analyses late, so that code that only looks for a summary
+    does not wait for them."""
     from tb_steptime.analyses import ANALYSES
 
     return {each.id: each.result for each in ANALYSES}
 
 
 class DamagedSummary(Exception):
-    """A summary file whose head is whole and whose results are not."""
+    """A summary file whose head is intact but whose results are not."""
 
 
 class _Format(msgspec.Struct, frozen=True):
-    """The one field that the head of every release has."""
+    """The one field that the heads of all releases have."""
 
     format: int
 
 
 class StoredResults(Mapping[str, msgspec.Struct]):
-    """Results by view id, read from the file each time that one is asked for, since a log directory has many spans.
+    """Results by view id, read from the file on each access, since a log directory has many spans.
 
-    Of a view that the release did not have, the result is one without any value. Asking raises KeyError where there is
-    no such view, OSError where the file is gone, DamagedSummary.
+    For a view that the writing release did not have, the result has no values. Access raises KeyError where there is no
+    such view, OSError where the file is gone, and DamagedSummary.
     """
 
     def __init__(self, path: Path, head: SummaryHead, head_bytes: int) -> None:
@@ -87,7 +88,7 @@ def read_summary(path: AnyPath) -> MeasuredSpan:
 
 
 def summary_of(trace: AnyPath, path: AnyPath) -> MeasuredSpan | None:
-    """The span of the summary at `path`, or None where it is not one of this trace. Raises OSError."""
+    """Returns the span of the summary at `path`, or None where that is not a summary of this trace. Raises OSError."""
     with contextlib.suppress(TraceError):
         opened = _opened(path)
         if is_of(opened.head.trace, trace):
@@ -96,8 +97,9 @@ def summary_of(trace: AnyPath, path: AnyPath) -> MeasuredSpan | None:
 
 
 def fresh_summary(trace: AnyPath, beside: AnyPath | None = None) -> MeasuredSpan | None:
-    """The span that this code measured of exactly this trace and the recorder's files next to it, or None. beside:
-    the summary next to it as it was listed, if it was. Raises OSError when the trace is gone."""
+    """Returns the span that this code measured from exactly this trace and the recorder's files next to it, or None.
+    beside: the summary next to the trace, as found in a listing, if there is one. Raises OSError when the trace is
+    gone."""
     for place in _places(trace, beside):
         with contextlib.suppress(TraceError):
             opened = _opened(place)
@@ -107,7 +109,8 @@ def fresh_summary(trace: AnyPath, beside: AnyPath | None = None) -> MeasuredSpan
 
 
 def _places(trace: AnyPath, beside: AnyPath | None) -> tuple[AnyPath, ...]:
-    """Where its summary may be. A store that was listed just now and told of none need not be asked."""
+    """Returns where the trace's summary may be. A store whose listing a moment ago did not have it need not be asked
+    again."""
     next_to_it, in_cache = places_for(trace)
     if beside is None and isinstance(trace, RemotePath) and trace.listed:
         return (in_cache,)
@@ -123,8 +126,8 @@ def is_newer(path: AnyPath) -> bool:
 
 
 def whole(span: MeasuredSpan, path: str, leave_out: Collection[str] = ()) -> MeasuredSpan:
-    """The same with its results in memory, but for the views to leave out. Raises TraceError where one of them cannot
-    be read."""
+    """Returns the same span with its results in memory, except the views in leave_out. Raises TraceError where one of
+    them cannot be read."""
     try:
         results = {view: span.results[view] for view in span.results if view not in leave_out}
     except (OSError, DamagedSummary, KeyError) as error:
@@ -133,7 +136,7 @@ def whole(span: MeasuredSpan, path: str, leave_out: Collection[str] = ()) -> Mea
 
 
 class _Opened(NamedTuple):
-    """A head, its compressed length, and the file of this machine that it stands in."""
+    """A head, its compressed length, and the local file that it is in."""
 
     head: SummaryHead
     head_bytes: int
@@ -149,7 +152,7 @@ def _span(opened: _Opened, trace: str) -> MeasuredSpan:
 
 
 def _opened(path: AnyPath) -> _Opened:
-    """Raises TraceError."""
+    """Reads the head of a summary. Raises TraceError."""
     try:
         file = local_copy(path)
         line, head_bytes = _head_line(file)

@@ -1,4 +1,4 @@
-"""A measured span -> its summary file, next to the trace or, where that may not be written, in the user's cache
+"""A measured span -> its summary file, next to the trace or, where that cannot be written, in the user's cache
 directory."""
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ def encode_summary(trace: TraceStamp, measured: MeasuredSpan) -> bytes:
 
 
 def places_for(trace: AnyPath) -> tuple[AnyPath, Path]:
-    """Next to the trace, and in the user's cache directory by its real path or its address."""
+    """Returns the place next to the trace, and the one in the user's cache directory, named by the trace's real path or
+    address."""
     name = hashlib.blake2b(identity(trace).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     return trace.with_name(trace.name + SUFFIX), cache_directory() / (name + SUFFIX)
 
 
 def places_to_write(trace: AnyPath, *, asked: bool = False) -> tuple[AnyPath, ...]:
-    """Those of `places_for` that a summary may be written to, the better one first. Next to a trace that is under
-    version control it would be a change that nobody made, so it goes there only where it was asked for."""
+    """Returns the places of `places_for` that a summary may be written to, the better one first. Next to a trace that
+    is under version control it would be a change that nobody made, so it goes there only if the user asked for it."""
     beside, in_cache = places_for(trace)
     if not asked and isinstance(trace, Path) and isinstance(beside, Path) and is_any_tracked(trace, beside):
         return (in_cache,)
@@ -56,7 +57,7 @@ def places_to_write(trace: AnyPath, *, asked: bool = False) -> tuple[AnyPath, ..
 
 
 def cache_directory() -> Path:
-    """`$XDG_CACHE_HOME/tb_steptime`, or the platform's usual place."""
+    """Returns `$XDG_CACHE_HOME/tb_steptime`, or the platform's usual place."""
     base = os.environ.get("XDG_CACHE_HOME")
     if not base and os.name == "nt":
         base = os.environ.get("LOCALAPPDATA")
@@ -64,20 +65,20 @@ def cache_directory() -> Path:
 
 
 def in_cache(path: Path, content: bytes) -> None:
-    """Write a file of the cache, which nobody else may read: it holds what was measured of traces that nobody else may.
-    Raises OSError."""
+    """Write a file of the cache. Nobody else may read it, because it holds measurements of traces that others may not
+    be allowed to read. Raises OSError."""
     folder = cache_directory()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.suppress(OSError):
-        folder.chmod(0o700)  # a release before made it for all
+        folder.chmod(0o700)  # an earlier release made it readable for all
     write_whole(path, content, SUFFIX, 0o600)
 
 
 def write_summary(content: bytes, places: Iterable[AnyPath]) -> AnyPath:
     """Write to the first of the places that can be written to, and return it. Raises OSError when none can.
 
-    A reader sees the old file or the whole new one. Next to its trace it may be read by whom that may be, elsewhere by
-    this user alone.
+    A reader sees the old file or the whole new one. Next to its trace it may be read by everyone who may read the
+    trace, elsewhere by this user alone.
     """
     failure: OSError | None = None
     for place in places:
@@ -98,7 +99,7 @@ def _write(place: AnyPath, content: bytes) -> None:
 
 
 def _mode_of(trace: AnyPath) -> int:
-    """Returns the mode of a file that everyone may read and write who may do so with the trace; only this user where
-    there is none."""
+    """Returns a file mode that gives read and write access to everyone who has it to the trace; only to this user where
+    there is no trace file."""
     others = stat.S_IMODE(trace.stat().st_mode) & 0o066 if isinstance(trace, Path) and is_file(trace) else 0
     return 0o600 | others

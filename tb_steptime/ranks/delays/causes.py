@@ -1,13 +1,13 @@
-"""Why a rank is late: what takes it longer a step than the median of the other ranks.
+"""Why a rank is late: what takes more time per step on it than on the median of the other ranks.
 
                   rank 0   rank 1   rank 2   rank 3
     exposed loading   2        2       31        2     rank 2 waits for batches 29 ms longer: that is why it is late
     kernels         100      101      100       99
 
-Only what a rank does itself counts, not what it waits for others. Kernels that take longer are slower ones of the same
-work (a GPU at a lower clock), or more work (larger inputs, more launches): launches of one kernel for inputs of one
-size tell which, and of ops on the CPU those that look at no element. Calls of the CPU, or a kernel, that now and then
-take far longer than others like them are interrupted: that is neither work nor a slow machine.
+Only what a rank does itself counts, not its waits for others. If its kernels take longer, either they do the same work
+more slowly (a GPU at a lower clock), or there is more work (larger inputs, more launches): launches of one kernel for
+inputs of one size show which. For ops on the CPU, those that do not touch elements show it. CPU calls or kernels that
+now and then take far longer than others like them are interrupted: that is neither more work nor a slow machine.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tb_steptime.ranks.result import Cause, CauseId
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.trace.table import Float64, Int64
 
-#: What explains less than this share of the delay, or is no longer than this, is not why.
+#: Minimum share of the delay, and minimum time, that a cause has to explain.
 LEAST_SHARE, LEAST_NS = 0.2, 200_000
-#: Of what takes a rank longer, so much is interruptions: then these are why.
+#: If at least this share of the excess time is interruptions, these are the cause.
 MOSTLY_INTERRUPTED = 0.5
-#: With a GPU its idle time by reason; else what the host does.
+#: Causes and the metrics that show them: idle time by reason if there is a GPU, else what the host does.
 _ON_DEVICE: tuple[tuple[CauseId, tuple[str, ...]], ...] = (
     ("data_loading", ("data_loading_exposed",)),
     ("blocking", ("idle_blocking_call_time",)),
@@ -46,8 +46,8 @@ _KERNELS = "kernel_time"
 
 
 def causes(spans: Sequence[RankSpan], place: int, delay_ns: int, steps: Sequence[str]) -> list[Cause]:
-    """Returns the causes for which the rank at this place delays each of the others by so much a step, over these
-    steps; most first."""
+    """Returns the causes for which the rank at this place delays each of the others by `delay_ns` a step, over these
+    steps; the largest first."""
     found = [_cause(id, metrics, spans, place, steps) for id, metrics in parts_of(spans[place])]
     if on_device(spans[place]):
         found.append(_of_kernels(spans, place, steps))
@@ -58,7 +58,7 @@ def causes(spans: Sequence[RankSpan], place: int, delay_ns: int, steps: Sequence
 
 
 def _explained(cause: Cause, spans: Sequence[RankSpan], place: int, steps: Sequence[str]) -> Cause:
-    """Interruptions, or more work, where they are most of what takes longer."""
+    """Changes the cause to interruptions, or to more work, if that is most of the excess time."""
     if cause.id != "cpu_work":
         return _interrupted(cause, spans, place)
     column = _per_rank(spans, str(cause.metric), steps)
@@ -67,8 +67,8 @@ def _explained(cause: Cause, spans: Sequence[RankSpan], place: int, steps: Seque
 
 
 def _interrupted(cause: Cause, spans: Sequence[RankSpan], place: int) -> Cause:
-    """The same, or that the rank is interrupted where this is most of it: its CPU in any call, its GPU in the kernel
-    that shows the cause."""
+    """Changes the cause to an interruption if that is most of the excess: of the CPU in any call, or of the GPU in the
+    kernel that shows the cause."""
     own, others = _interrupted_ns(spans[place]), [_interrupted_ns(each) for each in _others(spans, place)]
     if cause.id == "host":
         more = sum(own.values()) - round(float(np.median([sum(each.values()) for each in others])))
@@ -89,8 +89,8 @@ def _others(spans: Sequence[RankSpan], place: int) -> list[RankSpan]:
 
 
 def _interrupted_ns(span: RankSpan) -> dict[str | None, int]:
-    """Returns the interrupted time by call or kernel, ns a step, for those with most of it; the rest is under None.
-    Empty where it is not kept."""
+    """Returns the interrupted time in ns a step by call or kernel, for those with most of it; the rest is under None.
+    Empty where it was not stored."""
     result = span.results.get("overview")
     if not isinstance(result, OverviewResult):
         return {}
@@ -104,8 +104,8 @@ def _interrupted_ns(span: RankSpan) -> dict[str | None, int]:
 
 
 def excess_ns(cause: Cause, spans: Sequence[RankSpan], place: int, steps: Int64) -> Int64 | None:
-    """What takes the rank longer for this reason than the median of the others, of each of these of the job's steps;
-    None where it is not known of one."""
+    """Returns by how much this cause takes longer on the rank than on the median of the others, for each of these of
+    the job's steps; None where it is unknown for one of them."""
     of_host: dict[CauseId, CauseId] = {"cpu_interrupted": "host"}
     if not on_device(spans[place]):
         of_host["more_work"] = "cpu_work"
@@ -119,7 +119,7 @@ def excess_ns(cause: Cause, spans: Sequence[RankSpan], place: int, steps: Int64)
 
 
 def parts_of(span: RankSpan, *, with_kernels: bool = False) -> list[tuple[CauseId, tuple[str, ...]]]:
-    """What a rank may take longer in, and the metrics that it sums."""
+    """Returns the causes that may apply to a rank, and the metrics that each of them sums."""
     if not on_device(span):
         return list(_ON_HOST)
     return [*_ON_DEVICE, ("more_work", (_KERNELS,))] if with_kernels else list(_ON_DEVICE)
@@ -131,7 +131,7 @@ def on_device(span: RankSpan) -> bool:
 
 
 def with_share(cause: Cause, delay_ns: int) -> Cause:
-    """Adds the share of the delay that the others have in a step."""
+    """Adds the cause's share of the delay that the others have in a step."""
     share = (cause.own_ns - cause.others_ns) / max(1, delay_ns)
     return Cause(cause.id, cause.own_ns, cause.others_ns, share, cause.metric, cause.name, cause.factor)
 
@@ -139,7 +139,7 @@ def with_share(cause: Cause, delay_ns: int) -> Cause:
 def _cause(
     id: CauseId, metrics: Sequence[str], spans: Sequence[RankSpan], place: int, steps: Sequence[str]
 ) -> Cause | None:
-    """metric: the one of these that the rank exceeds the others in most."""
+    """metric: the one in which the rank exceeds the others most."""
     known = {metric: ns for metric in metrics if (ns := _per_rank(spans, metric, steps)) is not None}
     columns = list(known.values())
     if not columns:
@@ -174,7 +174,7 @@ def _usual(spans: Sequence[RankSpan], column: Int64, place: int) -> RankSpan:
 
 
 def _per_rank(spans: Sequence[RankSpan], metric: str, steps: Sequence[str]) -> Int64 | None:
-    """Mean of these steps on each rank, ns; None where a rank does not measure it."""
+    """Returns the mean over these steps on each rank in ns; None where a rank does not measure the metric."""
     if any(metric not in span.figures for span in spans):
         return None
     means = [float(np.nanmean(span.figures[metric][_rows(span, steps)])) for span in spans]

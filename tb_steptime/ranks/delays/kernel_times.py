@@ -1,4 +1,4 @@
-"""Kernels of one rank beside those of another: do the same launches take longer, or does it have more to do?
+"""Compares the kernels of two ranks: do the same launches take longer on one, or does it have more work?
 
 gemm  of [512, 768]    rank 2: 100 launches of 1.3 ms     rank 0: 100 launches of 1.0 ms     slower: 1.3 times
 gemm  of [768, 768]    rank 2:  20 launches of 1.6 ms     rank 0: none                       more work
@@ -18,9 +18,9 @@ _Place = tuple[str, str | None, str, str | None, str]
 
 @dataclass(frozen=True)
 class KernelExcess:
-    """A step, ns. slower: the kernel that loses most by being slower, slow_factor: how many times longer all of those
-    that both ranks launch take; more_work: the kernel that is launched more, or for other inputs, work_factor: how much
-    longer all kernels would take at the other rank's speed."""
+    """Per step, in ns. slower: the kernel that loses most time by being slower; slow_factor: how many times longer all
+    kernels take that both ranks launch; more_work: the kernel that is launched more often, or for other inputs;
+    work_factor: how many times longer all kernels would take at the other rank's speed."""
 
     slower_ns: int
     slower: str | None
@@ -31,7 +31,7 @@ class KernelExcess:
 
 
 def kernel_excess(own: RankSpan, other: RankSpan) -> KernelExcess | None:
-    """None where one of them has no kernels to compare. Raises what reading results raises."""
+    """Returns None where one of them has no kernels to compare. Raises what reading results raises."""
     mine, theirs = _places(own), _places(other)
     if not mine or not theirs:
         return None
@@ -52,7 +52,7 @@ def kernel_excess(own: RankSpan, other: RankSpan) -> KernelExcess | None:
 
 
 def _rate(key: _Place, mine: dict[_Place, tuple[float, float]], theirs: dict[_Place, tuple[float, float]]) -> float:
-    """Returns the time of a launch on the other rank, or else on this one, ns."""
+    """Returns the time of a launch in ns on the other rank, or on this one if the other has none."""
     return theirs[key][1] if key in theirs else mine[key][1]
 
 
@@ -62,7 +62,8 @@ def _most(ns: dict[_Place, float]) -> str | None:
 
 
 def _places(span: RankSpan) -> dict[_Place, tuple[float, float]]:
-    """Launches a step and ns of one, by kernel, op, shapes, module and phase; without collectives, which wait."""
+    """Returns launches per step and the ns of one, by kernel, op, shapes, module and phase; without collectives, which
+    wait."""
     result = span.results.get("compare", CompareResult())
     assert isinstance(result, CompareResult)
     steps = max(1, sum(step.whole for step in result.steps))

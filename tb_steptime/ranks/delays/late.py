@@ -1,4 +1,4 @@
-"""Whether one rank or several make the others wait, ranks take turns, or nobody waits for much.
+"""Decides whether one rank or several make the others wait, ranks take turns, or nobody waits for long.
 
 straggler   rank 2 arrives last in nearly every step, and hardly waits itself
 late_ranks  so do several ranks together, all those of a host or two of many (`together`)
@@ -29,17 +29,18 @@ from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.ranks.step_waits import StepWaits
 from tb_steptime.trace.table import Int64
 
-#: Ranks that are named.
+#: Maximum number of ranks that are named.
 MOST_NAMED = 5
-#: Of the waits of all ranks: what less ends with is not worth a name.
+#: Minimum share of all waits that has to end with a rank's arrival for the rank to be named.
 WORTH_NAMING = 0.05
 
 
 def balance_of(
     first: LateRank | None, group: LateGroup | None, waits_ns: int, step_ns: float, ranks: int, *, straggles: bool
 ) -> Balance:
-    """first: the rank that makes the others wait most, of so many, straggles: by more than chance (`is_straggler`);
-    group: those that are late together; waits_ns: of the median rank in the median step; step_ns: of the job."""
+    """first: the rank that makes the others wait most, of this many ranks; straggles: by more than chance
+    (`is_straggler`); group: the ranks that are late together; waits_ns: of the median rank in the median step; step_ns:
+    of the job."""
     if first is None:
         return "balanced"
     if straggles and first.gain_ns >= worth_naming_one_ns(first, ranks, step_ns):
@@ -50,8 +51,8 @@ def balance_of(
 
 
 def is_straggler(first: LateRank, found: Arrivals, excess: Int64 | None, steps: Int64) -> bool:
-    """first: the rank that makes the others wait most; excess: what takes it longer than the others for its main
-    reason, of each of these steps, ns."""
+    """first: the rank that makes the others wait most; excess: how much longer its main cause takes on it than on the
+    others, for each of these steps, in ns."""
     least = MOST_OF_WAITS if len(found.matched) > 2 else MOST_OF_WAITS_OF_TWO
     often = first.late_steps >= MOST_OF_STEPS * first.steps
     little = first.own_wait_ns <= OWN_WAITS * first.wait_ns
@@ -61,7 +62,8 @@ def is_straggler(first: LateRank, found: Arrivals, excess: Int64 | None, steps: 
 
 
 def late_ranks(found: Arrivals, spans: Sequence[RankSpan], matched_steps: Int64, waits: StepWaits) -> list[LateRank]:
-    """Those that make others wait, most first. matched_steps: places among the job's steps; waits: in them."""
+    """Returns the ranks that make others wait, most first. matched_steps: places among the job's steps; waits: those in
+    these steps."""
     caused, whole, wait_ns = found.caused_ns, int(found.wait_ns.sum()), waits.caused_ns()
     order = [
         place for place in np.argsort(-caused, kind="stable").tolist() if caused[place] >= WORTH_NAMING * whole > 0
@@ -85,5 +87,6 @@ def _late(found: Arrivals, rank: int, place: int, steps: Int64, wait_ns: int) ->
 
 
 def imbalance_gain_ns(found: Arrivals, steps: Int64) -> int:
-    """A step at most, if all ranks arrived with the median one: what the median rank waits, in the median step."""
+    """Returns the upper limit of the gain per step if all ranks arrived with the median one: the wait of the median
+    rank in the median step."""
     return round(float(np.median(np.median(found.waited_ns[steps], axis=1)))) if len(steps) else 0

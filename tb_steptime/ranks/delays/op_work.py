@@ -1,4 +1,5 @@
-"""Whether the ops of a rank take longer for more work, or since all of them do: beside the same ops of another rank.
+"""Decides whether the ops of a rank take longer because of more work, or because all its ops do, by comparing them with
+another rank's.
 
                  other      late
 aten::view     1,000 ns  1,300 ns     looks at no element, so it takes as long for any input: a slower CPU
@@ -12,7 +13,7 @@ import numpy as np
 from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.ranks.spans import RankSpan
 
-#: They make tensors of others' memory, whatever the size of that.
+#: Ops that make views of existing memory, whatever its size.
 _OF_NO_SIZE = {
     f"aten::{name}"
     for name in (
@@ -20,14 +21,15 @@ _OF_NO_SIZE = {
         "unsqueeze", "unbind", "split", "narrow", "alias", "reshape", "_unsafe_view",
     )
 }  # fmt: skip
-#: Of so many calls a mean says how long one takes, and of so many ops the median how fast the CPU is.
+#: Minimum numbers of calls for a mean duration, and of ops for a median that shows how fast the CPU is.
 _LEAST_CALLS, _LEAST_OPS = 10, 3
-#: All ops take so many times as long, and so many times as long as the CPU alone explains.
+#: There is more work if all ops together take _LONGER times as long, and _BEYOND_CPU times as long as the CPU speed
+#: alone explains.
 _LONGER, _BEYOND_CPU = 2.0, 1.5
 
 
 def has_more_work(late: RankSpan, other: RankSpan) -> bool:
-    """False where too few ops that look at no element tell how fast the CPU is."""
+    """Returns False where too few ops that do not touch elements show how fast the CPU is."""
     own, base = _ops(late), _ops(other)
     factors = [
         own[name][1] / own[name][0] * base[name][0] / base[name][1]
@@ -44,7 +46,7 @@ def has_more_work(late: RankSpan, other: RankSpan) -> bool:
 
 
 def _ops(span: RankSpan) -> dict[str, tuple[int, int]]:
-    """Calls and own time, by name; without those that ask for an exchange, which wait for other ranks."""
+    """Returns calls and own time by name, without ops that start an exchange, which wait for other ranks."""
     found = span.results.get("compare")
     if not isinstance(found, CompareResult):
         return {}

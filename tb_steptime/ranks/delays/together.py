@@ -29,16 +29,16 @@ from tb_steptime.ranks.result import LateGroup
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.trace.table import Bool, Int64
 
-#: Ranks of no common host are late together where their waits are so far from those of all others, as a share of what
-#: the others wait.
+#: Minimum gap between the waits of late ranks without a common host and those of all others, as a share of what the
+#: others wait.
 APART = 0.6
 
 
 @dataclass(frozen=True, eq=False)
 class _Cost:
-    """What some ranks cost in each of the matched steps (steps,), ns. caused: waits of the others that end when one of
-    them arrives, all: waits of the others, own: waits of these ranks for others, as means over ranks; gain: the least
-    of caused."""
+    """The cost of some ranks in each of the matched steps (steps,), ns. As means over ranks: caused: waits of the
+    others that end when one of these ranks arrives; all: all waits of the others; own: waits of these ranks for others.
+    gain: the smallest of the caused waits."""
 
     caused: Int64
     all: Int64
@@ -49,7 +49,7 @@ class _Cost:
 def late_group(
     matched: Sequence[Matched], found: Arrivals, spans: Sequence[RankSpan], steps: Int64
 ) -> LateGroup | None:
-    """None where no ranks are late together. steps: places of those that are matched."""
+    """Returns None where no ranks are late together. steps: places of the matched steps."""
     waited = found.waited_ns[steps]
     for host, places in _candidates(spans, waited):
         late = np.isin(np.arange(len(spans)), places)
@@ -64,7 +64,8 @@ def late_group(
 
 
 def _candidates(spans: Sequence[RankSpan], waited: Int64) -> Iterator[tuple[str | None, list[int]]]:
-    """The host whose ranks wait least, then the ranks that wait least up to the largest gap: fewer than half."""
+    """Yields the host whose ranks wait least, then the ranks that wait least, up to the largest gap: fewer than half of
+    all."""
     hosts: dict[str | None, list[int]] = defaultdict(list)
     for place, span in enumerate(spans):
         hosts[span.host].append(place)
@@ -83,7 +84,7 @@ def _candidates(spans: Sequence[RankSpan], waited: Int64) -> Iterator[tuple[str 
 
 
 def _cost(matched: Sequence[Matched], late: Bool, shape: tuple[int, ...]) -> _Cost:
-    """late: (ranks,); shape: steps of the job, ranks."""
+    """late: (ranks,); shape: numbers of the job's steps and ranks."""
     steps, others = shape[0], max(1, int((~late).sum()))
     caused, whole, own, gain = (np.zeros(steps, np.int64) for _ in range(4))
     for found in matched:
@@ -101,16 +102,16 @@ def _cost(matched: Sequence[Matched], late: Bool, shape: tuple[int, ...]) -> _Co
 
 
 def _all_late(waited: Int64, late: Bool) -> bool:
-    """Whether each of these ranks waits for little, whoever it waits for."""
+    """Whether each of these ranks waits little, for whichever rank."""
     means = waited.mean(axis=0)
     return bool(means[late].max() <= OWN_WAITS * float(np.median(means[~late])))
 
 
 def _is_late(cost: _Cost, late: Bool, steps: Int64) -> bool:
-    """Judges as for a single rank."""
+    """Applies the tests for a single rank to the group."""
     caused, whole = cost.caused[steps], cost.all[steps]
     half = 2 * int(late.sum()) >= len(late)
-    if half and len(steps) < FEW_STEPS:  # of two hosts one is later in two steps by chance
+    if half and len(steps) < FEW_STEPS:  # by chance, one of two hosts is later in two steps
         return False
     least = MOST_OF_WAITS_OF_TWO if half else MOST_OF_WAITS
     often = int((2 * caused > whole).sum()) >= MOST_OF_STEPS * len(steps)
@@ -119,7 +120,7 @@ def _is_late(cost: _Cost, late: Bool, steps: Int64) -> bool:
 
 
 def _group(cost: _Cost, steps: Int64) -> LateGroup:
-    """Without names."""
+    """Returns the group without ranks and host."""
     caused, whole = cost.caused[steps], cost.all[steps]
     wait_ns = round(float(caused.mean()))
     return LateGroup(

@@ -1,5 +1,5 @@
-"""Why ranks that take turns are late: what takes the late rank of each step longer than the median of the others in
-that step, as a mean over steps.
+"""Why ranks that take turns are late: what takes more time on the late rank of each step than on the median of the
+others in that step, as a mean over steps.
 
               step 6   step 7   step 8
     rank 0    [100]      80       82        the rank that is late in a step computes 100 in it, and the others 81:
@@ -21,8 +21,8 @@ from tb_steptime.trace.table import Float64, Int64
 
 
 def causes_of_turns(spans: Sequence[RankSpan], exposed_ns: Int64, steps: Int64) -> list[Cause]:
-    """Most first. exposed_ns: (steps, ranks), waits of the others that end with each rank's arrival; steps: places of
-    those that are matched."""
+    """Returns the causes, the largest first. exposed_ns: (steps, ranks), waits of the others that end with each rank's
+    arrival; steps: places of the matched steps."""
     steps = steps[exposed_ns[steps].any(axis=1)]
     if not len(steps):
         return []
@@ -38,13 +38,14 @@ def causes_of_turns(spans: Sequence[RankSpan], exposed_ns: Int64, steps: Int64) 
 
 
 def _values(spans: Sequence[RankSpan], metrics: Sequence[str]) -> Float64:
-    """(ranks, steps), NaN where one of them is not known."""
+    """Returns (ranks, steps), NaN where one of the metrics is not known."""
     values: Float64 = np.sum([matrix_values(spans, metric) for metric in metrics], axis=0)
     return values
 
 
 def _cause(cause: Cause, values: Float64, late: Int64) -> Cause:
-    """values: (ranks, steps); late: the rank of each step. Without a length where it is not known."""
+    """values: (ranks, steps); late: the late rank of each step. Returns the cause unchanged, with zero times, where no
+    value is known."""
     columns = np.arange(len(late))
     own = values[late, columns]
     others = values.copy()

@@ -1,4 +1,4 @@
-"""What each stage is idle, and why: differences of replays of the same passes.
+"""The idle time of each stage by cause, as differences between replays of the same passes.
 
 recorded                       |----------------------------------|
 without messages               |-----------------------------|        what is gone: transfer
@@ -23,9 +23,9 @@ from tb_steptime.trace.table import Float64, Int64
 
 @dataclass(frozen=True, eq=False)
 class Bubbles:
-    """(steps,) ns, or (ranks, steps). length: from the first begin of a pass to the last end. work: what each rank
-    computes, with its own time between passes. costs: of the job by cause; mean work + costs = length. replays: without
-    messages, in order, balanced."""
+    """In ns, (steps,) or (ranks, steps). length: from the first begin of a pass to the last end. work: computing time
+    of each rank, with its own time between passes. costs: of the job, by cause; mean work + costs = length. replays:
+    without messages, in order, balanced."""
 
     length: Float64
     work: Float64
@@ -33,7 +33,7 @@ class Bubbles:
     replays: Sequence[Replayed]
 
     def of_rank(self, rank: int) -> dict[BubbleCause, Float64]:
-        """What a rank is idle by cause; with its work they sum to the length."""
+        """Returns a rank's idle time by cause; with its work these sum to the length."""
         ordering, transfer = self.costs["ordering"], self.costs["transfer"]
         idle = np.maximum(0, self.length - ordering - transfer - self.work[rank])
         schedule = np.minimum(idle, self.costs["schedule"])
@@ -41,7 +41,7 @@ class Bubbles:
 
 
 def bubbles(chain: Chain, wanted: Orders) -> Bubbles | None:
-    """wanted: the order that the schedule has. None where the recorded order could not run."""
+    """wanted: the order that the schedule prescribes. Returns None where the recorded order could not run."""
     programs, lengths = chain.programs, lengths_of(chain.programs)
     arriving = replay(chain.orders, lengths)
     if arriving is None:
@@ -64,8 +64,8 @@ def bubbles(chain: Chain, wanted: Orders) -> Bubbles | None:
 
 
 def _balanced(programs: Sequence[Program], lengths: dict[Pass, Int64], work: Float64) -> dict[Pass, Float64]:
-    """Each pass as long as the mean of its kind; where backward passes are split, which is not alike on all stages, as
-    its rank's share of the mean work."""
+    """Returns lengths with each pass as long as the mean of its kind. Where backward passes are split, which may differ
+    between stages, passes are scaled so that each rank has the mean work."""
     kinds = {one.kind for one in lengths}
     if kinds & {INPUTS, WEIGHTS}:
         share = work.mean(axis=0) / np.maximum(1, work)
@@ -75,15 +75,14 @@ def _balanced(programs: Sequence[Program], lengths: dict[Pass, Int64], work: Flo
 
 
 def pass_times(each: Program) -> tuple[int, int]:
-    """Mean of a step, ns: forward, backward."""
+    """Returns the mean forward and backward times of a step in ns."""
     forward = np.array([one.kind == FORWARD for one in each.passes])
     length = each.end - each.start
     return round(float(length[:, forward].sum(axis=1).mean())), round(float(length[:, ~forward].sum(axis=1).mean()))
 
 
 def bubble_pieces(chain: Chain, found: Bubbles, step: int) -> list[BubblePiece]:
-    """Returns the bubbles in one of the chain's steps, on the clock of the picture, which begins with its first
-    pass."""
+    """Returns the bubbles in one of the chain's steps, in times relative to the begin of its first pass."""
     begin, end = (int(edge[step]) for edge in window(chain))
     pieces = []
     for row, each in enumerate(chain.programs):
@@ -97,7 +96,7 @@ def bubble_pieces(chain: Chain, found: Bubbles, step: int) -> list[BubblePiece]:
 
 
 def _hints(found: Bubbles, row: int, step: int) -> dict[BubbleCause, Float64]:
-    """Where the replays are idle for each cause: before each pass, and after the last one."""
+    """Returns where the replays are idle for each cause: before each pass, and after the last one."""
     idle = []
     for each in found.replays:
         before = each.idle[row][step]
@@ -128,7 +127,7 @@ def _shared_out(
 
 
 def _pieces(row: int, begin: Int64, room: Int64, shares: dict[BubbleCause, Float64]) -> list[BubblePiece]:
-    """Each gap is cut at whole ns; causes follow each other in the order of CAUSES, and nothing of it is left."""
+    """Cuts each gap at whole ns; causes follow each other in the order of CAUSES, and fill the gap completely."""
     edges = np.cumsum([np.zeros(len(room)), *(shares[cause] for cause in CAUSES)], axis=0)
     cuts = np.minimum(np.rint(edges).astype(np.int64), room)
     cuts[-1] = room

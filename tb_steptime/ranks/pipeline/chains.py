@@ -1,5 +1,5 @@
-"""Finds the ranks that are the stages of one pipeline, their order, and how far their clocks are apart: each pass comes
-after what it needs.
+"""Finds the ranks that are the stages of one pipeline, their order, and how far their clocks are apart, from the rule
+that each pass follows the passes that it needs.
 
 rank 2  |F0|     |B0|          F0 ends before F0 of rank 5 begins: rank 5's clock is at most 3 behind
 rank 5      |F0B0|             B0 of rank 5 ends before B0 of rank 2 begins: and at most 2 ahead
@@ -27,16 +27,17 @@ from tb_steptime.ranks.pipeline.replay import Orders, needs
 from tb_steptime.ranks.pipeline.schedules import followed
 from tb_steptime.trace.table import Int64
 
-#: Starts are in microseconds, and events of two threads of a host may seem to overlap by some.
+#: Tolerance for the order of events: start times are in microseconds, and events of two threads of a host may seem to
+#: overlap by some of them.
 _TOLERANCE_NS = 50_000
-#: Stages that a rank may compute without labels that tell them.
+#: Maximum number of stages that a rank is assumed to compute where no labels name them.
 _MOST_CHUNKS = 8
 
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """programs: of its ranks, by stage, on the clock of the first; steps: places among the job's; offsets: added to
-    times of each rank to have those of the first, ns."""
+    """programs: of the chain's ranks, by stage, on the clock of the first; steps: places among the job's; offsets:
+    convert the times of each rank to those of the first, ns."""
 
     programs: list[Program]
     steps: list[int]
@@ -48,7 +49,7 @@ class Chain:
 
 
 def chains(found: Sequence[RankPasses], ranks: Sequence[Instances], numbers: Sequence[int]) -> list[Chain]:
-    """found: of ranks that have passes; ranks: messages of all of the job's ranks; numbers: of these."""
+    """found: the ranks that have passes; ranks: messages of all ranks of the job; numbers: the numbers of all ranks."""
     by_place = {each.place: each for each in found}
     if all((each.stage >= 0).all() for each in found):
         kept = (_chain([numbered(each, {}) for each in members]) for members in _by_labels(found))
@@ -58,7 +59,8 @@ def chains(found: Sequence[RankPasses], ranks: Sequence[Instances], numbers: Seq
 
 
 def _by_labels(found: Sequence[RankPasses]) -> Iterator[list[RankPasses]]:
-    """Ranks by their first stage; where several compute the same stages, the n-th of each is of chain n."""
+    """Groups ranks by their stages; where several ranks compute the same stages, the n-th of each belongs to chain
+    n."""
     alike: dict[tuple[int, ...], list[RankPasses]] = defaultdict(list)
     for each in found:
         alike[tuple(sorted(set(each.stage.tolist())))].append(each)
@@ -69,7 +71,8 @@ def _by_labels(found: Sequence[RankPasses]) -> Iterator[list[RankPasses]]:
 def _by_messages(
     found: Mapping[int, RankPasses], ranks: Sequence[Instances], numbers: Sequence[int]
 ) -> Iterator[list[int]]:
-    """Places of ranks that send to each other in a line, or around; of ranks that do not say to whom, all in order."""
+    """Yields places of ranks that send to each other in a line or a ring; if ranks do not record their peers, all ranks
+    in order."""
     place = {number: at for at, number in enumerate(numbers)}
     peers = {at: {place[one.peer] for one in ranks[at].classes if one.peer in place} - {at} for at in found}
     if not any(peers.values()):
@@ -101,8 +104,8 @@ def _in_line(first: int, peers: Mapping[int, set[int]]) -> list[int]:
 
 
 def _of_members(members: Sequence[int], found: Mapping[int, RankPasses]) -> Chain | None:
-    """Among the orders of stages, one or several a rank, in which all passes are in order, picks the first that follows
-    a schedule, else the first. Several stages a rank count as one order, too."""
+    """Considers the assignments of stages, one or several per rank, in which all passes are in order, and returns the
+    first that follows a known schedule, else the first."""
     known = [chain for numbered_so in _ways(members, found) if (chain := _chain(numbered_so)) is not None]
     return next((chain for chain in known if followed(chain.orders).id is not None), next(iter(known), None))
 
@@ -119,7 +122,7 @@ def _ways(members: Sequence[int], found: Mapping[int, RankPasses]) -> Iterator[l
 
 
 def _chain(members: Sequence[RankPasses]) -> Chain | None:
-    """None of fewer than two ranks, and where passes of a stage are missing, or do not begin after what they need."""
+    """Returns None for fewer than two ranks, and where passes of a stage are missing or begin before what they need."""
     found = programs(members) if len(members) > 1 else None
     if found is None or not _is_whole([one for each in found[1] for one in each.passes]):
         return None
@@ -131,7 +134,7 @@ def _chain(members: Sequence[RankPasses]) -> Chain | None:
 
 
 def _is_whole(passes: Sequence[Pass]) -> bool:
-    """Whether every stage computes every micro-batch forward, and backward in whatever parts."""
+    """Whether every stage computes every micro-batch both forward and backward; backward passes may be split."""
     stages, batches = ({one[field] for one in passes} for field in (1, 2))
     grid = {(stage, batch) for stage in stages for batch in batches}
     forward = {(one.stage, one.micro_batch) for one in passes if one.kind == FORWARD}
@@ -140,8 +143,8 @@ def _is_whole(passes: Sequence[Pass]) -> bool:
 
 
 def _offsets(found: Sequence[Program]) -> list[int] | None:
-    """Returns the shifts of the ranks' clocks after which what follows on another rank begins later, in both
-    directions; no shift where they agree already."""
+    """Returns the offsets of the ranks' clocks with which each pass begins after the one that it needs on another rank,
+    in both directions; 0 where the clocks agree already."""
     slack = _slack(found)
     if any(slack.get((a, b), 0) + slack.get((b, a), 0) < -_TOLERANCE_NS for a, b in slack):
         return None
@@ -156,8 +159,8 @@ def _offsets(found: Sequence[Program]) -> list[int] | None:
 
 
 def _slack(found: Sequence[Program]) -> dict[tuple[int, int], int]:
-    """Returns by two ranks the least time from the end of a pass on the first to the begin of one on the second that
-    needs it, ns, each on its own clock."""
+    """Returns for two ranks the least time in ns from the end of a pass on the first to the begin of one on the second
+    that needs it, each on its own clock."""
     where = {one: (rank, column) for rank, each in enumerate(found) for column, one in enumerate(each.passes)}
     last = max(one.stage for one in where)
     slack: dict[tuple[int, int], int] = {}

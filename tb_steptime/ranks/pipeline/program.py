@@ -1,4 +1,4 @@
-"""What each rank of a chain computes in a step, and in which order: passes with their stage and micro-batch.
+"""The passes that each rank of a chain computes in a step, in order, with their stage and micro-batch.
 
 rank 0   F0.0 F0.1 B0.0 B0.1        a pass is told by its kind, stage and micro-batch; a job's passes all are different
 rank 1   F1.0 B1.0 F1.1 B1.1
@@ -32,9 +32,9 @@ class Pass(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RankPasses:
-    """The passes of one rank of the job, in the order of steps and of start; (n,). place: of the rank among the job's;
-    step: place among the job's steps; start: epoch time, ns; ready: when the pass before it, or a message since, had
-    ended."""
+    """The passes of one rank of the job, in the order of steps and of start; (n,). place: the rank's place among the
+    job's; step: place among the job's steps; start: epoch time, ns; ready: when the pass before it, or the last message
+    since then, had ended."""
 
     place: int
     step: Int64
@@ -55,7 +55,7 @@ class RankPasses:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The passes of one rank in order, the same in each step; (steps, passes): epoch times."""
+    """The passes of one rank in order, the same in each step; start, end, ready: (steps, passes) epoch times."""
 
     place: int
     passes: Sequence[Pass]
@@ -91,8 +91,9 @@ def _rank_passes(place: int, span: RankSpan, each: Instances, names: Sequence[st
 
 
 def _ready(each: Instances, step: Int64, start: Int64, end: Int64) -> Int64:
-    """When nothing kept each pass from its begin: the later of the ends of the pass before it and of the last message
-    that ended before it began. What is before the first pass of a step, and after any message, is of no pass."""
+    """Returns the time from which nothing kept each pass from beginning: the end of the pass before it, or of the last
+    message that ended before it began, whichever is later. Time before the first pass of a step, if it follows the last
+    message, belongs to no pass."""
     messages = np.array([one.kind == "send_receive" for one in each.classes], bool)[each.of]
     ended = np.append(np.iinfo(np.int64).min, np.sort((each.start + each.length)[messages]))
     message = ended[np.searchsorted(ended, start, side="right") - 1]
@@ -102,8 +103,8 @@ def _ready(each: Instances, step: Int64, start: Int64, end: Int64) -> Int64:
 
 
 def programs(chain: Sequence[RankPasses]) -> tuple[list[int], list[Program]] | None:
-    """Returns, for ranks whose passes know stage and micro-batch, the steps in which all of them compute what they do
-    in most steps, ascending, and what that is. None where there are none."""
+    """Takes ranks whose passes have stage and micro-batch. Returns the steps, ascending, in which all of them compute
+    the same passes as in most steps, and these passes. None where there are no such steps."""
     orders = [_orders(each) for each in chain]
     steps = set.intersection(*(set(order) for order in orders))
     if not steps:
@@ -131,8 +132,8 @@ def _program(each: RankPasses, order: Sequence[Pass], steps: Sequence[int]) -> P
 
 
 def numbered(each: RankPasses, stage_of: Mapping[int, int]) -> RankPasses:
-    """With stages, by the place of the rank, where no label says them; and micro-batches: where none says these, or
-    several rounds of a step begin with 0 again, the n-th of its kind and stage in a step is of micro-batch n."""
+    """Adds missing stages, by the place of the rank, and micro-batches: where no label names them, or they begin with 0
+    again within a step, the n-th pass of its kind and stage in a step is of micro-batch n."""
     stage = np.where(each.stage >= 0, each.stage, stage_of.get(each.place, 0))
     micro_batch = each.micro_batch
     if (micro_batch < 0).any() or _places(each.step, each.kind, stage, micro_batch).any():
@@ -141,8 +142,8 @@ def numbered(each: RankPasses, stage_of: Mapping[int, int]) -> RankPasses:
 
 
 def looped(each: RankPasses, rank: int, ranks: int, chunks: int) -> RankPasses | None:
-    """With stages and micro-batches of a rank that computes several stages, in turns of as many micro-batches as there
-    are ranks; None where that does not come out even."""
+    """Adds the stages and micro-batches of a rank that computes several stages, in turns of as many micro-batches as
+    there are ranks; returns None where the passes do not divide evenly."""
     number = _places(each.step, each.kind, np.zeros(len(each.kind), np.int64))
     turn = number // ranks % chunks
     chunk = np.where(each.kind == FORWARD, turn, chunks - 1 - turn)

@@ -1,5 +1,5 @@
-"""A step of a pipeline, replayed: each pass begins when the pass before it on its rank has ended and what it needs is
-there. (steps,) arrays go through the passes once, so all steps are replayed together.
+"""Replays a step of a pipeline: each pass begins when the pass before it on its rank has ended and its inputs are
+there. The lengths are (steps,) arrays, so one run through the passes replays all steps together.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import numpy as np
 from tb_steptime.ranks.pipeline.program import BACKWARD, FORWARD, INPUTS, WEIGHTS, Pass, Program
 from tb_steptime.trace.table import Float64, Int64
 
-#: How long each pass takes, with its rank's own time before it, ns; (steps,).
+#: The length of each pass, including its rank's own time before it, in ns; (steps,).
 Lengths = Mapping[Pass, Int64 | Float64]
-#: Of each rank its passes in order.
+#: The passes of each rank in order.
 Orders = Sequence[Sequence[Pass]]
 
 
 class Replayed(NamedTuple):
-    """length: from the begin of the first pass to the end of the last, (steps,). idle: of each rank what it is idle
-    before each of its passes, (steps, passes), in the order given."""
+    """length: from the begin of the first pass to the end of the last, (steps,). idle: for each rank the idle time
+    before each of its passes, (steps, passes), in the given order."""
 
     length: Float64
     idle: list[Float64]
@@ -33,13 +33,13 @@ def lengths_of(programs: Sequence[Program]) -> dict[Pass, Int64]:
 
 
 def needs(one: Pass, known: Mapping[Pass, object] | frozenset[Pass], last: int) -> Pass | None:
-    """The pass of another kind or stage whose result it computes with, None where it is the first of all or not
-    recorded. last: the last stage."""
+    """Returns the pass of another kind or stage whose result this one needs; None where it is the first of all, or that
+    pass is not recorded. last: the last stage."""
     return next((other for other in _needs(one, last) if other in known), None)
 
 
 def _needs(one: Pass, last: int) -> Iterator[Pass]:
-    """First the one that counts where there is one."""
+    """Yields candidates; the first one that exists counts."""
     kind, stage, batch = one
     if kind == FORWARD:
         yield Pass(FORWARD, stage - 1, batch)
@@ -53,7 +53,7 @@ def _needs(one: Pass, last: int) -> Iterator[Pass]:
 
 
 def replay(orders: Orders, lengths: Lengths) -> Replayed | None:
-    """None where passes wait for each other in a circle: the order is none that could run."""
+    """Returns None where passes wait for each other in a cycle, so that the order could not run."""
     known, last = (
         frozenset(one for order in orders for one in order),
         max(one.stage for order in orders for one in order),

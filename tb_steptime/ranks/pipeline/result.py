@@ -1,4 +1,4 @@
-"""What is known of a pipeline.
+"""The analysis of a pipeline.
 
 step of a stage = forward + backward + other + schedule + imbalance + ordering + transfer, in integers
 step of the job = work + other + the same four
@@ -12,10 +12,11 @@ import msgspec
 
 from tb_steptime.text import Reason
 
-#: breadth_first: all forward passes of a rank's first stage, then those of its next, then backward.
+#: Schedules of pipelines. breadth_first: all forward passes of a rank's first stage, then those of its next, then
+#: backward.
 ScheduleId = Literal["gpipe", "1f1b", "interleaved", "breadth_first", "zero_bubble"]
-#: schedule: what is left where all stages take equally long; imbalance: stages, or micro-batches, that do not;
-#: ordering: passes in another order than the schedule has; transfer: messages under way.
+#: Causes of bubbles. schedule: what remains if all stages take equally long; imbalance: stages, or micro-batches, that
+#: do not; ordering: passes in another order than the schedule prescribes; transfer: messages under way.
 BubbleCause = Literal["schedule", "imbalance", "ordering", "transfer"]
 CAUSES: tuple[BubbleCause, ...] = get_args(BubbleCause)
 

@@ -1,4 +1,5 @@
-"""The schedule that ranks follow, by the order of their passes, and the order that it prescribes.
+"""Recognises the schedule that ranks follow by the order of their passes, and constructs the order that it
+prescribes.
 
 GPipe         F F F F B B B B            all forward passes, then all backward
 1F1B          F F F B F B B B            as many forward passes ahead as there are stages behind, then in turns
@@ -17,13 +18,13 @@ from tb_steptime.ranks.pipeline.program import BACKWARD, FORWARD, INPUTS, WEIGHT
 from tb_steptime.ranks.pipeline.replay import Orders
 from tb_steptime.ranks.pipeline.result import ScheduleId
 
-#: Of the ranks at least so many follow a schedule, or it is not theirs.
+#: Minimum share of the ranks that have to follow a schedule for it to be theirs.
 _MOST_FOLLOW = 0.5
 
 
 class Followed(NamedTuple):
-    """id: None for none that is known. orders: what the schedule has, of each rank; where none is known, of 1F1B with
-    one stage a rank, else as recorded. odd: places of ranks with another order."""
+    """id: None where no known schedule matches. orders: those that the schedule prescribes for each rank; if none is
+    known, those of 1F1B with one stage per rank, else as recorded. odd: places of ranks with another order."""
 
     id: ScheduleId | None
     orders: Orders
@@ -31,7 +32,7 @@ class Followed(NamedTuple):
 
 
 def followed(orders: Orders) -> Followed:
-    """orders: of the ranks by their first stage, as recorded."""
+    """orders: of the ranks, by their first stage, as recorded."""
     if any(one.kind in (INPUTS, WEIGHTS) for order in orders for one in order):
         return Followed("zero_bubble", orders, [])
     several = max(len({one.stage for one in order}) for order in orders) > 1
@@ -59,15 +60,16 @@ def _all_forward_first(order: Sequence[Pass]) -> bool:
 
 
 def one_forward_one_backward(order: Sequence[Pass], ahead: int) -> list[Pass]:
-    """The same passes: as many forward passes as `ahead`, then a backward pass and a forward pass in turns."""
+    """Returns the same passes in the order of 1F1B: `ahead` forward passes, then a backward pass and a forward pass in
+    turns."""
     forward, backward = ([one for one in order if one.kind == kind] for kind in (FORWARD, BACKWARD))
     turns = [one for two in zip(backward, forward[ahead:], strict=False) for one in two]
     return [*forward[:ahead], *turns, *backward[len(forward[ahead:]) :]]
 
 
 def interleaved(orders: Orders) -> Orders | None:
-    """The order of PyTorch and Megatron of these passes; None where ranks have unlike numbers of stages, or stages are
-    not dealt to the ranks in turn."""
+    """Returns the order in which PyTorch and Megatron run these passes; None where ranks have different numbers of
+    stages, or stages are not assigned to the ranks in turn."""
     stages = [sorted({one.stage for one in order}) for order in orders]
     ranks, chunks = len(orders), len(stages[0])
     if any(own != list(range(rank, ranks * chunks, ranks)) for rank, own in enumerate(stages)):
@@ -79,7 +81,7 @@ def interleaved(orders: Orders) -> Orders | None:
 
 
 def _interleaved(rank: int, ranks: int, stages: Sequence[int], batches: int, at_once: int) -> list[Pass]:
-    """at_once: micro-batches that one stage computes before the next one has its turn."""
+    """at_once: micro-batches that one stage computes before the next one's turn."""
     total = batches * len(stages)
     ahead = min(total, (len(stages) - 1) * at_once + 2 * (ranks - 1 - rank))
     turns = [number // at_once % len(stages) for number in range(total)]
@@ -90,7 +92,7 @@ def _interleaved(rank: int, ranks: int, stages: Sequence[int], batches: int, at_
 
 
 def _in_turns(kind: int, stages: Sequence[int]) -> list[Pass]:
-    """The n-th of a stage is of micro-batch n."""
+    """Numbers the passes: the n-th of a stage is of micro-batch n."""
     met: dict[int, int] = defaultdict(int)
     found = []
     for stage in stages:

@@ -1,4 +1,4 @@
-"""Recordings of a job's ranks -> its pipeline, where it is one."""
+"""Recordings of a job's ranks -> its pipeline, if it is one."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.text import Reason
 from tb_steptime.trace.table import Int64
 
-#: Over all ranks: of more, the first steps tell as much, and a job of a thousand ranks takes no longer than a second.
+#: Maximum number of passes over all ranks. If there are more, the first steps are enough, and a job of a thousand ranks
+#: takes no longer than a second.
 MOST_PASSES = 100_000
-#: A picture of more is no picture: each would be less than a third of a pixel.
+#: Maximum number of passes in a picture: with more, each would be less than a third of a pixel.
 MOST_SHOWN = 6_000
 
 
 def pipeline(spans: Sequence[RankSpan], ranks: Sequence[Instances], names: Sequence[str]) -> Pipeline | None:
-    """The chain of stages whose step is longest; None of a job that has none. spans: by rank; ranks: what each of them
-    exchanges; names: of the job's steps. Raises what reading results raises."""
+    """Returns the chain of stages whose step is longest; None for a job without one. spans: by rank; ranks: the
+    exchanges of each; names: of the job's steps. Raises what reading results raises."""
     recorded, first = rank_passes(spans, ranks, names), 1 if len(names) >= FEWEST_STEPS else 0
     past = first + _steps_within(recorded, first, len(names))
     found = [kept for each in recorded if len((kept := each.of_steps(range(first, past))).step)]
@@ -38,7 +39,7 @@ def pipeline(spans: Sequence[RankSpan], ranks: Sequence[Instances], names: Seque
 
 
 def _steps_within(found: Sequence[RankPasses], first: int, steps: int) -> int:
-    """How many steps from the first on are looked at."""
+    """Returns how many steps, counted from the first, are analysed."""
     return steps_within([(each.step[each.step >= first] - first).astype(np.int32) for each in found], steps - first,
                         MOST_PASSES)  # fmt: skip
 
@@ -73,13 +74,13 @@ def _pipeline(chain: Chain, chains: int, spans: Sequence[RankSpan], names: Seque
 
 
 def _rounded(parts: Sequence[float]) -> list[int]:
-    """So that they sum to their rounded sum."""
+    """Rounds the parts so that they sum to their rounded sum."""
     rounded: list[int] = np.diff(np.rint(np.cumsum(parts)).astype(np.int64), prepend=0).tolist()
     return rounded
 
 
 def _row(chain: Chain, found: Bubbles, rank: int, spans: Sequence[RankSpan], names: Sequence[str]) -> StageRow:
-    """Each part takes at most what the step has left, and the rest of it is other: the recorded step may end while its
+    """Each part takes at most what the step has left, and the rest is other time: the recorded step may end while its
     last messages are under way."""
     each = chain.programs[rank]
     span, causes = spans[each.place], found.of_rank(rank)
@@ -96,7 +97,7 @@ def _step_ns(span: RankSpan, names: Sequence[str]) -> Int64:
 
 
 def _shown(chain: Chain, found: Bubbles, spans: Sequence[RankSpan], names: Sequence[str]) -> PipelineStep:
-    """The step whose window is as long as in the median."""
+    """Returns the step whose window is closest to the median."""
     step = int(np.argmin(np.abs(found.length - np.median(found.length))))
     begin = int(window(chain)[0][step])
     passes = [

@@ -1,4 +1,4 @@
-"""A job replayed: its ranks joined at their collectives, as they were and with a change of one or of all of them.
+"""Replays a job: its ranks joined at their collectives, as recorded and with changes of one rank or of all.
 
 - A rank's own work between collectives is its reduced graph (`replay/reduced.py`), which its summary holds: no trace is
   read again. Ranks without work on a device have one out of what their collectives say: own time, and waits for them.

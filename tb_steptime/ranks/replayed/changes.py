@@ -1,4 +1,5 @@
-"""What a step of the job would take after changes of one rank or of all: the joined ranks, swept anew for each."""
+"""The length of the job's step after changes of one rank or of all: the joined ranks are replayed again for each
+change."""
 
 from __future__ import annotations
 
@@ -18,11 +19,12 @@ from tb_steptime.ranks.result import Role
 from tb_steptime.ranks.what_if import MOST_ERROR, MOST_UNEXPLAINED, JobChange, JobChangeId, JobReplay
 from tb_steptime.text import Reason, count
 
-#: A change that gains a smaller share of the step is not told.
+#: Minimum gain, as a share of the step, for a change to be reported.
 LEAST_GAIN = 0.005
-#: What these exchange is not needed before the optimizer, or known before it is needed: computation can hide it.
+#: Roles whose exchanges computation can hide: their results are not needed before the optimizer, or their inputs are
+#: known early.
 HIDEABLE: tuple[Role, ...] = ("ddp", "fsdp")
-#: Of more collectives over all ranks a sweep takes too long for a page.
+#: Maximum number of collectives over all ranks: with more, a replay takes too long for a page.
 MOST_CALLS = 300_000
 _VARIANTS: dict[JobChangeId, Variant] = {
     "instant_host": "instant_host",
@@ -33,8 +35,8 @@ _VARIANTS: dict[JobChangeId, Variant] = {
 
 @dataclass(frozen=True)
 class _Change:
-    """replayed: in one way, or in two of which the mean counts; none where ranks then meet in orders that exclude each
-    other. least_ns: the step takes no less."""
+    """replayed: one replay, or two whose mean counts; empty where ranks meet in contradictory orders. least_ns: lower
+    limit of the step."""
 
     id: JobChangeId
     replayed: Sequence[Replayed]
@@ -43,8 +45,8 @@ class _Change:
 
 
 def job_replay(job: ReplayedJob, late: Sequence[Sequence[int]]) -> JobReplay | Reason:
-    """late: groups of ranks that make the others wait. A reason where ranks meet in orders that exclude each other, and
-    of more collectives than can be swept. Raises what reading results raises."""
+    """late: groups of ranks that make the others wait. Returns a reason where ranks meet in contradictory orders, or
+    there are too many collectives. Raises what reading results raises."""
     if sum(len(graph.kind) for graph in job.graphs) > MOST_CALLS:
         return Reason("too_many_exchanges", {"most": count(MOST_CALLS)})
     replayed = job.swept()
@@ -80,12 +82,12 @@ def _said(job: ReplayedJob, before: Replayed, change: _Change) -> JobChange:
 
 def _changes(job: ReplayedJob, late: Sequence[Sequence[int]]) -> Iterator[_Change]:
     place = {span.rank: number for number, span in enumerate(job.spans)}
-    both = (False, True)  # of the two in the middle the shorter and the longer
+    both = (False, True)  # of the two ranks in the middle, the shorter and the longer
     for ranks in late:
         places = [place[rank] for rank in ranks]
         yield _Change("late_ranks", _swept(job, [job.as_the_others(places, longer=each) for each in both]), ranks)
     yield _Change("even_ranks", _swept(job, [job.evened(longer=each) for each in both]))
-    if any(map(on_device, job.spans)):  # on CPUs a transfer may as well be a wait for a core
+    if any(map(on_device, job.spans)):  # on CPUs a transfer may also be a wait for a core
         yield from _exchanged_sooner(job)
     for id, variant in _VARIANTS.items():
         if (changed := rank_graphs(job.spans, job.names, variant)) is not None:
@@ -102,14 +104,14 @@ def _exchanged_sooner(job: ReplayedJob) -> Iterator[_Change]:
 
 
 def _swept(job: ReplayedJob, ways: Sequence[Sequence[RankGraph] | None]) -> list[Replayed]:
-    """Those that can be."""
+    """Returns the replays that are possible."""
     swept = [job.swept(graphs) for graphs in ways if graphs is not None]
     return [each for each in swept if each is not None]
 
 
 def _hidden(job: ReplayedJob) -> _Change | None:
-    """What data parallelism exchanges runs beside the ranks' own work, one after the other in each group. None where
-    nothing is exchanged for that."""
+    """Replays with the exchanges of data parallelism beside the ranks' own work, one after the other in each group.
+    Returns None where there are no such exchanges."""
     met = job.joined.met
     beside = np.isin(met.group, [place for place, role in enumerate(group_roles(job.matched)) if role in HIDEABLE])
     if not beside.any():

@@ -1,4 +1,4 @@
-"""The reduced graph of each rank of a job, with what it is of."""
+"""The reduced graph of each rank of a job, with the steps and collectives that its nodes stand for."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.replay.reduced import START, PathColumns, paths_of
 from tb_steptime.trace.table import Bool, Int64
 
-#: A change of all ranks that their graphs are kept with.
+#: A change of all ranks for which their summaries hold graphs.
 Variant = Literal["recorded", "instant_host", "no_loader", "uninterrupted"]
-#: What is alike of exchanges that two ranks may do in each other's place.
+#: Properties in which exchanges agree that two ranks may do in each other's place.
 _Alike = tuple[str, int | None, tuple[bool, bool] | None]
-#: What a step waits for its batches, where ops run on the host alone.
+#: Metric of a step's wait for its batches, where ops run on the host alone.
 _LOADER = "data_loading_exposed"
 
 
 @dataclass(frozen=True, eq=False)
 class RankGraph:
-    """paths: between nodes as `Paths` have them. step: place of each node's step among the job's; own_ns: of each node,
-    what a collective takes that no other rank is joined to; kind: of each collective a number, alike on all ranks.
-    began_ns, ended_ns: by the job's steps, as recorded, -1 of a step that it has not; origin_ns: epoch time."""
+    """paths: see `Paths`. step: place of each node's step among the job's; own_ns: duration of each node that is a
+    collective joined to no other rank; kind: a number for each collective, the same on all ranks. began_ns, ended_ns:
+    by the job's steps, as recorded, -1 for a step that the rank does not have; origin_ns: epoch time."""
 
     paths: PathColumns
     step: Int64
@@ -49,8 +49,8 @@ class RankGraph:
 
 
 def rank_graphs(spans: Sequence[RankSpan], names: Sequence[str], variant: Variant) -> list[RankGraph] | None:
-    """Returns the graphs of all ranks with this change; None where it changes none of them, or the steps of one are not
-    known. Raises what reading results raises."""
+    """Returns the graphs of all ranks with this change; None where it changes none of them, or the steps of a rank are
+    not known. Raises what reading results raises."""
     on_device = by_device(spans)
     kinds: dict[_Alike, int] = {}
     paths = [_paths(span, variant, on_device=on_device) for span in spans]
@@ -68,7 +68,7 @@ def by_device(spans: Sequence[RankSpan]) -> bool:
 
 
 def unexplained(span: RankSpan) -> float:
-    """The share of its recording that nothing explains; 0 where nothing ran on a device."""
+    """The share of a span's recording that the replay does not explain; 0 where nothing ran on a device."""
     return _result(span).reduced.unexplained
 
 
@@ -105,13 +105,14 @@ def _graph(
 
 
 def _alike(each: ExchangeClass, rank: int) -> _Alike:
-    """Tells messages apart also by whether they are sent, and to or from a rank before or after."""
+    """Messages are also distinguished by whether they are sent or received, and whether the peer is an earlier or a
+    later rank."""
     way = None if each.peer is None else (each.sends, each.peer > rank)
     return each.kind, each.bytes, way
 
 
 def _paths(span: RankSpan, variant: Variant, *, on_device: bool) -> PathColumns | None:
-    """None where the variant changes nothing, or is not known."""
+    """Returns None where the variant changes nothing, or is not known."""
     if variant == "recorded":
         return _recorded_paths(span, on_device=on_device)
     if on_device:
@@ -141,8 +142,8 @@ def _of_job(values: Int64, of_step: Int64, steps: int) -> Int64:
 
 
 def in_place_of(graph: RankGraph, other: RankGraph, steps: Int64) -> RankGraph:
-    """The rank that does in these of the job's steps what the other one, which is like it, does in them. It begins the
-    first step when it did."""
+    """Returns the rank's graph with the other rank's work in these of the job's steps. The two do the same steps. The
+    rank begins its first step when it did before."""
     taken = np.zeros(int(graph.step.max(initial=0)) + 1, bool)
     taken[steps[steps < len(taken)]] = True
     kept = ~taken[graph.step[graph.paths.after]] | (graph.paths.before == START)

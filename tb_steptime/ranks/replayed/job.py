@@ -1,4 +1,4 @@
-"""The ranks of a job with all that is replayed of them, and what a step of it takes."""
+"""The ranks of a job with everything that is replayed of them, and the length of its step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tb_steptime.trace.table import Bool, Int64
 @dataclass(frozen=True, eq=False)
 class ReplayedJob:
     """The ranks of a job, in order. names: of its steps; steps: places of those whose exchanges are matched. messages:
-    between two ranks. by_device: graphs are of hosts and devices, not of own time alone."""
+    between two ranks. by_device: graphs include hosts and devices, not only own time."""
 
     spans: Sequence[RankSpan]
     names: Sequence[str]
@@ -37,7 +37,7 @@ class ReplayedJob:
         messages: Sequence[Matched],
         steps: Int64,
     ) -> ReplayedJob | None:
-        """None where the ranks have no step in common whose end is known. Raises what reading results raises."""
+        """Returns None where the ranks have no common step whose end is known. Raises what reading results raises."""
         graphs = rank_graphs(spans, names, "recorded")
         if graphs is None:
             return None
@@ -50,7 +50,7 @@ class ReplayedJob:
 
     @cached_property
     def counted(self) -> Int64:
-        """Places of the steps that are counted, and changed. Those before stay as they are."""
+        """Places of the steps that are counted and changed. Earlier steps stay as recorded."""
         return np.arange(int(self.steps[0]), int(self.steps[-1]) + 1)
 
     @cached_property
@@ -59,44 +59,45 @@ class ReplayedJob:
         return Replayed(np.array(began), np.array(ended))
 
     def step_ns(self, replayed: Replayed) -> int:
-        """The mean step of the rank that takes longest for all."""
+        """Returns the mean step of the rank that takes longest for all counted steps."""
         ends = self._ends(replayed)
         return round(int((ends[:, -1] - ends[:, 0]).max()) / len(self.counted))
 
     def steps_ns(self, replayed: Replayed) -> Int64:
-        """Each counted step, of the rank that takes longest for it."""
+        """Returns the length of each counted step on the rank that takes longest for it."""
         longest: Int64 = np.diff(self._ends(replayed), axis=1).max(axis=0)
         return longest
 
     def _ends(self, replayed: Replayed) -> Int64:
-        """(ranks, 1 + counted steps): when each begins with the counted steps, and ends each of them. Stages of a
-        pipeline end one after the other: of these one row, of the last stage to end."""
+        """Returns (ranks, 1 + counted steps): when each rank begins the counted steps, and when it ends each of them.
+        Stages of a pipeline end one after the other, so there is one row for them, with the last end."""
         ends = np.column_stack((self._begins(replayed), replayed.ended_ns[:, self.counted]))
         return ends.max(axis=0, keepdims=True) if self.messages else ends
 
     def _begins(self, replayed: Replayed) -> Int64:
-        """Returns for each rank the end of the step before those that are counted, or their begin where none was
-        recorded."""
+        """Returns for each rank the end of the step before the counted ones, or the begin of the first counted step if
+        none was recorded before."""
         before = int(self.counted[0]) - 1
         recorded = before >= 0 and bool((replayed.ended_ns[:, before] >= 0).all())
         begins: Int64 = replayed.ended_ns[:, before] if recorded else replayed.began_ns[:, before + 1]
         return begins
 
     def swept(self, graphs: Sequence[RankGraph] | None = None, transfer_ns: Int64 | None = None) -> Replayed | None:
-        """None for what is as recorded. None where ranks meet in orders that exclude each other."""
+        """Replays with other graphs or transfer times; None stands for the recorded ones. Returns None where ranks meet
+        in contradictory orders."""
         met = self.joined.met
         transfer = met.transfer_ns if transfer_ns is None else transfer_ns
         return self.joined.replayed(self.graphs if graphs is None else graphs, transfer)
 
     @cached_property
     def stalls_ns(self) -> Int64:
-        """What of the transfer of each meeting would stay if nothing took time to transfer."""
+        """The part of each meeting's transfer that would remain if data took no time to transfer."""
         met = self.joined.met
         return np.where(np.isin(met.step, self.counted), met.stalled_ns, met.transfer_ns)
 
     @cached_property
     def alone_ns(self) -> Int64:
-        """(ranks, counted steps): what each rank takes if nothing is exchanged and it waits for nobody."""
+        """(ranks, counted steps): the time of each rank without exchanges and without waiting for others."""
         counted = [np.isin(graph.step, self.counted) for graph in self.graphs]
         graphs = [
             replace(graph, own_ns=np.where(there, 0, graph.own_ns))
@@ -108,15 +109,15 @@ class ReplayedJob:
 
     @cached_property
     def alike(self) -> Int64:
-        """Returns for each rank a number that ranks share if they do the same in the same steps."""
+        """Returns a number for each rank; ranks with the same number do the same in the same steps."""
         numbers: dict[tuple[bytes, bytes], int] = {}
         keys = [(graph.step.tobytes(), graph.kind.tobytes()) for graph in self.graphs]
         return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
 
     def as_the_others(self, places: Sequence[int], *, longer: bool) -> list[RankGraph] | None:
-        """These ranks do in each step what the one of the others does whose own time is the median of theirs in it, the
-        longer or the shorter of two. A stage of a pipeline, which may be like no other one, does its own work in as
-        long as that one. None where there is no such rank."""
+        """Returns graphs in which these ranks do, in each step, the work of that one of the others whose own time in it
+        is the median; of two in the middle, the longer or the shorter. A stage of a pipeline, which may have no similar
+        rank, does its own work in that time. None where there is no such rank."""
         found = list(self.graphs)
         for place in places:
             others = np.setdiff1d(np.flatnonzero(self.alike == self.alike[place]), places)
@@ -129,7 +130,8 @@ class ReplayedJob:
         return found
 
     def evened(self, *, longer: bool) -> list[RankGraph]:
-        """Each rank does in the steps in which it takes longer than the median of those like it what that one does."""
+        """Returns graphs in which each rank does the median rank's work in the steps in which it takes longer than the
+        median of the ranks like it."""
         found = list(self.graphs)
         for number in np.unique(self.alike).tolist():
             ranks = np.flatnonzero(self.alike == number)
@@ -146,8 +148,8 @@ class ReplayedJob:
         return median
 
     def _as_fast_as(self, place: int, others: Int64, longer: bool) -> RankGraph:
-        """The rank that does in each of the counted steps in which it takes longer than the median of the others all of
-        its own work in as long as that one. others: places of ranks, at least one."""
+        """Returns the rank's graph with its own work shortened to the time of the median of the others, in each counted
+        step in which it takes longer. others: places of ranks, at least one."""
         graph, own_ns = self.graphs[place], np.maximum(self.alone_ns[place], 1)
         median_ns = self.alone_ns[self._median_of(others, longer), np.arange(len(own_ns))]
         share = np.ones(int(graph.step.max(initial=0)) + 1)
@@ -157,7 +159,7 @@ class ReplayedJob:
         return replace(graph, paths=PathColumns(before, after, shorter))
 
     def _with_work_of(self, place: int, others: Int64, there: Bool) -> RankGraph:
-        """The rank that does in some of the counted steps what another one of each does in it."""
+        """Returns the rank's graph with the work of the given other rank in some of the counted steps."""
         found = self.graphs[place]
         for other in np.unique(others[there]).tolist():
             found = in_place_of(found, self.graphs[other], self.counted[there & (others == other)])

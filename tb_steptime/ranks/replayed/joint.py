@@ -1,4 +1,4 @@
-r"""The reduced graphs of all ranks joined at their collectives, and swept together.
+r"""The reduced graphs of all ranks, joined at their collectives and replayed together.
 
 rank 0   begin ---> arrives --\             /---> arrives ...
                                [collective ]                        it begins when all have arrived
@@ -28,9 +28,12 @@ from tb_steptime.trace.table import Int64
 class Meetings:
     """Collectives that several ranks leave together, and messages.
 
-    (m,): group: place among those that are matched, messages after collectives; of: in its classes; step: of the job;
-    transfer_ns: from the last arrival to its end; stalled_ns: of that, far beyond what others like it take.
-    For each rank at each of them: meeting: its number; rank: the rank's place; call: the collective's among the rank's.
+    (m,): group: place among the matched groups, messages after collectives; of: place in its classes; step: place among
+    the job's; transfer_ns: from the last arrival to the end; stalled_ns: the part of it that is far beyond others like
+    it.
+
+    For each rank at each of them: meeting: its number; rank: the rank's place; call: the collective's place among the
+    rank's.
     """
 
     group: Int64
@@ -49,7 +52,7 @@ class Meetings:
 def meetings_of(
     matched: Sequence[Matched], messages: Sequence[Matched] = (), offsets_ns: Sequence[int] = ()
 ) -> Meetings:
-    """offsets_ns: of each rank, what is added to its times to have those of the first."""
+    """offsets_ns: convert each rank's times to those of the first."""
     columns: list[tuple[Int64, ...]] = []
     first = 0
     for group, found in enumerate([*matched, *messages]):
@@ -72,8 +75,8 @@ _LONGEST = np.iinfo(np.int64).max
 
 
 def _under_way_ns(found: Matched, offsets_ns: Sequence[int]) -> Int64:
-    """From when a message is sent and its receiver is ready until it is received. Its sending may end later: when its
-    sender asks for it."""
+    """Returns the time from when a message is sent and its receiver is ready until it is received. On the sender it may
+    end later, when the sender checks for it."""
     start = found.start + np.array([offsets_ns[place] for place in found.members.tolist()], np.int64)
     under_way: Int64 = np.maximum(start[:, 1] + found.length[:, 1] - start.max(axis=1), 0)
     return under_way
@@ -81,7 +84,7 @@ def _under_way_ns(found: Matched, offsets_ns: Sequence[int]) -> Int64:
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """offsets_ns: of each rank, what is added to a time from its origin to have one from the first begin."""
+    """offsets_ns: for each rank, converts a time relative to its origin to one relative to the first begin."""
 
     met: Meetings
     offsets_ns: Sequence[int]
@@ -93,14 +96,14 @@ class Joined:
         return Joined(meetings_of(matched, messages, offsets), [begin - min(begins) for begin in begins])
 
     def apart(self, graphs: Sequence[RankGraph]) -> Replayed:
-        """When the steps of all ranks begin and end if none waits for another one."""
+        """Returns when the steps of all ranks begin and end if none waits for another one."""
         alone = Joined(meetings_of([]), self.offsets_ns).replayed(graphs, np.empty(0, np.int64))
-        assert alone is not None  # only ranks that meet can exclude each other
+        assert alone is not None  # only ranks that meet can contradict each other
         return alone
 
     def replayed(self, graphs: Sequence[RankGraph], transfer_ns: Int64) -> Replayed | None:
-        """When the steps of all ranks begin and end. transfer_ns: of each meeting. None where ranks meet in orders that
-        exclude each other."""
+        """Returns when the steps of all ranks begin and end. transfer_ns: of each meeting. None where ranks meet in
+        contradictory orders."""
         sizes = np.array([len(graph.step) for graph in graphs], np.int64)
         first = np.cumsum(np.append(0, sizes))
         count = int(first[-1])
@@ -125,7 +128,7 @@ class Joined:
 
 @dataclass(frozen=True, eq=False)
 class Replayed:
-    """(ranks, the job's steps), ns on one clock; -1 of a step that a rank has not."""
+    """(ranks, the job's steps), ns on one clock; -1 for a step that a rank does not have."""
 
     began_ns: Int64
     ended_ns: Int64
@@ -143,7 +146,8 @@ class Replayed:
 
 
 def ends(own_ns: Int64, release_ns: Int64, before: Int64, after: Int64, lag_ns: Int64) -> Int64 | None:
-    """When each node ends, whatever the order of their numbers; None where nodes wait for each other in a circle."""
+    """Returns when each node ends, whatever the order of their numbers; None where nodes wait for each other in a
+    cycle."""
     order = _in_order(len(own_ns), before, after)
     if order is None:
         return None
@@ -156,7 +160,7 @@ def ends(own_ns: Int64, release_ns: Int64, before: Int64, after: Int64, lag_ns: 
 
 
 def _in_order(count: int, before: Int64, after: Int64) -> Int64 | None:
-    """Nodes so that each comes after those that it waits for, level by level."""
+    """Returns the nodes in topological order, level by level; None where there is a cycle."""
     by_before = np.argsort(before, kind="stable")
     targets = after[by_before]
     first = np.cumsum(np.append(0, np.bincount(before, minlength=count)))

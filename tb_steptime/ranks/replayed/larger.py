@@ -1,10 +1,11 @@
-"""The same job in more ranks, each of which does as much as now: what its collectives and the waits at them would take.
+"""The same job on more ranks, each of which does the same work as now: how long its collectives and the waits at them
+would take.
 
 recorded   rank 0 [step 5][step 6][step 7]       rank 1 [step 5][step 6][step 7]
 added      rank 2 as rank 0, but its steps in another order: so late as ranks are in other steps, others are beside them
 
-A transfer takes longer by the share of its bytes that each link then carries, 2 (n - 1) / n of an all-reduce, as in a
-ring; that each of its n steps takes time, too, and that links between machines may be slower, is not modelled.
+A transfer takes longer in proportion to the share of its bytes that each link then carries, 2 (n - 1) / n for an
+all-reduce, as in a ring. Not modelled: the latency of each of the ring's n steps, and slower links between machines.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from tb_steptime.replay.reduced import START, PathColumns
 from tb_steptime.text import Reason
 from tb_steptime.trace.table import Bool, Float64, Int64
 
-#: So many times as many ranks.
+#: Multiples of the present number of ranks.
 TIMES = (2, 4)
-#: Groups that grow with the job; the others are of as many ranks as before, and there are more of them.
+#: Roles of groups that grow with the job; of the other groups there are more, each with as many ranks as before.
 _GROWING: tuple[Role, ...] = ("ddp", "fsdp", "expert_parallel")
-#: Of more collectives over all ranks the sweep takes too long for a page.
+#: Maximum number of collectives over all ranks: with more, a replay takes too long for a page.
 _MOST_CALLS = 400_000
 
 
 def larger_jobs(job: ReplayedJob, step_ns: int) -> tuple[list[LargerJob], Reason | None]:
-    """And why that is not known. step_ns: as replayed."""
+    """Returns the larger jobs, and the reason if they are not known. step_ns: as replayed."""
     roles = group_roles(job.matched)
     growing = [found for found, role in zip(job.matched, roles, strict=True) if role in _GROWING]
     grows = np.array([role in _GROWING for role in roles] + [False] * len(job.messages), bool)
@@ -57,7 +58,8 @@ def larger_jobs(job: ReplayedJob, step_ns: int) -> tuple[list[LargerJob], Reason
 
 
 def _turned(graph: RankGraph, steps: Int64, by: int) -> RankGraph:
-    """The rank whose counted steps come in another order, as many later; the same rank where they are not all alike."""
+    """Returns the rank's graph with its counted steps shifted by a number of places; the same graph where the steps are
+    not all alike."""
     moved = np.roll(steps, -by * max(1, len(steps) // max(TIMES)))
     nodes = [np.flatnonzero(graph.step == step) for step in steps.tolist()]
     kinds = [graph.kind[own[graph.is_call[own]] - graph.steps] for own in nodes]
@@ -82,7 +84,7 @@ def _turned(graph: RankGraph, steps: Int64, by: int) -> RankGraph:
 
 
 def _met(job: ReplayedJob, times: int, grows: Bool) -> Meetings:
-    """The collectives of so many times as many ranks: those of growing groups join all copies of their ranks."""
+    """Returns the collectives of `times` as many ranks: those of growing groups join all copies of their ranks."""
     met, ranks = job.joined.met, len(job.graphs)
     larger = grows[met.group]
     number = np.arange(len(met))
@@ -103,8 +105,7 @@ def _met(job: ReplayedJob, times: int, grows: Bool) -> Meetings:
 
 
 def _longer(job: ReplayedJob, times: int) -> Float64:
-    """Returns the factor by which each meeting's transfer grows with so many times as many ranks; 1 where none is
-    known."""
+    """Returns the factor by which each meeting's transfer grows with `times` as many ranks; 1 where none is known."""
     met, longer = job.joined.met, np.ones(len(job.joined.met))
     for group, found in enumerate(job.matched):
         size = found.group.size or len(found.group.ranks) or len(found.members)

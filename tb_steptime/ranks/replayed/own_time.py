@@ -1,4 +1,4 @@
-"""The reduced graph of a rank out of its collectives and steps alone, where nothing ran on a device.
+"""The reduced graph of a rank, made from its collectives and steps only, for jobs in which nothing ran on a device.
 
 rank    begin [own work     |wait wait]     [own work]  end         its thread works until it waits for a collective,
                       [collective     ]                             whose time that no computation hides is the wait
@@ -17,13 +17,13 @@ from tb_steptime.replay.reduced import START, PathColumns, longest_paths
 from tb_steptime.replay.sweep import EdgeKind, edges_of
 from tb_steptime.trace.table import Int64
 
-#: What happens at an instant; at one and the same in this order.
+#: Kinds of instants, in the order in which simultaneous ones are processed.
 _RETURN, _END, _BEGIN, _CALL = range(4)
 
 
 def paths_of_own_time(span: RankSpan, spared_ns: Int64 | None = None) -> PathColumns:
-    """Nodes are those of `Paths`. spared_ns: of each step what its own work takes less. Raises what reading results
-    raises."""
+    """Nodes are those of `Paths`. spared_ns: by how much the rank's own work is shortened in each step. Raises what
+    reading results raises."""
     kept = exchanges_of(span)
     start, length = unpacked(kept.start) * START_UNIT_NS, np.maximum(unpacked(kept.length), 1)
     exposed = unpacked(kept.exposed)
@@ -55,8 +55,8 @@ def paths_of_own_time(span: RankSpan, spared_ns: Int64 | None = None) -> PathCol
 
 
 def _own_order(at: Int64, wait: Int64, kind: Int64, spared_ns: Int64 | None) -> tuple[Int64, Int64, Int64]:
-    """Edges of the rank's own work from each instant to the next. The begin of a collective is none that others follow:
-    it is reached while the work goes on."""
+    """Returns the edges of the rank's own work from each instant to the next. Nothing follows the begin of a
+    collective: it is reached while the work goes on."""
     follows = np.flatnonzero((kind != _CALL) & ((kind != _RETURN) | (wait > 0)))
     previous = np.searchsorted(follows, np.arange(len(at))) - 1
     after = np.flatnonzero((previous >= 0) & ((kind != _RETURN) | (wait > 0)))
@@ -73,7 +73,7 @@ def _own_order(at: Int64, wait: Int64, kind: Int64, spared_ns: Int64 | None) -> 
 
 
 def _next_wait(at: Int64, wait: Int64, follows: Int64) -> Int64:
-    """For each instant when the next wait begins, of those of one's own work."""
+    """Returns for each instant when the rank's next wait begins."""
     begins = np.where(wait[follows] > 0, at[follows] - wait[follows], np.iinfo(np.int64).max)
     earliest = np.minimum.accumulate(begins[::-1])[::-1]
     upcoming = np.searchsorted(follows, np.arange(len(at)))

@@ -28,11 +28,11 @@ from typing import Any
 from tb_steptime.record.file.header import FileKind
 
 SUFFIX = ".loader"
-#: checksum of the rest, kind, flags, worker, sequence, pass, batch, pid, nine numbers.
+#: Layout of a row: checksum of the rest, kind, flags, worker, sequence, pass, batch, pid, nine numbers.
 ROW = struct.Struct("<IBBhIIii9q")
-#: A row without its checksum, which is that of these bytes.
+#: A row without its checksum, which covers these bytes.
 CHECKED = struct.Struct("<BBhIIii9q")
-#: The same as ROW for `numpy.dtype(ROW_FIELDS)`.
+#: The layout of ROW as a dtype for numpy.
 ROW_FIELDS: list[Any] = [
     ("checksum", "<u4"),
     ("kind", "u1"),
@@ -44,10 +44,10 @@ ROW_FIELDS: list[Any] = [
     ("pid", "<i4"),
     ("values", "<i8", (9,)),
 ]
-#: What the file is; see `FileKind` for the header.
+#: The kind of file; see `FileKind` for the header.
 LOADER = FileKind("a recording of a loader", b"TBSTLOAD", 2, ROW.size)
 _AFTER_CHECKSUM = 4
-#: The sequence number alone: to check every checksum of a full file takes ten times as long as to read these.
+#: Layout that reads only the sequence number: checking every checksum of a full file takes ten times as long.
 _SEQUENCE = struct.Struct(f"<8xI{ROW.size - 12}x")
 
 #: Rows that stay from the beginning, where short recordings are usually made ...
@@ -55,35 +55,36 @@ FIRST_ROWS = 8192
 #: ... and the latest rows, for a recording made later. 32 768 rows of 96 bytes: 3 MiB a file, at most.
 LATEST_ROWS = 24576
 
-# Kinds of rows.
+# Kinds of rows:
 PRODUCED = 1  # a batch was produced, in a worker, or in the training process of a loader without workers
 RECEIVED = 2  # a batch was returned to the training loop (training process); see NO_WORKER
 BEGAN = 3  # training process: a pass over the data begins; worker: the process has started
 ENDED = 4  # training process: a pass ended; worker: the process exited normally (a killed one writes none)
 CLOCK = 5  # the difference between wall clock and monotonic clock, from this row on
-LINES = 6  # source lines in which a worker's stack was sampled while it produced batches, of one burst of samples
+LINES = 6  # source lines from one burst of samples of a worker's stack, while it produced batches
 NAMED = 7  # a part of the name of a source location that later rows of this process refer to; `batch` numbers the parts
 
 # Flags of PRODUCED and ENDED.
 FAILED = 1  # PRODUCED: the dataset or the collate function raised. ENDED: the pass ended with an error
 EXHAUSTED = 2  # PRODUCED: no batch, an IterableDataset has no more samples. ENDED: the pass came to its end
 # Flags of LINES.
-LATE = 8  # the machine was too busy to sample in time: none of the burst counts
+LATE = 8  # the machine was too busy to sample in time, so the burst does not count
 # Flags of CLOCK.
 STEPPED = 4  # the wall clock was set by a millisecond or more, not only slewed
 
-#: The worker of rows that the training process wrote. Without workers its batches have a RECEIVED row only where they
-#: are pinned: otherwise the loop has a batch as soon as it is produced.
+#: The worker number in rows of the training process. Without workers its batches have a RECEIVED row only if they are
+#: pinned: otherwise the loop has a batch as soon as it is produced.
 NO_WORKER = -1
-#: A batch whose number is not known.
+#: The number of a batch whose number is not known.
 NO_BATCH = -1
 
 NUMBERS = 9
-#: Pairs of a location's number and how many samples met it; location 0: there are too many to be named.
+#: Number of pairs in a row of LINES: a location's number, and how many samples hit it. Location 0 stands for all
+#: locations beyond the limit.
 LINES_IN_ROW = (NUMBERS - 1) // 2
 #: Bytes of a name in UTF-8 that one row holds; the last part is padded with zeros.
 NAMED_BYTES = 8 * (NUMBERS - 1)
-#: What the nine numbers of a row mean, by kind. Unknown times are 0, unknown counts -1; unused numbers are 0.
+#: The meaning of a row's nine numbers, by kind. Unknown times are 0, unknown counts -1; unused numbers are 0.
 VALUES: dict[int, tuple[str, ...]] = {
     PRODUCED: (
         "requested_ns",  # the worker took the request from its queue (no workers: when the loop asked)
@@ -97,7 +98,7 @@ VALUES: dict[int, tuple[str, ...]] = {
         "samples",  # in the batch; -1: not known
     ),
     RECEIVED: (
-        "requested_ns",  # by recorders up to 0.2 when the worker was asked for it; 0 today
+        "requested_ns",  # in files of recorders up to 0.2: when the batch was requested from the worker; 0 today
         "asked_ns",  # the training loop asked for its next batch
         "arrived_ns",  # the batch's message was read from the result queue; 0: not measured
         "unpickled_ns",  # ... and is an object of this process; 0: not measured
@@ -110,12 +111,13 @@ VALUES: dict[int, tuple[str, ...]] = {
     NAMED: ("location", *(f"text_{number}" for number in range(NUMBERS - 1))),
     CLOCK: ("at_ns", "ahead_ns"),  # monotonic time; time_ns - perf_counter_ns from here on
 }
-#: How many of the numbers are times, from the first on. CLOCK's are not of the wall clock and stay as they are.
+#: How many of the numbers are times, counted from the first. Those of CLOCK are left as they are, since they define the
+#: wall clock.
 TIMES: dict[int, int] = {PRODUCED: 4, RECEIVED: 6, BEGAN: 2, ENDED: 1, CLOCK: 0, LINES: 1, NAMED: 0}
 
 
 def place(sequence: int) -> int:
-    """Where the row with this number is, counted in rows."""
+    """Returns the place of the row with this number, counted in rows."""
     if sequence < FIRST_ROWS:
         return sequence
     return FIRST_ROWS + (sequence - FIRST_ROWS) % LATEST_ROWS
@@ -124,8 +126,8 @@ def place(sequence: int) -> int:
 def encode_rows(
     rows: Iterable[tuple[int, int, int, tuple[int, ...]]], worker: int, sequence: int, pass_number: int, pid: int
 ) -> bytes:
-    """Rows of one process and pass, numbered from sequence on: kind, flags, batch, values. No function of ours is
-    called in the loop, because training waits for it."""
+    """Returns the bytes of rows of one process and pass, numbered from sequence on. Each row has kind, flags, batch,
+    values. The loop calls no function of ours, because training waits for it."""
     pack, checksum = CHECKED.pack, zlib.crc32
     encoded = []
     for kind, flags, batch, values in rows:
@@ -139,7 +141,7 @@ def encode_rows(
 
 
 def sequence_of(row: bytes, position: int) -> int | None:
-    """The number of the row at this place; None: it is cut or damaged, or does not belong there."""
+    """Returns the number of the row at this place; None if it is truncated or damaged, or does not belong there."""
     if len(row) != ROW.size or zlib.crc32(row[_AFTER_CHECKSUM:]) != int.from_bytes(row[:_AFTER_CHECKSUM], "little"):
         return None
     sequence = int.from_bytes(row[8:12], "little")
@@ -147,7 +149,7 @@ def sequence_of(row: bytes, position: int) -> int | None:
 
 
 def next_sequence(rows: bytes) -> int:
-    """The number of the next row, in a file with these bytes after its header.
+    """Returns the number of the next row in a file with these bytes after its header.
 
     place      0 ... 8191 | 8192 ........ latest | ......... 32767
     sequence   0 ... 8191 | this round, rising   | the round before

@@ -12,9 +12,9 @@ import zlib
 from dataclasses import dataclass
 from typing import Any
 
-#: magic, version, bytes of a row, where the rows begin, checksum of the header.
+#: Layout of the prefix: magic, version, bytes of a row, where the rows begin, checksum of the header.
 PREFIX = struct.Struct("<8sIIII")
-#: A longer header is not a recorder's.
+#: Maximum size of a header: a longer one is not a recorder's.
 MAX_HEADER_BYTES = 1 << 16
 
 
@@ -23,12 +23,13 @@ class FormatError(ValueError):
 
 
 class UnfinishedError(FormatError):
-    """The file ends inside its header: its process is just creating it, or was killed then, or the disk was full."""
+    """The file ends inside its header: its process is just creating it or was killed while doing so, or the disk was
+    full."""
 
 
 @dataclass(frozen=True)
 class FileKind:
-    """what: "a recording of a loader", as errors say it. magic: its first eight bytes."""
+    """what: the kind in the words of an error, "a recording of a loader". magic: its first eight bytes."""
 
     what: str
     magic: bytes
@@ -36,14 +37,14 @@ class FileKind:
     row_bytes: int
 
     def encode_header(self, header: dict[str, Any]) -> bytes:
-        """Prefix and header; its length is a multiple of a row's."""
+        """Returns prefix and header; the length is a multiple of a row's."""
         text = json.dumps(header, separators=(",", ":"), default=str).encode()
         rows_at = -(-(PREFIX.size + len(text)) // self.row_bytes) * self.row_bytes
         text = text.ljust(rows_at - PREFIX.size)
         return PREFIX.pack(self.magic, self.version, self.row_bytes, rows_at, zlib.crc32(text)) + text
 
     def decode_header(self, content: bytes) -> dict[str, Any]:
-        """The header of a file that starts with these bytes. Raises FormatError."""
+        """Returns the header of a file that starts with these bytes. Raises FormatError."""
         rows_at = self.rows_begin(content)
         text = content[PREFIX.size : rows_at]
         if len(content) < rows_at:
@@ -56,7 +57,7 @@ class FileKind:
         return header
 
     def rows_begin(self, prefix: bytes) -> int:
-        """Where the rows of a file begin that starts with these bytes. Raises FormatError."""
+        """Returns where the rows begin in a file that starts with these bytes. Raises FormatError."""
         if not prefix.startswith(self.magic[: len(prefix)]):
             raise FormatError(f"Not {self.what}")
         if len(prefix) < PREFIX.size:

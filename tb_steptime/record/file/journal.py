@@ -11,14 +11,14 @@ from tb_steptime.record.file.clock import CLOCK_STEP_NS, TOLERANCE_NS, measure_a
 from tb_steptime.record.file.header import PREFIX
 from tb_steptime.record.file.rationed import RationedFile, write_at
 
-#: No more rows wait.
+#: Maximum number of rows that wait.
 MAX_WAITING = 4096
-#: Old rows are overwritten, and CLOCK rows with them. So the clock is written again after so many rows.
+#: Number of rows after which a CLOCK row is written again, since old rows are overwritten, and CLOCK rows with them.
 CLOCK_ROWS = 1024
 
 _ROWS_IN_FILE = layout.FIRST_ROWS + layout.LATEST_ROWS
 
-#: Kind, flags, batch, values (what `format.VALUES` names for the kind; monotonic times).
+#: A row that waits: kind, flags, batch, values (see `format.VALUES`; monotonic times).
 Waiting = tuple[int, int, int, tuple[int, ...]]
 
 
@@ -31,7 +31,7 @@ class Journal(RationedFile[Waiting]):
         self._pid = os.getpid()
         self._header = header
         self._sequence = 0
-        self._ahead_ns = measure_ahead_ns()  # the wall clock, of the monotonic one
+        self._ahead_ns = measure_ahead_ns()  # how far the wall clock is ahead of the monotonic one
         self._next_clock = 0
         super().__init__(path, on_failure)
 
@@ -41,18 +41,18 @@ class Journal(RationedFile[Waiting]):
 
     @property
     def rows(self) -> int:
-        """Ever added to the file, those that wait included."""
+        """Number of rows ever added to the file, including those that wait."""
         return self._sequence + len(self.waiting)
 
     def begin_pass(self, number: int) -> None:
-        """Rows from now on are of this pass over the data."""
+        """Begin a pass over the data, which rows belong to from now on."""
         if number != self.pass_number:
             self.flush()
             self.pass_number = number
 
     def add(self, at_ns: int, kind: int, flags: int, batch: int, values: tuple[int, ...]) -> None:
         """at_ns: now, by the monotonic clock."""
-        if at_ns < self.next_write_ns and len(self.waiting) < MAX_WAITING:  # almost always
+        if at_ns < self.next_write_ns and len(self.waiting) < MAX_WAITING:  # the usual case
             self.waiting.append((kind, flags, batch, values))
             return
         if self._file is None:
@@ -63,7 +63,8 @@ class Journal(RationedFile[Waiting]):
         self._write_waiting()
 
     def _prepare(self, at_ns: int) -> None:
-        """The clock may have been set since the last write. Rows that are waiting keep the clock of the last one."""
+        """Adds a CLOCK row, since the clock may have been set since the last write. Rows that wait keep the clock of
+        the previous CLOCK row."""
         ahead_ns = measure_ahead_ns()
         moved_ns = abs(ahead_ns - self._ahead_ns)
         if moved_ns >= TOLERANCE_NS or self._sequence >= self._next_clock:
@@ -73,7 +74,7 @@ class Journal(RationedFile[Waiting]):
             self._next_clock = self._sequence + CLOCK_ROWS
 
     def _write(self, file: int) -> None:
-        """Each row to its place: with one call, or two where the file starts over."""
+        """Writes each row to its place: with one call, or two where the ring starts over."""
         rows = layout.encode_rows(self.waiting, self._worker, self._sequence, self.pass_number, self._pid)
         self.waiting.clear()
         while rows:
@@ -85,8 +86,8 @@ class Journal(RationedFile[Waiting]):
 
 
 def _continue(file: int, header: bytes) -> tuple[int, int]:
-    """Where the rows of the file begin, and the number of its next row. A file without a complete header gets one: its
-    process was killed right after creating it, or the disk was full."""
+    """Returns where the rows of the file begin, and the number of its next row. A file without a complete header gets
+    one: its process was killed right after creating it, or the disk was full."""
     size = os.fstat(file).st_size
     rows_at = layout.LOADER.rows_begin(os.read(file, PREFIX.size)) if size >= PREFIX.size else len(header)
     if size < rows_at:

@@ -15,13 +15,14 @@ from typing import Any, Generic, TypeVar
 from tb_steptime.record.file.clock import now_ns
 from tb_steptime.record.file.header import FormatError
 
-#: A file system may be slow. After a write that took d, none is made for 200 d: at most 0.5 % of the time is spent so.
-#: d is the shorter of the last two: a single one may have been interrupted by other processes.
+#: Factor of the pause after a write, since a file system may be slow. After a write that took d, none is made for 200
+#: d, so writing takes at most 0.5 % of the time. d is the shorter of the last two: a single one may have been
+#: interrupted by other processes.
 REST = 200
-#: So long at least rows wait: a write for each of them would cost too much. A killed process loses these rows.
+#: Minimum time that rows wait: a write for each of them would cost too much. A killed process loses the waiting rows.
 MIN_REST_NS = 250_000_000
 
-#: Why a recording ends.
+#: Reasons why a recording ends.
 CUT = "the file system wrote only a part, is the disk full?"
 GONE = "its files were deleted or moved"
 
@@ -29,10 +30,10 @@ Row = TypeVar("Row")
 
 
 class RationedFile(ABC, Generic[Row]):
-    """on_failure is called with the reason when it cannot be written; after that nothing is. waiting: rows for the next
-    write. next_write_ns: when that is due.
+    """on_failure is called with the reason when the file cannot be written; after that nothing is written. waiting:
+    rows for the next write. next_write_ns: when that is due.
 
-    rest_ns: so long at least rows wait, MIN_REST_NS unless a kind of file says otherwise.
+    rest_ns: minimum time that rows wait, MIN_REST_NS unless a subclass sets another.
 
     A forked child inherits the object and its open file, and abandons them: its rows would pass for its parent's.
     """
@@ -56,22 +57,22 @@ class RationedFile(ABC, Generic[Row]):
 
     @abstractmethod
     def _begin(self, file: int) -> None:
-        """The file was opened: it gets a header, or is continued. Raises OSError, FormatError."""
+        """Called when the file was opened: writes a header, or continues the file. Raises OSError, FormatError."""
 
     @abstractmethod
     def _prepare(self, at_ns: int) -> None:
-        """A write is due: what has to be noted before it, is added to `waiting`. at_ns: now."""
+        """Called when a write is due: adds to `waiting` whatever has to be recorded before it. at_ns: now."""
 
     @abstractmethod
     def _write(self, file: int) -> None:
-        """Write what waits. Raises OSError."""
+        """Write the waiting rows. Raises OSError."""
 
     @property
     def alive(self) -> bool:
         return self._file is not None
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write the waiting rows now."""
         if self._file is not None:
             self._prepare(now_ns())
             if self.waiting:
@@ -92,7 +93,7 @@ class RationedFile(ABC, Generic[Row]):
         self._took_ns = after - before
 
     def check(self) -> None:
-        """A deleted file can still be written, and its rows are lost: that ends the recording."""
+        """End the recording if the file was deleted: it can still be written to, but its rows are lost."""
         if self._file is None:
             return
         try:
@@ -103,13 +104,13 @@ class RationedFile(ABC, Generic[Row]):
             return  # it may still exist
 
     def close(self) -> None:
-        """Write what waits, and nothing later."""
+        """Write the waiting rows, and nothing afterwards."""
         self.flush()
         self.check()
         self.abandon()
 
     def abandon(self) -> None:
-        """Write nothing more, not even what waits: in a forked child those are its parent's rows."""
+        """Write nothing more, not even the waiting rows: in a forked child these are its parent's."""
         file, self._file = self._file, None
         self.next_write_ns = 0
         self.waiting.clear()
@@ -122,7 +123,7 @@ class RationedFile(ABC, Generic[Row]):
         self._on_failure(getattr(error, "strerror", None) or str(error))
 
 
-#: To be written when the process ends.
+#: Files to be written when the process ends.
 _open: weakref.WeakSet[RationedFile[Any]] = weakref.WeakSet()
 
 
@@ -146,7 +147,7 @@ def _open_file(path: Path) -> int:
 
 
 def write_at(file: int, content: bytes, offset: int) -> None:
-    """Raises OSError."""
+    """Writes content at an offset. Raises OSError."""
     os.lseek(file, offset, os.SEEK_SET)
     if os.write(file, content) != len(content):
         raise OSError(CUT)

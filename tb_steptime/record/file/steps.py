@@ -5,9 +5,9 @@ In the log directory, one file for each process: <host>_<pid>.<start of the reco
 
     header | ring: the latest steps, one row each, row n at n % RING | groups of older steps, as they come
 
-Nothing is ever moved. A row of the second part stands for several steps: for 8 at first, for twice as many after each
-GROUPS rows, up to 2048. So a job of a million steps has a file of 1 MB that still covers all of them, and the last 4096
-before a crash are there one by one. Slow steps are not grouped with others.
+Rows are never moved. A row of the second part stands for several steps: 8 at first, and twice as many after each GROUPS
+rows, up to 2048. So a job of a million steps has a file of 1 MB that still covers all of them, and the last 4096 before
+a crash are there one by one. Slow steps are not grouped with others.
 
 Every row has a checksum: one that a killed process left half written is skipped and counted.
 """
@@ -27,41 +27,41 @@ from tb_steptime.record.file.rationed import RationedFile, write_at
 
 SUFFIX = ".steps"
 
-#: Checksum of the rest, kind, flags, nothing, and NUMBERS.
+#: Layout of a row: checksum of the rest, kind, flags, an unused field, and NUMBERS.
 ROW = struct.Struct("<IBBH9q")
-#: A row without its checksum, which is that of these bytes.
+#: A row without its checksum, which covers these bytes.
 CHECKED = struct.Struct("<BBH9q")
 STEPS = FileKind("a recorder's file of steps", b"TBSTSTEP", 1, ROW.size)
 
-#: Steps that are kept one by one: the latest.
+#: Number of steps, the latest ones, that have a row each.
 RING = 4096
-#: Steps of the first groups and of the largest, and how many groups have the same number of steps.
+#: Number of steps in the first groups and in the largest, and how many groups have the same number of steps.
 FIRST_GROUP, LARGEST_GROUP, GROUPS = 8, RING // 2, 1024
-# Kinds of rows.
+# Kinds of rows:
 ONE = 1  # a step, in the ring
 GROUP = 2  # steps that follow each other and have the same flags
 
-# Flags.
+# Flags:
 RECORDED = 1  # the profiler recorded the step
-WARMING_UP = 2  # the profiler ran, and what it recorded was thrown away
+WARMING_UP = 2  # the profiler ran, and its events were discarded
 AFTER_SPAN = 4  # the first step after a span was written: loaders had time to fill their queues
-SLOW = 8  # see `record.steps.slowness`; it is grouped with none but slow ones
+SLOW = 8  # see `record.steps.slowness`; grouped only with other slow steps
 
 UNKNOWN = -1
 
 
-#: What the nine numbers of a row are. Those of several steps are sums, but for the first step's number, the end of the
-#: last, the longest, and the size of the process when the row was written. A wait and a size that are not known are
-#: UNKNOWN; cpu_ns is of the thread that trains, end_ns epoch time, collecting_ns Python's garbage collection.
+#: The nine numbers of a row. For several steps they are sums, except the number of the first step, the end of the last
+#: one, the longest duration, and the size of the process when the row was written. An unknown wait or size is UNKNOWN;
+#: cpu_ns is of the training thread, end_ns is epoch time, collecting_ns is Python's garbage collection.
 NUMBERS = ("step", "steps", "end_ns", "duration_ns", "longest_ns", "wait_ns", "collecting_ns", "cpu_ns", "rss_bytes")
-#: The same as ROW for `numpy.dtype(ROW_FIELDS)`.
+#: The layout of ROW as a dtype for numpy.
 ROW_FIELDS: list[Any] = [
     ("checksum", "<u4"), ("kind", "u1"), ("flags", "u1"), ("unused", "<u2"), *((name, "<i8") for name in NUMBERS)
 ]  # fmt: skip
 
 
 class TimedStep(NamedTuple):
-    """A step that is not written yet. step: from 0; end_ns: monotonic; the others: see NUMBERS."""
+    """A step that is not written yet. step: counted from 0; end_ns: monotonic; the others: see NUMBERS."""
 
     flags: int
     step: int
@@ -73,7 +73,7 @@ class TimedStep(NamedTuple):
 
 
 class StepFile(RationedFile[TimedStep]):
-    """rss_bytes: tells the size of the process."""
+    """rss_bytes: returns the size of the process."""
 
     rest_ns = 1_000_000_000  # steps may be short: a write costs as much as timing a hundred of them
 
@@ -84,7 +84,7 @@ class StepFile(RationedFile[TimedStep]):
         self._rss_bytes = rss_bytes
         self._group: list[TimedStep] = []
         self._groups = 0
-        self._older: list[bytes] = []  # encoded rows of the second part that are not written yet
+        self._older: list[bytes] = []  # encoded rows of groups that are not written yet
         self._older_written = 0
         super().__init__(path, on_failure)
 
@@ -93,7 +93,7 @@ class StepFile(RationedFile[TimedStep]):
             write_at(file, self._header, 0)
 
     def _prepare(self, at_ns: int) -> None:
-        """Nothing: rows get their wall clock when they are encoded."""
+        """Does nothing: rows get their wall clock when they are encoded."""
 
     def _write(self, file: int) -> None:
         ahead_ns, rss_bytes = measure_ahead_ns(), self._rss_bytes()
@@ -105,13 +105,13 @@ class StepFile(RationedFile[TimedStep]):
             part = rows[: (RING - place) * ROW.size]
             write_at(file, part, len(self._header) + place * ROW.size)
             rows, place = rows[len(part) :], 0
-        if waiting[-1].step >= RING and self._older:  # before that the ring has all of them
+        if waiting[-1].step >= RING and self._older:  # before that the ring holds all steps
             older, self._older = b"".join(self._older), []
             write_at(file, older, len(self._header) + (RING + self._older_written) * ROW.size)
             self._older_written += len(older) // ROW.size
 
     def _add_to_groups(self, steps: list[TimedStep], ahead_ns: int, rss_bytes: int) -> None:
-        """No function of ours is called for most steps, because training waits for it."""
+        """Calls no function of ours for most steps, because training waits for it."""
         group, most = self._group, self._group_size()
         for step in steps:
             if len(group) == most or (group and group[0].flags != step.flags):
@@ -126,8 +126,8 @@ class StepFile(RationedFile[TimedStep]):
 
 
 def _encode(kind: int, steps: list[TimedStep], ahead_ns: int, rss_bytes: int) -> bytes:
-    """One row for steps that follow each other."""
-    if len(steps) == 1:  # nearly always
+    """Returns one row for consecutive steps."""
+    if len(steps) == 1:  # the usual case
         flags, step, end_ns, duration_ns, wait_ns, collecting_ns, cpu_ns = steps[0]
         longest_ns = duration_ns
     else:

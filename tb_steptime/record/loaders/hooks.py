@@ -1,5 +1,5 @@
-"""How the recorder gets into torch's loaders: where these create an iterator they ask it, and single objects are given
-other methods. Tried: torch 2.0, 2.13 and 2.15.
+"""Hooks the recorder into torch's loaders: they call it where they create an iterator, and single objects get replaced
+methods. Tested with torch 2.0, 2.13 and 2.15.
 
 iter(loader) -> DataLoader.__iter__ -> DataLoader._get_iterator        a new iterator, with new workers
                                    \\-> kept iterator._reset           persistent workers go on: see `iterators`
@@ -11,15 +11,15 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-#: A loader -> its iterator, by torch's own function.
+#: Torch's own function that makes a loader's iterator.
 Create = Callable[[Any], Any]
-#: Called with a loader and `Create`, in place of the latter.
+#: Called with a loader and `Create`, in place of `Create`.
 OnCreate = Callable[[Any, Create], Any]
 
 
 def hook_loaders(on_create: OnCreate) -> None:
-    """Let all classes of loaders that are defined by now call `on_create` for each new iterator. Subclasses may create
-    iterators of their own."""
+    """Make all existing classes of loaders call `on_create` for each new iterator. Subclasses may create iterators in
+    their own way."""
     from torch.utils.data import DataLoader
 
     classes: list[Any] = [DataLoader]
@@ -40,7 +40,7 @@ def _asking(create: Create, on_create: OnCreate) -> Create:
 
 
 def unsupported() -> str | None:
-    """Why this torch's loaders cannot be recorded; None: they can."""
+    """Returns the reason why this torch's loaders cannot be recorded; None if they can."""
     try:
         import torch
         from torch.utils.data import _utils, dataloader
@@ -59,11 +59,11 @@ def unsupported() -> str | None:
 
 
 def swap_methods(item: Any, methods: Callable[[type], dict[str, Any]]) -> None:
-    """Gives one object other methods than its class has. methods: the class of the object -> what its subclass of the
-    same name has instead; called once for each class.
+    """Replaces methods of one object. methods: returns, for the object's class, the methods of a subclass with the same
+    name; called once for each class.
 
-    A wrapped method kept in the object would hold the object: a loader's iterator, whose end stops its workers, would
-    then live until the next garbage collection.
+    A wrapped method stored in the object would refer to the object: a loader's iterator, whose end stops its workers,
+    would then live until the next garbage collection.
     """
     item.__class__ = _subclass(type(item), methods)  # type: ignore[arg-type]
 

@@ -1,6 +1,6 @@
 """What a loader's iterator gives to the training loop, and which pass over the data it makes.
 
-With workers: what it receives and returns. The loop waits for what is done here, too: two microseconds a batch.
+With workers: what it receives and returns. The code here takes two microseconds a batch, for which the loop waits.
 
     worker  --results-->  [thread that pins memory  --pinned-->]  training loop
             arrived_ns, unpickled_ns                pinned_ns     asked_ns, returned_ns
@@ -24,7 +24,7 @@ from tb_steptime.record.loaders.hooks import swap_methods
 from tb_steptime.record.loaders.production import ProductionMeter, time_fetcher
 from tb_steptime.record.steps.facts import waited_ns
 
-#: arrived_ns, unpickled_ns, pinned_ns of a batch whose message was read before it was followed.
+#: arrived_ns, unpickled_ns, pinned_ns of a batch whose message was read before recording began.
 _NOT_TIMED = (0, 0, 0)
 
 
@@ -42,13 +42,13 @@ class IteratorState:
         self._begin_ns = now_ns()
 
     def ready(self) -> None:
-        """iter(loader) returns."""
+        """Called when iter(loader) returns."""
         ready_ns = now_ns()
         self.journal.add(ready_ns, BEGAN, 0, NO_BATCH, (self._begin_ns, ready_ns))
 
     def end(self, error: BaseException) -> None:
-        """The pass ends with StopIteration, or an error. An iterator may be asked again after its end, when another one
-        has begun the next pass: that one is not ended."""
+        """Ends the pass, with StopIteration or an error. An iterator may be called again after its end, when another
+        one has begun the next pass: that pass is not ended."""
         self.exhausted = isinstance(error, StopIteration)
         if self.journal.pass_number != self._pass_number:
             return
@@ -59,7 +59,7 @@ class IteratorState:
 
 
 def follow_multi_process(iterator: Any) -> None:
-    """Record what this iterator, which was just created, receives; its `_tb_steptime` is an `IteratorState`."""
+    """Record what a newly created iterator receives; its `_tb_steptime` is an `IteratorState`."""
     iterator._tb_steptime_arrivals = Arrivals(iterator)
     swap_methods(iterator, _timed_multi_process)
 
@@ -68,7 +68,8 @@ class Arrivals:
     """When the messages of batches arrived.
 
     times: batch -> arrived_ns, unpickled_ns, pinned_ns; the thread that pins memory adds to it. latest: the batch that
-    the loop took last. Holds neither queue nor iterator: queues are to be closed as soon as their iterator goes.
+    the loop took last. Refers to neither queue nor iterator, so that queues are closed as soon as their iterator is
+    freed.
     """
 
     def __init__(self, iterator: Any) -> None:

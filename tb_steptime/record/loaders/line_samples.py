@@ -3,11 +3,11 @@
 a batch   [__getitem__ .... decode ........ crop .....][collate]
 a burst                ^ ^  ^ ^ ^  ^ ^ ^ ^
 
-Python runs another thread only where the first releases the global interpreter lock, or after the switch interval of
-5 ms, and a sample that late shows the wrong line. So the interval is short during a burst, and the usual one between
-bursts. Tracing each line instead (sys.settrace) makes loops in Python ten times slower, and reading files not at all. A
-timer's signal would interrupt the system calls of the dataset, which not every file system handles well. What remains
-are some tenths of a millisecond by which Python's own computing may be counted as the line after it: see
+Python runs another thread only where the first releases the global interpreter lock, or after the switch interval of 5
+ms, and a sample that late shows the wrong line. So the interval is short during a burst, and the usual one between
+bursts. Tracing each line instead (sys.settrace) makes loops in Python ten times slower, and does not slow the reading
+of files. A timer's signal would interrupt the system calls of the dataset, which not every file system handles well.
+What remains are some tenths of a millisecond by which Python's own computing may be counted as the line after it: see
 `benchmarks/lines.py`.
 """
 
@@ -26,41 +26,43 @@ from tb_steptime.record.file.format import LATE, LINES, LINES_IN_ROW, NAMED, NAM
 from tb_steptime.record.file.journal import Journal
 from tb_steptime.record.frames import is_path_of_user, is_recorder, is_torch_fetch, name_of
 
-#: Samples of a burst, at random distances; the first one after a random delay, as Python chose when the burst began.
+#: Number of samples in a burst. They are at random distances, and the first one comes after a random delay, since
+#: Python chose the moment when the burst began.
 SAMPLES = 20
 MIN_APART_NS, MAX_APART_NS = 500_000, 3_500_000
 MAX_DELAY_NS = 20_000_000
 SWITCH_INTERVAL_S = 0.00001
-#: A later sample was mostly let in because the other thread waits: the cores are busy. A burst with more late samples
-#: does not count.
+#: A sample that is later than LATE_NS mostly ran because the other thread waits: the cores are busy. A burst with more
+#: than MAX_LATE such samples does not count.
 LATE_NS = 1_000_000
 MAX_LATE = SAMPLES // 5
-#: Between two bursts, at least. After one that cost d, none is made for 400 d: at most 0.25 % of the time is spent so.
+#: Minimum time between two bursts. After one that cost d, none is made for 400 d, so bursts take at most 0.25 % of the
+#: time.
 PERIOD_NS = 1_000_000_000
 BURST_REST = 400
-#: What a sample costs the sampled thread beyond what is measured: the lock changes hands twice.
+#: The cost of a sample for the sampled thread beyond what is measured: the lock changes hands twice.
 HANDOVER_NS = 50_000
-#: Generated code may have any number of lines; further ones have no name.
+#: Maximum number of locations with names: generated code may have any number of lines.
 MAX_LOCATIONS = 4096
-#: Old rows are overwritten, and names with them. So names are written again after so many rows.
+#: Number of rows after which names are written again, since old rows are overwritten, and names with them.
 NAMED_AGAIN = 4096
 
-#: A function's code and a line within it.
+#: A code object and a line within it.
 Location = tuple[CodeType, int]
-#: When, flags, and the samples of each line.
+#: A burst: its time, flags, and the number of samples of each line.
 Burst = tuple[int, int, Counter[Location]]
 
 
 class LineSampler:
-    """Samples the stack of the thread that created it, until the journal ends. outer, inner: the recorder's own code
-    around the production of a batch, and within it."""
+    """Samples the stack of the thread that created it, until the journal ends. outer, inner: code objects of the
+    recorder around the production of a batch, and within it."""
 
     def __init__(self, journal: Journal, outer: tuple[CodeType, ...], inner: tuple[CodeType, ...]) -> None:
         self._journal = journal
         self._outer = outer
         self._inner = inner
         self._thread = threading.get_ident()
-        self._random = random.Random()  # the program's own random numbers stay as they are
+        self._random = random.Random()  # leaves the program's own random numbers alone
         self._bursts: list[Burst] = []
         self._locations = SourceLocations(journal)
 
@@ -68,7 +70,7 @@ class LineSampler:
         threading.Thread(target=self._run, name="tb_steptime lines", daemon=True).start()
 
     def write(self) -> None:
-        """The bursts since the last call. Called by the thread that writes the journal."""
+        """Writes the bursts since the last call. Called by the thread that writes the journal."""
         while self._bursts:
             at_ns, flags, counts = self._bursts.pop(0)
             pairs = [(self._locations.number(line, at_ns), count) for line, count in counts.items()]
@@ -78,13 +80,13 @@ class LineSampler:
 
     def _run(self) -> None:
         rest_ns = self._random.randrange(PERIOD_NS)
-        with contextlib.suppress(Exception):  # an error ends the sampling, and nothing else
+        with contextlib.suppress(Exception):  # an error ends only the sampling
             while self._journal.alive:
                 self._sleep(rest_ns)
                 rest_ns = max(PERIOD_NS, BURST_REST * self._burst())
 
     def _burst(self) -> int:
-        """What it cost, ns."""
+        """Takes a burst of samples, and returns its cost in ns."""
         usual = sys.getswitchinterval()
         sys.setswitchinterval(min(usual, SWITCH_INTERVAL_S))
         cost_ns = late = 0
@@ -107,7 +109,8 @@ class LineSampler:
         return cost_ns
 
     def _sample(self, counts: Counter[Location]) -> None:
-        """Count the innermost line of the user. Without one, the outermost: default_collate, say."""
+        """Counts the innermost line of the user's code; if there is none, the outermost line, such as that of
+        default_collate."""
         frame: FrameType | None = sys._current_frames().get(self._thread)
         innermost: Location | None = None
         outermost: Location | None = None
@@ -131,7 +134,8 @@ class LineSampler:
 
 
 class SourceLocations:
-    """Source locations by number, from 1 on: rows of their own name each before the first row that refers to it."""
+    """Source locations by number, from 1. Rows with a location's name are written before the first row that refers to
+    it."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -140,7 +144,7 @@ class SourceLocations:
         self._name_again = 0
 
     def number(self, location: Location, at_ns: int) -> int:
-        """0: there are too many. at_ns: now, by the monotonic clock."""
+        """Returns the number of a location; 0 if there are too many. at_ns: now, by the monotonic clock."""
         if self._journal.rows >= self._name_again:
             self._named.clear()
             self._name_again = self._journal.rows + NAMED_AGAIN
@@ -153,7 +157,7 @@ class SourceLocations:
         return number
 
     def _write(self, number: int, name: str, at_ns: int) -> None:
-        content = name.encode(errors="replace") + b"\0"  # the mark of its end
+        content = name.encode(errors="replace") + b"\0"  # marks the end
         for part, start in enumerate(range(0, len(content), NAMED_BYTES)):
             text = content[start : start + NAMED_BYTES].ljust(NAMED_BYTES, b"\0")
             words = (int.from_bytes(text[at : at + 8], "little", signed=True) for at in range(0, NAMED_BYTES, 8))

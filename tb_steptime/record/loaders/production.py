@@ -4,9 +4,10 @@ training process of a loader without workers.
 fetch     |---- dataset ----|-- collate --|
           start_ns          collate_ns    end_ns
 
-The wall clock costs next to nothing and is read for every batch. All else is measured as often as a small share of the
-time allows. Reading CPU time takes a few microseconds: at fifty batches a second that is every batch, so that a short
-recording, too, shows whether workers compute. The wait for a core, bytes and lines take ten times as long.
+Reading the wall clock costs next to nothing and is done for every batch. Everything else is measured as often as a
+small share of the time allows. Reading CPU time takes a few microseconds: at fifty batches a second that is every
+batch, so that a short recording, too, shows whether workers compute. The wait for a core, bytes and lines take ten
+times as long.
 """
 
 from __future__ import annotations
@@ -25,17 +26,20 @@ from tb_steptime.record.loaders.line_samples import LineSampler
 
 thread_cpu_ns = time.thread_time_ns
 
-#: After a measurement that took d, none of its kind is made for 2000 d: less than a tenth of a percent of the time is
-#: spent so. d is the shorter of the last two: a single one may have been interrupted.
+#: Factor of the pause after a measurement: after one that took d, none of its kind is made for 2000 d, so measuring
+#: takes less than a tenth of a percent of the time. d is the shorter of the last two: a single one may have been
+#: interrupted.
 REST = 2000
-#: CPU time is read at the start and between the parts, too, when the caches are warmer.
+#: Number of readings that the cost of one reading stands for: CPU time is also read at the start and between the parts,
+#: when the caches are warmer.
 _READINGS = 2
-#: Where batches take longer than this, CPU time is measured of each, and where they take longer than that, all is: a
-#: machine whose cores are all in use takes 10 us for one of the former and 100 us for the latter.
+#: CPU time is measured for each batch if batches take longer than the first limit, and everything for each batch if
+#: they take longer than the second: on a machine whose cores are all in use, CPU time takes 10 us and everything 100
+#: us.
 CPU_OF_EACH_NS, ALL_OF_EACH_NS = 20_000_000, 100_000_000
 
 UNKNOWN = -1
-#: To count the bytes of a batch of more parts would take longer than a step may lose.
+#: Maximum number of parts of a batch whose bytes are counted: counting more would take longer than a step may lose.
 MAX_PARTS = 128
 _WITHOUT_BYTES = (int, float, complex, bool, str, type(None))
 
@@ -45,7 +49,7 @@ NOT_MEASURED: Costs = (UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN)
 
 
 class _Allowance:
-    """When the next measurement of a kind is allowed: one that begins at due_ns or later."""
+    """Allows the next measurement of a kind at due_ns or later."""
 
     def __init__(self, readings: int) -> None:
         self.due_ns = 0
@@ -119,10 +123,10 @@ class ProductionMeter:
 
 
 def time_fetcher(fetcher: Any, meter: ProductionMeter) -> None:
-    """Write how each batch is produced from now on. Errors pass as they are."""
+    """Write how each batch is produced from now on. Errors of the user's code pass through."""
     fetcher._tb_steptime = meter
     fetcher._tb_steptime_collate = TimedCollate(fetcher.collate_fn, fetcher.auto_collation)
-    fetcher.collate_fn = fetcher._tb_steptime_collate  # which the program may replace
+    fetcher.collate_fn = fetcher._tb_steptime_collate  # the program may replace it
     swap_methods(fetcher, _timed)
 
 
@@ -150,7 +154,7 @@ def _timed(cls: Any) -> dict[str, Any]:
 
 
 class TimedCollate:
-    """Stands in for a fetcher's collate_fn: when it began (0: it did not), and with how many samples."""
+    """Stands in for a fetcher's collate_fn, and records when it began (0: it did not), and with how many samples."""
 
     began_ns: int
     samples: int
@@ -176,7 +180,8 @@ class TimedCollate:
 
 
 def core_wait_of_this_thread() -> Callable[[], int]:
-    """How long the calling thread was runnable but had no core, since its start. Only Linux reports it.
+    """Returns a function that returns how long the calling thread was runnable but had no core, since its start. Only
+    Linux reports it.
 
     https://docs.kernel.org/scheduler/sched-stats.html: the second number, in ns.
     """
@@ -195,10 +200,10 @@ def core_wait_of_this_thread() -> Callable[[], int]:
 
 
 def bytes_of(batch: Any) -> int:
-    """Returns the bytes of the tensors, arrays and byte strings in nested lists, tuples and mappings; UNKNOWN where
-    there are others.
+    """Returns the bytes of the tensors, arrays and byte strings in nested lists, tuples and mappings; UNKNOWN if there
+    are parts of other types.
 
-    Numbers and text count as 0. A sum without its unknown parts would pass for a small batch, so there is none.
+    Numbers and text count as 0. With an unknown part there is no sum, since it would look like a small batch.
     """
     total = 0
     parts = [batch]
@@ -226,7 +231,7 @@ def _size_of(part: Any) -> int | None:
     return size if isinstance(size, int) else None
 
 
-#: Below this in the stack a batch is being produced ...
+#: Code objects below which, in a stack, a batch is being produced.
 OUTER_CODE: tuple[CodeType, ...] = tuple(each for each in _timed.__code__.co_consts if isinstance(each, CodeType))
-#: ... and of the recorder's own code there only this is part of it: the call of collate_fn.
+#: The recorder's own code that is part of producing a batch: the call of collate_fn.
 INNER_CODE: tuple[CodeType, ...] = (TimedCollate.__call__.__code__,)

@@ -31,7 +31,8 @@ from tb_steptime.record.loaders.production import (
 class WorkerRecorder:
     """Stands in for a loader's worker_init_fn. Can be pickled if the user's function can.
 
-    stem: path of the files without the worker's part. header: of the training process's file. lines: sample them.
+    stem: path of the files without the worker's part. header: of the training process's file. lines: sample source
+    lines.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class WorkerRecorder:
         self._lines = lines
 
     def __call__(self, worker_id: int) -> None:
-        # Even if torch works otherwise than expected, the worker has to run.
+        # The worker has to run even if torch works differently than expected.
         with contextlib.suppress(Exception):
             self._begin(worker_id)
         if self.users_own is not None:
@@ -76,7 +77,7 @@ def _leave(journal: Journal) -> None:
 
 
 def _time_fetchers(meter: ProductionMeter) -> None:
-    """Every fetcher for the worker's own dataset is timed; not those of loaders inside the dataset."""
+    """Times every fetcher for the worker's own dataset, but not those of loaders inside the dataset."""
     from torch.utils import data
 
     kind: Any = data._DatasetKind
@@ -86,7 +87,7 @@ def _time_fetchers(meter: ProductionMeter) -> None:
         fetcher = create(dataset_kind, dataset, *others, **named)
         own: Any = data.get_worker_info()
         if own is not None and own.dataset is dataset:
-            with contextlib.suppress(Exception):  # it may work otherwise than torch's
+            with contextlib.suppress(Exception):  # it may differ from torch's
                 time_fetcher(fetcher, meter)
         return fetcher
 
@@ -94,7 +95,7 @@ def _time_fetchers(meter: ProductionMeter) -> None:
 
 
 def _time_requests(meter: ProductionMeter) -> None:
-    """Torch's worker loop has no hook that knows the number of a batch; its queue of requests does."""
+    """Reads the number of a batch from the queue of requests: torch's worker loop has no hook that knows it."""
     frame = sys._getframe()
     while frame is not None and frame.f_code.co_name != "_worker_loop":
         frame = frame.f_back  # type: ignore[assignment]
@@ -108,7 +109,7 @@ def _timed_requests(cls: Any) -> dict[str, Any]:
     def get(self: Any, *args: Any, **named: Any) -> Any:
         meter: ProductionMeter = self._tb_steptime
         if self.empty():
-            meter.journal.flush()  # nobody waits for this worker; and the next thing may be its end
+            meter.journal.flush()  # the worker is idle, and may be ended next
         request = cls.get(self, *args, **named)
         if type(request) is tuple:
             meter.requested_ns = now_ns()

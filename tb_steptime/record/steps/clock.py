@@ -16,18 +16,18 @@ from tb_steptime.record.steps.slowness import Slowness
 
 _log = logging.getLogger("tb_steptime.record")
 
-#: No more rows wait.
+#: Maximum number of rows that wait.
 MAX_WAITING = 4096
-#: Lines about slow steps: so many in a job, and so long between two of them.
+#: Maximum number of lines about slow steps in a job, and minimum time between two of them.
 MOST_LINES, LINE_REST_NS = 20, 60_000_000_000
-#: More slow steps than this are no exception, and a row for each would make the file large.
+#: Maximum number of slow steps that get a row each: more of them are no exception, and would make the file large.
 MOST_SLOW = 1024
-#: What of a slow step is named: this share of what it took longer.
+#: Minimum share of a slow step's excess time for a cause to be named.
 NAMED_FRACTION = 0.1
 
 
 class StepClock:
-    """Times the steps of the thread that makes it. A failure to write ends it, with one warning."""
+    """Times the steps of the thread that creates it. A failure to write ends the timing, with one warning."""
 
     def __init__(self, directory: Path, describe: Callable[[], dict[str, Any]]) -> None:
         """describe: see `recordings.describe_process`."""
@@ -39,7 +39,7 @@ class StepClock:
         self._slow = self._lines = 0
         self._quiet_until_ns = 0
         self.is_slow = False
-        self.is_due = False  # what waits is to be written, and a look around is due: a few times a second at most
+        self.is_due = False  # a write of waiting rows and a check of triggers are due: a few times a second at most
         self._file: StepFile | None = None
         try:
             header = describe()
@@ -60,16 +60,17 @@ class StepClock:
         return self._file is not None and self._file.alive
 
     def begin_step(self) -> None:
-        """Whatever was done since the last one ended, belongs to none. Not needed where next to nothing was."""
+        """Begins a step: whatever was done since the last one ended belongs to none. Not needed if that was next to
+        nothing."""
         self._waited_ns = waited_ns.get(self._thread, 0)
         self._collected_ns = self._collections.total_ns
         self._cpu_ns = thread_time_ns()
         self._begin_ns = now_ns()
 
     def end_usual_step(self, step: int) -> bool:
-        """As `end_step` without flags, where nothing else has to be done; False where something has, and then the step
-        has not ended. Of short steps nearly all are usual. Most of what this costs is that none of it is in a cache
-        after the job's own work, so it touches little."""
+        """Does what `end_step` does without flags, if nothing else has to be done. Otherwise returns False, and the
+        step has not ended. Nearly all short steps are usual. Most of the cost is that after the job's own work nothing
+        of this is in a cache, so the method touches little memory."""
         end_ns, file, slowness = now_ns(), self._file, self.slowness
         duration_ns = end_ns - self._begin_ns
         if file is None or end_ns >= file.next_write_ns or duration_ns > slowness.limit_ns:
@@ -86,7 +87,7 @@ class StepClock:
         return True
 
     def end_step(self, step: int, flags: int) -> int:
-        """How long it was, ns. is_slow and is_due tell of this one until the next one ends."""
+        """Ends a step and returns its length in ns. is_slow and is_due describe this step until the next one ends."""
         end_ns, cpu_ns = now_ns(), thread_time_ns()
         waited, collected_ns = waited_ns.get(self._thread, 0), self._collections.total_ns
         duration_ns = end_ns - self._begin_ns
@@ -112,7 +113,7 @@ class StepClock:
         return duration_ns
 
     def write(self) -> tuple[float, float] | None:
-        """Write what waits. Where steps have become slower: their median before and now."""
+        """Write the waiting rows. Returns, if steps have become slower, their median before and now."""
         file = self._file
         if file is not None:
             file.flush()
@@ -125,7 +126,7 @@ class StepClock:
             self._file.close()
 
     def abandon(self) -> None:
-        """In a forked child: its steps would pass for its parent's."""
+        """Called in a forked child: its steps would look like its parent's."""
         self._collections.stop()
         if self._file is not None:
             self._file.abandon()
@@ -137,7 +138,7 @@ class StepClock:
         _log.warning("Steps are not timed in %s: %s. Training continues.", self._directory, reason)
 
     def _tell(self, step: TimedStep) -> None:
-        """One line about a slow step, and few about many."""
+        """Logs one line about a slow step, but few lines if there are many."""
         if self._lines >= MOST_LINES or step.end_ns < self._quiet_until_ns:
             return
         self._lines += 1
@@ -148,7 +149,7 @@ class StepClock:
 
 
 def _causes(step: TimedStep, usual_ns: float) -> str:
-    """Those that matter, largest first."""
+    """Returns the causes that matter, largest first."""
     wait_ns = max(0, step.wait_ns)
     parts = [
         ("GC", step.collecting_ns),

@@ -1,4 +1,5 @@
-"""Facts that cost next to nothing: how long batches were waited for, garbage was collected, and the process's size."""
+"""Figures that cost next to nothing to measure: the time of waiting for batches and of garbage collection, and the size
+of the process."""
 
 from __future__ import annotations
 
@@ -10,15 +11,15 @@ from typing import Any
 from tb_steptime.record.file.clock import now_ns
 from tb_steptime.record.file.steps import UNKNOWN
 
-#: By thread: how long it has waited for batches of recorded loaders since the process began. A thread that asked for
-#: none is not here.
+#: How long each thread has waited for batches of recorded loaders since the process began. A thread that asked for none
+#: has no entry.
 waited_ns: defaultdict[int, int] = defaultdict(int)
 
 _SIZE_FILE = "/proc/self/statm"
 
 
 class Collections:
-    """Time in Python's garbage collection. total_ns: since it was started, in any thread."""
+    """Time in Python's garbage collection. total_ns: in all threads, since this was started."""
 
     def __init__(self) -> None:
         self.total_ns = 0
@@ -39,7 +40,7 @@ class Collections:
 
 
 def rss_bytes() -> int:
-    """UNKNOWN where the system does not say."""
+    """Returns the size of the process; UNKNOWN where the system does not report it."""
     try:
         with open(_SIZE_FILE, "rb") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

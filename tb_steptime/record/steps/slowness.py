@@ -1,4 +1,4 @@
-"""When steps become slow: one step, or all from some step on.
+"""Detects slow steps: a single one, or all from some step on.
 
 one step       | | |   |   | | |        three times the median of the steps before it
 a change       ........::::::::         medians of blocks of steps: the latest three are all above those before
@@ -8,22 +8,25 @@ from __future__ import annotations
 
 from statistics import median
 
-#: A slow step takes so many times the usual ...
+#: A slow step takes this many times the usual time ...
 SLOW_TIMES = 3
-#: ... and so much longer at least: what the system does to a step of a millisecond is no reason to record.
+#: ... and at least this much longer: what the system does to a step of a millisecond is no reason to record.
 LEAST_NS = 50_000_000
-#: Before so many steps nothing is usual; the first ones of a job are slow by nature.
+#: Minimum number of steps before any time counts as usual, and how many first steps of a job are ignored because they
+#: are slow by nature.
 LEAST_STEPS, FIRST_STEPS = 20, 10
-#: Steps of a block; so many blocks say what is usual at the most and at the least; so many make a change.
+#: Number of steps in a block; maximum and minimum number of blocks that define what is usual; number of new blocks that
+#: make a change.
 BLOCK, MOST_BLOCKS, LEAST_BLOCKS, NEW_BLOCKS = 16, 32, 5, 3
-#: As Trends has it: medians that differ by so many robust deviations. And by a fifth: less is no reason to record.
+#: Criteria of a change, as in Trends: medians differ by this many robust deviations, and by at least a fifth, since
+#: less is no reason to record.
 DEVIATIONS, ROBUST, LEAST_CHANGE = 3, 1.4826, 0.2
 
 
 class Slowness:
-    """Is told the lengths of steps without a profiler, in order. usual_ns: their median lately, None at first.
-    limit_ns: longer ones are slow, 0 while that is not known. latest: what `follow` has not seen; a length up to the
-    limit may be appended in place of `add`."""
+    """Receives the lengths of steps without a profiler, in order. usual_ns: their recent median, None at first.
+    limit_ns: longer steps are slow; 0 while unknown. latest: lengths that `follow` has not seen; a length up to the
+    limit may be appended directly instead of calling `add`."""
 
     def __init__(self) -> None:
         self.usual_ns: float | None = None
@@ -33,7 +36,7 @@ class Slowness:
         self._medians: list[float] = []
 
     def add(self, duration_ns: int) -> bool:
-        """Whether this step was a slow one. A slow step says nothing of what is usual."""
+        """Adds a step, and returns whether it was slow. A slow step does not count for what is usual."""
         self._seen += 1
         if self._seen <= FIRST_STEPS:
             return False
@@ -43,7 +46,8 @@ class Slowness:
         return False
 
     def follow(self) -> tuple[float, float] | None:
-        """Now and then: learns what is usual. Where steps have become slower: their median before and now, once."""
+        """Called now and then: updates what is usual. If steps have become slower, returns their median before and now,
+        once."""
         while len(self.latest) >= BLOCK:
             self._medians.append(median(self.latest[:BLOCK]))
             del self.latest[:BLOCK]

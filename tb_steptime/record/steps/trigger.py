@@ -1,4 +1,4 @@
-"""On demand: a signal, or a change of a file, asks a running job for a span."""
+"""Starts a span on demand: a signal, or a change of a file, requests one from a running job."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from typing import Any
 
 _log = logging.getLogger("tb_steptime.record")
 
-#: A signal's number, or the path of a file.
+#: What triggers a span: a signal's number, or the path of a file.
 What = int | str | os.PathLike[str]
 
 
 class Trigger:
-    """asked: a span is asked for, and not begun yet.
+    """asked: a span is requested, and has not begun yet.
 
-    A signal's own handler is called as well, and is back when the recorder ends. A file need not exist: `touch` asks.
+    The signal's previous handler is called as well, and is restored when the recorder ends. The file need not exist:
+    `touch` requests a span.
     """
 
     def __init__(self, what: What | None) -> None:
@@ -43,7 +44,7 @@ class Trigger:
         self._signal = None
 
     def look(self) -> None:
-        """At the file, now and then."""
+        """Checks the file; called now and then."""
         if self._file is not None:
             changed_ns = self._changed_ns()
             self.asked = self.asked or changed_ns > self._seen_ns
@@ -55,7 +56,7 @@ class Trigger:
             self._before(number, frame)
 
     def _changed_ns(self) -> int:
-        """0 where there is no such file."""
+        """Returns the file's modification time; 0 where there is no such file."""
         try:
             return self._file.stat().st_mtime_ns if self._file is not None else 0
         except OSError:
