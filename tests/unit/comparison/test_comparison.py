@@ -1,4 +1,5 @@
-"""A comparison of drawn recordings, whole; and of real ones, that its parts sum to the step."""
+"""Comparisons of drawn recordings, checked as a whole; for real recordings, the parts of a comparison sum to the
+step."""
 
 from __future__ import annotations
 
@@ -122,7 +123,7 @@ def test_other_work_is_neither_faster_nor_slower():
 
 
 def test_a_promise_stands_beside_what_came_of_it():
-    """The candidate's loader has workers, which its marks say; nobody says what was changed."""
+    """The marks show that the candidate's loader has workers; nobody declared what was changed."""
     base = side_of(
         "a",
         timeline(WAITS.replace("loader  ", "loader single")),
