@@ -28,7 +28,7 @@ ZERO_GRAD = "Optimizer.zero_grad#SGD.zero_grad"
 
 
 def loading() -> Trace:
-    """The loader's wait is 6 us, 2 of them behind a copy; kernels of 40 and of 160 blocks overlap on two streams."""
+    """The loader's wait is 6 us, 2 of them hidden by a copy; kernels of 40 and of 160 blocks overlap on two streams."""
     return timeline(
         """
         step     | 000000000000000000000000 |
