@@ -1,4 +1,4 @@
-"""Copies within a GPU: what each is for, which op asks for it, and which have other causes."""
+"""Copies within a GPU: the purpose of each, the op that requests it, and which have other causes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a kernel is not on tensor cores and what that costs, on drawn traces; what the sums must be, on real ones."""
+"""Why a kernel is not on tensor cores and what that costs, on drawn traces; what the sums must be on real ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FITS, ODD = "[[1024,512],[512,256]]", "[[1024,514],[514,256]]"
 
 
 def one(kernel: str, shapes: str, dtypes: str, device: Device = A100, op: str = "aten::mm", cells: int = 10) -> Trace:
-    """One kernel of 1 ms for one op."""
+    """One op with one kernel of 1 ms."""
     return timeline(
         f"""
         op       | aaa.{"." * cells} |
@@ -38,7 +38,7 @@ def one(kernel: str, shapes: str, dtypes: str, device: Device = A100, op: str = 
 
 
 def told(trace: Trace, row: int = 0) -> tuple[str | None, str | None, int]:
-    """id and setting of why not, and the gain."""
+    """The reason's id and setting, and the gain."""
     found = eligibility(trace)
     why = found.reasons[found.why[row]] if found.why[row] >= 0 else None
     return why.id if why else None, why.setting if why else None, int(found.gain_ns[row])
@@ -154,7 +154,7 @@ def test_phases():
         kernel 7                         | ..kk...qq..rrxpp.... |""",
         names={"b": "autograd::engine::evaluate_function: MmBackward0", "x": "c10d::allreduce_"},
     )
-    # r was launched before the recording; x beside any node, on the thread of the backward
+    # r was launched before the recording; x beside any node, on the backward thread
     assert [PHASES[phase] for phase in kernel_phases(trace)] == [
         "forward",
         "backward",

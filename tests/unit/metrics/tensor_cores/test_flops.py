@@ -1,4 +1,4 @@
-"""What ops compute, by hand; which kernels' rates prove tensor cores, on drawn traces; no false proof on real ones."""
+"""What ops compute, by hand; which rates of kernels prove tensor cores on drawn traces; no false proof on real ones."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_attention(op: str, shapes: Shapes, products: int):
 @pytest.mark.parametrize(
     ("op", "shapes"),
     [
-        ("aten::mm", "[[2,3],[4,5]]"),  # do not fit
+        ("aten::mm", "[[2,3],[4,5]]"),  # the shapes do not fit
         ("aten::mm", "[[2,3]]"),
         ("aten::mm", "[[0,3],[3,5]]"),  # nothing to do
         ("aten::mm", '"text"'),
@@ -140,7 +140,7 @@ def test_attention(op: str, shapes: Shapes, products: int):
         ("aten::matmul", "[[7,2,3],[6,3,5]]"),
         ("aten::relu", "[[2,3],[3,5]]"),
         ("aten::convolution_backward", "[[],[2,16,8,8],[32,16,3,3]]"),
-        ("aten::_flash_attention_forward", "[[20,4,16],[20,4,16],[20,4,16],[3],[3]]"),  # sequences in one
+        ("aten::_flash_attention_forward", "[[20,4,16],[20,4,16],[20,4,16],[3],[3]]"),  # sequences packed into one
         ("aten::_efficient_attention_forward", "[[1,20,4,16],[1,20,4,16],[1,20,4,16],[],[3],[3]]"),
         ("aten::mm", "[[2,3],[[3,5],[3,5]]]"),  # a list of tensors
     ],
@@ -192,7 +192,7 @@ def test_a_kernel_that_is_too_fast_for_plain_cores_is_on_others():
 
 
 def test_a_kernel_that_plain_cores_could_match_stays_unknown():
-    """78 TFLOP/s x the margin is 89.7, which 1.53 ms are short of."""
+    """78 TFLOP/s times the margin is 89.7, the rate of a product in 1.53 ms."""
     assert answer(one_product(15)).answer == "yes"
     slow = answer(one_product(16))
     assert slow.answer == "unknown"
@@ -232,7 +232,7 @@ def test_work_of_unknown_size_proves_nothing():
 
 @on_real_traces
 def test_no_kernel_that_is_known_to_be_on_plain_cores_is_proved_to_be_elsewhere(name: str):
-    """And of those that are known to be on tensor cores, whatever arithmetic says agrees."""
+    """Likewise, arithmetic never contradicts kernels that are known to be on tensor cores."""
     trace = read_real(name)
     answers, products = kernel_answers(trace), find_products(trace)
     rate, device = rates(trace, answers), trace.events.device[trace.kernels.event]
