@@ -128,8 +128,7 @@ def test_a_launching_call_that_blocks_is_no_latency():
     ids=["nothing else", "a synchronize before", "a synchronize", "another device that works"],
 )
 def test_a_launch_that_returned_long_ago_is_no_latency(sync: str, other: str, expected: dict[str, list[int]]):
-    """From 50 us after the end of the call on, something else makes the launch wait, even if the host shows that it
-    waits too."""
+    """From 50 us after the end of the call, something else delays the launch; a host that waits too may show what."""
     trace = timeline(
         f"""
         step          | 00000000000000000000000 |
