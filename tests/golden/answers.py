@@ -18,12 +18,12 @@ from werkzeug.test import Client
 
 from tb_steptime.plugin import StepTimePlugin
 
-#: For all demo recordings, on a machine that has other work.
+#: Long enough for all demo recordings, on a machine that is also doing other work.
 PATIENCE_SECONDS = 300
 
 
 class Answers:
-    """Answers of the routes over a log directory, all of which is read."""
+    """Answers of the routes over a log directory, after all of it has been read."""
 
     def __init__(self, plugin: StepTimePlugin) -> None:
         self.routes = {path: Client(route) for path, route in plugin.get_plugin_apps().items()}

@@ -34,7 +34,7 @@ class Label:
 
     @property
     def asked_for(self) -> tuple[frozenset[str], ...]:
-        """The cards that have to be there, each with its other names."""
+        """The required cards, each with its alternative names."""
         return tuple(frozenset(word.split("|")) for word in f"{self.main} {self.must}".split())
 
     @property

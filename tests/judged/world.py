@@ -25,13 +25,13 @@ from tb_steptime.text.printer import plain
 from tests.drawn.real_traces import is_there, real_path, reference
 from tests.judged.found import judgement_of
 
-#: The tolerance of a pattern that may not be said at all.
+#: The tolerance for a pattern that must not occur at all.
 NEVER = 1
 
 
 @dataclass(frozen=True)
 class Judged:
-    """One judgement. said: what the package says that decides it; why: the expert's reason."""
+    """One judgement. said: the text of the package that decides it; why: the expert's reason."""
 
     trace: str
     asked: str
@@ -41,7 +41,7 @@ class Judged:
 
 
 def traces() -> list[str]:
-    """The judged traces that are here."""
+    """The judged traces that are available here."""
     return [name for name in reference("world_judged.json") if is_there(f"traces_world/{name}")]
 
 
@@ -86,7 +86,7 @@ def _text(card: Insight) -> str:
 
 
 def _elsewhere(found: Judgement, pattern: str) -> list[str]:
-    """Sentences of the page outside cards that match."""
+    """Sentences of the page that match, outside of cards."""
     return [sentence for sentence in _sentences(found) if re.search(pattern, sentence, re.IGNORECASE)]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tests.judged.labels import Label
 
-_STEPS = "slow_steps"  # a pause makes one step slow: two cards may say it
+_STEPS = "slow_steps"  # a pause makes one step slow, which either of two cards may say
 
 #: By the names of the causes.
 MIXTURES = (
