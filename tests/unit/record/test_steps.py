@@ -107,8 +107,8 @@ def test_what_profiling_costs(tmp_path):
 
 
 def test_profiling_costs_nothing_that_shows_where_steps_differ_by_more(tmp_path):
-    """Every second step waits for its batch, profiled or not. By chance five of eight profiled steps wait, and 20 of 40
-    others."""
+    """Every second step waits for its batch, profiled or not. By chance five of eight profiled steps wait, and 22 of
+    the 45 others that count."""
     path = tmp_path / "x.steps"
     file = StepFile(path, HEADER, lambda: 7, refuse)
     for step in range(58):
