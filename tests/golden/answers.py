@@ -1,4 +1,4 @@
-"""The routes' answers over a log directory. Run by its path, it prints those of whichever checkout is imported.
+"""The routes' answers over a log directory. Run as a script, it prints the answers of the imported checkout.
 
 PYTHONPATH=CHECKOUT python tests/golden/answers.py LOGDIR > answers.json
 """

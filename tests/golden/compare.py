@@ -1,7 +1,7 @@
 """python -m tests.golden.compare OTHER [RUN ...]: the figures that differ from those of another checkout.
 
-Both checkouts answer on copies of the same demo recordings. Printed by view and field: numbers that only one of the
-two has. Fields are named as each checkout names them; one that only has another name is no difference.
+Both checkouts answer on copies of the same demo recordings. The output lists, by view and field, the numbers that only
+one of the two has. Fields have the names of their own checkout, and a field that was only renamed is no difference.
 """
 
 from __future__ import annotations

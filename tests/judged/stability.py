@@ -1,10 +1,10 @@
-"""Whether conclusions stay as they are where a recording is rewritten in a way that changes nothing about the job.
+"""Whether conclusions stay the same when a recording is rewritten in a way that does not change the job.
 
 python -m tests.judged --variants              every real trace in every variant, as Markdown, and what moved
-python -m tests.judged --variants resnet50     those whose paths hold this word
+python -m tests.judged --variants resnet50     those whose paths contain this word
 
-A variant may say less, and why: it lacks something. It may not name another cause, nor have a card above minor that is
-at most minor in the recording, nor promise a quarter more or less.
+A variant lacks something, so its conclusions may be weaker if they say why. It must not name another cause, have a card
+above minor that is at most minor in the recording, or promise a gain that differs by a quarter.
 """
 
 from __future__ import annotations

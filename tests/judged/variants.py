@@ -1,7 +1,7 @@
-"""Recordings rewritten in ways that change nothing about the job, so that no conclusion may change either.
+"""Recordings rewritten in ways that do not change the job, so that no conclusion may change either.
 
-A variant lacks something that a profiler may leave out, spells it differently, or was begun or ended at another time.
-Its conclusions are the same, or weaker: never another cause, and no card above minor that the recording does not have.
+A variant lacks something that a profiler may leave out, spells it differently, or starts or stops at another time. Its
+conclusions are the same or weaker: never another cause, and no card above minor that the recording does not have.
 """
 
 from __future__ import annotations

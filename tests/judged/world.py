@@ -1,15 +1,15 @@
-"""Other people's jobs, of which an expert judged the raw events, beside what the package says of them.
+"""Other people's jobs: judgements by an expert from the raw events, compared with the conclusions of the package.
 
-The judgements are not part of this project: `world_judged.json` among the reference values. By trace it holds
+The judgements are not part of this project; they are in `world_judged.json` among the reference values. By trace it has
 
     verdict    the verdicts that are right
-    must       pairs (pattern, least gain): something that matches has to be said, where the gain is above 0 by a card
-               whose gain is at least this share of the step
-    must_not   pairs (pattern, largest gain that is tolerated, as a share of the step): no card that matches may promise
-               more. A tolerance of 1, which no gain exceeds, means that nothing on the page may match
+    must       pairs (pattern, least gain): the page has to have a match; if the least gain is above 0, it has to be in
+               a card whose gain is at least this share of the step
+    must_not   pairs (pattern, largest tolerated gain as a share of the step): no card that matches may promise more. A
+               tolerance of 1, which no gain exceeds, means that nothing on the page may match
 
 Each verdict and each pair is one judgement. None of these jobs was recorded or drawn here, so their share of right
-judgements is printed apart from that of our own corpus and never added to it.
+judgements is printed separately from that of our own corpus and never added to it.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ OPERATIONS = (create, create, delete, rename, move_folder, replace_in_place, rep
 
 
 def change(logs, dice):
-    """Runs one operation, which does nothing if there is nothing to apply it to."""
+    """Runs one operation; if there is nothing to apply it to, a file is created instead."""
     try:
         dice.choice(OPERATIONS)(logs, dice)
     except (OSError, IndexError):

@@ -19,7 +19,7 @@ PACKAGE = Path(tb_steptime.__file__).parent
 
 #: The note whose text is the simulator's own statement.
 OWN_WORDS = "simulated"
-#: Notes made from a table of counts, through `counted_notes`.
+#: Notes made from a table of counts, through `notes_of`.
 COUNTED = {note.id for note in notes_of(Damage(*[1] * 9))}
 
 

@@ -298,9 +298,9 @@ def test_unknown_times_stay_unknown_on_every_clock():
 
 
 def test_slow_file_systems_are_written_to_rarely(tmp_path, monkeypatch):
-    """A write takes 2 ms here, so that the next may come after 400 ms; by then all rows go together.
+    """A write takes 2 ms here, so the next one comes after 400 ms, and then writes all waiting rows together.
 
-    That of the first may have been chance, so the second comes early.
+    The first write may have been slow by chance, so the second comes early.
     """
     now = [10**9]
     calls = []

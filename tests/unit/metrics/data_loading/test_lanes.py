@@ -37,7 +37,7 @@ def test_of_a_burst_the_pair_shows_the_long_wait():
 
 
 def test_of_too_many_waits_gaps_that_nobody_sees_are_closed(monkeypatch):
-    """Waits that cost GPU time come first."""
+    """Where there are too many waits, those that cost GPU time cover the others."""
     monkeypatch.setattr(lanes_module, "MOST_WAITS", 2)
     monkeypatch.setattr(lanes_module, "LANE_GAP_FRACTION", 0.1)  # 2 us
     window = lanes("""

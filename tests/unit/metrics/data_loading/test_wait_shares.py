@@ -72,9 +72,9 @@ def test_a_recorder_shows_whether_workers_are_kept(tmp_path: Path, persistent: b
 
 
 def test_passes_of_two_loaders_are_counted_together():
-    """Of 5 steps. The evaluation: 5 us for its first batch, 2 to its end, its iterator 2; the training: 4, 1 and 2.
+    """Times over 5 steps. Evaluation: 5 us for its first batch, 2 at its end, 2 for its iterator; training: 4, 1 and 2.
 
-    e, m: asked once more, an evaluation and the training have no batch.
+    At e and m the loop asks once more, and the evaluation and the training have no batch left.
     """
     trace = timeline(
         """

@@ -75,9 +75,9 @@ JOBS: dict[str, Callable[[], object]] = {
 
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, int]]:
-    """Of each job what torch counts, and what follows from the recording: all jobs are in one.
+    """For each job, what torch counts and what follows from the recording; one recording holds all jobs.
 
-    Attention is written out: torch does not count the fused one of CPUs.
+    Attention is unfused, because torch does not count the fused attention of CPUs.
     """
     from torch.nn.attention import SDPBackend, sdpa_kernel
     from torch.utils.flop_counter import FlopCounterMode

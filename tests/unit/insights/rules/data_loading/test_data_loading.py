@@ -328,7 +328,7 @@ def test_the_time_in_which_a_new_iterator_is_set_up_is_saved_with_its_workers(tm
 
 
 def evaluating(waits: Sequence[int], work: int = 3, workers: bool = True, steps: int = 5, first: int = 3) -> Trace:
-    """Each step waits 2 us for a training batch; the second evaluates batches, too, the first of which takes `first`.
+    """Each step waits 2 us for a training batch. The second also evaluates batches; the first of them takes `first` us.
 
     op     ..bbb..bbbs...a....a....a...bbb
     loader ll...oo....fff.vvvv.wwww.e.ll...

@@ -134,7 +134,7 @@ def test_odd_sizes_are_to_be_padded():
         "cores": "tensor cores",
     }  # fmt: skip
     assert insight.how == "x = torch.nn.functional.pad(x, (0, 1))  # 4095 -> 4096"
-    assert found("tensor_cores_unused", WORKING, **product(HGEMM, ODD, HALVES)) is None  # both reasons share one card
+    assert found("tensor_cores_unused", WORKING, **product(HGEMM, ODD, HALVES)) is None  # there is only the one card
 
 
 def test_sizes_that_fit_need_no_padding():

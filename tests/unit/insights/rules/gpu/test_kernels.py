@@ -1,6 +1,6 @@
-"""Cards about products that are slow on tensor cores, attention that is written out, chains and copies. Drawn traces.
+"""Cards about slow products on tensor cores, unfused attention, chains and copies, on drawn traces.
 
-Each fires, names op, sizes and module, and says nothing of what only looks like it.
+Each card fires, names op, sizes and module, and does not fire on what only looks similar.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ SHAPES = {
 @pytest.mark.parametrize(("spread", "within"), [(0.2, 0.03), (0.4, 0.05), (0.7, 0.12)])
 @pytest.mark.parametrize("workers", [2, 4, 5, 6, 8])
 def test_the_mean_and_the_spread_are_enough(shape, spread, within, workers):
-    """Compared relative to a step of 40 with batches of 190, or to the workers' pace where that is slower."""
+    """The tolerance is relative to a step of 40 with batches of 190, or to the workers' pace where that is slower."""
     times = SHAPES[shape](np.random.default_rng(SEED), spread, (400, 30))
     times *= 190 / times[100:].mean()
     waits = simulated_waits(times, 40, np.array([workers]), 2)[100:].mean()
