@@ -1,5 +1,4 @@
-"""A label compared with what was found: what is wrong and what is missing; and over all jobs, how often cards are
-right."""
+"""A label compared with what was found: what is wrong or missing; and over all jobs, how often cards are right."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The GPU analysis: strips that are exact at every resolution, tables that add up, and sentences that match the
-drawing."""
+"""The GPU analysis: strips that are exact at every resolution, tables that add up, sentences that match the drawing."""
 
 from __future__ import annotations
 

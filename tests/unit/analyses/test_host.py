@@ -91,8 +91,7 @@ def test_a_span_without_a_device_tells_of_the_host():
     ],
 )
 def test_without_a_device_what_takes_most_of_the_step_decides(loader, op, gloo, bound):
-    """A step that waits for a tenth of its time and runs ops for the rest computes; Python without ops has no known
-    cause."""
+    """A step that waits for a tenth of its time and runs ops otherwise computes; Python without ops is unknown."""
     drawing = f"step | 1111111111 |\nloader single | {loader} |\nop | {op} |\nuser gloo:all_reduce | {gloo} |"
     assert analyse(timeline(drawing)).bound is bound
 

@@ -1,5 +1,4 @@
-"""Comparisons of drawn recordings, checked as a whole; for real recordings, the parts of a comparison sum to the
-step."""
+"""Comparisons of drawn recordings, checked whole; for real recordings, the parts of a comparison sum to the step."""
 
 from __future__ import annotations
 
@@ -140,7 +139,7 @@ def test_without_its_change_a_promise_is_not_judged():
     assert compare(base, side_of("b", timeline(READY))).predictions == []
 
 
-@pytest.mark.parametrize("name", cases({name.rpartition("/")[0]: name for name in REAL}.values()))  # one of a folder
+@pytest.mark.parametrize("name", cases({name.rpartition("/")[0]: name for name in REAL}.values()))  # one per folder
 def test_every_way_sums_to_the_step_on_real_traces(name):
     trace = read_real(name)
     side = side_of("a", trace)

@@ -64,8 +64,7 @@ def test_what_neither_side_has_is_no_row():
 
 
 def in_graphs(name: str, products: int) -> Side:
-    """Steps of ten products, each 40 us long; ops launch the given number of them, and one graph launches the
-    others."""
+    """Steps of ten products of 40 us each; ops launch the given number of them, and one graph launches the others."""
     length = 2 * 10 + 2
     ops = "".join(f"{letter}." for letter in "abcdefghij"[:products])
     drawing = {

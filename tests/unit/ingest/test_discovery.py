@@ -17,8 +17,7 @@ from tests.drawn.small_trace import small_trace, write_trace
 
 
 def look(*roots, names=()):
-    """What is found under these folders: (run, worker, number, file) in the order of the pickers, and the whole
-    result."""
+    """What is found in these folders: (run, worker, number, file) in the order of the pickers, and the whole result."""
     places = [Place(name, root, str(root)) for name, root in zip(names or [""] * len(roots), roots, strict=True)]
     found = Discovery(places).scan()
     return [(span.run, span.worker, span.number, span.file) for span in found.spans], found

@@ -1,5 +1,4 @@
-"""What the profiler costs, as the recorder measured it: the time from batch to batch, inside a recording and
-outside."""
+"""What the profiler costs, as the recorder measured it: the time from batch to batch in a recording and outside."""
 
 from __future__ import annotations
 

@@ -89,8 +89,7 @@ def test_a_lesser_card_is_named_with_what_it_would_bring(gain_ns: int, said: str
 
 
 def test_a_gpu_that_waits_has_something_big_left_though_no_card_knows_what():
-    """All of the GPU's work is at the start of the step, and nothing follows it: kernels are listed, with what to
-    record."""
+    """All of the GPU's work is at the start of the step: its kernels are listed, with what to record."""
     judgement = judged(timeline("""
         step     | 0000000000000000 |
         runtime  | c............... |

@@ -1,5 +1,4 @@
-"""A quantity has one value on a page: in the bar of the mean step, its legend, the tiles, the sidebar and the
-titles."""
+"""A quantity has one value on a page: in the bar of the mean step, its legend, the tiles, the sidebar and titles."""
 
 from __future__ import annotations
 
@@ -94,8 +93,7 @@ def test_on_real_traces_a_quantity_has_one_share(name: str):
 
 @on_real_traces
 def test_on_real_traces_a_share_of_less_than_the_mean_step_says_so(name: str):
-    """Shares of the bar and times in a verdict are relative to the mean step shown; where they are not, the page says
-    so."""
+    """Shares of the bar and times in a verdict are of the mean step shown; where they are not, the page says so."""
     facts, judgement = judged(read_real(name))
     differs = abs(facts.overview.mean_duration_ns - facts.step_ns) >= 0.005 * facts.overview.mean_duration_ns
     basis = judgement.headlines["overview"].basis

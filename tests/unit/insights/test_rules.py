@@ -142,7 +142,7 @@ def test_unused_tensor_cores_are_worth_the_ratio_of_the_peaks_where_the_gpu_sets
     insight = card(judged(trace), "tensor_cores_unused")
     assert insight is not None
     bound = round(9_000 * (1 - 19.5 / 156.0))  # TF32, as the inputs are FP32
-    assert insight.gain_ns == bound  # the call that waits for them is shorter, too
+    assert insight.gain_ns == bound  # the call that waits for the kernels becomes shorter, too
     assert insight.later_ns is None
 
 

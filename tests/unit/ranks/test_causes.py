@@ -24,8 +24,7 @@ NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>
 
 
 def span(number: int, figures: dict[str, int], *launches: tuple[str, str, int, int]) -> RankSpan:
-    """A rank's span of two steps. figures: ms of each step; launches: kernel, shapes, number in both steps, ms of one
-    launch."""
+    """A rank's span of two steps. figures: ms of each step; launches: kernel, shapes, count in both, ms of one."""
     places = [
         LaunchPlace(name, name, "aten::mm", shapes, None, "forward", many, many * each * MS, order)
         for order, (name, shapes, many, each) in enumerate(launches)

@@ -167,8 +167,7 @@ def test_a_full_file_is_gone_on_with(tmp_path, small_file, count):
 
 
 def encoded_rows(count: int, first_rows: int, latest_rows: int) -> bytearray:
-    """The rows of a file after `count` rows were written: the first ones are kept, and the latest ones are in a ring
-    buffer."""
+    """The rows of a file after `count` rows were written: the first are kept, the latest are in a ring buffer."""
     content = bytearray()
     for sequence in range(count):
         row = one_row(sequence)
@@ -189,8 +188,7 @@ def place_in(sequence: int, first_rows: int, latest_rows: int) -> int:
     lost=st.one_of(st.none(), st.tuples(st.integers(0, 25), st.integers(0, 25))),
 )
 def test_the_next_row_comes_after_all_rows_of_a_cut_or_damaged_file(sizes, count, cut, damaged, lost):
-    """This is the place found by reading all rows: after the highest number, and after the end of a file that is not
-    full."""
+    """The place found by reading all rows: after the highest number, and after the end of a file that is not full."""
     content = encoded_rows(count, *sizes)
     for byte in damaged:
         content[byte : byte + 1] = bytes(255 - old for old in content[byte : byte + 1])
@@ -229,8 +227,7 @@ def test_a_file_that_ends_inside_its_header_is_begun_again(tmp_path, size):
 
 
 def test_a_step_of_the_clock_tears_no_duration(tmp_path, monkeypatch):
-    """Between two rows the clock is set back by an hour: later rows use it, and the times within each row are
-    consistent."""
+    """Between two rows the clock is set back by an hour: later rows use it; times within a row are consistent."""
     hour = 3600 * 10**9
     path = tmp_path / "x.loader"
     monkeypatch.setattr(rationed, "MIN_REST_NS", 0)

@@ -22,8 +22,7 @@ built = pytest.mark.skipif(reduce_function() is None, reason="the extension is n
 
 
 def swept(paths: PathColumns, own_ns: Int64) -> Int64:
-    """Starts of the chosen nodes from their paths alone, equal to a sweep of all nodes. own_ns: own times of the chosen
-    nodes."""
+    """Starts of the chosen nodes from their paths alone, as in a sweep of all nodes. own_ns: their own times."""
     timed = paths.before == START
     release = np.zeros(len(own_ns), np.int64)
     np.maximum.at(release, paths.after[timed], paths.lag[timed])
@@ -39,8 +38,7 @@ def paths_between(own: Int64, release: Int64, edges: Edges, chosen: Int64) -> Pa
 
 @st.composite
 def graphs(draw: st.DrawFn) -> tuple[Int64, Int64, Edges, Int64]:
-    """Own times, releases, edges and chosen nodes of up to 12 nodes; the first node is released; each other one follows
-    another."""
+    """Own times, releases, edges and chosen nodes of up to 12 nodes; the first is released, the others follow."""
     size = draw(st.integers(2, 12))
     times = st.integers(0, 100)
     own = np.array(draw(st.lists(times, min_size=size, max_size=size)), np.int64)
@@ -112,8 +110,7 @@ def test_an_edge_that_leads_nowhere_is_an_error() -> None:
 
 
 def test_the_steps_of_a_rank_end_as_recorded(tmp_path) -> None:
-    """Only collectives wait for other ranks here, as long as they last; with an infinitely fast host no step ends
-    later."""
+    """Only collectives wait for other ranks here; with an infinitely fast host no step ends later."""
     ran = run(Declared(2, steps=4, spread_ns=3_000_000, late={1: 9_000_000}, waits=True))
     write(ran, tmp_path)
     found = reduced(read_trace(tmp_path / "rank0_trace.json.gz"))

@@ -20,8 +20,7 @@ TIMES = st.integers(min_value=1, max_value=10**9)
 
 
 def drawn(host_ns: int, device_ns: int, waits: bool, launch_ns: int = 0) -> SteadyStep:
-    """A stretch, a launch, its activity, a stretch without own time, and a call that waits for the activity or does
-    not."""
+    """A stretch, a launch, its activity, a stretch of 0, and a call that may wait for the activity."""
     own = np.array([host_ns, 0, device_ns, 0, 0], np.int64)
     role = np.array([Role.STRETCH, Role.CALL, Role.ACTIVITY, Role.STRETCH, Role.WAIT], np.uint8)
     nothing = np.zeros(5, np.int64)

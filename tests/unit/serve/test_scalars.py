@@ -1,5 +1,4 @@
-"""The job's own scalars: which folders of event files belong to a run, and what of TensorBoard's answers is passed
-on."""
+"""The job's own scalars: which folders of event files belong to a run, and which TensorBoard answers are passed on."""
 
 import math
 from types import SimpleNamespace

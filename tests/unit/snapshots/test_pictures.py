@@ -1,5 +1,4 @@
-"""The tab's pictures of a snapshot: stacks as a tree, blocks inside segments, and columns that are read back from
-files."""
+"""The tab's pictures of a snapshot: stacks as a tree, blocks inside segments, and columns read back from files."""
 
 from __future__ import annotations
 

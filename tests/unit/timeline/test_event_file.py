@@ -173,7 +173,7 @@ def test_a_whole_page(tmp_path):
     ("window", "shown"),
     [
         ((0, 4), ["a"]),
-        ((4, 8), ["a", "b"]),  # a is under way; b begins inside
+        ((4, 8), ["a", "b"]),  # a is still running; b begins inside
         ((6, 7), []),
         ((5, 9), ["b"]),
         ((8, 12), ["b"]),
@@ -650,8 +650,7 @@ def test_the_boxes_of_a_track_cover_its_events_at_any_detail(tmp_path_factory, o
 
 
 def check_conservation(trace, events, details):
-    """At any detail, the boxes of a line count all of its events, and cover these and any gaps narrower than the
-    detail."""
+    """At any detail, the boxes of a line count all of its events, and cover them and gaps below the detail."""
     bounds = events.column("level0.bounds")
     for wanted, folded in itertools.product(details, (False, True)):
         shown = timeline_page(events, events.head.first_ns, events.head.last_ns + 1, wanted, folded=folded)

@@ -1,5 +1,4 @@
-"""Formats of PyTorch's profilers in 2026, with a tiny file for each: CUPTI's monitor, the Python exporter, XPU,
-ROCm."""
+"""Formats of PyTorch's profilers in 2026, a tiny file for each: CUPTI's monitor, the Python exporter, XPU, ROCm."""
 
 from __future__ import annotations
 
@@ -45,8 +44,7 @@ def facts_of(events: EventFile, number: int) -> list[EventFact]:
 
 
 def test_the_monitors_launch_shapes_are_enough_for_occupancy_and_sm_efficiency() -> None:
-    """66 blocks run for 10 us and 264 for 10 us, on 132 SMs; the window is the op's 60 us. Each block has 256
-    threads."""
+    """66 blocks for 10 us and 264 for 10 us, on 132 SMs, within the op's 60 us. Each block has 256 threads."""
     trace = read("monitor_kernels.json")
     assert est_sm_efficiency(trace, 0).value == pytest.approx((0.5 + 1.0) * 10 / 60)
     assert est_achieved_occupancy(trace, 0).value == pytest.approx((0.5 + 2) / 2 * 256 / THREADS)
@@ -110,8 +108,7 @@ def test_lanes_are_not_streams_and_what_they_put_together_are_no_doubles() -> No
 
 
 def test_rows_that_were_put_on_one_lane_overlap_and_are_right(tmp_path) -> None:
-    """Eager work that a profiler merged from two streams into one lane: the first event is far longer than the
-    others."""
+    """Eager work that a profiler merged from two streams into one lane; the first event is by far the longest."""
     events = [
         {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 60, "ts": ts, "dur": length,
          "args": {"device": 0, "stream": 60, "original_stream": stream, "correlation": number}}

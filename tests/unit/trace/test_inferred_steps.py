@@ -294,7 +294,7 @@ def test_each_round_may_have_many_of_an_op_and_other_ops_around_the_loop():
         ("fmmm" * 2, {}, None),  # only twice
         ("fmmm" * 3 + "nsen" * 5, {}, None),  # among many other ops
         ("nms." * 6, {"runtime": "...d" * 6}, 6),  # a loop whose author waits for the device
-        ("e" + "nms." * 6, {"runtime": "." + "...d" * 6}, None),  # layers that are timed
+        ("e" + "nms." * 6, {"runtime": "." + "...d" * 6}, None),  # layers that someone times
     ],
 )
 def test_layers_that_repeat_are_no_steps(ops, others, steps):

@@ -261,8 +261,7 @@ def test_call_stacks_of_ops() -> None:
 
 
 def test_what_collectives_say_of_themselves() -> None:
-    """The arguments are on the op and, from PyTorch 2.3 on, on the kernel; some values are missing or of a wrong
-    type."""
+    """They are on the op and, from PyTorch 2.3 on, on the kernel; some values are missing or of a wrong type."""
     assert collectives_of(read("collective_arguments.json")) == [
         ("record_param_comms", "_allgather_base", "BFloat16", "3", 1608704, 8),
         ("ncclDevKernel_AllGather_RING_LL", "_allgather_base", "BFloat16", "3", 1608704, 8),

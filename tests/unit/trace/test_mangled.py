@@ -121,8 +121,7 @@ def of_binutils(names: list[str]) -> list[str]:
 
 
 def real_mangled() -> list[str]:
-    """All mangled names of the hand-labelled kernels; names in real traces are already demangled when a trace is
-    read."""
+    """All mangled names of the hand-labelled kernels; those in real traces are demangled when a trace is read."""
     lines = real_path("kernels/labelled.tsv").read_text().splitlines()
     return sorted({line.split("\t")[0] for line in lines if line.startswith("_Z")})
 

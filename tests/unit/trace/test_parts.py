@@ -103,8 +103,7 @@ def many(count: int = 60) -> list[dict[str, Any]]:
 
 
 def drawn_parts(path: Path, chunk: int, part: int, reader_of: Chooser) -> tuple[Trace | None, int]:
-    """The trace read in parts, or None if one process has to read it; checked against the trace that one process
-    reads."""
+    """The trace read in parts, or None if one process has to read it; compared with reading by one process."""
     with small_pieces(chunk, part):
         try:
             alone = read_trace(path)

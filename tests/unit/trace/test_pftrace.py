@@ -1,5 +1,4 @@
-"""Perfetto traces of PyTorch's profilers: what they share with the JSON of the same recording, and what the format
-loses."""
+"""Perfetto traces of PyTorch's profilers: what they share with the recording's JSON, and what the format loses."""
 
 from __future__ import annotations
 

@@ -132,8 +132,7 @@ def drawn_snapshot():
 
 
 def answer(written, pure):
-    """The value and the records taken, or the problem; as text, which distinguishes True from 1 and a tuple from a
-    run."""
+    """The value and the records taken, or the problem; as text, to distinguish True from 1 and a tuple from a run."""
     taken = []
 
     def take(record):

@@ -1,5 +1,4 @@
-"""Summary files: their content, when they are valid, where they are stored, and that nobody reads a half-written
-one."""
+"""Summary files: their content, when they are valid, where they are stored, and that none is read half-written."""
 
 import gzip
 import json

@@ -127,8 +127,7 @@ def test_marks_of_the_host_count_without_a_device():
 
 
 def ddp_over_gloo(gloo: str) -> list[ExchangeClass]:
-    """The collective c is launched by DDP's hook, in a node that accumulates a gradient; n is launched by the
-    optimizer."""
+    """DDP's hook launches the collective c, in a node that accumulates a gradient; the optimizer launches n."""
     kept = exchanges(
         timeline(
             f"""

@@ -25,8 +25,7 @@ def test_a_byte_for_each_small_difference():
 
 
 def test_no_column_is_taken_for_a_path():
-    """A summary holds a column's bytes as text, and paths in a summary are replaced; alone these would read
-    "/ab/cQ=="."""
+    """A summary has the bytes as text, in which paths are replaced; these alone would read "/ab/cQ=="."""
     text = msgspec.json.encode(packed(np.cumsum([-127, 83, -128, -57])))
     assert (b"/ab/cQ==" in text, passed_on([text])) == (False, {})
 

@@ -1,5 +1,4 @@
-"""Which part of communication is exposed, may be waiting, or is in a row: on drawn traces, with its laws on real
-ones."""
+"""Which part of communication is exposed, may be waiting, or is in a row: on drawn traces; its laws on real ones."""
 
 from __future__ import annotations
 
@@ -87,8 +86,7 @@ def test_what_is_too_much_for_rows_of_its_own_is_one_row(monkeypatch):
 
 
 def test_a_collective_that_takes_longer_than_its_like_is_estimated_to_wait():
-    """This needs three alike with no computation beside them; the time of one with few bytes is estimated from its
-    bytes."""
+    """This needs three alike with no computation beside them; one with few bytes is estimated from its bytes."""
     trace = timeline(
         """
         step      | 000000000000000000000000000000000000000000000000000000000000 |
@@ -158,7 +156,7 @@ def test_on_real_traces_exposed_times_are_the_part_of_the_steps(name: str):
     found, shown = communication(trace), exposure(trace)
     parts = sum(each.communication for each in step_breakdown(trace))
     if found is None:
-        assert parts == 0 or not len(trace.kernels)  # marks of NCCL in a recording of the CPU alone
+        assert parts == 0 or not len(trace.kernels)  # NCCL's marks in a recording of the CPU only
         return
     left_out = parts - int(shown.exposed_ns.sum())
     assert shown.alone.total_ns + left_out == parts

@@ -41,8 +41,7 @@ def write(
     loader: int = 0,
     cpu: int = 1,
 ) -> None:
-    """Workers that need `production` us per batch and 1 us to collate; the thread waits for each batch until
-    `returned`."""
+    """Workers that need `production` us per batch, 1 us of it to collate; the thread waits until `returned`."""
     main = File(folder, "main", num_workers=workers)
     for batch, at in enumerate(returned):
         main.received(batch, asked=max(at - waits, 0) if at > 0 else at - waits, there=at - 1, returned=at)
@@ -136,8 +135,7 @@ def test_production_may_not_be_recorded(tmp_path):
 
 
 def test_a_first_batch_that_the_loop_itself_reads_is_no_wait_of_the_steps(tmp_path):
-    """A prefetcher reads one batch ahead when it is created, which would make it look as if the steps waited for
-    nothing."""
+    """A prefetcher reads one batch ahead when it is created, so the steps would seem to wait for nothing."""
     trace_drawn = """
         step   | .....1111111222222233333334444444 |
         loader | lll.............................. |

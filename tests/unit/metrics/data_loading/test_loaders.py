@@ -197,8 +197,7 @@ def test_a_loader_that_is_not_recorded_is_apart_from_one_that_is(tmp_path):
 
 
 def test_a_mark_that_a_recorder_does_not_know_ends_its_pass(tmp_path):
-    """An evaluation of one batch, which is requested ahead, with another request at its end; then the training goes
-    on."""
+    """An evaluation of one batch, requested ahead, with another request at its end; then the training goes on."""
     drawing = """
         step   | 11111112222222222222223333333 |
         loader | ll.nn..oo.pp..fff.e...qq.rr.. |

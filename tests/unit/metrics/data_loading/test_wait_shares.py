@@ -1,4 +1,4 @@
-"""The causes of waits for a loader: shares that sum, the start of an epoch as one of them, and one way to compute
+"""The causes of waits for a loader: shares that sum, the start of an epoch as one cause, and one way to compute
 gains."""
 
 from __future__ import annotations
@@ -56,8 +56,7 @@ def test_what_the_device_works_beside_costs_nothing():
 
 @pytest.mark.parametrize("seeds", ["..", "s.", "st"])
 def test_a_new_iterator_is_set_up_from_its_first_seed_on(seeds: str):
-    """One seed belongs to a new iterator or to a sampler that shuffles; without any seed the iterator is the old
-    one."""
+    """One seed belongs to a new iterator or to a sampler that shuffles; without any the iterator is the old one."""
     starts = find_epoch_starts(epochs(EPOCHS, seeds=seeds))
     assert starts is not None
     assert (starts.batches, starts.respawned, starts.setup_ns) == (2, None, 0 if seeds == ".." else 4_000 // 12)

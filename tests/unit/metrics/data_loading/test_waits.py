@@ -89,8 +89,7 @@ def test_an_activity_of_several_lines_has_the_longest_first():
 
 
 def test_frames_tell_the_lines_of_python_too():
-    """Time in a frame of Python's library counts for the line around it; frames around the wait are not the
-    loader's."""
+    """Time in a frame of Python's library counts for the line around it; frames around the wait do not count."""
     trace = timeline("""
         step          | 1111111111 |
         python        | tttttttttt |
@@ -153,8 +152,7 @@ def test_a_batch_without_a_backward_pass_is_evaluated():
 
 
 def test_batches_in_a_row_stay_apart_from_an_evaluation_that_asks_more_often():
-    """An epoch with two batches per step ends with a mark without a batch; the first mark of the evaluation follows
-    it."""
+    """An epoch with two batches per step ends with a mark without a batch; an evaluation's first mark follows."""
     drawing = """
         step          | 11111122222233333333333333333333 |
         loader        | l.m...n.o...p.............q.r... |

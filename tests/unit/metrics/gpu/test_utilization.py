@@ -142,7 +142,7 @@ def test_a_grid_of_rocm_without_its_launch_call_may_count_work_items(job):
     [
         (np.inf, (160, 1, 1), 2.0),  # the writer of the file divided by zero SMs
         (-26_843_545.6, (65536, 65535, 1), 65536 * 65535 / 80),  # the file's product overflowed 32 bits
-        (0.333333, (80 * 4, 1, 1), 4.0),  # the grid wins over the file
+        (0.333333, (80 * 4, 1, 1), 4.0),  # the grid takes precedence over the file's value
         (0.333333, (-1, -1, -1), 0.333333),  # no grid: the file's value
         (-1.0, (-1, -1, -1), np.nan),
         (np.inf, (-1, -1, -1), np.nan),

@@ -40,8 +40,7 @@ def test_a_gap_is_long_by_itself_and_compared_with_the_others():
 
 
 def test_all_gaps_are_summed_by_what_the_host_does_in_them():
-    """Seven gaps, five of which are listed individually: three launches, then 12 ms in which the host does one
-    thing."""
+    """Seven gaps, five of them listed one by one: three launches, then 12 ms in which the host does one thing."""
     launches = "".join(f"{letters}............" for letters in ("abc", "def", "ghi", "jkl", "mno", "pqr", "stu", "vwx"))
     trace = timeline(f"""
         step     | {"0" * len(launches)} |

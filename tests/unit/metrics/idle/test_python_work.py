@@ -53,8 +53,7 @@ def test_a_checkpoint_in_every_second_step_is_of_its_caller():
 
 
 def test_the_loop_itself_is_no_function_of_a_step():
-    """main has as few ops per time as a function of a step, but the function to report is one that it calls in each
-    step."""
+    """main has as few ops as a function of a step, but the one to report is the function called in each step."""
     names = NAMES | {"d": "train.py(5): main"}
     steps, calls = "".join(str(step) * 10 for step in range(4)), "....cccc.." * 4
     ops = "oo........" * 4

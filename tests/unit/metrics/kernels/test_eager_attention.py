@@ -146,8 +146,7 @@ def test_attention_that_torch_itself_writes_out():
 
 @pytest.mark.parametrize("path", ["tracelens_h100_timesformer/timesformer.json.gz"])
 def test_the_attention_of_a_video_transformer(path: str):
-    """A plain script gives the same sums of 24 softmaxes and 24 scalings: 12 layers of attention over time and over
-    space."""
+    """A plain script gives the same sums: 24 softmaxes and 24 scalings of 12 layers, over time and over space."""
     result = eager_attention(read_real(path), 0)
     assert times(result) == (24, pytest.approx(68_781_300, abs=300), pytest.approx(15_555_800, abs=300))
 

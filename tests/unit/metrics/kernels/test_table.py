@@ -1,5 +1,4 @@
-"""The kernel table: laws on any trace, complete rows of drawn ones, and waves compared with dealing out single
-blocks."""
+"""The kernel table: laws on any trace, complete rows of drawn ones, and waves compared with dealing out blocks."""
 
 from __future__ import annotations
 
@@ -500,8 +499,7 @@ def test_an_op_without_a_name_has_an_empty_one():
 
 
 def test_kernels_that_lose_nothing_have_a_name_among_them():
-    """Clocks with whole microseconds may write durations of 0, so that no name has a larger part of the gain than
-    another."""
+    """Clocks with whole microseconds may write durations of 0, so that no name has the largest part of the gain."""
     trace = timeline("step | 0000 |\n runtime | .xy. |\n kernel 7 | ..xy |", names={"x": "first", "y": "second"})
     rows, nothing = kernel_rows(trace, 0), np.zeros(2)
     waste = _Kernels(trace, rows, nothing.astype(np.int64)).waste(np.ones(2, bool), nothing)

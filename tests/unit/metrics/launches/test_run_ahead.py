@@ -1,5 +1,4 @@
-"""How far the host is ahead of the device: run-ahead, delay, the queue, and launches that wait for room in the
-queue."""
+"""How far the host is ahead of the device: run-ahead, delay, the queue, and launches that wait for room in it."""
 
 from __future__ import annotations
 

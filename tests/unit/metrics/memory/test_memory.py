@@ -74,8 +74,7 @@ def test_the_peak_has_its_instant_step_and_phase():
 
 
 def test_the_peak_as_a_figure_of_the_recording_and_of_each_step():
-    """The peak is the GPU's, even where the CPU has more. A step before the first event has what that event started
-    from."""
+    """The peak is the GPU's, even where the CPU has more; a step before any event has what the first one began with."""
     trace = with_memory(training("a +8 @11, b +4 @14.5, b -4 @15", before=100, reserved=256), "c +900 @2", device=CPU)
     assert measure(trace, "peak_allocated", None) == Series("peak_allocated", None, 112, [100, 112, 108])
     assert measure(trace, "peak_reserved", None) == Series("peak_reserved", None, 256, [None, 256, 256])
@@ -127,7 +126,7 @@ def test_what_each_allocation_is():
         "once +32 @7.1,"  # the optimizer's state
         "step +64 @7.2, step -64 @8.5,"  # within the optimizer
         "batch +128 @10.1, batch -128 @20.1,"  # before the first op that has a node
-        "kept +256 @11.2,"  # nothing frees it, two steps later
+        "kept +256 @11.2,"  # not freed even two steps later
         "again +512 @17.1"  # the optimizer again, never freed: not state, which is made only once
     )
     assert kinds(trace) == [

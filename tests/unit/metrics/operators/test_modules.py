@@ -1,5 +1,4 @@
-"""The tree of modules: the cost of a module with and without the modules inside, folded layers, and the backward
-pass."""
+"""The tree of modules: the cost of each with and without the modules inside, folded layers, the backward pass."""
 
 from __future__ import annotations
 

@@ -11,8 +11,7 @@ from tb_steptime.metrics.replays.alignment import Match, Sequence, align
 
 
 def kernels(text: str) -> Sequence:
-    """One kernel per word: the first letter is its kind, the first two are its name, and the whole word is its
-    shape."""
+    """One kernel per word: the first letter is its kind, the first two are its name, the whole word is its shape."""
     words = text.split()
     numbers = [[int.from_bytes(word[:length].encode()) for word in words] for length in (1, 2, 4)]
     kind, name, shape = (np.array(each, np.int64) for each in numbers)
@@ -45,8 +44,7 @@ def test_each_kernel_of_the_replay_has_its_eager_kernel(eager, replay, places, m
 
 
 def test_a_long_step_is_cut_at_runs_that_both_hold_equally_often():
-    """3,000 kernels are too many for one grid. The layers are equal, and every tenth kernel of the replay is another
-    one."""
+    """3,000 kernels are too many for one grid. All layers are equal; every tenth kernel of the replay differs."""
     layer = [f"g{letter}1" for letter in "abcdefghijklmnopqrstuvwxyz1234"]
     eager = layer * 100
     replay = [f"x{place % 7}1" if place % 10 == 3 else word for place, word in enumerate(eager)]

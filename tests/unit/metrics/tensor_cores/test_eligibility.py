@@ -81,7 +81,7 @@ def test_memory_bounds_the_gain():
     moved = 4 * (1024 * 8 + 8 * 262144 + 1024 * 262144)
     gain = told(one(SGEMM, "[[1024,8],[8,262144]]", FLOAT))[2]
     assert gain == pytest.approx(MS - moved / 2039, abs=1)
-    assert told(one(SGEMM, "[[1024,8],[8,262144]]", FLOAT, cells=5))[2] == 0  # it is as fast as the memory already
+    assert told(one(SGEMM, "[[1024,8],[8,262144]]", FLOAT, cells=5))[2] == 0  # as fast as memory allows
 
 
 def test_where_others_run_as_tf32_sizes_are_to_blame():
@@ -215,7 +215,7 @@ def test_every_table_sums_to_the_split(name: str):
         assert listed == sum(row.total_ns for row in device.obstacles) == device.total.matmul_like_ns
         assert gained == sum(row.gain_ns for row in device.obstacles)
         assert all(0 <= row.gain_ns <= row.total_ns for row in device.opportunities)
-        assert all(row.gain_ns <= row.bound_ns + row.count for row in device.obstacles)  # ns are whole per kernel
+        assert all(row.gain_ns <= row.bound_ns + row.count for row in device.obstacles)  # whole ns per kernel
 
 
 @on_real_traces

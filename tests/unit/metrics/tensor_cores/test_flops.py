@@ -53,7 +53,7 @@ def test_products(op: str, shapes: Shapes, flops: int, moved: int):
     assert (work.flops, work.least_flops, work.least_bytes, work.dtype) == (flops, flops, 4 * moved, "float")
 
 
-#: Images of 8 x 8 with 16 channels, 32 filters of 3 x 3, stride 2 and padding 1: 4 x 4 come out.
+#: Images of 8 x 8 with 16 channels, 32 filters of 3 x 3, stride 2 and padding 1: the output is 4 x 4.
 IMAGE, FILTERS, RESULT = (2, 16, 8, 8), (32, 16, 3, 3), (2, 32, 4, 4)
 FORWARD = 2 * (2 * 32 * 4 * 4) * (16 * 3 * 3)
 MOVED = 2 * 16 * 64 + 32 * 16 * 9 + 2 * 32 * 16
@@ -63,7 +63,7 @@ MOVED = 2 * 16 * 64 + 32 * 16 * 9 + 2 * 32 * 16
     ("op", "shapes"),
     [
         ("convolution_backward", [RESULT, IMAGE, FILTERS, (), ()]),
-        ("cudnn_convolution_backward", [IMAGE, RESULT, FILTERS, (), ()]),  # as 2021 ordered them
+        ("cudnn_convolution_backward", [IMAGE, RESULT, FILTERS, (), ()]),  # in the argument order of 2021
     ],
 )
 def test_a_backward_convolution_tells_the_size_of_its_output(op: str, shapes: Shapes):
@@ -83,7 +83,7 @@ def test_groups_divide_the_channels_that_are_summed():
     depthwise = work_of("aten::convolution_backward", text([IMAGE, IMAGE, (16, 1, 3, 3)]), FLOATS)
     assert grouped is not None and depthwise is not None
     assert (grouped.flops, grouped.depthwise) == (2 * 2 * (2 * 32 * 64) * 4, False)
-    assert grouped.least_flops == 2 * (2 * 32 * 64) * 4  # nothing can be saved on a window of 1 x 1
+    assert grouped.least_flops == 2 * (2 * 32 * 64) * 4  # a window of 1 x 1 leaves nothing to save
     assert (depthwise.flops, depthwise.depthwise) == (2 * 2 * (2 * 16 * 64) * 9, True)
 
 
@@ -200,7 +200,7 @@ def test_a_kernel_that_plain_cores_could_match_stays_unknown():
 
 
 def test_the_peak_is_that_of_the_inputs_type():
-    assert answer(one_product(30, FLOATS)).answer == "yes"  # 46 TFLOP/s in FP32, 19.5 without
+    assert answer(one_product(30, FLOATS)).answer == "yes"  # 46 TFLOP/s in FP32, where CUDA cores reach 19.5
     assert answer(one_product(30, HALVES)).answer == "unknown"
     assert answer(one_product(10, types("long int"))).answer == "unknown"
     assert answer(one_product(10, "")).answer == "unknown"

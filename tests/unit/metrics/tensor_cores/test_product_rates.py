@@ -1,5 +1,4 @@
-"""Rates of products on tensor cores: the rate within reach, by memory, tiles and other products; causes of slow
-ones."""
+"""Rates of products on tensor cores: what is within reach by memory, tiles and other products; causes of slow ones."""
 
 from __future__ import annotations
 

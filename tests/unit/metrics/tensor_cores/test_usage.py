@@ -402,7 +402,7 @@ def test_kernel_time_is_conserved(name: str):
     for device in result.devices:
         for split in (device.total, *(step.split for step in device.steps)):
             assert split.kernel_ns == sum(msgspec.structs.astuple(split)[1:])
-        assert sum(step.split.kernel_ns for step in device.steps) == device.total.kernel_ns  # these steps touch
+        assert sum(step.split.kernel_ns for step in device.steps) == device.total.kernel_ns  # these steps are adjacent
         assert sum(row.total_ns for row in device.kernels) + device.more_ns == device.total.kernel_ns
         for bin_name in ("tensor_core", "matmul_like", "unknown", "other"):
             of_bin = sum(row.total_ns for row in device.kernels if row.bin == bin_name)

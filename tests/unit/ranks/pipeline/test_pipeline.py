@@ -33,8 +33,7 @@ def of_spans(spans: list[RankSpan]) -> Pipeline | None:
 
 
 def parts_sum(pipeline: Pipeline) -> None:
-    """The parts of the job and of each stage sum exactly, in integers; the picture's bubbles fill all time outside of
-    passes."""
+    """The parts of the job and of each stage sum exactly, in integers; bubbles fill all time outside of passes."""
     assert pipeline.work_ns + pipeline.bubble_ns == pipeline.window_ns
     assert pipeline.window_ns + pipeline.other_ns == pipeline.step_ns
     for row in pipeline.rows:
@@ -162,8 +161,7 @@ def test_two_chains_are_two_and_the_slowest_is_shown():
 
 
 def test_ranks_that_compute_at_the_same_time_are_no_pipeline():
-    """A halo exchange is like this: all ranks compute forward, then backward, and send to both neighbours in
-    between."""
+    """A halo exchange: all ranks compute forward, then backward, and send to both neighbours in between."""
     together = DrawnPipeline(gpipe(3, 4), [F] * 3, [B] * 3)
     spans = [replace(span, results={"ranks": replace_passes(span, together.spans()[0])}) for span in together.spans()]
     assert of_spans(spans) is None

@@ -160,8 +160,7 @@ def test_a_wait_in_the_first_step_alone_is_that_of_profilers_that_start():
 
 
 def rows_of_small(kernels_between: int, count: int, elements: int = 1_000) -> Trace:
-    """One step: 10 ms of computing, then `count` all-reduces of 0.1 ms, with the given number of kernels between each
-    two."""
+    """One step: 10 ms of computing, then `count` all-reduces of 0.1 ms, with this many kernels between each two."""
     between = "lmno"[:kernels_between]
     width = 101 + count * (1 + kernels_between)
     return timeline(

@@ -82,8 +82,7 @@ def test_workers_that_take_longer_to_hand_over_a_batch_than_to_make_it_are_not_n
 
 @pytest.mark.parametrize(("iterable", "expected"), [(True, "slow_worker"), (False, "more_workers")])
 def test_a_worker_that_is_slower_than_the_others_is_named(tmp_path, iterable, expected):
-    """Each worker of an iterable dataset has its own data. Other workers take any batch, so one is slower only by
-    chance."""
+    """Each worker of an iterable dataset has its own data. Other workers take any batch: one is slower by chance."""
     settings = {"num_workers": 2, "iterable": iterable}
     main = File(tmp_path, "main", **settings)
     files = [File(tmp_path, f"w{worker}", **settings) for worker in (0, 1)]

@@ -303,7 +303,7 @@ def test_one_kernel_a_tensor_leaves_the_gpu_idle():
     assert insight.why.values["count"].value == 120
     idle = (
         (3 * 120 * 3 - 2) * US / 3
-    )  # the first step begins with its launch, so 1 of 3 cells is idle before its kernel
+    )  # the first step begins with its launch, so only 1 cell is idle before its first kernel instead of 3
     assert insight.gain_ns == insight.why.values["idle"].value == pytest.approx(idle, abs=1)
 
 

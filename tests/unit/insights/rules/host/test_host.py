@@ -1,5 +1,4 @@
-"""Each rule about the host: it fires, its boundary, the same symptom with another cause. Results are written by
-hand."""
+"""Each rule about the host: it fires, its boundary, the same symptom with another cause. Results are hand-written."""
 
 from __future__ import annotations
 
@@ -711,7 +710,7 @@ def test_a_step_that_waits_for_its_batch_or_for_the_end_is_not_slow(reason: str)
     assert card(host_result(**slow(1_300, reason)), "slow_steps") is None  # only 100 of the 400 us are the step's own
     insight = card(host_result(**slow(1_500, reason)), "slow_steps")
     assert insight is not None
-    assert insight.gain_ns == 60 * US  # the other 300 of 600 us, in one of five steps
+    assert insight.gain_ns == 60 * US  # the other 300 of 600 us count, in one of five steps
     assert plain(insight.why) == "1 of 5 steps is slow. Step 4 takes 600 µs longer than usual."
 
 

@@ -124,8 +124,7 @@ def test_a_gpu_with_room_needs_no_checkpoints():
 
 
 def test_gradients_that_are_zeroed_in_place():
-    """Gradients are made by the first backward pass and never freed; the peak is in the forward pass of a later
-    step."""
+    """Gradients are made by the first backward pass and never freed; the peak is in a later forward pass."""
     memory = "grad +300000000 @5.5, " + every_step("act +100000000 @+1.5", "act -100000000 @+5")
     trace = with_memory(training(), memory, before=400 * MB, reserved=900 * MB)
     assert fired(trace) == {"gradients_kept"}

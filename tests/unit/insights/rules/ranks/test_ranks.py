@@ -187,8 +187,8 @@ def test_titles_have_ten_words_at_most():
 
 
 def deciding(*ranks: PathRank) -> JobRanks:
-    """A job in which different ranks are late in turn, with the path that decides its step of 100 ms; 10 ms are
-    transfers."""
+    """A job in which different ranks are late in turn, with the path that decides its step of 100 ms (10 of
+    transfers)."""
     job = job_of(run(Declared(8, steps=30, spread_ns=6 * MS)))
     work = 90 * MS - sum(each.late_ns for each in ranks)
     return msgspec.structs.replace(job, path=DecidingPath(30, 100 * MS, work, 10 * MS, list(ranks)), what_if=None)

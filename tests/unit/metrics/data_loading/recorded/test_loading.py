@@ -1,5 +1,4 @@
-"""A recorder's files beside a trace: which of them are read, and what they show. Written row by row like a
-recorder's."""
+"""A recorder's files beside a trace: which of them are read, and what they show. Written row by row."""
 
 from __future__ import annotations
 
@@ -266,8 +265,7 @@ def test_a_trace_that_is_named_for_its_machine_takes_that_ones_files(tmp_path):
 
 
 def test_workers_that_compute_are_not_the_loops_own_work(tmp_path):
-    """A worker that computes hands over a batch's memory late; the predicted step with enough workers excludes that
-    time."""
+    """A worker that computes hands a batch's memory over late; the step with enough workers excludes that time."""
     write_two_workers(tmp_path)
     late = recorded(drawn(tmp_path))
     for worker in (0, 1):
