@@ -689,7 +689,7 @@ def some_slow(excess_us: dict[int, int], part: str, steps: int = 13) -> dict[str
         ({4: 300, 8: 290}, "cpu_optimizer", False),
         ({4: 300, 8: 200}, "kernel", True),  # two steps that differ from each other are chance
         ({4: 300}, "kernel", True),
-        ({4: 300, 8: 200, 12: 250}, "cpu_forward", False),  # an evaluation, on batches of different sizes
+        ({4: 300, 8: 200, 12: 250}, "cpu_forward", False),  # an evaluation, on batches that differ
         ({4: 300, 7: 200, 12: 250}, "cpu_forward", True),
         ({4: 300, 8: 290, 12: 300}, "nothing_recorded", True),  # a checkpoint, which need not stop the GPU
         ({4: 300, 8: 290, 12: 300}, "allocator", True),
