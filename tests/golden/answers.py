@@ -1,4 +1,4 @@
-"""The routes' answers over a log directory. Run by its path, it prints those of whichever checkout is imported.
+"""The routes' answers over a log directory. Run as a script, it prints the answers of the imported checkout.
 
 PYTHONPATH=CHECKOUT python tests/golden/answers.py LOGDIR > answers.json
 """
@@ -18,12 +18,12 @@ from werkzeug.test import Client
 
 from tb_steptime.plugin import StepTimePlugin
 
-#: For all demo recordings, on a machine that has other work.
+#: Long enough for all demo recordings, on a machine that is also doing other work.
 PATIENCE_SECONDS = 300
 
 
 class Answers:
-    """Answers of the routes over a log directory, all of which is read."""
+    """Answers of the routes over a log directory, after all of it has been read."""
 
     def __init__(self, plugin: StepTimePlugin) -> None:
         self.routes = {path: Client(route) for path, route in plugin.get_plugin_apps().items()}

@@ -1,7 +1,7 @@
 """python -m tests.golden.compare OTHER [RUN ...]: the figures that differ from those of another checkout.
 
-Both checkouts answer on copies of the same demo recordings. Printed by view and field: numbers that only one of the
-two has. Fields are named as each checkout names them; one that only has another name is no difference.
+Both checkouts answer on copies of the same demo recordings. The output lists, by view and field, the numbers that only
+one of the two has. Fields have the names of their own checkout, and a field that was only renamed is no difference.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.golden.figures import Figure, figures_of
 
 DEMO = PROJECT / "demo_logs"
 ANSWERS = Path(__file__).with_name("answers.py")
-#: Of a field, so that one change of a formula does not fill the screen.
+#: The most numbers printed per field, so that one changed formula does not fill the screen.
 SHOWN = 5
 
 
@@ -53,7 +53,7 @@ def differences(run: str, theirs: Any, ours: Any) -> Iterator[str]:
 
 
 def only_in(these: list[Figure], those: list[Figure]) -> Iterator[str]:
-    """By field: the numbers that are more often among these than among those."""
+    """For each field, the numbers that are more frequent on the first side than on the other."""
     left = Counter(each.text for each in those)
     fields: dict[str, list[str]] = {}
     for text, path in these:

@@ -1,4 +1,4 @@
-"""The measured numbers of a page, whatever their fields are called and whatever sentences stand around them."""
+"""The measured numbers of a page, independent of the names of fields and of the sentences around them."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Any, NamedTuple
 #: Sums of floats may differ in their last digits between builds of numpy.
 DIGITS = 9
 
-#: Not measured, but said: sentences and reasons with their quantities.
+#: Text rather than measured numbers: sentences and reasons with their quantities.
 _SAID = ({"template", "values"}, {"code", "values"})
 
 
 class Figure(NamedTuple):
-    """A number as it is compared, and where it stands: names of fields, `[]` for a place in a list."""
+    """A number as it is compared, and its place: names of fields, with `[]` for an index of a list."""
 
     text: str
     path: str
 
 
 def figures_of(page: Any) -> list[Figure]:
-    """Of a view's result and, where it has them, of its cards, neighbours or changes. Zeros are left out: a field that
-    holds nothing but zeros may come and go."""
+    """The figures of a view's result and, if it has them, of its cards, neighbours or changes. Zeros are left out, so
+    that a field of zeros may be added or removed."""
     return [figure for key, part in page.items() if key not in ("head", "headline") for figure in _numbers(part, key)]
 
 
 def digest(figures: list[Figure]) -> str:
-    """Independent of the fields' names and order, so that a field may be renamed or moved within its view."""
+    """A hash independent of the fields' names and order, so that a field may be renamed or moved within its view."""
     counted = sorted(Counter(each.text for each in figures).items())
     return hashlib.sha1(repr(counted).encode()).hexdigest()[:16]
 

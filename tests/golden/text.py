@@ -14,9 +14,9 @@ from tb_steptime.text.printer import plain, quantity
 from tests.golden.figures import digest, figures_of
 
 WIDTH = 118
-#: Of sentences in one field of many rows, so many are printed.
+#: The most sentences printed for one field with many rows.
 ALIKE = 2
-#: What is printed by a function of its own, or stands in every view.
+#: Fields that have a printing function of their own, or appear in every view.
 _APART = ("head", "headline", "insights", "tiles", "neighbours", "series")
 
 _UNITS = {metric.id: metric.unit for metric in METRICS}
@@ -29,7 +29,7 @@ def run_text(pages: dict[str, Any], catalogue: Any) -> str:
 
 
 def index_text(index: Any) -> str:
-    """One line a span; what changes with time and place is left out."""
+    """One line per span; what depends on time and place is left out."""
     left_out = {"runs", "version", "places", "scanned_at_ms"}
     lines = [_line(each for each in index.items() if each[0] not in left_out)]
     for run in index["runs"]:
@@ -40,7 +40,7 @@ def index_text(index: Any) -> str:
 
 
 def catalogue_text(catalogue: Any) -> str:
-    """One line an entry, and its meaning below it."""
+    """One line per entry, with its meaning below it."""
     lines = []
     for section, entries in catalogue.items():
         if section != "version":
@@ -72,7 +72,7 @@ class Writer:
         self.reasons = reasons
 
     def view(self, view: str, page: Any) -> Iterator[str]:
-        """Notes and cards stand in the overview, and in other views once more."""
+        """Notes and cards are printed in the overview only, although other views repeat them."""
         yield f"== {view}"
         yield from self.headline(page["headline"])
         for series in page.get("result", {}).get("tiles", ()):
@@ -112,7 +112,7 @@ class Writer:
             yield from folded(f"   {key.removeprefix('gain_'):<15}", self.sentence(card[key]))
 
     def said_elsewhere(self, page: Any) -> Iterator[str]:
-        """Every other sentence once, by the field that it stands in."""
+        """Every other sentence once, under the field that contains it."""
         fields: dict[str, dict[str, None]] = {}
         for field, sentence in self.sentences(page):
             fields.setdefault(field, {})[sentence] = None
@@ -138,7 +138,7 @@ class Writer:
 
 
 def is_sentence(value: Any) -> bool:
-    """A phrase, or a reason by its code."""
+    """Whether the value is a phrase, or a reason given by its code."""
     return isinstance(value, dict) and value.keys() in ({"template", "values"}, {"code", "values"})
 
 

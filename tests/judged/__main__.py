@@ -1,4 +1,4 @@
-"""What the package concludes, beside what is right.
+"""The conclusions of the package, compared with the right ones.
 
 python -m tests.judged                    how often each card is right over the corpus, as Markdown
 python -m tests.judged docs/judgement.md  the same and the world's jobs, written into the page below its headings
@@ -18,7 +18,7 @@ from pathlib import Path
 from tests.judged import conclusions, stability, world
 from tests.judged.report import report
 
-#: Headings of the page, with what stands below each.
+#: The headings of the page, with the text below each.
 RESULTS = {"## Results\n": report, "## Results on other people's jobs\n": world.report}
 
 
@@ -52,7 +52,7 @@ def show(lines: Iterable[str]) -> None:
 
 
 def write(page: Path) -> None:
-    """Replaces what stands below each heading, up to the next one."""
+    """Replaces the text below each heading, up to the next heading."""
     text = page.read_text()
     for heading, of in RESULTS.items():
         above, _, below = text.partition(heading)

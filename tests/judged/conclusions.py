@@ -24,7 +24,7 @@ from tb_steptime.trace.reading import read_trace
 from tests.drawn.real_traces import EVERY, PFTRACES, real_path
 from tests.judged.corpus import corpus, recorded
 
-#: Of the step: smaller differences of a gain are no change of a conclusion.
+#: A fraction of the step: a smaller difference of a gain does not change a conclusion.
 MOVED = 0.01
 
 Conclusions = dict[str, Any]
@@ -35,7 +35,7 @@ def save(path: Path) -> None:
 
 
 def every() -> Iterator[tuple[str, Conclusions]]:
-    """By recording."""
+    """The conclusions on every recording."""
     for name in (*EVERY, *PFTRACES):
         yield name, _concluded(real_path(name))
     for job in corpus():
@@ -64,7 +64,7 @@ def _conclusions(judgement: Judgement) -> Conclusions:
 
 
 def changes(path: Path) -> Iterator[str]:
-    """By recording: what moved, from what is in the file to what this checkout concludes."""
+    """For each recording, the conclusions that changed, from those in the file to those of this checkout."""
     before = json.loads(path.read_text())
     moved = 0
     for name, now in every():

@@ -32,7 +32,7 @@ from tests.truth.simulate.mixtures import mixtures, training_with
 
 @dataclass(frozen=True)
 class Job:
-    """training None: the label is of a real trace. group: what kind of job it is."""
+    """training is None if the label is about a real trace. group: the kind of job."""
 
     group: str
     label: Label
@@ -40,17 +40,17 @@ class Job:
 
     @property
     def missing(self) -> str | None:
-        """Why it cannot be judged here."""
+        """Why it cannot be judged here, if so."""
         if self.training is None and not is_real_trace_there(self.label.job):
             return f"{WAITS}traces/{self.label.job}"
         return None
 
     def found(self) -> tuple[Found, ...]:
-        """What is found in each of its recordings."""
+        """The findings for each of its recordings."""
         return _simulated(self.training) if self.training else _read(self.label.job)
 
 
-#: Simulated for the corpus alone.
+#: Groups of jobs that are simulated only for the corpus.
 GROUPS = {
     "healthy jobs": HEALTHY,
     "loops whose steps differ": LOOPS,
@@ -63,7 +63,7 @@ GROUPS = {
 
 @cache
 def corpus() -> tuple[Job, ...]:
-    """Labels and trainings with the same name."""
+    """Labels and trainings, matched by name."""
     return (
         *(Job("real traces", label) for label in SHARED_TRACES),
         *_matched("the demo's recordings", DEMO, recordings()),
@@ -73,7 +73,7 @@ def corpus() -> tuple[Job, ...]:
 
 
 def _matched(group: str, labels: Iterable[Label], trainings: Iterable[Training]) -> Iterator[Job]:
-    """Each training with its label; a label without training, or the other way round, is an error."""
+    """Each training with its label. It is an error if one of the two is missing."""
     waiting = {label.job: label for label in labels}
     for training in trainings:
         yield Job(group, waiting.pop(training.name), training)
@@ -82,7 +82,7 @@ def _matched(group: str, labels: Iterable[Label], trainings: Iterable[Training])
 
 
 def judged_here() -> dict[str, list[tuple[Label, Found]]]:
-    """By group every recording that is here, with its label."""
+    """Every recording that is available here with its label, by group."""
     groups: dict[str, list[tuple[Label, Found]]] = {}
     for job in corpus():
         found = () if job.missing else job.found()
@@ -102,8 +102,8 @@ def _simulated(training: Training) -> tuple[Found, ...]:
 
 
 def recorded(training: Training) -> Iterator[Path]:
-    """Files of its spans as they are read; each is gone when the next is asked for. Neither packed nor in Kineto's
-    lines: that would take most of the time."""
+    """The files of its spans, one at a time; each is deleted when the next one is requested. They are neither
+    compressed nor broken into lines as Kineto does: that would take most of the time."""
     with tempfile.TemporaryDirectory() as folder:
         for span in Machine(training).run():
             path = Path(folder) / f"{span.end_ns}.pt.trace.json"

@@ -1,4 +1,4 @@
-"""What the package says of a recording, as far as labels speak of it. The only module here that runs the package."""
+"""The package's conclusions on a recording, as far as labels cover them. The only module here that runs the package."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Found:
 
 
 def judgement_of(path: Path) -> Judgement:
-    """All that the package concludes from one file."""
+    """All conclusions of the package from one file."""
     trace = read_trace(path)
     return judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
 

@@ -1,4 +1,4 @@
-"""What a label says: which verdicts are right for a job, and which cards must, may and must not appear.
+"""A label: which verdicts are right for a job, and which cards must, may and must not appear.
 
     Label("two_workers", "input", main="more_workers", may="loader_jitter", never="launch_graphs", why="...")
 
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Label:
-    """What is right to say of one job. Words are separated by blanks; `one|other`: either of two cards says it.
+    """The right conclusions on one job. Words are separated by blanks; `one|other` accepts either of two cards.
 
-    verdict: the bounds that are right. main: the card of what limits the job: it has to be among the first three;
-    empty: no card says it, because the job is healthy or its recording does not tell. must: further cards that have to
-    be there. may: cards that may be there too. never: cards that may not even be there as minor ones. All other cards
-    are at most minor.
+    verdict: the right bounds. main: the card for what limits the job, which has to be among the first three; empty if
+    no card names it, because the job is healthy or its recording does not show it. must: further required cards. may:
+    cards that may also appear. never: cards that must not appear, not even as minor. All other cards may be minor at
+    most.
     """
 
     job: str
@@ -34,7 +34,7 @@ class Label:
 
     @property
     def asked_for(self) -> tuple[frozenset[str], ...]:
-        """The cards that have to be there, each with its other names."""
+        """The required cards, each with its alternative names."""
         return tuple(frozenset(word.split("|")) for word in f"{self.main} {self.must}".split())
 
     @property

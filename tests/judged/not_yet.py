@@ -1,6 +1,6 @@
-"""What is known not to be right yet, with the point of the work that will mend it. Empty is what it should be.
+"""Results that are known to be still wrong, each with the planned work that will fix it. It should be empty.
 
-Part: "verdict", "cards" that have to be there, or "extra" ones that nobody would sign.
+The part is "verdict", "cards" for missing required cards, or "extra" for cards that nobody would accept.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the corpus says of the rules, as Markdown."""
+"""What the corpus shows about the rules, as Markdown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.judged.scores import by_card, by_group, in_short, scored
 
 
 def report() -> Iterator[str]:
-    """The results of docs/judgement.md, line by line."""
+    """The results in docs/judgement.md, line by line."""
     groups = judged_here()
     everything = scored(pair for pairs in groups.values() for pair in pairs)
     yield in_short(everything)

@@ -1,4 +1,4 @@
-"""A label beside what was found: what is wrong, what is missed; and over all jobs, how often each card is right."""
+"""A label compared with what was found: what is wrong or missing; and over all jobs, how often cards are right."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tests.judged.found import Found
 from tests.judged.labels import Label
 
-#: A reader acts on the first cards: what limits the job has to be among them.
+#: Readers act on the first cards, so the card for what limits the job has to be among them.
 FIRST_CARDS = 3
 
 
@@ -18,7 +18,7 @@ def verdict_is_right(label: Label, found: Found) -> bool:
 
 
 def missed(label: Label, found: Found) -> list[frozenset[str]]:
-    """Cards that have to be there and are not; the one of the main cause has to be among the first."""
+    """Required cards that are missing; the card of the main cause has to be among the first ones."""
     first = found.ids[:FIRST_CARDS]
     return [
         names
@@ -28,7 +28,7 @@ def missed(label: Label, found: Found) -> list[frozenset[str]]:
 
 
 def wrong(label: Label, found: Found) -> list[str]:
-    """Cards above minor that nobody who reads the events would sign, and minor ones that the events contradict."""
+    """Cards above minor that no reader of the events would accept, and minor cards that the events contradict."""
     return [id for id in found.ids if id in false_cards(label, found) or id in label.forbidden]
 
 
@@ -37,15 +37,15 @@ def false_cards(label: Label, found: Found) -> frozenset[str]:
 
 
 def main_is_found(label: Label, found: Found) -> bool:
-    """The verdict and, where a card says it, the card of the declared cause."""
+    """Whether the verdict is right, and the card of the declared cause, where there is one, is among the first."""
     names = label.asked_for[0] if label.main else frozenset[str]()
     return verdict_is_right(label, found) and not (names and names.isdisjoint(found.ids[:FIRST_CARDS]))
 
 
 @dataclass
 class Scores:
-    """Over a corpus. right and false count cards above minor, contradicted minor ones, missed those that have to be
-    there."""
+    """Totals over a corpus. right and false count cards above minor, contradicted counts minor cards, and missed counts
+    required cards that are not there."""
 
     right: Counter[str] = field(default_factory=Counter)
     false: Counter[str] = field(default_factory=Counter)
@@ -68,7 +68,7 @@ class Scores:
 
     @property
     def recall(self) -> float:
-        """Share of the declared main causes that verdict and first cards tell."""
+        """The share of the declared main causes that the verdict and the first cards name."""
         return self.causes_found / self.causes if self.causes else 1.0
 
     @property
@@ -86,7 +86,7 @@ def scored(pairs: Iterable[tuple[Label, Found]]) -> Scores:
 
 
 def by_card(scores: Scores) -> Iterator[str]:
-    """Markdown: a line for each card that fired above minor, is contradicted or was missed."""
+    """Markdown: one line for each card that fired above minor, was contradicted or was missed."""
     columns = (scores.right, scores.false, scores.contradicted, scores.missed)
     yield "| card | right | false | contradicted | missed |"
     yield "|---|---:|---:|---:|---:|"
@@ -96,7 +96,7 @@ def by_card(scores: Scores) -> Iterator[str]:
 
 
 def by_group(groups: Mapping[str, Scores]) -> Iterator[str]:
-    """Markdown: a line for each kind of jobs, and their sum."""
+    """Markdown: one line for each kind of job, and their sum."""
     yield "| jobs | recordings | right verdicts | main causes found | false cards |"
     yield "|---|---:|---:|---:|---:|"
     for name, scores in groups.items():

@@ -1,10 +1,10 @@
-"""Whether conclusions stay as they are where a recording is rewritten in a way that changes nothing about the job.
+"""Whether conclusions stay the same when a recording is rewritten in a way that does not change the job.
 
 python -m tests.judged --variants              every real trace in every variant, as Markdown, and what moved
-python -m tests.judged --variants resnet50     those whose paths hold this word
+python -m tests.judged --variants resnet50     those whose paths contain this word
 
-A variant may say less, and why: it lacks something. It may not name another cause, nor have a card above minor that is
-at most minor in the recording, nor promise a quarter more or less.
+A variant lacks something, so its conclusions may be weaker if they say why. It must not name another cause, have a card
+above minor that is at most minor in the recording, or promise a gain that differs by a quarter.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from tests.drawn.real_traces import EVERY, real_path
 from tests.judged.found import judgement_of
 from tests.judged.variants import Document, variants
 
-#: Of a first card: a gain that differs by more has moved.
+#: For a first card: a gain that differs by more than this has moved.
 MOVED = 0.25
-#: Of the step: a card whose gain differs by less is the same one, whichever side of a threshold it is on.
+#: A fraction of the step: if the gain differs by less, it is the same card, on whichever side of a threshold.
 LITTLE = 0.02
 
 Change = Literal["weaker", "weaker, not said why", "other cause", "new card", "gain moved"]
@@ -37,14 +37,14 @@ CHANGES: tuple[Change, ...] = get_args(Change)
 
 
 class Moved(NamedTuple):
-    """One conclusion of a variant that is not that of the recording."""
+    """One conclusion of a variant that differs from that of the recording."""
 
     change: Change
     what: str
 
 
 def report(word: str = "") -> Iterator[str]:
-    """By variant how many recordings keep their conclusions; then each that moved."""
+    """For each variant, the number of recordings that keep their conclusions; then each conclusion that moved."""
     counts, lines = defaultdict[str, Counter[str]](Counter), list[str]()
     for path in (each for each in EVERY if word in each):
         for variant, moved in moved_in(real_path(path)):
@@ -62,7 +62,7 @@ def report(word: str = "") -> Iterator[str]:
 
 
 def moved_in(path: Path) -> Iterator[tuple[str, list[Moved]]]:
-    """By variant of a recording, what is concluded otherwise."""
+    """For each variant of a recording, the conclusions that differ."""
     as_recorded = judgement_of(path)
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "variant.pt.trace.json"
@@ -75,14 +75,14 @@ _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
 def read(path: Path) -> Document:
-    """With exact times."""
+    """The trace, with exact times."""
     text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     document = json.loads(text, parse_float=Decimal, strict=False)
     return document if isinstance(document, dict) else {"traceEvents": document}
 
 
 def moved(before: Judgement, after: Judgement) -> Iterator[Moved]:
-    """From a recording to a variant of it."""
+    """The conclusions that moved from a recording to one of its variants."""
     was, now = before.verdict.bound, after.verdict.bound
     weaker: Change = "weaker" if _reasons(before) != _reasons(after) else "weaker, not said why"
     if was is not now:
@@ -104,7 +104,7 @@ def moved(before: Judgement, after: Judgement) -> Iterator[Moved]:
 
 
 def _reasons(judgement: Judgement) -> set[str]:
-    """What is said of why conclusions are no surer: of the verdict, of the recording, of its results."""
+    """The reasons given why conclusions are not more certain: of the verdict, of the recording, of its results."""
     notes = {note.id for of_view in judgement.notes.values() for note in of_view}
     return notes | {finding.id for finding in judgement.quality} | {plain(judgement.verdict.why_confidence)}
 

@@ -1,4 +1,4 @@
-"""What the package says of each labelled job is what its label allows. Each label says why."""
+"""The package's conclusions on each labelled job are those that its label allows. Each label says why."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.judged.not_yet import NOT_YET
 
 
 def jobs(part: str) -> list[Any]:
-    """Each job; where this part is known not to be right yet, it must fail."""
+    """Each job as a test parameter; where this part is known to be wrong, the test has to fail."""
     return [pytest.param(job, id=job.label.job, marks=_marks(job.label, part)) for job in corpus()]
 
 

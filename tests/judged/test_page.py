@@ -1,4 +1,4 @@
-"""The results in docs/judgement.md are what the command prints today."""
+"""The results in docs/judgement.md are those that the command prints today."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.judged.corpus import corpus
 
 @pytest.mark.live
 def test_the_page_shows_what_the_command_prints():
-    """With the real traces, which the page's numbers contain."""
+    """This needs the real traces, which the page's numbers include."""
     missing = [job.missing for job in corpus() if job.missing]
     if missing:
         pytest.skip(missing[0])

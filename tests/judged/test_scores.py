@@ -1,4 +1,4 @@
-"""How a label and what was found are compared."""
+"""How a label is compared with what was found."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LABEL = Label("a job", "input mixed", main="more|fewer", must="other", may="allo
 
 
 def found(*cards: str, bound: str = "input") -> Found:
-    """Cards in order; "-" before a minor one."""
+    """The cards in order; "-" precedes a minor one."""
     return Found(bound, tuple(Card(card.lstrip("-"), card.startswith("-"), 0.1) for card in cards))
 
 

@@ -1,4 +1,4 @@
-"""Variants of a recording change nothing about the job, and what moves in their conclusions is found."""
+"""Variants of a recording do not change the job, and conclusions that move are found."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _event(cat: str, name: str, start: int, end: int, **args: Any) -> dict[str, 
 
 
 def _steps() -> dict[str, Any]:
-    """Three steps of 10 us on the host; the device runs the kernel of each one step later."""
+    """Three steps of 10 us on the host; the device runs the kernel of each step one step later."""
     marks = [_event("user_annotation", f"ProfilerStep#{n}", 10 * n, 10 * n + 10) for n in range(3)]
     calls = [_event("cuda_runtime", "cudaLaunchKernel", 10 * n + 1, 10 * n + 2, correlation=n + 1) for n in range(3)]
     kernels = [_event("kernel", f"k{n}", 10 * n + 12, 10 * n + 20, correlation=n + 1, device=0) for n in range(3)]
@@ -48,7 +48,7 @@ def _names(variant: str) -> list[str]:
     ],
 )
 def test_a_profiler_that_starts_later_still_sees_what_runs_then(variant: str, names: list[str]):
-    """One that is stopped waits for what was launched; a recording that breaks off has what was over."""
+    """A profiler that is stopped waits for launched work; a recording that breaks off only has finished work."""
     assert _names(variant) == names
 
 
@@ -77,7 +77,7 @@ def test_what_moved_is_found():
 
 
 def test_conclusions_on_a_job_do_not_depend_on_how_it_was_recorded():
-    """But for the loader, of which nothing else speaks than its own range."""
+    """The loader is an exception, because only its own range shows it."""
     path = min((DEMO / "baseline_simulated").glob("*.trace.json.gz"))
     found = {variant: {each.change for each in changes} for variant, changes in moved_in(path) if changes}
     assert found == {

@@ -1,7 +1,7 @@
-"""Recordings rewritten in ways that change nothing about the job, so that no conclusion may change either.
+"""Recordings rewritten in ways that do not change the job, so that no conclusion may change either.
 
-A variant lacks something that a profiler may leave out, spells it differently, or was begun or ended at another time.
-Its conclusions are the same, or weaker: never another cause, and no card above minor that the recording does not have.
+A variant lacks something that a profiler may leave out, spells it differently, or starts or stops at another time. Its
+conclusions are the same or weaker: never another cause, and no card above minor that the recording does not have.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
 from tb_steptime.trace.table import DEVICE_KINDS, Kind
 
-#: As it is decoded, with exact times.
+#: Decoded JSON, with exact times.
 Document = dict[str, Any]
 _Event = dict[str, Any]
 
@@ -27,7 +27,7 @@ _GENERATOR = 7
 
 
 def variants(document: Document) -> Iterator[tuple[str, Document]]:
-    """Each that this recording can have, by name."""
+    """All variants that this recording can have, by name."""
     for name, rewritten in _VARIANTS.items():
         variant = rewritten(document)
         if variant is not None:
@@ -35,7 +35,7 @@ def variants(document: Document) -> Iterator[tuple[str, Document]]:
 
 
 def _with(document: Document, events: Iterable[_Event]) -> Document | None:
-    """The same with these events; None where they are all that it has."""
+    """The same recording with these events; None if they are the ones that it has already."""
     changed = list(events)
     return None if changed == document["traceEvents"] else document | {"traceEvents": changed}
 
@@ -65,7 +65,7 @@ def _is_named_by_user(event: _Event) -> bool:
 
 
 def _without_annotations(document: Document) -> Document | None:
-    """Neither ranges of the user and of PyTorch, nor modules."""
+    """The recording without ranges of the user or of PyTorch, and without modules."""
     return _with(
         document,
         (
@@ -101,7 +101,7 @@ def _without_devices(document: Document) -> Document | None:
 
 
 def _other_threads(document: Document) -> Document | None:
-    """Threads of the host have other numbers, in another order."""
+    """Host threads have other numbers, in another order."""
     return _with(document, map(_on_other_thread, document["traceEvents"]))
 
 
@@ -123,7 +123,7 @@ def _shuffled(document: Document) -> Document:
 
 
 def _with_idle_device(document: Document) -> Document | None:
-    """A second GPU, of which one byte was set: a context that a library made there."""
+    """A second GPU on which one byte was set, because a library created a context there."""
     first = next((event for event in document["traceEvents"] if _lasts(event) and _kind(event) == Kind.KERNEL), None)
     device = first["args"].get("device") if first else None
     if first is None or not isinstance(device, int):
@@ -135,8 +135,8 @@ def _with_idle_device(document: Document) -> Document | None:
 
 @dataclass(frozen=True)
 class _Cut:
-    """What a profiler writes that is started at one time and stopped at another, in the file's µs. is_whole: it waits
-    for what was launched meanwhile."""
+    """What a profiler writes if it starts and stops at these times, in the file's µs. is_whole: it waits for work
+    launched in between."""
 
     start: Decimal
     end: Decimal
@@ -174,7 +174,7 @@ def _correlation(event: _Event) -> Any:
 
 
 def _marks(document: Document) -> list[tuple[Decimal, Decimal]]:
-    """Start and end of each step's mark on the host, in time order; none where a cut would leave too few of them."""
+    """Start and end of each step's mark on the host, in order of time; none if a cut would leave too few of them."""
     found = [
         (event["ts"], event["ts"] + event["dur"])
         for event in document["traceEvents"]

@@ -1,15 +1,15 @@
-"""Other people's jobs, of which an expert judged the raw events, beside what the package says of them.
+"""Other people's jobs: judgements by an expert from the raw events, compared with the conclusions of the package.
 
-The judgements are not part of this project: `world_judged.json` among the reference values. By trace it holds
+The judgements are not part of this project; they are in `world_judged.json` among the reference values. By trace it has
 
     verdict    the verdicts that are right
-    must       pairs (pattern, least gain): something that matches has to be said, where the gain is above 0 by a card
-               whose gain is at least this share of the step
-    must_not   pairs (pattern, largest gain that is tolerated, as a share of the step): no card that matches may promise
-               more. A tolerance of 1, which no gain exceeds, means that nothing on the page may match
+    must       pairs (pattern, least gain): the page has to have a match; if the least gain is above 0, it has to be in
+               a card whose gain is at least this share of the step
+    must_not   pairs (pattern, largest tolerated gain as a share of the step): no card that matches may promise more. A
+               tolerance of 1, which no gain exceeds, means that nothing on the page may match
 
 Each verdict and each pair is one judgement. None of these jobs was recorded or drawn here, so their share of right
-judgements is printed apart from that of our own corpus and never added to it.
+judgements is printed separately from that of our own corpus and never added to it.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from tb_steptime.text.printer import plain
 from tests.drawn.real_traces import is_there, real_path, reference
 from tests.judged.found import judgement_of
 
-#: The tolerance of a pattern that may not be said at all.
+#: The tolerance for a pattern that must not occur at all.
 NEVER = 1
 
 
 @dataclass(frozen=True)
 class Judged:
-    """One judgement. said: what the package says that decides it; why: the expert's reason."""
+    """One judgement. said: the text of the package that decides it; why: the expert's reason."""
 
     trace: str
     asked: str
@@ -41,7 +41,7 @@ class Judged:
 
 
 def traces() -> list[str]:
-    """The judged traces that are here."""
+    """The judged traces that are available here."""
     return [name for name in reference("world_judged.json") if is_there(f"traces_world/{name}")]
 
 
@@ -86,7 +86,7 @@ def _text(card: Insight) -> str:
 
 
 def _elsewhere(found: Judgement, pattern: str) -> list[str]:
-    """Sentences of the page outside cards that match."""
+    """Sentences of the page that match, outside of cards."""
     return [sentence for sentence in _sentences(found) if re.search(pattern, sentence, re.IGNORECASE)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.judged.labels import Label
 
-#: By name of the training in `tests/truth/simulate/demo.py` and `forum.py`.
+#: By the name of the training in `tests/truth/simulate/demo.py` and `forum.py`.
 DEMO = (
     Label(
         "baseline", "input", main="input_bound|more_workers", may="launch_graphs", never="no_workers slow_steps",

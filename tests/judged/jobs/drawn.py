@@ -1,4 +1,4 @@
-"""How the jobs of this folder are simulated, unless they say otherwise."""
+"""The defaults for simulating the jobs of this folder."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from tests.truth.simulate.jobs.transformer import Transformer
 
 MS = 1_000_000
 
-#: Of the steps that are recorded the first.
+#: The number of the first step that is recorded.
 FIRST = 2
 
-#: A step of 13 ms on the device and of 6 on the host.
+#: A step that takes 13 ms on the device and 6 ms on the host.
 SMALL = Transformer(batch=4, depth=4, classes=8192)
 
-#: Keeps up with any of them.
+#: A loader that keeps up with each of these jobs.
 QUICK = Loader(6 * MS, workers=4, jitter=0.05)
 
 LabelledJob = tuple[Label, Training]
 
 
 def job(label: Label, sections: tuple[Section, ...], loader: Loader | None = QUICK, **changes: Any) -> LabelledJob:
-    """One span of five steps after two that are not recorded."""
+    """One span of five recorded steps, after two that are not recorded."""
     schedule: dict[str, Any] = {"wait": 1, "warmup": 1, "active": 5, "spans": 1}
     return label, Training(label.job, label.why, loader, sections, seed=41, **{**schedule, **changes})

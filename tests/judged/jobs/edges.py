@@ -1,4 +1,4 @@
-"""A recording's edges, what happens once, and work that no record shows; nothing else is wrong in these jobs."""
+"""The edges of a recording, one-time work, and unrecorded work; nothing else is wrong in these jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops whose steps differ, because the training does; nothing is wrong with them."""
+"""Loops whose steps differ because the training itself does so; nothing is wrong with them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOT_TRUE = f"{GRAPHS} {WAITS} host_stops"
 
 
 def only(sections: tuple[Section, ...], *steps: int) -> tuple[Section, ...]:
-    """In these of the recorded steps alone, counted from 0."""
+    """Acts only in the given recorded steps, counted from 0."""
     return tuple(replace(section, steps=tuple(FIRST + step for step in steps)) for section in sections)
 
 

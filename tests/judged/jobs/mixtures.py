@@ -1,17 +1,17 @@
 """Trainings with one declared cause, or with two (`tests/truth/simulate/mixtures.py`).
 
-A step in which the device works for most of the time, and which a cause makes up to a quarter longer, is the
-device's: with an instant host it would still take nearly as long. What a pause costs once is no part of such a step.
-What a cause costs is the difference to the same training without it; `python -m tests.truth.simulate causes` prints it.
+A step is bound by the device if the device works for most of it and a cause makes it up to a quarter longer: with an
+infinitely fast host it would still take nearly as long. The one-time cost of a pause is not part of such a step. What a
+cause costs is the difference to the same training without it; `python -m tests.truth.simulate causes` prints it.
 """
 
 from __future__ import annotations
 
 from tests.judged.labels import Label
 
-_STEPS = "slow_steps"  # a pause makes one step slow: two cards may say it
+_STEPS = "slow_steps"  # a pause makes one step slow, which either of two cards may say
 
-#: By the names of the causes.
+#: Labels by the names of the causes.
 MIXTURES = (
     Label(
         "slow_loader", "input", main="more_workers", never="no_workers launch_graphs slow_steps",

@@ -1,4 +1,4 @@
-"""Several ranks: what of their communication nothing hides, seen from one of them."""
+"""Several ranks: the part of their communication that nothing hides, as seen from one rank."""
 
 from __future__ import annotations
 

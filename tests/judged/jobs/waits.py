@@ -20,7 +20,7 @@ NOT_TRUE = f"{WAITS} {EDGES} tensor_cores_unused"
 
 
 def late_update(ms: int, optimizer: Section) -> Section:
-    """An op of the host before the update; a training doubles its time."""
+    """A host op before the update; a training doubles the op's duration."""
     return replace(optimizer, ops=(Op(("aten::_local_scalar",), (), ms * MS // 2), *optimizer.ops))
 
 

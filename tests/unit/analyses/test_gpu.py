@@ -1,4 +1,4 @@
-"""The GPU analysis: strips that are exact at every resolution, tables that sum, sentences that say what is drawn."""
+"""The GPU analysis: strips that are exact at every resolution, tables that add up, sentences that match the drawing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ZERO_GRAD = "Optimizer.zero_grad#SGD.zero_grad"
 
 
 def loading() -> Trace:
-    """The loader's wait is 6 us, 1 of it behind a copy; two streams overlap in kernels of 40 and of 160 blocks."""
+    """The loader's wait is 6 us, 2 of them hidden by a copy; kernels of 40 and of 160 blocks overlap on two streams."""
     return timeline(
         """
         step     | 000000000000000000000000 |
@@ -52,7 +52,7 @@ def figures(trace: Trace, edges: list[int]) -> dict[str, list[float | None]]:
 
 
 def test_strips_are_exact_overlaps_of_all_streams():
-    # bins: the wait; x, and y beside it for 2 us; y alone and a gap; the collective
+    # bins: the loader's wait; x, with y beside it for 2 us; y alone, then a gap; the collective
     assert figures(loading(), [0, 6_000, 12_000, 22_000, 24_000]) == {
         "loader_exposed_share": [4 / 6, 0, 0, 0],
         "loader_hidden_share": [2 / 6, 0, 0, 0],
@@ -123,7 +123,7 @@ def test_a_long_span_of_a_large_file_has_finer_levels_than_a_small_one():
     assert gpu._levels(1_000_000_000, 50_000) == 2
     assert gpu._levels(1_000_000_000, 100_000) == 3
     assert gpu._levels(1_000_000_000, 2_000_000) == 5
-    assert gpu._levels(10_000, 2_000_000) == 1  # bins of 39 ns are fine enough
+    assert gpu._levels(10_000, 2_000_000) == 1  # bins of 39 ns are narrow enough
 
 
 def test_the_figures_beside_the_strips_are_those_of_every_other_view():
@@ -190,7 +190,7 @@ def test_a_trace_without_a_device():
     assert (result.unknown, result.devices) == (NO_ACTIVITY, [])
 
 
-#: What the strips, tables and details of a small recording may take of the disk.
+#: The disk space that the strips, tables and details of a small recording may take.
 SMALL_SUMMARY_BYTES, SUMMARY_FRACTION = 200_000, 0.02
 
 

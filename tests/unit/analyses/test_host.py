@@ -1,4 +1,4 @@
-"""The Host view's result: whole ones of drawn traces, the laws of conservation and known verdicts on real ones."""
+"""The Host view's result: complete results of drawn traces, and conservation laws and known verdicts on real traces."""
 
 from __future__ import annotations
 
@@ -84,14 +84,14 @@ def test_a_span_without_a_device_tells_of_the_host():
         ("l.........", ".aaaaaaaaa", "..........", Bound.CPU),
         ("lllll.....", ".....aaaa.", "..........", Bound.INPUT),
         ("l.........", ".aaa......", "....gggggg", Bound.COMMUNICATION),
-        ("l.........", ".aaaaaaaaa", "..gggggggg", Bound.CPU),  # what ops hide
-        ("..........", ".......aaa", "....ggg...", Bound.UNKNOWN),  # the other ranks wait for this one
+        ("l.........", ".aaaaaaaaa", "..gggggggg", Bound.CPU),  # communication that ops hide
+        ("..........", ".......aaa", "....ggg...", Bound.UNKNOWN),  # the other ranks wait for this rank
         ("l.........", ".aaaa.....", "..........", Bound.UNKNOWN),
         ("..........", ".a........", "..........", Bound.UNKNOWN),
     ],
 )
 def test_without_a_device_what_takes_most_of_the_step_decides(loader, op, gloo, bound):
-    """A wait of a tenth beside ops for the rest is a job that computes; Python without ops is of unknown cause."""
+    """A step that waits for a tenth of its time and runs ops otherwise computes; Python without ops is unknown."""
     drawing = f"step | 1111111111 |\nloader single | {loader} |\nop | {op} |\nuser gloo:all_reduce | {gloo} |"
     assert analyse(timeline(drawing)).bound is bound
 
@@ -142,7 +142,7 @@ def test_every_picture_is_a_sum_of_the_same_sums(path: str):
     judgement = judge(results)
     worth = sum(insight.gain_ns for insight in judgement.insights if insight.id in judgement.addable)
     idle_ns = sum(row.idle_ns.total_ns for row in result.phases) or result.mean_step_ns
-    assert worth <= idle_ns + len(result.blocking) + len(result.sites)  # each is rounded by itself
+    assert worth <= idle_ns + len(result.blocking) + len(result.sites)  # each gain is rounded on its own
 
 
 def _sums_agree(result: HostResult) -> None:
@@ -182,12 +182,12 @@ def test_the_verdicts_of_known_jobs(name: str, bound: Bound):
 
 
 def test_a_host_bound_ddp_job_gets_what_each_remedy_gains(trace_path):
-    """Four cards that share 163 of 170 ms out; the rest is a tail, gaps, a blocking call and a few long gaps."""
+    """Four cards account for 163 of 170 ms; the rest is a tail, gaps, a blocking call and a few long gaps."""
     trace = read_real(trace_path("hta_a100_ddp_nccl"))
     judgement = judge({each.id: each.analyse(trace) for each in ANALYSES})
     gains = {insight.id: round(insight.gain_ns / 1e6, 1) for insight in judgement.insights if insight.gain_ns}
     assert gains == {
-        "launch_graphs": 94.9,  # 5.9 ms are in long gaps of several causes
+        "launch_graphs": 94.9,  # 5.9 ms lie in long gaps that have several causes
         "buffer_broadcast": 39.3,
         "gradient_buckets": 14.5,
         "fused_optimizer": 13.9,

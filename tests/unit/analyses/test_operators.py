@@ -1,4 +1,4 @@
-"""The view of ops and modules: which tables there are, what they leave out, and what is said above them."""
+"""The view of ops and modules: which tables it has, what they leave out, and the sentences above them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sides of a comparison that are drawn."""
+"""Sides of a comparison, made from drawn traces."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tb_steptime.trace.model import Trace
 
 
 def span_of(trace: Trace, **facts: object) -> ComparedSpan:
-    """All that is compared of a trace."""
+    """Everything of a trace that a comparison uses."""
     results = {each.id: each.analyse(trace) for each in ANALYSES if each.id in COMPARED_VIEWS}
     names = tuple(device.name for device in trace.devices.values())
     return ComparedSpan(results, **{"device_names": names, "simulated": trace.job.simulated is not None, **facts})

@@ -1,4 +1,4 @@
-"""A change is found where its own trace shows it, and never because a time fell."""
+"""A change is reported where the trace itself shows it, and never only because a time became shorter."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def made(base, candidate):
     return [change.id for change in changes_made(base, candidate)]
 
 
-#: The number is read back no more.
+#: The number is no longer read back.
 WITHOUT_ITEM = (
     STEP.replace("iiii", "....").replace("ds", "..").replace("......d.", "........").replace("d....", ".....")
 )
-#: The batch comes from pinned memory, and the host waits for it still.
+#: The batch comes from pinned memory, but the host still waits for it.
 WAITED_FOR = STEP.replace("runtime  | .c..", "runtime  | .cp.").replace("...w....c..", "...w....cp.")
 WAIT = {"p": "cudaStreamSynchronize"}
 
@@ -106,7 +106,7 @@ def test_what_is_compiled_or_captured_by_its_share_of_kernel_time(share, change)
 
 
 def launched(side, **shares):
-    """The same, of which this share of kernel time is launched in another way."""
+    """The same side, with the given shares of kernel time launched in another way."""
     overview = side.first.overview
     job = replace(overview.job, **shares)
     results = {**side.first.results, "overview": replace(overview, job=job)}
@@ -119,7 +119,7 @@ def test_memory_that_the_driver_is_asked_for_no_more():
 
 
 def test_images_that_are_converted_no_more():
-    """The product stays on tensor cores."""
+    """The product runs on tensor cores before and after."""
     conv = {"m": "aten::cudnn_convolution", "k": TF32}
     converts = (
         STEP.replace("k...ds", "kn..ds").replace(".kkk..", ".nkkk.").replace("runtime  | .c..k", "runtime  | .c..k")

@@ -1,4 +1,4 @@
-"""A comparison of drawn recordings, whole; and of real ones, that its parts sum to the step."""
+"""Comparisons of drawn recordings, checked whole; for real recordings, the parts of a comparison sum to the step."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_other_work_is_neither_faster_nor_slower():
 
 
 def test_a_promise_stands_beside_what_came_of_it():
-    """The candidate's loader has workers, which its marks say; nobody says what was changed."""
+    """The marks show that the candidate's loader has workers; nobody declared what was changed."""
     base = side_of(
         "a",
         timeline(WAITS.replace("loader  ", "loader single")),
@@ -139,7 +139,7 @@ def test_without_its_change_a_promise_is_not_judged():
     assert compare(base, side_of("b", timeline(READY))).predictions == []
 
 
-@pytest.mark.parametrize("name", cases({name.rpartition("/")[0]: name for name in REAL}.values()))  # one of a folder
+@pytest.mark.parametrize("name", cases({name.rpartition("/")[0]: name for name in REAL}.values()))  # one per folder
 def test_every_way_sums_to_the_step_on_real_traces(name):
     trace = read_real(name)
     side = side_of("a", trace)

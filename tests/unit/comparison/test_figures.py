@@ -1,4 +1,4 @@
-"""Figures of two sides that are no parts of the step."""
+"""Figures of the two sides that are not parts of the step."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.unit.comparison.sides import side_of
 
 GEMM = "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_nn"
 SIZE = 1024
-#: On an A100, whose peak is 312 TFLOP/s of FP16: a product takes 6.9 us there at least.
+#: On an A100, whose peak is 312 TFLOP/s of FP16, a product takes at least 6.9 us.
 AT_PEAK_NS = 2 * SIZE**3 / 312e3
 
 
 def steps(name: str, wait: int, shapes: bool = True) -> Side:
-    """Three steps with one product each, which takes 40 us; `wait` of 10 us before it."""
+    """Three steps with one product of 40 us each, after a `wait` of 10 us."""
     cells = [f"{each * (6 + wait)}" for each in "012"], ["l" * wait + "a" + "." * 5] * 3, ["." * wait + ".kkkk."] * 3
     rows = dict(zip(("step", "op", "kernel 7"), map("".join, cells), strict=True))
     drawing = {**rows, "loader": rows["op"].replace("a", "."), "op": rows["op"].replace("l", "."),
@@ -64,7 +64,7 @@ def test_what_neither_side_has_is_no_row():
 
 
 def in_graphs(name: str, products: int) -> Side:
-    """Steps of ten products, each 40 us long; so many of them are launched by ops, the others by one graph."""
+    """Steps of ten products of 40 us each; ops launch the given number of them, and one graph launches the others."""
     length = 2 * 10 + 2
     ops = "".join(f"{letter}." for letter in "abcdefghij"[:products])
     drawing = {
@@ -101,7 +101,7 @@ def _with_kernels_named(trace: Trace, name: str) -> Trace:
 @pytest.mark.parametrize(("products", "why"), [(0, "flops_known_unequally"), (4, "flops_mostly_unknown"),
                                                (8, "flops_known_unequally")])  # fmt: skip
 def test_what_a_graph_hides_is_a_dash_on_both_sides(metric: str, products: int, why: str) -> None:
-    """The lower figure of the graphs' side would read as less work."""
+    """Shown as a number, the lower figure of the side with graphs would look like less work."""
     eager, graphs = in_graphs("eager", 10), in_graphs("graphs", products)
     for sides in ((eager, graphs), (graphs, eager)):
         assert found(*sides)[metric] == FigureChange(metric, None, None, why=Reason(why))
@@ -115,7 +115,7 @@ def test_names_of_kernels_tell_the_tensor_core_share_in_graphs_too() -> None:
 
 
 def tensor_side(name: str, kernels: str, count: int = 3) -> Side:
-    """Steps of ten kernels: `k` on tensor cores, `c` on CUDA cores, `u` of which the name says nothing."""
+    """Steps of ten kernels: `k` on tensor cores, `c` on CUDA cores, and `u`, whose name does not show which."""
     cells = "".join(str(each) * 12 for each in range(count)), ("a" + "." * 11) * count, f".{kernels}." * count
     drawing = dict(zip(("step", "op", "kernel 7"), cells, strict=True))
     trace = timeline(

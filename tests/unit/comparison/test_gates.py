@@ -48,7 +48,7 @@ def test_what_a_gate_cannot_say(rule, says):
 
 
 def steps_of(name, *lengths):
-    """A side whose steps have these lengths, us."""
+    """A side whose steps have these lengths, in us."""
     drawing = "".join(chr(ord("0") + place) * length for place, length in enumerate(lengths))
     return side_of(name, timeline(f"step | {drawing} |\n op | {'a' * len(drawing)} |"))
 
@@ -76,7 +76,7 @@ def test_what_cannot_be_measured_neither_passes_nor_fails():
 
 
 def spans_of(name, *spans, runs=()):
-    """A side of several spans, the lengths of whose steps are given, us."""
+    """A side of several spans, given by the lengths of their steps in us."""
     return Side(name, tuple(steps_of("", *lengths).first for lengths in spans), runs)
 
 

@@ -14,7 +14,7 @@ SEEDS = range(100)
 
 
 def steps(seed: int, count: int, mean: float, spread: float) -> np.ndarray:
-    """Steps as they are in recordings: most alike, some much longer."""
+    """Steps as in real recordings: most are alike, some are much longer."""
     return mean + np.random.default_rng(seed).exponential(spread, count) - spread
 
 
@@ -36,7 +36,7 @@ def test_what_is_alike_is_never_5_percent_slower_by_its_whole_interval():
 
 
 def test_steps_that_alternate_are_no_noise():
-    """Three workers: each third step waits. In whole periods the mean is certain."""
+    """With three workers every third step waits. Taken in whole periods, the mean is certain."""
     base, candidate = np.tile([10, 10, 40], 8), np.tile([10, 10, 34], 8)
     loose, known = change_of_mean(base, candidate), change_of_mean(base, candidate, period=3)
     assert not loose.distinguishable
@@ -85,7 +85,7 @@ def test_quantiles_of_student_as_tables_have_them():
 
 
 def runs(seed: int, mean: float, number: int = 3) -> list[np.ndarray]:
-    """Recordings of ten steps: 1 % from step to step, 1 % from run to run."""
+    """Recordings of ten steps that vary by 1 % from step to step and by 1 % from run to run."""
     draws = np.random.default_rng(seed)
     return [draws.normal(mean * (1 + 0.01 * draws.normal()), 0.01 * mean, 10) for _ in range(number)]
 
@@ -101,7 +101,7 @@ def test_ten_percent_are_seen_in_90_of_100_with_three_recordings_a_side():
 
 
 def test_runs_that_differ_widen_what_their_steps_say():
-    """Steps without any spread, of runs that differ by 10 %: Student's t with two degrees of freedom."""
+    """The steps of a run are equal, and the runs differ by 10 %: Student's t with two degrees of freedom applies."""
     base, candidate = ([np.full(9, mean) for mean in means] for means in ((95.0, 105.0), (100.0, 100.0)))
     found = change_between(base, candidate)
     half = student(2) * np.sqrt(2 * 0.05**2 / 2 * (100**2 / 2 + 100**2 / 2))

@@ -1,4 +1,4 @@
-"""Kernels that were replaced, and by what the row says that they were matched."""
+"""Kernels that were replaced, and what the row says they were matched by."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tb_steptime.comparison.tables import table_of, tables
 from tests.drawn.timeline import timeline
 from tests.unit.comparison.sides import side_of
 
-#: A product, and what comes after it.
+#: A product, and the kernels after it.
 TWO = """
     step     | 000000000000111111111111 |
     op       | aaaabbbb....aaaabbbb.... |
     runtime  | .k...q.......k...q...... |
     kernel 7 | ..kkkkqq......kkkkqq.... |"""
-#: The same as one compiled kernel after the product.
+#: The same step with one compiled kernel after the product.
 FUSED = """
     step     | 000000000000111111111111 |
     op       | aaaabbbb....aaaabbbb.... |
@@ -26,7 +26,7 @@ MM = ("[[8,64],[64,64]]", '["float","float"]')
 
 
 def matches(base, candidate):
-    """Names on both sides and by what they are matched, in the order of the names."""
+    """Names on both sides and what they are matched by, in the order of the names."""
     rows = table_of("kernels", tables(base, candidate)).rows
     found = ((row.base_name, row.candidate_name, row.matched_by) for row in rows)
     return sorted(found, key=lambda row: [word or "" for word in row])
@@ -81,8 +81,8 @@ def row(ns, order):
 @pytest.mark.parametrize(
     ("times", "orders"),
     [
-        ([100, 3, 40], [0, 2, 1]),  # helpers come after what they help
-        ([100, 101, 102], [0, 1, 2]),  # alike: in the order in which they run
+        ([100, 3, 40], [0, 2, 1]),  # helpers come after the kernels that they help
+        ([100, 101, 102], [0, 1, 2]),  # similar times: in the order in which they run
         ([10, 100, 95], [1, 2, 0]),
     ],
 )
@@ -91,7 +91,7 @@ def test_the_longest_stand_first_and_like_ones_in_their_order(times, orders):
 
 
 def test_several_spans_are_one_sample():
-    """A kernel that one span lacks has no time in its steps."""
+    """A kernel that is missing in one span counts as 0 in the steps of that span."""
     one, other = (timeline(TWO, names={"k": "gemm", "q": kernel, "a": "aten::mm"}) for kernel in ("relu", "gelu"))
     pooled = side_of("a", one, other)
     (first, *_, last) = sorted(table_of("kernels", tables(pooled, pooled)).rows, key=lambda each: -each.base_ns)

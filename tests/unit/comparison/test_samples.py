@@ -1,4 +1,4 @@
-"""Rows of tables from means and spreads: as if all steps were at hand."""
+"""Table rows computed from means and spreads are those that all steps would give."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_single_step_has_no_interval():
         (Sample(9, 5_000, 100), Sample(9, 9_000, 100), "changed"),
         (Sample(9, 5_000, 100), Sample(9, 5_900, 100), "alike"),  # below a microsecond
         (Sample(9, 5_000, 9_000), Sample(9, 9_000, 9_000), "alike"),  # within noise
-        (Sample(1, 500_000, None), Sample(1, 510_000, None), "alike"),  # nothing says how much is noise
+        (Sample(1, 500_000, None), Sample(1, 510_000, None), "alike"),  # nothing shows how much is noise
         (Sample(1, 500_000, None), Sample(1, 600_000, None), "changed"),
     ],
 )

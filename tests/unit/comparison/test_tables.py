@@ -1,4 +1,4 @@
-"""Ops, blocking calls and copies of two drawn recordings, whole."""
+"""Ops, blocking calls and copies of two drawn recordings, as complete tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions about files of a store are asked at the same time, and answered in order."""
+"""Several requests about files of a store are sent at the same time, and the answers keep their order."""
 
 import threading
 from pathlib import Path

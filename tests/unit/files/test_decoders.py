@@ -1,9 +1,9 @@
-"""Types of JSON, made from many threads at once."""
+"""Decoders of JSON types, created from many threads at once."""
 
 import subprocess
 import sys
 
-#: Each thread is the first to meet some of the types.
+#: Each thread is the first to use some of the types.
 MEETING = """
 import sys, threading
 import msgspec

@@ -1,4 +1,4 @@
-"""Temporary folders and files go with their process, or with the next one where it was killed."""
+"""Temporary folders and files are removed by their process, or by the next process if theirs was killed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def temporary(tmp_path, monkeypatch):
 
 
 def killed(script: str, folder: Path) -> None:
-    """A process that is killed at the end of its script."""
+    """Runs a process that is killed at the end of its script."""
     end = f"import os; {script}; os.kill(os.getpid(), {int(signal.SIGKILL)})"
     done = subprocess.run([sys.executable, "-c", end], env=os.environ | {"TMPDIR": str(folder)})
     assert done.returncode == -signal.SIGKILL

@@ -1,4 +1,4 @@
-"""Without isal everything is read and written as with it."""
+"""Without isal, everything is read and written as it is with isal."""
 
 from __future__ import annotations
 

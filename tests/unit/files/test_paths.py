@@ -1,4 +1,4 @@
-"""Addresses: what they are called, what is next to them, what of them may be shown."""
+"""Addresses: their names, their neighbours, and which parts of them may be shown."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A remote file is read in order, ahead of who reads it, and again where a connection fails."""
+"""A remote file is read in order and ahead of its reader, and a range is read again where a connection fails."""
 
 import random
 import threading
@@ -12,7 +12,7 @@ from tb_steptime.files.reading import RemoteFile
 
 
 class Store:
-    """Fails the given number of times for each range; short: sends a byte less, always."""
+    """Fails the given number of times for each range. With `short`, every answer lacks its last byte."""
 
     def __init__(self, content, failures=0, *, short=False):
         self.content, self.failures, self.short = content, failures, short

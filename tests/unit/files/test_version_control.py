@@ -1,4 +1,4 @@
-"""Which files git tracks, by its index alone: held against real repositories."""
+"""Which files git tracks, as its index alone shows; compared with real repositories."""
 
 import pytest
 
@@ -103,7 +103,7 @@ def test_a_repository_of_git_that_another_system_works_on_is_git_s(tree):
 
 
 def test_the_nearest_working_tree_decides(tree):
-    """As a submodule or a clone within another working tree."""
+    """The inner one is like a submodule or a clone within another working tree."""
     inner = tree / "logs"
     git(inner, "init", "--quiet")
     assert not is_any_tracked(inner / "run" / "host.1.json")

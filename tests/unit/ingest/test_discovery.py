@@ -1,4 +1,4 @@
-"""A log directory -> spans, by names and heads of files."""
+"""From a log directory to spans, by the names and the first bytes of files."""
 
 import os
 import time
@@ -17,7 +17,7 @@ from tests.drawn.small_trace import small_trace, write_trace
 
 
 def look(*roots, names=()):
-    """What lies under these folders: (run, worker, number, file) in the order of the pickers, and the problems."""
+    """What is found in these folders: (run, worker, number, file) in the order of the pickers, and the whole result."""
     places = [Place(name, root, str(root)) for name, root in zip(names or [""] * len(roots), roots, strict=True)]
     found = Discovery(places).scan()
     return [(span.run, span.worker, span.number, span.file) for span in found.spans], found
@@ -62,7 +62,7 @@ def test_ranks_of_torchtitan_are_workers_and_its_iterations_spans(tmp_path):
 
 
 def test_a_run_that_is_the_log_directory_is_called_as_that_is(tmp_path):
-    """Not as the folder of an iteration, which is a part of the run."""
+    """It is not named after the folder of an iteration, which is only a part of the run."""
     for iteration in (20, 40):
         touch(tmp_path / "traces" / f"iteration_{iteration}" / "rank3_trace.json.gz")
     found = list(find_spans([tmp_path / "traces"], []))

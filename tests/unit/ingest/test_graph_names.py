@@ -1,4 +1,4 @@
-"""What graphs run gets its names from an eager recording of the job, wherever it lies, and from no other file."""
+"""Names for what graphs run come from an eager recording of the job, wherever it is stored, and from no other file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def measured(trace: Path, logs: Path | None = None, named: Path | None = None) -
 
 
 def device_time(span: MeasuredSpan) -> dict[str, int]:
-    """Of ops in us, and of what has none."""
+    """Device time of each op in us, and under "outside" that of work without an op."""
     result = span.result("operators", OperatorsResult)
     found = {row.name: row.device_self_ns // 1000 for row in result.tables[0].rows if row.device_self_ns}
     return found | ({"outside": result.outside.device_ns // 1000} if result.outside.device_ns else {})
@@ -135,13 +135,13 @@ def test_a_summary_is_stale_when_what_named_it_has_another_content(logs, capture
     eager = write_eager(logs / "eager" / "host_2.1700000000000.pt.trace.json")
     content = summarized(captured, logs).read_bytes()
     assert fresh_summary(captured) is not None
-    os.utime(eager, (1, 1))  # a copied directory has other times
+    os.utime(eager, (1, 1))  # a copied directory has other modification times
     assert fresh_summary(captured) is not None
     write_eager(eager, op_us=9)
     assert fresh_summary(captured) is None
     eager.unlink()
     assert fresh_summary(captured) is not None
-    assert b"host_2" not in content  # compressed or not, names of machines stay here
+    assert b"host_2" not in content  # whether compressed or not, host names stay on this machine
     assert fresh_summary(captured).names.folder == "../eager"
 
 

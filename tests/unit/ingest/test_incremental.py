@@ -1,4 +1,4 @@
-"""Scanning again: whatever happened to the files, a later scan finds what a first one would."""
+"""Repeated scans: whatever happened to the files, a later scan finds what a first scan would find."""
 
 import os
 import random
@@ -15,7 +15,7 @@ from tb_steptime.ingest.places import Place
 TRACE, OTHER = '{"schemaVersion": 1, "traceEvents": []}', '{"name": "x"}'
 NAMES = ("a.1.pt.trace.json", "a.2.pt.trace.json.gz", "own.json", "a.1.pt.trace.json.steptime", "a.l0.main.loader", "x")
 FOLDERS = ("", "run", "run/deep", "other")
-#: Instead of seconds, so that the test need not wait for them; more than any clock tick of a file system here.
+#: Replaces a constant of seconds so that the test need not wait; longer than a clock tick of any file system here.
 COARSE_SECONDS = 0.012
 
 
@@ -54,13 +54,13 @@ def move_folder(logs, dice):
 
 
 def replace_in_place(logs, dice):
-    """Of the same length, so that time alone tells."""
+    """The new content has the same length, so that only the time shows the change."""
     file = some_file(logs, dice)
     file.write_text(file.read_text()[::-1])
 
 
 def replace_and_touch_back(logs, dice):
-    """Neither size nor time tells: another file of the same name."""
+    """Neither the size nor the time shows the change: it is another file under the same name."""
     file = some_file(logs, dice)
     old, other = file.stat(), file.with_name("new")
     other.write_text(file.read_text()[::-1])
@@ -97,7 +97,7 @@ OPERATIONS = (create, create, delete, rename, move_folder, replace_in_place, rep
 
 
 def change(logs, dice):
-    """Some operation; one that there is nothing for does nothing."""
+    """Runs one operation; if there is nothing to apply it to, a file is created instead."""
     try:
         dice.choice(OPERATIONS)(logs, dice)
     except (OSError, IndexError):
@@ -118,7 +118,7 @@ def test_a_later_scan_finds_what_a_first_one_would(logs, seed):
 
 
 def test_quiet_folders_of_a_large_tree_are_looked_at_in_turn(logs, monkeypatch):
-    """A file that is replaced in place there is seen after some scans."""
+    """A file that is replaced in place in such a folder is noticed after a few scans."""
     monkeypatch.setattr(local_files, "EVERY_SCAN", 1)
     monkeypatch.setattr(local_files, "QUIET_NS", 0)
     monkeypatch.setattr(local_files, "RELIST_TURNS", 10**9)
@@ -139,7 +139,7 @@ def test_quiet_folders_of_a_large_tree_are_looked_at_in_turn(logs, monkeypatch):
 
 
 def test_where_folders_tell_no_times_each_is_listed_in_its_turn(logs, monkeypatch):
-    """As a file system over an object store."""
+    """A file system over an object store behaves like this."""
     look = os.stat
 
     def without_times(path, **keys):

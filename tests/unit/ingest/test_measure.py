@@ -1,4 +1,4 @@
-"""One trace file -> everything that is known of its span."""
+"""From one trace file to everything that is known about its span."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TRACES = sorted((PROJECT / "tests" / "traces").glob("*.json*"))
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
 def test_every_file_is_measured_or_refused_in_words(path):
-    """One whose activities do not say on which device they ran, too."""
+    """This includes a file whose activities do not say on which device they ran."""
     try:
         assert measure_file(path).results
     except TraceError as error:

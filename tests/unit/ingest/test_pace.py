@@ -1,4 +1,4 @@
-"""What the profiler costs, as the recorder has measured it: from batch to batch in a recording and outside of it."""
+"""What the profiler costs, as the recorder measured it: the time from batch to batch in a recording and outside."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.drawn.recorder_files import File, drawn
 
 
 def written(folder, outside: int) -> None:
-    """Batches every 7 us in the recording, and every 4 us after it."""
+    """Batches come every 7 us in the recording, and every 4 us after it."""
     main = File(folder, "main").began(-40)
     returned = [7 * batch + 3 for batch in range(5)]
     returned += [returned[-1] + 4 * batch for batch in range(1, outside + 1)]

@@ -1,4 +1,4 @@
-"""Whole paths in what is passed on: which are found, what stands for them, and that different files stay different."""
+"""Full paths in what is passed on: which are found, what replaces them, and that different files stay different."""
 
 import json
 
@@ -13,7 +13,7 @@ from tests.drawn.small_trace import STEP_US, small_trace, write_trace
 
 
 def shown(*names: str) -> list[str]:
-    """What stands for each of some names, all of one recording."""
+    """What replaces each of some names, all from one recording."""
     text = json.dumps(names, ensure_ascii=False).encode()
     return json.loads(replaced(text, passed_on([text])))
 
@@ -80,7 +80,7 @@ def test_a_worker_that_is_named_for_a_machine_keeps_its_process_alone(machine):
 
 
 def test_workers_of_a_run_are_never_called_alike_and_each_has_one_name():
-    """Containers number their processes alike."""
+    """Containers number their processes in the same way, so that process numbers repeat."""
     named = [("a", "pod-0_17"), ("a", "pod-1_17"), ("b", "pod-1_17"), ("c", "pod-2_17"), ("d", "worker_17"),
              ("d", "pod-2_17")]  # fmt: skip
     assert passed_on_workers(named) == {
@@ -100,7 +100,7 @@ def test_a_worker_of_another_name_keeps_it(name):
 
 
 def test_figures_stay_and_names_go(tmp_path):
-    """The last two of three steps run another file of the same name: rows are neither joined nor lost."""
+    """The last two of three steps run another file of the same name: no rows are merged or lost."""
     files = ["/home/me/job/train.py", "/home/you/lib/train.py", "/home/you/lib/train.py"]
     events = small_trace()["traceEvents"]
     for step, file in enumerate(files):

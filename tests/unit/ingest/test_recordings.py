@@ -1,4 +1,4 @@
-"""Recordings of real loaders, however their workers were started: what the rows say against what the samples say."""
+"""Recordings of real loaders, however their workers were started: the rows agree with the samples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.drawn.recorded import assert_rows_are_true, recordings, rows
 from tests.recordings import FOLDER, names, truth
 
 LOADERS = [name for name in names() if "settings" in truth(name)]
-#: Later than all of them, epoch ns.
+#: A time that is later than all of them, epoch ns.
 FOREVER = 1 << 62
 
 
@@ -84,7 +84,7 @@ def test_links_are_followed_within_the_folder_only(tmp_path):
 
 
 def test_lines_are_sampled_as_often_as_they_take_time():
-    """Parts of a dataset that measure themselves: reading, a loop, tables and arithmetic."""
+    """Parts of a dataset that time themselves: reading, a loop, tables and arithmetic."""
     pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
     from benchmarks.lines import shares
 

@@ -1,4 +1,4 @@
-"""Directories of a store: found, read, summarized and opened by their addresses."""
+"""Directories in a store: they are found, read, summarized and opened by their addresses."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def bucket(tmp_path):
-    """A log directory in memory, with two runs and what is no trace."""
+    """A log directory in memory, with two runs and files that are not traces."""
     place = any_path(f"memory://{tmp_path.name}")
     local = write_trace(tmp_path / "host.1.pt.trace.json.gz")
     for file in ("a/host_7.1.pt.trace.json.gz", "a/deep/er/host_7.2.pt.trace.json.gz", ".hidden/host.1.pt.trace.json"):

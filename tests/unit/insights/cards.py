@@ -1,4 +1,4 @@
-"""Cards as a test needs them."""
+"""Cards for use in tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tb_steptime.text import Phrase, count, phrase
 
 
 def card(id_: str, gain_ns: int, title: Phrase) -> Insight:
-    """Worth three tenths of a step."""
+    """A card whose gain is three tenths of a step."""
     nothing = Phrase("")
     return Insight(
         id=id_, severity=Severity.MAJOR, title=title, why=nothing, how=None, gain_ns=gain_ns, gain_fraction=0.3,

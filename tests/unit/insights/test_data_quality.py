@@ -1,4 +1,4 @@
-"""What is wrong with a recording takes confidence from what rests on it, and from nothing else."""
+"""A defect of a recording lowers the confidence of what depends on it, and of nothing else."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MS = 1_000_000
 
 @cache
 def results() -> dict[str, msgspec.Struct]:
-    """Five steps of 1 ms, in which the GPU waits for late launches for a quarter."""
+    """Five steps of 1 ms, in which the GPU waits for late launches for a quarter of the time."""
     trace = timeline(
         f"""
         step     | {"".join(str(step) * 10 for step in range(5))} |

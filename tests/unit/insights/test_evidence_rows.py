@@ -1,4 +1,4 @@
-"""The row that a card leads to is one of the table that it names."""
+"""The row that a card links to exists in the table that the card names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _rates(facts: Facts) -> list[str]:
     return [row_of_op("", row.site.op, row.site.shapes).key for row in rates.rows] if rates else []
 
 
-#: By table, what its rows are called: as the tab's tables do.
+#: For each table, the keys of its rows, as the tables of the tab have them.
 KEYS: dict[str, Callable[[Facts], list[str]]] = {
     "sites": lambda facts: [row.site for row in facts.host.sites],
     "blocking": lambda facts: [str(row.worst_start_ns) for row in facts.host.blocking],

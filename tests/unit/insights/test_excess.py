@@ -1,4 +1,4 @@
-"""Sentences about what is no part of the steady step."""
+"""Sentences about time that is not part of the steady step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is predicted of a job, in words: the change, its step, est., and its gain; why nothing is, where nothing is."""
+"""Predictions for a job in words: the change, the estimated step and its gain; without a prediction, the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The largest pieces where nothing big is left, with the throughput."""
+"""The largest pieces, shown where nothing big is left, together with the throughput."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.drawn.timeline import V100, timeline
 
 MS = 1_000_000
 
-#: A hint whose gain is not sure.
+#: A hint with an uncertain gain.
 GUESS = Insight(
     id="guess", severity=Severity.MINOR, title=phrase("Try it"), why=phrase("It is slow."), how=None, gain_ns=0,
     gain_fraction=0.0, later_ns=None, gain_formula=phrase(""), confidence=Confidence.LOW,
@@ -28,7 +28,7 @@ GUESS = Insight(
 
 
 def busy(idle: str = "", **inputs: tuple[str, ...]) -> Trace:
-    """Four steps of 10 ms on a GPU that always works: 8 ms of c, 2 ms of d; `idle`: instead of d."""
+    """Four steps of 10 ms on a GPU that always works: 8 ms of c, then 2 ms of d, or `idle` instead of d."""
     return timeline(
         f"""
         step     | {"".join(str(n) * 10 for n in range(4))} |
@@ -57,7 +57,7 @@ def test_a_healthy_job_shows_its_largest_kernels():
 
 
 def test_a_headline_without_a_gain_says_where_to_look():
-    """Nothing is to be done about a GPU that always works: its largest kernel. One that idles: its launches."""
+    """For a GPU that always works it points to the largest kernel; for a GPU that idles, to the launches."""
     headline = judged(busy()).headlines["overview"]
     assert headline.action is not None
     assert plain(headline.action) == "The GPU view shows more of `c`, which takes most of kernel time: 80 %."
@@ -66,7 +66,7 @@ def test_a_headline_without_a_gain_says_where_to_look():
 
 @pytest.mark.parametrize("gain", [0.04, 0.06])
 def test_pieces_lead_where_no_card_is_worth_a_headline(gain: float):
-    """Of a guess that gains much the headline speaks: its card stands before them."""
+    """Where a guess gains much, the headline is about it, and its card comes before the pieces."""
     facts = Facts({each.id: each.analyse(busy()) for each in ANALYSES}, {})
     guess = msgspec.structs.replace(GUESS, gain_fraction=gain)
     found = largest_pieces(facts, [guess])
@@ -80,7 +80,7 @@ def test_pieces_lead_where_no_card_is_worth_a_headline(gain: float):
     [(400_000, "Try it: up to 400 µs a step (4 %)."), (0, "Try it: gain not computed.")],
 )
 def test_a_lesser_card_is_named_with_what_it_would_bring(gain_ns: int, said: str):
-    """That is all there is to do; a headline that stopped there would leave the reader alone."""
+    """Nothing else can be done, and a headline without this card would leave the reader with no advice."""
     facts = Facts({each.id: each.analyse(busy()) for each in ANALYSES}, {})
     card = msgspec.structs.replace(GUESS, gain_ns=gain_ns, gain_fraction=gain_ns / (10 * MS))
     headline = overview(facts, [card])
@@ -89,7 +89,7 @@ def test_a_lesser_card_is_named_with_what_it_would_bring(gain_ns: int, said: str
 
 
 def test_a_gpu_that_waits_has_something_big_left_though_no_card_knows_what():
-    """All of its work stands at the front, and nothing follows: the kernels, and what to record."""
+    """All of the GPU's work is at the start of the step: its kernels are listed, with what to record."""
     judgement = judged(timeline("""
         step     | 0000000000000000 |
         runtime  | c............... |

@@ -1,4 +1,4 @@
-"""What judgement makes of time that is left out: verdict, cards, gains, notes and the JSON are without it."""
+"""Time that is left out of judgement does not count in the verdict, cards, gains, notes or the JSON."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_first_copy_that_waits_for_earlier_work_raises_no_mean():
 
 @pytest.mark.parametrize(("set_up", "said"), [(0, "A step"), (20, "Without one-time costs, a step")])
 def test_a_step_that_is_shorter_than_its_bar_says_so(set_up: int, said: str):
-    """The first step makes a context; the GPU works for all of the others."""
+    """The first step creates a context; the GPU works throughout all other steps."""
     trace = timeline(
         f"""
         step     | {"0" * set_up + "".join(str(i) * 10 for i in range(6))} |
@@ -88,7 +88,7 @@ def test_the_note_says_how_much_of_which_step():
 
 
 def cold(steps: int) -> Trace:
-    """The first step makes a context for 60 ms; each step launches for 10 ms, and the GPU works for 2 of them."""
+    """The first step creates a context for 60 ms; each step launches for 10 ms, and the GPU works for 2 ms of it."""
     step = "0" * 60 + "".join(str(i) * 10 for i in range(steps))
     return timeline(
         f"""

@@ -1,4 +1,4 @@
-"""What is said of the machine: no more than the trace shows, in the words of whose device it is."""
+"""Statements about the machine: they claim no more than the trace shows, and use the terms of the device's vendor."""
 
 from __future__ import annotations
 

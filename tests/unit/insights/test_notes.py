@@ -1,4 +1,4 @@
-"""Every note that is made has words, and its words have every value that they need."""
+"""Every note that is made has a text, and the text has every value that it needs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tb_steptime.trace.kineto.notes import Damage, notes_of
 
 PACKAGE = Path(tb_steptime.__file__).parent
 
-#: Whose words are the simulator's statement.
+#: The note whose text is the simulator's own statement.
 OWN_WORDS = "simulated"
-#: Made from a table of counts, which `counted_notes` asks for.
+#: Notes made from a table of counts, through `notes_of`.
 COUNTED = {note.id for note in notes_of(Damage(*[1] * 9))}
 
 
 def notes_in_code() -> Iterator[tuple[str, set[str]]]:
-    """(id, names of its values) of each note of the package whose id and values stand where it is made."""
+    """(id, names of its values) of each note of the package whose id and values are literals where it is made."""
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:

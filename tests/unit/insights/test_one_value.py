@@ -18,7 +18,7 @@ from tb_steptime.trace.table import Kind
 from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.timeline import timeline
 
-#: Sums of whole ns over steps, divided once or twice: so much may two ways to a share differ, and no more.
+#: Sums of whole ns over steps are divided once or twice; two ways to compute a share differ by no more than this.
 EXACT = 1e-6
 
 
@@ -28,7 +28,7 @@ def judged(trace: Trace) -> tuple[Facts, Judgement]:
 
 
 def shares(facts: Facts, judgement: Judgement) -> dict[str, list[float | None]]:
-    """By quantity: its share of the mean step, from every place of the tab that shows it."""
+    """For each quantity, its share of the mean step from every place of the tab that shows it."""
     overview, host, sidebar = facts.overview, facts.host, judgement.sidebar
     whole, loading = overview.mean_duration_ns, facts.data_loading.mean
     tiles = {tile.metric: tile.value for tile in [*overview.tiles, *host.tiles]}
@@ -66,7 +66,7 @@ def _kernels_run(facts: Facts, judgement: Judgement) -> list[float | None]:
 
 
 def work_of_ops(facts: Facts) -> int:
-    """What ops launched themselves, and what no op launched."""
+    """Device time of work that ops launched themselves and of work that no op launched."""
     assert facts.operators is not None
     table = next((each for each in facts.operators.tables if (each.by, each.where) == ("name", "ran")), None)
     own = 0 if table is None else sum(row.device_self_ns or 0 for row in table.rows) + (table.rest.device_self_ns or 0)
@@ -74,7 +74,7 @@ def work_of_ops(facts: Facts) -> int:
 
 
 def work_of_steps(trace: Trace) -> int:
-    """Kernels, copies and sets that begin in the steps, as the trace has them."""
+    """Device time of the kernels, copies and sets that begin in the steps, from the trace itself."""
     low, high = find_steps(trace).window
     rows = trace.events.rows(Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
     start = trace.events.start_ns[rows]
@@ -93,7 +93,7 @@ def test_on_real_traces_a_quantity_has_one_share(name: str):
 
 @on_real_traces
 def test_on_real_traces_a_share_of_less_than_the_mean_step_says_so(name: str):
-    """No share of the bar, and no time in a verdict, has another whole than the step that is shown, without a word."""
+    """Shares of the bar and times in a verdict are of the mean step shown; where they are not, the page says so."""
     facts, judgement = judged(read_real(name))
     differs = abs(facts.overview.mean_duration_ns - facts.step_ns) >= 0.005 * facts.overview.mean_duration_ns
     basis = judgement.headlines["overview"].basis
@@ -108,7 +108,7 @@ def _sentences(judgement: Judgement) -> list[Phrase]:
 
 
 def before_the_recording() -> Trace:
-    """Eight steps of 10; for half of the first one the GPU runs work that was launched before."""
+    """Four steps of 10 ms. The first copy begins 4 ms after its launch, as behind work from before the recording."""
     return timeline(f"""
         step     | {"".join(str(n) * 10 for n in range(4))} |
         runtime  | {"c....k...." + "k........." * 3} |

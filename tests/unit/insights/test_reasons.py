@@ -1,4 +1,4 @@
-"""The table of reasons holds the words of every code that is returned, and of no other."""
+"""The table of reasons has a text for every code that is returned, and for no other code."""
 
 from __future__ import annotations
 

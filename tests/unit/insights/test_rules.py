@@ -1,4 +1,4 @@
-"""Each rule: it fires, its boundary, and the same symptom from another cause. Traces are drawn."""
+"""Each rule: it fires, its boundary, and the same symptom with another cause. Traces are drawn."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_batch_made_by_the_training_process_is_worth_its_exposed_wait():
     ],
 )
 def test_batches_that_take_as_long_to_receive_are_a_hint(cell_ns: int, confidence: Confidence, severity: Severity):
-    """Those of a dataset in memory: of four cells each."""
+    """Batches of a dataset in memory, of four cells each."""
     insight = card(judged(WAITING, cell_ns=cell_ns), "no_workers")
     assert insight is not None
     assert (insight.confidence, insight.severity) == (confidence, severity)
@@ -94,7 +94,7 @@ def test_a_wait_that_hides_behind_the_gpu_costs_nothing():
         kernel 7 | .....kkkkkkkkkqqqqqq |""")
     insight = card(judgement, "input_bound")
     assert insight is not None
-    assert insight.gain_ns == 2_000  # the first wait of two; the second is hidden
+    assert insight.gain_ns == 2_000  # the first of the two waits; the second is hidden
 
 
 def test_late_launches_are_worth_the_idle_time_before_them():
@@ -122,7 +122,7 @@ def test_a_queue_that_is_full_is_not_launch_bound():
         step     | {STEPS[:20]} |
         runtime  | kqrs................ |
         kernel 7 | .kkkkkqqqqrrrrrsssss |""")
-    assert card(judgement, "long_stretches") is None  # an instant CPU would gain nothing
+    assert card(judgement, "long_stretches") is None  # an infinitely fast CPU would gain nothing
 
 
 SGEMM = {"k": "ampere_sgemm_128x64_nn"}
@@ -142,7 +142,7 @@ def test_unused_tensor_cores_are_worth_the_ratio_of_the_peaks_where_the_gpu_sets
     insight = card(judged(trace), "tensor_cores_unused")
     assert insight is not None
     bound = round(9_000 * (1 - 19.5 / 156.0))  # TF32, as the inputs are FP32
-    assert insight.gain_ns == bound  # the call that waits for them is shorter, too
+    assert insight.gain_ns == bound  # the call that waits for the kernels becomes shorter, too
     assert insight.later_ns is None
 
 
@@ -164,7 +164,7 @@ def test_unused_tensor_cores_are_worth_nothing_now_where_the_host_sets_the_pace(
 
 
 def test_a_host_that_runs_ahead_is_no_floor():
-    """One step of 39 us on the device, for which the host needs 10."""
+    """One step takes 39 us on the device, and the host needs 10 us of that."""
     trace = timeline(GPU_BOUND, names=SGEMM, kernels=SHAPE, devices={0: A100})
     insight = card(judged(trace), "tensor_cores_unused")
     assert insight is not None
@@ -251,7 +251,7 @@ def test_slow_steps_are_worth_the_mean_less_the_median():
     headline, titles = judge_trends([("a", "w", 1, trend(10, 10, 12, 60, 10, 10))])
     assert headline.action is not None
     assert headline.action.values["gain"].value == (112_000 / 6) - 10_000
-    assert titles["slow"].values["slow"].value == 1  # 12 is near the middle, 60 is not
+    assert titles["slow"].values["slow"].value == 1  # 12 us is near the median, 60 us is not
 
 
 def test_many_runs_are_a_field():

@@ -1,4 +1,4 @@
-"""One recommendation of the spans of a run."""
+"""One recommendation for all spans of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How grave a card is: by what it is worth, and by what its confidence rests on."""
+"""How severe a card is: by its gain, and by the confidence that it rests on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HIGH, MEDIUM, LOW = Confidence.HIGH, Confidence.MEDIUM, Confidence.LOW
         (0.15, MEDIUM, MEDIUM, Severity.MAJOR),
         (0.149, HIGH, HIGH, Severity.WARNING),
         (0.049, HIGH, HIGH, Severity.MINOR),
-        (0.9, HIGH, LOW, Severity.WARNING),  # measured, in one or two steps
+        (0.9, HIGH, LOW, Severity.WARNING),  # measured, but in one or two steps only
         (0.9, LOW, LOW, Severity.MINOR),  # a guess
         (0.9, LOW, MEDIUM, Severity.MINOR),
     ],
@@ -35,7 +35,7 @@ def test_a_guess_is_a_hint_and_few_steps_make_no_major_card(
 
 
 def card(id: str, gain: float, severity: Severity, sure: Confidence = MEDIUM, about_ns: int = 0) -> Insight:
-    """gain: of a step of a thousand ns."""
+    """gain: as a fraction of a step of 1000 ns."""
     return Insight(
         id=id, severity=severity, title=phrase(id), why=phrase("It is slow."), how=None, gain_ns=round(1000 * gain),
         gain_fraction=gain, later_ns=None, gain_formula=phrase(""), confidence=sure,

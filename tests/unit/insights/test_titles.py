@@ -1,4 +1,4 @@
-"""What stands above the pictures of a view and under its tiles, for drawn traces."""
+"""The titles above the pictures of a view and under its tiles, for drawn traces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
 
 ZERO_GRAD = "Optimizer.zero_grad#SGD.zero_grad"
-#: A product on the plain cores that could use tensor cores, and one on them.
+#: A product on CUDA cores that could use tensor cores, and one on tensor cores.
 PLAIN, TENSOR = "volta_sgemm_64x64_nt", "volta_h884gemm_128x128_ldg8_nn"
 
 
@@ -27,7 +27,7 @@ def titles_of(trace: Trace, view: str) -> dict[str, str]:
 
 
 def loading(rest: str = "") -> Trace:
-    """The GPU is idle for 12 of 24 us: 10 while the loader runs, and where else `rest` says."""
+    """The GPU is idle for 12 of 24 us: 10 us while the loader runs, and otherwise where `rest` says."""
     return timeline(
         f"""
         step     | 000000000000000000000000 |
@@ -53,7 +53,7 @@ def test_gpu_titles_say_when_it_is_idle_and_what_its_kernels_are():
 
 
 def test_what_adds_lines_and_modules_is_said_where_they_are_missing():
-    """Older summaries have them in their recordings, but no kernels of them."""
+    """The recordings behind older summaries have lines and modules, but those summaries have no kernels by them."""
     trace = timeline(
         """
         step     | 0000000000 |

@@ -1,4 +1,4 @@
-"""What is advised where the device's work is not recorded, and what a job that keeps no memory is told."""
+"""The advice where the device's work is not recorded, and for a job whose memory the allocator does not keep."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def test_tensors_of_the_cpu_make_a_job_of_the_cpu_whatever_gpus_the_machine_has(
 
 @pytest.mark.parametrize("waits", ["aten::_local_scalar_dense", "aten::linear_backward"])
 def test_waits_for_a_device_are_no_work_of_the_cpu(waits: str):
-    """The longest op would be advised to run faster."""
+    """Otherwise the advice would be to make the longest op faster."""
     steps = "".join(f"{step}{step}{step}{step}{step}{step}" for step in "12345")
     trace = timeline(f"step | {steps} |\nop | {'aaaab.' * 5} |", names={"a": waits}, cell_ns=MS)
     assert [card.id for card in judged(trace).insights if card.id.startswith("cpu_")] == []
 
 
 def uncached() -> Trace:
-    """Six steps; each of thirty ops asks the driver for memory while the GPU waits, and gives it back."""
+    """Six steps of six ops each; every op asks the driver for memory while the GPU waits, and gives it back."""
     step = "".join(str(number) * 30 for number in range(6))
     op, runtime, kernel = "aaaa." * 36, "mmf.k" * 36, "....k" * 36
     return timeline(

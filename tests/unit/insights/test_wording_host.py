@@ -1,4 +1,4 @@
-"""The Host view's sentences: each verdict has its answer, and no title speaks of what is not there."""
+"""The Host view's sentences: each verdict has an answer, and no title mentions anything that is absent."""
 
 import msgspec
 import pytest
@@ -13,7 +13,7 @@ from tb_steptime.metrics.steps.sites import PhaseRow
 from tb_steptime.text.printer import plain
 from tests.drawn.host_result import STEPS, US, blocking, copy, host_result, judged
 
-#: Of a step of 1 ms.
+#: Idle time in a step of 1 ms.
 IDLE = IdleNs(cpu_work=500 * US, nothing_recorded=150 * US, launch_latency=50 * US)
 LAUNCHES = LaunchFigures(1258, 1260, 12_000, 0.74, 0, 0.21, 11, 0.87, 0)
 

@@ -1,4 +1,4 @@
-"""From a metric's id one finds its meaning and its formula in one module."""
+"""A metric's id leads to one module, which has its meaning and its formula."""
 
 import ast
 import inspect
@@ -20,7 +20,7 @@ def test_the_function_is_in_the_module_of_its_metric(metric, function):
 
 
 def metrics_defined_in(module: ModuleType) -> Iterator[Metric]:
-    """Those that the module assigns, alone or in a table; what it imports does not count."""
+    """The metrics that the module assigns, alone or in a table; imported metrics do not count."""
     for node in ast.parse(inspect.getsource(module)).body:
         for target in node.targets if isinstance(node, ast.Assign) else []:
             value = getattr(module, target.id) if isinstance(target, ast.Name) else None

@@ -1,4 +1,4 @@
-"""Tables of `tb_steptime.open`: as loops, numpy, pandas and polars take them."""
+"""Tables of `tb_steptime.open`, as loops, numpy, pandas and polars read them."""
 
 import math
 import sys

@@ -1,4 +1,4 @@
-"""Why a rank is late: by its parts of the step, and by its kernels beside those of the others."""
+"""Why a rank is late: by its parts of the step, and by its kernels compared with those of the other ranks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>
 
 
 def span(number: int, figures: dict[str, int], *launches: tuple[str, str, int, int]) -> RankSpan:
-    """Of two steps. figures: ms of each step; launches: kernel, shapes, how many in both steps, ms of one."""
+    """A rank's span of two steps. figures: ms of each step; launches: kernel, shapes, count in both, ms of one."""
     places = [
         LaunchPlace(name, name, "aten::mm", shapes, None, "forward", many, many * each * MS, order)
         for order, (name, shapes, many, each) in enumerate(launches)
@@ -62,7 +62,7 @@ def test_without_a_device_the_host_s_own_parts_count():
 @pytest.mark.parametrize(
     ("launches", "cause", "name", "factor"),
     [
-        ([("gemm", "[512]", 20, 6), ("relu", "", 20, 1)], "slower_kernels", "gemm", 1.2),  # a lower clock
+        ([("gemm", "[512]", 20, 6), ("relu", "", 20, 1)], "slower_kernels", "gemm", 1.2),  # a lower clock rate
         ([("gemm", "[512]", 24, 5), ("relu", "", 20, 1)], "more_work", "gemm", 1 + 20 / 120),  # more launches
         ([("gemm", "[640]", 20, 6), ("relu", "", 20, 1)], "more_work", "gemm", 1 + 20 / 120),  # larger inputs
     ],
@@ -70,14 +70,14 @@ def test_without_a_device_the_host_s_own_parts_count():
 def test_slower_kernels_and_more_work_are_told_apart(
     launches: list[tuple[str, str, int, int]], cause: str, name: str, factor: float
 ):
-    """Collectives are no work: they are shortest on the rank that is late."""
+    """Collectives are not work: they are shortest on the rank that is late."""
     usual = span(0, {"kernel_time": 60}, ("gemm", "[512]", 20, 5), ("relu", "", 20, 1), (NCCL, "", 10, 9))
     (found,) = why(span(2, {"kernel_time": 70}, *launches, (NCCL, "", 10, 1)), usual, usual)
     assert (found.id, found.name, found.factor) == (cause, name, pytest.approx(factor, abs=0.04))
 
 
 def with_ops(of: RankSpan, views_us: int, product_us: int, views: int = 20) -> RankSpan:
-    """Three ops that look at no element, views_us each, and a product in both steps."""
+    """Three view ops, which touch no elements and take views_us each, and a product, in both steps."""
     ops = [OpTime(name, views, views * views_us * 1_000) for name in ("aten::view", "aten::t", "aten::expand")]
     compared = of.results["compare"]
     assert isinstance(compared, CompareResult)
@@ -91,13 +91,13 @@ def with_ops(of: RankSpan, views_us: int, product_us: int, views: int = 20) -> R
     [
         (10, 3_000, 20, "more_work"),  # more rows
         (15, 3_000, 20, "more_work"),  # a slower CPU, and more rows
-        (10, 1_500, 20, "cpu_work"),  # another process on the core may do so
-        (25, 2_500, 20, "cpu_work"),  # all ops take as much longer: a slower CPU
+        (10, 1_500, 20, "cpu_work"),  # another process on the core could have the same effect
+        (25, 2_500, 20, "cpu_work"),  # all ops are slower by the same factor: a slower CPU
         (10, 3_000, 9, "cpu_work"),  # too few calls to tell
     ],
 )
 def test_more_rows_and_a_slower_cpu_are_told_apart(views_us: int, product_us: int, views: int, cause: str):
-    """Ops that look at no element take as long for any number of rows."""
+    """View ops take the same time for any number of rows."""
     usual = [with_ops(span(number, {"cpu_exec_time": 20, "other_time": 1}), 10, 1_000, views) for number in (0, 1)]
     late = with_ops(span(2, {"cpu_exec_time": 30, "other_time": 1}), views_us, product_us, views)
     found = why(late, *usual)
@@ -117,7 +117,7 @@ op   | aa.bbb.c.... |
 
 
 def stopped(of: RankSpan, *calls: tuple[str, int]) -> RankSpan:
-    """With interruptions in these calls, ms over both steps."""
+    """Adds interruptions in these calls, in ms over both steps."""
     names = [ExcessName(name=name, ns=ms * MS) for name, ms in calls]
     row = ExcessRow("interrupted", sum(ms for _, ms in calls) * MS, len(calls), "1", 0, 1, names)
     found = msgspec.structs.replace(overview.analyse(timeline(TWO_STEPS)), excess=[row])

@@ -1,4 +1,4 @@
-"""The path that decides a step, over ranks whose clocks differ."""
+"""The path that decides the length of a step, over ranks whose clocks differ."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def path(*rows: str) -> DecidingPath | None:
 
 
 def test_it_goes_to_the_rank_that_arrives_last():
-    """Back from the end: 2 of work, 3 of transfer; rank 0 takes 6, 3 of them after the median of the others; 2 of
-    transfer; rank 1 takes 8, 4 of them after the others."""
+    """Read from the end: 2 of work and 3 of transfer; rank 0 takes 6, of which 3 are after the median of the others; 2
+    of transfer; rank 1 takes 8, of which 4 are after the others."""
     found = path(
         "....======......===..",
         "........==..=======..",

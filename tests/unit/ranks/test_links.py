@@ -1,4 +1,4 @@
-"""Against which peak a bandwidth is held."""
+"""Which peak a bandwidth is compared with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which collectives of ranks are the same one."""
+"""Which collectives of different ranks are the same collective."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def matching(*spans: RankSpan) -> Matching:
 
 
 def told(found: Matching) -> list[list[tuple[int, str]]]:
-    """Of each group step and kind of what is matched."""
+    """For each group, the step and the kind of every matched collective."""
     return [
         [(int(step), each.classes[of].kind) for step, of in zip(each.step, each.of, strict=True)]
         for each in found.matched
@@ -68,7 +68,7 @@ def test_other_sizes_are_not_matched_but_where_ranks_may_send_what_they_like():
 def test_with_numbers_a_rank_that_starts_later_is_matched_from_there():
     late = rank(1, "..b ab", first_number=7, lengths={"b": 300})
     found = matching(rank(0, "aab ab", first_number=7), late)
-    assert (told(found), found.unlike) == ([[(1, "all_reduce"), (1, "all_gather")]], 3)  # the first step is not whole
+    assert (told(found), found.unlike) == ([[(1, "all_reduce"), (1, "all_gather")]], 3)  # the first step is incomplete
     assert found.matched[0].length.tolist() == [[100, 100], [100, 300]]
     found = matching(rank(0, "aab", first_number=7), rank(1, "..b", first_number=7, lengths={"b": 300}))
     assert (told(found), found.unlike) == ([[(0, "all_gather")]], 2)
@@ -80,7 +80,7 @@ def test_with_numbers_all_but_what_a_rank_lost_is_matched():
 
 
 def test_equally_many_are_not_the_same_where_their_numbers_differ():
-    """Each lost one, and not the same."""
+    """Each rank lost one collective, but not the same one."""
     drawn = ["aa.a", "a.aa"]
     found = matching(*(rank(place, letters, first_number=0) for place, letters in enumerate(drawn)))
     assert (told(found), found.unlike) == ([[(0, "all_reduce"), (0, "all_reduce")]], 2)
@@ -98,7 +98,7 @@ def test_a_number_in_another_step_is_another_collective():
 
 
 def test_of_a_number_that_several_have_all_are_matched_or_none():
-    """As those that `_coalescing_manager` runs as one."""
+    """`_coalescing_manager` runs such collectives as one."""
     both = [rank(0, "aab", first_number=0), rank(1, "aab", first_number=0)]
     same = [with_numbers(span, [5, 5, 6]) for span in both]
     assert told(matching(*same)) == [[(0, "all_reduce"), (0, "all_reduce"), (0, "all_gather")]]
@@ -114,14 +114,14 @@ def test_replays_of_a_graph_repeat_their_numbers_and_are_matched_in_order():
     both = [replays("aabaab", [41, 42, 43] * 2, place) for place in range(2)]
     kinds = ["all_reduce", "all_reduce", "all_gather"]
     found = matching(*both)
-    # those of one number stand together, the first replay's before the second's
+    # collectives with the same number are adjacent, the first replay's before the second's
     assert sorted(told(found)[0]) == sorted((0, kind) for kind in kinds * 2)
     start = found.matched[0].start
     assert ((start[:, 0] - start[0, 0]) == (start[:, 1] - start[0, 1])).all()
 
 
 def test_of_replays_that_lost_different_ones_nothing_is_matched_by_number_alone():
-    """Each rank has one 42 left, of another replay; what is whole is the second step."""
+    """Each rank has one 42 left, from different replays; only the second step is complete."""
     lost = [
         replays("aabab aab", [41, 42, 43, 41, 43, 41, 42, 43], 0),
         replays("abaab aab", [41, 43, *[41, 42, 43] * 2], 1),
@@ -132,7 +132,7 @@ def test_of_replays_that_lost_different_ones_nothing_is_matched_by_number_alone(
 
 
 def with_numbers(span: RankSpan, numbers: list[int]) -> RankSpan:
-    """Seq of each."""
+    """Replaces the sequence number of each collective."""
     result = span.results["ranks"]
     assert isinstance(result, RanksResult)
     kept = msgspec.structs.replace(result.exchanges, sequence=packed(np.array(numbers, np.int64)))
@@ -152,7 +152,7 @@ def test_groups_of_one_name_whose_ranks_are_not_listed_may_be_several():
 
 @pytest.mark.parametrize(("world_size", "matched"), [(4, 0), (2, 1), (None, 1)])
 def test_two_ranks_of_a_larger_job_may_be_of_two_groups_of_one_name(world_size: int | None, matched: int):
-    """As ranks 0 and 2 of four, of which 0 and 1 are a group, and 2 and 3."""
+    """These are ranks 0 and 2 of four, where ranks 0 and 1 form one group, and ranks 2 and 3 the other."""
     spans = [replace(rank(number, "aa", groups=(ExchangeGroup("1", 2),)), world_size=world_size) for number in (0, 2)]
     job = job_ranks(spans)
     assert (job.matched_steps, "collectives_alone" in [note.id for note in job.notes]) == (matched, not matched)
@@ -169,7 +169,7 @@ def test_sends_and_what_no_name_tells_are_not_matched():
 
 
 def test_ranks_of_a_host_that_number_their_steps_differently_are_not_matched():
-    """Rank 1 calls the step 4 that rank 0 calls 1, so what is at the same place in steps of one name is three apart."""
+    """What rank 0 calls step 1 is step 4 on rank 1, so that steps of the same name are three steps apart."""
     first, late = rank(0, "aa aa aa aa aa"), replace(rank(1, "aa aa aa aa aa"), origin_ns=3 * STEP_NS)
     job = job_ranks([replace(first, host="node1"), replace(late, host="node1")])
     assert (job.unmatched, [note.id for note in job.notes]) == (
@@ -181,7 +181,7 @@ def test_ranks_of_a_host_that_number_their_steps_differently_are_not_matched():
 
 
 def test_the_first_of_many_steps_is_left_out():
-    """Ranks wait for each other's profiler to start."""
+    """In the first step, ranks wait for each other's profiler to start."""
     spans = [rank(0, "a a a", lengths={"a": 900}), rank(1, "a a a")]
     assert (job_ranks(spans).matched_steps, job_ranks(spans).ranks[0].wait_ns) == (2, 1600)
 
@@ -194,7 +194,7 @@ def test_what_is_not_matched_is_said():
 
 
 def test_a_broadcast_does_not_show_who_is_late():
-    """Its root may leave before the others arrive."""
+    """The root of a broadcast may finish before the others arrive."""
     sent = ExchangeClass("broadcast", 0, 64, "Float", "forward.buffer_broadcast")
     job = job_ranks([rank(number, "b b", classes={"b": sent}, lengths={"b": 100 + 900 * number}) for number in (0, 1)])
     assert [row.wait_ns for row in job.ranks] == [0, 0]

@@ -1,4 +1,4 @@
-"""Which ranks of a job are there, and what each step takes on each of them."""
+"""Which ranks of a job are present, and how long each step takes on each of them."""
 
 from __future__ import annotations
 
@@ -79,6 +79,6 @@ def test_ranks_of_which_an_analysis_failed_are_counted():
 
 @pytest.mark.parametrize("world_size", [2**18, 2**31, 2**63, -1])
 def test_a_number_of_ranks_that_no_job_has_is_not_believed(world_size):
-    """Those without a recording are listed."""
+    """The ranks without a recording would be listed one by one."""
     job = job_ranks([span(0, {"1": 5}, world_size=world_size), span(1, {"1": 5}, world_size=world_size)])
     assert (job.world_size, job.missing, job.notes) == (None, [], [])

@@ -1,4 +1,4 @@
-"""Sends and receives of two ranks, summed by size, and no part of what is matched."""
+"""Sends and receives of two ranks, summed by size and kept out of the matched collectives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CLASSES = {
 
 
 def test_messages_are_summed_over_the_ranks_that_have_any_of_their_size():
-    """The first of three steps is not matched, and so not summed."""
+    """The first of three steps is not matched, so its messages are not summed."""
     spans = [rank(0, "as assr ass", classes=CLASSES), rank(1, "as ass as", classes=CLASSES, exposed=40)]
     assert job_ranks(spans).messages == [
         Messages("0", 8000, ranks=2, steps=2, count=7, running_ns=700, exposed_ns=520, hidden_ns=180),

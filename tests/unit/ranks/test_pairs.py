@@ -1,4 +1,4 @@
-"""Which receive takes which send, and which side waits."""
+"""Which receive belongs to which send, and which side waits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def message(peer: int, *, sends: bool, size: int = 64) -> ExchangeClass:
     return ExchangeClass("send_receive", 0, size, "Float", "forward.model", peer=peer, sends=sends)
 
 
-#: By letter: to and from ranks 0, 1 and 2, small and large.
+#: The message of each letter: to or from ranks 0, 1 and 2, small or large.
 ENDS = {
     **{letter: message(peer, sends=True) for peer, letter in enumerate("abc")},
     **{letter: message(peer, sends=False) for peer, letter in enumerate("xyz")},
@@ -37,7 +37,7 @@ def pairs(*stages: RankSpan) -> list[MessagePair]:
 
 
 def told(*stages: RankSpan) -> list[tuple[int, int, int, int]]:
-    """From, to, in how many steps, how many."""
+    """Source, target, number of steps, number of messages."""
     return [(pair.source, pair.target, pair.steps, pair.count) for pair in pairs(*stages)]
 
 
@@ -61,9 +61,9 @@ def test_a_step_with_more_of_them_on_one_side_is_not_matched():
 
 
 def test_equally_many_are_not_the_same_where_a_rank_lost_some():
-    """Numbers of a rank go on from step to step, and from its sends to its receives."""
+    """The numbers of a rank continue from step to step, and from its sends to its receives."""
     whole = stage(0, "bb bb bb bb", 7), stage(1, "xx xx xx xx", 90)
-    assert told(*whole) == [(0, 1, 3, 6)]  # of four steps the first is left out
+    assert told(*whole) == [(0, 1, 3, 6)]  # the first of the four steps is left out
     lost = stage(0, "bb .b bb bb", 7), stage(1, "xx x. xx xx", 90)
     assert told(*lost) == [(0, 1, 1, 2)]
     assert told(stage(0, "bb b.b bb"), stage(1, "xx xx xx")) == [(0, 1, 2, 4)]

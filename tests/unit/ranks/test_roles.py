@@ -1,4 +1,4 @@
-"""What a process group is for, by its name or by what it exchanges."""
+"""The purpose of a process group, from its name or from what it exchanges."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ HOOKS, FORWARD, BACKWARD = "backward.hooks", "forward.model", "backward.nodes"
             {exchanged(kind, site): 8 for kind in ("all_gather", "reduce_scatter") for site in (FORWARD, BACKWARD)},
             "tensor_parallel",
         ),
-        ({exchanged("all_reduce", FORWARD): 24}, "unknown"),  # inference, or statistics of a batch norm
+        ({exchanged("all_reduce", FORWARD): 24}, "unknown"),  # inference, or the statistics of a batch norm
         ({exchanged("all_to_all", FORWARD): 3, exchanged("all_reduce", HOOKS): 2}, "ddp"),  # tables of a recommender
         ({exchanged("all_to_all", FORWARD): 3}, "unknown"),
         ({exchanged("all_gather", FORWARD): 8}, "unknown"),
         ({exchanged("all_reduce", "optimizer", 4): 2}, "checks"),
-        ({exchanged("all_reduce", "unknown"): 2}, "unknown"),  # not known what launched it
+        ({exchanged("all_reduce", "unknown"): 2}, "unknown"),  # what launched it is unknown
         (
             {exchanged("all_gather", FORWARD, wrapper="fsdp"): 8, exchanged("all_reduce", HOOKS, wrapper="fsdp"): 4},
             "fsdp",

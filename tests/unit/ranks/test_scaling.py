@@ -1,4 +1,4 @@
-"""How much of added ranks' time is lost, and to what."""
+"""How much time additional ranks lose, and what causes the loss."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def lost(found: Scaling) -> dict[str, float]:
 
 
 def test_more_ranks_that_do_the_same_lose_what_they_exchange_longer():
-    """2 (n-1)/n of 60 MB at 50 GB/s: 1.2 ms of 2 ranks, 2.36 of 64, and the link is half as fast there."""
+    """2 (n-1)/n of 60 MB: 1.2 ms for 2 ranks at 50 GB/s and 2.36 for 64 ranks, whose link is half as fast."""
     found = scaling(scaled(Declared(2)), scaled(Declared(64, bus_rate=25e9)))
     transfers = [sum(Declared(2).bucket_bytes) * 2 * (n - 1) / n / rate * 1e9 for n, rate in ((2, 50e9), (64, 25e9))]
     truth = (40 * MS + transfers[0]) / (40 * MS + transfers[1])
@@ -43,7 +43,7 @@ def test_a_late_rank_is_lost_to_waits():
 
 
 def test_of_as_many_ranks_it_says_which_part_changed_most():
-    """2 x 7/8 of 60.8 MB at 50 and at 5 GB/s, beside 40 ms of computing."""
+    """2 x 7/8 of 60.8 MB at 50 GB/s and at 5 GB/s, with 40 ms of computing."""
     slower = scaling(scaled(Declared(8)), scaled(Declared(8, bus_rate=5e9)))
     assert plain(same_ranks_text(slower)) == (
         "Over all 8 ranks a step takes 61.3 ms, in the base 42.1 ms; most changed: exposed all-reduce, 21.3 ms and "
@@ -54,7 +54,7 @@ def test_of_as_many_ranks_it_says_which_part_changed_most():
 
 
 def test_it_says_what_decides_the_step_of_both_jobs():
-    """Rank 3 arrives 20 ms later than the others; all else is as it was."""
+    """Rank 3 arrives 20 ms later than the others; everything else is the same."""
     late = scaling(scaled(Declared(8)), scaled(Declared(8, late={3: 20 * MS})))
     assert plain(held_text(late)).endswith(
         "The path that decides the step takes 62.1 ms, in the base 42.1 ms; most changed on it: late arrivals of rank "
@@ -68,7 +68,7 @@ def test_it_says_what_decides_the_step_of_both_jobs():
 
 
 def test_the_wait_for_another_profiler_to_start_is_no_loss():
-    """In the first step, of 8 here."""
+    """The wait is in the first of 8 steps."""
     base, late = (with_parts(run(Declared(ranks))) for ranks in (8, 16))
     for span in late:
         span.figures["communication_time"][0] += 400 * MS

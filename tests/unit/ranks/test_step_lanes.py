@@ -1,4 +1,4 @@
-"""A step of a job on one clock, whatever the clocks of its ranks say."""
+"""A step of a job on one clock, whatever the clocks of its ranks show."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def job() -> JobRanks:
 
 
 def text(cells: bytes, bins: int) -> list[str]:
-    """A row for each rank: . own time, w waits, = transfers, a space where it is not in the step."""
+    """One row per rank: . is own time, w a wait, = a transfer, and a space is time outside of the step."""
     values = np.frombuffer(cells, np.uint8)[1:].reshape(-1, bins)
     return ["".join(" .w="[value] for value in row) for row in values]
 
@@ -55,7 +55,7 @@ def test_ranks_stand_on_one_clock_with_what_each_does(job: JobRanks):
 
 
 def test_times_of_the_picture_lead_to_those_of_each_span():
-    """The origins of the drawn spans are 0, and each clock is ahead by its own."""
+    """The drawn spans begin at 0, and each clock is ahead by its own offset."""
     assert [lane.shift_ns for lane in drawn().lanes] == list(CLOCKS[: len(ROWS)])
 
 

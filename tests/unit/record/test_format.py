@@ -1,4 +1,4 @@
-"""The recorder's file: what is read back when it was cut, damaged, filled up, or written across steps of the clock."""
+"""The recorder's file: what is read back after it was cut, damaged, filled up, or written while the clock was set."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.drawn.recorded import read_file, rows_of
 
 
 def written(path: Path, batches: int, worker: int = 3) -> Journal:
-    """A journal with a row for each batch; batch n has the number n everywhere."""
+    """A journal with one row per batch; all values of batch n are n."""
     own = Journal(path, LOADER.encode_header(HEADER), worker, refuse)
     for batch in range(batches):
         own.add(clock.now_ns(), PRODUCED, 0, batch, (clock.now_ns(), *[batch] * 8))
@@ -123,7 +123,7 @@ def test_files_of_a_later_version_say_so():
 
 @pytest.mark.parametrize("cut", [0, 30, 50, 95])
 def test_the_next_worker_goes_on_behind_what_the_last_one_left(tmp_path, cut):
-    """The last row of a killed worker may be cut: it is lost, and the rows of the next one lie where rows lie."""
+    """The last row of a killed worker may be cut. It is lost, and the next worker's rows begin at a row boundary."""
     path = tmp_path / "x.loader"
     written(path, 3).close()
     os.truncate(path, path.stat().st_size - cut)
@@ -134,7 +134,7 @@ def test_the_next_worker_goes_on_behind_what_the_last_one_left(tmp_path, cut):
 
 @pytest.fixture
 def small_file(monkeypatch):
-    """Eight rows stay, sixteen go round."""
+    """The first eight rows are kept, and the next sixteen places are a ring buffer."""
     monkeypatch.setattr(format, "FIRST_ROWS", 8)
     monkeypatch.setattr(format, "LATEST_ROWS", 16)
     monkeypatch.setattr(journal, "_ROWS_IN_FILE", 24)
@@ -167,7 +167,7 @@ def test_a_full_file_is_gone_on_with(tmp_path, small_file, count):
 
 
 def encoded_rows(count: int, first_rows: int, latest_rows: int) -> bytearray:
-    """The rows of a file that so many were written to, of which so many stay and so many go round."""
+    """The rows of a file after `count` rows were written: the first are kept, the latest are in a ring buffer."""
     content = bytearray()
     for sequence in range(count):
         row = one_row(sequence)
@@ -188,7 +188,7 @@ def place_in(sequence: int, first_rows: int, latest_rows: int) -> int:
     lost=st.one_of(st.none(), st.tuples(st.integers(0, 25), st.integers(0, 25))),
 )
 def test_the_next_row_comes_after_all_rows_of_a_cut_or_damaged_file(sizes, count, cut, damaged, lost):
-    """As one finds that reads all rows: behind the highest number, and behind the end of a file that is not full."""
+    """The place found by reading all rows: after the highest number, and after the end of a file that is not full."""
     content = encoded_rows(count, *sizes)
     for byte in damaged:
         content[byte : byte + 1] = bytes(255 - old for old in content[byte : byte + 1])
@@ -207,7 +207,7 @@ def test_the_next_row_comes_after_all_rows_of_a_cut_or_damaged_file(sizes, count
 
 
 def test_a_full_file_continues_behind_its_latest_valid_row():
-    """Places 8192 to 29 999 have been written a second time, and the last two of these rows are damaged."""
+    """Places 8192 to 29 999 were written a second time, and the last two of these rows are damaged."""
     numbers = (n + (format.LATEST_ROWS if 8192 <= n < 30_000 else 0) for n in range(32_768))
     content = bytearray(b"".join(one_row(number) for number in numbers))
     assert next_sequence(bytes(content)) == 30_000 + format.LATEST_ROWS
@@ -218,7 +218,7 @@ def test_a_full_file_continues_behind_its_latest_valid_row():
 
 @pytest.mark.parametrize("size", [0, 10, 24, 40, 95])
 def test_a_file_that_ends_inside_its_header_is_begun_again(tmp_path, size):
-    """A worker was killed, or the disk was full, when it had just made the file."""
+    """A worker was killed, or the disk was full, just after the worker had created the file."""
     path = tmp_path / "x.loader"
     path.write_bytes(LOADER.encode_header({**HEADER, "pid": 1})[:size])
     written(path, 2).close()
@@ -227,7 +227,7 @@ def test_a_file_that_ends_inside_its_header_is_begun_again(tmp_path, size):
 
 
 def test_a_step_of_the_clock_tears_no_duration(tmp_path, monkeypatch):
-    """Between two rows the clock is set back by an hour: later rows follow it, and each row's times stay together."""
+    """Between two rows the clock is set back by an hour: later rows use it; times within a row are consistent."""
     hour = 3600 * 10**9
     path = tmp_path / "x.loader"
     monkeypatch.setattr(rationed, "MIN_REST_NS", 0)
@@ -249,7 +249,7 @@ def test_a_step_of_the_clock_tears_no_duration(tmp_path, monkeypatch):
 
 
 def ahead_ns(path: Path) -> list[int]:
-    """By how much the wall clock is ahead for each row with the time 1."""
+    """How far the wall clock is ahead for each row, where all rows have the time 1."""
     rows = decode(path.read_bytes()).rows
     return (rows["values"][rows["kind"] != CLOCK, 0] - 1).tolist()
 
@@ -272,8 +272,8 @@ def test_a_slewed_clock_is_followed_and_is_no_step(tmp_path, monkeypatch):
 @pytest.mark.parametrize("waiting", [0, 1])
 @pytest.mark.parametrize("end", [Journal.close, Journal.flush, lambda own: rationed._close_all()])
 def test_a_clock_that_is_set_after_the_last_write_that_was_due_is_sampled(tmp_path, monkeypatch, waiting, end):
-    """Whether or not a row waits for a write that is not due for a quarter of a second. What was written before keeps
-    the clock that it had."""
+    """This holds whether or not a row waits for a write that is due only in a quarter of a second. Rows written before
+    keep the clock that they had."""
     path = tmp_path / "x.loader"
     own, real = Journal(path, LOADER.encode_header(HEADER), NO_WORKER, refuse), clock.wall_ns
     for number in range(1 + waiting):
@@ -288,16 +288,16 @@ def test_a_clock_that_is_set_after_the_last_write_that_was_due_is_sampled(tmp_pa
 
 
 def test_unknown_times_stay_unknown_on_every_clock():
-    """0 means unknown, whatever the clock says."""
+    """0 means unknown, whatever the clock shows."""
     clock_row = (CLOCK, 0, -1, (1, 500))
     content = LOADER.encode_header(HEADER) + encode_rows([clock_row, (BEGAN, 0, -1, (0, 7))], 0, 0, 0, 1)
     assert decode(content).rows["values"][1, :2].tolist() == [UNKNOWN_TIME, 507]
 
 
 def test_slow_file_systems_are_written_to_rarely(tmp_path, monkeypatch):
-    """A write takes 2 ms here, so that the next may come after 400 ms; by then all rows go together.
+    """A write takes 2 ms here, so the next one comes after 400 ms, and then writes all waiting rows together.
 
-    That of the first may have been chance, so the second comes early.
+    The first write may have been slow by chance, so the second comes early.
     """
     now = [10**9]
     calls = []

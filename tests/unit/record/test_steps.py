@@ -1,4 +1,4 @@
-"""The file that times every step: what is read back when it went round, was cut or damaged; and when steps are slow."""
+"""The file that times every step: what is read back after it wrapped, was cut or damaged; and which steps are slow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def timed(step: int, flags: int = 0, duration_ns: int | None = None) -> TimedSte
 
 
 def written(path, count, every=500, close=True):
-    """So many steps; step n lasts 10 n + 1 ns, of which it waits n for a batch."""
+    """Writes `count` steps; step n lasts 10 n + 1 ns, of which n are a wait for a batch."""
     file = StepFile(path, HEADER, lambda: 7, refuse)
     for step in range(count):
         file.waiting.append(timed(step))
@@ -93,7 +93,7 @@ def test_a_fork_writes_nothing_of_its_parents_steps(tmp_path):
 
 
 def test_what_profiling_costs(tmp_path):
-    """Steps of 10 ms, and 13 ms where they are recorded; the first ones are slower."""
+    """Steps take 10 ms, and 13 ms while they are recorded; the first ones are slower."""
     path = tmp_path / "x.steps"
     file = StepFile(path, HEADER, lambda: 7, refuse)
     for step in range(60):
@@ -107,8 +107,8 @@ def test_what_profiling_costs(tmp_path):
 
 
 def test_profiling_costs_nothing_that_shows_where_steps_differ_by_more(tmp_path):
-    """Every second batch is waited for, profiled or not: by chance five of eight profiled steps wait, and 20 of 40
-    others."""
+    """Every second step waits for its batch, profiled or not. By chance five of eight profiled steps wait, and 22 of
+    the 45 others that count."""
     path = tmp_path / "x.steps"
     file = StepFile(path, HEADER, lambda: 7, refuse)
     for step in range(58):
@@ -121,7 +121,7 @@ def test_profiling_costs_nothing_that_shows_where_steps_differ_by_more(tmp_path)
 
 
 def fed(*lengths_ms: float) -> tuple[Slowness, list[int], list[tuple[float, float]]]:
-    """After these steps, looking around after each block: the slow ones, and changes."""
+    """Adds these steps and checks after each block; returns the slow steps and the changes."""
     own, slow, changes = Slowness(), [], []
     for step, length in enumerate(lengths_ms):
         if own.add(round(length * MS)):

@@ -1,5 +1,5 @@
-"""What stays whatever is changed: a job that trains nothing fetches what a step is there for. What a copy waits for the
-work before it is no time of the host's."""
+"""What no change shortens: a job without training fetches the result that each step is for. The time that a copy waits
+for earlier work is not the host's time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_token_that_is_fetched_twice_is_fetched_once_too_often():
 
 
 def test_a_copy_that_waits_within_its_call_comes_as_soon_as_the_work_before_it_is_done():
-    """The call of a copy to pageable memory waits for its stream, and the copy begins while the call runs."""
+    """The call of a copy to pageable memory waits for its stream, and the copy begins during the call."""
     trace = timeline(
         """
         step     | 00000000000000000000 |
@@ -54,13 +54,13 @@ def test_a_copy_that_waits_within_its_call_comes_as_soon_as_the_work_before_it_i
     found = what_if(trace)
     assert found is not None
     assert found.steady_step_ns == found.replayed_step_ns == 2_000_000
-    # an instant GPU leaves what the host does itself, and nothing of the call that waits for twelve cells
+    # with an infinitely fast GPU only the host's own work is left, without the call that waits for twelve cells
     assert found.sensitivity.device <= 900_000
 
 
 @pytest.mark.parametrize("other", ["", "memset 7 gpu1 | ..............z......."])
 def test_work_whose_launch_is_lost_holds_no_part_of_the_step(other: str):
-    """It has a stream of its own, and nothing says when it could begin at the earliest."""
+    """It runs on a stream of its own, and nothing shows the earliest time at which it could begin."""
     trace = timeline(
         f"""
         runtime  | kk..ll..mm..nn..oo.ss |

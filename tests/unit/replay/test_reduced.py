@@ -1,4 +1,4 @@
-"""A reduced graph gives the times of the whole one, however the nodes are chosen that it keeps."""
+"""A reduced graph gives the same times as the whole graph, whichever nodes it keeps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ built = pytest.mark.skipif(reduce_function() is None, reason="the extension is n
 
 
 def swept(paths: PathColumns, own_ns: Int64) -> Int64:
-    """Starts of the chosen nodes by their paths alone, as by a sweep of all nodes. own_ns: of the chosen ones."""
+    """Starts of the chosen nodes from their paths alone, as in a sweep of all nodes. own_ns: their own times."""
     timed = paths.before == START
     release = np.zeros(len(own_ns), np.int64)
     np.maximum.at(release, paths.after[timed], paths.lag[timed])
@@ -38,7 +38,7 @@ def paths_between(own: Int64, release: Int64, edges: Edges, chosen: Int64) -> Pa
 
 @st.composite
 def graphs(draw: st.DrawFn) -> tuple[Int64, Int64, Edges, Int64]:
-    """Own times, releases, edges and chosen nodes of up to 12 nodes; the first is released; each follows another."""
+    """Own times, releases, edges and chosen nodes of up to 12 nodes; the first is released, the others follow."""
     size = draw(st.integers(2, 12))
     times = st.integers(0, 100)
     own = np.array(draw(st.lists(times, min_size=size, max_size=size)), np.int64)
@@ -67,7 +67,7 @@ def test_paths_give_the_times_of_the_graph_with_any_own_time_of_the_chosen(drawn
 
 
 def test_a_way_that_is_never_the_longer_one_is_left_out() -> None:
-    """0 -> 1 -> 2 takes 5 + 5 and what 1 takes; 0 -> 2 alone takes 10, 11 would be kept."""
+    """0 -> 1 -> 2 takes 5 + 5 plus the time of node 1. A direct edge 0 -> 2 of 10 is left out; one of 11 is kept."""
     none, edge = np.zeros(3, np.int64), (np.array([0, 1, 0]), np.array([1, 2, 2]))
     release, every = np.array([0, -1, -1]), np.arange(3)
     for alone, rows in ((10, [(-1, 0, 0), (0, 1, 5), (1, 2, 5)]), (11, [(-1, 0, 0), (0, 1, 5), (0, 2, 11), (1, 2, 5)])):
@@ -110,7 +110,7 @@ def test_an_edge_that_leads_nowhere_is_an_error() -> None:
 
 
 def test_the_steps_of_a_rank_end_as_recorded(tmp_path) -> None:
-    """Nothing waits for others here but by what collectives are long; with an instant host nothing ends later."""
+    """Only collectives wait for other ranks here; with an infinitely fast host no step ends later."""
     ran = run(Declared(2, steps=4, spread_ns=3_000_000, late={1: 9_000_000}, waits=True))
     write(ran, tmp_path)
     found = reduced(read_trace(tmp_path / "rank0_trace.json.gz"))
@@ -122,7 +122,7 @@ def test_the_steps_of_a_rank_end_as_recorded(tmp_path) -> None:
 
 
 def in_time_order(paths: PathColumns, own_ns: Int64) -> list[int]:
-    """Starts by paths whose nodes are numbered by kind: sources of paths are passed again until all are final."""
+    """Starts by paths whose nodes are numbered by kind: paths are evaluated repeatedly until all starts are final."""
     found = np.zeros(len(own_ns), np.int64)
     for _ in own_ns:
         came = np.where(paths.before == START, paths.lag, (found + own_ns)[paths.before] + paths.lag)

@@ -1,4 +1,4 @@
-"""A step that repeats has the period of what limits it; excess and changes take off what they say."""
+"""The period of a repeating step is that of its bottleneck; excess and changes reduce it as declared."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TIMES = st.integers(min_value=1, max_value=10**9)
 
 
 def drawn(host_ns: int, device_ns: int, waits: bool, launch_ns: int = 0) -> SteadyStep:
-    """Own time, a launch, its activity, own time of 0, and a call that waits for the activity or does not."""
+    """A stretch, a launch, its activity, a stretch of 0, and a call that may wait for the activity."""
     own = np.array([host_ns, 0, device_ns, 0, 0], np.int64)
     role = np.array([Role.STRETCH, Role.CALL, Role.ACTIVITY, Role.STRETCH, Role.WAIT], np.uint8)
     nothing = np.zeros(5, np.int64)

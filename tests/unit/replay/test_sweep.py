@@ -1,4 +1,4 @@
-"""The sweep starts each node when the last of what it waits for allows it."""
+"""The sweep starts each node as soon as everything that the node waits for allows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every step of a job, as Trends draws it."""
+"""Every step of a job, as the Trends view draws it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MS = 1_000_000
 
 
 def written(folder, count: int, name: str = "host_1.5.steps", wait_ns: int = 2 * MS) -> None:
-    """Steps of 10 ms, ten recorded ones of 15 ms, and step 90 of 400 ms, of which 300 are not on the CPU."""
+    """Steps of 10 ms, ten recorded steps of 15 ms, and step 90 of 400 ms, 300 ms of which are not on the CPU."""
     file = StepFile(folder / name, HEADER, lambda: 7, refuse)
     for step in range(count):
         flags = RECORDED if 20 <= step < 30 else SLOW if step == 90 else 0

@@ -1,4 +1,4 @@
-"""Which span the tab opens with, of what its address names: as the tab itself chooses."""
+"""Which of the spans that its address names the tab opens first: the same one that the tab itself would choose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a span was recorded, as the pickers know it before it is read."""
+"""The time of a span's recording, as the pickers know it before the span is read."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Flame graphs of a report: fewer frames, the same sums, and how many are merged however often that was done."""
+"""Flame graphs of a report: fewer frames, the same sums, and correct counts of merged frames after repeated merging."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def drawn(folder: Path) -> FlamePage:
 
 
 def lines(page: FlamePage) -> list[tuple[str, int, int]]:
-    """Of each frame its name, how many it stands for, and its time on the host."""
+    """The name of each frame, the number of frames merged into it, and its time on the host."""
     label, merged, host_ns = (numbers_of(each).tolist() for each in (page.label, page.merged, page.host_ns))
     return list(zip([page.names[each] for each in label], merged, host_ns, strict=True))
 

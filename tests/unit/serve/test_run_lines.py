@@ -1,4 +1,4 @@
-"""One line a run, and which runs do the same work."""
+"""One line per run, and which runs do the same work."""
 
 import msgspec
 import pytest
@@ -61,7 +61,7 @@ def test_what_one_answer_has_no_time_for_comes_with_the_next(spans):
     lines = RunLines(KeptResults())
     assert (lines.page(spans, budget_seconds=-1).lines, lines.page(spans, budget_seconds=-1).left) == ([], len(RUNS))
     made = lines.page(spans, budget_seconds=600)
-    assert lines.page(spans, budget_seconds=-1) == made  # kept: no time is needed
+    assert lines.page(spans, budget_seconds=-1) == made  # the lines are cached, so no time is needed
 
 
 def test_a_run_that_is_not_read_has_no_line():

@@ -1,4 +1,4 @@
-"""The job's own scalars: which folders of event files are a run's, and what of TensorBoard's answers is passed on."""
+"""The job's own scalars: which folders of event files belong to a run, and which TensorBoard answers are passed on."""
 
 import math
 from types import SimpleNamespace
@@ -19,7 +19,7 @@ from tb_steptime.serve.scalars.folders import folders_of
         ("jobs/a/profile", ["jobs/a/profile"], [".", "jobs"], ["jobs"]),
         ("profile", ["profile"], ["."], ["."]),
         (".", ["."], ["version_0"], ["version_0"]),
-        # around several runs: of which of them is not known
+        # the folder contains several runs, so it is unknown which of them it belongs to
         ("a", ["a", "b"], ["."], []),
         ("jobs/a", ["jobs/a", "jobs"], ["jobs"], []),
         ("a", ["a"], ["b", "ab"], []),
@@ -31,7 +31,7 @@ def test_the_folders_of_a_run(run, runs, folders, found):
 
 
 class Provider:
-    """As TensorBoard's: folders with tags with points of (step, seconds, value)."""
+    """Like TensorBoard's data provider: folders of tags of points (step, seconds, value)."""
 
     def __init__(self, data):
         self.data = data

@@ -10,7 +10,7 @@ from tb_steptime.serve.trend_columns import TrendColumns
 
 
 def test_numbers_that_no_recording_has_are_not_said():
-    """And nothing overflows on the way, which numpy would print to the user's terminal."""
+    """Nothing overflows on the way either, because numpy would print a warning to the user's terminal."""
     said = [1e308, 0.25, -1e308, float("inf"), 1e18, None]
     marks = [StepMark(str(number), 0, 1) for number in range(len(said))]
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""What travels: TypeScript made from the types, and JSON without NaN."""
+"""The wire format: TypeScript generated from the types, and JSON without NaN."""
 
 import enum
 import json
@@ -76,7 +76,7 @@ def test_types_become_api():
     )
 
 
-#: 0.21 leaves the names of keys out of a schema; what is sent is the same.
+#: msgspec 0.21 leaves the names of keys out of a schema; the data sent is the same.
 NO_KEYS = "propertyNames" not in msgspec.json.schema(dict[Annotated[str, msgspec.Meta(title="Key")], int])
 
 

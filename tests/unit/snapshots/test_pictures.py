@@ -1,4 +1,4 @@
-"""What the tab draws of a snapshot: stacks as a tree, blocks inside segments, and columns that come back from files."""
+"""The tab's pictures of a snapshot: stacks as a tree, blocks inside segments, and columns read back from files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in use and reserved at each moment, and what is alive then, of a drawn allocator and of real snapshots."""
+"""Memory in use, reserved and alive at each moment, for a drawn allocator and for real snapshots."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tb_steptime.snapshots.usage import allocations, usage
 from tests.drawn.real_traces import on_real_snapshots, real_path
 from tests.drawn.snapshots import Allocator
 
-#: What a job does: it allocates so many bytes on a line, or gives one of its blocks back.
+#: The steps of a job: it allocates this many bytes on a line, or frees one of its blocks.
 steps = st.lists(st.tuples(st.integers(1, 9000), st.integers(1, 3), st.booleans()), min_size=1, max_size=40)
 
 

@@ -1,4 +1,4 @@
-"""Tables as they are declared: each surface finds its columns, and a column that is added is found by all."""
+"""Tables as declared: each surface finds its columns, and every surface finds a column that is added."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def named(table: Table[Any]) -> str:
 
 
 def empty(table: Table[Any]) -> Any:
-    """A row of which nothing is known."""
+    """A row without any known value."""
     return table.row(**dict.fromkeys(table.row.__struct_fields__))
 
 

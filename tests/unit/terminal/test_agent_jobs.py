@@ -1,4 +1,4 @@
-"""What a coding agent is told of a job of several ranks."""
+"""The output for a coding agent about a job of several ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster's workers: what is said of their releases, and what becomes of what they made."""
+"""Workers of a cluster: messages about their releases, and what happens to their results."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What a file or a pipe gets is UTF-8, also where the machine's code page is another."""
+"""Output to a file or a pipe is UTF-8, even where the machine has another code page."""
 
 from __future__ import annotations
 

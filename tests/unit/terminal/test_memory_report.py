@@ -1,4 +1,4 @@
-"""`tb-steptime summarize --format json`: memory of each device, as other programs read it."""
+"""`tb-steptime summarize --format json`: the memory of each device, as other programs read it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_memory_that_was_not_recorded_is_null(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_without_totals_peaks_and_kinds_are_null(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    """As PyTorch of 2021 writes it: changes alone."""
+    """PyTorch of 2021 writes only changes."""
     trace = with_allocations(small_trace())
     for event in trace["traceEvents"]:
         for said in ("Addr", "Total Allocated", "Total Reserved"):

@@ -1,4 +1,4 @@
-"""`tb-steptime operators`: the JSON contract, CSV that reads back, the table, and what each choice asks for."""
+"""`tb-steptime operators`: the JSON contract, CSV that reads back, the table, and the effect of each option."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_what_no_device_did_is_null_in_the_json(tmp_path: Path, capsys: pytest.C
 def test_modules_of_lightning_are_known_by_their_marks(
     metadata: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    """Its key in the file says no more than the marks, which newer releases write without it."""
+    """Lightning's key in the file adds nothing to the marks, and newer releases write the marks without it."""
     marks = [("user_annotation", "ProfilerStep#1", 0, 100), ("cpu_op", "aten::mm", 30, 10)]
     marks += [("user_annotation", f"[pl][module]{name}", *when) for name, *when in (
         ("my.Net: net", 10, 50), ("torch.nn.modules.linear.Linear: net.0", 20, 30))]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Numbers and sentences as the terminal shows them."""
+"""Numbers and sentences as printed in the terminal."""
 
 import math
 

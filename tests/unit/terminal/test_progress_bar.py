@@ -1,4 +1,4 @@
-"""What stands in the one line of a terminal while traces are read."""
+"""The one line that a terminal shows while traces are read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tb_steptime.trace.kineto import ReadProgress
 
 @contextmanager
 def terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """A pseudo-terminal as stderr; what it shows can be read from the answer."""
+    """A pseudo-terminal as stderr; its output can be read from the yielded file descriptor."""
     shown, end = pty.openpty()
     fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     with os.fdopen(end, "w") as stderr:
@@ -31,7 +31,7 @@ def terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
 
 
 def lines(shown: int) -> list[str]:
-    """Each drawing, without what moves the cursor."""
+    """Each drawn line, without cursor control characters."""
     os.set_blocking(shown, False)
     content = b""
     with suppress(BlockingIOError):
@@ -45,7 +45,7 @@ def test_each_drawing_is_one_line(columns: int, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(progress_bar, "_SECONDS_BETWEEN_DRAWINGS", 0.0)
     with terminal(columns, monkeypatch) as shown:
         with ProgressBar("12 of 56  ") as bar:
-            bar.began -= 3  # so that it says how much time is left
+            bar.began -= 3  # so that it shows the remaining time
             for read_bytes in (1_000_000, 1_234_567_890, 2_000_000_000):
                 bar.show(ReadProgress(read_bytes, 2_345_678_901, 12_345_678))
         with SpansBar("events of ") as spans:
@@ -55,7 +55,7 @@ def test_each_drawing_is_one_line(columns: int, monkeypatch: pytest.MonkeyPatch)
             index.left = {"a": 10, "logs/run/" + "x" * 300: 3_000_000_000}
             index.show({"logs/run/" + "x" * 300: 1_000_000})
         drawn = lines(shown)
-    assert len(drawn) == 8  # five of the bars, and three that wipe them
+    assert len(drawn) == 8  # five bars, and three lines that erase them
     assert max(map(len, drawn)) < columns
     assert [line for line in drawn if line and "░" not in line] == []
     assert drawn[1].startswith("12 of 56  ███")

@@ -1,4 +1,4 @@
-"""Several runs: a line each, with what their spans agree on."""
+"""Several runs: one line each, with the conclusions that their spans share."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_what_cannot_be_read_is_in_no_line(logs, capsys):
 
 
 def test_spans_of_one_run_that_disagree_get_a_line_and_a_report(capsys):
-    """Both wait for their loader, one of them twice as long."""
+    """Both spans wait for their loader, one of them for twice as long."""
     words = printed(capsys, DEMO / "cpu_baseline")[-1].removeprefix("First card of cpu_baseline: ")
     assert words.startswith("Warning: Produce batches faster, up to 2.4 ms a step")
     assert words.endswith(" (2 spans: up to 2.4 ms in one and 4.9 ms in another)")

@@ -1,4 +1,4 @@
-"""A TensorBoard that cannot start is told with the way out."""
+"""When TensorBoard cannot start, the message says how to solve the problem."""
 
 from __future__ import annotations
 

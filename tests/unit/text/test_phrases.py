@@ -1,4 +1,4 @@
-"""Sentences agree with their numbers, and names in them fit."""
+"""Sentences agree with their numbers, and the names in them fit."""
 
 import pytest
 

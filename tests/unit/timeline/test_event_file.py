@@ -1,4 +1,4 @@
-"""The event file: which boxes a window shows, what is told of one event, and that nothing gets lost on the way."""
+"""The event file: which boxes a window shows, the details of one event, and that no event is lost on the way."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def boxes(page):
 
 
 def numbers(events):
-    """Event numbers by name; the last of those that share one."""
+    """Event numbers by name; for a name that several events share, the last one."""
     return {events.string(int(name)): int(event) for name, event in zip(events.name, events.event, strict=True)}
 
 
@@ -173,7 +173,7 @@ def test_a_whole_page(tmp_path):
     ("window", "shown"),
     [
         ((0, 4), ["a"]),
-        ((4, 8), ["a", "b"]),  # a is under way; b begins inside
+        ((4, 8), ["a", "b"]),  # a is still running; b begins inside
         ((6, 7), []),
         ((5, 9), ["b"]),
         ((8, 12), ["b"]),
@@ -210,7 +210,7 @@ def test_what_is_too_narrow_stands_together(tmp_path, detail_us, shown):
     named = {(start, length, number): name for name, start, length, number in kernels}
     assert list(named) == [tuple(each[1:]) for each in shown]
     if detail_us == 16.384:
-        assert named[0, 29, 12] == "i"  # the longest gives the name
+        assert named[0, 29, 12] == "i"  # the longest event gives the box its name
     else:
         assert list(named.values()) == [each[0] for each in shown]
 
@@ -246,7 +246,7 @@ def test_more_boxes_than_a_picture_holds_make_the_detail_coarser(tmp_path):
 
 
 def test_no_window_has_more_boxes_than_the_server_may_send_and_their_counts_are_of_all_events(tmp_path):
-    a_stream = MAX_BOXES * 2 // 5  # on three streams too many, each wide enough to be seen alone
+    a_stream = MAX_BOXES * 2 // 5  # on three streams too many for one page, each wide enough to be shown alone
     drawing = "\n".join(f"kernel {stream} | {'aaa.' * a_stream} |" for stream in (7, 8, 9))
     events = event_file(timeline(drawing), tmp_path / "e")
     for detail_ns in (1, *LEVELS):
@@ -254,8 +254,8 @@ def test_no_window_has_more_boxes_than_the_server_may_send_and_their_counts_are_
         assert len(page.boxes.count) <= MAX_BOXES
         assert sum(page.boxes.count) == events.event_count > 3 * a_stream
     part = timeline_page(events, 0, 40 * US, 1)
-    assert part.boxes.count == [1] * len(part.boxes.count)  # a narrow window has each event alone
-    assert len(part.boxes.count) == 2 + 3 * 10  # the recording and its phase, too
+    assert part.boxes.count == [1] * len(part.boxes.count)  # a narrow window shows each event alone
+    assert len(part.boxes.count) == 2 + 3 * 10  # plus the recording and its phase
 
 
 @pytest.mark.parametrize(("most", "counts"), [(5, [1, 1, 3, 3, 3]), (4, [1, 1, 3, 3])])
@@ -382,7 +382,7 @@ def test_work_of_the_backward_pass_names_its_forward_op(step):
     assert EventFact("Size", nbytes(4096)) in told.facts
     assert EventFact("Bandwidth", Q(2.048e9, U.BYTES_PER_SECOND)) in told.facts
     assert EventFact("Forward source line", text("train.py(54): step"), "train.py(54): step") in told.facts
-    assert told.why_gap is None  # the other stream worked until it began
+    assert told.why_gap is None  # the other stream worked until the event began
 
 
 def test_a_step_and_a_phase(step):
@@ -539,7 +539,7 @@ def test_the_busiest_streams_of_all_gpus_are_pinned():
 
 
 def test_of_many_threads_and_streams_the_least_busy_share_a_track(monkeypatch):
-    """No event is left out."""
+    """Events on shared tracks are not left out."""
     for bound, most in (("MOST_THREADS", 2), ("MOST_STREAMS", 2), ("PINNED_STREAMS", 1)):
         monkeypatch.setattr(order, bound, most)
     trace = timeline("""
@@ -564,7 +564,7 @@ def test_of_many_threads_and_streams_the_least_busy_share_a_track(monkeypatch):
 
 
 def test_what_does_not_repeat_has_a_track(tmp_path):
-    """The first call of an op takes 30 us, the others 5."""
+    """The first call of an op takes 30 us, later calls take 5 us."""
     trace = timeline("""
         step     | 0000000000000000000000000000000000000000111111111122222222223333333333 |
         op       | ..aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..........aaaaa.....aaaaa.....aaaaa... |
@@ -603,7 +603,7 @@ def test_events_of_one_row_never_overlap_and_all_have_one(drawn):
     row = stack_rows(start, length, np.arange(len(start), dtype=np.int32))
     assert row.max() < LEFT_OUT
     expected, free = [], []
-    for first, size in zip(start.tolist(), length.tolist(), strict=True):  # the plain way to say it
+    for first, size in zip(start.tolist(), length.tolist(), strict=True):  # the simple algorithm
         line = next((line for line, until in enumerate(free) if until <= first), len(free))
         free[line:line + 1] = [first + size]  # fmt: skip
         expected.append(line)
@@ -650,7 +650,7 @@ def test_the_boxes_of_a_track_cover_its_events_at_any_detail(tmp_path_factory, o
 
 
 def check_conservation(trace, events, details):
-    """At any detail the boxes of a line count all of its events and cover them, and gaps narrower than the detail."""
+    """At any detail, the boxes of a line count all of its events, and cover them and gaps below the detail."""
     bounds = events.column("level0.bounds")
     for wanted, folded in itertools.product(details, (False, True)):
         shown = timeline_page(events, events.head.first_ns, events.head.last_ns + 1, wanted, folded=folded)

@@ -1,4 +1,4 @@
-"""The events behind a time range of a card."""
+"""The events that belong to a card's time range."""
 
 from tb_steptime.timeline.evidence import EvidenceEvent, evidence_events
 from tests.drawn.timeline import timeline

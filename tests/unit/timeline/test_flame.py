@@ -1,4 +1,4 @@
-"""What is served of the flame graph, from the event file, against the tree measured from the trace."""
+"""The flame graph served from the event file, compared with the tree measured from the trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is served of memory by window and by instant, from the event file, against the same measured from the trace."""
+"""Memory by window and by instant, served from the event file, compared with what is measured from the trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search over a whole span: equal to a plain scan of its events, whatever is searched for and from where."""
+"""Search over a whole span gives the same as a plain scan of its events, for any text and any starting point."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ def test_a_whole_answer(drawn):
 @pytest.mark.parametrize(
     ("words", "begins"),
     [
-        ("add<float>", [5, 15]),  # as it is written on the box
-        ("vectorized_elementwise", [5, 15]),  # and as the trace has it
+        ("add<float>", [5, 15]),  # the name as shown on the box
+        ("vectorized_elementwise", [5, 15]),  # the name as the trace has it
         ("Train.PY(54)", [0]),
         ("cudalaunch", [3, 13]),
-        ("the recording", [2]),  # where no step is marked it is one
+        ("the recording", [2]),  # without a marked step, the recording is one step
         ("no such name", []),
         ("  ", []),
         ("", []),

@@ -1,4 +1,4 @@
-"""Which op of the forward pass made a node of the backward pass."""
+"""Which op of the forward pass created a node of the backward pass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RESNET_2021 = "kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json
 
 
 def made(trace: Trace) -> list[tuple[str | None, str | None]]:
-    """Every node and the op that made it."""
+    """Every node with the op that created it."""
     nodes = backward_nodes(trace)
     return list(zip(named(trace, nodes.event), named(trace, nodes.forward), strict=True))
 
@@ -93,8 +93,8 @@ def test_an_op_after_the_node_did_not_make_it():
 
 
 def recomputed() -> Trace:
-    """Checkpointing runs the forward pass of a block again in the backward pass, on the engine's thread, which
-    counts its own numbers: the 5 of relu is not the 5 of mul on the main thread."""
+    """Checkpointing repeats the forward pass of a block during the backward pass, on the engine's thread. That thread
+    has its own sequence numbers: the 5 of relu is not the 5 of mul on the main thread."""
     return timeline(
         """
         step           | 000000000000000000000 |
@@ -132,7 +132,7 @@ def test_a_block_that_a_node_computes_again_is_not_made_by_the_op_of_the_node():
 
 
 def test_replicas_on_threads_of_their_own():
-    """nn.DataParallel: every replica counts from 0, in a thread of its own, and so does the main thread."""
+    """nn.DataParallel: every replica counts from 0 in its own thread, and so does the main thread."""
     trace = timeline(
         """
         step           | 000000000000000000 |
@@ -187,7 +187,7 @@ def test_without_numbers_no_forward_op_is_told():
 
 @on_real_traces
 def test_on_real_traces_every_node_is_named_for_its_forward_op(name: str):
-    """All families: convolutions, norms, activations, products, losses, views, Python functions."""
+    """All families of nodes: convolutions, norms, activations, products, losses, views, Python functions."""
     trace = read_real(name)
     told = [(node, op) for node, op in made(trace) if node and "torch::autograd::" not in node]
     assert [pair for pair in told if pair[1] is None or not named_for(pair[0], pair[1])] == []
@@ -211,7 +211,7 @@ def test_families_of_real_nodes(name: str, families: dict[str, str], trace_path)
 
 
 def of_one_instant() -> Trace:
-    """A file whose times are lost: all begin at 0, each inside the one before it."""
+    """A file whose times are lost: all events begin at 0, each inside the one before it."""
     return timeline(
         """
         op | aaaaaa |
@@ -223,7 +223,7 @@ def of_one_instant() -> Trace:
 
 
 def test_no_op_is_made_by_one_that_begins_after_it():
-    """Else the tree of ops would have a circle, and be looked through for ever."""
+    """Otherwise the tree of ops would contain a cycle, and a search through it would never end."""
     trace = of_one_instant()
     assert backward_nodes(trace).forward.tolist() == [1]
     assert forward_of(trace, trace.events.rows(Kind.CPU_OP)).tolist() == [-1, -1, 1]

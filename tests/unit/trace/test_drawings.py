@@ -1,4 +1,4 @@
-"""The drawings themselves: what a test draws is what it gets."""
+"""The drawings themselves: they produce the events that a test draws."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_every_label():
 
 
 def joined(trace):
-    """(call start, activity start) in us for every activity; None without a call."""
+    """(call start, activity start) in us for every activity; None where it has no call."""
     launches, start = find_launches(trace), trace.events.start_ns // 1000
     return [
         (int(start[call]) if call >= 0 else None, int(start[activity]))

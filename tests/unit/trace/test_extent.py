@@ -1,4 +1,4 @@
-"""From where to where a recording of one step holds the job, and how much work lies outside of steps."""
+"""Where the job begins and ends in a recording of one step, and how much work lies outside of steps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def window(trace: Trace) -> tuple[int, int]:
 
 
 def test_a_graph_that_is_launched_after_the_last_op_is_in_the_recording():
-    """As in a server that decodes: ops prepare the inputs, and one launch does all the work."""
+    """A server that decodes is like this: ops prepare the inputs, and one launch starts all the work."""
     trace = timeline(
         """
         op       | .aa.b........... |
@@ -78,7 +78,7 @@ def test_activities_that_no_call_launches_are_in_the_recording_of_one_step():
 
 
 def test_the_work_outside_of_the_steps_is_said():
-    """The kernel n was launched before its mark, and is divided where the step begins."""
+    """The kernel n was launched before the mark of its step, and its time is split where the step begins."""
     trace = timeline("""
         step     | ....5555.....6666....... |
         runtime  | k...l.......nm.......... |
@@ -95,7 +95,7 @@ SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 15)), max_size=12)
 
 @given(SPANS, st.lists(st.integers(0, 70), min_size=2, max_size=8).map(sorted))
 def test_device_time_is_divided_without_a_rest(spans, edges):
-    """Against counting each microsecond of each kernel."""
+    """The result is compared with a count of each microsecond of each kernel."""
     windows = list(zip(edges[::2], edges[1::2], strict=False))
     cells = ["." * start + "k" * length + "." * (80 - start - length) for start, length in spans if length]
     trace = timeline("op | a |" + "".join(f"\n kernel {place} | {line} |" for place, line in enumerate(cells)))
@@ -109,7 +109,7 @@ def test_device_time_is_divided_without_a_rest(spans, edges):
 
 
 def assert_every_activity_lies_somewhere(trace: Trace) -> None:
-    """In a step, or before, between or after them, and the sums of time and of numbers are whole."""
+    """Each activity is in a step, or before, between or after steps; the sums of times and of counts are complete."""
     found, rows = find_steps(trace), trace.events.rows(*DEVICE_KINDS)
     time = device_time(trace, [(step.start_ns, step.end_ns) for step in found.steps])
     assert min(time) >= 0

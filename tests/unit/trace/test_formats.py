@@ -1,4 +1,4 @@
-"""What PyTorch's profilers of 2026 write, a tiny file for each: CUPTI's monitor, the exporter in Python, XPU, ROCm."""
+"""Formats of PyTorch's profilers in 2026, a tiny file for each: CUPTI's monitor, the Python exporter, XPU, ROCm."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tb_steptime.trace.table import Kind
 from tests import TRACES
 from tests.drawn.event_columns import collectives_of, drawn, memory_of, noted
 
-#: Of one SM of the GPU in these files, which has 132 of them.
+#: The threads of one SM of the GPU in these files, which has 132 SMs.
 THREADS = 2048
 
 
@@ -44,7 +44,7 @@ def facts_of(events: EventFile, number: int) -> list[EventFact]:
 
 
 def test_the_monitors_launch_shapes_are_enough_for_occupancy_and_sm_efficiency() -> None:
-    """10 us of 66 blocks, 10 us of 264, on 132 SMs; the window is the op's 60 us. Each block has 256 threads."""
+    """66 blocks for 10 us and 264 for 10 us, on 132 SMs, within the op's 60 us. Each block has 256 threads."""
     trace = read("monitor_kernels.json")
     assert est_sm_efficiency(trace, 0).value == pytest.approx((0.5 + 1.0) * 10 / 60)
     assert est_achieved_occupancy(trace, 0).value == pytest.approx((0.5 + 2) / 2 * 256 / THREADS)
@@ -108,7 +108,7 @@ def test_lanes_are_not_streams_and_what_they_put_together_are_no_doubles() -> No
 
 
 def test_rows_that_were_put_on_one_lane_overlap_and_are_right(tmp_path) -> None:
-    """Eager work that a profiler moved from two streams to one lane: the first row is far longer than the others."""
+    """Eager work that a profiler merged from two streams into one lane; the first event is by far the longest."""
     events = [
         {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 60, "ts": ts, "dur": length,
          "args": {"device": 0, "stream": 60, "original_stream": stream, "correlation": number}}
@@ -194,7 +194,7 @@ def test_a_queue_of_sycl_or_level_zero_stands_for_a_stream() -> None:
 
 
 def test_a_kernel_of_rocm_has_the_shape_that_its_call_says() -> None:
-    """Of hipExtModuleLaunchKernel it is in work-items."""
+    """For hipExtModuleLaunchKernel the grid is in work-items."""
     trace = read("rocm_shapes_on_calls.json")
     kernels = trace.kernels
     assert [column.tolist() for column in (kernels.grid, kernels.block, kernels.shared_memory)] == [
@@ -207,7 +207,7 @@ def test_a_kernel_of_rocm_has_the_shape_that_its_call_says() -> None:
 
 
 def test_all_work_items_in_the_place_of_a_block_are_divided_by_the_workgroup() -> None:
-    """Of what a graph launched as well, and the call's own unit is not taken into account once more."""
+    """This includes work that a graph launched; the unit of the launch call is not applied a second time."""
     trace = read("rocm_work_items.json")
     assert blocks(trace).tolist() == [128, 256, 100, 1]
     assert trace.kernels.block.tolist() == [[256, 1, 1], [256, 1, 1], [64, 4, 1], [64, 1, 1]]
@@ -267,7 +267,7 @@ def test_of_many_samples_some_are_kept_of_each_counter(monkeypatch) -> None:
 
 
 def test_arrows_between_nodes_of_a_graph_are_dependencies_and_others_are_not() -> None:
-    """One arrow begins where nothing ends, and one begins nowhere."""
+    """One arrow begins at a time at which no node ends, and one has no beginning."""
     trace = read("graph_dependencies.json")
     names = [trace.strings[name] for name in trace.events.name]
     pairs = zip(trace.dependencies.before.tolist(), trace.dependencies.after.tolist(), strict=True)
@@ -280,7 +280,7 @@ def test_arrows_between_nodes_of_a_graph_are_dependencies_and_others_are_not() -
 
 
 def test_events_at_the_time_from_which_the_profiler_counts_are_not_of_the_recording() -> None:
-    """The others are an hour later. A recording that begins at 0 is what it is."""
+    """The other events are an hour later. A recording that begins at 0 is kept as it is."""
     trace = read("times_at_the_base.json")
     assert drawn(trace) == [
         "0 +60000 CPU_OP aten::mm |10/10 id 2",

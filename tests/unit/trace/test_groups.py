@@ -1,4 +1,4 @@
-"""The spread of a group over steps, as if each step's sum were at hand."""
+"""The spread of a group over steps is the same as if the sum of each step were known."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tb_steptime.trace.groups import Groups
 
 
 def test_the_deviation_is_that_of_the_sums_of_each_step():
-    """Group 0 has rows in two of four steps, group 1 in all: a step without a row has a sum of 0."""
+    """Group 0 has rows in two of four steps, and group 1 in all: a step without rows has a sum of 0."""
     key, step = np.array([0, 1, 1, 0, 0, 1, 1]), np.array([7, 7, 8, 9, 9, 9, 11])
     values = np.array([4, 1, 2, 3, 5, 6, 3])
     found = Groups.of(key).deviation(values, step, 4)

@@ -1,4 +1,4 @@
-"""Steps of recordings without step marks: what shows them, where they begin and end, and when nothing does."""
+"""Steps of recordings without step marks: what shows them, where they begin and end, and when none are inferred."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def windows(trace: Trace) -> list[tuple[str, int, int]]:
 
 
 def shown_by(trace: Trace) -> tuple[int, str] | None:
-    """How many calls of what, as the note says it."""
+    """The number of calls and their name, as the note states them."""
     (note,) = find_steps(trace).notes
     return (note.values["count"].value, note.values["name"].value) if note.id == "inferred_steps" else None
 
@@ -61,7 +61,7 @@ def test_what_comes_before_the_first_call_is_a_step_where_it_has_the_work_of_one
 
 
 def test_calls_that_alternate_in_name_or_in_work_make_one_step():
-    """As two optimizers do, each of which steps once in a loop."""
+    """Two optimizers that each step once per loop do this."""
     alike = timeline(f"""
         op          | a.b.a.b.a.b.a.b.a.b.a.b. |
         {OPTIMIZER} | ...o...o...o...o...o...o |""")
@@ -112,7 +112,7 @@ def test_steps_that_are_not_alike_are_none():
 
 
 def test_without_an_optimizer_steps_begin_with_the_wait_for_a_batch():
-    """The loader's last mark says that the epoch is over, and begins none."""
+    """The loader's last mark shows the end of the epoch, and begins no step."""
     trace = timeline("""
         loader | l......l......l......l.. |
         op     | .a.b.c..a.b.c..a.b.c...z |""")
@@ -196,7 +196,7 @@ def test_the_whole_recording_may_be_asked_for_as_one_step():
     ]
 
 
-#: Real recordings whose marked steps could be inferred as well.
+#: Real recordings with marked steps that could also be inferred.
 TRAININGS = [
     name for name in REAL if name.startswith(("hta_a100_ddp", "hta_v100", "kineto_", "tracelens_mi300_resnet"))
 ]
@@ -204,7 +204,7 @@ TRAININGS = [
 
 @pytest.mark.parametrize("name", cases(TRAININGS))
 def test_of_real_trainings_they_are_as_long_as_the_marked_ones(name):
-    """But for the first and the last, at which a mark holds what comes before and after the loop."""
+    """The first and last steps differ: their marks also contain what runs before and after the loop."""
     trace = read_real(name)
     marked, inferred = trace.events.dur_ns[step_marks(trace)], inferred_steps(trace)
     assert inferred is not None and len(inferred.start_ns) == len(marked)
@@ -229,7 +229,7 @@ def test_calls_that_mean_a_step_and_hold_the_work_are_sure_and_what_only_repeats
     ["forward", "iteration 1", "model_forward", "gpu_model_runner: forward", "training step #7", "execute_model"],
 )
 def test_a_range_around_one_pass_begins_a_step_however_short_it_is(name):
-    """As of a captured graph, which the host launches at once."""
+    """A captured graph is like this: the host launches it at once."""
     trace = timeline(f"""
         user {name} | mm.....mm.....mm..... |
         op          | .abcd.e.abcd.e.abcd.e |""")
@@ -245,7 +245,7 @@ def test_a_short_range_of_a_layer_begins_none(name):
 
 
 def test_what_repeats_and_holds_little_of_the_work_shows_no_steps():
-    """Three short replays beside a long evaluation: their windows say nothing of the other 200 us."""
+    """Three short replays beside a long evaluation: the windows of the replays do not cover the other 200 us."""
     launches = "".join(char + "." * 60 for char in "abc")
     launched = "".join("." + f"{char}." * 30 for char in "abc")
     trace = timeline(
@@ -288,13 +288,13 @@ def test_each_round_may_have_many_of_an_op_and_other_ops_around_the_loop():
     ("ops", "others", "steps"),
     [
         ("e" + "nmsm" * 12 + "m", {}, None),  # the layers of a model
-        ("nmsm" * 12, {}, None),  # those of one that has nothing else
-        ("f." * 20, {}, None),  # parameters that are filled, one after the other
-        ("fn" * 20, {}, None),  # without a product
-        ("fmmm" * 2, {}, None),  # twice
-        ("fmmm" * 3 + "nsen" * 5, {}, None),  # among much else
+        ("nmsm" * 12, {}, None),  # the layers of a model without anything else
+        ("f." * 20, {}, None),  # parameters that are filled one after the other
+        ("fn" * 20, {}, None),  # no product
+        ("fmmm" * 2, {}, None),  # only twice
+        ("fmmm" * 3 + "nsen" * 5, {}, None),  # among many other ops
         ("nms." * 6, {"runtime": "...d" * 6}, 6),  # a loop whose author waits for the device
-        ("e" + "nms." * 6, {"runtime": "." + "...d" * 6}, None),  # layers that are timed
+        ("e" + "nms." * 6, {"runtime": "." + "...d" * 6}, None),  # layers that someone times
     ],
 )
 def test_layers_that_repeat_are_no_steps(ops, others, steps):

@@ -89,7 +89,7 @@ def test_shapes_are_kept_and_told_once_and_settings_of_products_too(tmp_path: Pa
     inputs = {"Input Dims": [[128, 64], [64, 32]], "Input type": ["float", "c10::Half"]}
     events = [
         _with_inputs("aten::mm", 1, **inputs),
-        _with_inputs("aten::relu", 2, **inputs, **{"Concrete Inputs": ["", "1"]}),  # no product
+        _with_inputs("aten::relu", 2, **inputs, **{"Concrete Inputs": ["", "1"]}),  # not a product
         _with_inputs("aten::bmm", 3, **inputs),
         _with_inputs("aten::addmm", 4, **{"Input Dims": [[32]]}),
         _with_inputs("aten::conv2d", 5, **{"Input Dims": None, "Input type": 7, "Concrete Inputs": ["", "[2, 2]"]}),
@@ -218,7 +218,7 @@ def test_categories_of_other_devices() -> None:
 
 
 def test_copies_of_mtia_are_no_kernels() -> None:
-    """They have the category of its kernels."""
+    """The copies have the category of MTIA's kernels."""
     trace = read("mtia_dma.json")
     kinds = [Kind(kind).name for kind in trace.events.kind]
     assert kinds == ["RUNTIME", "KERNEL", "MEMCPY", "MEMCPY", "KERNEL"]
@@ -229,8 +229,8 @@ def test_copies_of_mtia_are_no_kernels() -> None:
     ("name", "names"),
     [
         ("rocm_agent_numbers.json", {2: "AMD Instinct MI300X", 9: "AMD Instinct MI300X"}),  # all listed GPUs are alike
-        ("device_numbers_in_order.json", {4: "NVIDIA A100", 5: "NVIDIA A30"}),  # as many as are listed
-        ("unlisted_device.json", {0: "NVIDIA A100", 9: "GPU 9"}),  # nobody knows which one
+        ("device_numbers_in_order.json", {4: "NVIDIA A100", 5: "NVIDIA A30"}),  # the same number of GPUs as are listed
+        ("unlisted_device.json", {0: "NVIDIA A100", 9: "GPU 9"}),  # it is unknown which GPU it is
         ("xpu_without_properties.json", {1: "XPU 1"}),
     ],
 )
@@ -241,7 +241,7 @@ def test_devices_under_other_numbers_than_the_listed_ones(name: str, names: dict
 
 
 def test_sequence_numbers() -> None:
-    """One op is written twice, as 2022 did; one number is larger than 32 bits, one is none."""
+    """One op is written twice, as in 2022; one number has more than 32 bits, and one is not a number."""
     trace = read("sequence_numbers.json")
     assert sequences_of(trace) == [
         ("aten::mm", 4294967300, 0),
@@ -261,7 +261,7 @@ def test_call_stacks_of_ops() -> None:
 
 
 def test_what_collectives_say_of_themselves() -> None:
-    """On the op and, from PyTorch 2.3 on, on the kernel; some values are lost or of a wrong type."""
+    """They are on the op and, from PyTorch 2.3 on, on the kernel; some values are missing or of a wrong type."""
     assert collectives_of(read("collective_arguments.json")) == [
         ("record_param_comms", "_allgather_base", "BFloat16", "3", 1608704, 8),
         ("ncclDevKernel_AllGather_RING_LL", "_allgather_base", "BFloat16", "3", 1608704, 8),
@@ -273,7 +273,7 @@ def test_what_collectives_say_of_themselves() -> None:
 
 
 def test_what_collectives_say_of_their_group_their_place_in_it_and_the_other_side() -> None:
-    """Seq came to the kernel in PyTorch 2.12; the last has a rank that cannot be."""
+    """The kernel has Seq from PyTorch 2.12 on; the last collective has an impossible rank."""
     trace = read("collective_arguments.json")
     assert groups_of(trace) == [
         ("record_param_comms", "[0, 1, 2, 3, 4, 5, 6, 7]", "mesh_tp", -1, -1),
@@ -286,8 +286,8 @@ def test_what_collectives_say_of_their_group_their_place_in_it_and_the_other_sid
 
 
 def test_what_the_allocator_said() -> None:
-    """One is written twice, one as in 2021, one with text for numbers and on another thread; of others time or size is
-    lost, and one is no allocation."""
+    """One event is written twice, one as in 2021, and one has text for numbers and is on another thread. Others lack a
+    time or a size, and one is not an allocation."""
     trace = read("memory_events.json")
     assert memory_of(trace) == [
         (19_501, 512, "10", 4096, 1536, 2097152),
@@ -300,7 +300,7 @@ def test_what_the_allocator_said() -> None:
 
 
 def test_allocations_without_memory_are_a_note(tmp_path: Path) -> None:
-    """Those of another size, and one whose size is lost; they are no allocations."""
+    """Events with another size, and one without a size, are not counted as allocations."""
     content = json.loads((TRACES / "memory_events.json").read_text())
     for size in (4096, 8192, None):
         args = {"Device Type": 1, "Device Id": 0, "Bytes": size, "Total Allocated": 1536, "Total Reserved": 2097152}
@@ -338,7 +338,7 @@ def check_names_are_cut(tmp_path: Path) -> None:
 
 
 def test_what_unpacks_to_a_thousand_times_its_size_is_not_held_in_memory(tmp_path: Path) -> None:
-    """64 MB of blanks in 65 kB: they stream through, as any text does that is no event."""
+    """64 MB of blanks in 65 kB: they stream through like any text that is not an event."""
     path = tmp_path / "a.pt.trace.json.gz"
     op = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 1}
     head, tail = '{"schemaVersion": 1, "traceEvents": [', f"{json.dumps(op)}]}}"
@@ -370,7 +370,7 @@ def test_kernels_whose_names_are_too_much_to_read_share_one(tmp_path: Path, monk
 
 
 def test_totals_and_times_of_memory_that_cannot_be(tmp_path: Path) -> None:
-    """-1 in the place of a total; a row two days from the others is left out."""
+    """One total is -1; an event two days away from the others is left out."""
     content = json.loads((TRACES / "memory_events.json").read_text())
     first = next(event for event in content["traceEvents"] if event["name"] == "[memory]")
     args = first["args"] | {"Total Reserved": -5, "Total Allocated": 2**45, "Addr": 8192}
@@ -387,7 +387,7 @@ def test_totals_and_times_of_memory_that_cannot_be(tmp_path: Path) -> None:
 
 
 def test_memory_where_a_float_would_not_hold_the_time(tmp_path: Path) -> None:
-    """Absolute microseconds, in blocks of instants alone."""
+    """Absolute microseconds, in blocks that contain only instant events."""
     content = json.loads((TRACES / "memory_events.json").read_text())
     text = json.dumps({"traceEvents": []})
     events = [json.dumps(event) for event in content["traceEvents"][:2]]
@@ -517,7 +517,7 @@ def test_numbers_in_strings_are_numbers() -> None:
 
 
 def _ops_of(name: str) -> list[str]:
-    """Names of ops, of a file of 400 written in order of time."""
+    """The names of the ops in a file of 400, in order of time."""
     trace = read(name)
     return [trace.strings[name] for name in trace.events.name]
 
@@ -531,7 +531,7 @@ def test_a_truncated_gzip_file_keeps_all_that_was_packed_before() -> None:
 
 
 def gzip_text(path: Path) -> str:
-    """What zlib makes of a gzip file that is cut short."""
+    """The output of zlib for a gzip file that is cut short."""
     return zlib.decompressobj(31).decompress(path.read_bytes()).decode()
 
 
@@ -583,7 +583,7 @@ def _denied(*_: object, **__: object) -> Any:
 
 
 def test_a_file_that_may_not_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "open", _denied, raising=False)  # root may read everything
+    monkeypatch.setattr(source, "open", _denied, raising=False)  # root may read every file
     with pytest.raises(TraceError, match="No permission to read the file") as refusal:
         read("kineto_2024.json")
     assert refusal.value.hint == "Ask its owner for permission to read it."
@@ -652,7 +652,7 @@ def test_progress_is_told_in_bytes_on_disk(monkeypatch: pytest.MonkeyPatch) -> N
     assert told[-1].events == 4
 
 
-# Properties: any small trace, in any layout, cut anywhere.
+# Properties: any small trace, in any layout, cut at any place.
 
 
 def _numbered(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -660,7 +660,7 @@ def _numbered(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 _names = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12)
-#: Not exactly 0 and hours before all others, which says that the time is not known (`times_at_the_base.json`).
+#: Exactly 0, hours before all others, would mean that the time is unknown (`times_at_the_base.json`).
 _microseconds = st.integers(1, 10**13).map(lambda ns: ns / 1000)
 _events = st.lists(
     st.fixed_dictionaries(
@@ -777,7 +777,7 @@ def test_no_damage_raises_anything_but_a_trace_error(
     ],
 )
 def test_half_of_a_character_in_a_name_is_no_text(tmp_path: Path, half: str, read: str) -> None:
-    """As where a producer cut a long name: no file that is written later could hold it."""
+    """This happens where a producer cuts a long name; no file written later could hold half of a character."""
     event = '{"ph": "X", "cat": "cpu_op", "name": "%s", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
     (tmp_path / "halves.json").write_text(f'{{"traceEvents": [{event % half}, {event % "aten::mm"}]}}')
     trace = read_trace(tmp_path / "halves.json")

@@ -1,4 +1,4 @@
-"""The reader on every real trace, against a plain JSON parser with exact decimals."""
+"""The reader on every real trace, compared with a plain JSON parser with exact decimals."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_real_traces_agree_with_a_plain_parser(name: str) -> None:
 
 
 def _plain(path: Path) -> dict[str, Any]:
-    """Without the search for garbage, of which there is none and which takes as long as the parser."""
+    """Reads the file without garbage collection, which would find nothing and take as long as the parser."""
     gc.disable()
     try:
         with gzip.open(path, "rt") as file:
@@ -75,7 +75,7 @@ def _plain(path: Path) -> dict[str, Any]:
 
 
 def _plain_memory(events: list[dict[str, Any]], origin_ns: int) -> list[tuple[Any, ...]]:
-    """As the file has them, which is in the order of time."""
+    """The events in the order of the file, which is the order of time."""
     told = [(event, event["args"]) for event in events if event["name"] == "[memory]"]
     keys = ("Addr", "Total Allocated", "Total Reserved")
     return [
@@ -129,7 +129,7 @@ def _plain_inputs(events: list[dict[str, Any]], rows: list[tuple[Any, ...]]) -> 
 
 
 def _plain_arguments(ops: list[dict[str, Any]], *keys: str) -> list[tuple[Any, ...]]:
-    """Name and these arguments of the ops that say them."""
+    """The name and these arguments of the ops that have them."""
     told = [(event["name"], event.get("args", {})) for event in ops]
     return [(name, *(args[key] for key in keys)) for name, args in told if keys[0] in args]
 
@@ -162,7 +162,7 @@ def _plain_groups(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 
 def _assert_times(trace: Trace, events: list[dict[str, Any]], base_ns: int) -> None:
-    """Sorted, exact to 1 ns, the longer event first of two that start together."""
+    """Events are sorted and exact to 1 ns; of two that start together, the longer one comes first."""
     of = trace.events
     start = sorted(base_ns + event["ts"] * 1000 for event in events)
     assert max(abs(int(ours) + trace.origin_ns - theirs) for ours, theirs in zip(of.start_ns, start, strict=True)) <= 1
@@ -173,7 +173,7 @@ def _assert_times(trace: Trace, events: list[dict[str, Any]], base_ns: int) -> N
 
 
 def _with_shapes_of_calls(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Kernels, with what ROCm writes of them on the call alone."""
+    """The kernels, with the values that ROCm writes only on the call."""
     calls = {event["args"].get("correlation"): event["args"] for event in events if "runtime" in event["cat"].lower()}
     kernels = []
     for event in (event for event in events if event["cat"].lower() == "kernel"):

@@ -1,4 +1,4 @@
-"""Mangled names: as c++filt reads them, and as they are where they cannot be read."""
+"""Mangled names are read as c++filt reads them, and stay as they are where they cannot be read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tb_steptime.trace.table import Kind, StringTable, distinct_in
 from tests.drawn.real_traces import on_every_real_trace, read_real, real_path
 from tests.drawn.timeline import timeline
 
-#: As compilers write kernels: name, and as c++filt shows it.
+#: Names of kernels as compilers write them, and as c++filt shows them.
 KERNELS = {
     "_Z9my_kernelPfi": "my_kernel(float*, int)",
     "_ZN2at6native12_GLOBAL__N_13addIfLi4EEEvPT_": "void at::native::(anonymous namespace)::add<float, 4>(float*)",
@@ -58,7 +58,7 @@ def test_a_mangled_name_is_read(name: str):
         "_Z",
         "_ZN2at6nat",  # cut short
         "_ZN1aIXaaLb1ELb0EEE1bEv",  # an expression
-        "_Z1fS5_",  # counts what is not there
+        "_Z1fS5_",  # refers to something that does not exist
         "_Z²f",
         "_Z1f" + "P" * 5000 + "v",
     ],
@@ -77,7 +77,7 @@ def test_a_name_that_doubles_itself_is_refused():
 @given(st.sampled_from(sorted(KERNELS)), st.integers(0, 200), st.text(max_size=3))
 @example("_ZN1a4packIJEEEvDpT_", 12, "S_")
 def test_no_damage_of_a_name_is_an_error(name: str, place: int, put: str):
-    """It is read as something else, or not at all."""
+    """A damaged name is read as something else, or not at all."""
     for damaged in (name[:place], name[:place] + put + name[place:], name[:place] + put + name[place + 1 :]):
         assert isinstance(demangled(damaged), str)
 
@@ -121,7 +121,7 @@ def of_binutils(names: list[str]) -> list[str]:
 
 
 def real_mangled() -> list[str]:
-    """All mangled names of the hand-labelled kernels; those of real traces were read when the traces were."""
+    """All mangled names of the hand-labelled kernels; those in real traces are demangled when a trace is read."""
     lines = real_path("kernels/labelled.tsv").read_text().splitlines()
     return sorted({line.split("\t")[0] for line in lines if line.startswith("_Z")})
 
@@ -134,7 +134,7 @@ def test_real_kernels_are_read_as_binutils_read_them():
 
 @WITH_BINUTILS
 def test_names_of_a_library_are_read_as_binutils_read_them():
-    """Of numpy, whose loops are templates. Nothing is read wrongly, and little is not read."""
+    """numpy's loops are templates. No name is read wrongly, and few are not read at all."""
     libraries = sorted(Path(np.__file__).parent.rglob("_multiarray_umath*.so"))
     listed = "".join(
         subprocess.run(["nm", "-D", str(each)], text=True, capture_output=True).stdout for each in libraries

@@ -1,4 +1,4 @@
-"""What C reads is to the bit what Python reads; Python reads what C declines."""
+"""The C reader and the Python reader give bit-identical results; Python reads what C declines."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_all_recordings_of_the_demo_are_read_alike(path: Path, monkeypatch: pyte
 
 
 def read_by_both(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Where what C reads of a file differs from what Python reads."""
+    """The differences between what C and Python read from a file."""
     monkeypatch.setenv(PURE, "0")
     ours = _read(path)
     monkeypatch.setenv(PURE, "1")
@@ -93,7 +93,7 @@ def _read(path: Path) -> Trace | str:
 
 
 def taken(text: str | bytes, exact: bool = False) -> bool:
-    """Whether C takes a block of events; the columns that it fills are those that Python fills."""
+    """Whether C accepts a block of events; the columns that it fills must equal those that Python fills."""
     assert SCANNER
     return _taken(SCANNER, text.encode() if isinstance(text, str) else text, exact)
 
@@ -106,7 +106,7 @@ def _taken(scanner: MakeScanner, text: bytes, exact: bool) -> bool:
     if count is None:
         assert len(ours[1]) == 0
         return False
-    plain[0].full = b"cpu_instant_event" in text  # before it knows that, Python numbers what these events share
+    plain[0].full = b"cpu_instant_event" in text  # until it knows this, Python numbers what these events share
     block = decoded_for(plain[1], plain[0], text)
     assert block is not None, "Python refuses what C takes"
     plain[1].add(block)

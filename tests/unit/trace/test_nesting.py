@@ -1,4 +1,4 @@
-"""What encloses what, at any depth."""
+"""Which events enclose which, at any depth."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_rows_of_many_levels_have_the_same_parents(drawn: list[tuple[int, int]])
 
 
 def test_levels_of_a_chain_are_its_places() -> None:
-    """Deeper than a 16-bit number counts."""
+    """The chain is deeper than a 16-bit number can count."""
     chain = np.arange(-1, 39_999, dtype=np.int32)
     levels = levels_of(chain)
     assert len(levels) == 40_000
@@ -47,7 +47,7 @@ _DRAWN = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12), st.integers(
 
 @given(_DRAWN, st.integers(1, 20))
 def test_rows_by_name_and_by_number_are_looked_up_alike(drawn: list[tuple[int, int, int, bool]], few: int) -> None:
-    """Of some events all that are ops: given as what finds them, which is kept, and as the rows themselves."""
+    """The ops among some events, once given by the function that finds them, whose result is kept, and once as rows."""
     trace = _with_events(sorted(drawn, key=lambda event: (event[0], -event[1])))
     inside = np.append(np.arange(0, len(drawn), few), -1)
     ops = op_rows(trace)
@@ -67,7 +67,7 @@ def test_what_a_table_keeps_is_what_it_finds_anew(drawn: list[tuple[int, int, in
 
 
 def _with_events(drawn: list[tuple[int, int, int, bool]]) -> Trace:
-    """Of each event its start, length, thread, and whether it is an op or a range."""
+    """A trace with the start, length, thread, and kind (op or range) of each event."""
     trace = timeline("step | 0 |")
     start, dur, thread, is_op = (np.array([event[column] for event in drawn], np.int64) for column in range(4))
     kind = np.where(is_op, Kind.CPU_OP, Kind.USER).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""Columns that wait on disk are the same columns, take memory only while they are used, and leave no file behind."""
+"""Columns on disk equal the original columns, use memory only while in use, and leave no file behind."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_what_was_read_leaves_the_memory(monkeypatch: pytest.MonkeyPatch) -> Non
     total = column.sum()
     assert on_disk._mapped_bytes() - before > (megabytes - 2) << 20
     disk.let_go()
-    assert on_disk._mapped_bytes() - before > (megabytes - 2) << 20  # it is not much
+    assert on_disk._mapped_bytes() - before > (megabytes - 2) << 20  # below the limit, so it stays
     monkeypatch.setattr(on_disk, "_MOST_BYTES", 0)
     disk.let_go()
     assert on_disk._mapped_bytes() - before < 2 << 20
@@ -143,7 +143,7 @@ def test_what_was_read_leaves_the_memory(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not say what is in memory")
 def test_in_a_block_it_leaves_the_memory_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Within the block each of many readings is followed by a moment in which nothing of the column is there."""
+    """Within the block, after each of many reads there is a moment in which no part of the column is in memory."""
     disk, threads = ColumnsOnDisk(), threading.active_count()
     column = disk.keep(np.arange(32 << 17))
     before, total = on_disk._mapped_bytes(), column.sum()

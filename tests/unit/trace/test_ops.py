@@ -1,4 +1,4 @@
-"""Which op, range, module and line each device activity comes from; what comes from none is counted by its reason."""
+"""The op, range, module and line that each device activity comes from; activities without one are counted by reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.drawn.timeline import timeline
 
 
 def around(trace: Trace) -> Places:
-    """What stands around each kernel's launch, or around its op where the launch is not recorded."""
+    """What encloses the launch of each kernel, or its op if the launch is not recorded."""
     origins = kernel_origins(trace)
     found = places(trace, np.where(origins.call >= 0, origins.call, origins.op))
     assert found.op.tolist() == origins.op.tolist()
@@ -64,7 +64,7 @@ def test_another_threads_ops_are_not_around_the_launch():
 
 
 def test_correlation_ids_written_as_external_ids_are_not_believed():
-    """Op a has the number that the kernel's correlation id happens to be."""
+    """The external id of op a happens to be the kernel's correlation id."""
     trace = timeline(
         """
         step           | 00000000 |

@@ -1,4 +1,4 @@
-"""A file that is read in parts makes the trace that one walk makes of it."""
+"""A file that is read in parts gives the same trace as one pass over it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.drawn.same_trace import differences
 
 Chooser = Callable[[int], int]
 
-#: Files that hold a list of events, damaged ones included.
+#: Files that contain a list of events, including damaged ones.
 FILES = sorted(
     path
     for path in TRACES.iterdir()
@@ -44,7 +44,7 @@ FILES = sorted(
 
 @contextmanager
 def small_pieces(chunk: int, part: int) -> Iterator[None]:
-    """Chunks and parts of so many bytes, so that small files have many."""
+    """Sets the sizes of chunks and parts, so that even small files have many."""
     with ExitStack() as stack:
         for module, name, size in (
             (source, "TEXT_BYTES", chunk),
@@ -58,7 +58,7 @@ def small_pieces(chunk: int, part: int) -> Iterator[None]:
 
 
 def in_parts(path: Path, part_bytes: int, reader_of: Chooser) -> tuple[Trace | None, int]:
-    """The file read in parts, each by the reader that is chosen for it, and how many parts these are."""
+    """The trace of the file read in parts, each by the reader chosen for it, and the number of parts."""
     with ExitStack() as stack:
         files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
         text = stack.enter_context(tempfile.TemporaryFile())
@@ -71,7 +71,7 @@ def in_parts(path: Path, part_bytes: int, reader_of: Chooser) -> tuple[Trace | N
 
 
 def _orders(path: Path, text: int, part_bytes: int) -> tuple[list[Order], source.Extent]:
-    """With the text in the open file."""
+    """The orders to read the parts, with the text in the open file."""
     if path.suffix != ".gz":
         size = os.write(text, path.read_bytes())
         return list(seams.plain_orders(text, size, 2)), source.Extent(path, size, size, False, False)
@@ -103,7 +103,7 @@ def many(count: int = 60) -> list[dict[str, Any]]:
 
 
 def drawn_parts(path: Path, chunk: int, part: int, reader_of: Chooser) -> tuple[Trace | None, int]:
-    """The trace in parts, None where one process has to read it; what one process makes of the file is the same."""
+    """The trace read in parts, or None if one process has to read it; compared with reading by one process."""
     with small_pieces(chunk, part):
         try:
             alone = read_trace(path)
@@ -117,7 +117,7 @@ def drawn_parts(path: Path, chunk: int, part: int, reader_of: Chooser) -> tuple[
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_a_file_in_parts_is_the_file(path: Path) -> None:
-    """Whole, damaged and cut ones, in chunks of many sizes."""
+    """Complete, damaged and cut files, in chunks of many sizes."""
     for chunk in (60, 250):
         drawn_parts(path, chunk, 2 * chunk, lambda number: number % 3)
 
@@ -197,7 +197,7 @@ def test_what_one_process_would_read_otherwise_is_not_taken(why: str, events: li
 
 
 def test_texts_beyond_the_room_of_one_process_are_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which it leaves out depends on their order."""
+    """Which texts are left out would depend on their order."""
     path = tmp_path / "trace.json"
     path.write_text(spelled(many()))
     monkeypatch.setattr(merging, "MOST_BYTES", 20)
@@ -205,13 +205,13 @@ def test_texts_beyond_the_room_of_one_process_are_not_taken(tmp_path: Path, monk
 
 
 def test_every_column_is_known_to_be_a_number_of_something_or_a_value() -> None:
-    """A new column has to be named among them, or it would be put together wrongly."""
+    """A new column has to be added to one of these groups, or the parts would be merged wrongly."""
     assert {*ROWS, *NUMBERED, *PLAIN} == set(owners(Columns()))
 
 
 @pytest.mark.parametrize("suffix", ["json", "json.gz"])
 def test_processes_read_one_file(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # children work elsewhere
+    monkeypatch.chdir(tmp_path)  # child processes run in another directory
     path, text = Path(f"trace.{suffix}"), spelled([event(number, note="." * 900) for number in range(12_000)]).encode()
     path.write_bytes(gzip.compress(text, 1) if suffix.endswith("gz") else text)
     monkeypatch.setattr(whole, "LEAST_BYTES", 0)
@@ -220,7 +220,7 @@ def test_processes_read_one_file(suffix: str, tmp_path: Path, monkeypatch: pytes
     with whole.read_in_parts(path, None, 2) as read:
         assert read is not None
         assert len(read.taken.columns) == 12_000
-        assert len(text) > 2**23  # more than one part, packed or not
+        assert len(text) > 2**23  # more than one part, whether compressed or not
     assert differences(read_trace(path), read_trace(path, told.append, processes=3)) == []
     assert [one.read_bytes for one in told] == sorted(one.read_bytes for one in told)
     assert told[-1].events == 12_000
@@ -234,7 +234,7 @@ def test_a_small_file_and_one_process_start_no_other(monkeypatch: pytest.MonkeyP
 
 
 def test_a_slot_grows_with_the_text_of_a_part() -> None:
-    """Text of three chunks, of which what was mapped at first holds one; the last is shortened."""
+    """The text has three chunks, and the slot first has room for one of them; the last chunk is shorter."""
     texts = [bytes([letter]) * 3_000 for letter in b"abc"]
     with (
         mock.patch.object(slots, "_USUAL_BYTES", 4_096),

@@ -1,4 +1,4 @@
-"""What a pass in C gives is to the bit what Python gives; Python does what C declines, and what is small."""
+"""A pass in C gives results bit-identical to Python's; Python handles small input and whatever C declines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 Number = st.one_of(st.integers(-5, 30), st.integers(-(2**62), 2**62))
-#: Events of host threads: kind, start, length, thread, and rows of the tables of names and of shapes.
+#: Events of host threads: kind, start, length, thread, and rows in the tables of names and of shapes.
 _Event = tuple[Kind, int, int, int, int, int]
 KINDS = st.sampled_from([Kind.CPU_OP, Kind.USER, Kind.RUNTIME, Kind.DRIVER])
 EVENTS = st.lists(
@@ -42,7 +42,7 @@ def _of_any_size() -> Iterator[None]:
 
 
 def both(measure: Callable[[], Any]) -> tuple[Any, Any]:
-    """What C gives, and what Python gives alone."""
+    """The result with C, and the result of Python alone."""
     in_c = measure()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(PURE, "1")
@@ -77,7 +77,7 @@ def test_ranks_of_more_keys_than_there_was_room_for() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 15)), max_size=60))
 def test_what_encloses_what(drawn: list[tuple[int, int]]) -> None:
-    """Also of rows that overlap, or are empty."""
+    """This includes rows that overlap or are empty."""
     rows = sorted((start, -length) for start, length in drawn)
     start, length = np.array(rows, np.int64).reshape(-1, 2).T
     assert_alike(*both(lambda: nesting.nesting(start, start + abs(length))))
@@ -93,7 +93,7 @@ def test_overlaps_with_windows(drawn: list[tuple[int, int]], windows: list[tuple
 
 @given(EVENTS)
 def test_code_and_stretches_of_host_threads(events: list[_Event]) -> None:
-    """Events that outlast what encloses them are declined, and shared out all the same."""
+    """C declines events that outlast their enclosing event; their time is still divided."""
 
     def measure() -> list[Any]:
         trace = _trace(events)

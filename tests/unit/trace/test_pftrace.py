@@ -1,4 +1,4 @@
-"""Perfetto's traces of PyTorch's profilers: what the JSON of the same recording holds, and what the format loses."""
+"""Perfetto traces of PyTorch's profilers: what they share with the recording's JSON, and what the format loses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.fuzz.checks import finding
 TRACES = PROJECT / "tests" / "traces"
 WRITERS = [backend_trace, converted_trace]
 SMALL = ("kineto_2024.json", "compact.json", "sequence_numbers.json", "call_stacks.json", "other_devices.json")
-#: Real recordings of small numbers of processes and threads: of others a bit is lost.
+#: Real recordings with small numbers for processes and threads; larger numbers lose a bit.
 TOLD_AGAIN = ("hta_a100_event_sync", "hta_mi250_toy", "tracelens_mi300_vllm_graph", "tracelens_b200_eager")
 
 
@@ -42,7 +42,7 @@ def written(folder: Path, content: bytes, name: str = "a.pftrace") -> Path:
 
 
 def rows(trace: Trace) -> list[tuple[Any, ...]]:
-    """All that the tables say of each event."""
+    """Everything that the tables hold about each event."""
     events, kernels = trace.events, trace.kernels
     shapes = [(name, getattr(kernels, name)) for name in ("grid", "block", "registers")]
     of_kernel = {
@@ -89,7 +89,7 @@ def collectives(trace: Trace) -> list[tuple[Any, ...]]:
 
 
 def graph_nodes(trace: Trace) -> list[tuple[Any, ...]]:
-    """Nodes, and what users noted on activities."""
+    """Graph nodes, and the users' annotations of activities."""
     events, nodes, noted, texts = trace.events, trace.graph_nodes, trace.annotations, trace.annotation_texts
 
     def activity(row: int) -> tuple[Any, ...]:
@@ -163,7 +163,7 @@ def test_what_gpus_measure_of_themselves_is_the_same(tmp_path):
 
 @pytest.mark.parametrize("write", WRITERS)
 def test_collectives_are_the_same_in_either_format(write, tmp_path):
-    """Also those whose values are texts in extra data: a group's name is a number, and stays a text."""
+    """This includes collectives whose values are text in extra data: a group's name that is a number stays text."""
     said = {"Collective name": "allreduce", "In msg nelems": 8, "Out msg nelems": 8, "Group size": 4, "dtype": "Float"}
     group = {"Process Group Name": "0", "Process Group Description": "DP", "Process Group Ranks": "[0, 1, 2, 3]"}
     both = said | group | {"Seq": 3}
@@ -214,7 +214,7 @@ def test_figures_of_real_files_are_possible_and_parts_sum_to_their_steps(path):
 
 
 def test_a_group_pairs_ends_in_the_order_of_begins(tmp_path):
-    """Two ops that begin and end in the same moments, and one that holds another."""
+    """Two ops that begin and end at the same moments, and an op that encloses another."""
     trace = read_trace(written(tmp_path, backend_trace(ops(("a", 0, 10), ("b", 0, 10), ("c", 20, 9), ("d", 22, 3)))))
     assert lengths(trace) == {"a": 10_000, "b": 10_000, "c": 9_000, "d": 3_000}
 
@@ -308,8 +308,8 @@ def test_the_rank_is_that_of_the_name(tmp_path):
 
 
 def test_what_the_backend_writes_in_more_than_one_way(tmp_path):
-    """Numbers without a sign, objects as arguments, names of processes and contexts, and one lane for two GPUs, since
-    lanes were numbered by stream alone."""
+    """Unsigned numbers, objects as arguments, names of processes and contexts, and one lane for two GPUs, because lanes
+    used to be numbered by stream only."""
 
     def named(*texts: str, first: int = 1) -> list[bytes]:
         return [message(f1=iid, f2=text) for iid, text in enumerate(texts, start=first)]
@@ -397,7 +397,7 @@ def test_what_comes_behind_damaged_packing_is_not_trusted(tmp_path):
         + packet(f8=5, f10=1, f11=message(f9=1, f11=1, f22="toplevel", f23="RunTask"))
         + packet(f8=9, f10=1, f11=message(f9=2, f11=1)),
         packet(f8=1, f2=message(f1=[message(f1=1, f2=0)])) * 3,  # a list of processes, as Android writes it
-        packet(f8=1, f1=message(f1=0, f2=message(f1=77))),  # events of the kernel
+        packet(f8=1, f1=message(f1=0, f2=message(f1=77))),  # events of the operating system's kernel
     ],
     ids=["chrome", "android", "ftrace"],
 )

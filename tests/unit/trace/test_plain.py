@@ -1,4 +1,4 @@
-"""Pickles of plain values are read as pickle reads them, and all others are refused."""
+"""Pickles of plain values are read as pickle reads them, and all other pickles are refused."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ plain_values = st.recursive(
 
 
 def as_pickled(value):
-    """Runs of references come as tuples."""
+    """Runs of references are pickled as tuples."""
     if isinstance(value, References):
         return [as_pickled(each) for each in value]
     if isinstance(value, dict):
@@ -58,7 +58,7 @@ def holds_bytes(value):
 @given(plain_values, st.sampled_from(PROTOCOLS))
 def test_plain_values_are_read_as_they_were_pickled(value, protocol):
     written = pickle.dumps(value, protocol)
-    if protocol == 2 and holds_bytes(value):  # which it spells as a call
+    if protocol == 2 and holds_bytes(value):  # protocol 2 writes bytes as a call
         with pytest.raises(TraceError, match="GLOBAL"):
             read_plain(written, "drawn")
     else:
@@ -132,7 +132,7 @@ def drawn_snapshot():
 
 
 def answer(written, pure):
-    """The value and what was taken, or what is wrong; as text, since that tells True from 1 and a tuple from a run."""
+    """The value and the records taken, or the problem; as text, to distinguish True from 1 and a tuple from a run."""
     taken = []
 
     def take(record):
@@ -148,7 +148,7 @@ def answer(written, pure):
 
 
 def as_mutated(data, written):
-    """Bytes of it stand in the place of others, or frequent opcodes do."""
+    """The pickle with some bytes replaced by other bytes of it or by frequent opcodes."""
     changed = bytearray(written)
     for _ in range(data.draw(st.integers(0, 4))):
         at, length = data.draw(st.integers(0, len(changed) - 1)), data.draw(st.integers(0, 9))

@@ -1,4 +1,4 @@
-"""Lines and modules in words, from Python frames and from the call stacks of older traces."""
+"""Lines and modules as text, from Python frames and from the call stacks of older traces."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_from_frames():
 
 
 def stacked() -> Trace:
-    """The inner op says no stack, the last one only frames of torch."""
+    """The inner op has no stack, and the last op has only frames of torch."""
     installed = "/env/lib/python3.7/site-packages"
     line = f"{installed}/torch/nn/functional.py(9): linear;{installed}/timm/net.py(7): forward;train.py(54): step"
     return timeline(

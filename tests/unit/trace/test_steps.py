@@ -1,4 +1,4 @@
-"""Step windows: host marks stretched by the device's tail, and what is left out."""
+"""Step windows: host marks extended by the device's tail, and what is left out."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_last_step_with_under_four_fifths_of_the_launches_is_left_out():
 
 
 def test_a_last_step_that_launched_nothing_anywhere_is_judged_by_its_ops():
-    """Ten ops in the step before, and eight or seven in the last one."""
+    """The step before has ten ops, and the last one has eight or seven."""
     whole = timeline("""
         step     | 555555555555555555556666666666666666 |
         op       | a.b.c.d.e.f.g.h.i.j.a.b.c.d.e.f.g.h. |""")
@@ -170,7 +170,7 @@ def test_an_empty_trace_has_one_empty_step():
 def test_a_recording_without_marks_begins_with_what_the_user_s_functions_do_before_the_first_op(
     crop: str, begins_us: int
 ):
-    """main was called before the recording, so its beginning says nothing."""
+    """main was called before the recording, so its recorded beginning shows nothing."""
     trace = timeline(
         f"""
         python   | mmmmmmmmmmmmmmmmmmmmmmmmmmmmmm |

@@ -1,4 +1,4 @@
-"""Of a lightly damaged file every other event is kept, before the damage and after it, and what is gone is counted."""
+"""In a lightly damaged file all other events, before and after the damage, are kept, and lost events are counted."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from hypothesis import strategies as st
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
 
-#: Events of a file, and places in it: each has some before and some behind it.
+#: The number of events in a file, and places in it that have some events before and some after them.
 EVENTS = 8
 PLACES = st.integers(2, EVENTS - 3)
-#: What is behind an event's arguments; a brace fewer, and JSON says that the next event is inside this one.
+#: The length of what follows an event's arguments; without a brace there, JSON reads the next event as nested in this
+#: one.
 END = 12
-#: One damage may be counted as some more: where a quote is missing, what is text and what is not changes sides.
+#: One damage may count several times: where a quote is missing, text and structure change places.
 MOST_COUNTED = 4
 
 
 def event(number: int) -> bytes:
-    """As Kineto writes them, a key a line, with what may be taken for structure in its texts."""
+    """An event as Kineto writes it, one key per line, whose texts contain what could be mistaken for structure."""
     said = {
         "ph": "X", "cat": "cpu_op", "name": f"aten::op{number}", "pid": 10, "tid": 10, "ts": 100.5 + 10 * number,
         "dur": 4.25, "args": {"External id": number + 1, "Input Dims": [[number, 2], []], "Concrete": 'a "b" {c}, ["'},
@@ -65,7 +66,7 @@ def counted(trace: Trace) -> int:
 def check(place: int, damaged: bytes) -> None:
     trace = read(file_of([*WHOLE[:place], damaged, *WHOLE[place + 1 :]]))
     found = rows(trace)
-    # a text that nothing ends goes on to the first quote of the next event
+    # an unterminated text continues up to the first quote of the next event
     taken = [ROWS[place : place + 2]] if damaged.replace(b'\\"', b"").count(b'"') % 2 else []
     assert [row for row in ROWS if row not in found] in ([], [ROWS[place]], *taken)
     assert len(found) <= EVENTS
@@ -74,9 +75,9 @@ def check(place: int, damaged: bytes) -> None:
 
 
 def _is_json(text: bytes) -> bool:
-    """It may say now that it is no event at all."""
+    """Whether the damaged text is a JSON object, which may no longer describe an event."""
     try:
-        said: Any = json.loads(text.decode(errors="replace"), strict=False)  # any byte may be its phase
+        said: Any = json.loads(text.decode(errors="replace"), strict=False)  # any byte may be its phase now
     except ValueError:
         return False
     return isinstance(said, dict)
@@ -97,7 +98,7 @@ def test_a_quote_is_missing(place, data):
 
 @given(PLACES, st.data())
 def test_a_part_of_an_event_is_missing(place, data):
-    # without its first brace nothing says that there was an event, and what is left of it is not counted
+    # without its first brace nothing shows that there was an event, and the rest of it is not counted
     first, past = sorted(data.draw(st.tuples(*[st.integers(1, len(WHOLE[place]) - END)] * 2)))
     check(place, WHOLE[place][:first] + WHOLE[place][past:])
 

@@ -1,4 +1,4 @@
-"""What stands in for functions of numpy gives what they give."""
+"""Replacements for numpy functions give the same results as numpy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TYPES = (np.uint8, np.int16, np.int32, np.int64)
 
 
 def columns(most: int = 40) -> st.SearchStrategy[np.ndarray]:
-    """Near each other, or as far apart as their type goes."""
+    """Values close to each other, or as far apart as their type allows."""
 
     def of(kind: type[np.integer]) -> st.SearchStrategy[np.ndarray]:
         low, high = int(np.iinfo(kind).min), int(np.iinfo(kind).max)

@@ -1,4 +1,4 @@
-"""Any value in any argument: the whole way to figures and cards holds, and C and Python read the same."""
+"""Any value in any argument: reading, figures and cards all work, and C and Python read the same."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.drawn.same_trace import differences
 from tests.fuzz.checks import finding
 
 KEYS = (*Args.__struct_encode_fields__, *MemoryArgs.__struct_encode_fields__)
-#: Each of these has been written, or could be: what no integer and no float of 64 bits holds, what is no number.
+#: Values that have been written or could be: beyond what 64-bit integers and floats hold, or not numbers at all.
 ODD = [
     *(10**400, -(10**400), 2**64, 2**63, 2**63 - 1, -(2**63), 2**53 + 1, 2**31, -(2**31) - 1, -1, 0),
     *(1e308, -1e308, 1e-308, 5e-324, 0.1, -0.0, float("nan"), float("inf"), float("-inf")),
@@ -31,7 +31,7 @@ ODD = [
 ]  # fmt: skip
 ANY = st.sampled_from(ODD) | st.integers() | st.floats() | st.text(max_size=5) | st.lists(st.integers(), max_size=4)
 
-#: Kinds of events that say something of their arguments, each launched by the one before it.
+#: Kinds of events with arguments, each launched by the one before it.
 KINDS = (
     *(("cpu_op", "aten::mm", 1, 1), ("cpu_op", "record_param_comms", 1, 1), ("cuda_runtime", "cudaLaunchKernel", 1, 1)),
     *(("kernel", "gemm", 0, 7), ("kernel", "ncclDevKernel_AllReduce", 0, 8), ("gpu_memcpy", "Memcpy", 0, 7)),
@@ -53,7 +53,7 @@ def instant(odd: dict[str, Any]) -> dict[str, Any]:
 
 
 def unlasting(value: Any) -> list[dict[str, Any]]:
-    """A sample of a counter, and ends of an arrow between nodes of a graph, with an odd value in each place."""
+    """A counter sample and the ends of an arrow between graph nodes, with an odd value in each place."""
     counter = {"ph": "C", "name": "SM Active (%)", "pid": "GPU 0 Counters", "ts": 5, "args": {"": 50.0}}
     start = {"ph": "s", "id": 2**40, "pid": 0, "tid": 7, "ts": 38}
     odd = [one | {key: value} for one in (counter, start, start | {"ph": "f"}) for key in one if key != "ph"]
@@ -76,7 +76,7 @@ def written(folder: Path, events: list[Any], device: dict[str, Any] = DEVICE) ->
 
 
 def read_alike(path: Path, monkeypatch: pytest.MonkeyPatch) -> Trace:
-    """What C and Python read."""
+    """The trace, after checking that C and Python read the same."""
     ours = read_trace(path)
     if scanner_type():
         with monkeypatch.context() as patch:
@@ -119,7 +119,7 @@ def test_each_argument_holds_each_odd_value(key, tmp_path, monkeypatch):
     ],
 )  # fmt: skip
 def test_each_property_of_a_device_holds_each_odd_value(key, tmp_path, monkeypatch):
-    """Values of which the reader makes the same device and the same notes are one for all that comes behind it."""
+    """Values that give the same device and the same notes are tried only once in the later stages."""
     events, tried = [event(number, {}) for number in range(len(KINDS))], set()
     for value in ODD:
         path = written(tmp_path, events, DEVICE | {key: value})

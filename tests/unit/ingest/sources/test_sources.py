@@ -1,4 +1,4 @@
-"""The text of source files: which file is read, what of it is believed, and what is never opened."""
+"""The text of source files: which file is read, how much of it is trusted, and what is never opened."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_the_longest_end_of_a_name_that_the_folder_has_is_taken(tmp_path):
 
 @pytest.fixture
 def hostile(tmp_path):
-    """A folder beside one with a secret."""
+    """A folder next to one that holds a secret."""
     (tmp_path / "secret.py").write_text("key = 1")
     folder = tmp_path / "job"
     (folder / "inner").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Summary files: what is in them, when they hold, where they lie, and that nobody sees half of one."""
+"""Summary files: their content, when they are valid, where they are stored, and that none is read half-written."""
 
 import gzip
 import json
@@ -29,7 +29,7 @@ from tb_steptime.ingest.summaries.writing import encode_summary, places_for, wri
 from tests.drawn.real_traces import on_real_traces, real_trace
 from tests.drawn.small_trace import write_trace
 
-#: What a summary may take: a share of its trace, or so much.
+#: The most that a summary may take: this many bytes, or this fraction of its trace.
 LIMIT_BYTES, LIMIT_FRACTION = 300_000, 0.03
 
 
@@ -45,7 +45,7 @@ def trace(tmp_path):
 
 
 def write(trace):
-    """Measure a trace and write its summary; the measured results and the summary's path."""
+    """Measures a trace and writes its summary; returns the measured results and the path of the summary."""
     measured = measure_file(trace)
     return measured, write_summary(encode_summary(stamp(trace), measured), places_for(trace))
 
@@ -89,7 +89,7 @@ def test_a_copied_directory_with_new_times_needs_no_reading(trace, tmp_path):
 def test_another_trace_of_the_same_size_is_not_taken_for_this_one(trace):
     write(trace)
     content = bytearray(trace.read_bytes())
-    content[-5] ^= 1  # the checksum: any other recording has another
+    content[-5] ^= 1  # the checksum, which is different for any other recording
     trace.write_bytes(content)
     os.utime(trace, (2, 2))
     assert fresh_summary(trace) is None
@@ -128,7 +128,7 @@ def test_peak_rates_that_are_told_are_another_measurement(trace, monkeypatch):
 
 
 def test_a_summary_without_a_word_of_definitions_is_not_fresh(trace):
-    """As the code before there were any wrote it."""
+    """The summary is as older code wrote it, before summaries recorded their definitions."""
     _, path = write(trace)
     head, *views = gzip.decompress(path.read_bytes()).splitlines()
     said = json.loads(head)
@@ -196,7 +196,7 @@ def test_what_unpacks_without_end_is_not_unpacked(trace, monkeypatch):
 
 
 def newer(path, trace, measured):
-    """The summary as a release after this one writes it."""
+    """The summary as a later release would write it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writing, "FORMAT", FORMAT + 1)
         path.write_bytes(encode_summary(stamp(trace), measured))
@@ -243,7 +243,7 @@ def test_whoever_may_not_read_a_trace_may_not_read_what_was_measured_of_it(trace
     try:
         trace.chmod(mode)
         places = places_for(trace)
-        places[1].parent.mkdir(parents=True)  # as a release before made it
+        places[1].parent.mkdir(parents=True)  # as an earlier release created it
         written = [write_summary(b"", [place]) for place in places]
     finally:
         os.umask(before)

@@ -12,7 +12,7 @@ from tests.drawn.timeline import timeline
 
 
 def told(found: Collectives) -> list[tuple[str, int, int, int]]:
-    """Kind, bytes, ranks and start of each."""
+    """The kind, bytes, ranks and start of each collective."""
     kinds = [KINDS[kind] for kind in found.kind]
     return list(zip(kinds, found.bytes.tolist(), found.group_size.tolist(), found.start.tolist(), strict=True))
 
@@ -127,7 +127,7 @@ def test_arguments_of_the_kernel_count_before_those_of_the_op_and_its_mark():
         ("all_reduce", 2000, 8, 3000),
         ("reduce_scatter", 200, 4, 11_000),
         ("all_gather", 512, -1, 20_000),
-        ("all_reduce", -1, -1, 25_000),  # by the name of its kernel alone: its launch is not recorded
+        ("all_reduce", -1, -1, 25_000),  # known only by the name of its kernel: its launch is not recorded
     ]
 
 

@@ -1,4 +1,4 @@
-"""What of the collectives of a recording is kept to be matched with those of other ranks."""
+"""The part of a recording's collectives that is kept to match them with those of other ranks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REDUCE, GATHER = ("allreduce", "Float", 1024, "1", 2), ("_allgather_base", "Half
 
 
 def two_steps(job: Job | None = None, reduce: tuple[Any, ...] = REDUCE, gather: tuple[Any, ...] = GATHER) -> Trace:
-    """The second reduction is launched in step 0 and runs in step 1, as where the host is ahead."""
+    """The second reduction is launched in step 0 and runs in step 1, as it does where the host is ahead."""
     return timeline(
         """
         step     | 000000000011111111111111 |
@@ -59,7 +59,7 @@ def test_what_the_file_does_not_list_its_collectives_may_say():
 
 
 def test_sends_know_where_they_go_and_receives_where_they_are_from():
-    """The kernel of an older release says its collective, and only its op the other side."""
+    """In an older release the kernel names its collective, but only the op names the other side."""
     said = ("Float", 64, "5", 4, "[0, 1, 2, 3]", "mesh_pp")
     kept = exchanges(
         timeline(
@@ -86,7 +86,7 @@ def test_sends_know_where_they_go_and_receives_where_they_are_from():
 def test_only_whole_steps_are_kept():
     kept = exchanges(two_steps(), most=2)
     assert (unpacked(kept.step).tolist(), kept.left_out) == ([0, 0], 1)
-    kept = exchanges(two_steps(), most=1)  # the first one in any case
+    kept = exchanges(two_steps(), most=1)  # the first step is always kept
     assert (unpacked(kept.step).tolist(), kept.left_out) == ([0, 0], 1)
 
 
@@ -127,7 +127,7 @@ def test_marks_of_the_host_count_without_a_device():
 
 
 def ddp_over_gloo(gloo: str) -> list[ExchangeClass]:
-    """c: asked for by DDP's hook, in a node that accumulates a gradient; n: by the optimizer."""
+    """DDP's hook launches the collective c, in a node that accumulates a gradient; the optimizer launches n."""
     kept = exchanges(
         timeline(
             f"""

@@ -1,4 +1,4 @@
-"""Columns of integers in few bytes are the same columns when they are unpacked."""
+"""Columns of integers are packed into few bytes, and unpacking gives the same columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_byte_for_each_small_difference():
 
 
 def test_no_column_is_taken_for_a_path():
-    """Its bytes are text in a summary, in which paths are replaced; these alone would be "/ab/cQ=="."""
+    """A summary has the bytes as text, in which paths are replaced; these alone would read "/ab/cQ=="."""
     text = msgspec.json.encode(packed(np.cumsum([-127, 83, -128, -57])))
     assert (b"/ab/cQ==" in text, passed_on([text])) == (False, {})
 
@@ -37,6 +37,6 @@ def test_damaged_bytes_are_no_column():
 
 @pytest.mark.parametrize("column", [PackedColumn(2**40, 0, b"\0"), PackedColumn(-1, 0, b""), PackedColumn(0, 9, b"\0")])
 def test_a_column_of_more_than_any_recording_has_is_refused(column):
-    """Zeros take no bytes: a summary of a few bytes must not fill the memory."""
+    """Zeros take no bytes, so a summary of a few bytes could otherwise fill the memory."""
     with pytest.raises(ValueError, match="no column has"):
         unpacked(column)

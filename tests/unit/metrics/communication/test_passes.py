@@ -12,7 +12,7 @@ NODE = "autograd::engine::evaluate_function: MulBackward0"
 
 
 def said(trace: Trace) -> list[tuple[int, str, int, int, int, int]]:
-    """Step, kind, stage, micro-batch, begin and length in us."""
+    """The step, kind, stage, micro-batch, begin and length of each pass, in us."""
     kept = passes(trace)
     columns = (kept.step, kept.kind, kept.stage, kept.micro_batch, kept.start, kept.length)
     return [
@@ -22,7 +22,7 @@ def said(trace: Trace) -> list[tuple[int, str, int, int, int, int]]:
 
 
 def on_a_cpu() -> Trace:
-    """The send's mark is open until the other side has taken it; c is a short op after the backward pass."""
+    """The send's mark stays open until the other side has received; c is a short op after the backward pass."""
     return timeline(
         """
         step           | 0000000000000000000000000000000000000000 |

@@ -1,4 +1,4 @@
-"""What of communication is exposed, what may be waiting, and what is in a row: drawn, and its laws on real traces."""
+"""Which part of communication is exposed, may be waiting, or is in a row: on drawn traces; its laws on real ones."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_what_is_too_much_for_rows_of_its_own_is_one_row(monkeypatch):
 
 
 def test_a_collective_that_takes_longer_than_its_like_is_estimated_to_wait():
-    """Only where three are alike and nothing computes beside it; one of few bytes has its time from its bytes."""
+    """This needs three alike with no computation beside them; one with few bytes is estimated from its bytes."""
     trace = timeline(
         """
         step      | 000000000000000000000000000000000000000000000000000000000000 |
@@ -107,7 +107,7 @@ def test_a_collective_that_takes_longer_than_its_like_is_estimated_to_wait():
 
 
 def test_collectives_on_the_stream_of_the_model_and_on_their_own():
-    """Stream 9 has less than a tenth of the computing time: the model does not compute there."""
+    """Stream 9 has less than a tenth of the computing time, so it is not the stream on which the model computes."""
     trace = timeline("""
         step      | 000000000000000000000000000000 |
         kernel 7  | kkkkkkkkkk.....kkkkkkkkkkk.... |
@@ -144,7 +144,7 @@ def test_a_trace_without_collectives():
 
 
 def _excluded_ns(trace: Trace) -> int:
-    """Of the steps, on the device that works longest."""
+    """The time of the steps that is left out of judgement, on the device that works longest."""
     devices = devices_by_activity(trace)
     steps = find_steps(trace)
     return int((steps.end_ns - steps.start_ns - judged_ns(trace, devices[0] if devices else None)).sum())
@@ -156,7 +156,7 @@ def test_on_real_traces_exposed_times_are_the_part_of_the_steps(name: str):
     found, shown = communication(trace), exposure(trace)
     parts = sum(each.communication for each in step_breakdown(trace))
     if found is None:
-        assert parts == 0 or not len(trace.kernels)  # marks of NCCL in a recording of the CPU alone
+        assert parts == 0 or not len(trace.kernels)  # NCCL's marks in a recording of the CPU only
         return
     left_out = parts - int(shown.exposed_ns.sum())
     assert shown.alone.total_ns + left_out == parts

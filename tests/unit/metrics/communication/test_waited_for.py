@@ -1,4 +1,4 @@
-"""Which blocking calls wait for a small collective that their own thread launched just before."""
+"""Which blocking calls wait for a small collective that the same thread launched just before."""
 
 from __future__ import annotations
 

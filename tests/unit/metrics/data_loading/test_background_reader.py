@@ -1,4 +1,4 @@
-"""A loader that a thread of its own reads: no mark shows what the steps wait for, a recorder knows its batches."""
+"""A loader that a thread of its own reads: no mark shows what steps wait for, but a recorder knows its batches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tb_steptime.trace.model import Trace
 from tests.drawn.recorder_files import ORIGIN, File
 from tests.drawn.timeline import timeline
 
-#: Four steps of 7 us, and no mark of a loader.
+#: Four steps of 7 us, without any mark of a loader.
 DRAWN = """
     step | 1111111222222233333334444444 |
     op   | ...aaaa...aaaa...aaaa...aaaa |"""
@@ -41,7 +41,7 @@ def write(
     loader: int = 0,
     cpu: int = 1,
 ) -> None:
-    """Workers that need `production` us for a batch, 1 us to collate; the thread waits for each until `returned`."""
+    """Workers that need `production` us per batch, 1 us of it to collate; the thread waits until `returned`."""
     main = File(folder, "main", num_workers=workers)
     for batch, at in enumerate(returned):
         main.received(batch, asked=max(at - waits, 0) if at > 0 else at - waits, there=at - 1, returned=at)
@@ -135,7 +135,7 @@ def test_production_may_not_be_recorded(tmp_path):
 
 
 def test_a_first_batch_that_the_loop_itself_reads_is_no_wait_of_the_steps(tmp_path):
-    """A prefetcher reads one ahead when it is made; the steps would seem to wait for nothing."""
+    """A prefetcher reads one batch ahead when it is created, so the steps would seem to wait for nothing."""
     trace_drawn = """
         step   | .....1111111222222233333334444444 |
         loader | lll.............................. |
@@ -147,7 +147,7 @@ def test_a_first_batch_that_the_loop_itself_reads_is_no_wait_of_the_steps(tmp_pa
     assert result.recorded.batches == 4
 
 
-#: All threads are recorded, also one that reads ahead and waits for each batch while the steps have others.
+#: All threads are recorded, among them one that reads ahead and waits for a batch while the steps use earlier ones.
 OTHER = """
     step                | 1111111222222233333334444444 |
     op                  | ...aaaa...aaaa...aaaa...aaaa |
@@ -166,12 +166,12 @@ def test_waits_of_another_thread_are_none_of_the_steps():
 
 
 def test_what_is_recorded_of_it_is_not_of_a_loader_that_the_steps_read(tmp_path):
-    """One that nobody recorded: an evaluation, say, whose waits are marked."""
+    """The steps read a loader that nobody recorded, an evaluation for example, whose waits are marked."""
     drawing = f"""
         step   | {"1" * 70 + "2" * 70 + "3" * 70 + "4" * 70} |
         loader | {"".join(mark + 69 * "." for mark in "lmno")} |
         op     | {4 * (30 * "." + 40 * "a")} |"""
-    write(tmp_path, 14, returned=[70 * step + 35 for step in range(4)])  # too long after the loop's own
+    write(tmp_path, 14, returned=[70 * step + 35 for step in range(4)])  # too long after the loop's own waits
     told = _data_loading(analyse(recorded(tmp_path, drawing)))
     assert told.recorded is not None
     assert told.recorded.batches == 4

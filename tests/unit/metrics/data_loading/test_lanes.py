@@ -1,4 +1,4 @@
-"""The picture of two steps in lanes: which two, and of what."""
+"""The picture of two steps in lanes: which steps it shows, and what is in each lane."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_of_a_burst_the_pair_shows_the_long_wait():
 
 
 def test_of_too_many_waits_gaps_that_nobody_sees_are_closed(monkeypatch):
-    """What costs GPU time is in front."""
+    """Where there are too many waits, those that cost GPU time cover the others."""
     monkeypatch.setattr(lanes_module, "MOST_WAITS", 2)
     monkeypatch.setattr(lanes_module, "LANE_GAP_FRACTION", 0.1)  # 2 us
     window = lanes("""

@@ -1,4 +1,4 @@
-"""Which loader each wait is for: what a trace proves, what a recorder tells, and what stays open. Traces are drawn."""
+"""Which loader each wait is for: what a trace proves, what a recorder adds, and what stays open. Traces are drawn."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_what_is_too_much_for_rows_of_its_own_counts_as_one_loader(monkeypatch):
 
 
 def test_moving_a_batch_is_no_work_on_it():
-    """What asks for the batches of a step at once may send each one to its device first."""
+    """A loop that takes all batches of a step at once may first send each one to its device."""
     drawing = """
         step   | 1111111222222233333334444444 |
         loader | ll.nn..oo.pp..qq.rr..tt.uu.. |
@@ -72,7 +72,7 @@ def test_moving_a_batch_is_no_work_on_it():
 
 
 def test_work_before_the_backward_passes_is_no_evaluation():
-    """Two batches are asked for, with work on the first one between, and two backward passes follow."""
+    """Two batches are taken, with work on the first one in between, and two backward passes follow."""
     drawing = """
         step   | 1111111222222233333334444444 |
         loader | ll.nn..oo.pp..qq.rr..tt.uu.. |
@@ -81,7 +81,7 @@ def test_work_before_the_backward_passes_is_no_evaluation():
 
 
 def test_workers_leave_no_trace_of_which_loader_they_are_of():
-    """One loader with two workers waits long, then short, in every step, as two loaders may."""
+    """One loader with two workers waits long and then briefly in every step, just as two loaders may."""
     drawing = chains([(9, 1)] * 8, "loader")
     assert table(drawing) == [row("Loader", MULTI, 16, 5)]
     assert in_a_row(drawing) == [2]
@@ -96,7 +96,7 @@ def test_a_new_iterators_seed_tells_the_first_batch_and_the_end_before():
 
 
 def test_a_sampler_that_shuffles_is_part_of_the_new_iterator():
-    """It draws a seed of its own, and an order with it."""
+    """The sampler draws a seed of its own, and then an order from it."""
     drawing = """
         step   | 111122223333333333344444555555 |
         loader | ll..oo..e....ffff..pp...qq.... |
@@ -105,7 +105,7 @@ def test_a_sampler_that_shuffles_is_part_of_the_new_iterator():
 
 
 def test_the_batch_that_is_asked_for_ahead_of_the_first_ones_work_is_none_of_an_epoch_that_ended():
-    """`accelerate` asks for the next batch before it gives away the one that it has."""
+    """`accelerate` asks for the next batch before it returns the one that it has."""
     drawing = """
         step   | 11111111222223333344444 |
         loader | .ffff.oo.pp...qq...rr.. |
@@ -135,7 +135,7 @@ def test_the_end_of_an_evaluation_at_a_steps_end_is_no_batch_of_it():
 
 @pytest.mark.parametrize("wait", [9, 1])
 def test_of_several_loaders_the_main_one_is_that_which_most_steps_ask(wait: int):
-    """However long an evaluation in one step waits."""
+    """This holds however long an evaluation in one step waits."""
     drawing = f"""
         step          | 11111{"1" * (7 + wait)}2222233333 |
         loader        | ll...{"." * (7 + wait)}oo...pp... |
@@ -147,11 +147,11 @@ def test_of_several_loaders_the_main_one_is_that_which_most_steps_ask(wait: int)
     assert batches.loaders[main].label == "Training loader"
 
 
-# What a recorder tells.
+# What a recorder adds.
 
 
 def recorded(folder: Path, drawing: str, rows: dict[int, Sequence[tuple[int, int, int]]], workers: int = 1) -> Trace:
-    """rows: of each loader its batches' number, and when it was asked for and returned, in us."""
+    """rows: for each loader its batches, as number, time of the request and time of the return in us."""
     for loader, batches in rows.items():
         file = File(folder, "main", loader=loader, num_workers=workers)
         for batch, asked, returned in batches:
@@ -172,7 +172,7 @@ def test_a_recorder_knows_that_batches_in_a_row_are_of_one_loader(tmp_path):
 
 @pytest.mark.parametrize("off", [-1, 0, 1])
 def test_a_mark_that_lasts_much_longer_than_its_batch_is_received_is_still_its_own(tmp_path, off):
-    """As of a thread that is stopped once it has its batch. off: by how much the recorder's clock is."""
+    """For example, the thread is preempted once it has its batch. off: the offset of the recorder's clock."""
     drawing = """
         step   | 11111111111111111222222222222222223333333333333333 |
         loader | ll.mmmmmmmmmmmm..nn.oooooooooooo..pp.qqqqqqqqqqq.. |
@@ -197,7 +197,7 @@ def test_a_loader_that_is_not_recorded_is_apart_from_one_that_is(tmp_path):
 
 
 def test_a_mark_that_a_recorder_does_not_know_ends_its_pass(tmp_path):
-    """An evaluation of one batch: it is asked for ahead, and once more at its end; then the training goes on."""
+    """An evaluation of one batch, requested ahead, with another request at its end; then the training goes on."""
     drawing = """
         step   | 11111112222222222222223333333 |
         loader | ll.nn..oo.pp..fff.e...qq.rr.. |

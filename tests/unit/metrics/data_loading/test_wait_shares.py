@@ -1,4 +1,5 @@
-"""What waits for a loader are for: shares that sum, the start of an epoch as one, and one arithmetic of gains."""
+"""The causes of waits for a loader: shares that sum, the start of an epoch as one cause, and one way to compute
+gains."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from tests.drawn.real_traces import WITH_LOADERS, read_real
 from tests.drawn.recorder_files import ORIGIN, File, drawn, write_two_workers
 from tests.drawn.timeline import timeline
 
-#: Three epochs of four steps of 5 us, and 11 us more, of which 9 are waited, where the later two begin.
+#: Three epochs of four steps of 5 us. Each later epoch begins with 11 us more, 9 of which are waits.
 EPOCHS = [[1, 1, 1, 1], [9, 1, 1, 1], [9, 1, 1, 1]]
 
 
@@ -55,7 +56,7 @@ def test_what_the_device_works_beside_costs_nothing():
 
 @pytest.mark.parametrize("seeds", ["..", "s.", "st"])
 def test_a_new_iterator_is_set_up_from_its_first_seed_on(seeds: str):
-    """One seed is of a new iterator or of a sampler that shuffles; without any the iterator is the old one."""
+    """One seed belongs to a new iterator or to a sampler that shuffles; without any the iterator is the old one."""
     starts = find_epoch_starts(epochs(EPOCHS, seeds=seeds))
     assert starts is not None
     assert (starts.batches, starts.respawned, starts.setup_ns) == (2, None, 0 if seeds == ".." else 4_000 // 12)
@@ -70,9 +71,9 @@ def test_a_recorder_shows_whether_workers_are_kept(tmp_path: Path, persistent: b
 
 
 def test_passes_of_two_loaders_are_counted_together():
-    """Of 5 steps. The evaluation: 5 us for its first batch, 2 to its end, its iterator 2; the training: 4, 1 and 2.
+    """Times over 5 steps. Evaluation: 5 us for its first batch, 2 at its end, 2 for its iterator; training: 4, 1 and 2.
 
-    e, m: asked once more, an evaluation and the training have no batch.
+    At e and m the loop asks once more, and the evaluation and the training have no batch left.
     """
     trace = timeline(
         """
@@ -117,7 +118,7 @@ def test_on_real_traces_shares_sum_to_the_exposed_wait_that_is_judged(trace_path
 
 
 def test_waits_without_a_period_are_of_all_epochs_and_the_step_between_them():
-    """Of 12 steps of 77 us together, 26 are waited and 6 are between epochs: the rest of a step is 4 us."""
+    """The 12 steps take 77 us, of which 26 are waits and 6 lie between epochs, so the rest of a step is 4 us."""
     burst = find_burst(epochs(EPOCHS))
     assert burst is not None
     assert burst.consumer_ns == 4_000
@@ -135,7 +136,7 @@ def test_a_batch_that_the_training_process_produces_is_no_jitter():
     assert causes.jitter is None
 
 
-# The curve: every point is a whole step of the span.
+# The curve: every point is a complete step of the span.
 
 
 def test_a_curve_holds_the_first_batches_of_epochs_in_every_point():
@@ -147,7 +148,7 @@ def test_a_curve_holds_the_first_batches_of_epochs_in_every_point():
 
 
 def test_waits_that_the_pace_does_not_explain_end_where_there_is_room_for_them():
-    """3 workers keep up on average, and 6 us are waited all the same; 5 workers leave room for slow batches."""
+    """3 workers keep up on average, and yet the loop waits 6 us; with 5 workers there is room for slow batches."""
     curve = worker_curve(
         LoaderThroughput(3, BatchProduction(60_000), 22_000, needed=5), MeanStep(28_000, late_ns=6_000)
     )
@@ -169,7 +170,7 @@ def recorded_pair(folder: Path, **settings: object) -> Trace:
 
 
 def recorded_jitter(folder: Path) -> Trace:
-    """Two workers that need 14 us a batch and a step of 4 us without waits; one batch comes much later."""
+    """Two workers that need 14 us per batch, and steps of 4 us without waits; one batch comes much later."""
     waits = [3, 3, 30, 3, 3, 3, 3, 3]
     main, files = File(folder, "main").began(-40), [File(folder, f"w{worker}") for worker in (0, 1)]
     at = 0
@@ -215,7 +216,7 @@ def test_curve_title_sentence_and_cards_are_of_one_arithmetic(tmp_path: Path, ca
     more = curve.recommended > curve.measured_workers
     assert curve.gain_ns == (max(0, curve.measured_step_ns - curve.floor_ns) if more else 0)
     assert curve.gain_ns <= shares.late_ns
-    if curve.measured_workers:  # today's number: never faster than measured
+    if curve.measured_workers:  # the measured number of workers: never faster than measured
         assert point[curve.measured_workers] >= curve.measured_step_ns
     judgement = judge(results)
     said = judgement.titles["data_loading"]

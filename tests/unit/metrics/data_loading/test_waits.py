@@ -1,4 +1,4 @@
-"""Waits for a batch: exposed, hidden, by whom, and what the loader does meanwhile."""
+"""Waits for a batch: whether they are exposed or hidden, by what, and what the loader does in the meantime."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_an_activity_of_several_lines_has_the_longest_first():
 
 
 def test_frames_tell_the_lines_of_python_too():
-    """A frame of Python's library is the time of the line around it; frames around the wait are not the loader's."""
+    """Time in a frame of Python's library counts for the line around it; frames around the wait do not count."""
     trace = timeline("""
         step          | 1111111111 |
         python        | tttttttttt |
@@ -123,7 +123,7 @@ def test_a_loop_with_one_loader_has_one():
 
 
 def test_batches_that_are_asked_for_one_right_after_the_other_are_of_one_loader():
-    """Gradient accumulation that takes all batches of a step at once."""
+    """Gradient accumulation in which the loop takes all batches of a step at once."""
     drawing = """
         step   | 11111122222233333 |
         loader | ll.m..nn.o..pp.q. |
@@ -152,7 +152,7 @@ def test_a_batch_without_a_backward_pass_is_evaluated():
 
 
 def test_batches_in_a_row_stay_apart_from_an_evaluation_that_asks_more_often():
-    """An epoch of two batches a step ends with a mark without a batch, which the evaluation's first follows."""
+    """An epoch with two batches per step ends with a mark without a batch; an evaluation's first mark follows."""
     drawing = """
         step          | 11111122222233333333333333333333 |
         loader        | l.m...n.o...p.............q.r... |
@@ -191,7 +191,7 @@ def test_what_differs_from_loader_to_loader_is_no_figure_of_the_span():
 
 
 def test_the_first_batch_of_an_epoch_stands_apart():
-    """The loop asks once more at an epoch's end, gets nothing, and begins anew."""
+    """At the end of an epoch the loop asks once more, gets nothing, and starts over."""
     drawing = """
         step   | 1111222233333333334444 |
         loader | l...l...m.nnnnnn..o... |

@@ -1,4 +1,4 @@
-"""The tail of a recording: what is hidden by its end, and what is a part of the step."""
+"""The tail of a recording: what is hidden because the recording ends, and what belongs to the step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The head of a recording: work that was launched before it, seen or not, and what else looks like that."""
+"""The head of a recording: work launched before it, whether visible or not, and what else looks like such work."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_first_activity_that_another_device_explains_waits_for_that():
 
 
 def numbered_before(trace: Trace, first: int) -> Trace:
-    """ROCm records work from before the recording: its numbers are smaller than that of the first launch."""
+    """ROCm records work from before the recording, with correlation ids smaller than that of the first launch."""
     events = trace.events
     lost = np.isin(events.kind, (Kind.KERNEL,)) & ~np.isin(
         events.correlation_id, events.correlation_id[events.rows(Kind.RUNTIME)]

@@ -1,4 +1,4 @@
-"""What comes once: each cause, and what else looks like it."""
+"""Work that happens once: each cause, and what else looks like it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def causes_ms(trace: Trace) -> list[tuple[str, float]]:
 
 
 def drawn(runtime: str, op: str = "", kernel: str = "", **names: Any) -> Trace:
-    """Two steps of 12 ms; lines are filled up."""
+    """Two steps of 12 ms; shorter lines are padded."""
     lines = {"step": "0" * 12 + "1" * 12, "op": op, "runtime": runtime, "kernel 7": kernel}
     drawing = "\n".join(f"{label} | {cells:.<24} |" for label, cells in lines.items())
     return timeline(drawing, cell_ns=names.pop("cell_ns", MS), **names)
@@ -192,7 +192,7 @@ def test_compilation_is_left_out_where_later_steps_have_none():
 
 
 def test_a_host_that_is_ahead_compiles_for_a_later_step():
-    """On the device step 1 runs when the host begins to compile for step 3."""
+    """When the host begins to compile for step 3, the device is still running step 1."""
     trace = timeline(
         """
         step     | 0000112233333333333333 |
@@ -257,7 +257,7 @@ def test_waits_for_batches_are_no_set_up():
 
 
 def test_an_allocation_that_is_tried_again_comes_again():
-    """The first step only, and yet not once: the next op that needs memory may be any."""
+    """The retry is in the first step only, but is not one-time: any later op that needs memory may retry again."""
     names = {"calls": {"m": "cudaMalloc", "f": "cudaFree", "n": "cudaMalloc"}, "names": {"a": "aten::empty"}}
     steps = {"step": "0" * 8 + "1122", "op": "aaaaaa", "kernel 7": ".......k.q.r"}
     short = {"runtime": "mmfffnk.q.r."}

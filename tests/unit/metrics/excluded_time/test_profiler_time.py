@@ -1,4 +1,4 @@
-"""The profiler's own time is no time of the job: it has its own reason to be idle, and no verdict counts it."""
+"""The profiler's own time is not time of the job: it has its own reason for idle time, and no verdict counts it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MS = 1_000_000
 
 
 def drawn(overhead: str, name: str = "Activity Buffer Request", loader: str = "") -> Trace:
-    """A step of 20 ms in which the device waits from 2 to 12."""
+    """A step of 20 ms in which the device waits from 2 to 12 ms."""
     return timeline(
         f"""
         step       | 00000000000000000000 |

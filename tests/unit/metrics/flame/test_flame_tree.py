@@ -1,4 +1,4 @@
-"""The tree of the flame graph: whole trees of drawn traces, what is merged, and sums that are those of the ops."""
+"""The tree of the flame graph: complete trees of drawn traces, what is merged, and sums that equal those of the ops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.drawn.timeline import timeline
 
 
 def lines(tree: FlameTree, labels: Labels, measure: Measure) -> list[str]:
-    """Each frame with the measure on a line, indented by depth; those with none of it left out."""
+    """One line per frame with its measure, indented by depth; frames whose measure is zero are left out."""
     texts, depth, children = labels.texts, [0] * len(tree), dict[int, list[int]]()
     for place, parent in enumerate(tree.parent.tolist()):
         children.setdefault(parent, []).append(place)
@@ -179,7 +179,7 @@ def test_small_frames_are_one_with_their_number():
     ]
 
 
-#: Small ones, with frames, with stacks that ops say, with modules, without a GPU.
+#: Small recordings: with frames, with stacks on the ops, with modules, without a GPU.
 REAL = (
     "hta_mi250_toy/mi250_minitoy_train_ROCm6_2_kineto.json.gz",
     "tracelens_h100_bert/bert-small.json.gz",

@@ -1,4 +1,4 @@
-"""What convolutions and attention compute by their recorded settings: by hand, and as torch counts it."""
+"""What convolutions and attention compute according to their recorded settings: by hand, and as torch counts it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def flops(op: str, shapes: list[Any], settings: list[str]) -> int | None:
     [
         (["[1, 1]", "[0, 0]", "[1, 1]", "1"], 7),
         (["[2, 2]", "[1, 1]", "[1, 1]", "1"], 5),
-        (["[2]", "[1]", "[1]", "1"], 5),  # one for both dimensions
+        (["[2]", "[1]", "[1]", "1"], 5),  # one value for both dimensions
         (["[1, 1]", "[0, 0]", "[2, 2]", "1"], 5),
         (["[1, 1]", "same", "[2, 2]", "1"], 9),
         (["[1, 1]", "valid", "[1, 1]", "1"], 7),
@@ -86,14 +86,14 @@ def test_settings_of_other_lengths_are_not_known():
     assert Call((), ("",)).sizes(3, 2) is None
 
 
-# As torch says and counts it.
+# As torch declares and counts it.
 
 
 def test_settings_stand_where_the_schemas_of_torch_have_them():
     torch = pytest.importorskip("torch")
     schemas: dict[str, list[list[str]]] = {}
     for schema in torch._C._jit_get_all_schemas():
-        if schema.overload_name in ("", "padding"):  # others take tensors more, which say nothing of the work
+        if schema.overload_name in ("", "padding"):  # other overloads take extra tensors, which do not affect the work
             schemas.setdefault(schema.name, []).append([argument.name for argument in schema.arguments])
     wrong = []
     for op, places in FORWARD.items():
@@ -156,7 +156,7 @@ def _run(name: str, model: Callable[[], Any]) -> None:
 
 
 def _recorded(path: Path) -> int:
-    """Of the outermost ops whose arithmetic is known; a forward pass on a CPU has its op in itself several times."""
+    """Sum over the outermost ops with known arithmetic; on a CPU a forward pass has its op nested in itself."""
     events = [event for event in json.loads(path.read_text())["traceEvents"] if event.get("cat") == "cpu_op"]
     total, end = 0, {}
     for event in sorted(events, key=lambda event: (event["ts"], -event["dur"])):

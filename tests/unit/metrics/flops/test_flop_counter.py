@@ -1,4 +1,4 @@
-"""Operations as torch counts them itself, on layers and models that are recorded here."""
+"""FLOPs as torch itself counts them, on layers and models that are recorded here."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ JOBS: dict[str, Callable[[], object]] = {
     "conv2d": layer(nn.Conv2d(3, 8, 3), 2, 3, 12, 12),
     "conv2d with stride and padding": layer(nn.Conv2d(3, 8, 3, stride=2, padding=1), 2, 3, 12, 12),
     "conv2d with dilation": layer(nn.Conv2d(3, 8, 3, dilation=2), 2, 3, 12, 12),
-    # torch forgets the groups in the gradient of the weight: forward alone
+    # torch ignores the groups in the gradient of the weight, so only the forward pass is compared
     "conv2d in groups": lambda: nn.Conv2d(8, 8, 3, groups=4)(torch.randn(2, 8, 12, 12)),
     "depthwise conv2d": lambda: nn.Conv2d(8, 8, 3, groups=8)(torch.randn(2, 8, 12, 12)),
     "conv2d of one pixel": layer(nn.Conv2d(3, 8, 1), 2, 3, 12, 12),
@@ -75,9 +75,9 @@ JOBS: dict[str, Callable[[], object]] = {
 
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, int]]:
-    """Of each job what torch counts, and what follows from the recording: all jobs are in one.
+    """For each job, what torch counts and what follows from the recording; one recording holds all jobs.
 
-    Attention is written out: torch does not count the fused one of CPUs.
+    Attention is unfused, because torch does not count the fused attention of CPUs.
     """
     from torch.nn.attention import SDPBackend, sdpa_kernel
     from torch.utils.flop_counter import FlopCounterMode
@@ -97,7 +97,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, in
 
 
 def from_trace(path: Path) -> dict[str, int]:
-    """An op within another one whose operations are known counts with that one."""
+    """An op inside another op whose FLOPs are known counts as a part of that op."""
     trace = read_trace(path)
     events = trace.events
     rows = events.rows(Kind.CPU_OP)

@@ -1,4 +1,4 @@
-"""What memory-bound ops move at least, counted by hand."""
+"""The least bytes that memory-bound ops move, counted by hand."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def test_the_gradient_of_a_table_is_as_large_as_the_table():
 @pytest.mark.parametrize(
     ("op", "shapes", "types"),
     [
-        ("_foreach_add_", [[[4], [8]], []], ["TensorList", "Scalar"]),  # nobody writes the types of lists
+        ("_foreach_add_", [[[4], [8]], []], ["TensorList", "Scalar"]),  # the types of list elements are never recorded
         ("add", [[4, 8], [4, 8]], []),
         ("add", [[4, 8], [4, 8]], ["a_new_type", "a_new_type"]),
         ("add", [[4, 8], [5, 8]], ["float", "float"]),
-        ("index_select", [[100, 16], [], [28]], ["float", "Scalar", "long int"]),  # along which dimension?
+        ("index_select", [[100, 16], [], [28]], ["float", "Scalar", "long int"]),  # the dimension is unknown
         ("max_pool2d_with_indices", [IMAGES], ["float"]),
     ],
 )

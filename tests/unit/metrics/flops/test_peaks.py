@@ -1,4 +1,4 @@
-"""Which GPU a name is of, and what holds for each type of input."""
+"""Which GPU a name belongs to, and which peaks hold for each type of input."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tb_steptime.metrics.flops.peaks import PEAKS, Peaks, peaks_of
         ("Tesla V100-SXM2-16GB", 125.0, 900.0),
         ("Tesla V100-PCIE-32GB", 112.0, 900.0),
         ("NVIDIA GeForce RTX 4090", pytest.approx(165.2, rel=0.005), 1008.0),
-        ("AMD Instinct MI250X/MI250", 191.5, 1638.0),  # a die
+        ("AMD Instinct MI250X/MI250", 191.5, 1638.0),  # one die
         ("AMD Instinct MI250", 181.0, 1638.0),
         ("AMD Instinct MI325X", 1307.4, 6000.0),
     ],
@@ -95,8 +95,8 @@ def test_fp32_is_held_against_tf32_only_where_it_is_used():
     assert [mi300.roof(*kind) for kind in kinds] == [1307.4, 163.4, 163.4, 2614.9, None]
 
 
-#: FLOPs a clock of an SM or compute unit: fp32, half, tf32, plain_half, fp64, fp64_tensor, fp8, fp32_matrix. Of the
-#: makers' white papers; a multiply and an add are two. The H800 has less FP64 than its chip could.
+#: FLOPs per clock of an SM or compute unit: fp32, half, tf32, plain_half, fp64, fp64_tensor, fp8, fp32_matrix. From the
+#: vendors' white papers; a multiply and an add count as two. The H800 has less FP64 than its chip could have.
 RATES = {
     "Volta": (128, 1024, None, 256, 64, None, None, None),
     "Turing": (128, 1024, None, 256, None, None, None, None),
@@ -109,8 +109,9 @@ RATES = {
     "CDNA 2": (256, 1024, None, 512, 128, 256, None, 256),
     "CDNA 3": (256, 2048, 1024, 512, 128, 256, 4096, 256),
 }
-#: SMs or compute units, boost clock, that of tensor cores, MHz. Of one die of an MI250. The tensor cores' clock of the
-#: NVL cards and both of the GB200 are not printed: they follow from one rate of the data sheet, and hold the others.
+#: SMs or compute units, boost clock, and clock of the tensor cores, in MHz; for an MI250, of one die. The tensor cores'
+#: clock of the NVL cards and both clocks of the GB200 are not published: they are derived from one rate of the data
+#: sheet, and the other rates agree with them.
 CHIPS = {
     "Tesla V100S-PCIE-32GB": ("Volta", 80, 1597, 1597),
     "Tesla V100-PCIE-16GB": ("Volta", 80, 1380, 1380),
@@ -140,7 +141,8 @@ CHIPS = {
     "AMD Instinct MI250": ("CDNA 2", 104, 1700, 1700),
     "AMD Instinct MI210": ("CDNA 2", 104, 1700, 1700),
 }
-#: Vectors run at the boost clock, matrices at that of the tensor cores; FP64's tensor cores at the former (Hopper).
+#: Vector units run at the boost clock, matrix units at the tensor cores' clock; FP64 tensor cores (Hopper) at the
+#: former.
 CLOCKED = (
     ("fp32", 0), ("half", 1), ("tf32", 1), ("plain_half", 0), ("fp64", 0), ("fp64_tensor", 0), ("fp8", 1),
     ("fp32_matrix", 1),
@@ -164,8 +166,8 @@ def test_every_listed_gpu_is_derived():
     assert used == {pattern for pattern, _ in PEAKS}
 
 
-#: TFLOP/s of FP32 and of FP16 on tensor cores with FP32 accumulation, as the white papers of the chips and the data
-#: sheets print them, of Turing that of the Founders Edition.
+#: TFLOP/s of FP32, and of FP16 on tensor cores with FP32 accumulation, as the chips' white papers and the data sheets
+#: print them. For Turing, those of the Founders Edition.
 PRINTED = {
     "GeForce RTX 2080 Ti": (14.2, 56.9),
     "NVIDIA TITAN RTX": (16.3, 130.5),

@@ -1,4 +1,4 @@
-"""What a GPU measured of itself, beside the estimates."""
+"""What a GPU measured about itself, beside the estimates."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SM, POWER, TENSOR = "SM Active (%)", "Power (W)", "sm__pipe_tensor_cycles_active
 
 
 def sampled(samples: list[tuple[str, int, float]], device: int = 0) -> Trace:
-    """samples: counter, us, value. The kernels have half as many blocks as the GPU has SMs."""
+    """samples: counter, time in us, value. The kernels have half as many blocks as the GPU has SMs."""
     trace = timeline(DRAWING, devices={0: V100}, kernels={"x": {"grid": (40, 1, 1)}, "y": {"grid": (40, 1, 1)}})
     names = list(dict.fromkeys(name for name, _, _ in samples))
     rows = sorted((names.index(name), ts * 1000, value) for name, ts, value in samples)
@@ -49,14 +49,14 @@ def sampled(samples: list[tuple[str, int, float]], device: int = 0) -> Trace:
 
 
 def test_each_step_has_the_mean_of_its_samples_by_the_time_that_they_are_of() -> None:
-    """Of (0, 4], (4, 8], (8, 12], (12, 16] and (16, 20]: the third is of both steps."""
+    """The samples cover (0, 4], (4, 8], (8, 12], (12, 16] and (16, 20]; the third belongs to both steps."""
     trace = sampled([(SM, 4, 50.0), (SM, 8, 100.0), (SM, 12, 0.0), (SM, 16, 100.0), (SM, 20, 100.0)])
     figure = measured(trace, 0, "measured_sm_active")
     assert (figure.value, figure.steps) == (pytest.approx(0.7), (pytest.approx(0.6), pytest.approx(0.8)))
 
 
 def test_missing_samples_are_of_no_time() -> None:
-    """The ring had no room for those from 4 to 16 us."""
+    """The ring buffer had no room for the samples from 4 to 16 us."""
     trace = sampled([(SM, 2, 40.0), (SM, 4, 40.0), (SM, 16, 80.0), (SM, 18, 80.0)])
     found = measured_in(trace, 0, "measured_sm_active", np.array([0, 4_000, 14_000, 20_000]))
     assert found is not None
@@ -94,7 +94,7 @@ def test_what_was_not_sampled_is_unknown_and_says_why() -> None:
 
 
 def test_the_estimate_is_held_against_what_was_measured_in_the_same_time() -> None:
-    """Samples of (6, 20] alone, in which kernels of half the SMs run for 8 of 14 us."""
+    """The samples cover only (6, 20], in which kernels on half of the SMs run for 8 of 14 us."""
     trace = sampled([(SM, 13, 20.0), (SM, 20, 40.0)])
     found = validated_sm_efficiency(trace, 0)
     assert found is not None

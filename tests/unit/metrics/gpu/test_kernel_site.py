@@ -1,4 +1,4 @@
-"""Where kernels come from, in the words of their user."""
+"""Where kernels come from, in the user's terms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Occupancy, waves and slots against sums done by hand, and against Kineto's own values on real traces."""
+"""Occupancy, waves and slots compared with sums done by hand, and with Kineto's own values on real traces."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_trace_without_registers_has_no_occupancy_and_says_why():
     assert kineto_zero_fraction(trace, 0) is None
 
 
-#: Above this much shared memory a kernel has opted in, which Kineto's calculator does not know.
+#: A kernel with more shared memory than this has opted in to it, which Kineto's calculator does not know.
 OPT_IN_BYTES = 48 * 1024
 
 NVIDIA = (

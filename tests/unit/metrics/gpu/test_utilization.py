@@ -1,4 +1,4 @@
-"""GPU utilization and est. SM efficiency on drawn traces, and their laws on any."""
+"""GPU utilization and est. SM efficiency on drawn traces, and their laws on any trace."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from tb_steptime.trace.model import Job, Trace
 from tb_steptime.trace.table import Float64
 from tests.drawn.timeline import A100, V100, timeline
 
-#: 40 blocks on 80 SMs, 20 on 80, and ten times more than fit.
+#: 40 blocks on 80 SMs, 20 blocks on 80 SMs, and ten blocks per SM.
 HALF, QUARTER, FULL = {"grid": (40, 1, 1)}, {"grid": (5, 4, 1)}, {"grid": (800, 1, 1)}
 
 
 def two_streams() -> Trace:
-    """Two steps of 10 us; the kernels of two streams overlap, a copy and two sets are alone."""
+    """Two steps of 10 us; kernels of two streams overlap; a copy and two sets overlap with nothing."""
     return timeline(
         """
         step     | 00000000001111111111 |
@@ -121,7 +121,7 @@ def without_blocks_per_sm(**columns):
 
 
 def test_grids_alone_are_enough_where_all_are_known():
-    """CUPTI's monitor writes the grid and no blocks per SM."""
+    """CUPTI's monitor writes the grid, but no blocks per SM."""
     assert est_sm_efficiency(without_blocks_per_sm(), 0) == est_sm_efficiency(two_streams(), 0)
 
 
@@ -140,9 +140,9 @@ def test_a_grid_of_rocm_without_its_launch_call_may_count_work_items(job):
 @pytest.mark.parametrize(
     ("said", "grid", "expected"),
     [
-        (np.inf, (160, 1, 1), 2.0),  # the file divided by no SMs
+        (np.inf, (160, 1, 1), 2.0),  # the writer of the file divided by zero SMs
         (-26_843_545.6, (65536, 65535, 1), 65536 * 65535 / 80),  # the file's product overflowed 32 bits
-        (0.333333, (80 * 4, 1, 1), 4.0),  # the grid wins over the file
+        (0.333333, (80 * 4, 1, 1), 4.0),  # the grid takes precedence over the file's value
         (0.333333, (-1, -1, -1), 0.333333),  # no grid: the file's value
         (-1.0, (-1, -1, -1), np.nan),
         (np.inf, (-1, -1, -1), np.nan),
@@ -182,7 +182,7 @@ def test_a_level_is_the_sum_of_what_is_open_at_each_instant(drawn: list[tuple[in
 
 
 def by_instants(start: Float64, end: Float64, height: Float64, edges: list[int]) -> list[float]:
-    """The same by looking at every instant."""
+    """The same result, computed by looking at every instant."""
 
     def at(instant: int) -> float:
         return min(1.0, float(height[(start <= instant) & (instant < end)].sum()))

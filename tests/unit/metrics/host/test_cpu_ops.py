@@ -1,4 +1,4 @@
-"""What a CPU job computes, by op, by kind of op, and on how many threads."""
+"""What a CPU job computes: by op, by kind of op, and on how many threads."""
 
 from __future__ import annotations
 

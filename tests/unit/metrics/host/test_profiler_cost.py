@@ -1,4 +1,4 @@
-"""What the profiler costs a step, from what it recorded there."""
+"""What the profiler costs a step, estimated from what it recorded there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_each_event_of_the_host_in_a_step_costs_time() -> None:
         step   | .00001111.. |
         python | .pp..q..... |
         op     | a.b.cde.f.g |""")
-    # Two marks and five ops: a begins before the steps and g after them.
+    # Two marks and five ops: a begins before the steps, and g after them.
     assert profiler_cost(trace) == ProfilerCost((7 * 290 + 2 * 300) // 2, (7 * 500 + 2 * 460) // 2, 4)
 
 

@@ -1,4 +1,4 @@
-"""Checks of gradients by autograd's anomaly detection, of drawn traces."""
+"""Gradient checks of autograd's anomaly detection, on drawn traces."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ NAMES = {
     [
         ("fffeeeeee.", "...bb.nti.", "..........", AnomalyChecks(1, 3_000)),
         ("fffeeeeee.", "...bb.nti.", ".pp.......", AnomalyChecks(1, 5_000)),
-        # where gradients are accumulated none are returned, so that none are checked
+        # nodes that accumulate gradients return none, so nothing is checked there
         ("fffeeeeeeu", "...bb.nti.", "..........", AnomalyChecks(1, 3_000)),
-        # a hook of the user's; no check; a check that is the user's own; one node of three is checked
+        # a hook of the user; no check; a check by the user's own code; only one node of three is checked
         ("fffeeeeee.", "...bb.nai.", "..........", None),
         ("fffeeeeee.", "...bb.....", "..........", None),
         ("fffbbbbbb.", "......nti.", "..........", None),

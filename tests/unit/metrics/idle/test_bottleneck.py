@@ -1,4 +1,4 @@
-"""What holds a span or a phase up: every verdict, and the value at which it turns."""
+"""What limits a span or a phase: every verdict, and the value at which it changes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_starved_launches_decide_where_the_idle_time_does_not():
 
 
 def test_what_follows_a_blocking_call_is_its_fault_too():
-    """The call ends, and the host takes its time to launch again: the call had drained the device."""
+    """The call ends, and the host then needs time to launch again, because the call had drained the device."""
     idle = IdleNs(blocking_call=10, cpu_work=50)
     assert judge(Pace(idle, 10, 40)) is Bound.HOST
     assert judge(Pace(idle, 40, 40)) is Bound.SYNC
@@ -76,11 +76,11 @@ def test_causes_sum_to_the_idle_time():
     ("pace", "bound"),
     [
         (CpuPace(60, 0, 40, 0, on_cpu=True), Bound.INPUT),
-        (CpuPace(60, 0, 40, 0, on_cpu=False), Bound.UNKNOWN),  # the GPU may work meanwhile
+        (CpuPace(60, 0, 40, 0, on_cpu=False), Bound.UNKNOWN),  # the GPU may work in the meantime
         (CpuPace(0, 60, 40, 0, on_cpu=False), Bound.COMMUNICATION),
         (CpuPace(0, 40, 10, 50, on_cpu=True), Bound.UNKNOWN),  # the others wait for what this rank does outside of ops
         (CpuPace(0, 0, 60, 40, on_cpu=True), Bound.CPU),
-        (CpuPace(0, 0, 60, 40, on_cpu=False), Bound.UNKNOWN),  # its ops only launch
+        (CpuPace(0, 0, 60, 40, on_cpu=False), Bound.UNKNOWN),  # the ops of this job only launch
         (CpuPace(0, 0, 40, 60, on_cpu=True), Bound.UNKNOWN),
         (CpuPace(40, 0, 0, 60, on_cpu=True), Bound.INPUT),
         (CpuPace(9, 0, 0, 91, on_cpu=True), Bound.UNKNOWN),

@@ -1,4 +1,4 @@
-"""Blocking calls: which are one group, how long they hold the host, and what that costs the device."""
+"""Blocking calls: which of them form one group, how long they block the host, and what that costs the device."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def groups_us(trace: Trace) -> list[tuple[int, int, int, str]]:
 
 
 def bubbles_us(trace: Trace, device: int = 0) -> list[tuple[int, int, int]]:
-    """(start, end, idle time in it) of those that cost anything."""
+    """(start, end, idle time in it) of the groups that cost idle time."""
     columns = [(column // 1_000).tolist() for column in bubbles(trace, device)]
     return [row for row in zip(*columns, strict=True) if row[2]]
 
@@ -307,7 +307,7 @@ def test_events_that_are_waited_for_on_an_idle_device_cost_nothing(trace_path: C
 
 
 def test_a_pageable_batch_costs_what_it_leaves_idle(trace_path: Callable[[str], Path]):
-    """Two copies a step, of the images and the labels, and the synchronize after each."""
+    """Two copies a step, of the images and of the labels, each followed by a synchronize."""
     trace = read_real(trace_path("kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz"))
     (row,) = blocking_rows(trace, 0)
     assert (row.op, row.outer_op, row.call, row.kind) == (

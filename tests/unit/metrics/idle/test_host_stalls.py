@@ -1,4 +1,4 @@
-"""Rare long stops of the host, and the cause of each."""
+"""Rare long stalls of the host, and the cause of each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_collection_that_the_trace_names_is_sure():
         names={"g": "Python GC"},
         cell_ns=100_000,
     )
-    # the device still works in the first tenth of it
+    # the device still works for the first 0.1 ms of it
     assert pauses(trace, 0) == [
         Pause("garbage_collection", True, "Python GC", 1, 400_000, 150_000, "1", 1_300_000, 1_700_000)
     ]
@@ -38,7 +38,7 @@ def test_a_long_stop_in_one_step_has_no_explanation():
         kernel 7 | .abbbbba.a...a.a |""",
         cell_ns=MS,
     )
-    # nothing is recorded from 10 ms, when the device runs dry, to 12 ms
+    # nothing is recorded from 10 ms, when the device runs out of work, to 12 ms
     assert pauses(trace, 0) == [Pause("unexplained", False, None, 1, 2 * MS, MS // 2, "2", 10 * MS, 12 * MS)]
 
 

@@ -1,4 +1,4 @@
-"""Long gaps: which they are, and what the host does in them."""
+"""Long gaps: which gaps are long, and what the host does in them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_gap_is_long_by_itself_and_compared_with_the_others():
 
 
 def test_all_gaps_are_summed_by_what_the_host_does_in_them():
-    """Seven, of which five are kept by themselves: three launches, then 12 ms in which the host does one thing."""
+    """Seven gaps, five of them listed one by one: three launches, then 12 ms in which the host does one thing."""
     launches = "".join(f"{letters}............" for letters in ("abc", "def", "ghi", "jkl", "mno", "pqr", "stu", "vwx"))
     trace = timeline(f"""
         step     | {"0" * len(launches)} |
@@ -118,7 +118,7 @@ def test_what_contains_the_whole_training_says_nothing_of_a_gap():
 
 @pytest.mark.parametrize(("others", "unusual"), [("pqrs", True), ("pqr", False)])
 def test_an_op_that_takes_far_less_elsewhere_is_unusual(others: str, unusual: bool):
-    """A first call, for example; with fewer it is not known what is usual."""
+    """A first call, for example. With fewer other calls it is not known how long the op usually takes."""
     few = "".join(each if each in others else "." for each in "pqrs")
     trace = drawn(f"op | {few}..oooooooooooo........ |", o="aten::mm", **dict.fromkeys("pqrs", "aten::mm"))
     (row,) = long_gaps(trace, 0)

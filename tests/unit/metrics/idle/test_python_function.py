@@ -1,4 +1,4 @@
-"""The Python function that takes a step without a GPU, of drawn traces."""
+"""The Python function that takes most of a step without a GPU, in drawn traces."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ PREPROCESS, NORMALIZE, CROP = NAMES["p"], NAMES["n"], NAMES["c"]
             "python | .pppppppppp.... |\npython | .nnn.nnnn.cc... |",
             PythonFunction("0", 1_000, 11_000, 15_000, PREPROCESS, 10_000, NORMALIZE, 7_000),
         ),
-        # what runs in an op is not outside of it; what torch does is of its caller
+        # what runs inside an op does not count as Python; frames of torch count for their caller
         (
             "python | .pppppppppp.... |\npython | ..tttt......... |\nop | .......oo...... |",
             PythonFunction("0", 1_000, 11_000, 13_000, PREPROCESS, 10_000),
         ),
-        # no single call holds half of it; the loop around the steps is longer than the step
+        # no single call takes half of the step; the loop around the steps is longer than a step
         (
             "python | nn.nn.nn.nn.nn. |\npython | n..n..c..n..n.. |",
             PythonFunction("0", 0, 14_000, 15_000, NORMALIZE, 10_000),
         ),
         ("python | nnn.ccc.nnn.... |", None),
-        # nothing of the user's: what it waits for is known by Python's library
+        # no function of the user: a function of Python's library shows what it waits for
         (
             "python | ggg.gggggg.ggg. |\npython | .l..lllll..ll.. |",
             PythonFunction("0", 0, 14_000, 15_000, GET, 12_000, LOCK, 8_000),

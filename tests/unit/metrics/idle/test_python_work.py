@@ -1,4 +1,4 @@
-"""Python functions of a training loop that compute no ops, of drawn traces without a GPU."""
+"""Python functions of a training loop that do not compute through ops, in drawn traces without a GPU."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ COUNT = PythonWork(NAMES["c"], None, 4, 3_000, 3_000, 4_000, 8_000, [])
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
-        # ops inside are not Python; what is called inside counts for the outer call
+        # ops inside the function are not Python; frames called inside count for the outer call
         ("python | ffffcccc.. |\npython | .....ll... |\nop     | oooo...o.. |", [COUNT]),
-        # more than a quarter of it is ops
+        # ops take more than a quarter of the call
         ("python | ffffcccc.. |\nop     | oooo..oo.. |", []),
-        # the script itself, and torch, call ops by way of Python; built-in functions that wait are apart
+        # the script itself and torch call ops through Python; built-in functions that wait are separate
         ("python | ....tttt.. |\nop     | oooo...... |", []),
         ("python | ....wwww.. |\npython | ....zzzz.. |\nop     | oooo...... |", [WAIT]),
-        # a built-in function that takes most of a call is what the call does
+        # a built-in function that takes most of a call describes the call
         ("python | ....wwww.. |\npython | .....ggg.. |\nop     | oooo...... |", [COLLECT]),
         ("op     | oooo...... |", []),
     ],
@@ -53,7 +53,7 @@ def test_a_checkpoint_in_every_second_step_is_of_its_caller():
 
 
 def test_the_loop_itself_is_no_function_of_a_step():
-    """It calls ops as seldom as one of a step; a function that it calls in each step is that."""
+    """main has as few ops as a function of a step, but the one to report is the function called in each step."""
     names = NAMES | {"d": "train.py(5): main"}
     steps, calls = "".join(str(step) * 10 for step in range(4)), "....cccc.." * 4
     ops = "oo........" * 4

@@ -51,7 +51,7 @@ def test_before_the_launch_the_host_is_late_and_after_it_launches_take_time():
 
 
 def test_what_the_launching_thread_did_before_its_call():
-    """Where two things overlap, the one that stands first in the list of reasons counts."""
+    """Where two causes overlap, the one that comes first in the list of reasons counts."""
     trace = timeline(
         """
         step     | 000000000000000000000000 |
@@ -128,7 +128,7 @@ def test_a_launching_call_that_blocks_is_no_latency():
     ids=["nothing else", "a synchronize before", "a synchronize", "another device that works"],
 )
 def test_a_launch_that_returned_long_ago_is_no_latency(sync: str, other: str, expected: dict[str, list[int]]):
-    """From 50 us after the call's end on something else makes it wait; what a host shows that waits too."""
+    """From 50 us after the end of the call, something else delays the launch; a host that waits too may show what."""
     trace = timeline(
         f"""
         step          | 00000000000000000000000 |
@@ -153,7 +153,7 @@ def test_before_the_first_work_of_a_recording_the_device_is_busy_with_older_work
 
 
 def test_where_launches_usually_take_long_they_are_late_from_ten_times_that_on():
-    """Windows collects launches before it sends them."""
+    """Windows collects launches before it submits them."""
     letters = "abcdefghij"
     trace = timeline(
         f"""
@@ -166,7 +166,7 @@ def test_where_launches_usually_take_long_they_are_late_from_ten_times_that_on()
 
 
 def test_launches_that_all_wait_for_unrecorded_work_are_not_late():
-    """Each waits for 5 ms behind a graph whose kernels are not recorded: no system holds launches back for so long."""
+    """Each launch waits 5 ms behind a graph whose kernels are not recorded: no system delays launches for so long."""
     trace = timeline(
         f"""
         step     | {"0" * 520} |
@@ -185,7 +185,7 @@ def test_launches_that_all_wait_for_unrecorded_work_are_not_late():
     ids=["one graph", "two", "none before the launch"],
 )
 def test_what_follows_a_graph_whose_kernels_are_not_recorded_waits_for_these(graphs: str, reason: str):
-    """The launches of later graphs come after all work, and only count them."""
+    """The launches of later graphs come after all work, and only make the number of graph launches higher."""
     trace = timeline(
         f"""
         step     | {"0" * 60} |
@@ -195,7 +195,7 @@ def test_what_follows_a_graph_whose_kernels_are_not_recorded_waits_for_these(gra
         calls={"g": "cudaGraphLaunch"},
     )
     found = reasons_us(trace)
-    assert found[reason][0] == 330 - (50 + 50)  # the launch returns after 50 us, and is late 50 us later
+    assert found[reason][0] == 330 - (50 + 50)  # the launch returns after 50 us, and counts as late after another 50 us
     assert ({"dependency", "unrecorded_work"} - {reason}).isdisjoint(found)
 
 
@@ -203,7 +203,7 @@ def test_what_follows_a_graph_whose_kernels_are_not_recorded_waits_for_these(gra
     ("length", "expected"), [(20, {"blocking_call": [200]}), (50, {"blocking_call": [10], "unrecorded_work": [490]})]
 )
 def test_a_synchronize_of_an_idle_device_returns_at_once(length: int, expected: dict[str, list[int]]):
-    """A longer one waits for work, which is not recorded: no gain of the call rests on it."""
+    """A longer call waits for work that is not recorded, so no gain is based on it."""
     trace = timeline(
         f"""
         step     | {"0" * 80} |
@@ -410,7 +410,7 @@ CALLS = {"s": "cudaStreamSynchronize", "t": "cudaDeviceSynchronize", "m": "cudaM
 
 @st.composite
 def drawings(draw: st.DrawFn) -> str:
-    """Kernels on two streams and two devices, launched anywhere by two threads or nowhere, among calls that block, ops
+    """Kernels on two streams and two devices, launched by either of two threads or by none, between blocking calls, ops
     and waits for a loader."""
 
     def cells(alphabet: str) -> str:
@@ -464,7 +464,7 @@ def test_every_idle_instant_of_real_traces_has_one_reason(name: str):
 
 
 def test_a_device_whose_every_activity_is_empty_is_idle_all_the_time():
-    """As from a profiler that lost the lengths."""
+    """A profiler that lost the durations writes such a trace."""
     trace = timeline("""
         step     | 0000000000 |
         op       | .aaa...... |
@@ -477,7 +477,7 @@ def test_a_device_whose_every_activity_is_empty_is_idle_all_the_time():
 
 
 def test_a_host_that_launches_late(trace_path: Callable[[str], Path]):
-    """An A100 that waits for Python, as a picture of this trace was drawn by hand from its events."""
+    """An A100 that waits for Python; the same as in a picture of this trace that was drawn by hand from its events."""
     trace = read_real(trace_path("hta_a100_ddp_nccl"))
     partition = idle_partition(trace)[0]
     ms = {reason: round(float(ns.mean()) / 1e6, 1) for reason, ns in partition.per_step_ns.items() if ns.any()}

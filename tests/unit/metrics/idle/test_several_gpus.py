@@ -1,4 +1,4 @@
-"""One process that drives several GPUs: whether they work together, and who holds whom up."""
+"""One process that drives several GPUs: whether they work at the same time, and which one delays which."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_one_device_is_no_question():
 
 
 def test_a_device_on_which_hardly_anything_runs_is_not_driven():
-    """A library sets a byte on each GPU that it sees."""
+    """A library sets a byte on each GPU that it finds."""
     long = "k" * 101
 
     def devices(second: str):

@@ -1,4 +1,4 @@
-"""Late launches of which no graph can hold many, since calls that wait lie between them."""
+"""Late launches that no graph could combine in large numbers, because blocking calls lie between them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.drawn.timeline import timeline
 
 
 def late_us(launches: int, between: str = "s", last: str = "t") -> dict[str, int]:
-    """By place: so many launches, each 1 us after the kernel before it, between two calls."""
+    """Late time by place: this many launches, each 1 us after the kernel before it, between two calls."""
     letters = "abcdefghijklmnopq"[:launches]
     width = 2 * launches + 4
     trace = timeline(

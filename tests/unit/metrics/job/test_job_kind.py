@@ -1,4 +1,4 @@
-"""What kind of job a recording is of."""
+"""Which kind of job a recording shows."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ def test_without_ops_the_names_of_kernels_show_a_training():
 
 
 def test_a_transposed_convolution_is_no_training():
-    """It runs forward what is the gradient of another convolution's input."""
+    """Its forward pass runs what is the gradient of the input in another convolution."""
     data = "sm80_xmma_dgrad_implicit_gemm_indexed_f16f16_f16f32_kernel"
     trace = timeline("kernel 7 | bbb |", names={"b": data})
     assert job_kind(trace).purpose != "training"
 
 
-#: How the kernel e is launched, and the others: in compiled code, as a generated kernel, with a graph.
+#: How kernels are launched: k in compiled code, t as a generated kernel, g with a graph, and e in none of these ways.
 LAUNCHES = """
     op       | ccccccccccc....... |
     runtime  | ..k...t.......e.g. |

@@ -1,4 +1,4 @@
-"""Copies within a GPU: what each is for, which op asks for it, and which have other causes."""
+"""Copies within a GPU: the purpose of each, the op that requests it, and which have other causes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def found(drawing: str, dtypes: str = "", **names: str) -> list[tuple[str, str, 
         ("aten::contiguous", "aten::clone", "", "layout", "aten::contiguous"),
         ("aten::to", "aten::_to_copy", OTHER, "type", "aten::to"),
         ("aten::to", "aten::_to_copy", "", "type", "aten::to"),
-        ("aten::to", "aten::contiguous", SAME, "layout", "aten::contiguous"),  # to another layout, by its types
+        ("aten::to", "aten::contiguous", SAME, "layout", "aten::contiguous"),  # to another layout, as the types show
         ("SliceBackward0", "aten::slice_backward", SAME, "assignment", "aten::slice_backward"),
     ],
 )

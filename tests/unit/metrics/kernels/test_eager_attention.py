@@ -1,4 +1,4 @@
-"""Attention that is written out: which softmaxes are one's, what between the products counts. Traces are drawn."""
+"""Unfused attention: which softmaxes belong to it, and what counts between the products. Traces are drawn."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_a_compiled_softmax_between_products_is_attention():
 
 
 def test_attention_that_torch_itself_writes_out():
-    """Its backward pass is in no op of that name."""
+    """Its backward pass is not inside an op of that name."""
     both = """
         step     | 11111111111111111111111 |
         op       | FFFFFFFFFF............. |
@@ -146,7 +146,7 @@ def test_attention_that_torch_itself_writes_out():
 
 @pytest.mark.parametrize("path", ["tracelens_h100_timesformer/timesformer.json.gz"])
 def test_the_attention_of_a_video_transformer(path: str):
-    """As a plain script sums 24 softmaxes and 24 scalings of 12 layers, attention over time and over space."""
+    """A plain script gives the same sums: 24 softmaxes and 24 scalings of 12 layers, over time and over space."""
     result = eager_attention(read_real(path), 0)
     assert times(result) == (24, pytest.approx(68_781_300, abs=300), pytest.approx(15_555_800, abs=300))
 

@@ -1,4 +1,4 @@
-"""Chains of kernels that only read and write memory: what belongs to one, what it computes, what stays of it."""
+"""Chains of kernels that only read and write memory: what belongs to a chain, what it computes, what fusing leaves."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def test_a_quarter_of_a_chain_stays():
 @pytest.mark.parametrize(
     "drawing",
     [
-        CHAIN.replace("BB", "GG").replace("b", "g"),  # a product between
-        CHAIN.replace("b", "t"),  # a kernel that a compiler generated between
-        CHAIN.replace("BBCC", "....").replace("b", ".").replace("c", "."),  # one alone
+        CHAIN.replace("BB", "GG").replace("b", "g"),  # a product in between
+        CHAIN.replace("b", "t"),  # a compiler-generated kernel in between
+        CHAIN.replace("BBCC", "....").replace("b", ".").replace("c", "."),  # a single kernel
         CHAIN + "\n    user Optimizer.step#SGD.step | uuuuuuuuuuuuuuuu |",
         CHAIN.replace("op       | GG", "op       | NNNNNNNNNN...... |\n    op       | GG"),  # sums of gradients
         CHAIN.replace("op       | GGAABBCCGG", "op       | GG......GG"),  # kernels without ops

@@ -1,4 +1,4 @@
-"""The kernel table: laws on any trace, whole rows of drawn ones; waves against blocks that are dealt out one by one."""
+"""The kernel table: laws on any trace, complete rows of drawn ones, and waves compared with dealing out blocks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def launch(blocks: int, threads: int = 256, registers: int = 32, shared: int = 0
 
 
 def drawn() -> Trace:
-    """x: 2 launches under two ops; y under one of them; z before the step; u at the end, launched by nothing."""
+    """x: 2 launches under two ops; y: under one of these ops; z: before the step; u: at the end, without a launch."""
     return timeline(
         """
         step     | ..000000000000000000 |
@@ -150,7 +150,7 @@ def test_the_groupings():
 
 
 def test_modules_and_lines_of_the_forward_pass_have_the_kernels_that_they_made():
-    """What a checkpoint computes again is of the line that it is computed from."""
+    """What a checkpoint recomputes belongs to the line that computed it first."""
     trace = checkpointed()
     for by, name in (("module", "Block_0"), ("line", "net.py(4): forward")):
         (found,) = kernel_table(trace, by)
@@ -191,7 +191,7 @@ ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<
 
 
 def test_why_a_row_is_not_on_tensor_cores_and_what_that_costs():
-    """x: FP32 with TF32 off, and once 16 bits of an odd size, as y; t: on tensor cores already; e: elementwise."""
+    """x: FP32 with TF32 off, and once 16 bits of an odd size like y; t: on tensor cores already; e: elementwise."""
     trace = timeline(
         """
         step     | 000000000000000000000000 |
@@ -247,7 +247,7 @@ def test_each_device_is_its_own_and_shares_are_of_its_time():
 
 
 def test_what_cannot_be_measured_is_none():
-    """A device that the device properties leave out, and a kernel that says nothing of its launch."""
+    """A device that is missing in the device properties, and a kernel without launch data."""
     trace = timeline(
         """
         step     | 0000000000 |
@@ -303,7 +303,7 @@ def test_keys_are_numbered_by_rank_however_far_apart(keys: list[int]):
 
 @given(st.integers(1, 400), st.integers(1, 12), st.integers(1, 9))
 def test_waves_are_what_comes_of_dealing_out_blocks(block_count: int, sms: int, resident: int):
-    """A wave hands each SM one block after the other, round and round, until all have `resident`."""
+    """A wave gives each SM one block after the other, in turn, until all SMs have `resident` blocks."""
     waves, left = [], block_count
     while left:
         wave = Counter(place % sms for place in range(min(left, sms * resident)))
@@ -334,9 +334,9 @@ def test_waves_are_what_comes_of_dealing_out_blocks(block_count: int, sms: int, 
         ("nvjet_tst_192x8_64x8_4x1_v_bz_TNT", 5000, True),
         ("void cutlass::device_kernel<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwd> >(int)", 5000, True),
         ("matmul_kernel_persistent", 5000, True),
-        (SIMT, 80, False),  # a grid as small as the GPU
+        (SIMT, 80, False),  # a grid no larger than the number of SMs
         ("void flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128> >(Params)", 5000, False),
-        ("triton_per_fused_sum_0", 5000, False),  # a persistent reduction: whole rows in a block, in many blocks
+        ("triton_per_fused_sum_0", 5000, False),  # a persistent reduction has whole rows in a block, and many blocks
     ],
 )
 def test_persistent_kernels(name: str, block_count: int, expected: bool):
@@ -460,8 +460,9 @@ def test_kernels_ops_and_modules_sum_to_kernel_time_on_recorded_traces(path: str
 @pytest.mark.parametrize("name", ["tracelens_mi300_resnet", "tracelens_h100_bert"])
 @pytest.mark.parametrize("by", ["line", "module"])
 def test_kernels_of_lines_and_modules_are_those_of_the_table_of_ops(name: str, by: By, trace_path):
-    """With work of the backward pass where it was made. That counts by when ops begin, this by when kernels do: the two
-    differ by what is launched in one step and runs in another, which these recordings do not have."""
+    """This includes work of the backward pass, counted where it was made. The table of ops counts by the start of ops
+    and this one by the start of kernels. They would differ by work launched in one step that runs in another, of which
+    these recordings have none."""
     trace = read_real(trace_path(name))
     tree, outside = op_tree(trace, "made"), outside_ops(trace)
     words = (sources if by == "line" else modules)(trace, np.append(tree.row[tree.owner], outside.call))
@@ -498,7 +499,7 @@ def test_an_op_without_a_name_has_an_empty_one():
 
 
 def test_kernels_that_lose_nothing_have_a_name_among_them():
-    """Clocks of whole microseconds may write lengths of 0, so that no name has more of the gain than another."""
+    """Clocks with whole microseconds may write durations of 0, so that no name has the largest part of the gain."""
     trace = timeline("step | 0000 |\n runtime | .xy. |\n kernel 7 | ..xy |", names={"x": "first", "y": "second"})
     rows, nothing = kernel_rows(trace, 0), np.zeros(2)
     waste = _Kernels(trace, rows, nothing.astype(np.int64)).waste(np.ones(2, bool), nothing)

@@ -1,4 +1,4 @@
-"""How far ahead the host is, over the steps; drawn."""
+"""How far the host is ahead in each step, on drawn traces."""
 
 from __future__ import annotations
 

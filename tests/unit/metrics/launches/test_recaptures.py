@@ -1,4 +1,4 @@
-"""Graphs of the same work that are captured again; drawn."""
+"""Graphs that capture the same work again, on drawn traces."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def drawn(ops: str, calls: str, inputs: dict[str, tuple[str, str]] | None = None
 @pytest.mark.parametrize(
     ("ops", "calls", "found"),
     [
-        # Captured in the first step and in the third, and launched in between.
+        # Captured in the first and third steps, and launched in between.
         ("..mma...........mma...", ".b..e.g...g....b..e.g.", Recaptures(2, 2, 10 * US, 2 * US)),
-        # Other work in the third step.
+        # The third step captures other work.
         ("..mma...........aam...", ".b..e.g...g....b..e.g.", None),
-        # Captured twice before any launch: for two sizes, perhaps.
+        # Captured twice before any launch, possibly for two sizes.
         ("..mma...........mma...", ".b..e..........b..e.g.", None),
         # Captured again within one step.
         ("..ma..ma..............", ".b.egb..e.g.......g...", None),
-        # No op says what is captured.
+        # No op shows what is captured.
         ("......................", ".b..e.g...g....b..e.g.", None),
     ],
 )
@@ -50,12 +50,12 @@ def test_other_sizes_are_other_work():
     calls = ".b..e.g...g....b..e.g."
     assert drawn("..m.............n.....", calls, sizes) is None
     assert drawn("..m.............m.....", calls, sizes) is not None
-    assert drawn("..m.............n.....", calls) is not None  # not recorded, so alike
+    assert drawn("..m.............n.....", calls) is not None  # sizes are not recorded, so the work looks the same
 
 
 @on_every_real_trace
 def test_only_the_job_in_grad_mode_captures_its_graph_again(path: str):
-    """Its five calls capture in the first, third and fifth: no backward pass ends the graph of the call before."""
+    """Of its five calls, the first, third and fifth capture: no backward pass ends the graph of the call before."""
     found = recaptures(read_real(real_path(path)))
     if not path.endswith("a100_vit_bf16_grad_mode.json.gz"):
         assert found is None

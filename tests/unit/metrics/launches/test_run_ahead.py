@@ -46,7 +46,7 @@ def test_run_ahead_counts_from_the_calls_start_and_delay_from_its_end():
         runtime  | aab.c..... |
         kernel 7 | .aaaabbbbc |
         kernel 9 | .....u.... |""")
-    # a starts while its call still runs; u has no launch record
+    # a starts while its call is still running; u has no recorded launch
     assert run_ahead_ns(trace).tolist() == [1_000, 3_000, -1, 5_000]
 
 
@@ -132,7 +132,7 @@ def test_levels_of_the_queue_hold_exact_means_and_peaks():
         kernel 7 | ........abcd.... |""",
         cell_ns=64_000,
     )
-    # 4 launches are not worth more than 256 bins, 16 a cell
+    # 4 launches get no more than 256 bins, 16 per cell
     depth = [1, 2, 3, 4, 4, 4, 4, 4, 3, 2, 1, 0, 0, 0, 0, 0]
     per_bin = np.repeat(depth, 16)
     assert queue_levels(trace, 0) == [QueueLevel(4_000, (1_000 * per_bin).tolist(), per_bin.tolist())]
@@ -153,7 +153,7 @@ def test_a_peak_within_a_bin_is_kept():
 
 @st.composite
 def launched(draw: st.DrawFn) -> Trace:
-    """Up to eight kernels on two streams, each launched before, as or after it starts."""
+    """Up to eight kernels on two streams, each launched before, when or after it starts."""
     calls = draw(st.permutations([*"abcdefgh", *"." * 12]))
     first = draw(st.permutations([*"abcd", *"." * 16]))
     second = draw(st.permutations([*"efgh", *"." * 16]))
@@ -173,14 +173,14 @@ def test_the_queue_agrees_with_itself(trace: Trace):
     assert depth.min() >= 0
     assert ((depth > 0) == (queued.overlap_ns(instants, instants + 1) > 0)).all()
     edges = np.arange(low, high + 1_000, 1_000)
-    inside = depth.reshape(-1, 2)  # nothing changes within a cell
+    inside = depth.reshape(-1, 2)  # the depth does not change within a cell
     assert find_queue(trace).integral_ns(edges).tolist() == (500 * inside.sum(axis=1)).tolist()
     assert find_queue(trace).peaks(edges).tolist() == inside.max(axis=1).tolist()
 
 
 def _queue_of(depth: int, call_ns: int, begins_at: int = 0) -> Trace:
-    """A kernel that runs, so many launches of 1 us that wait behind it, then one more that takes call_ns; then they
-    run. The recording begins after begins_at of these calls."""
+    """A running kernel, `depth` launches of 1 us that queue behind it, and one more that takes call_ns; then they run.
+    The recording begins after begins_at of these calls."""
     host, gpu = Thread("1", "main"), Thread("0", "7")
     full_at = 2_000 * (depth + 1)
     first = full_at + call_ns
@@ -197,7 +197,7 @@ def _queue_of(depth: int, call_ns: int, begins_at: int = 0) -> Trace:
 
 
 def test_while_the_device_works_off_earlier_launches_nobody_knows_what_the_host_needs():
-    """Nothing tells how full the queue is, so a launch that waits for room looks like one that works."""
+    """The fill level of the queue is unknown here, so a launch that waits for room looks like one that does work."""
     trace = timeline(
         """
         step     | 0000000000000000000000000000000000000000 |
@@ -216,7 +216,7 @@ def test_a_long_launch_into_a_full_queue_waits_for_room():
 
 
 def test_work_from_before_the_recording_is_in_the_queue_from_its_beginning_on():
-    """One step of a job whose host is a step ahead: of a full queue most was launched before."""
+    """One step of a job whose host is a step ahead: most of a full queue was launched before the recording."""
     whole, cut = _queue_of(FULL_QUEUE, call_ns=50_000), _queue_of(FULL_QUEUE, call_ns=50_000, begins_at=900)
     full_at = np.array([2_000 * FULL_QUEUE + 2_500])
     assert find_queue(cut).depth_at(full_at).tolist() == find_queue(whole).depth_at(full_at).tolist() == [1_001]

@@ -34,7 +34,8 @@ def test_inputs_and_outputs_grow_and_the_gradient_of_a_weight_does_not():
 
 
 def test_a_layer_as_wide_as_the_batch_grows_all_the_same():
-    """6 to 4 neurons at a batch of 4: the output [4,4] is as large as nothing else, its input [4,6] as the weight."""
+    """A layer from 6 to 4 neurons, batch 4: no other tensor is as large as the output [4,4]; its input is as large as
+    the weight."""
     inputs = {
         "f": ("[[4],[4,6],[6,4]]", FLOATS),
         "m": ("[[4,4],[4,6]]", FLOATS),

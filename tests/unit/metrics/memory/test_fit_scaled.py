@@ -1,4 +1,4 @@
-"""The peak of a drawn training all in BF16, and with sequences of another length."""
+"""The predicted peak of a drawn training entirely in BF16, and with sequences of another length."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tests.drawn.memory import CPU, with_memory
 from tests.drawn.timeline import timeline
 
 HOST = Place(*CPU)
-#: What is there before, on the CPU none of it of the model.
+#: Memory in use before the recording; on the CPU none of it belongs to the model.
 BEFORE = 5_000_000
-#: Tokens of 4 sequences of 6 are looked up in 50 rows of 8, and multiplied with one another to scores.
+#: The tokens of 4 sequences of length 6 are looked up in 50 rows of 8, and multiplied with one another to give scores.
 DRAWN = """
     step | 000000000000000000 |
     op   | .eebbss.nnmmkkaa.. |"""
@@ -50,8 +50,8 @@ def training(names: dict[str, str] = NAMES, inputs: dict[str, tuple[str, ...]] =
 
 
 def test_floats_are_halved_and_scores_grow_with_the_square_of_the_length():
-    """Recorded are 192 + 768 + 2 x 576 at once. In BF16 192 + 384 + 2 x 288; twice as long 384 + 1536 + 2 x 2304; of
-    half the length the gradient of the table is the most: 96 + 1600."""
+    """Recorded: 192 + 768 + 2 x 576 bytes at once. In BF16: 192 + 384 + 2 x 288. Twice as long: 384 + 1536 + 2 x 2304.
+    At half the length the gradient of the table makes the peak: 96 + 1600."""
     (fit,) = fits(training())
     peaks = {each.label: (each.peak_bytes or 0) - BEFORE for each in fit.settings}
     assert peaks == {

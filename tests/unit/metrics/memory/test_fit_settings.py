@@ -1,4 +1,4 @@
-"""What fills the peak by module, what checkpointing a class of modules saves and takes, and which settings are best."""
+"""What fills the peak by module, what checkpointing a class of modules saves and costs, and which settings are best."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_FRAMES = NAMES | {"M": "train.py(3): net", "B": "train.py(7): first", "C": "t
 
 
 def test_the_peak_by_module_sums_to_it():
-    """At 16 us: 11 004 bytes, of which 1 000 are from before the recording."""
+    """The peak at 16 us is 11 004 bytes, of which 1 000 are from before the recording."""
     rows = by_module(training(), HOST)
     assert rows == [
         ModuleBytes("Net › Block", "module", 0, 2400.0, 9600),
@@ -37,8 +37,9 @@ def test_without_modules_the_ops_own_names_stand_and_what_records_them_is_said()
 
 
 def test_a_checkpoint_drops_what_was_saved_and_keeps_the_input():
-    """At 16 us p and t are gone, and q is there as the input of the second block: 11 004 - 4 800 + 1 600. Of both
-    blocks the ReLU is computed again, 3 us each; of the whole net all but its last sum, and nothing is saved."""
+    """At 16 us p and t are freed, and q is kept as the input of the second block: 11 004 - 4 800 + 1 600. The ReLUs of
+    both blocks are recomputed, 3 us each. Checkpointing the whole net recomputes all but its last sum and saves
+    nothing."""
     found = checkpoints(training(), HOST)
     assert isinstance(found, list)
     assert [(each.module, each.calls, peak_at(each.lines, 4), each.again_ns) for each in found] == [

@@ -1,4 +1,4 @@
-"""Allocations of drawn traces: paired, placed, counted by op, and told apart."""
+"""Allocations of drawn traces: paired with frees, placed, counted by op, and told apart by kind."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_gpus_come_before_the_cpu():
 
 
 def test_allocations_are_paired_with_their_frees_by_address():
-    """Of c only the free is recorded; b stays; the free of d is lost, and its address is given out again."""
+    """For c only the free is recorded; b is never freed; the free of d is lost, and d's address is reused."""
     trace = training("a +8 @1, b +4 @2, c -16 @3, a -8 @4, d +2 @5, a +8 @6, d +2 @7")
     found = allocations(trace)
     assert found.born.tolist() == [0, 1, 4, 5, 6]
@@ -74,7 +74,7 @@ def test_the_peak_has_its_instant_step_and_phase():
 
 
 def test_the_peak_as_a_figure_of_the_recording_and_of_each_step():
-    """Of the GPU, also where the CPU has more; the step before the first event is known by what that one leaves."""
+    """The peak is the GPU's, even where the CPU has more; a step before any event has what the first one began with."""
     trace = with_memory(training("a +8 @11, b +4 @14.5, b -4 @15", before=100, reserved=256), "c +900 @2", device=CPU)
     assert measure(trace, "peak_allocated", None) == Series("peak_allocated", None, 112, [100, 112, 108])
     assert measure(trace, "peak_reserved", None) == Series("peak_reserved", None, 256, [None, 256, 256])
@@ -102,7 +102,8 @@ def test_without_totals_memory_counts_from_the_first_event():
 
 
 def test_shared_memory_that_is_mapped_adds_to_what_the_cpu_allocates():
-    """As torch writes it: no total of its own, which would look as if all were freed. d was mapped before."""
+    """Torch writes these events without a total of their own; read as 0, it would look as if all were freed. d was
+    mapped before."""
     trace = training("a +4 @1, m +9 @2, b +4 @3, d -5 @4, b -4 @5, a -4 @6")
     said = np.array([4, 0, 8, 0, 4, 0], np.int64)
     on_cpu = replace(
@@ -115,7 +116,7 @@ def test_shared_memory_that_is_mapped_adds_to_what_the_cpu_allocates():
 
 
 def test_what_each_allocation_is():
-    """One of each kind: by the phase that makes it, and by what it outlives."""
+    """One allocation of each kind: by the phase that makes it, and by what it outlives."""
     trace = training(
         "temp +1 @1.1, temp -1 @1.9,"  # within the forward pass
         "act +2 @1.2, act -2 @4.2,"  # freed by the backward pass
@@ -125,8 +126,8 @@ def test_what_each_allocation_is():
         "once +32 @7.1,"  # the optimizer's state
         "step +64 @7.2, step -64 @8.5,"  # within the optimizer
         "batch +128 @10.1, batch -128 @20.1,"  # before the first op that has a node
-        "kept +256 @11.2,"  # nothing frees it, two steps later
-        "again +512 @17.1"  # the optimizer again, not freed: no state, that is made once
+        "kept +256 @11.2,"  # not freed even two steps later
+        "again +512 @17.1"  # the optimizer again, never freed: not state, which is made only once
     )
     assert kinds(trace) == [
         "temporary", "activations", "activations", "temporary", "gradients", "optimizer_state", "temporary", "inputs",
@@ -143,7 +144,7 @@ def test_what_is_alive_sums_to_the_total():
     assert {part.category: (part.bytes, part.count) for part in after} == {
         "activations": (16, 1), "gradients": (6, 2), "before_recording": (68, 0),
     }  # fmt: skip
-    assert by_category(trace, 3, 10) is None  # frees must be missing
+    assert by_category(trace, 3, 10) is None  # some frees must be missing
 
 
 def test_rows_say_where_an_allocation_is_made_and_how_long_it_lives():
@@ -176,7 +177,7 @@ STEPS = "\n".join(("step | 000011112222333344445555 |", "op | .a...a...a...a...a
 
 
 def test_growth_is_of_what_stays_after_the_first_step():
-    """40 bytes are made once; 8 in every step; 4 live until the next step."""
+    """40 bytes are allocated once, 8 in every step, and 4 that live until the next step."""
     said = ["s +40 @1.1", *(f"l{step} +8 @{4 * step + 1.2}" for step in range(6))]
     said += [f"v{step} +4 @{4 * step + 1.3}" for step in range(6)]
     said += [f"v{step} -4 @{4 * step + 5.5}" for step in range(5)]

@@ -1,4 +1,4 @@
-"""What lines of the user's code cost: each instant, kernel and byte counts for one line, or is elsewhere."""
+"""The cost of lines of the user's code: each instant, kernel and byte counts for one line, or as elsewhere."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.drawn.timeline import timeline
 
 
 def trained() -> Trace:
-    """A line calls another one; the backward pass of what that computed runs on its own thread; one launch is Python's
-    own, and one outside any line. Memory is allocated in an op, in Python and elsewhere."""
+    """A line calls another one, and the backward pass of that computation runs on its own thread. One launch comes from
+    Python itself, and one from outside any line. Memory is allocated in an op, in Python and elsewhere."""
     trace = timeline(
         """
         step           | 0000000000000000000000000000000000000000 |

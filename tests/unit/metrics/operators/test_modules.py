@@ -1,4 +1,4 @@
-"""The tree of modules: what a module costs with and without those inside, folded layers, and the backward pass."""
+"""The tree of modules: the cost of each with and without the modules inside, folded layers, the backward pass."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.drawn.memory import CPU, with_memory
 from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import timeline
 
-#: Recordings with allocations: a training of 2021, whose stacks name no modules, and forward passes with modules.
+#: Recordings with allocations: a training of 2021 whose stacks name no modules, and forward passes with modules.
 MEMORY = (
     "kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz",
     "tracelens_h100_bert",
@@ -138,7 +138,7 @@ def test_a_launch_outside_any_op_is_of_the_module_around_it():
 
 @pytest.mark.parametrize("phase", ["forward", "backward"])
 def test_a_module_that_graphs_run_in_one_phase_alone_is_a_row(phase: str, tmp_path):
-    """As where the other phase is compiled, or recorded without stacks. Three kernels in each of four replays."""
+    """The other phase may be compiled, or recorded without stacks. Each of four replays has three kernels."""
     trace = read_trace(write_captured(tmp_path / "captured.json", annotated=True, phase=phase))
     rows, more = module_rows(find_modules(trace), folded=False)
     column, other = "device_total_ns", "backward_device_ns"
@@ -190,8 +190,8 @@ def test_ops_of_torchscript_say_their_modules():
 
 
 def test_allocations_count_for_the_module_and_the_op_that_make_them():
-    """A module's are those of its ops, those that no op makes, and apart from these those of the nodes that its ops
-    made. Frees and the CPU's beside a GPU's count for no module."""
+    """A module's allocations are those of its ops and those outside any op; those of the backward nodes of its ops are
+    counted separately. Frees, and CPU allocations beside a GPU's, count for no module."""
     said = "a +64 @2.5, b +32 @3.5, c +8 @7.5, a -64 @9, d +4 @12.5, e +512 @18.5 engine, g +2 @28 engine"
     trace = with_memory(with_memory(net(), said), "f +2 @3.5", device=CPU)
     rows, _ = module_rows(find_modules(trace), folded=False)

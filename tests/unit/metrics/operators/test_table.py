@@ -1,4 +1,4 @@
-"""The table of ops: what a row counts, where rows nest in themselves, and by which key they are told apart."""
+"""The table of ops: what a row counts, which rows nest in themselves, and which key tells rows apart."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_own_times_sum_to_the_whole_however_rows_are_made():
 
 
 def test_work_from_before_the_recording_is_of_no_step():
-    """The device runs it for 30 ms in which the host is in the first step already."""
+    """The device runs it for 30 ms while the host is already in the first step."""
     trace = read_real("tracelens_mi300_resnet")
     low, high = find_steps(trace).window
     work = trace.events.rows(Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)

@@ -1,4 +1,4 @@
-"""The phase of every instant of a host thread, and from where each activity was launched."""
+"""The phase of every instant of a host thread, and the place that launched each activity."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ NAMES = {
 
 
 def launched_from(trace: Trace) -> dict[str, str]:
-    """Name of each activity -> the place that it was launched from."""
+    """The name of each activity -> the place that launched it."""
     activities = find_launches(trace).activity
     names = [trace.strings[name] for name in trace.events.name[activities].tolist()]
     return dict(zip(names, (SITES[site].id for site in activity_sites(trace).tolist()), strict=True))
 
 
 def host_us(trace: Trace) -> list[dict[str, int]]:
-    """Per step, the phases that have any time."""
+    """The phases with a nonzero time, per step."""
     return [
         {phase: ns // 1_000 for phase, ns in zip(PHASES, row, strict=True) if ns}
         for row in host_time_ns(trace).tolist()
@@ -148,7 +148,7 @@ def test_a_host_that_runs_ahead_is_at_the_next_step():
         kernel 7  | .kkkkkqqqq |""",
         names=NAMES,
     )
-    # step 0 ends with its kernel, at 6 us, when the host is in the backward pass of step 1
+    # step 0 ends with its kernel, at 6 us, when the host is already in the backward pass of step 1
     assert host_us(trace) == [{"forward": 2, "backward": 3, "other": 1}, {"backward": 1, "other": 1, "forward": 2}]
 
 
@@ -314,7 +314,7 @@ def test_ranges_are_told_per_step_and_within_the_steps():
         user work           | .aa...aaaa |
         runtime             | .p...q..rr |
         kernel 7            | ..p...qqqq |""")
-    # nothing ran that step 2 launched, so the last step is 1, which ends with its kernel
+    # no work of step 2 ran, so the last step is step 1, which ends with its kernel
     assert range_rows(trace) == [RangeRow(["work"], "forward", 1, 3_000, 3_000, 500, 0, 0.5)]
 
 
@@ -339,7 +339,7 @@ def test_only_the_ranges_with_most_time_are_listed():
     lines = (f"user r{i} | {'.' * i}a{'.' * (RANGE_ROWS + 9 - i)} |" for i in range(RANGE_ROWS + 10))
     trace = timeline("\n".join((f"step | {'0' * (RANGE_ROWS + 10)} |", "user all | " + "b" * 50 + " |", *lines)))
     rows = range_rows(trace)
-    # all are as long; of those, what stands outside comes first
+    # all ranges are equally long; among equals, outer ranges come first
     inner = [["all", f"r{i}"] for i in range(RANGE_ROWS - 61)]
     assert [row.path for row in rows] == [["all"], *inner, *([f"r{i}"] for i in range(50, RANGE_ROWS + 10))]
 
@@ -397,7 +397,7 @@ def test_recorded_buffer_broadcasts(trace_path: Callable[[str], Path], name: str
 
 
 def test_on_a_cpu_the_training_thread_runs_the_nodes_too():
-    """The engine's thread for a GPU runs nodes only; a helper thread of the loader runs a few ops."""
+    """The engine's thread for a GPU runs only nodes; a helper thread of the loader runs a few ops."""
     on_cpu = timeline(
         """
         op        | aabb....aabb.... |

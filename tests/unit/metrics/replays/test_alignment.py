@@ -11,7 +11,7 @@ from tb_steptime.metrics.replays.alignment import Match, Sequence, align
 
 
 def kernels(text: str) -> Sequence:
-    """A kernel for each word: its first letter is its kind, with the second its name, and the whole word its shape."""
+    """One kernel per word: the first letter is its kind, the first two are its name, the whole word is its shape."""
     words = text.split()
     numbers = [[int.from_bytes(word[:length].encode()) for word in words] for length in (1, 2, 4)]
     kind, name, shape = (np.array(each, np.int64) for each in numbers)
@@ -22,16 +22,16 @@ def kernels(text: str) -> Sequence:
     ("eager", "replay", "places", "match"),
     [
         ("ga1 aa1 gb1", "ga1 aa1 gb1", [0, 1, 2], "444"),
-        # A kernel that the replay has and the eager step does not, between two that match, has no eager kernel.
+        # A kernel that only the replay has, between two that match, has no eager kernel.
         ("ga1 gb1", "ga1 fa1 gb1", [0, -1, 1], "404"),
-        # The eager step's own copy is left out.
+        # The eager step's additional copy is skipped.
         ("ga1 ca1 gb1", "ga1 gb1", [0, 2], "44"),
-        # The same kernel in another shape, another kernel of the same kind, and an unlike one at the same place.
+        # The same kernel with another shape, another kernel of the same kind, and a different kernel at the same place.
         ("ga1 aa1 gb1 ba1 gc1", "ga1 aa2 gb1 bb1 gc1", [0, 1, 2, 3, 4], "43424"),
         ("ga1 aa1 gb1", "ga1 xa1 gb1", [0, 1, 2], "414"),
-        # Two kernels that do the work of four stand for the middle of their halves.
+        # Two kernels that do the work of four are matched with the middle of each half.
         ("ga1 aa1 ba1 ca1 da1 gb1", "ga1 xa1 ya1 gb1", [0, 2, 4, 5], "4114"),
-        # A second stream runs beside the first one, and its kernel comes later in the replay.
+        # A second stream runs beside the first, and its kernel comes later in the replay.
         ("ga1 na1 gb1 gc1", "ga1 gb1 gc1 na1", [0, 2, 3, 1], "4444"),
         ("ga1", "", [], ""),
         ("", "ga1", [-1], "0"),
@@ -44,7 +44,7 @@ def test_each_kernel_of_the_replay_has_its_eager_kernel(eager, replay, places, m
 
 
 def test_a_long_step_is_cut_at_runs_that_both_hold_equally_often():
-    """3,000 kernels are more than one grid may hold. Layers are alike, and every tenth kernel is another one."""
+    """3,000 kernels are too many for one grid. All layers are equal; every tenth kernel of the replay differs."""
     layer = [f"g{letter}1" for letter in "abcdefghijklmnopqrstuvwxyz1234"]
     eager = layer * 100
     replay = [f"x{place % 7}1" if place % 10 == 3 else word for place, word in enumerate(eager)]

@@ -1,4 +1,4 @@
-"""Dots of the roofline, MFU and HFU: on drawn traces by hand, and on real ones against known figures."""
+"""Dots of the roofline, MFU and HFU: drawn traces against results by hand, and real ones against known figures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SQUARE = ("[[1024,1024],[1024,1024]]", '["c10::Half","c10::Half"]')
 SUM = ("[[1024,1024],[1024,1024],[]]", '["float","float","Scalar"]')
 GEMM = "ampere_fp16_s16816gemm_fp16_128x128_ldg8_nn"
 FLOPS = 2 * 1024**3
-#: Of aten::_convolution: bias, stride, padding, dilation, transposed, output padding, groups.
+#: Arguments of aten::_convolution: bias, stride, padding, dilation, transposed, output padding, groups.
 CONV_SETTINGS = '["","","","[1, 1]","[1, 1]","[1, 1]","False","[0, 0]","1"]'
 
 
@@ -156,7 +156,7 @@ def test_what_is_above_its_roof_needs_fewer_operations_only_where_a_kernel_says_
     assert (dot.efficiency > 1.15, dot.above) == (True, above)
 
 
-# Real recordings: images a step x operations of an image, of torchvision's documented models.
+# Real recordings: images per step x FLOPs of an image, for torchvision's documented models.
 
 
 def test_a_resnet_whose_backward_repeats_its_forward_pass():

@@ -1,4 +1,4 @@
-"""Estimates of what tensor cores and memory do, beside what the GPU measured of both."""
+"""Estimates for tensor cores and memory, beside what the GPU measured for both."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from tests.drawn.timeline import A100, timeline
 
 TENSOR, MEMORY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed", "DRAM BW (%)"
 GEMM, ADD = "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_nn", "vectorized_elementwise_kernel"
-#: A product on an A100 with 312 TFLOP/s of FP16, and a sum of two matrices with 2039 GB/s; us.
+#: The time in us of a product on an A100 with 312 TFLOP/s of FP16, and of a sum of two matrices with 2039 GB/s.
 PRODUCT_US, SUM_US = 2 * 1024**3 / 312e6, 3 * 2 * 1024**2 / 2039e3
-#: The product reads two matrices of 2 MiB and writes one, as the sum does.
+#: The product reads two matrices of 2 MiB and writes one, and so does the sum.
 PRODUCT_MOVES_US = SUM_US
 
 
 def sampled(
     counter: str, *samples: tuple[int, float], device: Device = A100, shapes: bool = True, unknown: str = ""
 ) -> Trace:
-    """A product of 20 us on two streams and a sum of 10 us in a step of 50 us. samples: us, percent. unknown: of the
-    drawn ops, those whose inputs were not recorded."""
+    """A product of 20 us on two streams and a sum of 10 us in a step of 50 us. samples: us, percent. unknown: the drawn
+    ops whose inputs were not recorded."""
     matrices = "[[1024,1024],[1024,1024]]", '["c10::Half","c10::Half"]'
     inputs = {"p": matrices, "s": ("[[1024,1024],[1024,1024],[]]", '["c10::Half","c10::Half","Scalar"]')}
     trace = timeline(
@@ -64,7 +64,7 @@ def test_products_at_the_peak_beside_the_activity_of_tensor_cores() -> None:
 
 
 def test_only_the_time_that_samples_cover_counts() -> None:
-    """The second half of the product and ten us after it."""
+    """The samples cover the second half of the product and ten us after it."""
     found = validated_tensor_work(sampled(TENSOR, (30, 30.0), (40, 0.0)), 0)
     assert found == Validation(pytest.approx(PRODUCT_US / 2 / 20, rel=1e-3), pytest.approx(0.15))
 

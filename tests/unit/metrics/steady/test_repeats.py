@@ -11,7 +11,7 @@ US = 1_000
 
 
 def _excess(length: list[int], step: list[int] | None = None) -> list[int]:
-    """Of the calls of one site, in us."""
+    """The excess of each call of one site, in us."""
     calls = np.array(length, np.int64) * US
     steps = np.zeros(len(calls), np.int64) if step is None else np.array(step, np.int64)
     return (judge(calls, steps, [np.zeros(len(calls), np.int64)]).excess_ns // US).tolist()

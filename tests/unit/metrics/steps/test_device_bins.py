@@ -1,4 +1,4 @@
-"""What stands beside the queue of a step: the phases as stretches, and what the device does in the same bins."""
+"""The data beside the queue of a step: the phases as stretches, and what the device does in the same bins."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""The breakdown: who gets an instant, and that the parts sum to the step."""
+"""The breakdown: which part each instant counts for, and that the parts sum to the step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.drawn.timeline import timeline
 
 
 def parts_us(trace: Trace) -> list[dict[str, int]]:
-    """Parts that have a length, in us, per step."""
+    """The parts with a nonzero length, in us, per step."""
     rows = (msgspec.structs.asdict(row) for row in step_breakdown(trace))
     return [{part: ns // 1_000 for part, ns in row.items() if ns} for row in rows]
 

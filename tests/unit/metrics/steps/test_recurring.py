@@ -1,4 +1,4 @@
-"""Steps at equal distances that do more than the others, of drawn traces."""
+"""Steps at regular intervals that do more than the others, on drawn traces."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ USUAL, MORE = "oooooooo..", "oooooooo.ee.ee.ee..."
 
 
 def drawn(steps: str, updates: str = "") -> RecurringWork | None:
-    """u: a usual step of 10 us; m: one of 20 that calls three more ops; n: as long, and calls two; s: as long, and
-    calls none; updates: in which steps an optimizer steps."""
+    """u: a usual step of 10 us; m: a step of 20 us with three more ops; n: as long as m, with two more ops; s: as long
+    as m, without more ops; updates: the steps in which an optimizer steps."""
     cells = {"u": USUAL, "m": MORE, "n": "oooooooo.ee.eeeee...", "s": "oooooooo............"}
     ops = "".join(cells[each] for each in steps)
     marks = "".join(str(place % 10) * len(cells[each]) for place, each in enumerate(steps))
@@ -27,7 +27,7 @@ def test_every_third_step_does_more():
 
 
 def test_two_count_where_they_do_the_same_and_all_others_do():
-    """The first step of a recording may be one of them: it does what comes once where it differs from the other."""
+    """The first step of a recording may be one of the two; where it differs from the other, it does one-time work."""
     assert drawn("uumuuumuuu") == RecurringWork(4, ["2", "6"], 10_000, "aten::addmm", 3)
     assert drawn("muuuumuuuu") == RecurringWork(5, ["0", "5"], 10_000, "aten::addmm", 3)
 

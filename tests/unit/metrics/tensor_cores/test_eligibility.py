@@ -1,4 +1,4 @@
-"""Why a kernel is not on tensor cores and what that costs, on drawn traces; what the sums must be, on real ones."""
+"""Why a kernel is not on tensor cores and what that costs, on drawn traces; what the sums must be on real ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FITS, ODD = "[[1024,512],[512,256]]", "[[1024,514],[514,256]]"
 
 
 def one(kernel: str, shapes: str, dtypes: str, device: Device = A100, op: str = "aten::mm", cells: int = 10) -> Trace:
-    """One kernel of 1 ms for one op."""
+    """One op with one kernel of 1 ms."""
     return timeline(
         f"""
         op       | aaa.{"." * cells} |
@@ -38,7 +38,7 @@ def one(kernel: str, shapes: str, dtypes: str, device: Device = A100, op: str = 
 
 
 def told(trace: Trace, row: int = 0) -> tuple[str | None, str | None, int]:
-    """id and setting of why not, and the gain."""
+    """The reason's id and setting, and the gain."""
     found = eligibility(trace)
     why = found.reasons[found.why[row]] if found.why[row] >= 0 else None
     return why.id if why else None, why.setting if why else None, int(found.gain_ns[row])
@@ -81,7 +81,7 @@ def test_memory_bounds_the_gain():
     moved = 4 * (1024 * 8 + 8 * 262144 + 1024 * 262144)
     gain = told(one(SGEMM, "[[1024,8],[8,262144]]", FLOAT))[2]
     assert gain == pytest.approx(MS - moved / 2039, abs=1)
-    assert told(one(SGEMM, "[[1024,8],[8,262144]]", FLOAT, cells=5))[2] == 0  # it is as fast as the memory already
+    assert told(one(SGEMM, "[[1024,8],[8,262144]]", FLOAT, cells=5))[2] == 0  # as fast as memory allows
 
 
 def test_where_others_run_as_tf32_sizes_are_to_blame():
@@ -154,7 +154,7 @@ def test_phases():
         kernel 7                         | ..kk...qq..rrxpp.... |""",
         names={"b": "autograd::engine::evaluate_function: MmBackward0", "x": "c10d::allreduce_"},
     )
-    # r was launched before the recording; x beside any node, on the thread of the backward
+    # r was launched before the recording; x beside any node, on the backward thread
     assert [PHASES[phase] for phase in kernel_phases(trace)] == [
         "forward",
         "backward",
@@ -215,7 +215,7 @@ def test_every_table_sums_to_the_split(name: str):
         assert listed == sum(row.total_ns for row in device.obstacles) == device.total.matmul_like_ns
         assert gained == sum(row.gain_ns for row in device.obstacles)
         assert all(0 <= row.gain_ns <= row.total_ns for row in device.opportunities)
-        assert all(row.gain_ns <= row.bound_ns + row.count for row in device.obstacles)  # ns are whole per kernel
+        assert all(row.gain_ns <= row.bound_ns + row.count for row in device.obstacles)  # whole ns per kernel
 
 
 @on_real_traces

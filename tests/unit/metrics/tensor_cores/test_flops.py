@@ -1,4 +1,4 @@
-"""What ops compute, by hand; which kernels' rates prove tensor cores, on drawn traces; no false proof on real ones."""
+"""What ops compute, by hand; which rates of kernels prove tensor cores on drawn traces; no false proof on real ones."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_products(op: str, shapes: Shapes, flops: int, moved: int):
     assert (work.flops, work.least_flops, work.least_bytes, work.dtype) == (flops, flops, 4 * moved, "float")
 
 
-#: Images of 8 x 8 with 16 channels, 32 filters of 3 x 3, stride 2 and padding 1: 4 x 4 come out.
+#: Images of 8 x 8 with 16 channels, 32 filters of 3 x 3, stride 2 and padding 1: the output is 4 x 4.
 IMAGE, FILTERS, RESULT = (2, 16, 8, 8), (32, 16, 3, 3), (2, 32, 4, 4)
 FORWARD = 2 * (2 * 32 * 4 * 4) * (16 * 3 * 3)
 MOVED = 2 * 16 * 64 + 32 * 16 * 9 + 2 * 32 * 16
@@ -63,7 +63,7 @@ MOVED = 2 * 16 * 64 + 32 * 16 * 9 + 2 * 32 * 16
     ("op", "shapes"),
     [
         ("convolution_backward", [RESULT, IMAGE, FILTERS, (), ()]),
-        ("cudnn_convolution_backward", [IMAGE, RESULT, FILTERS, (), ()]),  # as 2021 ordered them
+        ("cudnn_convolution_backward", [IMAGE, RESULT, FILTERS, (), ()]),  # in the argument order of 2021
     ],
 )
 def test_a_backward_convolution_tells_the_size_of_its_output(op: str, shapes: Shapes):
@@ -83,7 +83,7 @@ def test_groups_divide_the_channels_that_are_summed():
     depthwise = work_of("aten::convolution_backward", text([IMAGE, IMAGE, (16, 1, 3, 3)]), FLOATS)
     assert grouped is not None and depthwise is not None
     assert (grouped.flops, grouped.depthwise) == (2 * 2 * (2 * 32 * 64) * 4, False)
-    assert grouped.least_flops == 2 * (2 * 32 * 64) * 4  # nothing can be saved on a window of 1 x 1
+    assert grouped.least_flops == 2 * (2 * 32 * 64) * 4  # a window of 1 x 1 leaves nothing to save
     assert (depthwise.flops, depthwise.depthwise) == (2 * 2 * (2 * 16 * 64) * 9, True)
 
 
@@ -131,7 +131,7 @@ def test_attention(op: str, shapes: Shapes, products: int):
 @pytest.mark.parametrize(
     ("op", "shapes"),
     [
-        ("aten::mm", "[[2,3],[4,5]]"),  # do not fit
+        ("aten::mm", "[[2,3],[4,5]]"),  # the shapes do not fit
         ("aten::mm", "[[2,3]]"),
         ("aten::mm", "[[0,3],[3,5]]"),  # nothing to do
         ("aten::mm", '"text"'),
@@ -140,7 +140,7 @@ def test_attention(op: str, shapes: Shapes, products: int):
         ("aten::matmul", "[[7,2,3],[6,3,5]]"),
         ("aten::relu", "[[2,3],[3,5]]"),
         ("aten::convolution_backward", "[[],[2,16,8,8],[32,16,3,3]]"),
-        ("aten::_flash_attention_forward", "[[20,4,16],[20,4,16],[20,4,16],[3],[3]]"),  # sequences in one
+        ("aten::_flash_attention_forward", "[[20,4,16],[20,4,16],[20,4,16],[3],[3]]"),  # sequences packed into one
         ("aten::_efficient_attention_forward", "[[1,20,4,16],[1,20,4,16],[1,20,4,16],[],[3],[3]]"),
         ("aten::mm", "[[2,3],[[3,5],[3,5]]]"),  # a list of tensors
     ],
@@ -192,7 +192,7 @@ def test_a_kernel_that_is_too_fast_for_plain_cores_is_on_others():
 
 
 def test_a_kernel_that_plain_cores_could_match_stays_unknown():
-    """78 TFLOP/s x the margin is 89.7, which 1.53 ms are short of."""
+    """78 TFLOP/s times the margin is 89.7, the rate of a product in 1.53 ms."""
     assert answer(one_product(15)).answer == "yes"
     slow = answer(one_product(16))
     assert slow.answer == "unknown"
@@ -200,7 +200,7 @@ def test_a_kernel_that_plain_cores_could_match_stays_unknown():
 
 
 def test_the_peak_is_that_of_the_inputs_type():
-    assert answer(one_product(30, FLOATS)).answer == "yes"  # 46 TFLOP/s in FP32, 19.5 without
+    assert answer(one_product(30, FLOATS)).answer == "yes"  # 46 TFLOP/s in FP32, where CUDA cores reach 19.5
     assert answer(one_product(30, HALVES)).answer == "unknown"
     assert answer(one_product(10, types("long int"))).answer == "unknown"
     assert answer(one_product(10, "")).answer == "unknown"
@@ -232,7 +232,7 @@ def test_work_of_unknown_size_proves_nothing():
 
 @on_real_traces
 def test_no_kernel_that_is_known_to_be_on_plain_cores_is_proved_to_be_elsewhere(name: str):
-    """And of those that are known to be on tensor cores, whatever arithmetic says agrees."""
+    """Likewise, arithmetic never contradicts kernels that are known to be on tensor cores."""
     trace = read_real(name)
     answers, products = kernel_answers(trace), find_products(trace)
     rate, device = rates(trace, answers), trace.events.device[trace.kernels.event]

@@ -1,4 +1,4 @@
-"""Rates of products on tensor cores: what is in reach by others, memory and tiles, and what makes one slow."""
+"""Rates of products on tensor cores: what is within reach by memory, tiles and other products; causes of slow ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def work(shapes: str, dtypes: str = HALVES, op: str = "aten::mm") -> Work:
     return found
 
 
-# What is in reach.
+# The rate within reach.
 
 
 def test_a_large_product_is_limited_by_the_best_rate():
@@ -61,7 +61,7 @@ def test_nothing_is_shorter_than_an_empty_kernel():
         ("[[4096,3137],[3137,64]]", HALVES, UNALIGNED, ("misaligned_size", 3137)),
         ("[[4096,4092],[4092,64]]", HALVES, UNALIGNED.replace("align1", "align4"), ("misaligned_size", 4092)),
         ("[[4096,4096],[4096,64]]", HALVES, UNALIGNED, ("misaligned_kernel", None)),  # a view that begins anywhere
-        ("[[4096,4096],[4096,64]]", FLOATS, UNALIGNED.replace("align1", "align4"), None),  # 16 bytes
+        ("[[4096,4096],[4096,64]]", FLOATS, UNALIGNED.replace("align1", "align4"), None),  # aligned to 16 bytes
         ("[[4097,4096],[4096,64]]", HALVES, "ampere_fp16_s16816gemm_fp16_128x64_nn", None),  # rows may be any number
         ("[[4096,4095],[4095,64]]", HALVES, "ampere_fp16_s16816gemm_fp16_128x64_nn", ("misaligned_size", 4095)),
         ("[[4096,4095],[4095,64]]", HALVES, "nvjet_hsh_128x256_64x4_1x2_h_bz_NNN", None),  # copies that are aligned
@@ -116,7 +116,7 @@ def test_a_slow_product_is_held_against_the_best_of_its_type():
 
 
 def test_half_of_what_is_in_reach_is_not_slow():
-    """Of twice the columns: 65 TFLOP/s of 196 is slow, 131 is not."""
+    """With twice the columns: 65 TFLOP/s of 196 is slow, 131 is not."""
     assert rates(slow="[[4096,4095],[4095,4096]]").rows[0].slow == "alignment"
     assert [row.slow for row in rates(slow="[[4096,4095],[4095,8192]]").rows] == [None, None]
 
@@ -165,7 +165,7 @@ def test_causal_attention_is_told():
 
 @pytest.mark.parametrize("path", ["tracelens_h100_timesformer/timesformer.json.gz"])
 def test_unaligned_products_of_a_video_transformer(path: str):
-    """12 layers of attention over 3137 tokens: 43 ms at a twelfth of the best rate, as a plain script computes."""
+    """12 layers of attention over 3137 tokens: 43 ms at a twelfth of the best rate, as a plain script confirms."""
     found = product_rates(read_real(path), 0)
     slow = [row for row in found.rows if row.slow == "alignment"]
     assert found.best_tflops["c10::BFloat16"] == pytest.approx(751.3, abs=0.1)

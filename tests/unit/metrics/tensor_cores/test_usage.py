@@ -1,4 +1,4 @@
-"""Tensor cores: the rules on labelled names, the split on drawn traces, its law and its known figures on real ones."""
+"""Tensor cores: rules on labelled names, the split on drawn traces, and its law and known figures on real traces."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.drawn.timeline import V100, timeline
 
 RESNET = "kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz"
 
-#: No more than this share of hand-labelled names may stay unknown.
+#: The largest share of hand-labelled names that may stay unknown.
 UNKNOWN_FRACTION = 0.03
 
 
@@ -210,7 +210,7 @@ NAMES = {
 
 
 def four_kinds() -> Trace:
-    """Step 0: all four kinds. Step 1: a product on tensor cores and an addition, and sets, which are no kernels."""
+    """Step 0 has all four kinds. Step 1 has a product on tensor cores, an addition, and sets, which are not kernels."""
     return timeline(
         """
         step      | 00000000000011111111 |
@@ -241,8 +241,8 @@ def test_bins_of_time_share_a_kernel_by_overlap():
 
 
 def test_a_stage_goes_with_its_op():
-    """A transform is matmul-like in a convolution on plain cores (a), and other where the convolution beside it ran on
-    tensor cores, and other where no op is known to have launched it."""
+    """A transform is matmul-like in a convolution on CUDA cores (a). It is "other" where the convolution beside it ran
+    on tensor cores, and where no op is known to have launched it."""
     trace = timeline(
         """
         step      | 0000000000000000000000 |
@@ -402,7 +402,7 @@ def test_kernel_time_is_conserved(name: str):
     for device in result.devices:
         for split in (device.total, *(step.split for step in device.steps)):
             assert split.kernel_ns == sum(msgspec.structs.astuple(split)[1:])
-        assert sum(step.split.kernel_ns for step in device.steps) == device.total.kernel_ns  # these steps touch
+        assert sum(step.split.kernel_ns for step in device.steps) == device.total.kernel_ns  # these steps are adjacent
         assert sum(row.total_ns for row in device.kernels) + device.more_ns == device.total.kernel_ns
         for bin_name in ("tensor_core", "matmul_like", "unknown", "other"):
             of_bin = sum(row.total_ns for row in device.kernels if row.bin == bin_name)
@@ -421,7 +421,7 @@ def test_the_profiler_tab_s_share_is_its_own(name: str):
 
 
 def test_the_resnet_that_uses_no_tensor_cores():
-    """67.6 % of its kernel time, 66.7 of 98.6 ms a step, could use them; none does and nothing is unknown."""
+    """67.6 % of the kernel time, 66.7 of 98.6 ms a step, could use them; no kernel does, and none is unknown."""
     result = ANALYSIS.analyse(recorded(RESNET))
     (device,) = result.devices
     assert (device.share_low, device.share_high, device.profiler_tab_share) == (0.0, 0.0, 0.0)

@@ -1,4 +1,4 @@
-"""Pipelines whose stage times are declared: stages, schedule and causes of bubbles come out as declared."""
+"""Pipelines with declared stage times: stages, schedule and causes of bubbles are found as declared."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def of_spans(spans: list[RankSpan]) -> Pipeline | None:
 
 
 def parts_sum(pipeline: Pipeline) -> None:
-    """In integers, of the job and of each stage; the picture's bubbles fill all that is no pass."""
+    """The parts of the job and of each stage sum exactly, in integers; bubbles fill all time outside of passes."""
     assert pipeline.work_ns + pipeline.bubble_ns == pipeline.window_ns
     assert pipeline.window_ns + pipeline.other_ns == pipeline.step_ns
     for row in pipeline.rows:
@@ -43,7 +43,7 @@ def parts_sum(pipeline: Pipeline) -> None:
 
 
 def costs(pipeline: Pipeline) -> list[float]:
-    """ms, in the order of CAUSES."""
+    """Costs in ms, in the order of CAUSES."""
     return [round(cost / MS, 2) for cost in pipeline.costs().values()]
 
 
@@ -66,7 +66,8 @@ def test_1f1b_has_the_same_bubble_and_another_order():
 
 
 def test_a_slow_stage_is_imbalance():
-    """The mean of 10, 10, 16 and 10 is 11.5, of 20, 20, 32 and 20 23; stage 2 computes 6 x 48 = 288 of 288 + 90 ms."""
+    """The means are 11.5 of 10, 10, 16 and 10, and 23 of 20, 20, 32 and 20; stage 2 computes 6 x 48 = 288 of 288 + 90
+    ms."""
     pipeline = found(DrawnPipeline(gpipe(4, 6), [F, F, 16 * MS, F], [B, B, 32 * MS, B]))
     assert pipeline.work_ns == 6 * 34.5 * MS
     assert costs(pipeline) == [3 * 34.5, (288 + 90) - (6 + 3) * 34.5, 0, 0]
@@ -75,7 +76,7 @@ def test_a_slow_stage_is_imbalance():
 
 
 def test_messages_under_way_are_transfers():
-    """A GPipe waits for the first micro-batch to reach the last stage, and for the way back: 6 messages."""
+    """A GPipe waits for the first micro-batch to reach the last stage and for the way back, which takes 6 messages."""
     assert costs(found(DrawnPipeline(gpipe(4, 6), [F] * 4, [B] * 4, transfer=2 * MS))) == [90, 0, 0, 12]
 
 
@@ -99,7 +100,7 @@ def test_one_micro_batch_after_the_other_is_no_schedule_that_is_known():
 
 
 def test_a_host_that_is_late_before_each_pass_is_no_bubble():
-    """Before the first pass of a step nothing tells what is late."""
+    """Before the first pass of a step nothing shows which rank is late."""
     drawn = DrawnPipeline(gpipe(3, 4), [F] * 3, [B] * 3, late=3 * MS)
     pipeline = found(drawn)
     assert pipeline.work_ns == 4 * 36 * MS - MS
@@ -129,11 +130,11 @@ def interleaved() -> list[list[tuple[str, int, int]]]:
 
 @pytest.mark.parametrize("labelled", [True, False])
 def test_several_stages_a_rank_are_interleaved_with_labels_and_without(labelled: bool):
-    """Without labels the turns of PyTorch and Megatron are tried, and are right where all passes are in order."""
+    """Without labels, the orders of PyTorch and Megatron are tried; they are right where all passes are in order."""
     pipeline = found(DrawnPipeline(interleaved(), [F] * 4, [B] * 4, transfer=MS, labelled=labelled))
     assert (pipeline.schedule, pipeline.stages, pipeline.micro_batches) == ("interleaved", 4, 4)
     assert [row.stages for row in pipeline.rows] == [[0, 2], [1, 3]]
-    assert costs(pipeline)[0] == 30  # half of one stage a rank
+    assert costs(pipeline)[0] == 30  # half of what one stage per rank would have
 
 
 def test_stages_are_found_by_whom_they_send_to_whatever_their_ranks_and_clocks():
@@ -160,7 +161,7 @@ def test_two_chains_are_two_and_the_slowest_is_shown():
 
 
 def test_ranks_that_compute_at_the_same_time_are_no_pipeline():
-    """As in a halo exchange: all compute forward, then backward, and send to both sides in between."""
+    """A halo exchange: all ranks compute forward, then backward, and send to both neighbours in between."""
     together = DrawnPipeline(gpipe(3, 4), [F] * 3, [B] * 3)
     spans = [replace(span, results={"ranks": replace_passes(span, together.spans()[0])}) for span in together.spans()]
     assert of_spans(spans) is None
@@ -212,7 +213,7 @@ def fills_the_picture(pipeline: Pipeline) -> None:
         assert (edges[:, 1] > edges[:, 0]).all()
         assert edges[0, 0] == 0
         assert edges[-1, 1] == shown.length_ns
-        assert (np.abs(edges[1:, 0] - edges[:-1, 1]) <= 1_000).all()  # starts are in microseconds
+        assert (np.abs(edges[1:, 0] - edges[:-1, 1]) <= 1_000).all()  # starts are in whole microseconds
 
 
 def test_of_many_passes_the_first_steps_are_looked_at(monkeypatch):

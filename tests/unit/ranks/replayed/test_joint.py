@@ -1,4 +1,4 @@
-"""Nodes of several ranks are swept in whatever order they are numbered; own time stands between a rank's waits."""
+"""Nodes of several ranks are swept in any order of their numbers; own time lies between a rank's waits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def columns(*rows: tuple[int, ...]) -> list[np.ndarray]:
 
 
 def test_ends_follow_edges_and_not_numbers() -> None:
-    """2 (own 5, from 10) -> 0 (own 1) -> 1 (own 2)."""
+    """The edges are 2 (own 5, from 10) -> 0 (own 1) -> 1 (own 2)."""
     edges = columns((2, 0, 3), (0, 1, 4))
     assert ends(np.array([1, 2, 5]), np.array([0, 0, 10]), *edges).tolist() == [19, 25, 15]
 
@@ -28,12 +28,12 @@ def test_nodes_that_wait_for_each_other_have_no_ends() -> None:
 
 
 def test_own_time_goes_on_where_a_wait_ends() -> None:
-    """Rank 0 waits at each of three collectives a step, with starts in whole microseconds, until rank 1 has come."""
+    """At each of three collectives per step, rank 0 waits until rank 1 has come; starts are in whole microseconds."""
     declared = Declared(2, steps=2, compute_ns=30_000_000, late={1: 9_000_000}, bus_rate=1e12)
     ran = run(declared)
     paths = paths_of_own_time(span_of(ran, 0))
     own = {(int(b), int(a)): int(lag) for b, a, lag in zip(*paths, strict=True)}
-    # begins are 0 and 1, collectives 2 to 7, ends 8 and 9; each collective is reached 10 ms after the one before
+    # begins are 0 and 1, collectives 2 to 7, ends 8 and 9; each collective is reached 10 ms after the one before it
     chain = [(0, 2), (2, 3), (3, 4), (1, 5), (5, 6), (6, 7)]
     assert [own[pair] for pair in chain] == pytest.approx([10_000_000] * 6, abs=2_000)
     assert [own[pair] for pair in ((START, 0), (4, 8), (8, 1), (7, 9))] == pytest.approx([0] * 4, abs=2_000)
@@ -56,7 +56,7 @@ def test_time_that_is_spared_is_that_after_the_begin() -> None:
 
 
 def test_a_rank_takes_the_work_of_another_in_some_steps() -> None:
-    """Two steps of begin, collective and end each; the second of them as on the other rank."""
+    """Two steps with a begin, a collective and an end each; in the second step the work is that of the other rank."""
 
     def graph(first: int, second: int) -> RankGraph:
         paths = PathColumns(*columns((START, 0, 5), (0, 2, first), (2, 4, 0), (2, 1, 0), (1, 3, second), (3, 5, 0)))

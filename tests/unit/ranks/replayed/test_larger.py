@@ -1,4 +1,4 @@
-"""More ranks are predicted where their groups are known to grow and their collectives say their bytes."""
+"""Larger numbers of ranks are predicted where it is known how groups grow and how many bytes collectives send."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def replay_of(ranks: list[RankSpan]) -> JobReplay:
 
 
 def named(span: RankSpan, name: str, *, sized: bool = True) -> RankSpan:
-    """The rank whose group has this name."""
+    """The span of a rank whose group has this name."""
     result = span.results["ranks"]
     assert isinstance(result, RanksResult)
     kept = result.exchanges

@@ -1,4 +1,4 @@
-"""Stages of a pipeline are replayed together by their messages: what is declared to be faster is simulated so, too."""
+"""Stages of a pipeline are replayed together through their messages; simulating a declared speed-up gives the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One drawn recording for each thing that can be wrong, and one that looks like it and is right."""
+"""For each possible defect, a drawn recording that has it and a similar one that is correct."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def on_device(trace: Trace) -> list[tuple[int, int]]:
 
 
 class TestOverruns:
-    """Kernels of one name, of 1 ms each, and one that is written to end 9 ms later."""
+    """Kernels of 1 ms with one name; one of them is written as ending 9 ms later."""
 
     RIGHT = """
         runtime  | abcdefghij........... |
@@ -68,7 +68,7 @@ class TestOverruns:
         assert finding.values["excess"].value == 8 * MS
 
     def test_a_short_one_on_a_busy_stream_covers_its_idle_time(self) -> None:
-        """It adds 0.7 % to the stream's work, and takes away a quarter of its idle time."""
+        """The overrun adds 0.7 % to the stream's work and hides a quarter of its idle time."""
         drawing = f"runtime | abc |\nkernel 7 | .{'a' * 150}.b......{'c' * 150} |"
         trace = self.later(timeline(drawing, cell_ns=MS), 1, 8)
         assert on_device(trace) == [(1, 150), (152, 9), (159, 150)]
@@ -107,7 +107,7 @@ class TestOverruns:
         assert found(trace) == []
 
     def test_rows_of_a_usual_length_overlap_on_a_queue_that_streams_share(self) -> None:
-        """As ROCm writes it: collectives of one length, and short kernels beside them."""
+        """ROCm writes this: collectives of one length, and short kernels beside them."""
         trace = timeline(
             """
             runtime  | xyzabc...................... |
@@ -120,7 +120,7 @@ class TestOverruns:
 
 
 class TestClocks:
-    """Launches every 10 ms, each of which reaches the device 1 ms later."""
+    """Launches every 10 ms; the work of each reaches the device 1 ms later."""
 
     @staticmethod
     def drawn(*starts: int) -> Trace:
@@ -152,7 +152,7 @@ class TestClocks:
 
     @staticmethod
     def queued(call: str) -> Trace:
-        """Kernels without a gap between them, so each may have waited for the one before, and a call after them."""
+        """Kernels without a gap between them, each of which may have waited for the one before, and then a call."""
         return timeline("runtime | a.b.c.dsssssss |\nkernel 7 | abcd |", calls={"s": call}, cell_ns=MS // 10)
 
     @pytest.mark.parametrize("call", ["cudaDeviceSynchronize", "cudaStreamSynchronize", "hipEventSynchronize"])
@@ -172,7 +172,7 @@ class TestClocks:
         assert recording_findings(mended)[0].trust == "low"
 
     def test_work_that_begins_long_after_its_launch_on_an_idle_device_is_no_clock(self) -> None:
-        """Numbers of launches that are mixed up."""
+        """The correlation ids of the launches are mixed up."""
         trace = timeline("runtime | abcdefgh............ |\n" + "\n".join(
             f"kernel 7 | {'.' * start}{name} |" for name, start in zip("ghabcdef", range(2, 20, 2), strict=False)
         ), cell_ns=MS)  # fmt: skip
@@ -204,7 +204,7 @@ class TestLostLaunches:
         assert find_steps(trace).window == (0, 7_000)
 
     def test_what_is_missing_is_estimated_from_what_is_there(self) -> None:
-        """Four launches without work, and six whose kernels take 11 us."""
+        """Four launches have no work, and the kernels of the other six take 11 us."""
         trace = timeline("op | pppppppppp |\nruntime | abcdefghij |\nkernel 7 | .aabbcddeeff |")
         assert lost_at_end_ns(trace) == 4 * 11_000 // 6
         assert analyse_overview(trace).not_recorded_ns == 4 * 11_000 // 6
@@ -238,7 +238,7 @@ class TestLostLaunches:
 
 
 class TestReplays:
-    """Launches of graphs. Each replay is drawn by its kernels, one cell each, and the gaps between them."""
+    """Launches of graphs. Each replay is drawn as its kernels, one cell each, with the gaps between them."""
 
     def drawn(self, *replays: str, grids: dict[str, int] | None = None) -> Trace:
         letters = "uvwxyz"[: len(replays)]
@@ -306,7 +306,7 @@ class TestReplays:
 
 class TestLaunchesOfGraphs:
     def drawn(self, with_work: str) -> Trace:
-        """Of each launch of a graph whether it has work: "x" or "." for none."""
+        """One character per launch of a graph: "x" if it has work, "." if it has none."""
         runtime, kernels = "".join(f"{each}..." for each in "abcdefghij"[: len(with_work)]), ""
         for name, drawn in zip("abcdefghij", with_work, strict=False):
             kernels += f".{name * 2 if drawn == 'x' else '..'}."
@@ -379,7 +379,7 @@ class TestMemoryCalls:
 
     @staticmethod
     def steady(calls: str) -> Trace:
-        """Thirty ops that allocate, each with these calls."""
+        """Thirty ops that allocate, each of which makes these calls."""
         names = {"a": "aten::empty"}
         op, runtime = "aaaa." * 30, "".join(f"{each:<4}." for each in calls.split(",")).replace(" ", ".")
         return timeline(f"op | {op} |\nruntime | {runtime}k. |\nkernel 7 | {'.' * len(runtime)}.k |",

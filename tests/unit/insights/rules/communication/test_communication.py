@@ -1,4 +1,4 @@
-"""Each rule about communication: it fires, its boundary, and the same symptom from another cause. Traces are drawn."""
+"""Each rule about communication: it fires, its boundary, and the same symptom with another cause. Traces are drawn."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_exposed_collectives_are_worth_what_computation_could_hide():
 
 
 def test_all_reduces_of_the_forward_pass_are_those_of_layers_split_over_ranks():
-    """Launched before the backward pass begins, not in it."""
+    """They are launched before the backward pass begins, not during it."""
     device = """
         kernel 7 | .kkkkk.....kkkkk.....kkkkk.....kkkkk.... |
         nccl 40  | ....cccc......cccc......cccc......cccc.. |"""
@@ -99,7 +99,7 @@ def test_it_needs_a_hundredth_of_the_step(cells: int, fires: list[str]):
     ],
 )
 def test_where_little_is_left_to_hide_them_less_is_sent(exchange: tuple[Any, ...], title: str, how: str):
-    """5 ms of exposed time, 1 ms of computing: half of the bytes take half of the time."""
+    """5 ms are exposed and only 1 ms computes: half of the bytes take half of the time."""
     device = """
         kernel 7 | .k.........k.........k.........k........ |
         nccl 40  | ..ccccc.....ccccc.....ccccc.....ccccc... |"""
@@ -160,7 +160,7 @@ def test_a_wait_in_the_first_step_alone_is_that_of_profilers_that_start():
 
 
 def rows_of_small(kernels_between: int, count: int, elements: int = 1_000) -> Trace:
-    """One step: 10 ms of computing, then `count` all-reduces of 0.1 ms, with some kernels between two of them."""
+    """One step: 10 ms of computing, then `count` all-reduces of 0.1 ms, with this many kernels between each two."""
     between = "lmno"[:kernels_between]
     width = 101 + count * (1 + kernels_between)
     return timeline(
@@ -213,7 +213,7 @@ def test_collectives_on_the_stream_of_the_model():
 
 
 def test_in_inference_the_next_layer_needs_the_result():
-    """Ten layers without a gradient, each followed by an exchange on the stream of the model."""
+    """Ten layers without a backward pass; an exchange on the model's own stream follows each of them."""
     layers = timeline(
         f"""
         step     | {"5" * 80} |
@@ -235,7 +235,7 @@ def test_in_inference_the_next_layer_needs_the_result():
 
 
 def one_long_exchange(**drawn: Any) -> Trace:
-    """Ten layers of an inference. One exchange takes 30 ms, and each of the others 2."""
+    """Inference over ten layers. One exchange takes 30 ms, and the others take 2 ms each."""
     return timeline(
         f"""
         step     | {"5" * 100} |
@@ -259,7 +259,7 @@ def test_one_collective_that_is_far_longer_is_no_part_of_the_mean():
 
 
 def test_where_other_ranks_are_waited_for_no_faster_exchange_is_advised():
-    """The exchanges are of one size: another rank came late to the long one."""
+    """All exchanges have one size, so another rank came late to the long one."""
     layers = one_long_exchange(exchanges={"c": ("allreduce", "Float", 1_000_000, "0", 8)})
     insight = sure(layers, "between_layers")
     assert plain(insight.title) == "Find the rank that the others wait for"
@@ -280,7 +280,7 @@ def test_without_a_gpu_gloo_is_exposed_where_no_op_runs():
 
 
 def test_without_a_gpu_a_late_rank_is_asked_for_before_fewer_bytes():
-    """What looks like much to send may all be waits for one rank, which one rank's trace does not show."""
+    """What looks like a lot to send may only be waiting for one late rank, which the trace of one rank cannot show."""
     trace = timeline(
         """
         step                    | 11111222223333344444 |
@@ -316,7 +316,7 @@ SEARCH, MAP = "torch.distributed.ddp.reducer::search_unused_parameters", '["int"
 
 
 def ddp_on_cpus(gradients: str = "gg", types: str = MAP, search: str = "s") -> Trace:
-    """Two steps of 20 us: DDP searches, puts gradients into its bucket, and tells the ranks which of two it used."""
+    """Two steps of 20 us: DDP searches, copies gradients into its bucket, and tells the ranks which of two it used."""
     step = f"ff{search}ffffbb.{gradients}........"
     return timeline(
         f"""
@@ -334,7 +334,7 @@ def ddp_on_cpus(gradients: str = "gg", types: str = MAP, search: str = "s") -> T
 
 def test_a_search_for_unused_parameters_is_not_needed_where_all_are_used():
     insight = sure(ddp_on_cpus("gh"), "unused_parameters")
-    assert (insight.gain_ns, insight.confidence) == (3 * US, Confidence.LOW)  # of two steps
+    assert (insight.gain_ns, insight.confidence) == (3 * US, Confidence.LOW)  # two steps only
     assert said(insight) == (
         "In each step DDP searches for unused parameters (1 µs) and ranks exchange which were used (2 µs), but all 2 "
         "got a gradient."
@@ -375,7 +375,7 @@ def test_gradients_are_copied_out_of_buckets_on_cpus():
 
 
 FORWARD, UPDATE = "user DistributedDataParallel.forward", "user Optimizer.step#SGD.step"
-#: Two micro-batches before each of two optimizer steps; a and c ask for the exchanges A and C on a thread of gloo.
+#: Two micro-batches before each of two optimizer steps; a and c start the exchanges A and C on a thread of gloo.
 MICRO_BATCHES = f"""
     step      | 0000000000000011111111111111 |
     {FORWARD} | FF....FF......FF....FF...... |

@@ -1,4 +1,4 @@
-"""Each rule about loaders: it fires, its boundary, and the same symptom from another cause. Traces are drawn."""
+"""Each rule about loaders: it fires, its boundary, and the same symptom with another cause. Traces are drawn."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_no_workers_is_worth_all_of_the_exposed_wait():
     ids=["0.4 ms", "3 ms"],
 )
 def test_workers_cost_what_it_takes_to_receive_a_batch(monkeypatch, wait, id, gain_ns, severity):
-    """Drawn in tenths of a millisecond. Batches of a dataset in memory are made sooner than received."""
+    """Drawn in tenths of a millisecond. A batch of a dataset in memory takes less time to make than to receive."""
     monkeypatch.setattr(throughput, "HANDOVER_NS", 700_000)
     trace = steps_that_wait([wait] * 6, work=40, loader="loader single", cell_ns=100_000)
     assert cards(trace) == {id}
@@ -64,7 +64,7 @@ def test_workers_cost_what_it_takes_to_receive_a_batch(monkeypatch, wait, id, ga
 
 
 def test_workers_that_take_longer_to_hand_over_a_batch_than_to_make_it_are_not_needed(tmp_path, monkeypatch):
-    """Each batch is made in 2 us, long before the loop asks for it, which takes 6 us to receive it."""
+    """Each batch takes 2 us to make, long before the loop asks for it, and the loop takes 6 us to receive it."""
     monkeypatch.setattr(other_waits, "RECEIVING_NS", 10_000)
     main, worker = File(tmp_path, "main", num_workers=1), File(tmp_path, "w0", num_workers=1)
     for batch in range(12):
@@ -75,14 +75,14 @@ def test_workers_that_take_longer_to_hand_over_a_batch_than_to_make_it_are_not_n
     worker.write()
     trace = replace(steps_that_wait([6] * 12, work=2), path=drawn(tmp_path).path, origin_ns=ORIGIN)
     insight = sure(with_records(trace)[0], "loader_overhead")
-    received_ns, produced_ns = 11 * 6_000 // 12, 2_000  # the first batch of an epoch is another matter
-    drawn_ns = 1_000  # of the indices of a later batch, which any loader draws
+    received_ns, produced_ns = 11 * 6_000 // 12, 2_000  # the first batch of an epoch is counted elsewhere
+    drawn_ns = 1_000  # any loader draws the indices of a later batch
     assert (insight.gain_ns, insight.how) == (received_ns - produced_ns - drawn_ns, "DataLoader(..., num_workers=0)")
 
 
 @pytest.mark.parametrize(("iterable", "expected"), [(True, "slow_worker"), (False, "more_workers")])
 def test_a_worker_that_is_slower_than_the_others_is_named(tmp_path, iterable, expected):
-    """Workers of an iterable dataset have data of their own; others take any batch, and chance makes one slower."""
+    """Each worker of an iterable dataset has its own data. Other workers take any batch: one is slower by chance."""
     settings = {"num_workers": 2, "iterable": iterable}
     main = File(tmp_path, "main", **settings)
     files = [File(tmp_path, f"w{worker}", **settings) for worker in (0, 1)]
@@ -128,7 +128,7 @@ def test_a_batch_that_workers_make_calls_for_others():
 def test_more_workers_are_worth_what_late_batches_cost():
     trace = steps_that_wait(BURSTS, work=2)
     insight = sure(trace, "more_workers")
-    assert insight.gain_ns == round(sum(BURSTS) / 12 * 1_000) - 1_000  # of which each wait is 1 us of the loader's own
+    assert insight.gain_ns == round(sum(BURSTS) / 12 * 1_000) - 1_000  # 1 us of each wait is the loader's own work
     assert plain(insight.title) == "Use 6 workers"
     assert said(insight) == "A step waits 3 µs (47 %). 3 workers need 17 µs per batch, the rest of the step 3 µs."
     assert insight.how == "DataLoader(..., num_workers=6)"
@@ -138,7 +138,7 @@ def test_more_workers_are_worth_what_late_batches_cost():
 
 
 def test_where_the_period_alone_tells_of_many_workers_they_are_to_be_recorded():
-    """One slow batch in twelve looks like twelve workers."""
+    """One slow batch in twelve has the same pattern as twelve workers."""
     few, many = (sure(steps_that_wait([9 * n, *[1] * (n - 1)] * 6, work=2), "more_workers") for n in (8, 12))
     assert (few.confidence, few.severity, few.how) == (
         Confidence.MEDIUM, Severity.MAJOR,
@@ -272,14 +272,14 @@ def test_without_workers_an_epoch_starts_like_any_batch():
 
 
 def test_first_batches_are_no_gain_of_more_workers():
-    """All steps but the first of an epoch find their batch ready: more workers end nothing."""
+    """All steps except the first of an epoch find their batch ready, so more workers would not shorten any wait."""
     trace = epochs([[1] * 6, [60, *[1] * 5], [60, *[1] * 5]], work=40)
     assert cards(trace) == {"epoch_starts"}
 
 
 def recorded_epoch(folder: Path, persistent: bool, worker: int = 0) -> Trace:
-    """After the last batch of an epoch a first one that is waited for 30 us, which its worker produces in 14; the
-    others are prefetched."""
+    """The first batch after the end of an epoch is waited for 30 us, and its worker takes 14 us to produce it; the
+    other batches are prefetched."""
     waits = [1, 30, 1, 1, 1, 1]
     main, made = File(folder, "main", persistent_workers=persistent), File(folder, f"w{worker}")
     main.received(9, asked=0, there=0, returned=1)
@@ -298,7 +298,7 @@ def recorded_epoch(folder: Path, persistent: bool, worker: int = 0) -> Trace:
 def test_workers_that_stay_make_the_first_batch_too(tmp_path: Path):
     insight = sure(recorded_epoch(tmp_path, persistent=False), "epoch_starts")
     assert plain(insight.title) == "Keep the workers between epochs"
-    assert (insight.gain_ns, insight.severity) == (30_000 // 6 - 14_000 // 6, Severity.MINOR)  # once in these steps
+    assert (insight.gain_ns, insight.severity) == (30_000 // 6 - 14_000 // 6, Severity.MINOR)  # once in these six steps
     assert said(insight).endswith(
         "Workers start again for each epoch. Its first batch takes 30 µs, 14 µs of it to be produced."
     )
@@ -327,7 +327,7 @@ def test_the_time_in_which_a_new_iterator_is_set_up_is_saved_with_its_workers(tm
 
 
 def evaluating(waits: Sequence[int], work: int = 3, workers: bool = True, steps: int = 5, first: int = 3) -> Trace:
-    """Each step waits 2 us for a training batch; the second evaluates batches, too, the first of which takes `first`.
+    """Each step waits 2 us for a training batch. The second also evaluates batches; the first of them takes `first` us.
 
     op     ..bbb..bbbs...a....a....a...bbb
     loader ll...oo....fff.vvvv.wwww.e.ll...
@@ -400,7 +400,7 @@ def test_a_recorder_knows_a_slow_sampler(tmp_path: Path, unpickled: int, title: 
 
 
 def bursts_on_a_gpu(copied_from: str = "Pinned", work: int = 4) -> Trace:
-    """One wait of three is long, the others last 2 us; a batch is copied, then a kernel runs."""
+    """Every third wait is long and the others last 2 us; a batch is copied, then a kernel runs."""
     rows = {"step": "", "loader": "", "runtime": "", "memcpy 9": "", "kernel 7": ""}
     for number, wait in enumerate([30, 2, 2] * 4):
         rows["step"] += "ab"[number % 2] * (wait + work)

@@ -1,4 +1,4 @@
-"""Batches that come late though there are workers enough: which action is named. Recordings are drawn."""
+"""Batches that come late although there are enough workers: which action is advised. Recordings are drawn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.drawn.recorder_files import File, drawn
 
 @pytest.fixture
 def results(tmp_path: Path) -> dict[str, Any]:
-    """Two workers that need 4 us per batch of a step of 7 us, all the same each step waits."""
+    """Two workers that need 4 us per batch, for steps of 7 us; each step waits all the same."""
     main = File(tmp_path, "main").began(-40)
     for batch in range(5):
         main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
@@ -33,7 +33,7 @@ def results(tmp_path: Path) -> dict[str, Any]:
 
 
 def judged(results: dict[str, Any], **changes: Any) -> dict[str, Insight]:
-    """Cards by id, with other figures of the curve than the recording has."""
+    """The cards by id, where figures of the curve are replaced by the given ones."""
     loading = results["data_loading"]
     curve = msgspec.structs.replace(loading.curve, **changes)
     changed = results | {"data_loading": msgspec.structs.replace(loading, curve=curve)}

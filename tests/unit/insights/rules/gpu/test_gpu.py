@@ -1,4 +1,4 @@
-"""Each rule about kernels: it fires, its boundary, and the same symptom from another cause. Traces are drawn."""
+"""Each rule about kernels: it fires, its boundary, and the same symptom with another cause. Traces are drawn."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ HALVES, FLOATS = '["c10::Half","c10::Half"]', '["float","float"]'
 FITS, ODD = "[[4096,4096],[4096,4096]]", "[[4096,4095],[4095,4096]]"
 HIGH = 'torch.set_float32_matmul_precision("high")'
 
-#: The host waits for the GPU, so that what the GPU saves shortens the step, down to the 300 us that the host needs.
-#: Four steps of 1 ms, in each of which the GPU works for 700 us.
+#: Four steps of 1 ms, in each of which the GPU works for 700 us. The host waits for the GPU, so a faster GPU shortens
+#: the step, down to the 300 us that the host needs.
 WORKING = """
     step     | 1111111111222222222233333333334444444444 |
     op       | aaa.......aaa.......aaa.......aaa....... |
     runtime  | .k.yyyyyyy.k.yyyyyyy.k.yyyyyyy.k.yyyyyyy |
     kernel 7 | ...kkkkkkk...kkkkkkk...kkkkkkk...kkkkkkk |"""
-#: The same kernels, and a host that needs the whole step.
+#: The same kernels, with a host that needs the whole step.
 HOST_BOUND = WORKING.replace("y", ".")
 
 
@@ -45,7 +45,7 @@ def found(id: str, drawing: str, **kwargs: Any) -> Insight | None:
 
 
 def up_to(insight: Insight) -> int:
-    """The gain before what the step does not wait for is taken off."""
+    """The gain before the part that would not shorten the step is subtracted."""
     whole: int = insight.gain_ns if insight.later_ns is None else insight.later_ns
     assert 0 < insight.gain_ns <= whole
     return whole
@@ -55,7 +55,7 @@ def product(kernel: str, shapes: str, dtypes: str) -> dict[str, Any]:
     return {"names": {"a": "aten::mm", "k": kernel}, "inputs": {"a": (shapes, dtypes)}}
 
 
-# Tensor cores unused: what the card says of each reason.
+# Tensor cores unused: what the card says for each reason.
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,8 @@ def test_unused_tensor_cores_are_worth_nothing_while_the_host_sets_the_pace():
 
 
 def test_the_resnet_without_tensor_cores():
-    """66.7 ms a step could use them: worth nothing while the loader holds it up, and up to 7/8 of it afterwards."""
+    """Kernels of 66.7 ms a step could use them: no gain while the loader limits the job, and up to 7/8 of it
+    afterwards."""
     trace = read_real("kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz")
     judgement = judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
     insight = next(insight for insight in judgement.insights if insight.id == "tensor_cores_unused")
@@ -133,7 +134,7 @@ def test_odd_sizes_are_to_be_padded():
         "cores": "tensor cores",
     }  # fmt: skip
     assert insight.how == "x = torch.nn.functional.pad(x, (0, 1))  # 4095 -> 4096"
-    assert found("tensor_cores_unused", WORKING, **product(HGEMM, ODD, HALVES)) is None  # it is one card
+    assert found("tensor_cores_unused", WORKING, **product(HGEMM, ODD, HALVES)) is None  # there is only the one card
 
 
 def test_sizes_that_fit_need_no_padding():
@@ -182,7 +183,7 @@ def test_a_last_wave_costs_a_kernel_nothing_that_waits_for_memory(name: str):
 
 
 def test_more_blocks_do_not_shorten_what_the_memory_bandwidth_takes():
-    """A matrix of 1 GB times a vector: 527 of the 700 us a step on a GPU that reads 2,039 GB/s."""
+    """A matrix of 1 GB times a vector takes 527 of the 700 us a step on a GPU that reads 2,039 GB/s."""
     given = product("void gemv2T_kernel_val<int, int, float, float>(int)", "[[32768,8192],[8192,1]]", FLOATS)
     insight = found("small_grids", WORKING, **given, kernels=launch(27)["kernels"])
     assert insight is not None
@@ -251,7 +252,7 @@ def test_on_amd_they_are_matrix_cores_and_compute_units():
 
 
 def test_other_devices_go_by_their_own_names():
-    """Work without its launches, on a device that PyTorch calls XPU."""
+    """Work whose launches are not recorded, on a device that PyTorch calls XPU."""
     trace = timeline("""
         step     | 11111111112222222222 |
         kernel 7 | kk...kk...kk...kk... |""", job=Job(accelerator="XPU"))  # fmt: skip
@@ -285,7 +286,7 @@ def test_conversions_around_plain_convolutions_go_with_them():
 
 
 def optimizing(kernels: int, mark: str = "user Optimizer.step#SGD.step", pause: int = 3) -> str:
-    """Three steps in which so many kernels of one cell are launched, each after a pause, and then the host waits."""
+    """Three steps. Each launches this many kernels of one cell, each after a pause, and then the host waits."""
     each = "q" + "." * pause
     run = "." + "q" + "." * (pause - 1)
     width = len(each) * kernels
@@ -302,7 +303,7 @@ def test_one_kernel_a_tensor_leaves_the_gpu_idle():
     assert insight.why.values["count"].value == 120
     idle = (
         (3 * 120 * 3 - 2) * US / 3
-    )  # the first step begins with its launch, so 1 of 3 cells is idle before its kernel
+    )  # the first step begins with its launch, so only 1 cell is idle before its first kernel instead of 3
     assert insight.gain_ns == insight.why.values["idle"].value == pytest.approx(idle, abs=1)
 
 

@@ -1,6 +1,6 @@
-"""Cards about products that are slow on tensor cores, attention that is written out, chains and copies. Drawn traces.
+"""Cards about slow products on tensor cores, unfused attention, chains and copies, on drawn traces.
 
-Each fires, names op, sizes and module, and says nothing of what only looks like it.
+Each card fires, names op, sizes and module, and does not fire on what only looks similar.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SOFTMAX = "void (anonymous namespace)::softmax_warp_forward<float, float, float,
 HALVES = '["c10::Half","c10::Half"]'
 WEIGHTS = "[[8,16,64,64]]"
 
-#: The host launches and waits: what the GPU saves shortens the step. Cells of 100 us; 16 of 20 are the GPU's.
+#: The host launches and then waits, so a faster GPU shortens the step. Cells of 100 us; the GPU works in 16 of 20.
 ATTENDING = """
     step     | 1111111111111111111122222222222222222222 |
     python   | LLLLLLLLLLLL........LLLLLLLLLLLL........ |
@@ -117,8 +117,8 @@ def test_small_products_are_to_be_merged():
 @pytest.mark.parametrize(
     ("slow", "kernel"),
     [
-        ("[[4096,4096],[4096,2048]]", ALIGNED),  # slow for a reason that does not show
-        ("[[4096,4095],[4095,8192]]", UNALIGNED),  # two thirds of the best
+        ("[[4096,4096],[4096,2048]]", ALIGNED),  # slow for a reason that cannot be seen
+        ("[[4096,4095],[4095,8192]]", UNALIGNED),  # two thirds of the best rate
     ],
 )
 def test_products_that_are_not_slow_for_a_known_reason(slow: str, kernel: str):
@@ -214,7 +214,7 @@ def test_a_norm_that_is_written_out():
         "4 kernels of 1.2 ms a step only pass data on to the next one, mostly pow, mean, rsqrt, mul in LlamaRMSNorm."
     )
     assert insight.confidence is Confidence.LOW
-    assert insight.severity is not Severity.MAJOR  # an estimate, of two fifths of the step
+    assert insight.severity is not Severity.MAJOR  # an estimate, though of two fifths of the step
 
 
 def test_chains_are_worth_a_card_from_a_twentieth_of_the_step_on():
@@ -239,7 +239,7 @@ def test_where_a_compiler_generated_kernels_nothing_is_said():
 
 
 def copying(copies: int, cells: int = 1, kernel: str = COPY, asking: str = "aten::reshape") -> Trace:
-    """Two steps of 400 cells, 1 us each, in which so many copies run, and then a product."""
+    """Two steps of 400 cells of 1 us, in each of which this many copies run, and then a product."""
     width, copied = 400, copies * (cells + 1)
     lines = {
         "op": "A" * copied,

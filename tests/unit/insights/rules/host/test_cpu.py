@@ -1,4 +1,4 @@
-"""Cards and verdicts of jobs that compute on the CPU."""
+"""Cards and verdicts of jobs that run on the CPU."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_what_to_set_for_products_depends_on_their_type(dtype: str, inputs: str,
         ("ggggggsse.", {"g": "aten::index_select", "s": "aten::scatter_add_"}, {}),  # no compiler fuses them
         ("eeiseeise.", {"i": "aten::item", "s": "aten::select"}, {}),  # Python reads values all the time
         ("qqqqqqeee.", {"q": "quantized::linear_dynamic"}, {"q": ("[[1]]", '["float"]')}),  # 8 bits already
-        ("nnnnnnnnm.", {"n": "aten::normal_"}, {}),  # input that is drawn
+        ("nnnnnnnnm.", {"n": "aten::normal_"}, {}),  # input that is drawn at random
     ],
 )
 def test_without_a_setting_there_is_no_card(ops, names, inputs):
@@ -147,7 +147,7 @@ def test_ops_of_a_gpu_job_are_not_to_speed_up():
 
 
 def test_a_gpu_that_is_not_recorded_is_to_be_and_the_ops_are_shown():
-    """A newcomer finds what to do in the headline, and no dead end below it."""
+    """The headline tells a newcomer what to do, and the page below it still shows the ops."""
     names = NAMES | {"c": "aten::cudnn_convolution"}
     judgement = judged(timeline(f"step | {'0' * 10}{'1' * 10} |\nop | {'c' * 8}....{'c' * 8} |", names=names))
     action, largest = judgement.headlines["overview"].action, judgement.largest
@@ -216,7 +216,7 @@ def test_adam_is_fused_where_it_takes_a_tenth_of_the_step(optimizer, update, fir
         ({2, 5, 8}, "........", True),  # every third step
         ({2, 5, 7}, "........", False),  # by chance
         ({2, 5}, "........", False),
-        ({2, 5, 8}, "mmmmmmmm", False),  # ops take longer: such as an optimizer that runs now and then
+        ({2, 5, 8}, "mmmmmmmm", False),  # ops take longer, as where an optimizer runs only now and then
     ],
 )
 def test_steps_that_are_slow_at_equal_distances_are_the_loops_own(long, filler, fires):

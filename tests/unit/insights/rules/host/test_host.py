@@ -1,4 +1,4 @@
-"""Each rule about the host: it fires, its boundary, the same symptom from another cause. Results are made by hand."""
+"""Each rule about the host: it fires, its boundary, the same symptom with another cause. Results are hand-written."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_late_launches_need_a_hundredth_of_the_step():
 
 def test_idle_time_that_no_launch_ends_is_not_the_host_s():
     others = IdleNs(data_loading=100 * US, queued=100 * US, dependency=100 * US, unknown=40 * US, tail=100 * US)
-    assert fired(host_result([site(FORWARD, others)])) == ["unrecorded_work"]  # for the dependency
+    assert fired(host_result([site(FORWARD, others)])) == ["unrecorded_work"]  # because of the dependency
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_what_few_launches_between_two_waits_cost_is_the_waits_and_no_graph_s():
 
 
 def replayed(**gains: int) -> WhatIf:
-    """A step that is to be trusted, with these gains, and that nothing shortens otherwise."""
+    """A trustworthy replay with these gains, in which no other change shortens the step."""
     instant = STEP - 300 * US
     return WhatIf(
         STEP, STEP, STEP, "host", Sensitivity(instant, STEP, STEP, STEP, STEP, instant), None, 0.0, 0.0, True, True,
@@ -375,7 +375,7 @@ def test_a_graph_that_is_captured_again_and_again_is_what_delays_compiled_code(p
 
 
 def test_long_waits_of_which_nothing_is_recorded_are_to_be_found_out():
-    """A server may have no requests: it is not known that the CPU does anything."""
+    """A server may simply have no requests: it is not known whether the CPU does anything."""
     unknown = waited(long_gap(None, 0.2), long_gap(None, 0.1))
     assert said(unknown, "long_stretches") == (
         60, "Find out what the CPU does between launches",
@@ -396,7 +396,7 @@ def test_what_reads_a_value_is_named_and_not_the_model_s_op_around_it():
     )  # fmt: skip
 
 
-# What belongs to one card belongs to no other.
+# Time that belongs to one card belongs to no other.
 
 
 def test_a_bubble_is_the_blocking_call_s_and_not_the_launches():
@@ -431,7 +431,7 @@ def test_gains_of_the_partition_add_up_to_no_more_than_the_idle_time():
     overlapping = msgspec.structs.replace(of_host[0], id="slow_steps")
     assert may_be_added([*of_host, overlapping], judgement.addable) == judgement.insights_remark
     assert may_be_added([overlapping, *of_host], judgement.addable) is None
-    assert remark_of_view([], judgement) is None  # the cards are in another view, to which the tab leads
+    assert remark_of_view([], judgement) is None  # the cards are in another view, and the tab leads there
     nothing = msgspec.structs.replace(judgement, insights=[])
     assert remark_of_view([], nothing) == phrase("No recommendation for this span.")
 
@@ -638,8 +638,8 @@ def test_stops_of_the_host_are_worth_the_idle_time_they_leave(
 
 
 def slow(last_us: int, reason: str = "nothing_recorded", **changes: Any) -> dict[str, Any]:
-    """After the first one, in which the recording begins, the last of four steps is longer than the 900 us of the
-    others, 300 us of it for a reason to be idle."""
+    """Five steps. The recording begins in the first; the next three take 900 us; the last one is longer, with 300 us of
+    idle time for the given reason."""
     lengths = [1_900 * US, *[900 * US] * 3, last_us * US]
     ends = [sum(lengths[: i + 1]) for i in range(5)]
     idle = [IdleNs()] * 4 + [IdleNs(**{reason: 300 * US})]
@@ -650,7 +650,7 @@ def slow(last_us: int, reason: str = "nothing_recorded", **changes: Any) -> dict
 
 
 def test_where_a_card_names_the_pause_the_slow_step_is_not_told_again():
-    """The slow step lifts the mean by 80 us; a pause that explains less leaves something to look for."""
+    """The slow step raises the mean by 80 us. If a pause explains less than that, something is left to look for."""
     for idle_us, shown in ((60, {"host_stops", "slow_steps"}), (70, {"host_stops"})):
         pause = Pause("unexplained", False, None, 1, 400 * US, idle_us * US, "2", 0, 400 * US)
         ids = {each.id for each in judged(host_result(**slow(1_300), pauses=[pause])).insights}
@@ -665,12 +665,12 @@ def test_slow_steps_are_worth_what_they_lift_the_mean_by():
         "1 of 5 steps is slow. Step 4 takes 400 µs longer than usual, 300 µs of it nothing recorded."
     )
     assert card(host_result(**(slow(1_300) | {"grown": []})), "slow_steps") is None
-    assert card(host_result(**slow(989)), "slow_steps") is None  # 9.9 % of the others' 900
+    assert card(host_result(**slow(989)), "slow_steps") is None  # 9.9 % of the 900 us of the others
     assert card(host_result(**slow(990)), "slow_steps") is not None
 
 
 def some_slow(excess_us: dict[int, int], part: str, steps: int = 13) -> dict[str, Any]:
-    """Steps of 900 us, some of which are longer, all of it in one part."""
+    """Steps of 900 us. Some take longer, and one part accounts for all of the excess."""
     lengths = [(900 + excess_us.get(i, 0)) * US for i in range(steps)]
     ends = list(itertools.accumulate(lengths))
     return {
@@ -687,11 +687,11 @@ def some_slow(excess_us: dict[int, int], part: str, steps: int = 13) -> dict[str
     [
         ({4: 300, 8: 290}, "kernel", False),  # an update every fourth step
         ({4: 300, 8: 290}, "cpu_optimizer", False),
-        ({4: 300, 8: 200}, "kernel", True),  # two that differ are chance
+        ({4: 300, 8: 200}, "kernel", True),  # two steps that differ from each other are chance
         ({4: 300}, "kernel", True),
-        ({4: 300, 8: 200, 12: 250}, "cpu_forward", False),  # an evaluation on batches that differ
+        ({4: 300, 8: 200, 12: 250}, "cpu_forward", False),  # an evaluation, on batches that differ
         ({4: 300, 7: 200, 12: 250}, "cpu_forward", True),
-        ({4: 300, 8: 290, 12: 300}, "nothing_recorded", True),  # a checkpoint: it need not stop the GPU
+        ({4: 300, 8: 290, 12: 300}, "nothing_recorded", True),  # a checkpoint, which need not stop the GPU
         ({4: 300, 8: 290, 12: 300}, "allocator", True),
     ],
 )
@@ -700,17 +700,17 @@ def test_steps_that_do_more_are_not_slow(excess_us: dict[int, int], part: str, i
 
 
 def test_without_launch_calls_no_step_is_called_slow():
-    """They end with their marks on the host, which waits for room in the queue in some of them."""
+    """Steps then end with their marks on the host, which in some of them waits for room in the queue."""
     unlinked = msgspec.structs.replace(LAUNCHES, unlinked=round(LAUNCHES.activities * 5))
     assert card(host_result(**slow(1_300), launches=unlinked), "slow_steps") is None
 
 
 @pytest.mark.parametrize("reason", ["data_loading", "tail"])
 def test_a_step_that_waits_for_its_batch_or_for_the_end_is_not_slow(reason: str):
-    assert card(host_result(**slow(1_300, reason)), "slow_steps") is None  # 100 of 400 us are its own
+    assert card(host_result(**slow(1_300, reason)), "slow_steps") is None  # only 100 of the 400 us are the step's own
     insight = card(host_result(**slow(1_500, reason)), "slow_steps")
     assert insight is not None
-    assert insight.gain_ns == 60 * US  # the other 300 of 600 us, in one of five steps
+    assert insight.gain_ns == 60 * US  # the other 300 of 600 us count, in one of five steps
     assert plain(insight.why) == "1 of 5 steps is slow. Step 4 takes 600 µs longer than usual."
 
 
@@ -860,9 +860,9 @@ def test_one_stop_that_holds_most_of_the_idle_time_is_the_verdict():
 
     many = "The GPU starves for 30 % of the step: kernels are not launched in time."
     one = "The GPU is idle for 30 % of the step because of one pause of the CPU, 650 µs in step 2."
-    assert said(stopped(1, 650, 150)) == one  # 600 of 1200 us
+    assert said(stopped(1, 650, 150)) == one  # 600 of 1200 us of idle time
     assert said(stopped(1, 650, 149)) == many
-    assert said(stopped(2, 700, 163)) == one  # the other one leaves 50 us at most
+    assert said(stopped(2, 700, 163)) == one  # the other pause leaves at most 50 us
     assert said(stopped(2, 700, 162)) == many
     assert said(stopped(3, 900, 150)) == many
 
@@ -886,7 +886,7 @@ def test_one_thing_in_which_the_cpu_is_for_most_of_the_idle_time_is_the_verdict(
     assert text_of(0.599) == "The GPU starves for 30 % of the step: kernels are not launched in time."
     assert text_of(0.6) == (
         "The GPU is idle for 30 % of the step, most of it while the CPU is in crop (data.py:9)."
-    )  # half of the 1.2 ms of four steps
+    )  # half of the 1.2 ms that the four steps are idle
 
 
 @pytest.mark.parametrize(
@@ -908,7 +908,7 @@ def test_what_slowed_the_cpu_is_said(stack: bool, memory: bool, why: str):
     [(600, Bound.GPU, "100 %"), (650, Bound.GPU, "92 %"), (700, Bound.HOST, None), (1_000, Bound.HOST, None)],
 )
 def test_a_cpu_that_only_the_profiler_slows_does_not_set_the_pace(plain_us: int, bound: Bound, share: str | None):
-    """Of 1 ms the GPU works for 600 us."""
+    """The GPU works for 600 us of a step of 1 ms."""
     found = judged(host_result([site(FORWARD, late(400))]), pace=StepPace(STEP, 20, plain_us * US, 40))
     assert found.verdict.bound is bound
     said = [plain(found.verdict.text), plain(found.titles["host"]["answer"])]
@@ -937,7 +937,7 @@ def test_of_several_gpus_the_verdict_names_the_one():
     ("host", "confidence"),
     [
         (host_result([site(FORWARD, late(600))]), Confidence.HIGH),
-        (host_result([site(FORWARD, late(150))]), Confidence.MEDIUM),  # half of it would be no news
+        (host_result([site(FORWARD, late(150))]), Confidence.MEDIUM),  # half of this would not be worth a mention
         (host_result([site(FORWARD, late(600))], with_stack=True), Confidence.MEDIUM),
         (host_result(), Confidence.HIGH),
         (host_result([site(FORWARD, late(600))], launches=msgspec.structs.replace(LAUNCHES, unlinked=20)),

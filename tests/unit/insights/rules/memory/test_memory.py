@@ -1,4 +1,4 @@
-"""Cards about memory: on what they fire, and on which healthy jobs they do not."""
+"""Cards about memory: what they fire on, and which healthy jobs they leave alone."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def training(
     kernels: str = "..k.......",
     inputs: dict[str, tuple[str, ...]] | None = None,
 ) -> Trace:
-    """Of steps of 10 us: forward from 1, backward from 4, optimizer from 7. driver: calls of the allocator in each but
-    the first."""
+    """Steps of 10 us: the forward pass begins at 1, the backward pass at 4, the optimizer at 7. driver: calls of the
+    allocator in each step except the first."""
     lines = {
         "step": "".join(str(step) * 10 for step in range(steps)),
         "op": ".ff.nn...." * steps,
@@ -42,7 +42,7 @@ def training(
 
 
 def every_step(*what: str, steps: int = 6) -> str:
-    """Of a drawing for one step: "{s}" is its number, "@+3.5" an instant in it."""
+    """Memory events repeated in every step, numbered by step. "@+3.5" is an instant within the step."""
     found = []
     for step in range(steps):
         for each in what:
@@ -80,7 +80,7 @@ def test_growth_of_several_places_names_the_first():
 
 
 def test_growth_that_many_places_make_by_turns_has_no_cause():
-    """Each step leaves memory of a phase of its own: no place leaves it in every step."""
+    """Successive steps leave memory in different phases, so that no single place leaves some in every step."""
     places = ("1.5", "4.5", "7.5", "1.5", "4.5", "7.5")
     memory = ", ".join(f"x{step} +2000000 @{10 * step + float(at)}" for step, at in enumerate(places))
     assert fired(with_memory(training(), memory, before=100 * MB)) == set()
@@ -124,7 +124,7 @@ def test_a_gpu_with_room_needs_no_checkpoints():
 
 
 def test_gradients_that_are_zeroed_in_place():
-    """Made by the first backward pass and never freed; the peak is in the forward pass of a later step."""
+    """Gradients are made by the first backward pass and never freed; the peak is in a later forward pass."""
     memory = "grad +300000000 @5.5, " + every_step("act +100000000 @+1.5", "act -100000000 @+5")
     trace = with_memory(training(), memory, before=400 * MB, reserved=900 * MB)
     assert fired(trace) == {"gradients_kept"}
@@ -154,7 +154,7 @@ IMAGES = {"f": ("[[30,3,64,64],[8,3,3,3]]", '["float","float"]')}
 
 
 def test_a_gpu_that_waits_for_launches_and_has_room_may_take_more_samples():
-    """90 MB of 190 MB are activations; 900 MB is taken as full, and 300 MB are reserved: 600 MB are free."""
+    """90 MB of 190 MB are activations. A limit of 900 MB is assumed, and 300 MB are reserved, so 600 MB are free."""
     trace = with_memory(training(inputs=IMAGES), BATCH, before=100 * MB, reserved=300 * MB)
     assert fired(trace) == {"larger_batch"}
     assert said(sure(trace, "larger_batch")) == (
@@ -173,14 +173,14 @@ def test_without_shapes_the_batch_is_whatever_it_is():
 @pytest.mark.parametrize(
     ("memory", "reserved"),
     [
-        (BATCH, 820),  # under twice the batch
-        (every_step("act +9000000 @+1.5", "act -9000000 @+5"), 300),  # hardly any of the peak is of the batch
-        (every_step("x +90000000 @+7.2", "x -90000000 @+8"), 300),  # the optimizer's own
+        (BATCH, 820),  # room for less than twice the batch
+        (every_step("act +9000000 @+1.5", "act -9000000 @+5"), 300),  # hardly any of the peak depends on the batch
+        (every_step("x +90000000 @+7.2", "x -90000000 @+8"), 300),  # the optimizer's own memory
         (
             BATCH.replace("act5 +90000000", "act5 +60000000").replace("act5 -90000000", "act5 -60000000"),
             300,
-        ),  # sizes differ
-        ("kept +90000000 @11.5, " + BATCH, 300),  # of something that is not known
+        ),  # sizes differ between steps
+        ("kept +90000000 @11.5, " + BATCH, 300),  # memory of unknown purpose
     ],
 )
 def test_no_larger_batch_where_room_or_what_takes_it_is_not_sure(memory: str, reserved: int):

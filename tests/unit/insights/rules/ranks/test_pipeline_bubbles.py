@@ -1,4 +1,4 @@
-"""The card about a pipeline: which cause it names, what it gains, and when it says nothing."""
+"""The card about a pipeline: which cause it names, what it gains, and when it does not appear."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_balanced_pipeline_has_the_bubble_of_its_schedule():
 
 
 def test_more_micro_batches_gain_at_least_what_is_promised_of_them():
-    """Twice as many of half the length compute as much."""
+    """Twice as many micro-batches of half the length compute the same amount."""
     finer = replace(EVEN, orders=in_turns(4, 16), forward=[5 * MS] * 4, backward=[10 * MS] * 4)
     card = card_of(EVEN)
     assert card is not None

@@ -1,4 +1,4 @@
-"""Cards about a job: for what they fire, what they gain, and that healthy jobs have none."""
+"""Cards about a job: what they fire on, what they gain, and that healthy jobs have none."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_late_host_has_a_card_of_its_own():
 
 
 def test_ranks_on_cpus_wait_for_cores():
-    """They take turns in that, and nothing says that one has more to do."""
+    """Different ranks are late in turn, and nothing shows that one of them has more to do."""
     job = job_of(run(Declared(8, steps=30, spread_ns=6 * MS)))
     assert [card.id for card in judge_job(msgspec.structs.replace(job, on_device=False))] == []
     loads = msgspec.structs.replace(job, on_device=False, imbalance_causes=[Cause("data_loading", 9 * MS, MS, 1.0)])
@@ -81,7 +81,7 @@ def test_the_card_says_what_to_do_about_the_cause(cause: CauseId | None, title: 
 
 @pytest.mark.parametrize("ranks", [2, 4, 8])
 def test_what_one_rank_has_too_much_is_shared_by_all(ranks: int):
-    """As in a job whose ranks have as much in all."""
+    """The gain is what a job saves whose ranks share the same total of work equally."""
     uneven, even = (
         run(replace(HEALTHY, ranks=ranks, late=late))
         for late in ({1: 8 * MS}, dict.fromkeys(range(ranks), 8 * MS // ranks))
@@ -94,7 +94,7 @@ def test_what_one_rank_has_too_much_is_shared_by_all(ranks: int):
 
 
 def test_slower_ops_on_a_cpu_are_a_hint():
-    """Ranks share cores there, and another program may be on them."""
+    """Ranks on a CPU share cores, and another program may run on them."""
     job = job_of(run(replace(HEALTHY, late={1: 8 * MS})))
     late = msgspec.structs.replace(job.late[0], causes=[Cause("cpu_work", 9 * MS, MS, 1.0)])
     card = next(each for each in judge_job(msgspec.structs.replace(job, late=[late])) if each.id == "straggler")
@@ -118,7 +118,7 @@ def test_a_slow_link_is_a_matter_of_transfers():
 
 
 def test_ranks_on_cpus_get_no_advice_on_transfers():
-    """They share their cores with the exchange."""
+    """Their computation shares the cores with the exchange."""
     job = job_of(run(Declared(8, bus_rate=5e9)))
     assert [card.id for card in judge_job(job)] == ["exposed_transfers"]
     assert judge_job(msgspec.structs.replace(job, on_device=False)) == []
@@ -149,7 +149,7 @@ def test_two_steps_are_a_hint():
 
 
 def groups_of(transfers: list[int]) -> JobRanks:
-    """Of groups of two ranks each, with the transfer that each takes, ns."""
+    """A job with groups of two ranks each, given the transfer time of each group in ns."""
     job = job_of(run(HEALTHY))
     rows = [
         JobCollective(
@@ -165,7 +165,7 @@ def groups_of(transfers: list[int]) -> JobRanks:
 def test_a_group_with_a_slower_link_is_named():
     (card,) = judge_job(groups_of([50_000, 51_000, 100_000, 49_000]))
     assert plain(card.title) == "Check the link between ranks 4 to 5"
-    assert card.gain_ns == pytest.approx(50_000 * 100, rel=0.02)  # 100 a step
+    assert card.gain_ns == pytest.approx(50_000 * 100, rel=0.02)  # 100 of these a step
 
 
 @pytest.mark.parametrize("transfers", [[50_000, 100_000], [50_000, 60_000, 70_000], [50_000, 100_000, 100_000]])
@@ -187,7 +187,8 @@ def test_titles_have_ten_words_at_most():
 
 
 def deciding(*ranks: PathRank) -> JobRanks:
-    """A job whose ranks take turns, with what decides its step of 100 ms; 10 ms of it are transfers."""
+    """A job in which different ranks are late in turn, with the path that decides its step of 100 ms (10 of
+    transfers)."""
     job = job_of(run(Declared(8, steps=30, spread_ns=6 * MS)))
     work = 90 * MS - sum(each.late_ns for each in ranks)
     return msgspec.structs.replace(job, path=DecidingPath(30, 100 * MS, work, 10 * MS, list(ranks)), what_if=None)
@@ -224,7 +225,7 @@ def replayed(*changes: JobChange, trusted: bool = True) -> JobReplay:
     ],
 )
 def test_where_ranks_are_replayed_together_they_promise_what_that_gains(causes: list[Cause], title: str, gain_ns: int):
-    """Whose CPU is interrupted is chance, so it is about all of them."""
+    """Which rank's CPU is interrupted is chance, so that card is about all ranks."""
     what_if = replayed(
         JobChange("late_ranks", [0, 6], 80 * MS, 20 * MS, 20 * MS),
         JobChange("no_interruptions", [], 60 * MS, 40 * MS, 30 * MS),
@@ -263,7 +264,7 @@ def test_advice_for_ddp_is_for_ddp_alone(role: Role, how: str | None):
 
 
 def test_a_rank_promises_no_more_than_it_is_late_on_the_path_that_decides():
-    """Of its own, whatever others are late on it."""
+    """Its gain is limited by its own lateness on that path, whatever other ranks add."""
     job = job_of(run(replace(HEALTHY, spread_ns=3 * MS, late={3: 6 * MS})))
     assert job.path is not None
     late_ns = {each.rank: each.late_ns for each in job.path.ranks}
@@ -286,7 +287,7 @@ def test_what_a_cause_does_not_explain_is_said(wait_ns: int, rest: str):
 
 @pytest.mark.parametrize("stalled", [0.0, 0.5, 1.0])
 def test_calls_that_stall_on_all_ranks_promise_nothing(stalled: float):
-    """stalled: the share of the exposed transfers that is beyond the usual length of a call."""
+    """stalled: the share of the exposed transfers beyond the usual length of a call."""
     job = job_of(run(Declared(2, bus_rate=1e9)))
     assert job.exchange is not None
     exposed_ns = job.exchange.exposed_transfer_ns

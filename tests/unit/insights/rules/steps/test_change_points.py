@@ -1,4 +1,4 @@
-"""Change points: which border of which span, and that noise, slow steps and few steps make none."""
+"""Change points: which border of which span is one, and that noise, slow steps and too few steps make none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tb_steptime.metrics.base import Series
 
 
 def span(**steps: list[float | None]) -> TrendsResult:
-    """A span with these steps; watched metrics that are not given cannot be measured."""
+    """A span with these steps; watched metrics that are not given count as not measurable."""
     count = max(len(values) for values in steps.values())
     series = [Series(metric, None, None, steps.get(metric, [None] * count)) for metric in WATCHED]
     marks = [StepMark(str(place), place * 100, (place + 1) * 100) for place in range(count)]
@@ -20,7 +20,7 @@ def span(**steps: list[float | None]) -> TrendsResult:
 
 
 def first_left_out(result: TrendsResult, left_out_ns: int) -> TrendsResult:
-    """The same with some of its first step left out of judgement."""
+    """The same span, with a part of its first step left out of judgement."""
     first = msgspec.structs.replace(result.steps[0], left_out_ns=left_out_ns)
     return msgspec.structs.replace(result, steps=[first, *result.steps[1:]])
 

@@ -1,4 +1,4 @@
-"""Lines that the recorder met workers in: what its rows say, and what is made of them."""
+"""The lines at which the recorder found the workers: what its rows say, and what is derived from them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def code_of(file: str, lines: int = 1):
 
 
 def bursts(*of_lines: dict[str, int], at_ns: int = 0, late: int = 0) -> LoaderRecords:
-    """One worker's bursts, 1 us apart."""
+    """Bursts of one worker, 1 us apart."""
     names = sorted({name for each in of_lines for name in each})
     rows = [
         (0, 0, at_ns + 1000 * n, names.index(name), met)
@@ -132,7 +132,7 @@ def test_too_few_samples_show_nothing_and_say_so(late, why):
 
 @pytest.mark.live
 def test_lines_are_sampled_as_often_as_they_take_time():
-    """Real workers, whose parts time themselves; samples may be off by chance, and by some tenths of a millisecond.
+    """Real workers whose parts time themselves; samples may differ by chance, and by some tenths of a millisecond.
     `tests.recordings` has such a recording."""
     pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
     from benchmarks.lines import compare
@@ -144,7 +144,7 @@ def test_lines_are_sampled_as_often_as_they_take_time():
             break
     else:
         skip_busy(f"{late} bursts were late, {bursts} were not")
-    if os.getloadavg()[0] > 2 * (os.cpu_count() or 1):  # the parts lose their core for as long as they take
+    if os.getloadavg()[0] > 2 * (os.cpu_count() or 1):  # the parts lose their core for as long as they run
         skip_busy(f"{os.getloadavg()[0]} processes wait for {os.cpu_count()} cores")
     assert {each.part: each.sampled for each in parts} == {
         each.part: pytest.approx(each.real, abs=0.1 + 3 * each.error) for each in parts
@@ -152,7 +152,7 @@ def test_lines_are_sampled_as_often_as_they_take_time():
 
 
 class Frame:
-    """Of a stack."""
+    """A frame of a stack."""
 
     def __init__(self, code, line, back=None):
         self.f_code, self.f_lineno, self.f_back = code, line, back

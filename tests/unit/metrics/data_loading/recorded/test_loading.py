@@ -1,4 +1,4 @@
-"""A recorder's files beside a trace: which are read, and what they tell. Written row by row, as a recorder does."""
+"""A recorder's files beside a trace: which of them are read, and what they show. Written row by row."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def test_the_number_of_workers_and_of_those_needed_is_exact(tmp_path):
     throughput = find_throughput(trace)
     assert throughput is not None
     assert (throughput.workers, throughput.production.mean_ns, throughput.needed) == (2, 14_000, 3)
-    assert throughput.consumer_ns == 5_000  # a step of 7, less a wait of 3 of which taking the batch over is 1
+    assert throughput.consumer_ns == 5_000  # a step of 7, less a wait of 3, of which 1 is spent taking the batch over
 
 
 def test_each_workers_first_batch_of_a_pass_is_not_what_batches_take(tmp_path):
-    """It opens files. Where there are no others, it is."""
+    """A first batch includes opening files. It counts only where there are no other batches."""
     write_two_workers(tmp_path)
     for worker in (0, 1):
         file = File(tmp_path, f"w{worker}").produced(worker, 7 * worker - 40, 7 * worker - 1, 7 * worker + 1)
@@ -93,8 +93,8 @@ def test_lanes_show_dataset_collate_and_waits_on_the_traces_clock(tmp_path):
     ("begun", "making"), [((8, 14), [0, 6, 0]), ((12, 16), [0, 2, 0]), ((5, 9), [2, 2, 0]), ((14, 17), [0, 0, 0])]
 )
 def test_beginning_a_pass_with_kept_workers_is_no_part_of_the_step_that_they_keep_up_with(tmp_path, begun, making):
-    """They hand over what they made for the pass before, which was broken off: no mark tells. What lies in a mark is
-    a wait of that mark's."""
+    """The workers hand over what they made for the previous pass, which was broken off without any mark. Whatever lies
+    within a mark is a part of that mark's wait."""
     trace = timeline("""
         step   | 1111111222222222222223333333 |
         loader | lll...........mmm....nnn.... |
@@ -203,7 +203,7 @@ def test_a_file_that_is_missing_is_told(tmp_path, lost):
 
 
 def test_a_file_that_was_full_is_told(tmp_path, monkeypatch):
-    """Row 7 lies where row 1 was, a batch that the loop received."""
+    """Row 7 has overwritten row 1, which was about a batch that the loop received."""
     monkeypatch.setattr(record_format, "FIRST_ROWS", 1)
     monkeypatch.setattr(record_format, "LATEST_ROWS", 6)
     write_two_workers(tmp_path)
@@ -247,7 +247,7 @@ def test_an_evaluation_in_one_step_is_not_what_the_others_wait_for(tmp_path):
 
 
 def test_the_same_process_number_on_two_machines_is_left_out_with_a_note(tmp_path):
-    """The trace's file has a name of the user's, which does not tell whose they are."""
+    """The trace's file has a name chosen by the user, which does not show which machine the files belong to."""
     write_two_workers(tmp_path, host="a")
     write_two_workers(tmp_path, host="b")
     records = with_records(replace(drawn(tmp_path), path=str(tmp_path / "mine.pt.trace.json")))[0].loader_records
@@ -265,7 +265,7 @@ def test_a_trace_that_is_named_for_its_machine_takes_that_ones_files(tmp_path):
 
 
 def test_workers_that_compute_are_not_the_loops_own_work(tmp_path):
-    """A worker that computes hands a batch's memory over late; the step with enough workers has none of that in it."""
+    """A worker that computes hands a batch's memory over late; the step with enough workers excludes that time."""
     write_two_workers(tmp_path)
     late = recorded(drawn(tmp_path))
     for worker in (0, 1):
@@ -326,7 +326,7 @@ def test_workers_that_compute_and_wait_for_cores_are_limited_by_them(tmp_path):
     [
         (20, 0, "cpu", (20 / 28, 0)),
         (5, 1, "io", (5 / 28, 1 / 28)),
-        (5, 15, "cores", (5 / 28, 15 / 28)),  # one worker, and other processes on all cores
+        (5, 15, "cores", (5 / 28, 15 / 28)),  # one worker, while other processes use all cores
         (10, 5, "mixed", (10 / 28, 5 / 28)),
         (10, -1, "mixed", (10 / 28, None)),
         (-1, -1, None, (None, None)),
@@ -338,7 +338,7 @@ def test_what_holds_a_worker_up_is_told_by_its_cpu_time_and_its_wait_for_a_core(
         main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
     main.write()
     worker = File(tmp_path, "w0", num_workers=1).produced(0, 0, 26, 28, cpu=cpu, core_wait=core_wait)
-    worker.produced(1, 28, 40, 42, cpu=-1).write()  # not looked at: it tells nothing of the processor
+    worker.produced(1, 28, 40, 42, cpu=-1).write()  # not sampled, so nothing is known about its CPU time
     result = recorded(drawn(tmp_path))
     (row,) = result.workers
     assert (row.kind, result.kind) == (kind, kind)
@@ -365,7 +365,7 @@ def test_what_holds_a_worker_up_is_told_by_its_cpu_time_and_its_wait_for_a_core(
 def test_a_worker_that_computes_in_python_sends_what_it_produced_late(
     tmp_path, monkeypatch, cpu, arrived, returned, held
 ):
-    """Each batch is there 1 us before the loop asks for it, which has it so many us after asking; drawn in us."""
+    """Each batch is ready 1 us before the loop asks for it; the loop has it this many us after asking. Drawn in us."""
     monkeypatch.setattr(loading, "HELD_NS", 2_000)
     monkeypatch.setattr(loading, "READ_NS", 1_000)
     monkeypatch.setattr(loading, "COPIED", 1e9)
@@ -425,7 +425,7 @@ def test_two_loaders_are_told_apart(tmp_path):
     ]  # fmt: skip
 
 
-# A summary is of the files that were there.
+# A summary belongs to the recorder files that were there when it was made.
 
 
 def test_a_summary_is_of_the_files_that_it_was_made_with(tmp_path):
@@ -439,7 +439,7 @@ def test_a_file_that_appears_later_is_missing_in_the_summary(tmp_path):
     _, seen = with_records(drawn(tmp_path))
     assert are_current(seen, tmp_path)
     write_two_workers(tmp_path)
-    os.utime(tmp_path, ns=(0, 1))  # folders of tests change faster than their times
+    os.utime(tmp_path, ns=(0, 1))  # folders of tests change within one tick of their times
     assert not are_current(seen, tmp_path)
 
 
@@ -460,7 +460,7 @@ def test_what_is_added_within_the_traces_time_is_missing_in_the_summary(tmp_path
 
 
 def test_files_with_new_times_are_those_that_were_seen_as_long_as_they_hold_the_same(tmp_path):
-    """As in a folder that was copied."""
+    """A folder that was copied has such times."""
     main = File(tmp_path, "main").received(0, 0, 2, 3).write()
     _, seen = with_records(drawn(tmp_path))
     (path,) = tmp_path.glob("*.main.loader")
@@ -531,7 +531,7 @@ def test_the_command_line_tells_of_the_loader_that_is_waited_for(tmp_path):
             "per_worker": [
                 {"worker": worker, "pid": 100 + worker, "batches": batches, "dataset_ns_mean": 12_000,
                  "collate_ns_mean": 2_000, "cpu_share": 3 / 14, "looked_batches": batches}
-                for worker, batches in ((0, 3), (1, 2))  # one more is made for the next span
+                for worker, batches in ((0, 3), (1, 2))  # one more batch is made for the next span
             ],
         },
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""A loader has one name, whether a trace's waits or a recorder holds it."""
+"""A loader has one name, whether it is known from a trace's waits or from a recorder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def zipped(folder: Path) -> Trace:
 
 
 def write(folder: Path, loader: int, waits: list[int], workers: int = 1) -> None:
-    """A recorded loader, and when its batches are asked for; a wait is 2 us long."""
+    """Records a loader whose batches are asked for at these times; each wait is 2 us long."""
     main = File(folder, "main", loader=loader, num_workers=workers)
     for batch, asked in enumerate(waits):
         main.received(batch, asked=asked, there=asked + 1, returned=asked + 2)
@@ -39,7 +39,7 @@ def write(folder: Path, loader: int, waits: list[int], workers: int = 1) -> None
 
 
 def named(result: Recorded) -> list[tuple[int, str]]:
-    """The recorder's number, and the name."""
+    """The recorder's number of each loader, and its name."""
     return [(each.loader, each.label) for each in result.loaders]
 
 
@@ -65,7 +65,7 @@ def test_workers_lanes_and_queues_stand_in_the_order_of_the_table(tmp_path: Path
 
 
 def test_a_loader_that_no_wait_is_for_has_a_name_that_no_row_of_the_table_has(tmp_path: Path):
-    """It produces batches for later, before and after the one that is waited for."""
+    """The loader produces batches for later use, before and after the one that the loop waits for."""
     write(tmp_path, 0, [])
     write(tmp_path, 1, [0, 2, 8, 10, 16, 18])
     write(tmp_path, 2, [])

@@ -1,4 +1,4 @@
-"""CPU time and the wait for a core are of the batches that the recorder sampled, and say how many these are."""
+"""CPU time and the wait for a core are known only for the sampled batches, and the result says how many these are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOT_SAMPLED = -1
 
 
 def record(folder: Path, *workers: str) -> Recorded:
-    """Of each worker what it does, batch by batch: c computes, r reads, . is not sampled. Batches take 4 us each."""
+    """What each worker does, batch by batch: c computes, r reads, . is not sampled. Batches take 4 us each."""
     File.write(main_of(folder, sum(len(each) for each in workers), len(workers)))
     for worker, batches in enumerate(workers):
         file = File(folder, f"w{worker}", num_workers=len(workers))
@@ -73,14 +73,14 @@ def test_each_worker_says_of_how_many_batches_its_limit_is(tmp_path: Path):
 
 
 def test_workers_that_are_alike_vouch_for_one_another(tmp_path: Path):
-    """Each of them has too few, all together have enough."""
+    """Each worker has too few samples, but all of them together have enough."""
     result = record(tmp_path, "rr....", "r.....", "rr....")
     assert {row.kind for row in result.workers} == {None}
     assert (result.batches, result.sampled, result.kind) == (18, 5, "io")
 
 
 def test_the_limit_of_all_is_that_of_their_share_and_not_of_the_first_of_workers_that_differ(tmp_path: Path):
-    """One batch of each: what the second one does takes nine times as long."""
+    """Each worker has one batch; that of the second one takes nine times as long."""
     main_of(tmp_path, 2, 2).write()
     File(tmp_path, "w0").produced(0, 0, 1, 2, cpu=0).write()
     File(tmp_path, "w1").produced(1, 0, 10, 18, cpu=18).write()

@@ -1,4 +1,4 @@
-"""What one batch takes, what uses it up, and how many workers keep up: of one loader, per batch."""
+"""How long one batch takes, what it uses, and how many workers keep up: for one loader, per batch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.drawn.timeline import timeline
 
 
 def told(trace: Trace) -> DataLoadingReport:
-    """Without what is only recorded."""
+    """The report without the figures that only a recorder gives."""
     return msgspec.structs.replace(_data_loading(analyse(trace)), recorded=None)
 
 
@@ -50,7 +50,7 @@ def points(*step_ns: int) -> dict[str, int]:
 
 
 def recorded(folder: Path, trace: Trace, batches: Mapping[int, list[tuple[int, int]]]) -> Trace:
-    """Loaders without workers; of each batch when it was asked for and when it was made, in us."""
+    """Loaders without workers; for each batch, when it was asked for and when it was made, in us."""
     for loader, times in batches.items():
         file = File(folder, "main", loader=loader, num_workers=0)
         for batch, (asked, made) in enumerate(times, 8):
@@ -70,7 +70,7 @@ ACCUMULATED = """
 
 
 def test_a_step_of_several_batches_takes_each_figure_per_batch():
-    """But its waits, and what it would take."""
+    """Only the waits and the predicted steps are per step."""
     both = {"wait_ns_mean": 12_000, "exposed_ns_mean": 12_000, "predicted_step_ns": points(12_000, *[8_000] * 7)}
     assert told(drawn(ACCUMULATED)) == in_one_process(**both)
 
@@ -92,7 +92,7 @@ def test_a_tile_and_the_cards_say_per_batch_what_is():
 
 
 def test_the_loader_that_is_waited_for_decides_who_makes_batches():
-    """A training without workers, and an evaluation that has some."""
+    """The training has no workers, and the evaluation has some."""
     trace = drawn("""
         step          | 11111111112222222222222222222233333333334444444444 |
         loader single | llllll....mmmmmm..............nnnnnn....oooooo.... |
@@ -117,7 +117,7 @@ def recorded_zipped(folder: Path) -> Trace:
 
 
 def test_of_zipped_loaders_a_recorder_shows_which_is_waited_for_most(tmp_path):
-    """The other one's waits stay."""
+    """The waits for the other loader remain."""
     assert told(recorded_zipped(tmp_path)) == in_one_process(
         wait_ns_mean=9_000, exposed_ns_mean=9_000, consumer_ns=7_000, predicted_step_ns=points(*[7_000] * 8)
     )
@@ -125,7 +125,7 @@ def test_of_zipped_loaders_a_recorder_shows_which_is_waited_for_most(tmp_path):
 
 
 def test_what_a_batch_is_made_of_is_of_the_loader_that_is_waited_for_most():
-    """The other one's ops are none of it."""
+    """The ops of the other loader do not count."""
     step = "".join(digit * 13 for digit in "123456")
     trace = drawn(f"""
         step          | {step} |
@@ -153,7 +153,7 @@ def test_of_batches_in_a_row_it_is_open_how_many_workers_keep_up():
 
 
 def test_of_batches_in_a_row_no_burst_is_told():
-    """Four workers that are asked for two batches at once."""
+    """Four workers, from which two batches are requested at once."""
     trace = drawn(chains([(9, 1), (1, 1)] * 6, "loader", work=2))
     assert told(trace) == DataLoadingReport(
         iterator=MULTI, workers=None, wait_ns_mean=6_000, exposed_ns_mean=6_000, hidden_ns_mean=0, period=4,
@@ -199,7 +199,7 @@ def test_what_is_not_known_says_why(drawing: str):
     assert report.why_unknown.startswith(("How ", "The trace has no loader events."))
 
 
-# What the cards say of it.
+# What the cards say about it.
 
 
 def judged(trace: Trace) -> Judgement:
@@ -216,7 +216,7 @@ def card(trace: Trace, rule: str) -> tuple[str, str | None]:
 
 
 def test_a_card_says_per_batch_what_is():
-    """Two workers that need 14 us for a batch, of which a step takes two."""
+    """Two workers that need 14 us per batch, for steps that take two batches."""
     trace = drawn(f"""
         step   | {"".join(digit * 14 for digit in "123456")} |
         loader | {"lllllllll..m.." * 6} |
@@ -247,7 +247,7 @@ def test_a_card_counts_the_batches_of_its_loader_alone(tmp_path):
 
 
 def test_of_late_batches_in_a_row_neither_the_loaders_own_work_nor_jitter_is_told():
-    """Two workers make both batches of a step at the same time, and take longer than the step does."""
+    """Two workers make the two batches of a step at the same time, and take longer than the step does."""
     waits = [(6, 1), (6, 1), (6, 1), (12, 1)] + [(6, 1)] * 5
     causes = analyse(drawn(chains(waits, "loader", work=40))).causes
     assert causes is not None
@@ -272,5 +272,5 @@ def test_batches_in_a_row_that_lie_ready_are_the_loaders_own_work():
     assert result.why_unknown.code == "late_batches_are_few"
 
 
-#: The work of steps, in us, that is far from alike.
+#: The work of steps, in us, which differs a lot from step to step.
 WORK = [50, 90, 70, 60, 80, 55, 95, 65]

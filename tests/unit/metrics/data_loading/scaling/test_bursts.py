@@ -1,4 +1,4 @@
-"""Why one step in W waits: the period, what is told from it, and when it cannot be told."""
+"""Why one step in W waits: the period, what is concluded from it, and when nothing can be concluded."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_one_long_wait_and_two_short_ones_are_three_workers():
 
 
 def test_long_waits_of_one_worker_have_a_period_by_chance_alone():
-    """Measured: one worker, whose collate_fn takes 20 ms."""
+    """Measured with one worker whose collate_fn takes 20 ms."""
     assert why_not(steps_that_wait([121, 189, 191, 165, 193, 192, 201, 195, 186, 193, 193], work=20)) == AMBIGUOUS
 
 
@@ -56,7 +56,7 @@ def test_the_waits_are_marked_long_and_short():
 
 
 def test_batches_in_store_at_the_beginning_are_no_part_of_the_pattern():
-    """While a profiler starts, the workers fill their queues: the first batches wait for nobody."""
+    """While a profiler starts, the workers fill their queues, so the first batches are ready at once."""
     burst = burst_of(steps_that_wait([1, 1, 1, 1, 1, 1] + [9, 1, 1] * 4, work=2))
     assert (burst.period, burst.production_ns) == (3, 17_000)
 
@@ -79,7 +79,7 @@ def test_a_multiple_of_the_period_is_not_the_number_of_workers():
 
 
 def test_a_period_that_may_be_a_multiple_of_the_workers_is_ambiguous():
-    """Two workers, for which a longer step spares each fourth long wait: at a distance of 8 waits are all alike."""
+    """Two workers. A longer step makes every fourth long wait disappear, so waits repeat at a distance of 8."""
     waits = [41, 1, 41, 1, 41, 1, 3, 1] * 4
     work = [4 if wait == 41 or place % 8 else 40 for place, wait in enumerate(waits)]
     assert why_not(steps_that_wait(waits, work=work)) == AMBIGUOUS
@@ -102,7 +102,7 @@ def test_a_twentieth_of_the_step_is_a_stall():
 
 @pytest.mark.parametrize(
     "waits", [[9, 1] * 4, [1, 1, 1, 1, 1, 1] + [9, 1] * 4, [9, 1, 1, 9, 1]]
-)  # a period of three would not be seen in so few
+)  # a period of three would not be visible in so few waits
 def test_three_periods_are_needed(waits: list[int]):
     assert why_not(steps_that_wait(waits)) == AMBIGUOUS
 
@@ -113,18 +113,18 @@ def test_three_periods_are_enough():
 
 
 def test_a_loader_that_a_longer_step_gives_time_follows_the_steps():
-    """One worker that needs 30 us for a batch, and every fourth step logs."""
+    """One worker that needs 30 us for a batch, and a training whose every fourth step logs."""
     trace = steps_that_wait([20, 20, 20, 1] * 5, work=[10, 10, 30, 10] * 5)
     burst = burst_of(trace)
     assert (burst.workers, burst.production_ns, burst.why) == (None, None, AMBIGUOUS)
-    assert burst.period == 4  # so that no wait is taken for a rare one
+    assert burst.period == 4  # so that no wait is mistaken for a rare one
 
 
 @pytest.mark.parametrize(
     "work",
     [
-        [2, 4, 4],  # after a long wait the device has caught up: it blocks the host for less time
-        [5, 4, 4],  # memory that is not in the cache any more
+        [2, 4, 4],  # after a long wait the device has caught up, so it blocks the host for less time
+        [5, 4, 4],  # memory that is no longer in the cache
         [4, 4, 4, 4, 9, 4, 4],  # a period of its own
     ],
 )
@@ -147,7 +147,7 @@ def test_a_slow_batch_now_and_then_is_not_taken_for_very_many_workers(period: in
 
 
 def test_late_batches_do_not_tell_what_one_that_lies_ready_takes():
-    """Of two workers the second one is always late, too, by less."""
+    """Of two workers the second one is always late too, but by less."""
     burst = burst_of(steps_that_wait([30, 12] * 7, work=4))
     assert (burst.workers, burst.short_wait_ns, burst.consumer_ns) == (2, None, 4_000)
     burst = burst_of(steps_that_wait([30, 3] * 7, work=4))
@@ -157,7 +157,7 @@ def test_late_batches_do_not_tell_what_one_that_lies_ready_takes():
 @pytest.mark.parametrize(
     "waits",
     [
-        [8] * 9,  # one worker, or several that deliver evenly
+        [8] * 9,  # one worker, or several that deliver at equal intervals
         [9, 1, 1, 1, 9, 9, 1, 1, 1, 1, 1, 9, 1, 1, 9, 1, 1, 1],
     ],
 )
@@ -206,8 +206,8 @@ def test_workers_that_compute_are_limited_by_cores():
     ("on_cpu", "floor_ns", "recommended"), [(False, 7_000, 2), (True, 8_500, 2)], ids=["on a GPU", "on the same cores"]
 )
 def test_workers_share_the_cores_with_a_training_that_computes_on_them(on_cpu: bool, floor_ns: int, recommended: int):
-    """Two cores compute a batch of 9 us, sending and receiving it, 1 us each, and 6 us of the rest of the step: in 8.5
-    us at best, and not in 7."""
+    """On two cores, 9 us to compute a batch, 1 us each to send and receive it, and 6 us for the rest of the step take
+    at least 8.5 us, so that 7 us is out of reach."""
     loader = LoaderThroughput(
         0, BatchProduction(9_000), 6_000, needed=2, cores=2, cpu_ns=9_000, handover_ns=1_000, on_cpu=on_cpu
     )
@@ -216,14 +216,14 @@ def test_workers_share_the_cores_with_a_training_that_computes_on_them(on_cpu: b
 
 
 def test_workers_that_may_cost_what_they_bring_are_not_recommended():
-    """A batch of 19 us is taken from a worker in est. 10 us, and may cost twice that."""
+    """Receiving a batch that takes 19 us to make takes est. 10 us, and may take twice that."""
     for production_ns, recommended in ((19_000, 0), (30_000, 2)):
         loader = LoaderThroughput(0, BatchProduction(production_ns), 40_000, needed=2, handover_ns=10_000)
         assert worker_curve(loader, MeanStep(40_000 + production_ns, late_ns=production_ns)).recommended == recommended
 
 
 def test_cores_compute_no_faster_than_batches_need_them():
-    """Half of a batch is computed: eight workers keep four cores busy, more of them compute no faster."""
+    """Half of a batch's time is computing: eight workers keep four cores busy, and more workers compute no faster."""
     loader = LoaderThroughput(4, BatchProduction(40_000), 2_000, needed=20, cores=4, cpu_ns=20_000)
     curve = worker_curve(loader, MeanStep(10_000, late_ns=8_000))
     assert [point.loader_ns for point in curve.points][6:] == [5_714, 5_000, 5_000, 5_000]
@@ -237,7 +237,7 @@ def test_a_step_of_several_batches_takes_their_times_together():
     assert [point.step_ns for point in curve.points[:3]] == [20_000, 10_000, 8_000]
 
 
-# The simulator knows how long each batch took, and what the step takes with any number of workers.
+# The simulator knows how long each batch took, and how long a step takes with any number of workers.
 
 WORKERS = (2, 3, 4, 5)
 

@@ -1,4 +1,4 @@
-"""The simulation of in-order delivery, compared with a plain one, a batch and a worker at a time."""
+"""The simulation of in-order delivery, compared with a simple one that follows each batch and each worker."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tb_steptime.metrics.data_loading.scaling.in_order_delivery import (
 
 
 def simulated(times: list[float], consumer: float, workers: int, prefetch: int) -> list[float]:
-    """What a loop waits for each batch, as torch's loader works: each worker has a queue of its own, all of them are
-    filled in turn before the loop begins, and who gave a batch away gets the next one."""
+    """How long a loop waits for each batch with torch's loader: each worker has its own queue, all queues are filled in
+    turn before the loop begins, and the worker that delivered a batch gets the next one."""
     queues: list[deque[tuple[int, float]]] = [deque() for _ in range(workers)]
     free, ready, waits = [0.0] * workers, {}, []
     given_out, now = 0, 0.0
@@ -33,7 +33,7 @@ def simulated(times: list[float], consumer: float, workers: int, prefetch: int) 
         give_out(place % workers)
     for batch in range(len(times)):
         worker = batch % workers
-        while queues[worker]:  # nothing else makes a worker wait than that it was not asked
+        while queues[worker]:  # a worker waits only when it has no request
             made, asked = queues[worker].popleft()
             free[worker] = ready[made] = max(free[worker], asked) + times[made]
         waits.append(max(0.0, ready[batch] - now))
@@ -64,7 +64,7 @@ def test_even_batches_block_nothing():
 
 
 def test_slow_batches_block_most_where_the_loader_is_as_fast_as_the_loop():
-    """Until then a stall is of the pace, and beyond there is room for them."""
+    """With fewer workers the pace alone explains the waits, and with more there is room for slow batches."""
     blocked = [BatchProduction(190_000, 60_000).blocked_ns(workers, 40_000) for workers in range(1, 11)]
     assert blocked[0] == 0
     assert max(blocked) == blocked[3] > 0.05 * 40_000
@@ -82,7 +82,7 @@ def test_more_prefetched_batches_block_less(share):
 
 
 SEED = 5
-#: Of one mean, 1, and one spread.
+#: Distributions with the same mean, 1, and the same spread.
 SHAPES = {
     "normal": lambda random, spread, size: np.maximum(0, random.normal(1, spread, size)),
     "gamma": lambda random, spread, size: random.gamma(1 / spread**2, spread**2, size),
@@ -95,7 +95,7 @@ SHAPES = {
 @pytest.mark.parametrize(("spread", "within"), [(0.2, 0.03), (0.4, 0.05), (0.7, 0.12)])
 @pytest.mark.parametrize("workers", [2, 4, 5, 6, 8])
 def test_the_mean_and_the_spread_are_enough(shape, spread, within, workers):
-    """Of a step of 40 that uses batches of 190, or of the pace where that is slower."""
+    """The tolerance is relative to a step of 40 with batches of 190, or to the workers' pace where that is slower."""
     times = SHAPES[shape](np.random.default_rng(SEED), spread, (400, 30))
     times *= 190 / times[100:].mean()
     waits = simulated_waits(times, 40, np.array([workers]), 2)[100:].mean()
@@ -108,7 +108,7 @@ def test_the_mean_and_the_spread_are_enough(shape, spread, within, workers):
 
 @pytest.mark.parametrize("share", [0, 0.2, 0.5, 1, 2])
 def test_as_many_workers_are_needed_as_leave_little_blocked(share):
-    """If twice as many as keep up on average can."""
+    """This holds unless it takes more than twice the number that keeps up on average."""
     spread = round(share * 190_000)
     needed = BatchProduction(190_000, spread).workers_for(40_000)
     assert needed is not None
@@ -123,7 +123,7 @@ def test_more_prefetched_batches_need_fewer_workers():
 
 
 def test_recorded_batches_are_simulated_in_their_order():
-    """Slow ones that meet one worker block more than those that meet all of them."""
+    """Slow batches that all fall on one worker block more than slow batches that are spread over all workers."""
     one, all_of_them = (4.0, 0.25, 0.25) * 8, (4.0, 0.25) * 12
     blocked = [
         BatchProduction(100_000, 100_000, sequence=sequence).blocked_ns(3, 40_000) for sequence in (one, all_of_them)
@@ -132,7 +132,7 @@ def test_recorded_batches_are_simulated_in_their_order():
 
 
 def test_times_that_are_false_cost_no_memory():
-    """Batches that seem to take a million times as long as what is done with them."""
+    """Batches that seem to take a million times as long as the rest of the step."""
     absurd = BatchProduction(10**12, 10**12, prefetch=16)
     assert absurd.workers_for(10**6) == 10**6 + 1000
     assert absurd.blocked_ns(10**6, 10**6) == absurd.blocked_ns(512, 10**6)

@@ -1,4 +1,4 @@
-"""Workers that kept up as measured, whatever is known of their batches, and what the curve's title says. Drawn."""
+"""Workers that kept up in the measurement, whatever is known about their batches, and the curve's title. Drawn."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.drawn.recorder_files import drawn, write_two_workers
 @pytest.mark.parametrize(
     ("production", "late", "needed"),
     [
-        (8_000, 200, 2),  # 5 % of the step is waited for late ones
+        (8_000, 200, 2),  # waits for late batches take 5 % of the step
         (8_001, 200, 6),  # too slow on average
         (8_000, 201, 4),
     ],
