@@ -1265,9 +1265,9 @@ export interface FigureChange {
 }
 
 /**
- * values fill the places of its sentences. count: how many rows, calls or marks it touches; share: of what they are
- * a part, 0 to 1, None where it is no part of anything. ranges: where to look in time, ns from the recording's origin,
- * the longest first, `MOST_RANGES` at most.
+ * values fill the places in its sentences. count: how many rows, calls or marks are affected; share: their share of
+ * all, 0 to 1, None where that makes no sense. ranges: where to look in time, ns from the recording's origin, the
+ * longest first, `MOST_RANGES` at most.
  */
 export interface Finding {
   id: string;
@@ -2588,7 +2588,7 @@ export interface Neighbour {
 }
 
 /**
- * What was found, as an id with values that fill the places of its sentences. qualifies: the metrics or views above
+ * What was found, as an id with values that fill the places in its sentences. qualifies: the metrics or views above
  * which it stands; empty: all.
  */
 export interface Note {
@@ -3058,7 +3058,7 @@ export interface PhaseSplit {
 }
 
 /**
- * A sentence whose `{key}` places are filled from `values`; `[...]` marks the words to stress.
+ * A sentence whose `{key}` places are filled from `values`; `[...]` marks the words to emphasize.
  * >>> from tb_steptime.text.quantities import ns
  * >>> phrase("A step takes [{step}].", step=ns(177_600_000)).values
  * {'step': Quantity(value=177600000, unit=<Unit.NS: 'ns'>)}
@@ -3136,7 +3136,7 @@ export interface Prediction {
   residual: Residual[];
 }
 
-/** An error fit for the user: the fact, the file (relative to the log directory), the way out. */
+/** An error to show to the user: the fact, the file (relative to the log directory), and a way out. */
 export interface Problem {
   problem: string;
   file: string;
@@ -3368,8 +3368,8 @@ export interface ReadyQueue {
 }
 
 /**
- * What metrics and analyses return in place of a sentence, so that a stored result needs no measuring when words
- * change. `values` fill the places of the code's template.
+ * What metrics and analyses return in place of a sentence, so that a stored result need not be measured again when
+ * its words change. `values` fill the places of the code's template.
  */
 export interface Reason {
   code: string;
@@ -3936,7 +3936,10 @@ export interface SnapshotSummary {
   growth: DeviceGrowth[];
 }
 
-/** A recorded line in its file. source: the row's; first, last: of the function, or twice the line; of "other" 0. */
+/**
+ * A recorded line in its file. source: the name of the row that it is from; first, last: the lines of the function,
+ * or the same line twice; 0 for "other".
+ */
 export interface SourceMark {
   source: string;
   meaning: "call" | "function" | "other" | "reached";
@@ -3945,8 +3948,8 @@ export interface SourceMark {
 }
 
 /**
- * One file. origin: where the text is from, None: there is none; path: of the file in a named folder, for an
- * editor. marks: where the recorded lines of this file are in it.
+ * One file. origin: where the text is from, None if there is none; path: its path in a named folder, for an editor.
+ * marks: where the recorded lines of this file are in it.
  */
 export interface SourceText {
   file: string;
