@@ -109,7 +109,7 @@ def _view(id: str, title: str) -> ViewMeaning:
 
 
 def _figures() -> list[Metric]:
-    """Meanings of time bins and columns that are not among the metrics, each once."""
+    """Returns the meanings of time bins and columns that are not among the metrics, without duplicates."""
     known = {metric.id for metric in METRICS}
     return list(
         {metric.id: metric for metric in (*TIME_BIN_METRICS, *HEADS, *HOST_FIGURES) if metric.id not in known}.values()

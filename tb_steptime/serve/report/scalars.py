@@ -27,7 +27,7 @@ def _of_run(scalars: JobScalars, run: str, runs: Sequence[str]) -> Scalars:
 
 
 def thinned(series: ScalarSeries, points: int) -> ScalarSeries:
-    """So many points at most, evenly spaced, with the first and the last.
+    """Reduces a series to at most this number of points, evenly spaced, including the first and the last.
 
     points 3   1 2 3 4 5  ->  1 3 5
     """
