@@ -70,7 +70,7 @@ class Ranks:
         return rank_map(job.spans, self.figures.of(job.spans, metric), metric)
 
     def timeline(self, id: str, step: str, between: tuple[int, int] | None, bins: int) -> JobTimeline:
-        """Returns a step of the span's job, or a typical one where no step has this name. Raises UnknownSpan (also
+        """Returns a step of the span's job, or the median one where no step has this name. Raises UnknownSpan (also
         where the ranks cannot be shown on one clock), SpanFailed."""
         span, of_run = self._of_run(id)
         job = find_job(span, of_run)

@@ -1,4 +1,4 @@
-"""The job's own scalars in a report: all tags of each run, of each a few hundred points."""
+"""The job's own scalars in a report: all tags of each run, with up to a few hundred points each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 from tb_steptime.serve.scalars import JobScalars, Scalars, ScalarSeries
 
-#: Of a tag and of a run: what a picture shows, and what a page has room for.
+#: Maximum number of points of a tag, which is what a picture can show, and of a run, which limits the size of the page.
 _MOST_POINTS, _MOST_OF_RUN = 300, 20_000
 _LEAST_POINTS = 20
 
