@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 #: Maximum size of the cached trends: about three thousand spans of forty steps.
 MAX_TREND_BYTES = 64_000_000
-#: Maximum size of the cached judgements: about a hundred spans.
+#: Maximum size of the cached judgements: about two hundred spans of 80 kB each.
 MAX_JUDGEMENT_BYTES = 16_000_000
 #: Approximate bytes of memory that a Python object takes for each byte of its JSON.
 _BYTES_PER_JSON = 4
