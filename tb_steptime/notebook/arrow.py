@@ -1,5 +1,5 @@
-"""A table's columns -> an Arrow stream, by nanoarrow: its buffers must outlive this process's Python objects, and be
-given back from any thread, which is no work for ctypes."""
+"""Turns a table's columns into an Arrow stream. It uses nanoarrow rather than ctypes, because the buffers must outlive
+the Python objects that they are made of, and may be released from any thread."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NUMBERS = {"int": np.int64, "float": np.float64}
 
 
 def struct_stream(kinds: Mapping[str, Kind], columns: Mapping[str, Sequence[Any]], requested_schema: object) -> object:
-    """The capsule of one batch: int64, float64, bool and utf8 columns, null where a value is None."""
+    """Returns the capsule of one batch with int64, float64, bool and utf8 columns, null where a value is None."""
     of_rows = nanoarrow.struct({name: _TYPES[kind] for name, kind in kinds.items()})
     length = len(next(iter(columns.values()), ()))
     arrays = [_array(kind, columns[name]) for name, kind in kinds.items()]
@@ -30,7 +30,7 @@ def struct_stream(kinds: Mapping[str, Kind], columns: Mapping[str, Sequence[Any]
 
 
 def _array(kind: Kind, values: Sequence[Any]) -> Any:
-    if kind == "text":  # a name out of a trace, or of a file, may hold what is no Unicode
+    if kind == "text":  # a name from a trace or a file may contain invalid Unicode
         values = [value if value is None else value.encode(errors="replace").decode() for value in values]
     if kind not in _NUMBERS:
         return nanoarrow.c_array(values, _TYPES[kind])

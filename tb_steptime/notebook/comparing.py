@@ -139,7 +139,7 @@ def compare(base: Comparable, candidate: Comparable) -> RunComparison:
 
 
 def _run(of: Comparable) -> tuple[WorkerOfRun, list[Span]]:
-    """The spans of the first worker, as the command takes them."""
+    """Returns the spans of the first worker, which are also the ones that the command compares."""
     if isinstance(of, Span):
         return _of_worker(any_path(of.path), [of], 1)
     spans = of if isinstance(of, Spans) else open_path(of)

@@ -18,7 +18,7 @@ from tb_steptime.tables.kinds import Cell
 from tb_steptime.text import Phrase
 from tb_steptime.text.printer import UNKNOWN, change, count, counted, duration, number, render
 
-#: More rows fill a screen; the rest is counted.
+#: Maximum number of rows of a table, so that it fits on a screen. Only the number of the other rows is shown.
 TABLE_ROWS = 20
 _CARDS = 5
 _QUOTED = re.compile(r"`([^`]*)`")
@@ -26,7 +26,7 @@ _STYLE = Path(__file__).with_name("notebook.css")
 
 
 def span_html(name: str, facts: SpanFacts, overview: OverviewResult, judgement: Judgement, notes: Sequence[str]) -> str:
-    """Name and size, verdict, the mean step as a bar, the first cards, and what to beware of."""
+    """Returns the name and size, verdict, the mean step as a bar, the first cards, and the notes."""
     headline = judgement.headlines["overview"]
     steps, cards = counted(facts.step_count, "step"), judgement.insights
     more = len(cards) - _CARDS
@@ -42,7 +42,7 @@ def span_html(name: str, facts: SpanFacts, overview: OverviewResult, judgement: 
 
 
 def table_html(name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
-    """Its first rows."""
+    """Returns the first rows of a table, and the number of the others."""
     heads = "".join(f"<th>{escape(column)}</th>" for column in columns)
     shown = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows[:TABLE_ROWS])
     more = len(rows) - TABLE_ROWS
@@ -51,7 +51,7 @@ def table_html(name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]
 
 
 def comparison_html(base: str, found: CandidateReport) -> str:
-    """What changed, by part of the step."""
+    """Returns a table of what changed, by part of the step."""
     heads = ("", base, found.run, "change", "95 % interval")
     step = found.step_ns
     whole = ChangeReport(step.base, step.candidate, step.change, step.low, step.high)
@@ -77,7 +77,7 @@ def _card(card: Insight) -> str:
 
 
 def _stressed(phrase: Phrase) -> str:
-    """Escaped as a whole, between marks that no name holds."""
+    """Escapes a phrase as a whole. Emphasis is marked with characters that no name contains, and made HTML after."""
     text = escape(render(phrase, lambda words: f"\x01{words}\x02"))
     return _quoted(text).replace("\x01", "<b>").replace("\x02", "</b>")
 

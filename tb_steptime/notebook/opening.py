@@ -1,4 +1,4 @@
-"""A path that a user names -> the spans under it."""
+"""Finds the spans under a path that a user names."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _is_there(path: AnyPath) -> bool:
 
 
 def _spans(path: AnyPath, found: Iterable[FoundSpan], problems: list[Problem], beside: Collection[str] = ()) -> Spans:
-    """beside: workers of the folder that this path is in."""
+    """beside: the workers of the folder that contains this path, of which an error message suggests one."""
     spans = [Span(each) for each in found]
     if not spans:
         raise _nothing(path, problems, beside)

@@ -1,4 +1,4 @@
-"""Results of a span -> tables: steps, idle time, kernels, blocking calls, copies, cards."""
+"""Turns results of a span into tables: steps, idle time, kernels, blocking calls, copies, cards."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def idle_table(host: HostResult) -> Table:
 
 
 def _declared(table: Declared[R], rows: Iterable[R]) -> Table:
-    """The columns that a table declares for rows."""
+    """Builds a table with the columns that its declaration has for rows."""
     return Table(table.id, table.kinds_on(Surface.ROWS), (table.values(row, Surface.ROWS) for row in rows))
 
 
 def _whole(table: Declared[S], rows: Iterable[S]) -> Table:
-    """Every field of the rows, and what a table declares beyond them."""
+    """Builds a table with every field of the rows, and the further columns of its declaration."""
     return Table(table.id, table.kinds(), map(table.whole_row, rows))
 
 
@@ -58,7 +58,7 @@ def kernels_table(rows: Sequence[KernelGroup]) -> Table:
 
 
 def stored_kernels(gpu: GpuResult, by: By) -> list[KernelGroup] | None:
-    """The groups as a summary holds them; None where it does not hold them all."""
+    """Returns the groups from a summary, or None where the summary does not hold all of them."""
     groupings = [table for device in gpu.devices for table in device.tables if table.by == by]
     if any(grouping.more_rows for grouping in groupings):
         return None
@@ -66,7 +66,7 @@ def stored_kernels(gpu: GpuResult, by: By) -> list[KernelGroup] | None:
 
 
 def kept_kernels(gpu: GpuResult, by: By) -> list[KernelGroup]:
-    """Those of the groups that a summary holds."""
+    """Returns the groups that a summary holds, which may not be all."""
     rows = [row for device in gpu.devices for table in device.tables if table.by == by for row in table.rows]
     return sorted(rows, key=order_of)
 

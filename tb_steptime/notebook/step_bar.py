@@ -13,7 +13,7 @@ from tb_steptime.text.printer import duration, percent_exact
 
 
 def step_bar(overview: OverviewResult, could_be: CouldBe | None) -> str:
-    """Bars to one scale, whose widths are shares of the longer step."""
+    """Returns bars on one scale. Their widths are shares of the longer step."""
     step_ns = overview.mean_duration_ns
     longest_ns = max(step_ns, could_be.duration_ns if could_be else 0)
     if not longest_ns:
@@ -37,7 +37,7 @@ def _row(name: str, step_ns: int, parts: Parts, longest_ns: int) -> str:
 
 
 def _parts(parts: Parts) -> Iterator[tuple[PartMeaning, int]]:
-    """Those with a length, in the order of every picture."""
+    """Yields the parts with a length, in the order that all charts use."""
     yield from ((part, ns) for part in PART_MEANINGS if (ns := getattr(parts, part.id)))
 
 

@@ -1,5 +1,5 @@
-"""The types of all that the front end reads, as TypeScript: answers of the server, and what a report holds; and the
-numbers that both sides go by.
+"""The TypeScript types of everything that the front end reads (the server's answers and the contents of a report), and
+the constants that both sides share.
 
 `python -m tb_steptime.serve.api` prints `frontend/src/api.gen.ts`.
 """

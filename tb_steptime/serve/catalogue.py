@@ -32,9 +32,9 @@ from tb_steptime.tables.heads import HEADS
 
 
 class ViewMeaning(msgspec.Struct, frozen=True):
-    """tiles: the metrics whose figures open the view, so that their places stand before they are known.
+    """tiles: the metrics whose tiles are at the top of the view, so that it can be laid out before they are known.
 
-    share: what its share in the list of views is a share of; empty where it has none.
+    share: the whole of which the list of views shows the view's share; empty where it shows none.
     """
 
     id: str
@@ -109,7 +109,7 @@ def _view(id: str, title: str) -> ViewMeaning:
 
 
 def _figures() -> list[Metric]:
-    """Meanings of time bins and columns that are not among the metrics, each once."""
+    """Returns the meanings of time bins and columns that are not among the metrics, without duplicates."""
     known = {metric.id for metric in METRICS}
     return list(
         {metric.id: metric for metric in (*TIME_BIN_METRICS, *HEADS, *HOST_FIGURES) if metric.id not in known}.values()

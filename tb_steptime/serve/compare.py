@@ -20,13 +20,13 @@ from tb_steptime.insights.wording.compare import (
 from tb_steptime.serve.compare_answers import ChainPage, ComparedSpans, ComparePage, LinkOfChain
 from tb_steptime.serve.served import ServedSpan, first_workers
 
-#: What cannot be read, or was written before it could be compared.
+#: Errors raised by a summary that cannot be read, or that an earlier release wrote without what a comparison needs.
 _UNREADABLE = (OSError, DamagedSummary, KeyError, TraceError)
 
 
 def compare_page(base: Sequence[ServedSpan], candidate: Sequence[ServedSpan]) -> ComparePage:
-    """Spans that are measured, of one run and worker each, in time order. Raises OSError, DamagedSummary,
-    KeyError, TraceError where one lacks the results of this release."""
+    """Each side holds measured spans of one run and worker, in time order. Raises OSError, DamagedSummary,
+    KeyError, TraceError where a span lacks the results of this release."""
     sides = _side(base), _side(candidate, with_gains=False)
     comparison = compare(*sides)
     return ComparePage(
@@ -42,8 +42,8 @@ def compare_page(base: Sequence[ServedSpan], candidate: Sequence[ServedSpan]) ->
 
 
 def chain_page(spans: Iterable[ServedSpan], order: Sequence[str] = ()) -> ChainPage:
-    """Of the first worker of each run that is read: runs of the order first, then the others as they were recorded;
-    simulated ones are compared with each other alone, and come last."""
+    """Builds the chain from the first worker of each run that is read. Runs named in `order` come first, then the
+    others in the order of recording. Simulated runs are compared only with each other, and come last."""
     found = [(_spans(of_run), side) for of_run in _runs(spans, order) for side in _sides(of_run)]
     links = []
     for simulated in (False, True):

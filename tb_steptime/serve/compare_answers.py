@@ -20,10 +20,10 @@ class ComparedSpans(msgspec.Struct, frozen=True):
 
 
 class ComparePage(msgspec.Struct, frozen=True):
-    """One run compared with another. headline names both as {base} and {candidate}; labels: of rows of waterfalls, by
-    id, but for modules, ops and kernels, whose id is their name; changes: what the candidate was found to do;
-    residuals: of each prediction, what explains that another gain was measured. scaling: of all ranks of the two, where
-    one has several."""
+    """One run compared with another. headline names both as {base} and {candidate}. labels: labels of waterfall rows
+    by id, except for modules, ops and kernels, whose id is their name. changes: the changes that were detected in the
+    candidate. residuals: for each prediction, why the measured gain differs from it. scaling: compares all ranks of
+    the two runs, where one of them has several."""
 
     headline: Phrase
     comparison: Comparison
@@ -42,6 +42,6 @@ class LinkOfChain(msgspec.Struct, frozen=True):
 
 
 class ChainPage(msgspec.Struct, frozen=True):
-    """Experiments in the order in which they were recorded, simulated ones after all others: a chain of their own."""
+    """Experiments in the order of recording. Simulated ones form a chain of their own after all others."""
 
     links: list[LinkOfChain]

@@ -1,4 +1,4 @@
-"""The spans under the log directory, scanned in a thread of its own, so that every answer is at hand at once."""
+"""The spans under the log directory, scanned in a thread of its own, so that no request has to wait for a scan."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ from tb_steptime.serve.served import ServedSpan, open_span
 
 logger = logging.getLogger(__name__)
 
-#: Added to a span's id: its recording as one step.
+#: Suffix of a span's id that means its whole recording as one step.
 WHOLE_RECORDING = "~recording"
 
 #: How old a scan of the log directory may be before a request begins another one.
 SCAN_SECONDS = 2.0
-#: Of a tree that takes long to scan, scanning may take this share of the time.
+#: Maximum share of the time that is spent on scanning, where a scan takes long.
 SCAN_SHARE = 0.1
 #: How long a request waits for the new scan; small directories take milliseconds, and the next request sees the rest.
 SCAN_PATIENCE_SECONDS = 0.08
-#: And one that nobody waits for: the tab asks for the index every few seconds, and what is new shows at once.
+#: How long a poll for the index waits for the new scan. No user waits for a poll: the tab sends one every few seconds,
+#: and this patience lets it show new files at once.
 POLL_PATIENCE_SECONDS = 0.3
-#: A scan that is younger serves a script that no one waits for: TensorBoard's own page began one just before.
+#: The first page does not wait for a new scan where the last scan is younger than this: TensorBoard's own page began
+#: one just before.
 RECENT_SECONDS = 10.0
-#: How long the very first request waits: an empty answer would say that there are no traces.
+#: How long the very first request waits for a scan, because an empty answer would claim that there are no traces.
 FIRST_SCAN_PATIENCE_SECONDS = 20.0
 
 
@@ -38,7 +40,7 @@ class LogDirectory:
     """All methods may be called from any thread."""
 
     places: Sequence[Place]
-    #: Of an id, whether the tab's own processes read it now.
+    #: Tells whether the tab's own processes are reading the span with this id now.
     is_being_read: Callable[[str], bool] = lambda id: False
     found: Found = field(default_factory=lambda: Found((), 0, ()))
     scanned_at: float = 0.0
@@ -53,7 +55,7 @@ class LogDirectory:
         self._discovery = Discovery(self.places)
 
     def scan_soon(self) -> None:
-        """Scan in the background, unless that was done just now."""
+        """Starts a scan in the background, unless one is running or ended only recently."""
         with self._lock:
             if self._scanning.is_set() or time.monotonic() < self._scan_again_at:
                 return
@@ -61,7 +63,7 @@ class LogDirectory:
         threading.Thread(target=self._scan, daemon=True, name="tb_steptime scan").start()
 
     def has_spans(self, patience_seconds: float) -> bool:
-        """Whether there is anything to show, as far as is known; waits for the first scan only."""
+        """Whether the last scan found anything to show. Waits only for the first scan."""
         self.scan_soon()
         self._first_scan.wait(patience_seconds)
         return bool(self.found.spans or self.found.snapshots)
@@ -71,11 +73,11 @@ class LogDirectory:
         return self._first_scan.is_set()
 
     def patience_seconds(self) -> float:
-        """How long the first picture waits for a new scan: not where the last one is recent."""
+        """How long the first page waits for a new scan; 0 where the last scan is recent."""
         return 0.0 if time.monotonic() - self.scanned_at < RECENT_SECONDS else SCAN_PATIENCE_SECONDS
 
     def refresh(self, patience_seconds: float = SCAN_PATIENCE_SECONDS) -> None:
-        """A scan that is not old, as far as that can be had soon."""
+        """Starts a scan unless the last one is recent, and waits for it for at most `patience_seconds`."""
         self.scan_soon()
         if not self._first_scan.wait(FIRST_SCAN_PATIENCE_SECONDS):
             return
@@ -102,7 +104,7 @@ class LogDirectory:
         return self.get(id)
 
     def _one_step(self, span: ServedSpan) -> ServedSpan:
-        """The span of the same file with the recording as one step; it is in no picker."""
+        """The span of the same file with the recording as one step; no picker lists it."""
         id = span.found.id + WHOLE_RECORDING
         with self._lock:
             known = self._as_one_step.get(id)
@@ -131,7 +133,7 @@ class LogDirectory:
             spans = {span.id: each for span, each in zip(found.spans, served, strict=True)}
             with self._lock:
                 self.found, self._spans = found, spans
-        except Exception:  # a thread of its own: nobody else would hear of it
+        except Exception:  # runs in a thread of its own: no caller would see the error
             logger.exception("tb_steptime could not scan the log directory")
         finally:
             self.scanned_at = time.monotonic()
@@ -148,6 +150,6 @@ class LogDirectory:
         improves = known.measured is None or known.measured.names.wanted
         is_new = improves and found.summary_ns != known.found.summary_ns
         if is_new and not known.is_given_up and not self.is_being_read(found.id):
-            known.take(open_span(found))  # `tb-steptime index` was faster, on this machine or another
+            known.take(open_span(found))  # `tb-steptime index` wrote the summary, here or on another machine
         known.found = found
         return known

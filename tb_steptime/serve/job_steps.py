@@ -16,11 +16,11 @@ from tb_steptime.record.file import steps as layout
 from tb_steptime.record.file.header import FormatError
 from tb_steptime.trace.step_pace import StepPace
 
-#: A picture has no more pixels to spare for one.
+#: Maximum number of bins per worker; a chart has no pixels for more.
 MOST_BINS = 480
-#: Of a job that records its ranks: more lines tell nothing.
+#: Maximum number of workers of a job; more lines in one chart cannot be told apart.
 MOST_WORKERS = 12
-#: Rows of the table; the slowest.
+#: Maximum number of rows in the table of the slowest steps.
 MOST_SLOW = 50
 
 
@@ -82,7 +82,7 @@ def _worker(path: AnyPath) -> TimedWorker | None:
 
 @functools.lru_cache(maxsize=64)
 def _kept(path: AnyPath, mtime_ns: int, size: int) -> TimedWorker | None:
-    """A tab asks again and again; mtime_ns, size: as of the file."""
+    """Cached, because a tab asks repeatedly. mtime_ns, size: of the file, so that a changed file is read again."""
     name = NAME.fullmatch(path.name)
     try:
         timed = read_steps(path)
@@ -105,7 +105,7 @@ def timed_worker(worker: str, timed: TimedSteps) -> TimedWorker:
 
 
 def _edges(rows: Rows) -> Sequence[int]:
-    """Where a bin begins: bins hold about as many steps, and no row is parted."""
+    """Returns the row at which each bin after the first begins. Bins hold about equally many steps; no row is split."""
     if len(rows) <= MOST_BINS:
         return range(1, len(rows))
     of_row = (rows["step"] - rows["step"][0]) * MOST_BINS // (rows["step"][-1] - rows["step"][0] + 1)

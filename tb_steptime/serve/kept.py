@@ -1,4 +1,4 @@
-"""What is kept of spans that were asked for, so that asking again is cheap: bounded in bytes, however many spans a log
+"""A cache of results of spans, so that repeated requests are cheap. It is bounded in bytes, however many spans a log
 directory has and however long TensorBoard runs.
 
     summary file ──> trends of a span as columns, 20 kB ──> sparks of its neighbours, rows of Trends
@@ -24,17 +24,17 @@ from tb_steptime.serve.wire import encode
 
 T = TypeVar("T")
 
-#: Trends of some three thousand spans of forty steps.
+#: Maximum size of the cached trends: about three thousand spans of forty steps.
 MAX_TREND_BYTES = 64_000_000
-#: Judgements of some hundred spans.
+#: Maximum size of the cached judgements: about two hundred spans of 80 kB each.
 MAX_JUDGEMENT_BYTES = 16_000_000
-#: What an object of Python takes for each byte of its JSON, about.
+#: Approximate bytes of memory that a Python object takes for each byte of its JSON.
 _BYTES_PER_JSON = 4
 
 
 @dataclass(eq=False)
 class Bounded(Generic[T]):
-    """What was made last, by name, up to so many bytes. All methods may be called from any thread."""
+    """A least-recently-used cache of at most max_bytes, by name. All methods may be called from any thread."""
 
     max_bytes: int
     bytes: int = 0
@@ -42,7 +42,8 @@ class Bounded(Generic[T]):
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, name: Hashable, of: object, make: Callable[[], T], size: Callable[[T], int]) -> T:
-        """What is kept under a name and was made of this very object, else what `make` makes. Raises what it does."""
+        """Returns the value that is cached under the name if it was made of this very object (`of`), else the result
+        of `make`, which is then cached. Raises what `make` raises."""
         known = self.known(name, of)
         if known is not None:
             return known
@@ -51,7 +52,7 @@ class Bounded(Generic[T]):
         return made
 
     def known(self, name: Hashable, of: object) -> T | None:
-        """None where nothing is kept under the name that was made of this very object."""
+        """Returns the cached value, or None where none is cached under the name or it was made of another object."""
         with self._lock:
             kept = self._kept.get(name)
             if kept is None or kept[0] is not of:
@@ -60,7 +61,7 @@ class Bounded(Generic[T]):
             return kept[1]
 
     def drop(self, name: Hashable) -> None:
-        """Forget what is kept under a name."""
+        """Removes the value that is cached under a name."""
         with self._lock:
             _, _, size = self._kept.pop(name, (None, None, 0))
             self.bytes -= size
@@ -76,7 +77,7 @@ class Bounded(Generic[T]):
 
 
 class KeptResults:
-    """The results of a store's spans that are kept."""
+    """The cached results of a store's spans."""
 
     def __init__(self) -> None:
         self._trends: Bounded[TrendColumns] = Bounded(MAX_TREND_BYTES)

@@ -1,11 +1,11 @@
-"""The page that the tab opens with, so that the first answer holds all of the first picture.
+"""The page that the tab opens with. It lets the first answer hold everything that the first picture shows.
 
     script ──> index ──> catalogue ──> view     one after the other, each later while other tabs hold the interpreter
     script ──> opening                          where the address names something
     script with its opening                     where it does not, and all is read
 
-The tab itself chooses the span (`frontend/src/address/selection.ts`) and takes the page if it is that span's; another
-one costs one more request and no mistake.
+The tab itself chooses the span (`frontend/src/address/selection.ts`) and uses the page if it is the page of that span.
+If the server picked another span, the tab sends one more request, and shows nothing wrong.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class Address:
 
 
 def first_span(index: Index, address: Address) -> SpanEntry | None:
-    """The one that is named, as far as it is; of the newest run where none is. Only a span that is read has a page."""
+    """Returns the span that the address names, as far as it names one, or one of the newest run where it names no
+    existing run. A span that is not named by number is the first one that is read, since only those have a page."""
     runs = [run for run in index.runs if run.name == address.run] or _newest(index.runs)
     workers = [worker for run in runs for worker in run.workers]
     spans = _spans([worker for worker in workers if worker.name == address.worker] or workers)
@@ -45,7 +46,7 @@ def first_span(index: Index, address: Address) -> SpanEntry | None:
 
 
 def is_at_rest(index: Index) -> bool:
-    """Whether no trace waits to be read: who shows this index need not ask at once that one is."""
+    """Whether no trace waits to be read. The tab then need not send a request at once to have one read."""
     spans = [span for run in index.runs for span in _spans(run.workers)]
     return all(span.state in (SpanState.READY, SpanState.FAILED) for span in spans)
 

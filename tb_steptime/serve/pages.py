@@ -28,12 +28,12 @@ from tb_steptime.text import Note
 
 #: The view that shows every insight; another with insights shows those that lead to it.
 _FIRST_VIEW = ANALYSES[0].id
-#: By view the views whose evidence it holds or leads to.
+#: For each view with insights, the views whose insights it shows.
 _WITH_INSIGHTS = {"host": ("host", "timeline"), "memory": ("memory",)}
 
 
 def judgement(measured: MeasuredSpan) -> Judgement:
-    """What the rules say. Raises DamagedSummary, OSError, KeyError where it lacks the results of this release."""
+    """Applies the rules. Raises DamagedSummary, OSError, KeyError where the span lacks the results of this release."""
     return judge(measured.results, measured.facts.gaps)
 
 
@@ -79,8 +79,8 @@ def _insights(view: str, judged: Judgement) -> list[Insight]:
 
 
 def _headline(span: ServedSpan, view: str, judged: Judgement) -> Headline:
-    """Trends are judged over many spans, here over one, where they could be computed; a view without a headline of its
-    own has the span's."""
+    """Returns the headline of a view, or that of the first view where the view has none of its own. Trends are usually
+    judged over many spans; here they are judged over this one, where they could be computed."""
     if view == "trends" and view not in judged.headlines:
         result = span.at_hand().result(view, TrendsResult)
         return judge_trends([(span.found.run, span.found.worker, span.found.number, result)])[0]

@@ -18,16 +18,16 @@ from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.snapshots import snapshot_entry
 from tb_steptime.serve.wire import Index, RunEntry, SpanEntry, WorkerEntry, encode
 
-#: Of the spans that wait or are being read, by id.
+#: The queue places of the spans that wait or are being read, by span id.
 QueuePlaces = Mapping[str, QueuePlace]
 
-#: Names of files hold the time in ms, since PyTorch 2.2 in ns: a number below this would be ns of the year 1973. One
-#: below the other, which is September 2001 in ms, is no time.
+#: File names hold the time in ms, or in ns since PyTorch 2.2. A number below _MS_BELOW is taken as ms, since as ns it
+#: would be in the year 1973. A number below _EARLIEST_MS, which is September 2001 in ms, is not a time.
 _MS_BELOW, _EARLIEST_MS = 10**17, 10**12
 
 
 class _State(NamedTuple):
-    """What an index is made of."""
+    """The inputs of an index."""
 
     found: Found
     measured: list[MeasuredSpan | None]
@@ -35,20 +35,20 @@ class _State(NamedTuple):
     places: QueuePlaces
 
     def is_as(self, other: _State) -> bool:
-        """Compared as objects: what is another object and says the same costs one more index."""
+        """Compares by identity. An equal but different object only costs one unnecessary rebuild of the index."""
         mine, theirs = ([each.found, *each.measured, *each.problems] for each in (self, other))
         same = len(mine) == len(theirs) and all(a is b for a, b in zip(mine, theirs, strict=True))
         return same and self.places == other.places
 
 
 class KeptIndex:
-    """The index, made again only where something in it changed: an open tab asks every few seconds, for hours."""
+    """The index, rebuilt only when something in it changed, because an open tab requests it every few seconds."""
 
     def __init__(self) -> None:
         self._kept: tuple[_State, Index] | None = None
 
     def of(self, logs: Sequence[Place], found: Found, spans: Sequence[ServedSpan], places: QueuePlaces) -> Index:
-        """Without the time of the scan. May be called from any thread."""
+        """Returns the index without the time of the scan. May be called from any thread."""
         state = _State(found, [span.measured for span in spans], [span.problem for span in spans], places)
         kept = self._kept
         if kept is None or not kept[0].is_as(state):
@@ -88,7 +88,7 @@ def _simulated(workers: Mapping[str, Sequence[ServedSpan]]) -> bool:
 
 
 def _worker_entry(name: str, spans: Sequence[ServedSpan], places: QueuePlaces) -> WorkerEntry:
-    """The rank is that of any span in which it is recorded."""
+    """The worker's rank is taken from the first of its spans that has one."""
     rank = next((span.rank for span in spans if span.rank is not None), None)
     return WorkerEntry(name, rank, [_span_entry(span, places.get(span.found.id)) for span in spans])
 
@@ -112,12 +112,14 @@ def _span_entry(span: ServedSpan, place: QueuePlace | None) -> SpanEntry:
 
 
 def _recorded_ns(origin_ns: int, found: FoundSpan) -> int:
-    """Epoch time. What converters made of a trace may count from another moment: then when it was written."""
+    """Returns an epoch time. A converted trace may count time from another origin; then this is when the file was
+    written."""
     return origin_ns if origin_ns >= _EARLIEST_MS * 10**6 else _written_ns(found)
 
 
 def _written_ns(found: FoundSpan) -> int:
-    """Epoch time, from the file's name where it holds one; a folder `iteration_N` holds none."""
+    """Returns an epoch time: from the file's name where that holds one, which it does not in a folder `iteration_N`,
+    else the modification time of the file."""
     if found.time < _EARLIEST_MS:
         return found.mtime_ns
     return found.time * 10**6 if found.time < _MS_BELOW else found.time

@@ -1,4 +1,4 @@
-"""What the tab is answered of the ranks of a job."""
+"""The server's answers about the ranks of a job."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ RanksTitleId = Annotated[str, msgspec.Meta(title="RanksTitleId")]
 
 
 class WhatIfTexts(msgspec.Struct, frozen=True):
-    """The texts of a `JobReplay`. replay: how well it reproduces the recording; changes, larger: a sentence for each,
-    in their order; remark: why nothing is said of more ranks, else None."""
+    """The texts of a `JobReplay`. replay: how well the replay reproduces the recording; changes, larger: one sentence
+    for each item of the field of that name; remark: why there is no estimate for more ranks, else None."""
 
     replay: Phrase
     changes: list[Phrase]

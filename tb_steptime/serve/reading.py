@@ -1,5 +1,5 @@
-"""Has traces read by other processes: for their summaries, ahead of time or when a page is asked for, and for their
-single events, when a timeline is opened."""
+"""Has other processes read traces: for their summaries, ahead of time or when a page is requested, and for their single
+events, when a timeline is opened."""
 
 from __future__ import annotations
 
@@ -26,11 +26,13 @@ from tb_steptime.timeline.event_file import EventFile
 
 logger = logging.getLogger(__name__)
 
-#: A file that was written to so lately may still be written to.
+#: A file whose last write is more recent than this may be incomplete.
 SETTLE_SECONDS = 1.0
-#: A file that could not be read is no failure before it is so old: a job that pauses while it writes leaves a part.
+#: A file that cannot be read counts as failed only when it is older than this: a job may pause while it writes, and
+#: leave an incomplete file meanwhile.
 WHOLE_SECONDS = 10.0
-#: What is read without being opened, so that the pickers and trends fill by themselves; more is read when it is opened.
+#: Limits on the spans that are read ahead, so that the pickers and trends fill by themselves. Other spans are read when
+#: they are opened.
 READ_AHEAD_SPANS = 200
 READ_AHEAD_BYTES = 2_000_000_000
 
@@ -52,16 +54,16 @@ class Reader:
         self.snapshots.close()
 
     def places(self) -> Mapping[str, QueuePlace]:
-        """In the queue, by span id."""
+        """Returns the places in the queue by job id, which is the span's id where its summary or events are read."""
         return self.queue.places()
 
     def want(self, spans: Iterable[ServedSpan]) -> None:
-        """Read these some time."""
+        """Queues these spans for reading, without urgency."""
         for span in spans:
             self._want(span, urgent=False)
 
     def read_ahead(self, spans: Iterable[ServedSpan]) -> None:
-        """Read the first of those that are not read yet."""
+        """Queues the first of the spans that are not read yet, up to the limits on reading ahead."""
         count = size = 0
         for span in spans:
             if span.measured or span.problem:
@@ -72,7 +74,7 @@ class Reader:
             self._want(span, urgent=False)
 
     def wait(self, span: ServedSpan, *, work: bool) -> Waiting:
-        """Read it before all others. Raises SpanFailed."""
+        """Has this span read before all others. Raises SpanFailed."""
         if span.problem:
             raise SpanFailed(span.problem)
         if work:
@@ -80,7 +82,7 @@ class Reader:
         return self.waiting(span)
 
     def again(self, span: ServedSpan, why: Exception, *, work: bool) -> Waiting:
-        """Read a span again whose summary is gone or damaged. Raises SpanFailed where its trace is gone, too."""
+        """Has a span read again whose summary is gone or damaged. Raises SpanFailed where its trace is gone, too."""
         if span.found.trace is None:
             raise SpanFailed(_damaged(span.found)) from why
         logger.warning("tb_steptime reads %s again: %s", span.found.file, why)
@@ -90,7 +92,7 @@ class Reader:
         return self.wait(span, work=work)
 
     def waiting(self, span: ServedSpan, job: str = "") -> Waiting:
-        """job: the id of what is waited for, where that is not its summary or its events."""
+        """job: the id of the job to wait for, where that is not the reading of the summary or the events."""
         return self._place(job or span.found.id, span.found.file)
 
     def _place(self, id: str, file: str) -> Waiting:
@@ -100,7 +102,7 @@ class Reader:
         return Waiting(place.state, file, place.file_number, place.file_count, place.progress)
 
     def event_file(self, span: ServedSpan, *, work: bool) -> EventFile | Waiting:
-        """The event file of a span; it is made when it is first asked for, after the summary. Raises SpanFailed."""
+        """The event file of a span, made on the first request, after the summary. Raises SpanFailed."""
         if span.found.trace is None:
             raise SpanFailed(span.problem or _without_trace(span.found))
         if span.measured is None:
@@ -115,8 +117,8 @@ class Reader:
         return self.waiting(span)
 
     def step_slice(self, span: ServedSpan, steps: tuple[int, int], *, work: bool) -> StepSlice | Waiting:
-        """The steps from the first to the last as a trace of their own, or the whole of a file that is not cut; it is
-        made when it is first asked for. Raises SpanFailed."""
+        """The steps from the first to the last as a trace of their own, made on the first request, or the whole file
+        where its format cannot be cut. Raises SpanFailed."""
         if whole := whole_file(span.found):
             return whole
         job = slice_job(span.found, steps)
@@ -128,7 +130,7 @@ class Reader:
         return self.waiting(span, job.id)
 
     def snapshot(self, found: FoundSnapshot, *, work: bool) -> Path | Waiting:
-        """The folder of a memory snapshot's columns; they are read when they are first asked for. Raises SpanFailed."""
+        """The folder of a memory snapshot's columns, which are made on the first request. Raises SpanFailed."""
         job = snapshot_job(found)
         folder = self.snapshots.path(job.id)
         if folder is not None:
@@ -149,7 +151,7 @@ class Reader:
         self._want_folder(_wanted(span.found, trace), lambda: self.events.new_folder(_state_of(span)))
 
     def _want_folder(self, job: Job, new_folder: Callable[[], Path]) -> None:
-        """Have something made in a folder of its own. Raises SpanFailed where there is no room for one."""
+        """Queues a job that writes into a folder of its own. Raises SpanFailed where the folder cannot be made."""
         try:
             self.queue.want(job, urgent=True, events=new_folder)
         except OSError as error:
@@ -158,7 +160,7 @@ class Reader:
             raise SpanFailed(Problem(problem, job.file, hint)) from error
 
     def _on_end(self, job: Job, outcome: AnyPath | Problem) -> None:
-        """A trace was read, or could not be. What changed meanwhile is read again when it is next asked for."""
+        """Handles the end of a job, successful or not. A file that changed meanwhile is read again on request."""
         span = self.directory.get(job.id)
         if job.steps:
             self.slices.ended(job, outcome)
@@ -173,7 +175,7 @@ class Reader:
                 span.measured = summary_of(span.found.trace, outcome) or span.measured
 
     def _on_problem(self, span: ServedSpan, problem: Problem) -> None:
-        """Of a file that was written a moment ago, the rest may be yet to come: it is read again."""
+        """Records a failure. A file that was written only a moment ago may be incomplete, so it is read again first."""
         rest = span.found.mtime_ns / 1e9 + WHOLE_SECONDS - time.time()
         if span.waits_until is None and 0 <= rest <= WHOLE_SECONDS:
             span.waits_until = time.monotonic() + rest  # the wall clock may be set meanwhile
@@ -196,7 +198,7 @@ def _wanted(found: FoundSpan, trace: AnyPath) -> Job:
 
 
 def _state_of(span: ServedSpan) -> str:
-    """Identifies a trace until its file changes, or the recording that names what its graphs run."""
+    """Identifies a trace. Changes when its file changes, or the recording that names the kernels of its CUDA graphs."""
     named_by = span.measured.names.digest if span.measured else ""
     return f"{span.found.id} {span.found.stamp} {named_by}"
 

@@ -1,4 +1,4 @@
-"""What the tab is answered of all runs of a log directory."""
+"""The server's answers about all runs of a log directory."""
 
 from __future__ import annotations
 

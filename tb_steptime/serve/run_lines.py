@@ -25,19 +25,19 @@ from tb_steptime.serve.run_answers import RunLine, RunsPage
 from tb_steptime.serve.served import ServedSpan, first_workers
 from tb_steptime.text import Phrase, count, phrase
 
-#: What one answer spends on new lines: a picture that grows is better than one that comes late.
+#: Maximum time that one answer spends on new lines: a list that fills step by step is better than one that comes late.
 BUDGET_SECONDS = 0.5
-#: Of the steps of a run with a single span, and of its spans: more than a small picture can show.
+#: Maximum number of steps or spans in the trend of a run: more than a small picture can show.
 MOST_IN_TREND = 40
-#: Of the newest spans of a run the first cards are held against each other.
+#: Number of newest spans of a run whose first cards are compared.
 MOST_JUDGED = 8
 
-#: What cannot be read, or was written before it could be compared.
+#: Errors raised by a summary that cannot be read, or that an earlier release wrote without what a comparison needs.
 _UNREADABLE = (OSError, DamagedSummary, KeyError, TraceError)
 
 
 class RunLines:
-    """The lines of a store. May be asked from any thread."""
+    """The lines of a store. All methods may be called from any thread."""
 
     def __init__(self, kept: KeptResults) -> None:
         self._kept = kept
@@ -98,7 +98,8 @@ class RunLines:
         return span_advice(next((card for card in cards if card.gain_ns > 0), None), measured.results)
 
     def _work(self, span: ServedSpan) -> int | None:
-        """The first group whose first run does the same work: a group is one step of comparison wide, no chain."""
+        """Returns the number of the first group whose first run does the same work. A run is compared only with the
+        first run of each group, so that small differences do not add up within a group."""
         try:
             side = compared_side(span.found.run, [span.at_hand()], with_gains=False)
             for number, known in enumerate(self._works):
@@ -111,7 +112,7 @@ class RunLines:
 
 
 def _headline(lines: Sequence[RunLine]) -> Phrase | None:
-    """How many runs the GPU does not limit, of those of which it is known what does."""
+    """Says how many runs the GPU does not limit, among those whose limit is known."""
     known = [line for line in lines if line.bound is not Bound.UNKNOWN]
     others = sum(line.bound is not Bound.GPU for line in known)
     if not known:
@@ -123,7 +124,7 @@ def _headline(lines: Sequence[RunLine]) -> Phrase | None:
 
 
 def _same(before: tuple[MeasuredSpan | None, ...], now: tuple[MeasuredSpan | None, ...]) -> bool:
-    """The very same objects: what says the same and is another object costs one more line."""
+    """Compares by identity. An equal but different object only costs one line that is made again."""
     return len(before) == len(now) and all(a is b for a, b in zip(before, now, strict=True))
 
 

@@ -15,9 +15,10 @@ from tb_steptime.ingest.summaries import fresh_summary, read_summary
 from tb_steptime.ingest.summaries.freshness import names_are_current, names_stamp
 from tb_steptime.trace.file_names import rank_in_name
 
-#: Sparks have room for so many spans on either side of the one that is shown.
+#: Maximum number of spans that a sparkline shows on either side of the current one.
 NEIGHBOUR_SPANS = 32
-#: A summary that is damaged again and again is not the disk's fault.
+#: Number of times that a trace is read again for a damaged summary. More damage than that has another cause than the
+#: disk.
 MAX_REREADS = 2
 
 
@@ -25,8 +26,9 @@ MAX_REREADS = 2
 class ServedSpan:
     """measured when it is read, problem when that failed.
 
-    rereads: how often its summary was damaged; events_problem: why its single events could not be read. waits_until:
-    monotonic time before which its file is not read again, as it may not have been whole; None: it was never refused.
+    rereads: how often its summary was damaged or gone; events_problem: why its single events could not be read.
+    waits_until: monotonic time before which its file is not read again after a failure, since it may have been
+    incomplete; None: it has not failed yet.
     names_stamp: see `names_have_changed`.
     """
 
@@ -40,18 +42,18 @@ class ServedSpan:
 
     @property
     def is_given_up(self) -> bool:
-        """Its summary was of no use each time that the trace was read."""
+        """Whether its summary was unusable so often that the trace is not read again."""
         return self.rereads > MAX_REREADS
 
     @property
     def rank(self) -> int | None:
-        """Returns the rank that the trace says, else the one in the worker's name."""
+        """Returns the rank that the trace states, else the one in the worker's name."""
         if self.measured and self.measured.facts.rank is not None:
             return self.measured.facts.rank
         return rank_in_name(self.found.worker)
 
     def state(self, place: QueuePlace | None) -> SpanState:
-        """place is the one in the queue of those that wait or are being read."""
+        """place: its place in the queue of spans that wait or are being read; None: it is not queued."""
         if self.measured:
             return SpanState.READY
         if self.problem:
@@ -59,19 +61,20 @@ class ServedSpan:
         return place.state if place else SpanState.UNREAD
 
     def at_hand(self) -> MeasuredSpan:
-        """Raises FileNotFoundError where another request found the summary gone meanwhile."""
+        """Returns the measured span. Raises FileNotFoundError where another request has found the summary gone."""
         if self.measured is None:
             raise FileNotFoundError(self.found.file)
         return self.measured
 
     def forget(self) -> None:
-        """Back to a span that is not read: its summary was of no use."""
+        """Makes this a span that is not read, because its summary was unusable."""
         self.measured = None
         self.rereads += 1
 
     def names_have_changed(self) -> bool:
-        """Whether the recording that named what its graphs run is another one than the summary was measured with. A
-        scan asks this every few seconds, so the file is read only where its size or time differ from the last look."""
+        """Whether the recording that names the contents of its CUDA graphs has changed since the summary was measured.
+        Each scan calls this, every few seconds, so the file is read only where its size or time has changed since the
+        last call."""
         if self.measured is None or self.found.trace is None:
             return False
         names, trace = self.measured.names, self.found.trace
@@ -84,7 +87,7 @@ class ServedSpan:
         return changed
 
     def take(self, other: ServedSpan) -> None:
-        """What is known of the same file by now, if that is more."""
+        """Takes over the measured results of another object for the same file, if that has any."""
         if other.measured is not None:
             self.measured, self.problem = other.measured, None
 
@@ -93,7 +96,8 @@ class ServedSpan:
 
 
 def open_span(found: FoundSpan) -> ServedSpan:
-    """With the summary that is at hand: of exactly this trace, or any readable one where the trace is gone."""
+    """Opens a span with its summary file, if there is a usable one: one of exactly this trace, or any readable one
+    where the trace is gone."""
     if found.trace is not None:
         with contextlib.suppress(OSError):
             return ServedSpan(found, fresh_summary(found.trace, found.summary))

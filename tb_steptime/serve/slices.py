@@ -1,5 +1,5 @@
-"""What another process made: steps cut out of traces, to be downloaded, and the columns of memory snapshots. It is kept
-for a while, and gone with this process."""
+"""Files that another process made: steps cut out of traces, to be downloaded, and the columns of memory snapshots. The
+newest are kept, and all are deleted with this process."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ from tb_steptime.ingest.reader_process import Job
 from tb_steptime.ingest.states import Problem
 from tb_steptime.serve.refusals import SpanFailed
 
-#: One step is downloaded, then opened in Perfetto; more are seldom asked for twice.
+#: Maximum number of results that are kept. A slice is usually downloaded once, and seldom requested again.
 MOST_MADE = 4
-#: More are a large file, for which the command does not need a browser's memory.
+#: Maximum number of steps in a download. More steps make a large file, which `tb-steptime slice` writes without a
+#: browser's memory.
 MAX_STEPS = 20
-#: A browser holds what it hands to Perfetto in memory, and Perfetto many times of that.
+#: Maximum size of a `.pftrace` that is downloaded whole. A browser holds the file that it passes to Perfetto in memory,
+#: and Perfetto needs several times as much.
 MAX_WHOLE_BYTES = 512 * 1024 * 1024
-#: What file names of every system hold.
+#: Characters that not every system allows in file names.
 _UNUSUAL = re.compile(r"[^A-Za-z0-9.-]+")
 _WHOLE = (".pftrace", ".pftrace.gz")
 
 
 @dataclass(frozen=True)
 class StepSlice:
-    """A trace of some steps alone, gzip, or a whole `.pftrace`, opened to be read. name: what it is saved as."""
+    """A gzipped trace of some steps, or a whole `.pftrace`, opened for reading. name: the name to save it under."""
 
     file: IO[bytes]
     name: str
@@ -40,8 +42,8 @@ class StepSlice:
 
 @dataclass(eq=False)
 class Made:
-    """Slices by the id of the job that makes them, the latest last. All methods may be called from any thread. name:
-    what the folder of all is named for."""
+    """Slices, or columns of snapshots, by the id of the job that made them, the latest last. All methods may be called
+    from any thread. name: part of the name of the folder that holds them."""
 
     name: str
     folder: OwnFolder | None = None
@@ -50,14 +52,14 @@ class Made:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def open(self, id: str) -> IO[bytes] | None:
-        """None where it is not made, or was removed for others. What is open can be read to its end, removed or not.
-        Raises SpanFailed, once, where it could not be made."""
+        """Opens a file; None where it is not made yet, or was removed to make room. An open file can be read to its end
+        even if it is removed. Raises SpanFailed, once, where it could not be made."""
         with self.lock:
             path = self._path(id)
             return path.open("rb") if path else None
 
     def path(self, id: str) -> Path | None:
-        """Does what `open` does, for what is opened later."""
+        """Like `open`, but returns the path."""
         with self.lock:
             return self._path(id)
 
@@ -74,7 +76,7 @@ class Made:
             return Path(tempfile.mkdtemp(dir=self.folder.path))
 
     def ended(self, job: Job, outcome: AnyPath | Problem) -> None:
-        """What became of one; others are removed where there are too many."""
+        """Records the outcome of a job, and removes the oldest results where there are too many."""
         assert job.events is not None
         with self.lock:
             if isinstance(outcome, Problem):
@@ -96,8 +98,8 @@ class Made:
 
 
 def whole_file(found: FoundSpan) -> StepSlice | None:
-    """A `.pftrace` as it is, since steps are cut out of JSON alone; None for other traces. Raises SpanFailed where it
-    cannot be handed over."""
+    """Opens a whole `.pftrace`, since steps can be cut only out of JSON; None for other traces. Raises SpanFailed where
+    the file cannot be downloaded."""
     if found.trace is None or not found.file.endswith(_WHOLE):
         return None
     hint = "Open the file itself at ui.perfetto.dev."
@@ -130,7 +132,7 @@ def slice_job(found: FoundSpan, steps: tuple[int, int]) -> Job:
 
 
 def slice_name(found: FoundSpan, steps: tuple[int, int]) -> str:
-    """`run_worker_span1_step5.pt.trace.json.gz`, without what some system's file names do not hold."""
+    """`run_worker_span1_step5.pt.trace.json.gz`, without characters that some systems do not allow."""
     first, last = steps
     named = f"step{first}" if first == last else f"steps{first}-{last}"
     stem = _UNUSUAL.sub("_", f"{found.run}_{found.worker}_span{found.number}_{named}").strip("._")

@@ -1,4 +1,4 @@
-"""What the tab is told of memory snapshots."""
+"""The server's answers about memory snapshots."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from tb_steptime.timeline.bins import MAX_BINS
 from tb_steptime.timeline.flame import FlamePage, column_text
 from tb_steptime.trace.table import Int64
 
-#: Opened snapshots: two are compared.
+#: Maximum number of snapshots that are kept open; a comparison needs two.
 _OPEN = 4
 
 
@@ -65,7 +65,7 @@ class _Device:
         return int(self.times_ns[-1]) + 1 if len(self.times_ns) else 1
 
     def after(self, at_ns: int) -> int:
-        """How many entries have passed at an instant."""
+        """Returns the number of entries up to an instant."""
         return int(np.searchsorted(self.times_ns, at_ns, side="right"))
 
     @property
@@ -86,8 +86,8 @@ def snapshot_entry(found: FoundSnapshot) -> SnapshotEntry:
 
 
 def snapshot_page(folder: Path, asked: SnapshotAsked, since: Path | None = None) -> SnapshotPage:
-    """folder: what the process left, since: likewise of an earlier snapshot. Raises OSError, IndexError where there is
-    no such device."""
+    """folder: the columns that the other process wrote; since: those of an earlier snapshot. Raises OSError, and
+    IndexError where there is no such device."""
     opened = _opened(folder)
     if not opened.summary.devices:
         return _without_device(opened.summary)
@@ -122,7 +122,7 @@ def _without_device(summary: SnapshotSummary) -> SnapshotPage:
 
 @functools.lru_cache(_OPEN)
 def _opened(folder: Path) -> _Opened:
-    """Its path is the name of the file alone: folders name users and machines."""
+    """Opens a snapshot. Its path is reduced to the name of the file, since folders may name users and machines."""
     snapshot = kept_snapshot(folder)
     summary = summarize_snapshot(snapshot)
     return _Opened(snapshot, msgspec.structs.replace(summary, path=any_path(summary.path).name))
@@ -144,7 +144,7 @@ def _strips(folder: Path, device: int) -> tuple[list[Strip], int]:
 
 
 def _curve(device: _Device, asked: SnapshotAsked) -> MemoryBins | None:
-    """None of a single entry."""
+    """None where there are fewer than two entries."""
     of, times = device.of, device.times_ns
     if len(times) < 2:
         return None

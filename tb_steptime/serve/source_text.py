@@ -9,7 +9,8 @@ from tb_steptime.trace.frames import source_line
 
 
 def span_source(span: ServedSpan, file: str) -> SourceText | None:
-    """None where no line of the span is of this file: no other one is looked for. Raises OSError, DamagedSummary."""
+    """None where no line of the span is in this file, so that no other file can be read. Raises OSError,
+    DamagedSummary."""
     measured = span.at_hand()
     lines = measured.result("operators", OperatorsResult).lines
     named = [] if lines is None else [row.source for row in lines.rows]

@@ -1,7 +1,8 @@
-"""The log directory as the tab sees it: which spans there are, which are read, and the page of each.
+"""The log directory as the tab sees it: which spans exist, which are read, and the page of each.
 
-`directory` knows the spans, `reading` has traces read by other processes, `pages` composes the answers, `ranks` those
-about a job. Every method may be called from any thread and answers at once; traces are read only where `work` is true.
+`directory` finds the spans, `reading` has traces read by other processes, `pages` composes the answers about a span,
+and `ranks` those about a job. Every method may be called from any thread and answers at once; traces are read only
+where `work` is true.
 """
 
 from __future__ import annotations
@@ -64,10 +65,10 @@ logger = logging.getLogger(__name__)
 
 ALL_TRENDS = TrendsAsked()
 
-#: The newest answers that the first script brings along.
+#: Maximum size of the cached openings, which are sent along with the first script.
 MAX_OPENING_BYTES = 2_000_000
 
-#: Trends that are read before they are asked for, and the pause before each.
+#: Number of spans whose trends are read ahead, and the pause before each.
 MAX_WARM_SPANS, WARM_REST_SECONDS = 2_000, 0.002
 
 
@@ -84,8 +85,8 @@ class Store:
         self._warmed = threading.Event()
 
     def get_ready(self) -> None:
-        """Have the log directory scanned in the background, and the page judged with which the tab opens, so that both
-        are done before another plugin's work holds the processors; and what killed ones left removed."""
+        """Starts work in the background: scans the log directory and judges the page with which the tab opens, so that
+        both are done before another plugin occupies the processors. Also removes folders left by killed processes."""
         threading.Thread(target=self._get_ready, daemon=True, name="tb_steptime opening").start()
 
     def _get_ready(self) -> None:
@@ -93,11 +94,11 @@ class Store:
         try:
             encode(self.opening(Address(), ANALYSES[0].id, work=False))
             self.opening_at_hand()
-        except Exception:  # a thread of its own: nobody else would hear of it
+        except Exception:  # runs in its own thread: no caller would see it
             logger.exception("tb_steptime could not prepare its first page")
 
     def has_spans(self, patience_seconds: float) -> bool:
-        """Whether there is anything to show, as far as is known; waits for the first scan only."""
+        """Whether the last scan found anything to show. Waits only for the first scan."""
         return self.directory.has_spans(patience_seconds)
 
     def index(self, *, work: bool, patience_seconds: float = POLL_PATIENCE_SECONDS) -> Index:
@@ -130,8 +131,9 @@ class Store:
         return Opening(index, catalogue(), None if span is None else self._first_page(span, address, view, work=work))
 
     def opening_at_hand(self) -> bytes | None:
-        """The opening of an address that names nothing, as JSON, made again only where something changed. None where it
-        is not at hand, or a trace is still to be read: the tab then asks for it, with the header that begins work."""
+        """Returns the opening of an address that names nothing, as JSON, which is rebuilt only when something changed.
+        None where it is not available yet, or a trace is still to be read: the tab then requests it, with the header
+        that begins work."""
         if not self.directory.is_scanned:
             return None
         index = self.index(work=False, patience_seconds=self.directory.patience_seconds())
@@ -148,23 +150,23 @@ class Store:
         return encode(Opening(index, catalogue(), self._page(span, ANALYSES[0].id)))
 
     def _warm(self) -> None:
-        """Once somebody looks: have the trends of the spans at hand before they are asked for."""
+        """Starts to read trends ahead, in the background. Done once, when a user first opens the tab."""
         if not self._warmed.is_set():
             self._warmed.set()
             threading.Thread(target=self._keep_trends, daemon=True, name="tb_steptime trends").start()
 
     def _keep_trends(self) -> None:
-        """With rests, as the first picture has the interpreter before."""
+        """Reads the trends with pauses, so that the first page gets the interpreter first."""
         try:
             for span in self.directory.spans()[1][-MAX_WARM_SPANS:]:
                 time.sleep(WARM_REST_SECONDS)
                 self.kept.trends(span)
-            self.trends(SpanNames(), TrendsAsked(metrics=("step_time",), strips=0), work=False)  # what is said of all
-        except Exception:  # a thread of its own: nobody else would hear of it
+            self.trends(SpanNames(), TrendsAsked(metrics=("step_time",), strips=0), work=False)  # texts about all
+        except Exception:  # runs in its own thread: no caller would see it
             logger.exception("tb_steptime could not prepare its trends")
 
     def _first_page(self, span: SpanEntry, address: Address, view: str, *, work: bool) -> SpanPage | None:
-        """None: the tab asks for it as for any other page, and hears why it is not there."""
+        """None where the page is not available. The tab then requests it like any other page, and learns why."""
         try:
             page = self.page(address.id_of(span), view, work=work)
         except SpanFailed:
@@ -180,8 +182,8 @@ class Store:
         return self._trends.page(spans, self.reader.places(), asked)
 
     def series(self, named: SpanNames, metric: str) -> TrendSeries:
-        """One metric of some spans: of many, `trends` leaves out what is not asked for. Raises UnknownSpan, where there
-        is no such metric."""
+        """One metric of some spans, since `trends` returns only the metrics that were requested. Raises UnknownSpan
+        where there is no such metric."""
         if metric not in {each.id for each in METRICS}:
             raise UnknownSpan(metric)
         return self._trends.series([span for span in self.directory.spans()[1] if named.hold(span.found)], metric)
@@ -191,8 +193,8 @@ class Store:
         return job_steps(span.found for span in self.directory.spans()[1] if span.found.run == run)
 
     def compare(self, base: str, candidate: str, *, work: bool) -> ComparePage | Waiting:
-        """The worker of one span held against that of another, of each all spans that are read; two spans of one worker
-        alone. Raises UnknownSpan, SpanFailed."""
+        """Compares the worker of one span with that of another, using all their spans that are read. Two spans of the
+        same worker are compared on their own. Raises UnknownSpan, SpanFailed."""
         spans = self._find(base), self._find(candidate)
         for span in spans:
             if span.measured is None:

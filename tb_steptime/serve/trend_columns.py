@@ -1,4 +1,4 @@
-"""The trends of a span as columns of numbers: a fifth of the memory of the same as objects.
+"""The trends of a span as columns of numbers, which take a fifth of the memory that objects would.
 
 figures   metric x step     float64, NaN where not measurable
 values    metric            the span's own figure
@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from tb_steptime.analyses.base import Series
 from tb_steptime.analyses.trends import MetricBins, SlowStep, StepMark, TrendsResult
 
-#: Of the steps, their names, and what they are called by, in memory.
+#: Approximate bytes of memory of a step, a slow step and a series without its numbers.
 _STEP_BYTES, _SLOW_BYTES, _SERIES_BYTES = 200, 500, 120
-#: No figure of a recording is larger, in ns, bytes or their like per second; a summary that others wrote may say so.
+#: Larger values are taken as unknown. No figure of a recording is larger, in ns, bytes or a rate of these, but a
+#: summary that another program wrote may contain one.
 MOST = 1e24
-#: In place of None among thousandths.
+#: Stands for None in the strips, whose values are thousandths.
 _NO_MEANING = -1
 
 
@@ -55,14 +56,14 @@ class TrendColumns:
 
     @property
     def bytes(self) -> int:
-        """In memory, about."""
+        """The approximate size in memory."""
         arrays = self.values.nbytes + self.figures.nbytes + sum(each.nbytes for each in self.strips)
         objects = _STEP_BYTES * len(self.steps) + _SLOW_BYTES * len(self.slow_steps) + _SERIES_BYTES * len(self.heads)
         return arrays + objects
 
     def result(self, metrics: Collection[str] = (), *, strips: bool = True, others: bool = False) -> TrendsResult:
-        """The trends again, with the series of these metrics (none named: of all), with the time bins where `strips`.
-        others: with the other series too, but without their steps."""
+        """Restores the trends. metrics: whose series are included; empty: all. strips: whether to include the time
+        bins. others: whether to include the other series, without their steps."""
         wanted = [not metrics or head.metric in metrics for head in self.heads]
         return TrendsResult(
             origin_ns=self.origin_ns,
@@ -98,7 +99,7 @@ class TrendColumns:
 
 
 def _numbers(values: Sequence[float | None] | Sequence[Sequence[float | None]]) -> NDArray[np.float64]:
-    """Shares are kept to a millionth: a page of a thousand spans is half as large. NaN for what no recording has."""
+    """Rounds values to a millionth, which halves the page of a thousand spans. Impossible values become NaN."""
     numbers: NDArray[np.float64] = np.array(values, np.float64)
     numbers[~(np.abs(numbers) <= MOST)] = np.nan
     rounded: NDArray[np.float64] = numbers.round(6)

@@ -26,16 +26,16 @@ from tb_steptime.serve.trend_columns import TrendColumns
 from tb_steptime.serve.wire import TrendSeries, TrendsPage, TrendSpan
 from tb_steptime.text import Phrase
 
-#: More spans make no better picture; their columns have to be in memory at once.
+#: Maximum number of spans on the page. More do not improve the picture, and all columns must be in memory at once.
 MAX_SPANS = 2_000
-#: What is said of so many sets of spans is kept: those that a person goes to and fro between.
+#: Maximum number of sets of spans whose texts are cached, so that a user can switch between them quickly.
 MAX_SAID = 16
 
 
 @dataclass(frozen=True)
 class TrendsAsked:
-    """focus: as in `judge_trends`; metrics: whose series are wanted, none named: all; strips: time bins of so many
-    spans at most, of the run in focus and of those with the longest steps; None: of all."""
+    """focus: as in `judge_trends`. metrics: the metrics whose series are wanted; empty: all. strips: the maximum number
+    of spans with time bins; spans of the run in focus come first, then those with the longest steps; None: all."""
 
     focus: str | None = None
     metrics: Collection[str] = ()
@@ -43,7 +43,7 @@ class TrendsAsked:
 
 
 class _Said(NamedTuple):
-    """What is said of some spans, whatever is shown of them."""
+    """The texts about a set of spans. They do not depend on which metrics are shown."""
 
     headline: Headline
     titles: dict[str, Phrase]
@@ -64,7 +64,7 @@ class TrendsPages:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def page(self, spans: Sequence[ServedSpan], places: Mapping[str, QueuePlace], asked: TrendsAsked) -> TrendsPage:
-        """places: in the queue, by span id."""
+        """places: the places in the queue, by span id."""
         shown = _newest(spans)
         rows = [_Row(span, self.kept.trends(span)) for span in shown]
         said = self._what_is_said(rows, asked.focus)
@@ -90,7 +90,7 @@ class TrendsPages:
         )
 
     def _what_is_said(self, rows: Sequence[_Row], focus: str | None) -> _Said:
-        """Kept as long as the spans are the same and measured as before."""
+        """Returns the texts about the spans, from the cache where the spans and their measurements are the same."""
         key = _key(rows, focus)
         with self._lock:
             if key in self._said:

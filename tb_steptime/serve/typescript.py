@@ -1,4 +1,4 @@
-"""msgspec types -> TypeScript, by way of their JSON Schema. Knows the language, not what travels: that is `wire.py`."""
+"""Turns msgspec types into TypeScript, through their JSON Schema. `wire.py` says which types are sent."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def string_union(name: str, values: Iterable[str]) -> str:
 
 
 def _union_of(name: str, members: Sequence[str]) -> str:
-    """On one line where it fits, else a member a line."""
+    """Writes a union on one line where it fits, else with one member per line."""
     line = f"export type {name} = {' | '.join(members)};\n"
     return line if len(line) <= _LINE_WIDTH else f"export type {name} =\n  | " + "\n  | ".join(members) + ";\n"
 
@@ -89,7 +89,7 @@ def _type(schema: Schema) -> str:
 
 
 def _record(schema: Schema) -> str:
-    """Keys with a title are of the union of that name, and any of them may be absent."""
+    """A key type with a title is the union of that name, and any of its keys may be absent."""
     value, keys = _type(schema.get("additionalProperties", {})), schema.get("propertyNames", {}).get("title")
     return f"Partial<Record<{keys}, {value}>>" if keys else f"Record<string, {value}>"
 

@@ -1,7 +1,7 @@
-"""What travels to the tab: the index of a log directory, pages of a span, the catalogue of meanings.
+"""What is sent to the tab: the index of a log directory, pages of a span, the catalogue of meanings.
 
-The sole serializer. Results are msgspec Structs, so encoding them is one call; this module adds the envelopes, and
-their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_steptime.serve.api`).
+This module is the only serializer. Results are msgspec Structs, so encoding them is one call. The module adds the
+envelopes, and their JSON Schema, from which `frontend/src/api.gen.ts` is generated (`python -m tb_steptime.serve.api`).
 
     route (relative)                answers
     index                           200 Index. With an ETag: 304 to an If-None-Match of the same version.
@@ -46,7 +46,7 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
     report                          200 the tab and its answers as one HTML page · 403 Problem (without header)
     retry?span=ID                   202 Waiting, also after a failure · 404 Problem
 
-Every other answer is a Problem too. All are GET. Work is begun only for requests with the header `X-Tb-Steptime: 1`
+Every other answer is also a Problem. All requests are GET. Work begins only for requests with `X-Tb-Steptime: 1`
 (retry answers 403 without it; the others answer with what is known).
 """
 
@@ -209,8 +209,8 @@ class Neighbour(msgspec.Struct, frozen=True):
 
 
 class Opening(msgspec.Struct, frozen=True):
-    """All of the first picture. page: of the span that the tab's address means; None while it is not read, or where it
-    cannot be."""
+    """Everything that the first picture shows. page: of the span that the tab's address selects; None while that span
+    is not read, or where it cannot be read."""
 
     index: Index
     catalogue: Catalogue
@@ -251,8 +251,8 @@ class TrendsPage(msgspec.Struct, frozen=True):
 
 
 class TrendSeries(msgspec.Struct, frozen=True):
-    """One metric of the spans of a TrendsPage that left it out: ids of the spans, of each its own figure and those of
-    its steps. reasons: why none is known, by span id, where that is so."""
+    """One metric of the spans of a TrendsPage that left it out. spans: their ids; values, steps: for each span, its own
+    figure and those of its steps. reasons: why the metric is unknown in a span, by span id."""
 
     metric: str
     spans: list[str]
@@ -261,7 +261,7 @@ class TrendSeries(msgspec.Struct, frozen=True):
     reasons: dict[str, Reason]
 
 
-#: What a SpanPage's `result` is, by view id, in the order of the list of views.
+#: The type of a SpanPage's `result` by view id, in the order of the list of views.
 RESULTS: dict[str, type[msgspec.Struct]] = {analysis.id: analysis.result for analysis in ANALYSES}
 
 _ANSWERS: tuple[type[msgspec.Struct], ...] = (
@@ -298,7 +298,7 @@ def encode(answer: Any) -> bytes:
 
 
 def typescript(held: Iterable[type[msgspec.Struct]]) -> str:
-    """The whole of `frontend/src/api.gen.ts`; depends on nothing but the types. held: what files hold, not answers."""
+    """The whole of `frontend/src/api.gen.ts`; depends only on the types. held: types in files, not in answers."""
     results = "".join(f"  {view}: {result.__name__};\n" for view, result in RESULTS.items())
     return "\n".join(
         [

@@ -24,9 +24,9 @@ from tb_steptime.terminal.rows import columns, shortened
 from tb_steptime.text import Quantity, Unit
 from tb_steptime.text.printer import GAP, UNKNOWN, change, duration, percent_exact, plain, printable, quantity
 
-#: Rows of kernels, ops, calls and copies each, and how long their names may be.
+#: Maximum number of rows in each table of kernels, ops, calls and copies, and maximum length of their names.
 ROWS, NAME_LENGTH = 8, 44
-#: Changes below this share of the step are no lines of the terminal's table.
+#: Parts that take less than this share of the step on both sides have no line in the table.
 LEAST_FRACTION = 0.001
 
 _METRICS = {metric.id: metric for metric in METRICS}
@@ -35,7 +35,7 @@ Rows = Sequence[Sequence[str]]
 
 
 def comparison_table(comparison: Comparison, width: int) -> str:
-    """Without a line end at the end."""
+    """Returns the comparison for a terminal, without a trailing newline."""
     sections = (
         [*_wrapped(plain(comparison_headline(comparison)), width), *_warnings(comparison, width)],
         columns(_change_rows(comparison, "part")),
@@ -57,7 +57,7 @@ def gate_line(gate: Gate, result: GateResult) -> str:
 
 
 def _noise(result: GateResult) -> list[str]:
-    """A line, where the recordings say little of the limit."""
+    """Returns a line where the recordings are too noisy for the limit, else none."""
     if not result.is_noisy or result.spread is None:
         return []
     return [
@@ -67,7 +67,7 @@ def _noise(result: GateResult) -> list[str]:
 
 
 def comparison_markdown(comparison: Comparison) -> str:
-    """One line of summary, one table, the rest folded."""
+    """Returns Markdown: one line of summary, one table, and the rest folded."""
     folded = [
         _folded("Idle time of the GPU", _change_rows(comparison, "reason")),
         _folded("Figures", _figure_rows(comparison)),
@@ -111,7 +111,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _change_rows(comparison: Comparison, by: By) -> Rows:
-    """A head, a row for each part that matters, and the whole step."""
+    """Returns a head, a row for each part that is long enough, and a row for the whole step."""
     found = next((each.rows for each in comparison.waterfalls if each.by == by), [])
     step = comparison.step
     longer = max(step.base_ns, step.candidate_ns)
@@ -169,7 +169,7 @@ _TABLES: tuple[tuple[TableId, str], ...] = (
 
 
 def _table_rows(comparison: Comparison, of: TableId) -> Rows:
-    """What is more than noise, most change first."""
+    """Returns the rows whose change is more than noise, the largest change first."""
     found = [row for row in table_of(of, comparison.tables).rows if row.status != "alike"]
     if not found:
         return []
@@ -235,5 +235,5 @@ def _markdown(rows: Rows) -> str:
 
 
 def _escaped(text: str) -> str:
-    """A name out of a trace must end no cell, open no tag."""
+    """Escapes a text, so that a name from a trace cannot end a cell or open a tag."""
     return text.replace("|", "\\|").replace("<", "&lt;") if "`" not in text else text.replace("|", "\\|")

@@ -17,19 +17,19 @@ from tb_steptime.ingest.user_paths import find_spans
 from tb_steptime.terminal.spans import NoSuchStepsError, StepChoice, measured_span, read_found
 from tb_steptime.trace.reading import ReadProgress
 
-#: Which steps, and what graphs' kernels are named from.
+#: The steps to compare, and the recording that names the kernels of CUDA graphs.
 _Choice = tuple[StepChoice, AnyPath | None]
 
 
 class AskedWronglyError(Exception):
-    """One line: what cannot be compared, and what can."""
+    """An error message of one line: what cannot be compared, and what can."""
 
 
 def compared_sides(
     paths: Sequence[AnyPath], problems: list[Problem], steps: StepChoice, names_from: AnyPath | None = None
 ) -> list[tuple[WorkerOfRun, Side]]:
-    """The base, then the candidates: a run for each path, or all runs of one log directory in the order in which they
-    were recorded. What cannot be read becomes problems.
+    """Returns the base, then the candidates: one run for each path, or all runs of one log directory in the order of
+    recording. Spans that cannot be read are added to problems.
 
     Raises AskedWronglyError where a path is not one run, or there are not two.
     """
@@ -57,7 +57,7 @@ def pooled_sides(
     steps: StepChoice,
     names_from: AnyPath | None = None,
 ) -> list[tuple[WorkerOfRun, Side]]:
-    """Two sides of several recordings each: all runs under the paths. What cannot be read becomes problems.
+    """Returns two sides, each with all runs under its paths. Spans that cannot be read are added to problems.
 
     Raises AskedWronglyError where a side has none.
     """
@@ -78,7 +78,7 @@ def pooled_sides(
 
 
 def side_name(paths: Sequence[AnyPath], runs: Sequence[WorkerOfRun]) -> str:
-    """ "base, 3 runs": by the folder that holds all, else by the first run."""
+    """Returns a name such as "base, 3 runs": that of the folder that holds all paths, else that of the first run."""
     folders = {path.absolute().parent.name for path in paths}
     own = names_of(runs[:1])[0]
     if len(runs) == 1:
@@ -87,7 +87,7 @@ def side_name(paths: Sequence[AnyPath], runs: Sequence[WorkerOfRun]) -> str:
 
 
 def _runs_under(path: AnyPath, paths: Sequence[AnyPath], problems: list[Problem]) -> list[WorkerOfRun]:
-    """paths: all that are compared; one of them may name what the graphs of another run."""
+    """paths: all paths of the comparison; a recording under one may name the kernels of CUDA graphs in another."""
     others = tuple(each for each in paths if each != path)
     workers: dict[str, dict[str, list[FoundSpan]]] = defaultdict(lambda: defaultdict(list))
     for span in find_spans([path], problems):
@@ -107,7 +107,7 @@ def _the_one(path: AnyPath, runs: list[WorkerOfRun]) -> WorkerOfRun:
 
 
 def _side(name: str, run: WorkerOfRun, problems: list[Problem], choice: _Choice, *, is_base: bool) -> Side | None:
-    """None where no span can be read. What cards promise is asked of the base alone."""
+    """Returns None where no span can be read. Gains of cards are computed only for the base."""
     lacking: list[Problem] = []
     spans = list(_measured(run.spans, problems, lacking, choice))
     if not spans:
@@ -123,7 +123,8 @@ def _side(name: str, run: WorkerOfRun, problems: list[Problem], choice: _Choice,
 def _measured(
     found: Sequence[FoundSpan], problems: list[Problem], lacking: list[Problem], choice: _Choice
 ) -> Iterator[MeasuredSpan]:
-    """Measures the spans that have the steps; that others do not is no problem while one does."""
+    """Measures the spans that have the wanted steps. Spans that lack them are added to `lacking`, which is reported
+    only if no span has them."""
 
     def read(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> MeasuredSpan | None:
         try:

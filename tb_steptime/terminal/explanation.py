@@ -17,7 +17,7 @@ from tb_steptime.timeline.evidence import EvidenceEvent, evidence_events
 from tb_steptime.trace.model import Trace
 
 _WIDTH, _INDENT = 100, 17
-#: Of an event: letters of its name, and of its track.
+#: Maximum length of an event's name and of its track's name.
 _NAME, _TRACK = 44, 20
 
 
@@ -60,7 +60,7 @@ class Explanations(msgspec.Struct, frozen=True):
 
 
 def explain_card(path: str, insight: Insight, trace: Trace, device: int | None) -> Explanation:
-    """device: the one that the span's figures are of; None without any."""
+    """device: the device that the span's figures describe; None without any."""
     why = why_lowered(insight)
     return Explanation(
         trace=path,
@@ -89,7 +89,7 @@ def explain_card(path: str, insight: Insight, trace: Trace, device: int | None) 
 
 
 def explanation_text(found: Explanation) -> str:
-    """For the terminal, without a line end at the end."""
+    """Returns the text for a terminal, without a trailing newline."""
     lines = [
         f"{found.title}  [{found.id}]",
         "",
@@ -121,13 +121,14 @@ def _how(found: Explanation) -> list[str]:
 
 
 def _said(label: str, text: str) -> Iterator[str]:
-    """A label, and a text to the right of it."""
+    """Yields lines with a label, and a wrapped text to the right of it."""
     wrapped = textwrap.wrap(text.replace(GAP, " "), _WIDTH - _INDENT, break_long_words=False, break_on_hyphens=False)
     yield from (f"{label if not number else '':<{_INDENT}}{line}" for number, line in enumerate(wrapped))
 
 
 def _range(found: EvidenceRange) -> Iterator[str]:
-    """The range, and its events: how long each is, within the range where it lies in it, its name and its track."""
+    """Yields a line for the range, and one for each of its events, with its length, name and track. The length of an
+    event inside the range is the time that it covers there."""
     at = f"{found.start_ns / 1e6:.3f} to {found.end_ns / 1e6:.3f} ms"
     yield f"Step {printable(found.step)}, {at}: {_length(found.end_ns - found.start_ns)}"
     for event in found.events:

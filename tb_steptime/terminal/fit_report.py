@@ -42,7 +42,8 @@ def span_fit(found: FoundSpan, devices: list[DeviceFit]) -> SpanFit:
 
 
 def fit_text(span: SpanFit, code: bool = False) -> str:
-    """For a terminal, without a line end at the end. code: also how the settings are set that no other one beats."""
+    """Returns the text for a terminal, without a trailing newline. code: whether to add the code of the settings that
+    no other one beats, and of those whose time is unknown."""
     run = span.run if span.run != "." else any_path(span.trace).absolute().parent.name
     lines = [printable(f"{run} · {span.worker} · span {span.span}")]
     if not span.devices:
@@ -66,7 +67,7 @@ def _device(device: DeviceFit) -> list[str]:
     return [f"{name}: {_sentence(device)}", "", *aligned(table), *_modules(device), *_settings(device)]
 
 
-#: Of what no module, range or op made.
+#: Labels of memory that no module, range or op allocated, by kind.
 MADE = {
     "outside": "outside of ops",
     "others": "others",
@@ -87,7 +88,7 @@ def _modules(device: DeviceFit) -> list[str]:
 
 
 def _settings(device: DeviceFit) -> list[str]:
-    """Marked are those that no other one beats in memory and in time."""
+    """Returns the table of settings, which marks those that no other setting beats in both memory and time."""
     if not device.settings:
         return []
     table: list[tuple[str, ...]] = [("Setting", "peak, est.", "again", "step, est.", "largest batch", "best")]

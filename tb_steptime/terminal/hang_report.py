@@ -22,7 +22,7 @@ class HangReport(msgspec.Struct, frozen=True):
 
 
 def hang_text(found: Hang) -> str:
-    """A sentence, and the table that shows it, without a line end at the end."""
+    """Returns a sentence and the table with its evidence, without a trailing newline."""
     lines = [_sentence(found)]
     if found.missing:
         lines.append(f"There is no dump of {_ranks(found.missing)}: a process that ended writes none.")

@@ -1,4 +1,5 @@
-"""Traces -> their summary files, by the processes that read them for the tab: the same files at the same places."""
+"""Writes the summary files of traces. The processes that read traces for the tab do it, so the files and their places
+are the same."""
 
 from __future__ import annotations
 
@@ -29,9 +30,9 @@ from tb_steptime.ingest.summaries.writing import places_for
 from tb_steptime.terminal.progress_bar import StatusLine, time_left
 from tb_steptime.text.printer import counted, nbytes, printable
 
-#: How often the bar is drawn.
+#: Time between two updates of the progress bar.
 _SECONDS_BETWEEN_LOOKS = 0.1
-#: So much of a trace's time goes by while it is read; the rest is for the analyses, whose progress is not known.
+#: The share of the time of a trace that is spent on reading it. The analyses take the rest; their progress is unknown.
 _READING_SHARE = 0.5
 
 Ended = tuple[Job, AnyPath | Problem]
@@ -39,8 +40,8 @@ Ended = tuple[Job, AnyPath | Problem]
 
 @dataclass
 class Indexed:
-    """What became of the traces. to_write: those without a fresh summary; in_cache: of those written, how many are in
-    the user's cache directory."""
+    """The outcome for all traces. to_write: the jobs for traces without a fresh summary. in_cache: how many of the
+    written summaries are in the user's cache directory."""
 
     to_write: list[Job] = field(default_factory=list)
     fresh: int = 0
@@ -57,9 +58,9 @@ class Indexed:
 
 
 def find_work(spans: Sequence[FoundSpan], *, keep_paths: bool = False, names_from: AnyPath | None = None) -> Indexed:
-    """Whose summary is missing or stale, or has paths that are not wanted or the other way round, or does not have the
-    names of what graphs run from where the user says; each trace once. A summary without its trace stays as it is, if
-    it can be read."""
+    """Finds the traces whose summary must be written, each once. The summary is missing or stale, its paths are whole
+    or shortened unlike what is wanted, or the kernels of its CUDA graphs are not named from the place that the user
+    named. A readable summary without its trace stays as it is."""
     found = Indexed()
     jobs: dict[str, Job] = {}
     known = answers(functools.partial(_freshness, keep_paths=keep_paths, names_from=names_from), spans, file_of)
@@ -76,20 +77,20 @@ def find_work(spans: Sequence[FoundSpan], *, keep_paths: bool = False, names_fro
 
 
 class Readers(Protocol):
-    """Whoever reads traces for their summaries: processes of this machine, or workers of a cluster."""
+    """An interface to read traces for their summaries: by processes of this machine, or by workers of a cluster."""
 
     def begin(self, jobs: Sequence[Job], on_end: Callable[[Job, AnyPath | Problem], None]) -> None:
-        """Read them all; each ends with the place of its summary, or a problem. on_end is called by other threads."""
+        """Starts to read all traces. Other threads call on_end with the place of each summary, or a problem."""
 
     def read_bytes(self) -> Mapping[str, int]:
-        """Returns for each job that is being read, by its id, how far that is."""
+        """Returns how many bytes are read so far, by the id of the job, for each job that is being read."""
 
     def close(self) -> None:
-        """End, or forget, what has not ended. No file is left half written."""
+        """Stops or cancels the jobs that have not ended. No file is left half written."""
 
 
 class LocalReaders:
-    """So many processes at once; 0: one for each core."""
+    """Reads traces on this machine. processes: the number of processes at once; 0: one for each core."""
 
     def __init__(self, processes: int = 0) -> None:
         self.processes = processes
@@ -110,7 +111,7 @@ class LocalReaders:
 
 
 def write_summaries(indexed: Indexed, readers: Readers) -> None:
-    """Have the traces read, and show on stderr how far that is. Interrupted, it leaves whole files only."""
+    """Has the traces read, and shows the progress on stderr. An interrupt leaves only complete files."""
     ended: SimpleQueue[Ended] = SimpleQueue()
     bytes_of = {job.id: _size(job.trace) for job in indexed.to_write}
     log = logging.getLogger(pool.__name__)
@@ -138,7 +139,7 @@ def _each(ended: SimpleQueue[Ended], count: int, readers: Readers, status: _Inde
 
 
 class _IndexBar(StatusLine):
-    """The progress of many files; without a terminal a line for each that was written."""
+    """Shows the progress of many files. Without a terminal it prints a line for each file that was written."""
 
     def __init__(self, bytes_of: Mapping[str, int]) -> None:
         super().__init__()
@@ -169,7 +170,7 @@ class _IndexBar(StatusLine):
 
 
 def outcome_lines(indexed: Indexed, *, interrupted: bool = False) -> Sequence[str]:
-    """What a person reads in the end."""
+    """Returns the lines printed at the end."""
     said = [f"{counted(indexed.written, 'summary file')} written", f"{indexed.fresh} up to date"]
     failed = len(indexed.problems)
     lines = [", ".join([*said, f"{failed} failed"])]
@@ -215,7 +216,8 @@ def _is_fresh(span: FoundSpan, keep_paths: bool, names_from: AnyPath | None) -> 
 
 
 def _lacks_names(trace: AnyPath, known: MeasuredSpan, names_from: AnyPath) -> bool:
-    """Whether graphs run what the place that the user named did not name yet. Where it could not, it is tried again."""
+    """Whether the kernels of CUDA graphs are not yet named from the place that the user gave. If that place could not
+    name them earlier, it is tried again."""
     if not known.names.graphs or not isinstance(trace, Path):
         return False
     from tb_steptime.ingest.graph_names import is_named_from
@@ -224,7 +226,7 @@ def _lacks_names(trace: AnyPath, known: MeasuredSpan, names_from: AnyPath) -> bo
 
 
 def _may_be_named_now(span: FoundSpan, known: MeasuredSpan) -> bool:
-    """Whether a recording that might name what its graphs run arrived after the summary was written."""
+    """Whether a recording that might name the kernels of its CUDA graphs arrived after the summary was written."""
     if not known.names.wanted or not isinstance(span.trace, Path):
         return False
     from tb_steptime.ingest.graph_names import arrived_since
@@ -241,7 +243,7 @@ def _size(trace: AnyPath) -> int:
 
 
 def _reported(problem: Problem) -> Problem:
-    """The tab's way to report a failure is TensorBoard's log, which is not here."""
+    """Replaces the tab's hint for reporting a failure, which refers to TensorBoard's log, since there is none here."""
     if problem.hint != REPORT:
         return problem
     return Problem(problem.problem, problem.file, "Please report it with what `tb-steptime summarize` prints for it.")

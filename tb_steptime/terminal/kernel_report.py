@@ -22,9 +22,10 @@ from tb_steptime.terminal.rows import text_cell
 from tb_steptime.text.printer import GAP, count, plain, printable
 from tb_steptime.trace.model import Trace
 
-#: Rows of the table; what is beyond them is one line.
+#: Maximum number of rows of the table. The other rows are summed up in one line.
 TABLE_ROWS = 40
-#: Names are cut to what is left of a line, but not to less than this; with an op's name, to less than the other.
+#: Minimum widths of a kernel's name: alone, and beside the name of an op, module or line. Names are cut to the space
+#: that is left in a line, but not below these widths.
 MIN_NAME_WIDTH, MIN_WIDTH_BESIDE_OP = 24, 16
 
 
@@ -110,7 +111,7 @@ def _more(rows: list[KernelGroup]) -> list[str]:
 
 
 def _shortened(name: str, width: int) -> str:
-    """Cut in the middle: the beginning says whose kernel it is, the end which one."""
+    """Cuts a name in the middle, since its beginning tells the library of the kernel, and its end the variant."""
     if len(name) <= width:
         return name
     tail = width // 3

@@ -28,9 +28,9 @@ from tb_steptime.text.printer import GAP, counted, duration, plain, printable
 from tb_steptime.trace.frames import source_line
 from tb_steptime.trace.model import Trace
 
-#: Rows of the table; what is beyond them is one line.
+#: Maximum number of rows of the table. The other rows are summed up in one line.
 TABLE_ROWS = 40
-#: What of a line's text is printed.
+#: Maximum length of the printed source text of a line.
 CODE_WIDTH = 48
 
 

@@ -1,4 +1,4 @@
-"""A log directory as the tab would serve it, once everything in it is read."""
+"""Opens a log directory as the tab would serve it, after everything in it is read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _RECORD_ONE = (
 
 @contextmanager
 def opened_store(folder: AnyPath, problems: list[Problem]) -> Iterator[Store]:
-    """Reads what has no fresh summary file, with a progress bar. What cannot be read becomes problems."""
+    """Reads the traces without a fresh summary file, with a progress bar. Traces that cannot be read are added to
+    problems."""
     store = Store([Place("", folder, folder.name)])
     try:
         index = _read(store)
@@ -44,7 +45,7 @@ def opened_store(folder: AnyPath, problems: list[Problem]) -> Iterator[Store]:
 
 
 def _read(store: Store) -> Index:
-    """Asks for all spans, and waits for them."""
+    """Has all spans read, and waits for them."""
     log = logging.getLogger(pool.__name__)
     log.disabled = True  # what failed is printed, a line each
     try:

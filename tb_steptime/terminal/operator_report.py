@@ -130,7 +130,7 @@ class OperatorReport(msgspec.Struct, frozen=True):
 
 
 def windowed(trace: Trace, choice: OperatorChoice) -> Trace:
-    """The whole recording is one step: so idle time is measured in all of it."""
+    """Makes the whole recording one step if that window is chosen, so that idle time is measured in all of it."""
     return as_one_step(trace) if choice.window == "recording" else trace
 
 
@@ -162,7 +162,7 @@ def _operator(row: OperatorRow, by: By) -> OperatorReportRow:
 
 
 def _tree(rows: Sequence[ModuleRow]) -> list[ModuleReport]:
-    """Rows come after those around them."""
+    """Nests the rows, each of which comes after the row of the module around it."""
     outermost: list[ModuleReport] = []
     made: list[ModuleReport] = []
     for row, path in zip(rows, paths_of_rows(rows), strict=True):

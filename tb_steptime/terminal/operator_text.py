@@ -27,14 +27,14 @@ from tb_steptime.terminal.rows import shortened, text_cell
 from tb_steptime.text.printer import GAP, UNKNOWN, count, duration, nbytes, printable
 from tb_steptime.trace.model import Trace
 
-#: Rows of a table; what is beyond them is one line.
+#: Maximum number of rows of a table. The other rows are summed up in one line.
 TABLE_ROWS = 40
-#: Names are cut to what is left of a line, but not to less than this.
+#: Minimum width of a name. Names are cut to the space that is left in a line, but not below this width.
 MIN_NAME_WIDTH = 24
 INDENT = "  "
 
 _COLUMNS = OPERATOR_LINES.on(Surface.TEXT)
-#: What nothing is known of where graphs alone run an op.
+#: Columns that are unknown where an op runs only in CUDA graphs.
 _ON_HOST = {"calls", "host_total_ns", "host_self_ns", "runtime_ns"}
 _MODULE_HEADS = ["calls", "each", "slowest", "host total", "host self", "device total", "device self",
                  "host backward", "device backward", "allocated", "allocated backward"]  # fmt: skip
@@ -77,7 +77,8 @@ def module_lines(rows: Sequence[ModuleRow], width: int) -> list[str]:
 
 
 def _largest(rows: Sequence[ModuleRow]) -> list[int]:
-    """Places of those with most time, in the order of the tree: a module has at least the time of those inside."""
+    """Returns the places of the rows with most time, in the order of the tree. The module around a chosen row is also
+    chosen, since it has at least as much time."""
 
     def time(at: int) -> tuple[int, int]:
         row = rows[at]
@@ -103,7 +104,7 @@ def _module_cells(row: ModuleRow) -> list[str]:
 
 
 def _lines(names: Sequence[str], heads: list[str], cells: list[list[str]], width: int) -> Iterator[str]:
-    """The first of the names is the head of their column. Columns in which nothing is measured are left out."""
+    """Aligns the cells. The first name is the head of the column of names. Columns without any value are left out."""
     measured = [any(row[place] not in ("", UNKNOWN) for row in cells) for place in range(len(heads))]
     padded = [[cell for cell, wanted in zip(row, measured, strict=True) if wanted] for row in (heads, *cells)]
     widths = [max(map(len, column)) for column in zip(*padded, strict=True)]
@@ -117,7 +118,7 @@ def _lines(names: Sequence[str], heads: list[str], cells: list[list[str]], width
 
 
 def _runs_in_graphs(row: OperatorReportRow) -> bool:
-    """Whether graphs alone run it: then nothing of it is on the host."""
+    """Whether the op runs only in CUDA graphs, and so takes no time on the host."""
     return not (row.calls or row.host_total_ns) and bool(row.launches)
 
 

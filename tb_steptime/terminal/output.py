@@ -1,4 +1,4 @@
-"""What goes to stdout: texts, lines, JSON."""
+"""Prints texts, lines and JSON to stdout."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 class OfSpan(Protocol):
-    """What says of which span rows are."""
+    """The fields that name the span of rows."""
 
     @property
     def run(self) -> str: ...
@@ -29,7 +29,7 @@ class OfSpan(Protocol):
 
 
 def print_texts(texts: Iterable[str]) -> None:
-    """With two empty lines between them, each as soon as it is known."""
+    """Prints texts with two empty lines between them, each as soon as it is available."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that knows no "█" shows "?" rather than nothing
     for number, text in enumerate(texts):
@@ -42,7 +42,7 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """A line for each row: the first column to the left, the others to the right."""
+    """Returns a line for each row, with the first column aligned left and the others right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
@@ -57,7 +57,8 @@ def print_json(content: msgspec.Struct) -> None:
 
 
 def csv_table(table: Table[R], spans: Iterable[tuple[OfSpan, Iterable[R]]]) -> Iterator[str]:
-    """A head, then a line for each whole row of each span, without line ends. What cannot be measured is empty."""
+    """Yields a head, then a line for each row of each span, without newlines. Values that are not measurable are
+    empty."""
     yield csv_line(("run", "worker", "span", "trace", *table.kinds()))
     for span, rows in spans:
         yield from (csv_line((span.run, span.worker, span.span, span.trace, *table.whole_row(row))) for row in rows)

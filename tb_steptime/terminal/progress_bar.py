@@ -1,4 +1,4 @@
-"""How far the reading of traces is, for a person who waits at a terminal."""
+"""Shows the progress of reading traces in a terminal."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tb_steptime.text.printer import GAP, counted, nbytes
 if TYPE_CHECKING:
     from tb_steptime.trace.reading import ReadProgress
 
-#: Of the bar, where there is room for the words beside it, and where there is not.
+#: Maximum and minimum length of the bar. It is shortened to leave room for the words beside it.
 _BAR_CELLS, _LEAST_CELLS = 24, 6
-#: Where the terminal does not say how wide it is.
+#: Width that is assumed where the terminal does not report one.
 _USUAL_COLUMNS = 80
 _SECONDS_BETWEEN_DRAWINGS = 0.05
 
 
 class StatusLine:
-    """A line on stderr that is drawn over and goes away in the end; nothing where stderr is no terminal."""
+    """A line on stderr that is redrawn, and is erased at the end. Nothing is drawn where stderr is no terminal."""
 
     def __init__(self) -> None:
         self.shown = sys.stderr.isatty()
@@ -29,11 +29,11 @@ class StatusLine:
         self.drawn = 0.0
 
     def is_due(self) -> bool:
-        """Whether it is shown and was not drawn just now."""
+        """Whether the line is shown, and was last drawn long enough ago."""
         return self.shown and time.monotonic() - self.drawn >= _SECONDS_BETWEEN_DRAWINGS
 
     def draw(self, share: float, said: str, details: Sequence[str]) -> None:
-        """A bar and what is said beside it, in one line of the terminal; see `status_line`."""
+        """Draws a bar and the words beside it in one line of the terminal; see `status_line`."""
         self.drawn = time.monotonic()
         text = status_line(share, said, details, columns_of_stderr() - 1)  # in the last column a terminal may wrap
         print("\r" + text + "\033[K", end="", file=sys.stderr, flush=True)
@@ -77,10 +77,10 @@ class SpansBar(StatusLine):
 
 
 def columns_of_stderr() -> int:
-    """How wide the terminal is just now."""
+    """Returns the current width of the terminal."""
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns or _USUAL_COLUMNS
-    except (OSError, ValueError):  # it is none, or does not know
+    except (OSError, ValueError):  # stderr is no terminal, or its width is unknown
         return _USUAL_COLUMNS
 
 
@@ -106,7 +106,8 @@ def _bar(share: float, cells: int) -> str:
 
 
 def time_left(seconds: float, share: float) -> list[str]:
-    """`12 s left` after so many seconds for this share of the work; nothing in the first second."""
+    """Returns the remaining time, such as `12 s left`. seconds: the time that this share of the work took. Returns
+    nothing in the first second."""
     if share <= 0 or seconds <= 1:
         return []
     left = seconds * (1 - share) / share

@@ -1,4 +1,4 @@
-"""A measured span -> what `tb-steptime summarize` prints of it (`contract`); same results and rules as the tab's."""
+"""Turns a measured span into the JSON of `tb-steptime summarize` (`contract`), with the tab's results and rules."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def _mean_excess(overview: OverviewResult) -> dict[str, Any]:
 
 
 def _mean_of(values: list[int]) -> int:
-    """In whole ns; halves go up. 0 where the steps could not be computed."""
+    """Returns the mean in whole ns, where halves are rounded up. 0 where the steps could not be computed."""
     return 0 if not values else (2 * sum(values) + len(values)) // (2 * len(values))
 
 

@@ -41,7 +41,7 @@ def shortened(name: str, width: int) -> str:
 
 
 def text_cell(column: Column[Any], value: Value, missing: str = UNKNOWN) -> str:
-    """A value of a declared table as the terminal shows it; missing: where there is none."""
+    """Formats a value of a declared table for a terminal. missing: the text where there is no value."""
     if isinstance(value, (int, float)):
         return percent_exact(value) if column.unit is Unit.FRACTION else quantity(Quantity(value, column.unit))
     return missing if value is None else printable(value)

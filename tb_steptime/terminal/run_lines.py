@@ -26,12 +26,12 @@ from tb_steptime.terminal.summary_table import run_name
 from tb_steptime.text.printer import GAP, UNKNOWN, duration, printable
 
 _HEADS = ("Run", "Spans", "Mean step", "Limited by", "First card")
-#: Letters of a run's name, which may be a path; and of a card, below which it says nothing.
+#: Maximum length of a run's name, which may be a path, and the shortest useful length of a card.
 _NAME, _LEAST_CARD = 40, 30
 
 
 class SpanLine(msgspec.Struct, frozen=True):
-    """What a run's line needs of a span. simulated: it was not recorded. worker: the process that it is of."""
+    """The facts of a span that its run's line needs. simulated: it was not recorded. worker: its process."""
 
     steps: int
     step_ns: int
@@ -42,7 +42,7 @@ class SpanLine(msgspec.Struct, frozen=True):
 
 
 def run_key(found: FoundSpan) -> tuple[str, str]:
-    """Tells runs apart, of the same name in two log directories, too."""
+    """Returns a key that also distinguishes runs of the same name in two log directories."""
     return found.path.removesuffix(SUFFIX).removesuffix(found.file), found.run
 
 
@@ -60,7 +60,7 @@ def span_line(worker: str, measured: MeasuredSpan, judgement: Judgement) -> Span
 
 
 class Runs:
-    """The runs of what was read, in its order."""
+    """The runs of all spans that were added, in the order of adding."""
 
     def __init__(self) -> None:
         self.found: dict[tuple[str, str], tuple[FoundSpan, list[SpanLine]]] = {}
@@ -73,8 +73,8 @@ class Runs:
         return run_table(list(self.found.values()), width)
 
     def disagreements(self) -> Iterator[str]:
-        """A sentence for each run whose spans say different things first; after all of them were added. Not of several
-        processes: those are ranks, of which the job's own cards tell."""
+        """Yields a sentence for each run whose spans have different first cards. To be called after all spans were
+        added. Runs with several processes are left out: these are ranks, which the cards of the job cover."""
         for found, spans in self.found.values():
             if len({span.worker for span in spans}) > 1:
                 continue
@@ -133,18 +133,18 @@ def _report(run: str, advice: RunAdvice) -> RunReport:
 
 
 def _name(found: FoundSpan, simulated: bool) -> str:
-    """With what no recording is, where the name does not say so itself."""
+    """Returns the name of a run, marked as simulated where the name itself does not say so."""
     name = shortened(run_name(found), _NAME)
     return f"{name} (simulated)" if simulated and "simulated" not in name else name
 
 
 def _mean_step(spans: Sequence[SpanLine]) -> str:
-    """Over the steps of all spans."""
+    """Returns the mean over the steps of all spans."""
     steps = sum(span.steps for span in spans)
     return duration(round(sum(span.steps * span.step_ns for span in spans) / steps)) if steps else UNKNOWN
 
 
 def _agreed(values: Sequence[str]) -> str:
-    """What most of them say, and how many do where not all do."""
+    """Returns the most common value, with its count where the values differ."""
     value, count = Counter(values).most_common(1)[0]
     return value if count == len(values) else f"{value} ({count} of {len(values)} spans)"

@@ -19,7 +19,7 @@ from tb_steptime.terminal.output import aligned
 from tb_steptime.text.printer import UNKNOWN, duration, plain, printable
 from tb_steptime.text.printer import nbytes as in_bytes
 
-#: Rows of a table for people; JSON has more.
+#: Maximum number of rows of a printed table; JSON has more.
 _ROWS = 10
 
 

@@ -1,4 +1,4 @@
-"""The traces and log directories that a user names -> their spans, read one at a time."""
+"""Reads the spans of the traces and log directories that a user names, one at a time."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: As the trace shows them, the recording as one, or the numbers of the first and the last that are wanted.
+#: The steps as the trace shows them, the recording as one step, or the numbers of the first and the last wanted step.
 StepChoice = Literal["found", "recording"] | tuple[int, int]
 
-#: Views of which no command prints anything.
+#: Views that are left out by default. Commands that need their results override the default.
 UNPRINTED = ("gpu", "operators", "timeline")
 
 
@@ -65,7 +65,7 @@ def read_found(
 
 
 def of_steps(span: FoundSpan, steps: StepChoice) -> FoundSpan:
-    """The same span, of which these steps are asked for."""
+    """Returns the span with the choice of steps."""
     if isinstance(steps, tuple):
         return replace(span, only_steps=steps)
     return replace(span, whole_recording=steps == "recording")

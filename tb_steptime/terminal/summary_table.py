@@ -41,18 +41,18 @@ from tb_steptime.text.printer import (
 from tb_steptime.trace.steps import StepsBy
 from tb_steptime.trace.table import median
 
-#: Lines longer than this are hard to follow, and shorter ones do not hold the table of GPUs.
+#: Limits of the line width. Longer lines are hard to read, and the table of GPUs does not fit into shorter ones.
 MAX_WIDTH, MIN_WIDTH = 100, 80
 _SLOW_NAMES = 6
 _BLOCKING_ROWS = 5
 _OP_LENGTH = 56
-#: Reasons to be idle under this share of the step are no lines of their own.
+#: Reasons for idle time below this share of the step get no line of their own.
 LEAST_FRACTION = 0.001
 _STEP_WORDS: dict[StepsBy, str] = {"marks": "step", "inferred": "inferred step", "recording": "step"}
 
 
 class Ink(msgspec.Struct, frozen=True):
-    """How words are stressed; a pipe or a file gets plain text."""
+    """How words are emphasized. Text in a pipe or a file is plain."""
 
     bold: Callable[[str], str] = str
     faint: Callable[[str], str] = str
@@ -63,7 +63,7 @@ ANSI = Ink(lambda text: f"\033[1m{text}\033[0m", lambda text: f"\033[2m{text}\03
 
 
 def span_table(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement, width: int, ink: Ink = PLAIN) -> str:
-    """The whole of a span, without a line end at the end. width is clamped to what can be read."""
+    """Returns the full text about a span, without a trailing newline. width is clamped to a readable range."""
     width = max(MIN_WIDTH, min(width, MAX_WIDTH))
     overview = measured.result("overview", OverviewResult)
     loading = measured.result("data_loading", DataLoadingResult)
@@ -95,7 +95,7 @@ def _top(found: FoundSpan, facts: SpanFacts, width: int, ink: Ink) -> Iterator[s
 
 
 def _job(judgement: Judgement, ink: Ink) -> Iterator[str]:
-    """What kind of job it is; nothing where nothing of it is known."""
+    """Yields a line on the kind of job, or nothing where that is unknown."""
     line = render(judgement.job.line)
     if line:
         yield ink.faint(printable(line))
@@ -111,23 +111,23 @@ def _headline(judgement: Judgement, width: int, ink: Ink) -> Iterator[str]:
 
 
 def _quality(judgement: Judgement, width: int, ink: Ink) -> Iterator[str]:
-    """What is wrong with the recording, a line each; nothing where nothing is."""
+    """Yields what is wrong with the recording, one finding per paragraph, if there is any."""
     for line in judgement.quality:
         yield from _wrap(_stressed(as_one(line), ink), width, "  ")
 
 
 def run_name(found: FoundSpan) -> str:
-    """The run, which for the log directory itself is called as its folder is."""
+    """Returns the name of the run, or that of its folder where the run is the log directory itself."""
     return found.run if found.run != "." else found.folder
 
 
 def _stressed(phrase: Phrase, ink: Ink) -> str:
-    """Word by word, so that wrapping cannot part a stress from its end."""
+    """Emphasizes a phrase word by word, so that wrapping a line cannot break the escape codes of one emphasis."""
     return render(phrase, lambda words: " ".join(map(ink.bold, words.split(" "))))
 
 
 def _parts(result: OverviewResult) -> Iterator[str]:
-    """The mean step, then its parts in the order of every picture; a part with no length is left out."""
+    """Yields the mean step, then its parts in the order that all charts use. A part without length is left out."""
     yield row("Mean step", result.mean_duration_ns, _spread(result))
     yield from _slow(result)
     for part in PART_MEANINGS:
@@ -137,7 +137,7 @@ def _parts(result: OverviewResult) -> Iterator[str]:
 
 
 def _steady(result: OverviewResult, judgement: Judgement, width: int) -> Iterator[str]:
-    """What a step takes without excess, and a sentence for each kind of excess; nothing where there is hardly any."""
+    """Yields the time of a step without excess, and a sentence for each kind of excess, if there is a notable one."""
     if judgement.excess and result.steady_step_ns is not None:
         yield row("Steady step", result.steady_step_ns, "median of the steps without excess")
         for said in judgement.excess.values():
@@ -171,7 +171,7 @@ def _loading(loading: DataLoadingResult, has_device: bool) -> Iterator[str]:
 
 
 def _idle(host: HostResult) -> Iterator[str]:
-    """Why the span's main device is idle; reasons under a thousandth of the step are left out."""
+    """Yields why the span's main device is idle. Reasons below a thousandth of the step are left out."""
     idle = next((each.mean for each in host.devices if each.device == host.device), None)
     if idle is None or not idle.total_ns:
         return
@@ -185,7 +185,7 @@ def _idle(host: HostResult) -> Iterator[str]:
 
 
 def _cpu(host: HostResult) -> Iterator[str]:
-    """What the CPU computes, where nothing on a GPU is recorded: the ops that take a hundredth of the step."""
+    """Yields the ops that take at least a hundredth of the step on the CPU, where no GPU activity is recorded."""
     ops = [each for each in host.cpu.ops if each.self_ns >= WORTH_FRACTION * host.cpu.step_ns] if host.cpu else []
     if host.cpu is None or not ops:
         return
@@ -204,7 +204,7 @@ def _cpu(host: HostResult) -> Iterator[str]:
 
 
 def _blocking(host: HostResult) -> Iterator[str]:
-    """Calls that make the host wait, where what they cost is worth a hundredth of the step."""
+    """Yields calls that make the host wait, where they cost at least a hundredth of the step."""
     worth = WORTH_FRACTION * host.mean_step_ns
     rows = [row for row in host.blocking if row.bubble_ns >= worth]
     if not rows or host.blocking_bubble_ns < worth:
@@ -224,7 +224,7 @@ def _blocking(host: HostResult) -> Iterator[str]:
 
 
 def _maker(row: BlockingRow) -> str:
-    """The op, or the call of none, and the line that it comes from."""
+    """Returns the op, or the call where there is no op, and the line of code that it comes from."""
     what, where = brief(row.op or row.call), row.forward_source or row.source
     return f"{what} in {brief(where, PLACE_LENGTH)}" if where else what
 
@@ -250,7 +250,7 @@ def _gpus(devices: Iterable[DeviceFigures], shares: Iterable[DeviceSplit]) -> It
 
 
 def _memory(memory: MemoryResult) -> Iterator[str]:
-    """A line for each device whose memory was recorded; none without totals, from which alone a peak is known."""
+    """Yields a line for each device whose memory was recorded with totals, since the peak is unknown without them."""
     labels = ("Peak memory", *[""] * len(memory.devices))
     for label, device in zip(labels, [each for each in memory.devices if each.whole], strict=False):
         yield f"{label:<18}{nbytes(device.peak.allocated_bytes):>11}  {_more_of(device)}"
@@ -275,7 +275,8 @@ def _share(value: float | None) -> str:
 
 
 def _tensor_share(split: DeviceSplit | None) -> str:
-    """A share, or its two bounds where kernel names leave some time open, or how much they leave open, if most."""
+    """Returns a share, or its two bounds where kernel names leave some time unclassified, or the unclassified share
+    where that is most of the time."""
     if split is None or split.share_low is None or split.share_high is None:
         return UNKNOWN
     if split.unclassified is not None:

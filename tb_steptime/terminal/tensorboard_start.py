@@ -15,7 +15,7 @@ _INDEPENDENT = (2, 21)
 
 
 def why_it_cannot_start() -> str | None:
-    """What is wrong, and the way out; None where nothing is known to be wrong, and where there is no TensorBoard."""
+    """Returns what is wrong and how to fix it, or None where no problem is known or TensorBoard is not installed."""
     try:
         installed = metadata.version("tensorboard")
     except metadata.PackageNotFoundError:

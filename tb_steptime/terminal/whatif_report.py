@@ -64,7 +64,7 @@ def span_what_if(found: FoundSpan, said: WhatIf) -> SpanWhatIf:
 
 
 def job_what_ifs(jobs: Sequence[FoundJob]) -> list[RunWhatIf]:
-    """Without those of which nothing can be replayed."""
+    """Returns the jobs, without those that cannot be replayed."""
     return [
         RunWhatIf(
             run=job.run,
@@ -77,7 +77,7 @@ def job_what_ifs(jobs: Sequence[FoundJob]) -> list[RunWhatIf]:
 
 
 def what_if_text(span: SpanWhatIf) -> str:
-    """The tables for a terminal, without a line end at the end."""
+    """Returns the tables for a terminal, without a trailing newline."""
     run = span.run if span.run != "." else any_path(span.trace).absolute().parent.name
     step = span.steady_step_ns
     lines = [printable(f"{run} · {span.worker} · span {span.span}"), ""]
@@ -104,7 +104,7 @@ def _parts(said: Sensitivity) -> list[tuple[str, int]]:
 
 
 def _how_good(span: SpanWhatIf) -> list[tuple[str, ...]]:
-    """How far the figures can be trusted."""
+    """Returns the rows that show how far the figures can be trusted."""
     waits = "no such calls" if span.wait_error is None else percent_exact(span.wait_error)
     return [
         ("Share of the step that nothing explains", percent_exact(span.unexplained)),
@@ -113,7 +113,7 @@ def _how_good(span: SpanWhatIf) -> list[tuple[str, ...]]:
 
 
 def _remarks(span: SpanWhatIf) -> list[str]:
-    """A paragraph each."""
+    """Returns the lines of the remarks, one paragraph each."""
     remarks = [] if span.trusted else [f"Do not rely on this replay: {_why_not(span)}"]
     if span.for_ranks_ns:
         remarks.append(

@@ -21,10 +21,10 @@ _PART_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}\.js", re.ASCII)
 
 
 def entry(opening: bytes | None) -> bytes:
-    """The script, and with it what it would ask for first: JSON, which it takes from its `stepInsightsOpening`.
+    """The script together with the JSON that it would request first, which it finds in `stepInsightsOpening`.
 
-    Another site's page learns nothing of it: it may not import a module of ours, and as a plain script this is none,
-    because of its `export`.
+    Another site's page cannot read that JSON: it may not import a module from our origin, and as a plain script the
+    file does not run, because of its `export`.
     """
     try:
         program = _program(STATIC, (STATIC / "index.js").stat().st_mtime_ns)
@@ -37,12 +37,12 @@ def entry(opening: bytes | None) -> bytes:
 
 @functools.lru_cache(1)
 def _program(folder: Path, written_ns: int) -> bytes:
-    """Kept, because each look at a file may wait for the interpreter while another tab holds it. Raises OSError."""
+    """Cached, because each file access may wait for the interpreter while another tab holds it. Raises OSError."""
     return (folder / "index.js").read_bytes()
 
 
 def part(name: str) -> bytes | None:
-    """None where there is no such part: a page that was opened before an update asks for those of another release."""
+    """None where there is no such part: a page that was opened before an update requests parts of another release."""
     file = STATIC / PARTS / name
     return file.read_bytes() if _PART_NAME.fullmatch(name) and file.is_file() else None
 

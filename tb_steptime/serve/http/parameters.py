@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from werkzeug import Request
 
-#: A page of another site can make a browser send a GET, but not with a header of its own: only our tab begins work.
+#: Only requests with this header begin work. Another site's page can make a browser send a GET, but cannot add a custom
+#: header to it, so only our tab can begin work.
 WORK_HEADER = "X-Tb-Steptime"
-#: As many digits as surely fit: 30 years in ns.
+#: At most 18 digits, which always fit into 63 bits: 30 years in ns.
 _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 
 

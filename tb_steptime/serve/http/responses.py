@@ -1,4 +1,4 @@
-"""What a route says -> an HTTP response: JSON, a script, or a file to download."""
+"""Turns a route's answer into an HTTP response: JSON, a script, or a file to download."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _GZIP_FROM_BYTES = 1_400
 
 _JSON = "application/json; charset=utf-8"
 _JAVASCRIPT = "text/javascript; charset=utf-8"
-#: A browser takes it for what it says it is.
+#: Keeps browsers from guessing a type other than the declared one.
 _NO_GUESS = {"X-Content-Type-Options": "nosniff"}
-#: Of files to download, by how their name ends.
+#: Content types of files to download, by file name suffix.
 _FILES = {
     ".gz": "application/gzip",
     ".html": "text/html; charset=utf-8",
@@ -28,8 +28,8 @@ _FILES = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What a route says: a wire type, the bytes of a script, or an opened file and the name that it is saved as; its
-    status, and its ETag where the content has a better one than its hash."""
+    """What a route answers. content: a wire type, the bytes of a script, or an open file; name: of an open file, the
+    name under which it is saved. etag: set where there is a better one than the hash of the content."""
 
     content: Any
     status: int = 200
@@ -43,7 +43,8 @@ def _response_type() -> type[Response]:
     from werkzeug import Response
 
     class Typed(Response):
-        """An unchanged answer (304) says its type, too: TensorBoard asks that of all, and warns on its terminal."""
+        """Sends the content type with unchanged answers (304), too: TensorBoard expects one on every response, and
+        logs a warning where it is missing."""
 
         def get_wsgi_headers(self, environ: Any) -> Any:
             headers = super().get_wsgi_headers(environ)
@@ -80,7 +81,7 @@ def _content(request: Request, answer: Answer) -> Response:
 
 
 def _not_modified(answer: Answer) -> Response:
-    """The browser has it: nothing is encoded, as an index of many spans is asked for again and again."""
+    """The browser has the content already, so nothing is encoded: the index of many spans is requested repeatedly."""
     typed = {"Content-Type": _JAVASCRIPT if isinstance(answer.content, bytes) else _JSON, **_NO_GUESS}
     headers = {"Cache-Control": "no-cache", "Vary": "Accept-Encoding", **typed, **answer.headers}
     response = _response_type()(b"", 304, headers)
@@ -90,7 +91,7 @@ def _not_modified(answer: Answer) -> Response:
 
 
 def _file(request: Request, answer: Answer) -> Response:
-    """A file as a stream, which closes it."""
+    """Streams the file, and closes it afterwards."""
     from werkzeug.wsgi import wrap_file
 
     headers = {
@@ -109,7 +110,8 @@ def _hash(content: bytes) -> str:
 
 
 def _packed(content: bytes) -> bytes:
-    """Many times as fast as the standard library, and little larger: most browsers are on the same machine."""
+    """Compresses many times faster than the standard library, with a slightly larger result, which matters little:
+    most browsers are on the same machine."""
     from tb_steptime.files.packing import pack
 
     return pack(content)

@@ -1,4 +1,4 @@
-"""What the tab asks of the ranks of a job, by any span of it."""
+"""Answers the tab's requests about the ranks of a job, which name any span of the job."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from tb_steptime.serve.refusals import UnknownSpan
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.text import Phrase
 
-#: What reading results raises; ValueError and IndexError: a packed column is not what it should be; OverflowError: a
-#: number that no recording has.
+#: The errors that reading results raises. ValueError and IndexError mean that a packed column is malformed, and
+#: OverflowError that a number is larger than any recording can contain.
 _UNREADABLE = (OSError, DamagedSummary, LookupError, ValueError, OverflowError)
 
 
@@ -48,7 +48,7 @@ class Ranks:
         self.figures = KeptFigures()
 
     def page(self, id: str, *, work: bool) -> RanksPage:
-        """The ranks of the job that a span is of, as far as they are read. Raises UnknownSpan, SpanFailed."""
+        """Returns the ranks of the span's job, as far as they are read. Raises UnknownSpan, SpanFailed."""
         span, of_run = self._of_run(id)
         if work:
             self.reader.want(each for each in of_run if each.found.number == span.found.number)
@@ -59,8 +59,8 @@ class Ranks:
             return ranks_page(Job([span], [], 1), self.jobs)
 
     def map(self, id: str, metric: str) -> RankMap:
-        """A metric of the catalogue of those ranks, or their waits. Raises UnknownSpan, also where there is no such
-        metric, SpanFailed."""
+        """Returns a metric of the catalogue, or a wait metric, for the ranks of the span's job. Raises UnknownSpan
+        (also where there is no such metric), SpanFailed."""
         span, of_run = self._of_run(id)
         job = find_job(span, of_run)
         if metric in WAIT_METRICS:
@@ -70,8 +70,8 @@ class Ranks:
         return rank_map(job.spans, self.figures.of(job.spans, metric), metric)
 
     def timeline(self, id: str, step: str, between: tuple[int, int] | None, bins: int) -> JobTimeline:
-        """A step of the job that a span is of, the usual one where there is none of this name. Raises UnknownSpan, also
-        where ranks cannot be shown on one clock, SpanFailed."""
+        """Returns a step of the span's job, or the median one where no step has this name. Raises UnknownSpan (also
+        where the ranks cannot be shown on one clock), SpanFailed."""
         span, of_run = self._of_run(id)
         job = find_job(span, of_run)
         try:
@@ -83,8 +83,8 @@ class Ranks:
         raise UnknownSpan(id)
 
     def scaling(self, base: str, candidate: str) -> Phrase | None:
-        """The jobs of two spans held against each other; None where neither has several ranks, or one cannot be read.
-        Raises UnknownSpan."""
+        """Compares the jobs of two spans. None where neither job has several ranks, or one cannot be read. Raises
+        UnknownSpan."""
         try:
             jobs = [self._scaled(id) for id in (base, candidate)]
         except _UNREADABLE:

@@ -1,4 +1,4 @@
-"""All metrics of a job by rank and step, read once: another metric is then asked for and drawn within a frame or two.
+"""All metrics of a job by rank and step. They are read once, so that the tab can switch metrics within a frame or two.
 
 summary of rank 0   step_time 200 204 199    gpu_utilization 0.9 0.8 0.9          step_time   200 204 199
 summary of rank 1   step_time 198 241        gpu_utilization 0.9 0.7        ->                198 241 NaN   ...
@@ -26,16 +26,17 @@ logger = logging.getLogger(__name__)
 
 Float32 = NDArray[np.float32]
 
-#: All that some 1,500 ranks measure at a hundred steps.
+#: Maximum size of the cached figures: all metrics of about 1,500 ranks with a hundred steps.
 MAX_BYTES = 48_000_000
-#: Up to so many ranks all metrics are read at once, within a tenth of a second.
+#: Up to this number of ranks, all metrics are read at once, which takes at most a tenth of a second.
 FEW_RANKS = 64
 
 
 @dataclass(frozen=True, eq=False)
 class JobFigures:
-    """steps: names, in order. values: by metric that some rank measures, a row for each span, NaN where it has no such
-    step or the metric is not known in it; reasons: of other metrics. lacking: spans whose summary could not be read."""
+    """steps: names, in order. values: for each metric that some rank measures, a row for each span, with NaN where the
+    span lacks the step or the metric is unknown there. reasons: why a metric is unknown, by metric. lacking: the number
+    of spans whose summary could not be read."""
 
     steps: list[str]
     values: dict[str, Float32]
@@ -49,14 +50,15 @@ class JobFigures:
 
 @dataclass(eq=False)
 class KeptFigures:
-    """Figures of the jobs that were asked for last. All methods may be called from any thread."""
+    """A cache of the figures of the jobs requested last. All methods may be called from any thread."""
 
     _kept: Bounded[JobFigures] = field(default_factory=lambda: Bounded(MAX_BYTES))
     _begun: dict[Hashable, threading.Event] = field(default_factory=dict)
 
     def of(self, spans: Sequence[ServedSpan], metric: str) -> JobFigures:
-        """At least this metric; each span is that of a rank. Of many ranks the others are read afterwards, and who asks
-        for one of them meanwhile waits for that: to read all summaries once more would take as long."""
+        """Returns at least this metric; each span belongs to one rank. Where there are many ranks, the other metrics
+        are read in the background afterwards. A request for one of them waits until that is done, because reading all
+        summaries once more would take as long."""
         name = tuple(f"{span.found.id} {span.found.stamp}" for span in spans)
         begun = self._begun.get(name)
         if begun:
@@ -77,7 +79,7 @@ class KeptFigures:
     def _prepare(self, name: Hashable, spans: Sequence[ServedSpan], done: threading.Event) -> None:
         try:
             self._all(name, spans)
-        except Exception:  # a thread of its own: nobody else would hear of it
+        except Exception:  # runs in a thread of its own: no caller would see the error
             logger.exception("tb_steptime could not prepare the figures of a job")
         finally:
             del self._begun[name]
@@ -86,13 +88,13 @@ class KeptFigures:
     def _all(self, name: Hashable, spans: Sequence[ServedSpan]) -> JobFigures:
         found = self._kept.get(name, None, lambda: job_figures(spans), lambda figures: figures.bytes)
         if found.lacking:
-            self._kept.drop(name)  # a summary that is written again is read again
+            self._kept.drop(name)  # read everything again next time: the missing summary may have been written by then
         return found
 
 
 def job_figures(spans: Sequence[ServedSpan], metrics: Collection[str] | None = None) -> JobFigures:
-    """metrics: those that are wanted; None: all. A span whose summary went away has no values. Results are read one at
-    a time: those of a thousand ranks are never in memory as a whole."""
+    """metrics: the wanted ones; None: all. A span whose summary is gone has no values. Results are read one at a time,
+    so that the results of a thousand ranks are never in memory together."""
     filled = _Filled(len(spans))
     lacking = 0
     for row, span in enumerate(spans):
@@ -114,14 +116,14 @@ def _trends(span: ServedSpan) -> TrendsResult | None:
 
 
 def _ordered(matrix: Float32, places: list[int]) -> Float32:
-    """Steps are in order where all ranks recorded the same ones."""
+    """Orders the columns of a matrix. They are in order already where all ranks recorded the same steps."""
     return matrix if places == list(range(matrix.shape[1])) else matrix[:, places]
 
 
 @dataclass(eq=False)
 class _Filled:
-    """Large blocks from the beginning: a thousand small arrays would leave holes that no one gets back. columns: by
-    name of a step, in the order in which they came; a matrix has all of them."""
+    """Collects values in one matrix per metric, since a thousand small arrays would fragment the memory. columns: the
+    column of each step name, numbered in the order in which the names were first seen."""
 
     rows: int
     columns: dict[str, int] = field(default_factory=dict)
@@ -141,7 +143,7 @@ class _Filled:
                 matrix[row, columns] = np.array(series.steps, np.float32)
 
     def _wide(self, matrix: Float32) -> Float32:
-        """With a column for every step that is known by now."""
+        """Returns the matrix with a column for every step that is known so far."""
         if matrix.shape[1] == len(self.columns):
             return matrix
         wide = np.full((self.rows, len(self.columns)), np.nan, np.float32)

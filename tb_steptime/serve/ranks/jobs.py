@@ -1,4 +1,4 @@
-"""The spans of one job, and what is known of it: kept for the jobs that were asked for last."""
+"""The spans of one job, and the results computed from them, which are cached for the jobs requested last."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from tb_steptime.ranks.step_lanes import StepLanes
 from tb_steptime.ranks.step_waits import StepWaits
 from tb_steptime.serve.served import ServedSpan
 
-#: The one that is shown and the one before it; a job of a thousand ranks is a few MB.
+#: Maximum number of cached jobs, such as the one on display and the ones before it. A job of a thousand ranks takes a
+#: few MB.
 KEPT_JOBS = 4
 
 
 @dataclass(frozen=True)
 class Job:
-    """The spans that were recorded together, by rank as far as they are read; unread: those of the same number that
-    may be of it; workers: of the run."""
+    """The spans that were recorded together. spans, recorded: those that are read, in the order of ranks; unread: the
+    number of spans of the same number that are not read and may belong to the job; workers: how many the run has."""
 
     spans: Sequence[ServedSpan]
     recorded: Sequence[RecordedRank]
@@ -33,7 +34,8 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class KnownJob:
-    """ranks: step_time has no values, which are as large as all else. waits: None where nothing is matched."""
+    """ranks: without the values of step_time, which are as large as all other fields together. waits: None where no
+    collectives are matched."""
 
     ranks: JobRanks
     waits: StepWaits | None
@@ -73,7 +75,7 @@ class Jobs:
 
 
 def _key(job: Job) -> tuple[str, ...]:
-    """Another one where a recording is written anew."""
+    """The key of a job, which changes when one of its recordings is rewritten."""
     return tuple(f"{each.found.id} {each.found.stamp}" for each in job.recorded)
 
 

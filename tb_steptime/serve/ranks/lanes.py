@@ -1,4 +1,4 @@
-"""One step of a job as the job timeline draws it: a window of it in as many bins as the picture has columns.
+"""One step of a job as the job timeline draws it: a window of the step, in as many bins as the picture has columns.
 
 rank 0   own own wait wait =    ->   11 22 3    a byte for each bin: what the rank does most of it
 """
@@ -15,9 +15,11 @@ from tb_steptime.ranks.step_lanes import Arrival, Lane, StepLanes
 from tb_steptime.serve.rank_answers import JobTimeline, LaneArrivals, LanePiece
 from tb_steptime.trace.table import Int64
 
-#: Columns of a wide screen, and pieces of the path; of so many ranks in so many columns an answer is half a megabyte.
+#: Maximum number of bins (the columns of a wide screen), of pieces of the path, and of cells (ranks times bins). An
+#: answer with the maximum number of cells is half a megabyte.
 MOST_BINS, MOST_PIECES, MOST_CELLS = 2048, 2048, 400_000
-#: Collectives whose arrivals are drawn, and that others wait for at least so long, as a share of the window.
+#: Maximum number of collectives whose arrivals are drawn, and the shortest wait at one that is drawn, as a share of the
+#: window.
 MOST_ARRIVALS, LEAST_WAIT = 24, 0.01
 
 
@@ -45,7 +47,7 @@ def job_timeline(
 
 
 def _window(length_ns: int, between: tuple[int, int] | None) -> tuple[int, int]:
-    """Within the picture; all of it where that leaves nothing."""
+    """Clips the window to the picture; returns the whole picture where nothing is left."""
     low, high = between or (0, length_ns)
     low, high = max(0, low), min(length_ns, high)
     return (low, high) if low < high else (0, length_ns)
@@ -68,7 +70,7 @@ def _path(found: StepLanes, low: int, high: int, bins: int) -> list[LanePiece]:
 
 
 def _worth(arrivals: Sequence[Arrival], low: int, high: int) -> list[Arrival]:
-    """In time order."""
+    """Returns the collectives worth drawing, in time order."""
     seen = [each for each in arrivals if low <= each.end and each.end - each.wait_ns < high]
     worth = [each for each in seen if each.wait_ns >= LEAST_WAIT * (high - low)]
     longest = sorted(worth, key=lambda each: -each.wait_ns)[:MOST_ARRIVALS]

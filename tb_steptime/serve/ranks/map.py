@@ -48,12 +48,12 @@ def wait_map(job: KnownJob, metric: str) -> RankMap:
 
 
 def _packed(values: NDArray[np.floating]) -> bytes:
-    """Packs them as `RankMap` has them."""
+    """Packs values in the format of `RankMap.values`."""
     return np.append(0.0, values).astype("<f4").tobytes()
 
 
-#: What a job has by rank and step besides the metrics of the catalogue.
+#: Metrics by rank and step that only jobs have, in addition to those of the catalogue.
 WAITS, CAUSED = "rank_wait_ns", "rank_caused_ns"
 WAIT_METRICS = (WAITS, CAUSED)
-#: Waits below this share of a step look like nothing.
+#: The colour scale reaches at least this share of a step, so that shorter waits look negligible.
 NOTABLE_FRACTION = 0.1

@@ -1,9 +1,9 @@
-"""Single events that a report holds: of some steps of each span, as its Timeline would ask the server for them.
+"""Single events that a report holds: those of some steps of each span, as its Timeline would request them.
 
     recording   |  step 3  |  step 4  |  step 5  |
     held               [....step 4....]              a little at either side, as the Timeline opens it
 
-What is narrow stands together with its neighbours, so that a page stays small: a box then says how many it stands for.
+Narrow events are merged with their neighbours, so that a page stays small. A merged box says how many events it holds.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.timeline.page import timeline_page
 
-#: Of a span, and as many with whole Python stacks. A report of thirty spans is then a few MB.
+#: Maximum number of boxes per span with folded Python stacks, and the same number again with whole stacks. With it a
+#: report of thirty spans takes a few MB.
 MOST_BOXES = 1_500
-#: Of the strip that shows the whole recording.
+#: Number of bins of the strip that shows the whole recording.
 _BUSY_BINS = 256
-#: What lies at either side of the steps, of their length: at least what the Timeline opens with.
+#: Margin on either side of the steps, as a share of their length: at least the one with which the Timeline opens.
 _BESIDE = 0.05
 
-#: The first and the last step that were asked for; None: of each span the one that its headline speaks of.
+#: The first and the last wanted step. None: for each span, the step that its headline refers to.
 Wanted = tuple[int, int] | None
 
 

@@ -1,4 +1,4 @@
-"""Flame graphs that a report holds: all that a span's Operators view would ask the server for, with fewer frames.
+"""Flame graphs that a report holds: all that a span's Operators view would request, with fewer frames.
 
 frames below 1/2000 of the whole are one in the tab, below 1/500 in a report, and below more where that would be large
 """
@@ -20,10 +20,10 @@ from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.timeline.flame import FlamePage, column_text, flame_page, numbers_of, totals_of
 from tb_steptime.trace.table import Bool
 
-#: Tried in turn: frames are told apart that have at least this part of the whole.
+#: Denominators of the smallest share of the whole at which a frame is kept, tried in turn.
 _SMALLEST = (500, 100, 30)
 _SMALLER: FrameKind = "smaller"
-#: Of all flame graphs of a report, as JSON; its page has a third of that. What is more is left out.
+#: Maximum size of all flame graphs of a report as JSON; they add a third of that to the page. The rest is left out.
 _MOST_JSON_BYTES = 3_000_000
 
 
@@ -58,7 +58,7 @@ def _size(held: Mapping[str, IncludedFlames]) -> int:
 
 
 def coarser(page: FlamePage, smallest: int) -> FlamePage:
-    """The page with frames below 1/smallest of the whole merged; itself where it is as coarse."""
+    """Merges frames below 1/smallest of the whole. Returns the page itself where it is at least as coarse already."""
     if page.smallest <= smallest:
         return page
     tree = _tree(page)
@@ -90,7 +90,7 @@ def _tree(page: FlamePage) -> FlameTree:
 
 
 def _kept(tree: FlameTree, smallest: int) -> Bool:
-    """What was merged before is merged again, with what is now small."""
+    """Which frames are kept. Merged frames are not: they are merged again, together with those that are small now."""
     kept: Bool = np.zeros(len(tree), bool)
     for values in tree.total.values():
         kept |= values * smallest >= max(1, int(values[0]))

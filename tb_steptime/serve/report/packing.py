@@ -1,4 +1,4 @@
-"""JSON made small before it is compressed: rows of one shape become columns, in which alike values stand together.
+"""Makes JSON smaller before it is compressed: rows of one shape become columns, which group similar values.
 
     [{"a": 1, "b": "x"}, {"a": 2, "b": "x"}, ...]     ->  {"#": ["a", "b"], "v": [[1, 2, ...], ["x", "x", ...]]}
 
@@ -12,12 +12,12 @@ from typing import TypeAlias
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 Row: TypeAlias = "dict[str, Json]"
 
-#: Fewer rows are left as they are.
+#: Minimum number of rows that become columns.
 _ROWS = 3
 
 
 def pack(value: Json) -> Json:
-    """An object of the content that has the mark as a name is written apart: {"'": [[name, value], ...]}."""
+    """Packs a value. An object that has one of the marks "#" and "'" as a key becomes {"'": [[name, value], ...]}."""
     if isinstance(value, dict):
         inside: Row = {name: pack(each) for name, each in value.items()}
         return {"'": [[name, each] for name, each in inside.items()]} if {"#", "'"} & value.keys() else inside
@@ -30,7 +30,7 @@ def pack(value: Json) -> Json:
 
 
 def _alike(values: list[Json]) -> list[Row]:
-    """The values, where all of them have the same names in one order; none where they have not, or are few."""
+    """Returns the values if they all are objects with the same keys in the same order, and enough; else none."""
     rows = [value for value in values if isinstance(value, dict)]
     names = list(rows[0]) if rows else []
     alike = len(values) >= _ROWS and len(rows) == len(values) and names and all(list(row) == names for row in rows)

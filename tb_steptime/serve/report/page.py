@@ -1,9 +1,9 @@
 """Recorded answers -> one HTML page that needs neither server nor network.
 
 <meta policy>            nothing is loaded from anywhere; the two scripts below run, known by their hashes
-#program, #answers       compressed, as letters: whatever names a recording holds, no mark of HTML is among them
-#events-ID, #flame-ID    of each span whose single events or flame graphs are held, apart: read when its Timeline or its
-                         flame graph is opened
+#program, #answers       compressed and in base64, so that no name in a recording can act as HTML markup
+#events-ID, #flame-ID    single events and flame graphs, one element per span that has them: read when its Timeline or
+                         its flame graph is opened
 <script>                 unpacks the program, which unpacks the answers
 """
 
@@ -31,14 +31,15 @@ from tb_steptime.serve.report.recorded import IncludedAnswers, recorded
 from tb_steptime.serve.scalars import JobScalars
 from tb_steptime.serve.store import Store
 
-#: A page of 1.5 MB, its program included, holds so much JSON in columns. Where there is more, the page has less detail.
+#: Maximum size of the JSON in columns, which makes a page of 1.5 MB with its program. Where there is more, the page has
+#: less detail.
 _MOST_JSON_BYTES = 6_000_000
-#: Tried in turn. The coarsest level fills a picture that is not zoomed.
+#: Degrees of detail, tried in turn. The coarsest level is enough for a picture that is not zoomed.
 _DETAILS = (Detail(3, 1000), Detail(1, 20), Detail(1, 3))
 
 NOTHING = Included()
 
-#: By its first line a report is known as one.
+#: The first line of every report, by which a file is recognized as one.
 DOCTYPE = b"<!DOCTYPE html><!-- Step Insights report -->\n"
 
 #: Unpacks the program and runs it. The browser compares both with the hashes of the policy.
@@ -64,7 +65,7 @@ class NoProgramError(TraceError):
 
 
 def report_page(answers: IncludedAnswers, held: Included = NOTHING) -> bytes:
-    """Raises NoProgramError. A page that would be large holds less detail."""
+    """Builds the page, with less detail where it would be too large. Raises NoProgramError."""
     program = report_program()
     if program is None:
         hint = "In the source folder, run `make demo` or `pip install .`, which build it."
@@ -91,8 +92,8 @@ def _compressed(content: Json) -> bytes:
 
 
 def report_file(store: Store, scalars: JobScalars) -> IO[bytes]:
-    """The page of what is read by now, in a file that is gone when it is closed. Raises SpanFailed where the front end
-    was not built."""
+    """Writes the report of all spans read so far into a temporary file, which is deleted when it is closed. Raises
+    SpanFailed where the front end was not built."""
     try:
         page = report_page(recorded(store, scalars))
     except NoProgramError as error:

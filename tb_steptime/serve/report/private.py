@@ -1,9 +1,9 @@
-"""What of a machine stands in answers, and what stands for it in a report.
+"""Replaces what names a machine in answers, so that a report does not reveal it.
 
     myhost_4711                    ->  worker_4711     torch names a worker by host and process unless told otherwise
     /home/me/job/train.py(54)      ->  train.py(54)    in summaries that were written with --keep-paths
 
-What is replaced is the text of the answers: files, headlines and addresses then agree.
+The replacement is made in the encoded text of the answers, so that files, headlines and addresses agree.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def without_machine(recorded: IncludedAnswers) -> bytes:
 
 
 def events_without_machine(events: IncludedEvents | IncludedFlames, index: Index) -> bytes:
-    """The same of a span's events or flame graphs, which have whole paths: those of a span are named among themselves,
-    as a summary names its own."""
+    """Does the same for a span's events or flame graphs, which hold whole paths. The paths of one span are shortened
+    without regard to other spans, as in a summary."""
     text = encode(events)
     return _renamed(replaced(text, passed_on([text])), index)
 

@@ -1,5 +1,4 @@
-"""What a report holds besides the views, which is in no summary: of single events and of flame graphs. For both a trace
-is read again, once."""
+"""The single events and flame graphs of a report. No summary holds them, so each trace is read again, once for both."""
 
 from __future__ import annotations
 
@@ -16,14 +15,15 @@ from tb_steptime.serve.store import Store
 from tb_steptime.serve.wire import Waiting
 from tb_steptime.timeline.event_file import EventFile
 
-#: Traces that are read again while one is waited for.
+#: How many traces are read at the same time: the one that is needed next, and those after it.
 _AHEAD = 4
 _SECONDS_BETWEEN_LOOKS = 0.02
 
 
 @dataclass(frozen=True)
 class Besides:
-    """What is asked for. timeline: single events, of these steps; flame: flame graphs of all spans."""
+    """What a report is to hold besides the views. timeline: single events of `steps`; flame: flame graphs of all
+    spans."""
 
     timeline: bool = False
     steps: Wanted = None
@@ -39,7 +39,8 @@ class Included:
 
 
 def held_besides(store: Store, asked: Besides, problems: list[Problem], show: Callable[[int, int], None]) -> Included:
-    """What cannot be read becomes problems; show: how many spans of how many are done."""
+    """Reads what was asked for. Traces that cannot be read are added to problems. show is called with the number of
+    spans that are done and the number of all."""
     held = Included()
     chosen = [span for span in store.directory.spans()[1] if span.measured and (asked.flame or _steps(span, asked))]
     for at, span in enumerate(chosen):
@@ -65,7 +66,7 @@ def _hold(held: Included, span: ServedSpan, events: EventFile, asked: Besides) -
 
 
 def _event_file(store: Store, span: ServedSpan, following: Sequence[ServedSpan]) -> EventFile:
-    """Waits for it. Raises SpanFailed."""
+    """Waits for the event file of a span, and has those of the following spans made meanwhile. Raises SpanFailed."""
     while isinstance(events := store.reader.event_file(span, work=True), Waiting):
         for each in following:
             if each.found.trace is not None and each.events_problem is None:

@@ -1,9 +1,9 @@
-"""What a report holds: the answers that a reader's tab would ask the server for, taken from a store.
+"""The contents of a report: the answers that a reader's tab would request from the server, taken from a store.
 
 index, catalogue, chain          as they are
 pages                            of each span that is read: every view that is one span's
-trends                           the rows of all spans, and what is said of all runs, and of each one
-pairs                            runs of one chain against each other, workers and spans against the one before
+trends                           the rows of all spans, and the headlines and titles for all runs and for each run
+pairs                            runs of one chain compared with each other, workers and spans with their predecessor
 scalars                          of each run that logged any
 job_steps                        of each run whose steps were timed
 """
@@ -47,7 +47,7 @@ from tb_steptime.serve.wire import (
 )
 from tb_steptime.text import Phrase
 
-#: Views of many spans or of two: their answers are no span's page.
+#: Views of several spans, whose answers are not pages of one span.
 OF_MANY = ("trends", "compare", "ranks")
 
 #: In JSON a plain string; in TypeScript the union of the views.
@@ -58,14 +58,15 @@ _OPEN_IT = "Open the log directory in TensorBoard, or write the report again."
 
 
 class SaidOfRuns(msgspec.Struct, frozen=True):
-    """What the Trends view says: its headline, and titles by picture."""
+    """The texts of the Trends view: its headline, and titles by picture."""
 
     headline: Headline
     titles: dict[TrendsTitleId, Phrase]
 
 
 class IncludedTrends(msgspec.Struct, frozen=True):
-    """rows, changes: of all spans. of_all: of all runs, by the one in focus, "" for none; of_one: of each run alone."""
+    """rows, changes: of all spans. of_all: the texts about all runs, by the run in focus ("" for none). of_one: the
+    texts about each run alone."""
 
     rows: list[TrendSpan]
     changes: list[Change]
@@ -74,8 +75,8 @@ class IncludedTrends(msgspec.Struct, frozen=True):
 
 
 class IncludedAnswers(msgspec.Struct, frozen=True):
-    """pages: by span id, then view id. chain: of the runs chain_runs, the newest where there are many. jobs, waits: of
-    each job, with the ids of its spans. keeps_paths: a summary was written with whole paths."""
+    """pages: by span id, then view id. chain: of the runs in chain_runs, which are the newest where there are many.
+    jobs, waits: of each job, with the ids of its spans. keeps_paths: whether a summary was written with whole paths."""
 
     written_ms: int
     index: Index
@@ -93,8 +94,8 @@ class IncludedAnswers(msgspec.Struct, frozen=True):
 
 
 def recorded(store: Store, scalars: JobScalars | None = None, tried: Collection[str] = ()) -> IncludedAnswers:
-    """Collects the answers about all that is read by now; what is not says so. scalars: where the job's own are read
-    from. tried: cards that are ticked; with none the first ones of each span, as far as they can be."""
+    """Collects the answers about all spans that are read so far; the others are marked as not read. scalars: the source
+    of the job's own scalars. tried: the cards to tick; without any, the first ones of each span that can be ticked."""
     index = _written(store.index(work=False))
     spans = [span for span in store.directory.spans()[1] if span.measured]
     runs, jobs = chain_names(spans), jobs_of(store, spans)
@@ -116,7 +117,7 @@ def recorded(store: Store, scalars: JobScalars | None = None, tried: Collection[
 
 
 def _written(index: Index) -> Index:
-    """Where the log directory lies is nobody's business; nothing is being read any more."""
+    """Prepares the index for a report: removes the location of the log directory, and marks unread spans as failed."""
     return replace(index, runs=[_settled_run(run) for run in index.runs], places=[], problems=[])
 
 
@@ -144,7 +145,7 @@ def _ticked(found: Tried, insights: Iterable[Insight], asked: Collection[str]) -
 
 
 def can_be_tried(answers: IncludedAnswers) -> list[str]:
-    """Cards of any span."""
+    """Returns the ids of the cards that can be ticked in any span."""
     tried = (page.tried for pages in answers.pages.values() for page in pages.values())
     return sorted({id for found in tried if found is not None for id in found.ids})
 
@@ -169,12 +170,12 @@ def _pair(store: Store, base: ServedSpan, candidate: ServedSpan) -> ComparePage 
     return None if isinstance(page, Waiting) else page
 
 
-#: Of a job that has more, a page would be several MB larger.
+#: Maximum number of cells (ranks times steps) of a job whose waits are held; more would add several MB to the page.
 MOST_CELLS = 20_000
 
 
 def jobs_of(store: Store, spans: Iterable[ServedSpan]) -> list[RanksPage]:
-    """One page for each job, and for each span that is of none."""
+    """Returns one page for each job, and for each span that belongs to no job."""
     pages: list[RanksPage] = []
     held: set[str] = set()
     for span in spans:
@@ -196,7 +197,7 @@ def waits_of(store: Store, pages: Iterable[RanksPage]) -> list[RankMap]:
 
 
 def _job_steps(store: Store, run: str) -> JobSteps:
-    """Workers as they may be called elsewhere."""
+    """Returns the step times of a run, with worker names that do not reveal the machine."""
     found = store.job_steps(run)
     names = passed_on_workers((run, each.worker) for each in found.workers)
     return replace(found, workers=[replace(each, worker=names[each.worker]) for each in found.workers])
@@ -211,21 +212,22 @@ def _page(store: Store, id: str) -> RanksPage | None:
 
 
 def _without_hosts(job: JobRanks) -> JobRanks:
-    """Machines have numbers in place of their names."""
+    """Replaces the names of machines by numbers."""
     names = {
         host: f"host {number}" for number, host in enumerate(dict.fromkeys(r.host for r in job.ranks if r.host), 1)
     }
     return replace(job, ranks=[replace(row, host=names.get(row.host or "")) for row in job.ranks])
 
 
-#: Of more runs not every pair is held.
+#: Maximum number of runs of which every pair is held.
 _FEW_RUNS = 4
 
 
 def pairs_of(spans: Sequence[ServedSpan]) -> Iterator[tuple[ServedSpan, ServedSpan]]:
-    """Base and candidate, a span for each run or worker. Of few runs every pair, either way; of more each run with the
-    first of its chain and with the one before, simulated ones among themselves. Then the workers of a run, and the
-    spans of a worker, each with the one before."""
+    """Yields pairs of base and candidate, with one span for each run or worker. A few runs yield every pair in both
+    directions. More runs yield each run with the first of its chain and with the one before it, where simulated runs
+    are paired only with each other. Then follow the workers of a run, and the spans of a worker, each with the one
+    before it."""
     workers: dict[tuple[str, str], list[ServedSpan]] = {}
     for span in spans:
         workers.setdefault((span.found.run, span.found.worker), []).append(span)
@@ -239,7 +241,7 @@ def pairs_of(spans: Sequence[ServedSpan]) -> Iterator[tuple[ServedSpan, ServedSp
 
 
 def _along_chains(runs: Sequence[ServedSpan], shown: Collection[str]) -> Iterator[tuple[ServedSpan, ServedSpan]]:
-    """shown: the runs that stand in a chain; of the others each is compared with the one before, too."""
+    """shown: the runs of the chains. Every run, shown or not, is also paired with the run recorded before it."""
     for simulated in (False, True):
         in_order = sorted((span for span in runs if _is_simulated(span) is simulated), key=_recorded)
         in_chain = [span for span in in_order if span.found.run in shown]

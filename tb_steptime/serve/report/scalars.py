@@ -1,4 +1,4 @@
-"""The job's own scalars in a report: all tags of each run, of each a few hundred points."""
+"""The job's own scalars in a report: all tags of each run, with up to a few hundred points each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 from tb_steptime.serve.scalars import JobScalars, Scalars, ScalarSeries
 
-#: Of a tag and of a run: what a picture shows, and what a page has room for.
+#: Maximum number of points of a tag, which is what a picture can show, and of a run, which limits the size of the page.
 _MOST_POINTS, _MOST_OF_RUN = 300, 20_000
 _LEAST_POINTS = 20
 
@@ -27,7 +27,7 @@ def _of_run(scalars: JobScalars, run: str, runs: Sequence[str]) -> Scalars:
 
 
 def thinned(series: ScalarSeries, points: int) -> ScalarSeries:
-    """So many points at most, evenly spaced, with the first and the last.
+    """Reduces a series to at most this number of points, evenly spaced, including the first and the last.
 
     points 3   1 2 3 4 5  ->  1 3 5
     """

@@ -1,4 +1,4 @@
-"""What the tab is told of a job's scalars."""
+"""The server's answers about a job's scalars."""
 
 from __future__ import annotations
 

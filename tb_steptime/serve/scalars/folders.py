@@ -13,10 +13,10 @@ ROOT = "."
 
 
 def folders_of(run: str, runs: Iterable[str], folders: Collection[str]) -> list[str]:
-    """The run's own folder; else those below it; else the nearest one around it, where no other run is around there.
+    """Returns the run's own folder; else those below it; else the nearest folder around it that no other run is in.
 
-    runs: of traces; folders: with event files; both relative to the log directory. An event file around several runs
-    is of none of them for certain.
+    runs: of traces; folders: with event files; both relative to the log directory. An event file in a folder around
+    several runs cannot be attributed to one of them.
 
     run "jobs/a/profile", folders jobs/a, jobs/b  ->  jobs/a
     run "jobs/a",         folders jobs/a/train, jobs/a/val  ->  both

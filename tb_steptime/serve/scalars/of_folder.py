@@ -9,8 +9,8 @@ from tb_steptime.serve.scalars.reading import JobScalars
 
 
 def scalars_of(folder: AnyPath) -> JobScalars | None:
-    """None where no event file lies in the folder: TensorBoard's reader takes long to import. None of a folder in a
-    store, too."""
+    """None where the folder holds no event file, so that TensorBoard's reader, which takes long to import, is not
+    imported. None for a folder in an object store, too."""
     if not isinstance(folder, Path) or next(folder.rglob("*tfevents*"), None) is None:
         return None
     from tensorboard.backend.event_processing.data_provider import MultiplexerDataProvider

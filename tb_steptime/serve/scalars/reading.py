@@ -1,6 +1,6 @@
 """Scalars through TensorBoard's data provider, which reads event files in whichever way TensorBoard was started.
 
-Its answers are of another program: what it lacks, or cannot read, is no scalar, and never an error of the tab.
+The provider is another program's code: scalars that it lacks or cannot read are left out, and are no error of the tab.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 from tb_steptime.serve.scalars.answers import Scalars, ScalarSeries
 from tb_steptime.serve.scalars.folders import folders_of, is_exported
 
-#: As TensorBoard's own tab of scalars is called.
+#: The name of TensorBoard's own plugin for scalars.
 _PLUGIN = "scalars"
 
-#: More points than a picture has pixels say nothing; the provider keeps the last one.
+#: Maximum number of points of a series, which is enough for the pixels of a picture. The provider keeps the last one.
 _MOST_POINTS = 1_000
 
 _NONE = Scalars([], [])

@@ -1,4 +1,4 @@
-"""Recordings of a log directory: which there are, one in short, two compared."""
+"""Answers about the recordings of a log directory: a list, a summary of one, a comparison of two."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tb_steptime.terminal.agent.numbers import in_unit, lines, maybe_ms, ms, uni
 from tb_steptime.terminal.compared import AskedWronglyError, compared_sides
 from tb_steptime.text.printer import GAP, plain
 
-#: Recordings in a list, kernels in a comparison; an agent asks for one by name.
+#: Maximum number of recordings in a list, and of kernels in a comparison. An agent can request a recording by name.
 _LISTED, _KERNELS = 100, 10
 _SHOWN = dict.fromkeys((*TILES, *HOST_TILES, *DATA_LOADING_TILES))
 _METRICS = {metric.id: metric for metric in METRICS}

@@ -14,15 +14,15 @@ from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import DEVICE_KINDS, Kind
 
-#: Of an event; templates of C++ fill pages.
+#: Maximum length of an event's name, since names of C++ templates can fill pages.
 _NAME_CHARACTERS = 120
 
 
 def window(
     logs: Logs, which: Which, step: str | None, between_ms: tuple[float | None, float | None], limit: int
 ) -> contract.Window:
-    """Returns the window of a step, or between two times from the begin of the recording; of the first step where
-    nothing is said. Raises RefusalError."""
+    """Returns the window of a step, or between two times from the beginning of the recording. Without both, it is the
+    window of the first step. Raises RefusalError."""
     trace = logs.trace(logs.find(which))
     low, high = _bounds(trace, step, between_ms)
     events = trace.events

@@ -1,4 +1,4 @@
-"""The log directory of an agent: which recordings there are, and what was read of them lately."""
+"""The log directory of an agent: its recordings, and a cache of the results that were read last."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from tb_steptime.trace.model import Trace
 
 T = TypeVar("T")
 
-#: An agent asks several things of one recording, or compares two. A trace may take hundreds of megabytes.
+#: Maximum number of cached summaries and traces. An agent sends several requests about one recording, or compares two.
+#: A trace may take hundreds of megabytes.
 _MEASURED_KEPT, _TRACES_KEPT = 8, 1
-#: Names in a refusal; more do not help.
+#: Maximum number of names that an error message lists.
 _NAMED = 20
 
 
@@ -32,7 +33,7 @@ _SNAPSHOT_HINT = "torch.cuda.memory._dump_snapshot(file) writes one."
 
 
 class RefusalError(Exception):
-    """One line for the agent: what is wrong, and what to ask for instead."""
+    """An error message of one line for the agent: what is wrong with the request, and what to request instead."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Which:
 
 @dataclass
 class Logs:
-    """folder: the log directory, or a trace file. Looks at it again for each question."""
+    """folder: the log directory, or a trace file. It is searched again for each request."""
 
     folder: AnyPath
     _measured: OrderedDict[Hashable, MeasuredSpan] = field(default_factory=OrderedDict)
@@ -69,7 +70,7 @@ class Logs:
         return next(span for span in of_worker if str(span.number) == number)
 
     def measured(self, span: FoundSpan) -> MeasuredSpan:
-        """From its summary file, or from the trace, which may take a while. Raises RefusalError."""
+        """Reads the results from the summary file, or from the trace, which may take a while. Raises RefusalError."""
         read = partial(measured_span, span, _silent, ("timeline",))
         return _kept(self._measured, (span.id, span.stamp), _MEASURED_KEPT, read)
 
@@ -87,7 +88,7 @@ class Logs:
 
 
 def at_hand(span: FoundSpan) -> MeasuredSpan | None:
-    """What its summary file says, where that needs no reading of the trace."""
+    """Returns the contents of its summary file; None where the trace would have to be read."""
     with contextlib.suppress(TraceError, OSError):
         if span.trace is not None:
             return fresh_summary(span.trace, span.summary)
@@ -96,7 +97,7 @@ def at_hand(span: FoundSpan) -> MeasuredSpan | None:
 
 
 def _silent(_: object) -> None:
-    """Nobody watches how far the reading is."""
+    """Ignores the progress of reading, since nobody watches it."""
 
 
 def _kept(known: OrderedDict[Hashable, T], key: Hashable, most: int, read: Callable[[], T]) -> T:

@@ -1,4 +1,4 @@
-"""Numbers as an agent gets them: few digits, ms."""
+"""Formats numbers for an agent: few digits, times in ms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tb_steptime.metrics.base import Metric
 from tb_steptime.tables.base import Column, Surface, Table, Value
 from tb_steptime.text import Unit
 
-#: More say nothing of a measured time, and cost the agent's attention.
+#: Significant digits. More digits of a measured time carry no information, and use up the agent's context.
 _DIGITS = 4
 
 R = TypeVar("R")
@@ -48,7 +48,7 @@ def unit_of(metric: Metric) -> str:
 
 
 def lines(table: Table[R], rows: Iterable[R]) -> list[dict[str, Value]]:
-    """The rows as an agent gets them: a dictionary each."""
+    """Returns each row as a dictionary for the agent."""
     columns = [(column, name_of(column)) for column in table.on(Surface.AGENT)]
     return [{name: _few_digits(column.value(row), column.unit) for column, name in columns} for row in rows]
 

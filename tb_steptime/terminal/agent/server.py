@@ -1,6 +1,6 @@
 """The tools over MCP's stdio transport. The only module that knows the SDK.
 
-What a tool's docstring and its arguments say is what the agent reads.
+The agent reads the docstrings of the tools, and the descriptions of their arguments.
 """
 
 from __future__ import annotations
@@ -167,12 +167,12 @@ def _definitions() -> Callable[..., str]:
     return definitions
 
 
-#: One question after the other: they share what was read.
+#: Makes requests run one after another, since they share a cache.
 _ONE_AT_A_TIME = threading.Lock()
 
 
 def _answering(answer: Callable[P, msgspec.Struct]) -> Callable[P, str]:
-    """Answers with JSON text; a refusal is a tool's error with the same words."""
+    """Makes a tool return JSON text. A RefusalError becomes an error of the tool with the same message."""
 
     @functools.wraps(answer)
     def text(*args: P.args, **kwargs: P.kwargs) -> str:

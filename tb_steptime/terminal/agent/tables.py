@@ -1,4 +1,4 @@
-"""Rows of one recording: kernels, ops, blocking calls, memory; and what figures mean."""
+"""Rows of one recording (kernels, ops, blocking calls, memory), and the definitions of figures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tb_steptime.terminal.agent.numbers import lines, mb, ms, unit_of
 from tb_steptime.text import Reason, did_you_mean
 from tb_steptime.text.printer import plain
 
-#: What is missing where there is no table of ops in a grouping; the others are always there.
+#: Why there is no table of ops in a grouping. Groupings that are not listed here always have one.
 _NOT_RECORDED: dict[By, str] = {
     "shape": "no_shapes",
     "stack": "no_stacks",
@@ -68,7 +68,7 @@ def source_lines(logs: Logs, which: Which, limit: int) -> contract.Lines:
 
 
 def _known(rows: list[contract.Line]) -> list[contract.Line]:
-    """Without what is not measurable."""
+    """Removes the values that are not measurable."""
     return [{name: value for name, value in row.items() if value is not None} for row in rows]
 
 
@@ -110,7 +110,7 @@ def _why(reason: Reason | None) -> str | None:
 
 
 def definitions(metrics: Sequence[str]) -> contract.Definitions:
-    """All of them where none is named. Raises RefusalError."""
+    """Returns the definitions of these metrics, or of all where none is named. Raises RefusalError."""
     known = {metric.id: metric for metric in METRICS}
     missing = [each for each in metrics if each not in known]
     if missing:

@@ -28,14 +28,14 @@ from tb_steptime.terminal.cluster.there import Outcome, Task, packed
 
 #: `--dask local`: a cluster of processes on this machine, for as long as the command runs.
 LOCAL = "local"
-#: A scheduler that does not answer for so long is not there.
+#: Time after which a scheduler that does not answer counts as unreachable.
 _CONNECT_SECONDS = 10
-#: A task that raises is tried again: what failed may be a moment's.
+#: How often a task that raises is retried, since the failure may be temporary.
 _RETRIES = 2
 
 
 class NoClusterError(Exception):
-    """One line for the user."""
+    """An error message of one line for the user: the cluster cannot be used."""
 
 
 class ClusterReaders:
@@ -68,7 +68,7 @@ class ClusterReaders:
             return dict(self._read)
 
     def close(self) -> None:
-        """Tasks that have begun end by themselves, those that wait are forgotten."""
+        """Cancels the tasks that wait. Tasks that have begun run to their end."""
         if self._client:
             self._client.cancel(self._futures)
             self._client.close()
@@ -80,7 +80,7 @@ class ClusterReaders:
             import distributed
         except ImportError:
             raise NoClusterError("Dask is not installed: pip install 'tb-steptime[dask]'") from None
-        dask: Any = distributed  # half of which has types
+        dask: Any = distributed  # only half of it is typed
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what fails is printed, a line each
         if scheduler == LOCAL:
             self._cluster = dask.LocalCluster(
@@ -120,8 +120,8 @@ class ClusterReaders:
 
 
 def _by_name() -> Callable[[bytes], Outcome]:
-    """A function that is sent as its code, so that only workers need this package: a scheduler reads what it passes
-    on."""
+    """Returns a function that is sent as code, so that only workers need this package. A function sent by name would
+    need it on the scheduler as well, which deserializes what it passes on."""
 
     def measure(task: bytes) -> Outcome:
         import importlib
@@ -134,7 +134,7 @@ def _by_name() -> Callable[[bytes], Outcome]:
 
 
 def _kept(job: Job, outcome: Outcome) -> AnyPath | Problem:
-    """Where its summary is in the end."""
+    """Returns the place of the summary. Writes it first where the worker sent its content."""
     if outcome.problem:
         return outcome.problem
     if outcome.place:

@@ -1,5 +1,5 @@
-"""The release that each worker measures with. What was summarized by other definitions is measured again where it is
-opened."""
+"""The release that each worker measures with. A summary that was made with other definitions is measured again when it
+is opened."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tb_steptime.text.printer import counted
 
 
 class Release(NamedTuple):
-    """summaries: what decides, beside the trace, whether a summary that was written there is fresh here."""
+    """summaries: everything besides the trace that decides whether a summary written there is fresh here."""
 
     version: str
     summaries: str
@@ -24,7 +24,7 @@ def release_there() -> Release:
 
 
 def said_of(workers: Mapping[str, Release | BaseException]) -> tuple[list[str], bool]:
-    """Lines about workers that differ from here, and whether none can be used."""
+    """Returns lines about workers whose release differs from the one here, and whether no worker can be used."""
     here = release_there()
     without = [each for each in workers.values() if not isinstance(each, Release)]
     differing = [each for each in workers.values() if isinstance(each, Release) and each.summaries != here.summaries]

@@ -1,7 +1,7 @@
 """What runs on a worker of a cluster: one trace is read by a process of its own, as it would be for the tab.
 
-The worker itself only waits, so that it answers its scheduler while a gigabyte is decoded. Where it is killed, the
-process ends with it, whole files alone stay, and the scheduler gives the trace to another worker.
+The worker itself only waits, so that it answers its scheduler while a gigabyte is decoded. If the worker is killed, the
+process ends with it, only complete files are left, and the scheduler gives the trace to another worker.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from tb_steptime.ingest.reader_process import Job
 from tb_steptime.ingest.states import Problem
 from tb_steptime.ingest.summaries.writing import places_for
 
-#: How often a worker says how far it is.
+#: Time between a worker's messages about its progress.
 _SECONDS_BETWEEN_MESSAGES = 0.5
 
 
 @dataclass(frozen=True)
 class Task:
-    """id: of the job at the client, whose topic hears how far the reading is."""
+    """id: of the job at the client. topic: where the client listens for the progress."""
 
     id: str
     trace: AnyPath
@@ -37,7 +37,8 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One of them. place: the summary lies there, next to the trace. content: it does not, and these are its bytes."""
+    """Exactly one field is set. place: the summary's path, next to the trace. content: the bytes of the summary, where
+    it could not be written there."""
 
     place: AnyPath | None = None
     content: bytes | None = None
@@ -45,7 +46,7 @@ class Outcome:
 
 
 def packed(task: Task) -> bytes:
-    """Packs the job for sending. Nobody on its way can, or by mistake would, show the address in it."""
+    """Packs the task for sending, compressed so that no program on the way shows the address in it by mistake."""
     return zlib.compress(pickle.dumps(task))
 
 
@@ -54,7 +55,7 @@ def measure_packed(task: bytes) -> Outcome:
 
 
 def measure_there(task: Task) -> Outcome:
-    """Write the summary of one trace."""
+    """Writes the summary of one trace."""
     if not isinstance(task.trace, RemotePath) and not task.trace.exists():
         hint = "Workers read paths on their own machines: use a folder that all of them have, or an address."
         return Outcome(problem=Problem(f"The worker {platform.node()} has no such file", str(task.trace), hint))
@@ -90,7 +91,7 @@ def _outcome(task: Task, made: AnyPath | Problem) -> Outcome:
         return Outcome(problem=made)
     if made == places_for(task.trace)[0]:
         return Outcome(place=made)
-    return Outcome(content=made.read_bytes())  # a cache of this worker is of use to nobody
+    return Outcome(content=made.read_bytes())  # no one else can read this worker's cache
 
 
 def _say(task: Task, read_bytes: int) -> None:

@@ -1,4 +1,4 @@
-"""What a command is made of. Its module imports nothing heavy at the top, since starting up is most of the time."""
+"""The parts of a command. Its module imports nothing heavy at the top, since most of a command's time is its start."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def add_paths(parser: argparse.ArgumentParser) -> None:
 
 
 def add_format(parser: argparse.ArgumentParser, *formats: str) -> None:
-    """The first one is the default."""
+    """Adds --format. The first format is the default."""
     parser.add_argument("--format", choices=formats, default=formats[0], help=f"default: {formats[0]}")
 
 
 def add_steps(parser: argparse.ArgumentParser) -> None:
-    """What is a step, and which are measured; see `as_one_step` and `only_steps`."""
+    """Adds --steps, which says what a step is and which steps are measured; see `as_one_step` and `only_steps`."""
     parser.add_argument(
         "--steps",
         type=_step_choice,
@@ -53,7 +53,7 @@ def add_steps(parser: argparse.ArgumentParser) -> None:
 
 
 def add_names_from(parser: argparse.ArgumentParser) -> None:
-    """See `ingest.graph_names`."""
+    """Adds --names-from; see `ingest.graph_names`."""
     parser.add_argument(
         "--names-from",
         type=_names_from,
@@ -97,7 +97,7 @@ def _from_to(text: str) -> tuple[int, int] | None:
 
 
 def exit_code(problems: Sequence[Problem]) -> int:
-    """1 where something could not be read, which is then written to stderr, a line each."""
+    """Writes each problem to stderr, on a line of its own. Returns 1 if there is any, else 0."""
     for problem in problems:
         sys.stderr.write(f"{problem.file}: {problem.problem}. {problem.hint}\n")
     return 1 if problems else 0

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Sides = Sequence[tuple[WorkerOfRun, Side]]
     Results = Sequence[tuple[Gate, GateResult]]
 
-#: A gate failed; something could not be read, or was asked wrongly.
+#: Exit codes: a gate failed; something could not be read, or the arguments are wrong.
 GATE_FAILED, NOT_COMPARED = 1, 2
 
 

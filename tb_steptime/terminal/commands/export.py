@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tb_steptime.terminal.export.scalars import ScalarRun
     from tb_steptime.terminal.export.spans import ExportedSpan
 
-#: Nothing could be written; the command was asked wrongly.
+#: Exit codes: a file could not be written; the arguments are wrong.
 FAILED, ASKED_WRONGLY = 1, 2
 
 
@@ -71,7 +71,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _log_directory(path: Path) -> Path:
-    """A file's run is its folder."""
+    """Returns the log directory of a path. The run of a file is its folder, and the log directory is around that."""
     return path if path.is_dir() else path.absolute().parent.parent
 
 
@@ -88,7 +88,7 @@ def _write_scalars(spans: Iterable[ExportedSpan], folder: Path) -> None:
 
 
 def _remarks(run: ScalarRun) -> list[str]:
-    """What is not as in the recording."""
+    """Returns remarks on how the scalars differ from the recording."""
     remarks = []
     if run.counted:
         remarks.append("Its steps have no numbers in the recording: they count from 0.")

@@ -37,7 +37,8 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _read(paths: list[AnyPath], problems: list[Problem]) -> list[Dump]:
-    """Each that was named, and of a folder those of its files that are dumps. A folder without any is a problem."""
+    """Reads each file that was named, and those files of a folder that are dumps. A folder without dumps is a
+    problem."""
     from tb_steptime.errors import TraceError
     from tb_steptime.hangs.dumps import read_dump
     from tb_steptime.ingest.states import Problem

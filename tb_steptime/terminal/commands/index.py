@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
     from tb_steptime.terminal.indexing import Readers
 
-#: There is no such cluster.
+#: Exit code: the cluster cannot be used.
 NOT_STARTED = 2
 
 

@@ -8,7 +8,7 @@ import sys
 from tb_steptime.files.paths import any_path
 from tb_steptime.terminal.commands.base import Command
 
-#: The SDK is not installed, or there is no such folder.
+#: Exit code: the SDK is not installed, or there is no such folder.
 NOT_STARTED = 2
 
 

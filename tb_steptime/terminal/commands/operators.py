@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Formats of call paths: folded stacks for flamegraph.pl, and speedscope's JSON.
 _FLAME_GRAPHS = ("folded", "speedscope")
-#: What call paths can be grouped by. By name they are ops in ops.
+#: The groupings of call paths. Grouped by name, a path consists of nested ops.
 _PATHS: dict[str, FlameBy] = {"name": "op", "stack": "stack", "module": "module"}
 ASKED_WRONGLY = 2
 

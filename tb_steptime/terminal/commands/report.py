@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tb_steptime.serve.report import Included, IncludedAnswers
     from tb_steptime.serve.store import Store
 
-#: The directory or the place for the page cannot be read or written; the command was asked for what cannot be.
+#: Exit codes: the directory cannot be read or the page cannot be written; the arguments are wrong.
 FAILED, ASKED_WRONGLY = 1, 2
 
 
@@ -134,7 +134,7 @@ def _said(held: Included) -> str:
 
 
 def _besides(store: Store, options: argparse.Namespace, problems: list[Problem]) -> Included:
-    """With a progress bar."""
+    """Reads single events and flame graphs, with a progress bar."""
     from msgspec.structs import replace
 
     from tb_steptime.serve.report import Besides, held_besides

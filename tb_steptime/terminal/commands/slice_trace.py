@@ -9,7 +9,7 @@ from pathlib import Path
 from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.terminal.commands.base import Command, step_numbers
 
-#: The file is no trace, or cannot be read or written; the command was asked for what cannot be.
+#: Exit codes: the file is no trace, or cannot be read or written; the arguments are wrong.
 FAILED, ASKED_WRONGLY = 1, 2
 
 

@@ -41,7 +41,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _read(paths: list[AnyPath], since: AnyPath | None, problems: list[Problem]) -> Iterator[SnapshotSummary]:
-    """Each that was named, and of a folder those of its pickles that are snapshots. since: an earlier one."""
+    """Reads each file that was named, and those pickles of a folder that are snapshots. since: an earlier snapshot."""
     from tb_steptime.errors import TraceError
     from tb_steptime.ingest.names import SNAPSHOT_ENDINGS
     from tb_steptime.ingest.states import Problem

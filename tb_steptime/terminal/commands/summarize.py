@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from tb_steptime.terminal.run_lines import Runs
 
 
-#: Below the lines of several runs.
+#: The last line of the output for several runs.
 _IN_FULL = "Every span in full: --details, or name the folder of one run."
 
-#: By format.
+#: Modules needed to print, by format.
 _NEEDED_TO_PRINT = {
     "json": ("tb_steptime.insights", "tb_steptime.terminal.report", "tb_steptime.terminal.ranks.contract"),
     "table": ("tb_steptime.insights", "tb_steptime.terminal.run_lines"),
@@ -104,7 +104,7 @@ def _job_reports(jobs: Jobs) -> list[JobReport]:
 
 
 def _print_runs(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:
-    """A line for each run, once all are read."""
+    """Prints one line for each run, once all spans are read."""
     first = list(islice(spans, 1))
     from tb_steptime.insights import judge
     from tb_steptime.terminal.output import print_lines
@@ -130,7 +130,7 @@ def _print_tables(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:
 
 
 def _span_tables(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], jobs: Jobs, runs: Runs) -> Iterator[str]:
-    """Each span is also given to the jobs and to the runs."""
+    """Yields the table of each span, and adds the span to the jobs and the runs."""
     from tb_steptime.insights import judge
 
     for found, measured in spans:
@@ -141,7 +141,7 @@ def _span_tables(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], jobs: Jobs, ru
 
 
 def _jobs_in_short(jobs: Jobs) -> Iterator[str]:
-    """After its ranks, since only all of them tell what decides a job."""
+    """Yields a short text for each job. It comes after the spans, since a job is judged by all its ranks."""
     found = jobs.found()
     if found:
         from tb_steptime.terminal.ranks.table import job_in_short

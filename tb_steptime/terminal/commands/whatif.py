@@ -12,7 +12,7 @@ from tb_steptime.terminal.commands.base import Command, add_format, add_steps, e
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
 
-#: The command was asked for what is not there.
+#: Exit code: there is no such change.
 ASKED_WRONGLY = 2
 
 

@@ -1,1 +1,1 @@
-"""What other programs are given: scalars for TensorBoard, tables, flame graphs."""
+"""Exports for other programs: scalars for TensorBoard, tables, flame graphs."""

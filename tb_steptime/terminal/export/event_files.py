@@ -1,4 +1,4 @@
-"""Points -> an event file, in TensorBoard's own protobuf messages and by its own writer of records."""
+"""Writes points into an event file, with TensorBoard's own protobuf messages and record writer."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 from tb_steptime.files.whole_file import whole_file
 from tb_steptime.terminal.export.scalars import ScalarRun
 
-#: Numbered from 0. TensorBoard's own writer would name time, machine and process.
+#: The name of an event file, numbered from 0. TensorBoard's own naming would include time, machine and process.
 FILE_NAME = "events.out.tfevents.{}.step_insights"
 _OURS = re.compile(re.escape(FILE_NAME).replace(r"\{\}", r"(\d+)"))
 
 
 def write_event_file(folder: Path, run: ScalarRun, descriptions: Mapping[str, tuple[str, str]]) -> Path:
-    """The file of a run in a folder, which is made where it is missing, in place of an earlier export. Raises OSError.
+    """Writes the file of a run into a folder, which is created if needed, replacing an earlier export. Raises OSError.
 
-    A running TensorBoard reads a file once, and then those whose names come after it: so each export has the next
-    number. The file before stays, without its values: where that is gone, TensorBoard waits for it for ever.
+    A running TensorBoard reads a file once, and then only files whose names sort after it, so each export gets the next
+    number. The previous file stays, without its values, because TensorBoard would wait forever for a missing one.
     """
     folder.mkdir(parents=True, exist_ok=True)
     earlier = sorted(int(match[1]) for each in folder.iterdir() if (match := _OURS.fullmatch(each.name)))
@@ -45,8 +45,8 @@ def _write(path: Path, events: Sequence[Any]) -> None:
 
 
 def _events(run: ScalarRun, descriptions: Mapping[str, tuple[str, str]]) -> list[Any]:
-    """First the version of the format, and that all begins anew: a running TensorBoard then drops what it read of an
-    earlier export. Then a message for each value; what a tag means is said with its first."""
+    """Returns the version of the format and a session start, which makes a running TensorBoard drop the values of an
+    earlier export. A message for each value follows. The first value of a tag carries its description."""
     first = min((point.wall_ns for point in run.points), default=0) / 1e9
     begins = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
     events = [

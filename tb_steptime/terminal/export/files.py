@@ -1,4 +1,4 @@
-"""Tables -> one file each, as CSV or as a line of JSON per row."""
+"""Writes each table into a file, as CSV or with one JSON object per line."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tb_steptime.terminal.export.spans import ExportedSpan
 from tb_steptime.terminal.export.tables import TABLES, Row
 from tb_steptime.terminal.output import csv_line
 
-#: A row of a table as a line; None: its head.
+#: Formats a row of a table as a line, or the head of the table where the row is None.
 _Line = Callable[[Sequence[str], Row | None], bytes]
 
 
 def write_tables(spans: Iterable[ExportedSpan], folder: Path, ending: str) -> list[tuple[Path, int]]:
-    """Each table's file in a folder, which is made where it is missing, and its rows. ending: csv or jsonl. The files
-    of an earlier export are replaced, all or none. Raises OSError."""
+    """Writes each table into a file of a folder, which is created if needed. Returns the files with their numbers of
+    rows. ending: csv or jsonl. The files of an earlier export are replaced, all or none. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     line = _LINES[ending]
     places = [folder / f"{each.table.id}.{ending}" for each in TABLES]
@@ -39,17 +39,18 @@ def write_tables(spans: Iterable[ExportedSpan], folder: Path, ending: str) -> li
 
 
 def _as_written(value: Value) -> Value:
-    """A whole number is one, whether it was measured just now or read from a summary, where 1 and 1.0 are alike."""
+    """Writes whole numbers as int. A summary does not tell 1 from 1.0, and values read from it must look the same as
+    values measured just now."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _csv(names: Sequence[str], row: Row | None) -> bytes:
-    """What cannot be measured is empty."""
+    """Formats a line of CSV. Values that are not measurable are empty."""
     return (csv_line(names if row is None else row) + "\n").encode()
 
 
 def _json_line(names: Sequence[str], row: Row | None) -> bytes:
-    """What cannot be measured is null."""
+    """Formats a line of JSON. Values that are not measurable are null."""
     return b"" if row is None else msgspec.json.encode(dict(zip(names, row, strict=True))) + b"\n"
 
 

@@ -21,15 +21,15 @@ from tb_steptime.terminal.operator_report import Window
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import as_one_step
 
-#: Where it says what its fields mean.
+#: The schema of speedscope's format, which documents its fields.
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
-#: Between frames of a folded stack.
+#: Separator between frames of a folded stack.
 _BETWEEN = ";"
 
 
 @dataclass(frozen=True)
 class FlameChoice:
-    """What is asked for. measure: None for device time, or host time where nothing ran on a device."""
+    """The user's options. measure: None for device time, or host time where nothing ran on a device."""
 
     by: FlameBy
     window: Window
@@ -47,7 +47,7 @@ class Stack:
 
 @dataclass(frozen=True)
 class SpanStacks:
-    """One span; stacks in the order of the tree, with none of nothing. Their sum is the measure's total."""
+    """One span. stacks: in the order of the tree, without empty ones; their sum is the total of the measure."""
 
     name: str
     measure: Measure
@@ -89,7 +89,7 @@ class Speedscope(msgspec.Struct, frozen=True, rename={"schema": "$schema", "acti
 
 
 def span_stacks(found: FoundSpan, trace: Trace, choice: FlameChoice) -> SpanStacks:
-    """Every frame by itself. Raises TraceError where the trace does not tell the measure."""
+    """Returns the stacks without merging small frames. Raises TraceError where the trace lacks the measure."""
     trace, labels = as_one_step(trace) if choice.window == "recording" else trace, Labels()
     tree = flame_tree(trace, choice.by, choice.backward, labels, smallest=0)
     measure = choice.measure or ("device" if "device" in tree.total else "host")

@@ -16,7 +16,7 @@ from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.terminal.export.spans import ExportedSpan
 from tb_steptime.text import Unit
 
-#: Milliseconds are what a person reads off an axis; everything else stays as it is.
+#: Divisor of times, which are exported in ms to be readable on an axis. All other values stay as they are.
 _NS_PER_UNIT = 1e6
 _UNITS = {
     Unit.NS: "ms",
@@ -51,8 +51,8 @@ class ScalarRun:
 
 
 def scalar_runs(spans: Iterable[ExportedSpan]) -> list[ScalarRun]:
-    """The spans of a worker follow each other in one run. Where steps begin again, as those of a job that was started
-    twice, the rest is a run of its own: TensorBoard would drop what was before."""
+    """Returns one run for each worker, with its spans one after another. Where the step numbers start over, as in a job
+    that was started twice, the rest is a run of its own, because TensorBoard would drop the earlier values."""
     of_workers: dict[str, list[ScalarRun]] = {}
     for span in spans:
         folder = str(PurePosixPath(span.run, EXPORT_FOLDER, span.worker))
@@ -93,7 +93,7 @@ def _points(span: ExportedSpan, steps: list[int]) -> Iterator[Point]:
 
 
 def _values(series: Series) -> list[float | None]:
-    """One for each step; a figure that only the recording has stands at its last step."""
+    """Returns a value for each step. A figure that exists only for the whole recording is put at the last step."""
     if series.value is None or any(value is not None for value in series.steps):
         return series.steps
     return [*series.steps[:-1], series.value]

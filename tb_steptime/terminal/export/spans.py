@@ -18,9 +18,9 @@ from tb_steptime.insights import judge
 from tb_steptime.insights.base import Judgement
 from tb_steptime.terminal.spans import measured_span, read_found
 
-#: A trace whose times begin earlier (2001) counts them from the start of a machine, not from the epoch.
+#: A trace whose times begin earlier than this (2001) counts them from the start of the machine, not from the epoch.
 _EPOCH_NS = 10**18
-#: A number in a file's name that is at least this is a time in ms; what is at least _EPOCH_NS is one in ns.
+#: A number in a file's name is a time in ms if it is at least this, and a time in ns if it is at least _EPOCH_NS.
 _EPOCH_MS = 10**12
 
 
@@ -47,8 +47,8 @@ class ExportedSpan:
 
 
 def exported_spans(path: AnyPath, problems: list[Problem], *, keep_names: bool) -> Iterator[ExportedSpan]:
-    """In the order of the pickers, one at a time. keep_names: workers are named as their files are, and summaries that
-    have whole paths keep them. What cannot be read becomes problems."""
+    """Yields the spans in the order of the pickers, one at a time. keep_names: workers are named like their files, and
+    summaries with whole paths keep them. Spans that cannot be read are added to problems."""
     found = list(find_spans([path], problems))
     names = passed_on_workers((span.run, span.worker) for span in found)
     for span, measured in read_found(found, problems, partial(measured_span, leave_out=("timeline",))):
@@ -65,7 +65,7 @@ def _exported(span: FoundSpan, worker: str, measured: MeasuredSpan) -> ExportedS
 
 
 def _end(span: FoundSpan, origin_ns: int, last_ns: int) -> tuple[int, str]:
-    """Raises OSError."""
+    """Returns the epoch time at which the last step ends, and where it comes from. Raises OSError."""
     if origin_ns >= _EPOCH_NS:
         return origin_ns + last_ns, "trace"
     if span.time >= _EPOCH_MS:

@@ -103,7 +103,7 @@ def _modules(span: ExportedSpan) -> Iterator[Row]:
 
 
 def _lines(span: ExportedSpan) -> Iterator[Row]:
-    """The row without a line makes every column sum to the steps."""
+    """Yields the lines, and a row without a line, with which every column sums to the total over the steps."""
     found = span.measured.result("operators", OperatorsResult).lines
     if found is None:
         return

@@ -1,1 +1,1 @@
-"""What the commands print of the ranks of a job."""
+"""The commands' output about the ranks of a job."""

@@ -1,4 +1,4 @@
-"""Measured spans, one at a time -> the jobs that they are the ranks of."""
+"""Groups measured spans, which are added one at a time, into the jobs whose ranks they are."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from tb_steptime.ranks.step_waits import StepWaits
     from tb_steptime.trace.model import Trace
 
-#: What of a rank its job needs; the rest is let go, so that many ranks can be held.
+#: The results of a rank that its job needs. All others are dropped, so that many ranks fit into memory.
 NEEDED_VIEWS = ("trends", "ranks", "compare", "overview")
 
 
 def traced_rank(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> tuple[Trace, MeasuredSpan]:
-    """A trace and what its job needs of it. Raises TraceError."""
+    """Reads a trace, and measures what its job needs. Raises TraceError."""
     from tb_steptime.analyses import ANALYSES
     from tb_steptime.ingest.measure import measure_trace
 
@@ -35,7 +35,7 @@ def traced_rank(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) ->
 
 
 def traced_alone(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> tuple[Trace, None]:
-    """A trace beside which there is no other rank. Raises TraceError."""
+    """Reads a trace that has no other rank beside it. Raises TraceError."""
     return trace_of(span, on_progress), None
 
 
@@ -51,7 +51,7 @@ class FoundJob:
 
 @dataclass
 class Jobs:
-    """Is given every span; those that do not say their rank are of no job."""
+    """Collects all spans into jobs. Spans that do not state their rank belong to no job."""
 
     _of_run: dict[str, list[RecordedRank]] = field(default_factory=lambda: defaultdict(list))
 
@@ -65,6 +65,6 @@ class Jobs:
         jobs = [(run, job) for run, job in jobs if len({each.rank for each in job}) > 1]
         if not jobs:
             return []
-        from tb_steptime.ranks.job import job_with_waits  # one rank alone does without
+        from tb_steptime.ranks.job import job_with_waits  # a single rank does not need it
 
         return [FoundJob(run, job, *job_with_waits(rank_spans(job))) for run, job in jobs]

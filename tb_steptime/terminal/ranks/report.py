@@ -1,4 +1,4 @@
-"""A job -> what `tb-steptime ranks --format json` prints of it (`contract`)."""
+"""Turns a job into the output of `tb-steptime ranks --format json` (`contract`)."""
 
 from __future__ import annotations
 

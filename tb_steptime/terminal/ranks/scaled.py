@@ -20,8 +20,8 @@ from tb_steptime.text.printer import plain
 
 
 def scalings(runs: Sequence[WorkerOfRun], problems: list[Problem]) -> list[Scaling | None]:
-    """Each but the first against the first; None where one of the two has no steps, or both have one rank. What cannot
-    be read becomes problems."""
+    """Compares each run but the first with the first; None where one of the two has no steps, or both have one rank.
+    Spans that cannot be read are added to problems."""
     base, *others = [_scaled(run, problems) for run in runs]
     return [_scaling(base, job) for job in others]
 
@@ -33,7 +33,7 @@ def _scaling(base: ScaledJob | None, job: ScaledJob | None) -> Scaling | None:
 
 
 def _scaled(run: WorkerOfRun, problems: list[Problem]) -> ScaledJob | None:
-    """The recording of most ranks; where no rank is known the first worker's."""
+    """Uses the recording with the most ranks, or the first span where no rank is known."""
     found = [span for span in find_spans([run.path], problems) if span.run == run.run]
     read = [
         (span, msgspec.structs.replace(measured, results={view: measured.results[view] for view in NEEDED_VIEWS}))

@@ -34,16 +34,16 @@ from tb_steptime.text.printer import (
     render,
 )
 
-#: Rows of a table; what is beyond them is one line.
+#: Maximum number of rows of a table. The other rows are counted in one line.
 TABLE_ROWS = 16
-#: Columns of what the user may tell.
+#: Columns that depend on values that the user may provide. They are left out where no row has a value.
 _TOLD = {"of_peak"}
 
 R = TypeVar("R")
 
 
 def job_table(found: FoundJob, width: int) -> str:
-    """The whole of a job, without a line end at the end."""
+    """Returns the full text about a job, without a trailing newline."""
     sections = (
         [_top(found), *_headline(found, width)],
         _rows(STAGES, found.ranks.pipeline.rows if found.ranks.pipeline else [], "more stage"),
@@ -58,7 +58,7 @@ def job_table(found: FoundJob, width: int) -> str:
 
 
 def job_what_if(found: FoundJob, width: int) -> str:
-    """What a step of the job would take, alone."""
+    """Returns only the part that says what a step of the job would take after changes."""
     nothing, reason = phrase("Nothing of this job can be replayed."), found.ranks.what_if_reason
     said = what_if_texts(found.ranks.what_if) or [joined(nothing, explain(reason)) if reason else nothing]
     lines = [f"The job: {_top(found)}", "", *(line for each in said for line in _wrap(render(each), width, "  "))]
@@ -66,7 +66,8 @@ def job_what_if(found: FoundJob, width: int) -> str:
 
 
 def job_in_short(found: FoundJob, width: int) -> str:
-    """What decides the job and what to do about it, without tables: for who looks at its ranks one by one."""
+    """Returns what decides the job and what to do about it, without tables. It follows the texts of the single
+    ranks."""
     lines = [f"The job: {_top(found)}", *_headline(found, width), *_advice(found, width)]
     return "\n".join(lines).replace(GAP, " ")
 
@@ -89,14 +90,14 @@ def _headline(found: FoundJob, width: int) -> Iterator[str]:
 
 
 def _ranks(rows: Sequence[RankReport]) -> Iterator[str]:
-    """The one that the others wait for most first; where waits are not known the slowest."""
+    """Yields the rank for which the others wait longest first, or the slowest one first where waits are unknown."""
     ordered = sorted(rows, key=lambda row: (-(row.makes_others_wait_ns or 0), -row.mean_step_ns, row.rank))
     return _rows(RANKS, ordered, "more rank")
 
 
 def _rows(table: Table[R], rows: Sequence[R], more: str, widest: int | None = None) -> Iterator[str]:
-    """The first rows; the others are counted. What is told of no row at all, as the share of a peak, has no column.
-    widest: letters of the first column."""
+    """Yields the first rows, and the number of the others. A column in _TOLD without any value, such as the share of a
+    peak, is left out. widest: maximum length of the first column."""
     if not rows:
         return
     shown = rows[:TABLE_ROWS]
