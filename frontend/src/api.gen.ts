@@ -461,7 +461,7 @@ export interface ChainLink {
   from_previous: StepChange | null;
 }
 
-/** Experiments in the order in which they were recorded, simulated ones after all others: a chain of their own. */
+/** Experiments in the order of recording. Simulated ones form a chain of their own after all others. */
 export interface ChainPage {
   links: LinkOfChain[];
 }
@@ -620,10 +620,10 @@ export interface Communication {
 }
 
 /**
- * One run compared with another. headline names both as {base} and {candidate}; labels: of rows of waterfalls, by
- * id, but for modules, ops and kernels, whose id is their name; changes: what the candidate was found to do;
- * residuals: of each prediction, what explains that another gain was measured. scaling: of all ranks of the two, where
- * one has several.
+ * One run compared with another. headline names both as {base} and {candidate}. labels: labels of waterfall rows
+ * by id, except for modules, ops and kernels, whose id is their name. changes: the changes that were detected in the
+ * candidate. residuals: for each prediction, why the measured gain differs from it. scaling: compares all ranks of
+ * the two runs, where one of them has several.
  */
 export interface ComparePage {
   headline: Phrase;
@@ -1584,8 +1584,8 @@ export interface InARow {
 }
 
 /**
- * pages: by span id, then view id. chain: of the runs chain_runs, the newest where there are many. jobs, waits: of
- * each job, with the ids of its spans. keeps_paths: a summary was written with whole paths.
+ * pages: by span id, then view id. chain: of the runs in chain_runs, which are the newest where there are many.
+ * jobs, waits: of each job, with the ids of its spans. keeps_paths: whether a summary was written with whole paths.
  */
 export interface IncludedAnswers {
   written_ms: number;
@@ -1635,7 +1635,10 @@ export interface IncludedSteps {
   joined: number;
 }
 
-/** rows, changes: of all spans. of_all: of all runs, by the one in focus, "" for none; of_one: of each run alone. */
+/**
+ * rows, changes: of all spans. of_all: the texts about all runs, by the run in focus ("" for none). of_one: the
+ * texts about each run alone.
+ */
 export interface IncludedTrends {
   rows: TrendSpan[];
   changes: Change[];
@@ -2691,8 +2694,8 @@ export interface OpTime {
 }
 
 /**
- * All of the first picture. page: of the span that the tab's address means; None while it is not read, or where it
- * cannot be.
+ * Everything that the first picture shows. page: of the span that the tab's address selects; None while that span
+ * is not read, or where it cannot be read.
  */
 export interface Opening {
   index: Index;
@@ -3685,7 +3688,7 @@ export interface RunsPage {
   left: number;
 }
 
-/** What the Trends view says: its headline, and titles by picture. */
+/** The texts of the Trends view: its headline, and titles by picture. */
 export interface SaidOfRuns {
   headline: Headline;
   titles: Partial<Record<TrendsTitleId, Phrase>>;
@@ -4237,8 +4240,8 @@ export interface TrackHits {
 }
 
 /**
- * One metric of the spans of a TrendsPage that left it out: ids of the spans, of each its own figure and those of
- * its steps. reasons: why none is known, by span id, where that is so.
+ * One metric of the spans of a TrendsPage that left it out. spans: their ids; values, steps: for each span, its own
+ * figure and those of its steps. reasons: why the metric is unknown in a span, by span id.
  */
 export interface TrendSeries {
   metric: string;
@@ -4300,8 +4303,8 @@ export interface Tried {
 export type Unit = "bytes" | "bytes_per_second" | "code" | "count" | "fraction" | "ns" | "number" | "text";
 
 /**
- * tiles: the metrics whose figures open the view, so that their places stand before they are known.
- * share: what its share in the list of views is a share of; empty where it has none.
+ * tiles: the metrics whose tiles are at the top of the view, so that it can be laid out before they are known.
+ * share: the whole of which the list of views shows the view's share; empty where it shows none.
  */
 export interface ViewMeaning {
   id: string;
@@ -4412,8 +4415,8 @@ export interface WhatIf {
 }
 
 /**
- * The texts of a `JobReplay`. replay: how well it reproduces the recording; changes, larger: a sentence for each,
- * in their order; remark: why nothing is said of more ranks, else None.
+ * The texts of a `JobReplay`. replay: how well the replay reproduces the recording; changes, larger: one sentence
+ * for each item of the field of that name; remark: why there is no estimate for more ranks, else None.
  */
 export interface WhatIfTexts {
   replay: Phrase;
