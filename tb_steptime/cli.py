@@ -21,8 +21,7 @@ from tb_steptime.terminal.encoding import write_utf8
 #: Number of new objects between garbage collections: a command makes a hundred thousand objects that all stay, most of
 #: them of modules, and with the usual 700 the collections take a twentieth of its time.
 _OBJECTS_BETWEEN_COLLECTIONS = 500_000
-#: Discards log messages: what a command could not compute is shown in its output, and tracebacks are for logs, which a
-#: terminal has none of.
+#: Discards log messages: a command's output says what it could not compute, and a terminal is no place for tracebacks.
 _NO_TRACEBACKS = logging.NullHandler()
 
 
