@@ -65,7 +65,7 @@ Rule = Callable[[Facts], Insight | None]
 class Gain(enum.Enum):
     """Says which gains may be added to others."""
 
-    DISJOINT = "disjoint"  # a part of the GPU's idle time that no other rule claims
+    DISJOINT = "disjoint"  # a part of the idle time that no other rule claims
     OVERLAPS = "overlaps"  # time that others claim too, or no time at all
 
 
