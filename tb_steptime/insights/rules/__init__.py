@@ -1,4 +1,4 @@
-"""Every rule, one line each, and what its gains are. In the folder of what they judge."""
+"""All rules, one line each, and whether their gains may be added. Each rule is in the folder of its subject."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ Rule = Callable[[Facts], Insight | None]
 class Gain(enum.Enum):
     """Says which gains may be added to others."""
 
-    DISJOINT = "disjoint"  # time of the one idle partition that no other rule claims
+    DISJOINT = "disjoint"  # a part of the idle time that no other rule claims
     OVERLAPS = "overlaps"  # time that others claim too, or no time at all
 
 

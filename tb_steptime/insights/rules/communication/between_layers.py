@@ -1,4 +1,4 @@
-"""Inference in several ranks: each layer waits for the exchange before it, so nothing can hide that."""
+"""Inference in several ranks: each layer waits for the exchange before it, so nothing can hide the exchange."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.communication.summary import CollectiveRow
 from tb_steptime.text import Phrase, count, ns, phrase, text
 
-#: One collective that takes so many times as long as the others on average is an outlier.
+#: A collective is an outlier if it takes at least this many times the mean of the others.
 TIMES_LONGER = 5
 
-#: From this share of the time on it is waiting, which no faster exchange ends.
+#: From this share of waits in the exposed time on, the card is about waits, which a faster exchange does not end.
 MOSTLY_WAITS = 0.5
 
 _EVERY_RANK = "# record every rank at the same time: the Ranks view shows who is late, and why"
@@ -64,7 +64,8 @@ def between_layers(facts: Facts) -> Insight | None:
 
 
 def _why(exposed_ns: int, leading: CollectiveRow, steps: int) -> Phrase:
-    """One that is far longer than the others speaks for itself, and no mean for all."""
+    """Returns the reason. A collective that takes far longer than the others is named on its own, because a mean over
+    all would mislead."""
     others, others_ns = leading.count * steps - 1, leading.running_ns * steps - leading.longest_ns
     outlier = others >= 1 and leading.longest_ns >= TIMES_LONGER * others_ns / others
     each_ns = leading.running_ns / leading.count

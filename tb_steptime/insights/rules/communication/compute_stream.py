@@ -1,4 +1,4 @@
-"""Collectives on the stream that the model computes on: what follows them there waits, whether it needs them or not."""
+"""Collectives on the stream of the model's kernels: later kernels wait, whether they need the result or not."""
 
 from __future__ import annotations
 

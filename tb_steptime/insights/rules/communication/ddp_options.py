@@ -1,4 +1,4 @@
-"""What DistributedDataParallel does in each step unless it is told that it need not."""
+"""Work that DistributedDataParallel does in each step, and that an option turns off."""
 
 from __future__ import annotations
 

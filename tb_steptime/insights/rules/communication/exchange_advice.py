@@ -1,4 +1,4 @@
-"""What hides a collective, and what makes it smaller, by its kind: how PyTorch's own wrappers do it."""
+"""How to hide a collective or make it smaller, by its kind, with PyTorch's own wrappers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import NamedTuple
 from tb_steptime.metrics.communication.summary import CollectiveRow
 from tb_steptime.text import Phrase, phrase
 
-#: Bytes a second that GPUs exchange over the slowest link made for it, eight lanes of PCIe 3; NVLink and Infinity
-#: Fabric have ten times as much. Collectives of fewer bytes than this do not reach the rate of their link.
+#: Rate in bytes per second of the slowest link made for exchanges between GPUs, eight lanes of PCIe 3 (NVLink and
+#: Infinity Fabric are ten times as fast), and the number of bytes below which collectives do not reach their link's
+#: rate.
 SLOW_LINK, MUCH_BYTES = 5e9, 4_000_000
 
 
 class Advice(NamedTuple):
-    """later: the title while something else limits the step. by_rank: what to do depends on what other ranks did."""
+    """Advice of a card. later: the title while something else limits the step. by_rank: the remedy depends on what
+    other ranks did."""
 
     title: Phrase
     later: Phrase
@@ -70,18 +72,20 @@ _LARGER_BATCH = "# a larger batch per rank: the same bytes for more work"
 
 
 def overlapped(row: CollectiveRow) -> Advice:
-    """Computation is left that could hide collectives of this row. Gradients are not reduced in the forward pass."""
+    """Returns the advice for a row whose collectives the remaining computation could hide. All-reduces in the forward
+    pass are not those of gradients."""
     in_forward = row.forward_ns >= row.exposed_ns / 2 > 0
     how = how_to_overlap(row.kind, in_forward=in_forward, sized=row.bytes is not None)
     return Advice(_OVERLAP, _OVERLAP_LATER, how)
 
 
-#: Of layers that are split over ranks: each needs what all have computed.
+#: Advice for layers that are split over ranks: each rank needs the results of all ranks.
 FEWER_RANKS = "# fewer tensor-parallel ranks, or all-reduce fused with the norm that follows"
 
 
 def how_to_overlap(kind: str, *, in_forward: bool, sized: bool) -> str:
-    """in_forward: layers that are split over ranks exchange it; sized: its bytes are recorded."""
+    """Returns the code. in_forward: layers that are split over ranks make the exchange; sized: its bytes are
+    recorded."""
     if kind == "all_reduce" and in_forward:
         return _TENSOR_PARALLEL
     if kind == "send_receive" and not sized:  # NCCL runs an all-to-all as a kernel of that name too
@@ -90,7 +94,8 @@ def how_to_overlap(kind: str, *, in_forward: bool, sized: bool) -> str:
 
 
 def less_to_send(row: CollectiveRow, on_gpu: bool) -> Advice:
-    """All computation could not hide half of it. Without a GPU nothing says how much of it waits for a late rank."""
+    """Returns the advice where all computation together could not hide half of the exchange. Without a GPU it is not
+    known how much of the exchange is a wait for a late rank."""
     if on_gpu and row.bytes and row.best_rate is not None and row.best_rate < SLOW_LINK and _sends_much(row):
         return Advice(_LINK, _LINK_LATER, _LINKS)
     how = how_to_send_less(row.kind, row.dtype)
@@ -100,7 +105,7 @@ def less_to_send(row: CollectiveRow, on_gpu: bool) -> Advice:
 
 
 def how_to_send_less(kind: str, dtype: str | None) -> str:
-    """dtype: None where not recorded."""
+    """Returns the code. dtype: None if it is not recorded."""
     single = (dtype or "").lower() == "float"
     if kind == "all_reduce":
         return _COMPRESS if single else _EVERY_SECOND
@@ -110,7 +115,7 @@ def how_to_send_less(kind: str, dtype: str | None) -> str:
 
 
 def balanced() -> Advice:
-    """Most of the time is an est. wait for slower ranks."""
+    """Returns the advice where most of the time is an estimated wait for slower ranks."""
     return Advice(_BALANCE, _BALANCE_LATER, _EVERY_RANK)
 
 

@@ -1,10 +1,11 @@
-"""What cards about communication share: which exposed time is whose, and what less of it is worth now.
+"""Code that cards about communication share: the exposed time of each card, and what saving it gains now.
 
 exposed  |sssssss|ccc|eeeee|rrrrrrrrrrrr|      small ones in a row, those on the compute stream, those of earlier
           many_   on_ each_ exposed_           micro-batches, the rest: each card has a part of its own, less what of
           small compute pass communication     it is an est. wait for other ranks
 
-A step cannot become shorter than what the host needs for it: hiding an exchange is worth what the host waits at most.
+A step cannot become shorter than the time that the host needs for it, so hiding an exchange gains at most the time that
+the host waits.
 """
 
 from __future__ import annotations
@@ -20,15 +21,18 @@ from tb_steptime.insights.wording.card_text import fitted
 from tb_steptime.metrics.communication.summary import CollectiveRow, CommRange, InARow
 from tb_steptime.text import Phrase
 
-#: A model has hundreds of parameters, a bucketed exchange of its gradients a dozen of collectives.
+#: Minimum number of small collectives in a row. A model has hundreds of parameters, but a bucketed exchange of its
+#: gradients has only a dozen collectives.
 MANY_IN_A_ROW = 30
-#: DDP's first bucket, its smallest, has 1 MB; where half of the collectives have less, latency and not bytes decides.
+#: DDP's first bucket, its smallest, has 1 MB. If half of the collectives have less, latency decides how long they take,
+#: and not the number of bytes.
 SMALL_BYTES = 1_000_000
-#: Where bytes are not recorded: so short is no exchange of a bucket.
+#: Maximum length of a small collective if bytes are not recorded. The exchange of a bucket takes longer.
 SMALL_NS = 300_000
 
 
-#: Where gradients are exchanged by hand; with a division and a copy each collective has so many launches.
+#: The place of the launches if gradients are exchanged by hand, and the number of launches for each collective, with a
+#: division and a copy.
 AFTER_BACKWARD, LAUNCHES_EACH = ("other",), 3
 
 
@@ -50,7 +54,7 @@ class ExchangeCard(NamedTuple):
 
 
 def exchange_card(facts: Facts, card: ExchangeCard) -> Insight | None:
-    """The insight, if its gain is worth a card now or once the host does not limit the step."""
+    """Returns the insight, if its gain is worth a card now, or will be once the host does not limit the step."""
     if facts.share(card.gain_ns) < WORTH_FRACTION:
         return None
     now_ns = card.gain_ns if card.spares_host else _worth_now(facts, card.gain_ns)
@@ -75,8 +79,8 @@ def exchange_card(facts: Facts, card: ExchangeCard) -> Insight | None:
 
 
 def _worth_now(facts: Facts, gain_ns: int) -> int:
-    """At most what instant communication would gain, and 0 where that is not worth a card; without a GPU all of it.
-    Without a replay the step above the host floor."""
+    """Returns the gain, limited to what instant communication would gain, or without a replay to the part of the step
+    above the host floor; 0 if that is not worth a card. Without a GPU it returns the whole gain."""
     if not facts.overview.has_device:
         return gain_ns
     if facts.replayed is not None:
@@ -87,13 +91,14 @@ def _worth_now(facts: Facts, gain_ns: int) -> int:
 
 
 def rows(facts: Facts) -> list[CollectiveRow]:
-    """What the mean step exchanges, most exposed first."""
+    """Returns the collectives of the mean step, those with the most exposed time first."""
     found = facts.overview.communication
     return found.rows if found else []
 
 
 def small_in_a_row(facts: Facts, row: CollectiveRow) -> InARow | None:
-    """Those of a row that one exchange could take the place of: many, small, and nothing computed between them."""
+    """Returns the collectives of a row that one exchange could replace: they are many and small, and nothing is
+    computed between them."""
     found = row.in_a_row
     if found is None or found.count < MANY_IN_A_ROW or facts.job.purpose == "inference":
         return None
@@ -102,25 +107,27 @@ def small_in_a_row(facts: Facts, row: CollectiveRow) -> InARow | None:
 
 
 def on_compute_stream_ns(facts: Facts, row: CollectiveRow) -> int:
-    """Exposed time of a row on a stream of the model, but for est. waits; of many small ones in a row it is theirs."""
+    """Returns the exposed time of a row on a stream of the model, without estimated waits. It is 0 for many small
+    collectives in a row, whose card has this time."""
     return 0 if small_in_a_row(facts, row) else max(0, row.compute_stream_ns - (row.wait_ns or 0))
 
 
 def early_ns(facts: Facts, row: CollectiveRow) -> int:
-    """Exposed time of a row that a later micro-batch could exchange too, and that is no other card's."""
+    """Returns the exposed time of exchanges in this row that a later micro-batch could also make, without time that
+    other cards have."""
     return 0 if small_in_a_row(facts, row) else min(row.early_ns, row.exposed_ns - on_compute_stream_ns(facts, row))
 
 
 def rest_ns(facts: Facts, row: CollectiveRow) -> int:
-    """Exposed time of a row that no other card has, est. waits included."""
+    """Returns the exposed time of a row that no other card has, including estimated waits."""
     small = small_in_a_row(facts, row)
     others = small.exposed_ns if small else on_compute_stream_ns(facts, row) + early_ns(facts, row)
     return max(0, row.exposed_ns - others)
 
 
 def exchanged_one_by_one_ns(facts: Facts) -> int:
-    """Idle time a step until work after the backward pass is launched, where most of that work is small collectives,
-    one for each gradient; else 0."""
+    """Returns the idle time a step until work after the backward pass is launched, if most of that work belongs to
+    small collectives, one for each gradient; else 0."""
     small = [each.count for row in rows(facts) if (each := small_in_a_row(facts, row))]
     launches = sum(row.launches for row in sites_of(facts.host, AFTER_BACKWARD))
     return late_ns(facts.host, AFTER_BACKWARD) if LAUNCHES_EACH * sum(small) >= launches > 0 else 0

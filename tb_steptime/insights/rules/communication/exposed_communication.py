@@ -1,4 +1,4 @@
-"""Collectives that run while nothing computes: hide them where computation is left, else send less."""
+"""Collectives that run while nothing computes. Hide them if enough computation remains, otherwise send less."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from tb_steptime.text import Phrase, Quantity, Unit, count, filled, nbytes, ns, 
 
 _NANOSECONDS = 1e9
 
-#: Est. waits of half of the exposed time are the first thing to look into; less is told in a sentence.
+#: From this share of the exposed time on, the card is about estimated waits. Shorter waits only get a sentence.
 MOSTLY_WAITS = 0.5
-#: A CPU job whose ops fill less of the step was recorded without most of them, and what they hide is not known.
+#: Minimum share of the step that ops fill in a CPU job. Below it, most ops were not recorded, so it is not known what
+#: they hide.
 LEAST_OPS = 0.01
 
 _HIDE = phrase(
@@ -102,7 +103,7 @@ def _exposed(facts: Facts) -> _Exposed | None:
 
 
 def _advice(facts: Facts, found: _Exposed) -> tuple[Advice, int, Phrase]:
-    """What to do, what it gains at most, and how that is computed."""
+    """Returns the advice, its maximum gain, and how the gain is computed."""
     if _mostly_waits(facts, found):
         return balanced(), min(found.ns, found.waits_ns + found.free_compute_ns), _BALANCE
     saved_ns = found.ns - found.waits_ns
@@ -112,14 +113,15 @@ def _advice(facts: Facts, found: _Exposed) -> tuple[Advice, int, Phrase]:
 
 
 def _doubt(facts: Facts, found: _Exposed, advice: Advice) -> Phrase | None:
-    """Why the gain may not come; None where nothing speaks against it."""
+    """Returns why the gain is doubtful; None if there is no particular doubt."""
     if _mostly_waits(facts, found) or advice.by_rank:
         return _GUESSED
     return None if facts.overview.has_device else _SAME_CORES
 
 
 def _mostly_waits(facts: Facts, found: _Exposed) -> bool:
-    """In all steps, and in those after the first; between the stages of a pipeline waits are its schedule's."""
+    """Whether most of the time is waits, both in all steps and in the steps after the first one. False between the
+    stages of a pipeline, whose schedule causes the waits."""
     whole = facts.overview.communication
     if whole is None or whole.steady_wait_ns is None or found.leading.kind == "send_receive":
         return False
@@ -127,7 +129,7 @@ def _mostly_waits(facts: Facts, found: _Exposed) -> bool:
 
 
 _RUN = "For {exposed} a step only collectives run, most of it {kind}"
-#: By whether the bytes are recorded, and whether waits are worth a word.
+#: Reasons by whether the bytes are recorded, and whether the waits are long enough to mention.
 _WHY = {
     (True, True): f"{_RUN}: {{bytes}} a step at {{rate}}. Est. {{waits}} may be waits for slower ranks.",
     (True, False): f"{_RUN}: {{bytes}} a step at {{rate}}, including waits for the slowest rank.",

@@ -78,7 +78,8 @@ def many_small_collectives(facts: Facts) -> Insight | None:
 
 
 def _gain_ns(facts: Facts, row: CollectiveRow, small: InARow) -> int:
-    """One exchange of all takes as long as one of these at least, of which nothing is hidden."""
+    """Returns the gain of one exchange in place of these collectives. It takes at least as long as one of them, and of
+    this minimum nothing is hidden."""
     found = facts.overview.communication
     rate = max(row.best_rate or 0.0, SLOW_LINK if facts.overview.has_device else 0.0)
     one_ns = round(small.bytes / rate * _NANOSECONDS) if small.bytes else 0
@@ -92,7 +93,8 @@ def _title(kind: str) -> Phrase:
     return phrase("Exchange fewer, larger tensors between ranks")
 
 
-#: By whether their bytes are recorded; then what they cost, by whether the GPU waits for their launches too.
+#: First half of the reason, by whether the bytes are recorded. The second half is the cost, by whether the GPU also
+#: waits for the launches.
 _WHICH = {
     True: "{count} collectives ({kind}) a step, half of them with at most {bytes}, follow one another",
     False: "{count} collectives ({kind}) a step follow one another with nothing computed between them",

@@ -1,4 +1,4 @@
-"""Batches of the main loader that come late: who is to produce them, and how many workers it takes."""
+"""Batches of the main loader that come late: which process should produce them, and how many workers are needed."""
 
 from __future__ import annotations
 
@@ -25,16 +25,18 @@ from tb_steptime.metrics.data_loading.scaling.throughput import HANDOVER_NS
 from tb_steptime.metrics.outliers import median
 from tb_steptime.text import Phrase, agreeing, count, filled, fraction, joined, ns, phrase
 
-#: A line of a smaller share of the batch is not where to begin.
+#: Minimum share of a batch's time that a line of code must take to be named.
 WORTH_LINE = 0.3
 
-#: A worker that takes so many times as long for a batch as the others is slow, if each has made a few.
+#: A worker is slow if it takes at least this many times as long for a batch as the others, and each worker has made at
+#: least this many batches.
 SLOW_TIMES, LEAST_BATCHES = 3, 3
 
-#: Scripts and examples set up to eight workers; a longer period of the waits is as often that of a slow batch.
+#: Scripts and examples set up to eight workers. If the waits have a longer period, a slow batch is just as likely to be
+#: the cause.
 LIKELY_WORKERS = 8
-#: To take a batch from a worker costs the main process about a millisecond: its queue, and tensors in shared memory.
-#: Of the shorter batches it may be all; of the others a part.
+#: Taking a batch from a worker costs the main process about a millisecond, for the queue and for tensors in shared
+#: memory. This may be all of the time for a tiny batch, and a part of the time for a short one.
 _TINY_BATCH_NS, _SHORT_BATCH_NS = 2_000_000, 5_000_000
 _RECORD_FIRST = phrase("Record the workers before you change their number")
 
@@ -92,7 +94,8 @@ def no_workers(facts: Facts) -> Insight | None:
 
 
 def _sure(batch_ns: float | None) -> tuple[Confidence, Phrase]:
-    """That worker processes save what the main process takes for a batch."""
+    """Returns the confidence that worker processes save the time that the main process takes for a batch, and its
+    reason."""
     if batch_ns is None or batch_ns >= _SHORT_BATCH_NS:
         return Confidence.HIGH, MARKS_AGREE
     return Confidence.LOW if batch_ns < _TINY_BATCH_NS else Confidence.MEDIUM, _SHORT
@@ -181,7 +184,8 @@ def slow_worker(facts: Facts) -> Insight | None:
 
 
 def _slowest(recorded: Recorded) -> tuple[int, int, int] | None:
-    """Its number, its time for a batch, and the median of the others; None where too few batches of any are known."""
+    """Returns the slowest worker's number, its time for a batch, and the median time of the others; None if there are
+    fewer than two workers, or if too few batches of any worker are known."""
     mine = [each for each in recorded.workers if each.loader == recorded.main and each.worker >= 0]
     if len(mine) < 2 or min(each.batches for each in mine) < LEAST_BATCHES:
         return None
@@ -242,7 +246,8 @@ def _confidence(facts: Facts) -> tuple[Confidence, Phrase]:
 
 
 def _short_of_cores(card: HostCard, recorded: Recorded) -> HostCard:
-    """With the line to begin with, where one is long enough."""
+    """Returns the card for workers that have too few cores. It names the longest line of code, if that takes long
+    enough."""
     if recorded.kind == "cores":
         words = "The workers compute, and for {waits} of their time they wait for a core ({sampled} sampled batches)."
     else:

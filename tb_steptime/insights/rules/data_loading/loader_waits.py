@@ -1,4 +1,4 @@
-"""What the cards about loaders share: their gains are disjoint parts of the one exposed wait."""
+"""Code that cards about loaders share. Their gains are disjoint parts of the exposed wait."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from tb_steptime.insights.wording.data_loading import main_label, of_loader
 from tb_steptime.metrics.data_loading.wait_shares import WaitShares
 from tb_steptime.text import Phrase, fraction, joined, ns, phrase
 
-#: How the gain of most of the cards is computed.
+#: Formula of the gain of most of these cards.
 EXPOSED = phrase("Mean over the steps of the time in which the loader is waited for and the GPU is idle.")
-#: The same where nothing on a GPU is recorded.
+#: The same formula for traces without GPU activity.
 _WAITED = phrase("Mean over the steps of the time in which the loader is waited for.")
 _GPU_NOT_RECORDED = phrase("The GPU's work is not in this trace: it may hide these waits.")
 _MARKS_SAY = phrase("Every step waits: the loader marks that itself.")
 MARKS_AGREE = phrase("Every step waits: the loader's own marks and the GPU's idle time agree.")
 FEW_STEPS = phrase("Seen in few steps only, so another span may have more or fewer of them.")
 PREFETCH_MORE = phrase("Prefetch more batches")
-#: Prefetched batches per worker that make up for nearly all slow ones.
+#: Number of prefetched batches per worker that hides nearly all slow batches.
 DEEP_PREFETCH = 8
 DEEPER = f"DataLoader(..., prefetch_factor={DEEP_PREFETCH})"
 SLOWEST_FASTER = phrase("Make the slowest batches faster")
@@ -28,13 +28,14 @@ _ALL_ZERO = WaitShares(0, 0, 0, 0, 0)
 
 
 def shares(facts: Facts) -> WaitShares:
-    """All zero without loader events."""
+    """Returns the parts of the exposed wait; all are zero without loader events."""
     return facts.data_loading.causes.shares if facts.data_loading.causes else _ALL_ZERO
 
 
 def loader_card(facts: Facts, card: HostCard, waited_ns: int | None = None, of_main: bool = True) -> Insight | None:
-    """The card, if its gain is worth one. waited_ns: of the mean step, for what is said in why; None: as much as is
-    gained. of_main: it is of the main loader, which is named where there are others."""
+    """Returns the card, if its gain is worth one. waited_ns: the wait in the mean step that the reason states; None:
+    the same as the gain. of_main: whether the card is about the main loader, which is named if there are other
+    loaders."""
     waits = _waits(facts, card.gain_ns if waited_ns is None else waited_ns)
     why, label = joined(waits, card.why), main_label(facts.data_loading)
     why = of_loader(label, why) if label and of_main else why
@@ -48,7 +49,8 @@ def loader_card(facts: Facts, card: HostCard, waited_ns: int | None = None, of_m
 
 
 def _without_gpu(facts: Facts, card: HostCard) -> HostCard:
-    """Where nothing on a GPU is recorded: waits are all that is known. If the job has a GPU, its work may hide them."""
+    """Returns the card as it is without GPU activity in the trace: then only the waits are known. If the job has a GPU,
+    its work may hide them, so the confidence is low."""
     if facts.overview.has_device:
         return card
     said = card._replace(
@@ -67,7 +69,7 @@ def _waits(facts: Facts, waited_ns: int) -> Phrase:
 
 
 def _evidence(facts: Facts, steps: Sequence[str]) -> list[Evidence]:
-    """The steps that wait longest, of those that are named."""
+    """Returns the steps that wait longest, among the named steps if any are named."""
     starts = {row.name: (row.start_ns, row.start_ns + row.duration_ns) for row in facts.overview.steps}
     rows = [row for row in facts.data_loading.steps if row.exposed_ns > 0 and (not steps or row.name in steps)]
     rows.sort(key=lambda row: -row.exposed_ns)

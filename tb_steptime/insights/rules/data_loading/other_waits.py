@@ -1,4 +1,4 @@
-"""Waits that no number of workers ends: starts of epochs, single late batches, and what the main process does."""
+"""Waits that more workers do not end: starts of epochs, single late batches, and work of the main process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tb_steptime.metrics.data_loading.recorded.loading import Recorded
 from tb_steptime.metrics.data_loading.wait_shares import Overhead
 from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase
 
-#: What to do where an epoch begins, and why, by whether its workers start again; None: not known.
+#: The title and the reason for a card about starts of epochs, by whether the workers start again; None: not known.
 _EPOCHS = {
     True: (
         "Keep the workers between epochs",
@@ -44,9 +44,10 @@ _ALONE = phrase(
     "Mean over the steps of the exposed wait for batches that are produced, less the time of producing them in the "
     "training process."
 )
-#: Workers that need half as long to make a batch as the main process to receive it cost more than any tensor.
+#: If receiving a batch takes at least this many times as long as making it, workers cost too much, whatever tensors
+#: they return.
 SOONER_TIMES = 2
-#: From so much of the main process's time on it is the sampler's.
+#: From this share of the main process's time for a ready batch on, the card is about the sampler.
 SAMPLER_FRACTION = 0.5
 _INDICES = "DataLoader(..., batch_sampler=...)  # draws its indices once, before the epoch"
 _ONE_TENSOR = "DataLoader(..., collate_fn=...)  # one tensor per field, no lists and no NumPy arrays"
@@ -74,7 +75,7 @@ def epoch_starts(facts: Facts) -> Insight | None:
         return None
     if starts.steps == [facts.data_loading.steps[0].name] and starts.batches == 1:
         return None  # the training begins, and no epoch ends
-    # what a GPU idles while the iterator is set up is a matter of the host's cards
+    # with a GPU, idle time while the iterator is set up belongs to the host's cards
     sets_up = starts.respawned and starts.produced_ns is not None and not facts.overview.has_device
     begin_ns = starts.exposed_ns + (starts.setup_ns if sets_up else 0)
     title, why = _EPOCHS[starts.respawned]
@@ -86,7 +87,7 @@ def epoch_starts(facts: Facts) -> Insight | None:
         how=None if starts.respawned is False else "DataLoader(..., persistent_workers=True)",
         gain_ns=max(0, begin_ns - _produced_ns(starts) * starts.batches // len(facts.data_loading.steps)),
         formula=_OF_EPOCHS,
-        best=Confidence.LOW if starts.batches == 1 else Confidence.MEDIUM,  # of one, nobody knows how often it comes
+        best=Confidence.LOW if starts.batches == 1 else Confidence.MEDIUM,  # from one, no frequency is known
         why_confidence=phrase(agreeing(often, starts.batches), number=count(starts.batches)),
         steps=starts.steps,
     )
@@ -186,8 +187,8 @@ def loader_overhead(facts: Facts) -> Insight | None:
 
 
 def _gain_alone(overhead: Overhead, recorded: Recorded | None) -> tuple[int, int]:
-    """What is gained where the training process makes its batches itself, instead of taking them from workers, and what
-    a batch takes then: its indices are drawn in either case."""
+    """Returns the gain if the training process makes its batches itself instead of taking them from workers, and the
+    time for a batch in that case. This time includes drawing the indices, which is needed in either case."""
     if recorded is None or recorded.production_ns is None or overhead.exposed_ns is None:
         return 0, 0
     own = 1 - (recorded.core_wait_share or 0.0)  # a single process waits for no other's core

@@ -53,7 +53,7 @@ def alignment(facts: Facts) -> Insight | None:
 
 
 def _why(found: Obstacle, time_ns: float, cores: Quantity) -> Phrase:
-    """With the size that does not fit, where the trace records the shapes."""
+    """Returns the reason, with the size that does not fit if the trace records the shapes."""
     values = {"time": ns(time_ns), "op": text(found.op or "a product"), "cores": cores}
     if not found.why.values:
         return Phrase("Matrix work of {time} a step misses the {cores}: operands of {op} are not aligned.", values)
@@ -64,7 +64,7 @@ def _why(found: Obstacle, time_ns: float, cores: Quantity) -> Phrase:
 
 
 def padding(why: Reason | None) -> str | None:
-    """How to pad the size that does not fit; None where it is not known."""
+    """Returns the code that pads the size that does not fit; None if the size is not known."""
     values = why.values if why else {}
     length, unit = (values[key].value if key in values else None for key in ("length", "unit"))
     if not isinstance(length, int) or not isinstance(unit, int):

@@ -1,4 +1,4 @@
-"""Copies from one place of the GPU to another: other layouts, other types, tensors joined to one."""
+"""Copies within the GPU: to other layouts, to other types, and for joining tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, CopyKind
 from tb_steptime.text import Phrase, count, joined, ns, phrase
 from tb_steptime.text.patterns import expression
 
-#: From hundreds of copies a step on, they are a habit of the code and no single place.
+#: From this many copies a step on, copying is a habit of the code and not limited to a single place.
 MANY_COPIES = 100
 
 _TITLES: dict[CopyKind, str] = {
@@ -29,7 +29,7 @@ _HOW: dict[CopyKind, str] = {
     '# keys and values of Hugging Face models: generate(..., cache_implementation="static")',
     "assignment": "torch.mul(a, b, out=y[:n])  # in place of y[:n] = a * b",
 }
-#: Of conversions by the type that they make, as short names of kernels say it: `copy<half>`.
+#: Advice for conversions, by the type that they convert to, as in short names of kernels: `copy<half>`.
 _HOW_TO_TYPE = {
     "half": "model.to(torch.float16)  # or one torch.autocast around the whole model",
     "bf16": "model.to(torch.bfloat16)  # or one torch.autocast around the whole model",
@@ -83,6 +83,6 @@ def _how(leading: CopiesOfKind) -> str:
 
 
 def _why(leading: CopiesOfKind, number: float, total_ns: float) -> Phrase:
-    """With the op that asks for the copy, not the copy itself."""
+    """Returns the reason, which names the op that causes the copy and not the copy itself."""
     what = phrase("{count} copies within the GPU take {time} a step", count=count(round(number)), time=ns(total_ns))
     return joined(what, site_phrase(msgspec.structs.replace(leading.site, op=leading.op)), by=", mostly ")

@@ -1,5 +1,5 @@
-"""Work in FP64, which NumPy's arrays have unless told otherwise: products at a fraction of the rate of FP32, and other
-ops that move twice the bytes."""
+"""Work in FP64, the default type of NumPy's arrays: products run at a fraction of the rate of FP32, and other ops move
+twice the bytes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _OF_OTHERS = phrase("Half of the time of ops other than products, which move hal
 
 
 def _why(products: Waste | None, others: Waste | None, leading: Waste, kernels_ns: float) -> Phrase:
-    """Names the op with most of the gain."""
+    """Returns the reason, which names the op with most of the gain."""
     total_ns = sum(each.total_ns for each in (products, others) if each)
     values = {"time": ns(total_ns), "kernels": ns(kernels_ns)}
     if products is None:

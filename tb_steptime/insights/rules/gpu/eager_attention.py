@@ -9,13 +9,13 @@ from tb_steptime.insights.wording.kernels import closed, site_phrase
 from tb_steptime.metrics.kernels.eager_attention import EagerAttention
 from tb_steptime.text import Phrase, joined, ns, phrase
 
-#: torch's own op wrote out at least this share of the softmaxes: then its inputs are the subject.
+#: From this share of softmaxes on that torch's own attention op writes to memory, the card is about its inputs.
 MOSTLY = 0.5
 
-#: What to type where attention is written out by hand.
+#: Code for models that implement attention by hand.
 FUSED = """torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 # Hugging Face: Model.from_pretrained(name, attn_implementation="sdpa")"""
-#: What tells why torch's op found no fused kernel.
+#: Code that shows why torch's attention op found no fused kernel.
 EXPLAIN = """with torch.nn.attention.sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]):
     model(batch)  # warns why no fused kernel takes these inputs"""
 
@@ -63,7 +63,7 @@ def eager_attention(facts: Facts) -> Insight | None:
 
 
 def _why(found: EagerAttention) -> Phrase:
-    """The names come last: they are shortened where a card is too short for them."""
+    """Returns the reason. Names come last, because they are shortened if the card has too little room."""
     values = {"softmax": ns(found.softmax_ns), "other": ns(found.other_ns)}
     if found.other_ns:
         what = Phrase(

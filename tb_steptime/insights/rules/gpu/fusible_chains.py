@@ -1,4 +1,4 @@
-"""Chains of elementwise kernels that a compiler, or a fused norm, would make one of."""
+"""Chains of elementwise kernels that a compiler or a fused norm would merge into one kernel."""
 
 from __future__ import annotations
 

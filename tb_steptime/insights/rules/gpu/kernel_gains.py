@@ -1,4 +1,4 @@
-"""What rules about kernels share: the device that they judge, and what a shorter kernel is worth now."""
+"""Code that rules about kernels share: the device that they judge, and what a shorter kernel gains now."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def device_split(facts: Facts) -> DeviceSplit | None:
 
 
 def worth_now(facts: Facts, gain_ns: int, change: str) -> int:
-    """What of a gain of kernel time shortens the step now; 0 where that is not worth a card.
+    """Returns how much of a gain in kernel time shortens the step now; 0 if that is not worth a card.
 
-    By the replay of a step; where that is not to be trusted, a step cannot fall below what the host needs without its
-    waits, so only GPU time above that floor counts.
+    The replay of a step shows this. Without a replay that can be trusted, only GPU time above the host floor counts,
+    because a step cannot be shorter than the time that the host needs without its waits.
     """
     listed = facts.replayed_gain(change)
     replayed_ns = facts.kernels_worth_ns(gain_ns) if listed is None else min(listed.gain_ns or 0, gain_ns)
@@ -38,10 +38,10 @@ def worth_now(facts: Facts, gain_ns: int, change: str) -> int:
 
 class KernelCard(NamedTuple):
     """What differs between cards about kernels. gain_ns: GPU time a step that the change saves at most; later: the
-    title while something else limits the step; why_confidence: what the confidence, medium at best, rests on.
+    title while something else limits the step; why_confidence: the reason for the confidence, which is at most medium.
 
-    estimated: the gain is a guess of what another kernel would take, so that the card is a minor one, and unsure.
-    site: where the kernels come from; its longest launch is what the timeline shows. row: of the view's table; None:
+    estimated: the gain is a guess of what another kernel would take, so the card is a minor one with low confidence.
+    site: where the kernels come from; the timeline shows its longest launch. row: a row of a table of the view; None:
     the site's kernel in the table of kernels."""
 
     id: str
@@ -59,13 +59,13 @@ class KernelCard(NamedTuple):
 
 
 def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
-    """The insight, if its gain is worth a card now or once the GPU limits the step."""
+    """Returns the insight, if its gain is worth a card now, or will be once the GPU limits the step."""
     gain_ns = round(card.gain_ns)
     if facts.share(gain_ns) < WORTH_FRACTION:
         return None
     now_ns = worth_now(facts, gain_ns, card.id)
     if not now_ns and facts.share_as_recorded(gain_ns) < WORTH_FRACTION:
-        return None  # of a recording that is mostly left out, a share of the rest says nothing of steps to come
+        return None  # if most of a recording is left out, a share of the rest says nothing about later steps
     best = Confidence.LOW if card.estimated else Confidence.MEDIUM
     level, why = confidence(facts, best, card.why_confidence)
     return Insight(
@@ -89,15 +89,16 @@ def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
     )
 
 
-#: How titles of cards begin that gain nothing yet: another card gains something now, or none does.
+#: Beginnings of titles of cards that gain nothing yet: if another card gains something now, and if none does.
 _LATER, _WHEN_BUSY = "After the first fix: ", "Once the GPU is busy: "
 
-#: The same of a GPU that works nearly all the time, while the CPU is not seen to wait for it.
+#: Beginning of these titles if no card gains anything now and the GPU works nearly all the time, that is, from this
+#: share of the step on.
 _IF_FASTER, _BUSY_FRACTION = "If the CPU can keep up: ", 0.9
 
 
 def with_nothing_before(facts: Facts, insight: Insight) -> Insight:
-    """The card where no card gains anything now, so that there is no first fix."""
+    """Returns the card as it reads if no card gains anything now, so that there is no first fix."""
     template = insight.title.template
     if not template.startswith(_LATER):
         return insight
@@ -108,7 +109,8 @@ def with_nothing_before(facts: Facts, insight: Insight) -> Insight:
 
 
 def _row_of_kernel(facts: Facts, site: KernelSite, view: str) -> EvidenceRow | None:
-    """In the view's table of kernels by name: of those with the site's short name the one with most time."""
+    """Returns the row in the view's table of kernels by name. Of kernels with the site's short name, it is the first
+    one."""
     split = device_split(facts)
     names = [row.name for row in split.kernels] if split and view == "tensor_cores" else _names(facts)
     name = next((each for each in names if short_name(each) == site.kernel), None)
@@ -122,7 +124,7 @@ def _names(facts: Facts) -> list[str]:
 
 
 def row_of_op(table: str, op: str | None, shapes: str | None) -> EvidenceRow:
-    """In a table of ops by their inputs."""
+    """Returns the row of an op in a table of ops by their inputs."""
     return EvidenceRow(table, " ".join(filter(None, (op, shapes))))
 
 

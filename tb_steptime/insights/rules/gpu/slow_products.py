@@ -1,4 +1,4 @@
-"""Matrix products that run on tensor cores, and far below what others of the same trace reach there."""
+"""Matrix products that run on tensor cores far below the rate that is within their reach there."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _TITLES = {
     "small_size": "Merge small matrix products into larger ones",
 }
 _OF_ATTENTION = "Replace slow products of attention by a fused kernel"
-#: By the code of the reason: what keeps the product from being fast.
+#: What keeps a product from being fast, by the code of the reason.
 _REASONS = {
     "misaligned_size": "{length} is not a multiple of {unit}",
     "misaligned_kernel": "its operands are not aligned",
     "small_size": "a size of {length} fills little of a tile",
 }
-#: What tensor cores compute with, by the type of the inputs.
+#: Types in which tensor cores compute, by the type of the inputs.
 _TYPES = {"c10::Half": "FP16", "c10::BFloat16": "BF16", "float": "TF32", "double": "FP64"}
 _BATCHED = ("aten::bmm", "aten::baddbmm")
 _MERGE = "y = torch.bmm(torch.stack(lefts), torch.stack(rights))  # or a larger batch"
@@ -74,7 +74,7 @@ def slow_products(facts: Facts) -> Insight | None:
 
 
 def _why(leading: ProductRate, total_ns: float) -> Phrase:
-    """The names come last: they are shortened where a card is too short for them."""
+    """Returns the reason. Names come last, because they are shortened if the card has too little room."""
     rates = phrase(
         "{type} products of {time} a step reach {rate} of {reach} possible TFLOP/s",
         type=text(_TYPES.get(leading.dtype, leading.dtype)),
@@ -94,7 +94,7 @@ def _how(leading: ProductRate) -> str | None:
     return padded and f"{padded}\n# or make the layer that large"
 
 
-#: What limits the rate in reach beside the products of the trace.
+#: Formula with the limits of the rate in reach that do not depend on other products of the trace.
 _LIMITS = (
     "Product by product: time x (1 - rate / rate in reach): {part} of the memory bandwidth, the SMs that tiles fill, "
 )

@@ -56,14 +56,15 @@ def small_grids(facts: Facts) -> Insight | None:
 
 
 def _how(facts: Facts) -> str:
-    """Compilers fuse elementwise work and leave products as large as they are, so a larger batch comes first."""
+    """Returns the code of the advice. A larger batch comes first, because compilers fuse only elementwise work and do
+    not make products larger."""
     if facts.data_loading.unknown is None:
         return "DataLoader(..., batch_size=2 * batch_size)  # more blocks for each launch, if memory allows"
     return "x = torch.stack(inputs)  # several inputs in one call: more blocks for each launch, if memory allows"
 
 
 def _why(faults: list[Waste]) -> Phrase:
-    """With the share of the places that they do fill."""
+    """Returns the reason, with the share of the GPU's places for blocks that these kernels fill."""
     total_ns, gain_ns = sum(fault.total_ns for fault in faults), sum(fault.gain_ns for fault in faults)
     leading = max(faults, key=lambda fault: fault.gain_ns).site
     what = phrase(

@@ -59,18 +59,19 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
 
 _OF_PEAKS = phrase("The gain is a bound from data-sheet peak rates, not a measurement.")
 _UNEXPLAINED = phrase("Why these kernels use none is not recorded, so neither is whether others can.")
-#: Within a compiled region or a graph no op has recorded inputs.
+#: Advice for compiled regions and graphs, in which no op has recorded inputs.
 _OUTPUT_CODE = '# TORCH_LOGS="output_code" shows the op and the sizes of its inputs'
 
 
 def _leading(obstacles: list[Obstacle]) -> Obstacle:
-    """The reason that holds for most of the gain; a stage's reason is that of the product that it serves."""
+    """Returns the obstacle with most of the gain. Stages of products count only if there is nothing else, because a
+    stage has the same reason as its product."""
     products = [each for each in obstacles if each.why_not != "stage"]
     return max(products or obstacles, key=lambda each: each.bound_ns)
 
 
 def _how(facts: Facts, leading: Obstacle) -> str | None:
-    """Training in FP16 needs a scaler, because its small gradients become 0."""
+    """Returns the code of the advice. Training in FP16 needs a scaler, because small gradients become 0 in FP16."""
     setting = leading.setting
     if leading.why_not == "untold" and leading.shapes is None and (leading.op or "").startswith("aten::"):
         return "profile(..., record_shapes=True)  # names the types and sizes of its inputs"
@@ -83,7 +84,7 @@ def _how(facts: Facts, leading: Obstacle) -> str | None:
     return context if trains else context.replace("loss = ", "output = ")
 
 
-#: By the id of the reason.
+#: Reasons in words, by their id.
 _WHY = {
     "tf32_off": "{eligible} of {kernels} kernel time a step is matrix work without {cores}: FP32 inputs, TF32 off",
     "fp32": "{eligible} of {kernels} kernel time a step is matrix work without {cores}: its inputs are FP32",
@@ -94,7 +95,7 @@ _WHY_ELSE = "{eligible} of {kernels} kernel time a step is matrix work without {
 
 
 def _why(facts: Facts, eligible_ns: float, leading: Obstacle) -> Phrase:
-    """With the op of which most could be gained, and its sizes."""
+    """Returns the reason, with the op that could gain most, and its sizes."""
     kernels_ns = facts.figure("kernel_sum_time") or 0.0
     what = phrase(
         _WHY.get(leading.why_not, _WHY_ELSE),
@@ -107,7 +108,8 @@ def _why(facts: Facts, eligible_ns: float, leading: Obstacle) -> Phrase:
 
 
 def _formula(eligible_ns: float, device: DeviceSplit, obstacles: list[Obstacle], cores: Quantity) -> Phrase:
-    """The ratio of most of the gain; other types of inputs have other ratios, which the table of the view shows."""
+    """Returns the formula, with the ratio for most of the gain. Other types of inputs have other ratios, which the
+    table of the view shows."""
     peaks = peaks_of(device.name)
     if peaks is None:
         return phrase(

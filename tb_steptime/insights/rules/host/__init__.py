@@ -2,10 +2,12 @@
 
 Decisions and their reasons:
 
-- Gains that may be added are disjoint parts of one GPU's idle time: the loader's, what follows blocking calls, what
-  pauses of the host leave, then late launches by the place that they come from (`insights/host_gains.py`). Gains of
-  kernels, of slow steps and of GPUs in series overlap with those, and are never added.
-- Most of a cold start is not the job. Where one or two steps were recorded and most of them comes once, what is left
-  is the first pass of everything, and late launches are no card.
-- Profiling slows the host, so a verdict against it is certain only if it holds with half of the host's time.
+- Gains that may be added are disjoint parts of one GPU's idle time: waits for the loader, idle time after blocking
+  calls, idle time from pauses of the host, then late launches by the place that they come from
+  (`insights/host_gains.py`). Gains of kernels, of slow steps and of GPUs in series overlap with these parts, and are
+  never added.
+- Most of a cold start is not typical of the job. If only one or two steps were recorded and one-time work takes most
+  of them, the rest is the first run of all code, and late launches get no card.
+- Profiling slows the host, so the verdict that the host is the limit is certain only if it also holds with half of the
+  host's time.
 """

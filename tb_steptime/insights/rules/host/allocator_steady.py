@@ -17,7 +17,7 @@ from tb_steptime.text import Phrase, count, ns, phrase, text
 _UNSET = "unset PYTORCH_NO_CUDA_MEMORY_CACHING"
 _CACHE_AGAIN = phrase("Turn the caching allocator on again")
 
-#: Waits for the allocator in half of the steps are no warm-up.
+#: Minimum share of the steps that wait for the allocator. Waits in this many steps are not part of the warm-up.
 STEADY_FRACTION = 0.5
 
 _KEEP_CACHE = "# no torch.cuda.empty_cache() in the loop; batches of one shape"

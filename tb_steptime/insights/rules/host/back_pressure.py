@@ -1,4 +1,4 @@
-"""The CPU is busy because the queue of the GPU is full: it waits for room. Nothing is wrong, nothing to gain."""
+"""The CPU looks busy because it waits for room in the GPU's full queue. Nothing is wrong, and nothing can be gained."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tb_steptime.insights.facts import Facts, confidence, waits_for_queue
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import fraction, ns, phrase
 
-#: Verdicts under which a full queue is the reason for a busy CPU: the GPU never waits for it.
+#: Verdicts under which a full queue explains the busy CPU: the GPU never waits for the CPU.
 _BUSY = (Bound.GPU, Bound.COMMUNICATION)
 
 

@@ -1,4 +1,4 @@
-"""Groups of blocking calls by the card that they belong to, each to one; and how a card names them."""
+"""Groups of blocking calls by their card (each group belongs to one card), and their names in cards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tb_steptime.metrics.phases.marks import without_engine
 from tb_steptime.text import shortened
 from tb_steptime.text.patterns import expression
 
-#: Longer names of ops and of places would push the number out of a card's two lines.
+#: Maximum lengths of names of ops and of places. Longer names would push the number out of a card's two lines.
 NAME_LENGTH, PLACE_LENGTH = 28, 36
 
 _FOLDER = expression(r"^.*[/\\]")
@@ -21,22 +21,23 @@ def allocations(host: HostResult) -> list[BlockingRow]:
 
 
 def hidden(host: HostResult, phase: str) -> list[BlockingRow]:
-    """Calls that no line of the training script shows: inside a backward pass or an optimizer step."""
+    """Returns calls that are not visible in the training script: those inside a backward pass or an optimizer step."""
     return [row for row in host.blocking if row.kind != "allocator" and _hidden_in(row) == phase]
 
 
 def pageable(host: HostResult) -> list[BlockingRow]:
-    """Copies of pageable memory to the device. Those back to the host wait for what the GPU computes, pinned or not."""
+    """Returns copies of pageable memory to the device. Copies back to the host are left out: they wait for the GPU's
+    results, whether the memory is pinned or not."""
     return [row for row in host.blocking if _is_pageable(row)]
 
 
 def exchanged(host: HostResult, job: JobKind) -> list[BlockingRow]:
-    """Waits of a training script for what ranks exchange just before."""
+    """Returns waits of a training script for data that the ranks exchange just before."""
     return [row for row in _asked_for(host) if _is_exchanged(row, job)]
 
 
 def plain(host: HostResult, job: JobKind) -> list[BlockingRow]:
-    """All others: waits that the training script asks for."""
+    """Returns all other calls: waits that the training script itself makes."""
     return [row for row in _asked_for(host) if not _is_exchanged(row, job)]
 
 
@@ -46,7 +47,8 @@ def _asked_for(host: HostResult) -> list[BlockingRow]:
 
 
 def _is_exchanged(row: BlockingRow, job: JobKind) -> bool:
-    """At inference the ranks agree on what to compute next, which cannot come later."""
+    """Whether the call waits for data that ranks exchange. False at inference: there the ranks agree on what to compute
+    next, and this exchange cannot be postponed."""
     return row.collective is not None and job.purpose != "inference"
 
 
@@ -55,14 +57,15 @@ def bubble_ns(rows: list[BlockingRow]) -> int:
 
 
 def name_of(row: BlockingRow) -> str:
-    """The op that reads what the GPU computes, within whatever other op; else the outermost as its user knows it, but
-    for an autograd node, which no script calls."""
+    """Returns the op that reads the GPU's results, whatever op it is in. Otherwise returns the outermost op, which the
+    user knows; an autograd node is skipped, because no script calls it."""
     outer = row.outer_op if row.outer_op and row.outer_op.startswith("aten::") else None
     return brief(row.reads or outer or row.op or row.call)
 
 
 def place_of(row: BlockingRow) -> str | None:
-    """The line, else the module, range or other op around the call; for backward those of the forward pass."""
+    """Returns the line of the call, else the module, range or other op around it. In the backward pass, the line,
+    module or op of the forward pass comes first."""
     within = row.outer_op if row.reads and row.outer_op and row.outer_op not in (row.reads, row.op) else None
     known = (row.forward_source, row.forward_module, row.forward_op, row.source, row.user_range, row.module, within)
     name = next((name for name in known if name), None)
@@ -70,7 +73,7 @@ def place_of(row: BlockingRow) -> str | None:
 
 
 def brief(name: str, length: int = NAME_LENGTH) -> str:
-    """A name that fits a card: without folders and the engine's prefix, shortened in the middle."""
+    """Returns the name as it fits a card: without folders and the engine's prefix, shortened in the middle."""
     return shortened(without_engine(_FOLDER.sub("", name)), length)
 
 

@@ -57,6 +57,6 @@ def cpu_compiles(facts: Facts) -> Insight | None:
 
 
 def compiling(facts: Facts) -> CpuGroup | None:
-    """What torch.compile's work takes of a job that computes on the CPU; None where it does none in these steps."""
+    """Returns the work of torch.compile in a job that computes on the CPU; None if it does none in these steps."""
     work = facts.host.cpu if facts.job.device == "cpu" and facts.host.bound is Bound.CPU else None
     return next((group for group in work.groups if group.id == "compiling"), None) if work else None

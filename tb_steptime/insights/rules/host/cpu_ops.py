@@ -1,4 +1,4 @@
-"""Cards about jobs that compute on the CPU: which ops to begin with."""
+"""Cards about jobs that compute on the CPU: which ops to speed up first."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from tb_steptime.metrics.host.cpu_ops import CpuGroup, CpuGroupId, CpuOptimizer,
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import Phrase, code, count, fraction, ns, phrase, text
 
-#: Ops of one kind under this share of the step: no kind is where to begin.
+#: Minimum share of the step that ops of the leading kind take. Below it, no kind of op is worth speeding up first.
 LEADING_OPS_FRACTION = 0.30
-#: A smaller share than this of the step is not worth another optimizer.
+#: Minimum share of the step that the optimizer's ops take. Below it, another optimizer is not worth the change.
 OPTIMIZER_FRACTION = 0.10
 
 _AUTOCAST = 'with torch.autocast("cpu", dtype=torch.bfloat16):  # pays off with AVX-512 BF16 or AMX'
 _CHANNELS_LAST = "model = model.to(memory_format=torch.channels_last)  # the inputs too"
-#: torch's own convolution: oneDNN is asked for FP32 from a batch of 16 or two threads on, or for larger filters.
+#: Part of the name of torch's own convolution. For FP32, torch uses oneDNN only from a batch of 16 or two threads on,
+#: or for larger filters.
 _WITHOUT_ONEDNN = "_slow_conv"
 _ONEDNN = "torch.set_num_threads(n)  # oneDNN takes FP32 convolutions from n = 2, or a batch of 16, on"
 _COMPILE = "model = torch.compile(model)  # fuses chains of elementwise ops"
 _FLOAT = "model = model.float()  # and its inputs: FP32 is about twice as fast as FP64"
-#: Kinds of ops for which something can be set. Code that is compiled already has none, nor has what no
-#: compiler fuses.
+#: Kinds of ops for which a setting exists. None exists for code that is compiled already, or for ops that no compiler
+#: fuses.
 _KINDS: dict[CpuGroupId, str] = {
     "convolution": "Convolutions take",
     "recurrent": "Recurrent layers take",
@@ -30,9 +31,10 @@ _KINDS: dict[CpuGroupId, str] = {
     "attention": "Attention takes",
     "other": "Elementwise and other ops take",
 }
-#: The types of inputs that a setting changes, as torch calls them. Others are of 16 or 8 bits already.
+#: Input types that a setting changes, by their names in torch. All other types have 16 or 8 bits already.
 _WIDE = {"float": "FP32", "double": "FP64"}
-#: With fewer other ops between values that Python reads, compiled code would end before it gains much.
+#: Minimum number of other ops for each value that Python reads. Compiled code ends at each such read, so with fewer ops
+#: it would end before it gains much.
 OPS_BETWEEN_READS = 50
 #: Optimizers with a fused form for the CPU that saves most of their time.
 _WITH_FUSED_FORM = ("Adam", "AdamW", "Adagrad")
@@ -134,20 +136,20 @@ def _on_cpu(facts: Facts) -> CpuWork | None:
 
 
 def _title(group: CpuGroup) -> Phrase:
-    """Many ops of different names have one remedy, and no name."""
+    """Returns the title. The group "other" has many ops with different names and one remedy, so no op is named."""
     if group.id == "other":
         return phrase("Try {compile} on the model", compile=code("torch.compile"))
     return phrase("Speed up {op} first", op=code(group.op))
 
 
 def _is_read(work: CpuWork, group: CpuGroup) -> bool:
-    """Whether Python reads values between these ops all the time."""
+    """Whether Python often reads values between these ops."""
     reads = sum(each.calls for each in work.groups if each.id == "reading")
     return reads * OPS_BETWEEN_READS > group.calls
 
 
 def _how(group: CpuGroup, dtype: str | None) -> str | None:
-    """None where nothing is left to set."""
+    """Returns the code of the settings; None if nothing is left to set."""
     if group.id == "other":
         return _COMPILE
     lines = [_ONEDNN] if _WITHOUT_ONEDNN in group.op else []
@@ -158,7 +160,7 @@ def _how(group: CpuGroup, dtype: str | None) -> str | None:
 
 
 def _dtype(work: CpuWork, group: CpuGroup) -> str | None:
-    """Returns the type of the inputs of the group's op with most time."""
+    """Returns the input type of the op that takes the most time in the group."""
     return next((row.dtype for row in work.ops if row.op == group.op), None)
 
 

@@ -1,4 +1,4 @@
-"""A job on the CPU that spends most of its step where no op runs: what that is, only call stacks say."""
+"""A job on the CPU in which no op runs for most of the step. Only call stacks show what takes this time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.insights.facts import Facts
 from tb_steptime.text import fraction, ns, phrase
 
-#: From so much of the step on it is what decides how long a step is.
+#: Minimum share of the step outside ops. From this share on, the time outside ops decides how long a step is.
 MOST_FRACTION = 0.50
 
 

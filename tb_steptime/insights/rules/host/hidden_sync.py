@@ -60,7 +60,7 @@ def _hidden_sync(facts: Facts, where: str) -> Insight | None:
 
 
 def _why(row: BlockingRow, total_ns: int) -> Phrase:
-    """Names the op, and the line, module or op of the forward pass that it belongs to."""
+    """Returns the reason, with the op and the line, module or op of the forward pass that it belongs to."""
     place = place_of(row)
     if place is None:
         return phrase("{op} leaves the GPU idle for {total} a step.", op=text(name_of(row)), total=ns(total_ns))

@@ -1,9 +1,9 @@
-"""Launches that need not be: the GPU waits for work of `zero_grad`, of DDP, or between the passes.
+"""Avoidable launches: the GPU waits for work that `zero_grad` or DDP launches, or that is launched between the passes.
 
 zero_grad     forward.buffer_broadcast   copies in backward.hooks   other
 set to None   no broadcast               gradients in buckets       less of it
 
-Launches of the model itself: `launch_graphs`; a few long waits: `long_waits`.
+`launch_graphs` is about launches of the model itself, `long_waits` about a few long waits.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def between_passes(facts: Facts) -> Insight | None:
 
 
 class _Between(NamedTuple):
-    """What is launched between passes, in words; {launches} in the reason."""
+    """The advice about launches between passes; `why` may use {launches}."""
 
     title: str
     why: str
@@ -156,6 +156,6 @@ def _between(host: HostResult) -> _Between:
 
 
 def _of_launches(host: HostResult, sites: Collection[str], words: str) -> Phrase:
-    """A sentence about {launches}, with which it agrees: those of the sites in a step."""
+    """Returns a sentence about {launches}, the number of launches a step from these sites, with which it agrees."""
     launches = round(sum(row.launches for row in sites_of(host, sites)))
     return Phrase(agreeing(words, launches), {"launches": count(launches)})

@@ -39,7 +39,7 @@ _INTERRUPTED = (
     "The CPU is interrupted {times} (time for|times for up to) {longest} in ops that take far less otherwise."
 )
 _NAMED = phrase("The trace names these pauses.")
-#: By whether the card is to find their cause, for which that they are measured is enough.
+#: Reasons by whether the card advises to find the cause of the pauses. For that it is enough that they are measured.
 _INFERRED = {
     True: phrase("The pauses are measured; the trace does not name their cause."),
     False: phrase("Inferred from their pattern: the trace does not name them."),

@@ -1,4 +1,4 @@
-"""The two kinds of cards about an idle GPU: launches that come late from some place, and calls that block.
+"""The two kinds of cards about an idle GPU: about late launches from one place, and about blocking calls.
 
 late launches    |---- idle ----| until work from the place is launched and reaches the device
 blocking calls   |--- bubble ---| from the drain, or the call's start, to the next work that is launched after it
@@ -53,9 +53,9 @@ _MEASURED = phrase("The GPU's idle time behind these calls is measured in every 
 
 
 class LateCard(NamedTuple):
-    """Launches from some sites. certain: the change takes these launches away, however much profiling slows them.
-    long: it is about few long gaps, which profiling hardly lengthens. guessed: whose launches they are is not recorded.
-    evidence: None for the sites' longest gaps."""
+    """A card about launches from some sites. certain: the change removes these launches, however much profiling slows
+    them. long: the card is about a few long gaps, which profiling hardly lengthens. guessed: the trace does not record
+    what makes these launches. evidence: None for the sites' longest gaps."""
 
     id: str
     title: Phrase
@@ -70,8 +70,8 @@ class LateCard(NamedTuple):
 
 
 class CallsCard(NamedTuple):
-    """Groups of blocking calls, worth the bubbles that they leave. more_ns: what else the GPU idles because of them, as
-    a replay finds."""
+    """A card about groups of blocking calls. Its gain is the bubbles that they leave, plus more_ns: further idle time
+    of the GPU that these calls cause, as a replay shows."""
 
     id: str
     title: Phrase
@@ -110,9 +110,10 @@ def _sureness(card: LateCard) -> Confidence:
 
 
 def _sure(facts: Facts) -> float:
-    """What of these gains remains if the profiler doubled the host's time, and only so the host sets the pace: the
-    share of what an instant host gains. All of them where the recorder timed what the profiler adds, or where the host
-    sets the pace in any case."""
+    """Returns the share of the gains that remains if the profiler doubled the host's time, and the host sets the pace
+    only for that reason. It is what an instant host gains over a host with half the time, as a share of what it gains
+    over the recorded host. It is 1 where the recorder timed what the profiler adds, where the host sets the pace in
+    any case, and without a replay."""
     found = facts.replayed
     if found is None or found.holds_unprofiled or facts.slowed > 1:
         return 1.0
@@ -121,16 +122,17 @@ def _sure(facts: Facts) -> float:
 
 
 def _left_without_profiler(facts: Facts, added_ns: float) -> float:
-    """The profiler slows every launch and op, so what it adds to a step lies in the many short waits for them. The
-    share of these that is left without it."""
+    """Returns the share of the short waits that is left without the profiler. The profiler slows every launch and op,
+    so the time that it adds to a step (added_ns) lies in the many short waits for launches."""
     late = model_late(facts.host)
     all_ns = sum(late_by_site(facts.host).values()) - sum(late.long.values()) - sum(late.compiled.values())
     return max(0.0, 1 - added_ns / all_ns) if all_ns > 0 else 1.0
 
 
 def _worth_now(facts: Facts, card: LateCard) -> int:
-    """At most what a replay of the change gains, or an instant CPU where the CPU does not set the pace. Behind a loader
-    that does, the card says what is worth doing once batches come in time."""
+    """Returns the card's gain, limited to what a replay of the change gains. Without a replay it is limited to what an
+    instant CPU gains, unless the CPU or the loader sets the pace. Where the loader does, the card says what is worth
+    doing once batches come in time."""
     change = facts.replayed_gain(card.id) if card.id == "between_graphs" else None
     if change is not None:
         return min(card.gain_ns, change.gain_ns or 0)

@@ -1,4 +1,4 @@
-"""Many launches of the model that come too late: a graph launches them all at once. The advice names what is there.
+"""Many launches of the model that come too late: a graph launches them all at once. The advice depends on the model.
 
 eager       |l|l|l|l|l|l|    -> as one graph: torch.compile(mode="reduce-overhead")
 compiled    |l|l|l|          -> the same, of code that is compiled already
@@ -18,9 +18,10 @@ from tb_steptime.insights.rules.host.model_launches import BACKWARD, FORWARD, HO
 from tb_steptime.insights.wording.vendors import captured_graph
 from tb_steptime.text import agreeing, count, filled, fraction, ns
 
-#: From this share of kernel time on, work is launched in this way.
+#: From this share of kernel time on, most of the work counts as launched in graphs.
 MOSTLY = 0.5
-#: Of compiled code a small share shows it: products and convolutions keep their libraries' kernels.
+#: From this share on, the model counts as compiled. A small share is enough, because products and convolutions still
+#: use the kernels of their libraries.
 COMPILED = 0.1
 
 
@@ -72,7 +73,7 @@ def _in_graphs(facts: Facts) -> bool:
 
 
 def _card(facts: Facts, id: str, short: Mapping[str, int], launches: float, advice: _Advice) -> Insight | None:
-    """short: ns a step that launches of the model come late, by place."""
+    """short: how late launches of the model come, in ns a step, by place."""
     gain_ns = sum(short.values())
     most = max(sites_of(facts.host, short), key=lambda row: row.launches)
     values = {
@@ -87,7 +88,7 @@ def _card(facts: Facts, id: str, short: Mapping[str, int], launches: float, advi
 
 
 class _Advice(NamedTuple):
-    """{graph} is a CUDA graph, or what another maker calls it."""
+    """Texts of a card. {graph} stands for "CUDA graph", or for the name that another vendor gives it."""
 
     title: str
     why: str
@@ -118,7 +119,7 @@ _CAPTURE_MORE = _Advice("Capture more of the step in {graph}s", _BESIDE, _COMPIL
 _OF_COMPILED = _Advice("Launch the compiled model as a {graph}", _LATE_COMPILED, _REDUCE)
 _OF_INFERENCE = _Advice("Launch the model as a {graph}", _LATE, _STATIC)
 _OF_MODEL = _Advice("Launch the model as a {graph}", _LATE, _COMPILE)
-#: Of a training, by whether the forward pass is late, and the backward pass.
+#: Advice for training, by whether the forward pass is late and whether the backward pass is late.
 _OF_PASSES = {
     (True, True): _Advice("Launch forward and backward pass as {graph}s", _LATE, _COMPILE),
     (True, False): _Advice("Launch the forward pass as a {graph}", _LATE, _COMPILE),

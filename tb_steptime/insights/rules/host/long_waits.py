@@ -1,4 +1,4 @@
-"""A few long waits for launches of the model, or between its passes: the card names what the CPU does in them.
+"""A few long waits for launches of the model, or between its passes. The card names what the CPU does meanwhile.
 
 thread   [l]--op--[l]      |-- data.py(9): crop --|      [l]--op--[l]
 device      kk      kk                                      kk      kk
@@ -24,7 +24,7 @@ from tb_steptime.metrics.launches.recaptures import Recaptures
 from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase, text
 from tb_steptime.text.patterns import expression
 
-#: What a function calls stands behind its name.
+#: Maximum length of the name of a called function, which follows the name of its caller.
 CALL_LENGTH = 24
 _UNKNOWN = phrase("Find out what the CPU does between launches")
 _STACKS = "profile(..., with_stack=True)  # names the Python code in these waits"
@@ -69,7 +69,7 @@ def long_stretches(facts: Facts) -> Insight | None:
 
 
 def _how_to_overlap(name: str) -> str | None:
-    """Returns code for a Python function; for ops and calls no code is known."""
+    """Returns the code of the advice for a Python function; None for ops and runtime calls, for which there is none."""
     frame = _FRAME.match(name)
     if frame is None or not frame["function"].isidentifier():
         return None
@@ -114,8 +114,8 @@ def _captured_again(found: Recaptures) -> Phrase:
 
 
 def _how_to_capture_once(facts: Facts) -> str:
-    """A graph of torch.compile is captured anew while a backward pass may follow that never comes, or in training while
-    the one before is not known to be over."""
+    """Returns the code of the advice. torch.compile captures a graph again as long as it expects a backward pass that
+    never comes or, in training, as long as it does not know that the previous backward pass is over."""
     if facts.job.purpose == "training":
         return f"torch.compiler.cudagraph_mark_step_begin()  # first in each step\n{_GRAPH_LOGS}"
     return f"with torch.inference_mode():  # no backward pass is waited for\n    output = model(batch)\n{_GRAPH_LOGS}"
@@ -124,7 +124,7 @@ def _how_to_capture_once(facts: Facts) -> str:
 _GRAPH_LOGS = '# TORCH_LOGS="cudagraphs" names other reasons, such as shapes that vary'
 
 
-#: By whether torch.compile is at work in one of the gaps.
+#: Titles by whether torch.compile is at work in one of the gaps.
 _TITLES = {
     True: KEEP_FROM_COMPILING,
     False: phrase("Find out what delays the compiled code"),
@@ -150,21 +150,21 @@ def _card(facts: Facts, waits: _Waits) -> Insight | None:
 
 
 def _longest(facts: Facts, late: Collection[str], compiled: bool) -> list[LongGap]:
-    """The kept gaps of these places, most late time first."""
+    """Returns the longest gaps of these places that the host's result keeps, those with the most late time first."""
     rows = [row for row in facts.host.long_gaps if row.site in late]
     gaps = [gap for row in rows for gap in row.longest if gap.compiled is compiled and not gap.unusual]
     return sorted(gaps, key=lambda gap: -gap.late_ns)
 
 
 def _names(facts: Facts, late: Collection[str], compiled: bool) -> list[WaitName]:
-    """All gaps of these places by what the CPU does in them."""
+    """Returns all gaps of these places, grouped by what the CPU does in them."""
     rows = [row for row in facts.host.long_gaps if row.site in late]
     return [each for row in rows for each in row.names if each.compiled is compiled and not each.unusual]
 
 
 def main_wait(host: HostResult, least_ns: float, length: int = PLACE_LENGTH) -> str | None:
-    """What the CPU does for at least so many ns a step in long gaps, in so many characters, and what it calls there;
-    None where no one thing is."""
+    """Returns what the CPU does for at least `least_ns` a step in long gaps, in at most `length` characters, followed
+    by the call that takes most of this time. None if no single op or function takes that long."""
     names = [each for row in host.long_gaps for each in row.names]
     name = _common_name(names)
     late_ns = sum(each.late_ns for each in names if each.name == name)
@@ -175,7 +175,7 @@ def main_wait(host: HostResult, least_ns: float, length: int = PLACE_LENGTH) -> 
 
 
 def _common_name(waits: Sequence[WaitName]) -> str | None:
-    """What most of their late time is spent in, if one thing is named for half of it."""
+    """Returns the name that has the most late time, if it has at least half of the late time of all these waits."""
     of_name: dict[str, int] = {}
     for each in waits:
         if each.name is not None:
@@ -213,7 +213,7 @@ def _of_few(launches: float, late_ns: int) -> Phrase:
 
 
 def _why(facts: Facts, gaps: Sequence[LongGap], names: Sequence[WaitName]) -> Phrase:
-    """gaps: the longest of them; names: of all."""
+    """Returns the reason. gaps: only the longest gaps; names: what the CPU does in all gaps."""
     name, number = _common_name(names), sum(each.count for each in names)
     mine = [gap for gap in gaps if name is not None and gap.name == name]
     place, call = next((gap.inside for gap in mine if gap.inside), None), _busiest(mine)
@@ -231,7 +231,7 @@ def _why(facts: Facts, gaps: Sequence[LongGap], names: Sequence[WaitName]) -> Ph
 
 
 def _is_unknown(facts: Facts, gaps: Sequence[LongGap]) -> bool:
-    """Whether nothing is recorded of what the CPU does in any of them; call stacks are of all of it."""
+    """Whether the trace shows nothing that the CPU does in any of these gaps. Call stacks would show all of it."""
     return not facts.host.with_stack and bool(gaps) and all(gap.doing == "nothing" for gap in gaps)
 
 
@@ -240,6 +240,7 @@ def _call_name(gap: LongGap) -> str:
 
 
 def _busiest(gaps: Sequence[LongGap]) -> LongGap | None:
-    """The wait with most time in one call. Where a call takes more than what is late, other causes share that time."""
+    """Returns the gap with the most time in one call. Calls that take longer than the late time of their gap are left
+    out: part of that time has other causes."""
     named = [gap for gap in gaps if gap.busiest and gap.busiest_ns <= gap.late_ns]
     return max(named, key=lambda gap: gap.busiest_ns, default=None)

@@ -1,9 +1,9 @@
-"""Late launches of the model and between its passes, by what would help: graphs, fewer of them, or shorter waits.
+"""Late launches of the model and between its passes, by the remedy: graphs, fewer launches, or shorter waits.
 
 late, by place    |ssssssssss|LLLLLLLL|cccc|ww|     s: short gaps, for `launch_graphs`
                                                     L: long gaps, c: of these, of compiled code, for `long_waits`
                                                     w: few launches between two calls that wait, for `sync_bubble`
-Of few launches all gaps count as long: a graph saves no launches where there are none.
+If the model has few launches, all gaps count as long: a graph would have hardly any launches to save.
 """
 
 from __future__ import annotations
@@ -23,18 +23,21 @@ BACKWARD = ("backward.loss", "backward.nodes", "backward.gradient_accumulation")
 BETWEEN = ("data_loading", "other")
 _MODEL = (*FORWARD, *BACKWARD, *HOOKS)
 
-#: Rare long gaps of less than this share of a place's late time are hidden, too, where its launches come early: graphs
-#: put the CPU ahead by more than that.
+#: Rare long gaps below this share of a place's late time count with its short gaps. Graphs put the CPU ahead by more
+#: than that, so they hide these gaps, too.
 HIDDEN_FRACTION = 0.10
 
 
 class ModelLate(NamedTuple):
-    """ns a step by place in which the GPU waits for launches: of the model in short gaps, of what lies between the
-    passes likewise, of both in long gaps, and in long ones of compiled code; split: of the model where few launches lie
-    between two calls that wait. Disjoint; places without any are left out. launches: a step, of the model's places.
+    """How long the GPU waits for launches, in ns a step by place.
 
-    Long gaps of few steps, unless they are a small part, are in none of them, nor are those in which something takes
-    long that does not elsewhere: what happens now and then makes slow steps, and is no cost of every step.
+    short: for launches of the model in short gaps. between: for launches between the passes in short gaps. long: for
+    both in long gaps. compiled: for both in long gaps of compiled code. split: for launches of the model where few
+    launches lie between two calls that wait. These times are disjoint; places without any are left out. launches:
+    number of launches a step from the model's places.
+
+    Two kinds of long gaps are in none of these times: gaps that occur in few steps, unless they are a small part, and
+    gaps in which something takes unusually long. Rare events make single steps slow, and are no cost of every step.
     """
 
     short: dict[str, int]
@@ -46,8 +49,9 @@ class ModelLate(NamedTuple):
 
 
 def model_late(host: HostResult) -> ModelLate:
-    """Waits for the loader, blocking calls and pauses left out, and copies out of DDP's buckets. Of several GPUs the
-    others' work is launched between the passes of one, which has a card of its own."""
+    """Returns the late launches without waits for the loader, blocking calls, pauses, and copies out of DDP's buckets.
+    If the process drives several GPUs, it launches the others' work between the passes of one; `between` is then empty,
+    because such a process has a card of its own."""
     by_site = late_by_site(host)
     by_site[HOOKS[0]] = by_site.get(HOOKS[0], 0) - bucket_late_ns(host)
     sites = _MODEL if host.several_devices is not None else (*_MODEL, *BETWEEN)
@@ -65,13 +69,13 @@ def model_late(host: HostResult) -> ModelLate:
 
 
 def _rare(host: HostResult, gaps: LongGaps) -> bool:
-    """Whether the long gaps begin in few steps only, of a recording with enough to know that."""
+    """Whether the long gaps begin in few steps only. False if the recording has too few steps to know that."""
     return len(host.steps) >= LEAST_STEPS and gaps.steps <= max(1, RARE_FRACTION * len(host.steps))
 
 
 def _long(host: HostResult, late: dict[str, int]) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
-    """Returns the late time of each place in long gaps, in those of compiled code, and in rare and unusual ones; the
-    three are disjoint."""
+    """Returns the late time of each place in long gaps, in long gaps of compiled code, and in rare or unusual long
+    gaps. The three times are disjoint."""
     long, compiled, rare = dict.fromkeys(late, 0), dict.fromkeys(late, 0), dict.fromkeys(late, 0)
     for gaps in host.long_gaps:
         if gaps.site in late:
@@ -89,7 +93,7 @@ def _some(by_site: dict[str, int]) -> dict[str, int]:
 
 
 def _launches(host: HostResult, sites: Collection[str]) -> float:
-    """Copies out of DDP's buckets left out."""
+    """Returns the launches a step from these sites, without copies out of DDP's buckets."""
     copies = host.bucket_copies if HOOKS[0] in sites else 0.0
     return sum(row.launches for row in sites_of(host, sites)) - copies
 

@@ -1,4 +1,4 @@
-"""The GPU waits for the launches of the optimizer: one for each tensor, or few that take long."""
+"""The GPU waits for the launches of the optimizer: one for each tensor, or a few launches that take long."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from tb_steptime.insights.rules.host.host_bound import OPTIMIZER
 from tb_steptime.insights.rules.host.idle_cards import LateCard, late_card
 from tb_steptime.text import Phrase, agreeing, count, ns, phrase
 
-#: An optimizer that takes all tensors at once launches a few dozen kernels at most.
+#: Minimum number of short kernels. An optimizer that updates all tensors at once launches a few dozen at most.
 MANY_KERNELS = 100
 
-#: A fused optimizer launches one kernel for some hundred tensors; with so few launches there is nothing to fuse.
+#: A fused optimizer launches one kernel for some hundred tensors. With this many launches or fewer, there is nothing
+#: to fuse.
 FUSED_LAUNCHES = 2
 
-#: Optimizers of torch with a fused form on GPUs, and those that can take all tensors of one type at once.
+#: Optimizers of torch with a fused form on GPUs, and optimizers that can update all tensors of one type at once.
 _WITH_FUSED_FORM = ("Adam", "AdamW", "SGD")
 _WITH_FOREACH_FORM = (
     *_WITH_FUSED_FORM, "ASGD", "Adadelta", "Adafactor", "Adagrad", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop",
 )  # fmt: skip
-#: Of an optimizer that has neither: a compiler fuses its updates.
+#: Advice for an optimizer that has neither form: a compiler fuses its updates.
 _COMPILE = "step = torch.compile(optimizer.step)  # from PyTorch 2.2 on; call step() in place of optimizer.step()"
 
 
@@ -88,7 +89,7 @@ def fused_optimizer(facts: Facts) -> Insight | None:
 
 
 def _form_for_many_tensors(optimizer: str | None) -> str:
-    """The setting of the job's own optimizer, as far as torch has one.
+    """Returns the setting for the job's own optimizer; if torch has none, how to compile its step.
 
     >>> _form_for_many_tensors("SGD")
     'torch.optim.SGD(model.parameters(), fused=True)  # or foreach=True'

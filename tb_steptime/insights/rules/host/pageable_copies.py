@@ -33,7 +33,7 @@ def pageable_copies(facts: Facts) -> Insight | None:
     return calls_card(facts, CallsCard("pageable_copies", phrase(title), _why(rows), rows, how))
 
 
-#: The title, and what to write. Where no loader is recorded, none may exist.
+#: The title and the code of the advice. If no loader is recorded, the job may have none.
 _OF_LOADER = "Pin the memory of the batch", "DataLoader(dataset, pin_memory=True)\nbatch.to(device, non_blocking=True)"
 _OF_TENSOR = (
     "Pin the memory of the copied tensors",
@@ -41,7 +41,7 @@ _OF_TENSOR = (
 )
 
 
-#: How copies run beside kernels.
+#: Code that lets copies run while kernels run.
 _AHEAD_OF_LOADER = "DataLoader(..., pin_memory=True)\nbatch.to(device, non_blocking=True)  # on a stream of its own"
 _AHEAD = "tensor = tensor.pin_memory()\ntensor.to(device, non_blocking=True)  # on a stream of its own"
 

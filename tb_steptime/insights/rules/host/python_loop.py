@@ -9,7 +9,7 @@ from tb_steptime.metrics.idle.python_work import PythonWork
 from tb_steptime.text import Phrase, agreeing, code, count, filled, ns, phrase, text
 from tb_steptime.text.patterns import expression
 
-#: Steps that are named; of more, only how many they are.
+#: Maximum number of steps that a card names. If there are more, it gives only their number.
 _MOST_NAMED = 4
 _FORMULA = phrase(
     "Time of its calls outside ops, calls of a runtime and waits, mean over the steps, as a share of steps without the "
@@ -114,7 +114,7 @@ def _file(frame: str) -> str:
 
 
 def _how(work: PythonWork) -> str:
-    """Where its code is; of what is not the user's, where it is called."""
+    """Returns where the function's code is. If the code is not the user's own, returns where the function is called."""
     is_own = work.caller is None or function_name(work.name).startswith("<")
     return f"# {_place(work.name)}" if is_own else f"# called in {_file(work.caller or '')}"
 

@@ -14,7 +14,8 @@ from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices
 from tb_steptime.text import Phrase, Quantity, Unit, count, ns, phrase, text
 
-#: Of the way from one device at a time to all at once: with less than a quarter of it they work one after another.
+#: Position between one device at a time (0) and all devices at once (1). Up to a quarter, the devices count as working
+#: one after another.
 SERIAL_FRACTION = 0.25
 
 

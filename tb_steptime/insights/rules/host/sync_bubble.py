@@ -38,13 +38,14 @@ def sync_bubble(facts: Facts) -> Insight | None:
 
 
 def _before_few_launches_ns(facts: Facts, bubbles_ns: int) -> int:
-    """What the calls cost beyond their bubbles: a CPU that launches little between two of them never gets ahead."""
+    """Returns what the calls cost beyond their bubbles. A CPU that launches little between two such calls never gets
+    ahead of the GPU."""
     change = facts.replayed_gain("sync_bubble")
     split_ns = sum(model_late(facts.host).split.values())
     return max(0, min(split_ns, (change.gain_ns or 0) - bubbles_ns)) if change is not None else 0
 
 
-#: By whether the place is known, and whether other calls leave the GPU idle too.
+#: Reasons by whether the place is known, and whether other calls leave the GPU idle, too.
 _WHY = {
     (True, True): "{op} in {place} leaves the GPU idle for {most} a step; all such calls for {total}.",
     (True, False): "{op} in {place} leaves the GPU idle for {most} a step.",

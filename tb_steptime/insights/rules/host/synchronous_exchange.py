@@ -1,4 +1,4 @@
-"""Blocking calls that read what ranks exchange just before: a loss that is all-reduced and printed in every step."""
+"""Blocking calls that read data just exchanged by the ranks, such as a loss all-reduced and printed in every step."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def synchronous_exchange(facts: Facts) -> Insight | None:
     return calls_card(facts, CallsCard("synchronous_exchange", title, _why(rows[0], bubble_ns(rows)), rows, how))
 
 
-#: By whether the place is known, and whether other calls leave the GPU idle too.
+#: Reasons by whether the place is known, and whether other calls leave the GPU idle, too.
 _WHY = {
     (
         True,

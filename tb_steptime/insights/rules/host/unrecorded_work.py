@@ -1,4 +1,4 @@
-"""Work of the GPU that the trace does not show. It says what to record, and has no gain."""
+"""Work of the GPU that the trace does not show. The card says what to record, and has no gain."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from tb_steptime.text.patterns import expression
 
 
 class WaitingOp(NamedTuple):
-    """names: the op that waits, or an op or range around it, which wait for sizes of results or for values. title and
-    how: of a card."""
+    """An op that makes the CPU wait, for the size of a result or for values. names: matches the names of this op and of
+    ops or ranges around it. title and how: texts of its card."""
 
     id: str
     names: re.Pattern[str]
@@ -24,7 +24,7 @@ def _op(id: str, names: str, title: str, how: str | None = None) -> WaitingOp:
     return WaitingOp(id, expression(names), phrase(title), how)
 
 
-#: From the particular to the general: an op of the first lines calls those of the last ones.
+#: Ordered from specific to general: ops in the first rows call ops in the last rows.
 WAITING_OPS = (
     _op("grad_scaler", r"(?i)grad_?scaler|scaler[.(]|_amp_update_scale", "Scale gradients without waiting for the GPU",
         'torch.autocast("cuda", dtype=torch.bfloat16)  # needs no GradScaler'),
@@ -57,7 +57,7 @@ WAITING_OPS = (
         "# remove torch.cuda.synchronize() from the loop"),
 )  # fmt: skip
 
-#: The CPU wants what is copied to it: without a wait it would read what is not there yet.
+#: Advice for copies to the CPU. The CPU reads the copied data: without a wait it would read data that is not there yet.
 READS_BACK = _op(
     "read_back", "", "Copy results to the CPU less often, or read them later",
     "host.copy_(x, non_blocking=True); done.record()  # host: pinned; done = torch.cuda.Event()\n"
@@ -68,7 +68,8 @@ OTHER = _op("other", "", "Move the blocking call out of the step")
 
 
 def waiting_op(row: BlockingRow) -> WaitingOp:
-    """What makes a group of calls wait. The call itself is asked last: a copy of an op is the op's."""
+    """Returns the op that makes a group of calls wait. The name of the call itself is matched last: a copy that an op
+    makes belongs to the op."""
     around = [name for name in (row.op, row.reads, row.outer_op, row.user_range, row.source, row.module) if name]
     for names in (around, [row.call]):
         for op in WAITING_OPS:

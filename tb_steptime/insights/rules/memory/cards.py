@@ -1,4 +1,4 @@
-"""What every card about memory shares: it saves bytes and no time, and is never more than the evidence carries."""
+"""Code that cards about memory share: they save bytes and no time, and claim no more than the evidence supports."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import msgspec
 from tb_steptime.insights.base import Confidence, EvidenceRow, Insight, Severity
 from tb_steptime.text import Phrase, phrase
 
-#: A device whose memory is filled to this share may run out of it with the next longer batch.
+#: From this share of its memory on, a device may run out of memory with the next longer batch.
 NEARLY_FULL = 0.8
 
 
 class MemoryCard(msgspec.Struct, frozen=True):
-    """saves: how the bytes in `why` are computed, and what they leave out."""
+    """What differs between cards about memory. saves: how the bytes in `why` are computed, and what they leave out."""
 
     id: str
     title: Phrase
@@ -26,7 +26,7 @@ class MemoryCard(msgspec.Struct, frozen=True):
 
 
 def memory_card(card: MemoryCard) -> Insight:
-    """Without a gain: no time of the step is saved."""
+    """Returns the insight. It has no gain, because no time of the step is saved."""
     return Insight(
         id=card.id,
         severity=card.severity,

@@ -1,4 +1,4 @@
-"""Memory that every step leaves behind, and what makes it.
+"""Memory that every step leaves allocated, and the places that allocate it.
 
 allocated at the end of the steps   100  112  124  136  148        12 a step, the same places make it: a card
                                     100  112  100  112  100        comes and goes: no card
@@ -13,13 +13,14 @@ from tb_steptime.insights.rules.memory.cards import MemoryCard, memory_card
 from tb_steptime.metrics.memory.growth import Maker
 from tb_steptime.text import Phrase, count, joined, nbytes, phrase, text
 
-#: Bytes a step under which a list of losses or of figures to report grows: a million steps of them are harmless.
+#: Minimum growth in bytes a step. A list of losses or of figures to report grows by less, and is harmless even after a
+#: million steps.
 LEAST_BYTES = 100_000
-#: What the makers leave must be most of the growth, or the cause is not known.
+#: Minimum share of the growth that the known places must leave. Below it, the cause is not known.
 MOST_OF_GROWTH = 0.5
-#: One maker that leaves so much of it is named alone.
+#: A place that leaves at least this share of the growth is named as the only one.
 MOST_OF_ALL = 0.9
-#: Ends of steps that must rise in a row.
+#: Minimum number of rises in a row from one step's end to the next.
 FEWEST_RISES = 4
 
 _HOW = "losses.append(loss.item())  # not loss: it keeps the whole graph\nkept.append(out.detach().cpu())  # on the CPU"
@@ -63,7 +64,8 @@ def memory_grows(facts: Facts) -> Insight | None:
 
 
 def _grows(device: DeviceMemory) -> bool:
-    """In every step, by what the same places make, none of them the loader."""
+    """Whether memory grows in every step, by what the same places allocate, and not mainly by allocations of the
+    loader."""
     growth, grown = device.growth, device.growth.bytes_per_step or 0.0
     if not growth.every_step or len(growth.at_step_ends) <= FEWEST_RISES or not device.makers:
         return False
@@ -73,7 +75,7 @@ def _grows(device: DeviceMemory) -> bool:
 
 
 def _why(device: DeviceMemory, maker: Maker) -> Phrase:
-    """Adds the place that leaves most; where there are several, only the largest."""
+    """Returns the reason, with the place that leaves most. If there are several places, only the largest is named."""
     example, grown = maker.example, device.growth.bytes_per_step or 0.0
     place = example.line or example.module or example.outer_op
     left = phrase(

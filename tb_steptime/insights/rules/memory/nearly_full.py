@@ -1,4 +1,4 @@
-"""A GPU whose memory is nearly full: what of it checkpointing, gradients set to None, or larger segments would save.
+"""A GPU whose memory is nearly full: what checkpointing, gradients set to None, or larger segments would save.
 
 memory of the GPU   |================================|
 reserved            |============================|           more than 80 %: worth a card
@@ -16,9 +16,9 @@ from tb_steptime.insights.rules.memory.cards import NEARLY_FULL, MemoryCard, mem
 from tb_steptime.metrics.memory.categories import CategoryId
 from tb_steptime.text import Phrase, fraction, nbytes, phrase, text
 
-#: A kind of memory that is this share of the peak decides it.
+#: From this share of the peak on, a kind of memory decides how high the peak is.
 DOMINATES = 0.5
-#: Cached and unused memory below this share of what is reserved is what any caching allocator has.
+#: Minimum share of reserved memory that is cached and unused. Any caching allocator has less than this.
 FRAGMENTED = 0.25
 
 _CHECKPOINT = (
@@ -134,7 +134,7 @@ def fragmented(facts: Facts) -> Insight | None:
 
 
 def _nearly_full(memory: MemoryResult) -> Iterator[DeviceMemory]:
-    """Those of which both the size and all that is allocated are known."""
+    """Yields the nearly full devices, if both their size and all of their allocations are known."""
     for device in memory.devices:
         most = device.reserved_peak.reserved_bytes if device.reserved_peak else None
         if device.whole and device.total_bytes and most and most >= NEARLY_FULL * device.total_bytes:
@@ -146,12 +146,12 @@ def _bytes_of(device: DeviceMemory, category: CategoryId) -> int:
 
 
 def _one_pass_a_step(memory: MemoryResult) -> bool:
-    """Each step has an optimizer: else passes may add gradients up."""
+    """Whether each step runs the optimizer. Otherwise several passes may accumulate gradients."""
     return all(any(span.phase == "optimizer" for span in step.phase_spans) for step in memory.steps)
 
 
 def _asks_driver(memory: MemoryResult) -> bool:
-    """In any step but the first."""
+    """Whether the allocator asks the driver for memory after the first step."""
     later = memory.steps[1].start_ns if len(memory.steps) > 1 else memory.end_ns
     return any(call.start_ns >= later and "Free" not in call.name for call in memory.calls)
 

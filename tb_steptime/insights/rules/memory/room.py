@@ -17,19 +17,23 @@ from tb_steptime.metrics.idle.reasons import HOST_BOUND
 from tb_steptime.metrics.memory.categories import CategoryId
 from tb_steptime.text import Phrase, count, nbytes, phrase, text
 
-#: A GPU is taken as full with this share of its memory: CUDA itself, libraries and other batches need some.
+#: Share of its memory with which a GPU counts as full: CUDA itself, libraries and other batches need the rest.
 FULL = 0.9
-#: Under twice the batch a step's launches are hardly spread over more samples.
+#: Minimum factor by which the batch must be able to grow. Below it, the launches of a step are spread over few more
+#: samples.
 LEAST_TIMES = 2
-#: Share of the step in which the GPU waits for launches that a larger batch would give more to do.
+#: Minimum share of the step in which the GPU waits for launches. A larger batch gives these launches more to do.
 WAITS = 0.2
-#: What may be anything, at most, and what a batch takes, at least, as shares of the peak: else the split is a guess.
+#: Maximum share of the peak that is of unknown kind, and minimum share that a batch takes. Otherwise the split of the
+#: peak is a guess.
 MOST_UNKNOWN, LEAST_OF_BATCH = 0.1, 0.1
-#: Peaks of the steps that differ by more are of batches of several sizes.
+#: Maximum difference between the peaks of the steps, as a share. A larger difference comes from batches of several
+#: sizes.
 EVEN = 0.05
-#: What grows with the batch. What is not known is counted so that the room is rather too small.
+#: Kinds of memory that grow with the batch. Unknown memory counts as one of them, so that the room is underestimated
+#: rather than overestimated.
 _OF_BATCH: tuple[CategoryId, ...] = ("activations", "inputs", "temporary", "unknown")
-#: Of an input with as many dimensions the first is the batch; matrices may be batch x tokens.
+#: Minimum number of dimensions of an input whose first dimension is the batch. In matrices, it may be batch x tokens.
 _BATCHED = 3
 
 _HOW = (
@@ -84,7 +88,8 @@ def _waits_for_launches(facts: Facts) -> bool:
 
 
 def _of_batch(device: DeviceMemory) -> int | None:
-    """Bytes at the peak that grow with the batch; None where they are not known well, or are hardly any."""
+    """Returns the bytes at the peak that grow with the batch; None if they are not known well enough, or are very
+    few."""
     parts = {part.category: part.bytes for part in device.categories or []}
     taken, peak = sum(parts.get(category, 0) for category in _OF_BATCH), device.peak.allocated_bytes
     known = parts.get("unknown", 0) <= MOST_UNKNOWN * peak and taken >= LEAST_OF_BATCH * peak
@@ -97,7 +102,8 @@ def _free(device: DeviceMemory) -> int | None:
 
 
 def _even(device: DeviceMemory) -> bool:
-    """The peak is in a pass, the steps have the same one, and what was there before the recording stays to its end."""
+    """Whether the peak is in a pass, all steps have about the same peak, and memory from before the recording stays
+    allocated until its end."""
     in_pass = device.peak.step is not None and device.peak.phase in ("forward", "backward")
     before = sum(part.bytes for part in device.categories or [] if part.category == "before_recording")
     ends, peaks = device.growth.at_step_ends, device.step_peaks
@@ -120,7 +126,8 @@ def _why(facts: Facts, device: DeviceMemory, taken: int, free: int) -> Phrase:
 
 
 def _samples(facts: Facts) -> int | None:
-    """Of the first product with a batch among its dimensions; None where no such is recorded."""
+    """Returns the number of samples in a batch, from the first product with a batch dimension; None if none is
+    recorded."""
     for inputs in facts.result("compare", CompareResult).setup.first_inputs:
         first = inputs.shapes.lstrip("[").partition("]")[0].split(",")
         if len(first) >= _BATCHED and first[0].strip().isdigit():

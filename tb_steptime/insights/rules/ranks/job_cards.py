@@ -1,4 +1,4 @@
-"""What cards about a job share: how much of its step a gain is, and how sure a measured figure is."""
+"""Code that cards about a job share: the gain as a share of the step, and the confidence in measured figures."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _MISSING = phrase("Measured on the ranks that were recorded; one of the others m
 
 
 class JobCard(NamedTuple):
-    """What differs between cards about a job. gain_ns: of the job's step, at most. measured_steps: None for those whose
-    collectives are matched."""
+    """What differs between cards about a job. gain_ns: at most this much of the job's step. measured_steps: number of
+    steps behind the figures; None if it is the number of steps whose collectives are matched."""
 
     id: str
     title: Phrase
@@ -34,7 +34,7 @@ class JobCard(NamedTuple):
 
 
 def job_card(job: JobRanks, card: JobCard) -> Insight | None:
-    """The insight, if its gain is worth a card."""
+    """Returns the insight, if its gain is worth a card."""
     share = min(1.0, card.gain_ns / step_ns(job))
     if share < WORTH_FRACTION:
         return None

@@ -1,4 +1,4 @@
-"""One rank makes all others wait, or several together, or ranks take turns in that."""
+"""Ranks that make the others wait: one rank, several ranks together, or different ranks in turn."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _HOW_TURNS: dict[CauseId, str] = {
     "python": _SAME_TIME,
 }
 
-#: Names of ranks have up to six words.
+#: Titles about several ranks. They are short because the names of the ranks have up to six words.
 _TITLES_OF_SEVERAL: dict[CauseId, str] = {
     "data_loading": "Load batches faster on {ranks}",
     "more_work": "Balance the work of {ranks}",
@@ -145,15 +145,17 @@ def straggler(job: JobRanks) -> Insight | None:
 
 
 def _sureness(causes: Sequence[Cause]) -> Confidence:
-    """A guess where ops take longer on a CPU: ranks share cores, and another time another rank is delayed."""
+    """Returns the confidence. It is low if ops take longer on a CPU: ranks share cores, so another rank may be delayed
+    in another run."""
     if not causes:
         return Confidence.MEDIUM
     return Confidence.LOW if causes[0].id == "cpu_work" else Confidence.HIGH
 
 
 def _shared_ns(job: JobRanks, late_ns: int, cause: CauseId, late: int) -> int:
-    """What is gained where so many ranks are late by late_ns each: all of it, but for work that goes to other ranks.
-    Of 8 ms more on one of four ranks each gets 2 ms, and the step takes 6 ms less."""
+    """Returns the gain if `late` ranks are late by late_ns each. The gain is all of late_ns, except where extra work
+    has to be shared with the other ranks: of 8 ms more on one of four ranks each gets 2 ms, and the step takes 6 ms
+    less."""
     ranks = len(job.ranks)
     return late_ns * (ranks - late) // ranks if cause == "more_work" and ranks > late else late_ns
 
@@ -283,7 +285,7 @@ def _of_deciders(job: JobRanks, ranks: list[PathRank]) -> Insight | None:
 
 
 def _title(cause: CauseId, ranks: str) -> Phrase:
-    """ranks: one of them by its number alone."""
+    """Returns the title. ranks: names of ranks; for a single rank only its number."""
     if ranks.isdigit():
         return phrase(_TITLES[cause], rank=text(ranks))
     return phrase(_TITLES_OF_SEVERAL.get(cause, "Find what delays {ranks}"), ranks=text(ranks))

@@ -1,4 +1,4 @@
-"""The cause for which the stages of a pipeline are idle most."""
+"""The main cause of idle time in the stages of a pipeline."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tb_steptime.ranks.pipeline.result import BubbleCause, Pipeline, StageRow
 from tb_steptime.ranks.result import JobRanks
 from tb_steptime.text import Phrase, Quantity, count, ns, phrase, text
 
-#: A cause of half of all bubbles is where to begin.
+#: Minimum share of all bubbles that a cause must have to get a card.
 _DOMINATES = 0.5
 
 _TITLES: Mapping[BubbleCause, Phrase] = {

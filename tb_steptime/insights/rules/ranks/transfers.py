@@ -1,4 +1,4 @@
-"""What ranks exchange while nothing computes, once waits for late ranks are taken out: transfers, and slow links."""
+"""Exposed transfers, without waits for late ranks, and slow links: ranks exchange data while nothing computes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tb_steptime.insights.wording.ranks import rank_name, replayed, step_ns
 from tb_steptime.ranks.result import JobCollective, JobRanks
 from tb_steptime.text import Phrase, Quantity, Unit, count, ns, phrase, text
 
-#: Of so few groups that do the same none is unlike the others.
+#: Minimum number of groups that do the same. Among fewer groups, it is not clear which one is the exception.
 FEWEST_GROUPS = 3
-#: A group whose transfers take so many times the median of the others has a slower link.
+#: A group has a slower link if its transfers take at least this many times the median of the other groups.
 SLOWER = 1.5
 
 _HIDE = phrase(
@@ -75,13 +75,13 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
 
 
 def _replayed_ns(job: JobRanks, gain_ns: int) -> int:
-    """At most what the ranks, replayed together, gain if transfers take no time."""
+    """Returns the gain, limited to what the ranks, replayed together, gain if transfers take no time."""
     what_if = replayed(job)
     return gain_ns if what_if is None else min(gain_ns, what_if.usual_gain_ns("instant_exchanges"))
 
 
 def _leading(job: JobRanks) -> JobCollective | None:
-    """The row with most exposed transfer."""
+    """Returns the row with the longest exposed transfers."""
     rows = [row for row in job.collectives if row.running_ns]
 
     def exposed_ns(row: JobCollective) -> float:
@@ -106,7 +106,8 @@ def _why(exposed_ns: int, leading: JobCollective, steps: int) -> Phrase:
 
 
 def _how(job: JobRanks, leading: JobCollective, *, hides: bool) -> str | None:
-    """What is written for gradients of DDP is no advice to others; None where it is not known what they exchange."""
+    """Returns the code of the advice. Advice for DDP's gradients does not apply to other exchanges, so None is returned
+    if it is not known what is exchanged."""
     if leading.kind == "all_reduce" and leading.role not in ("ddp", "tensor_parallel"):
         return None
     if leading.kind in ("all_gather", "reduce_scatter") and leading.role not in ("fsdp", "tensor_parallel"):
@@ -165,7 +166,8 @@ def slow_link(job: JobRanks) -> Insight | None:
 
 
 def _slowest(job: JobRanks) -> tuple[JobCollective, int, list[int]] | None:
-    """With the median transfer of the groups that do the same, and its ranks."""
+    """Returns the slowest group, the median transfer of the other groups that do the same, and the slowest group's
+    ranks."""
     for row in sorted(job.collectives, key=lambda row: -row.transfer_p50_ns * row.count):
         same = (row.kind, row.bytes, row.dtype, row.ranks)
         others = [o for o in job.collectives if o is not row and (o.kind, o.bytes, o.dtype, o.ranks) == same]

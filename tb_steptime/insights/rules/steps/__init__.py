@@ -2,8 +2,9 @@
 
 Decisions and their reasons:
 
-- Slow steps leave out waits for batches. With a burst pattern of the loader every third step is long, and the
-  loader's cards say so. The tail of the last step is left out too, because it is the end of the recording.
-- Change points are looked for at the borders of spans only, and on the medians of steps: code and data change there,
-  and a slow step has a rule of its own.
+- The excess of slow steps does not include waits for batches. With a burst pattern of the loader every third step is
+  long, and the loader's cards say so. The tail of the last step is left out too, because it is the end of the
+  recording.
+- Change points are searched only at the borders of spans, where code and data change, and in the medians of steps. A
+  slow step has a rule of its own.
 """

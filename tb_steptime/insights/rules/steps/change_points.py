@@ -31,11 +31,11 @@ WATCHED = (
 ENOUGH_STEPS = 3
 #: Spans that are compared on each side: enough to know the level, and few enough for runs of a thousand spans.
 SIDE_SPANS = 8
-#: A change is real when the medians are further apart than so many of the steps' own robust deviations ...
+#: A change is real if the distance of the medians is more than this many robust deviations of the steps ...
 DEVIATIONS = 3.0
-#: ... and worth reporting from this share of the larger one on.
+#: ... and worth reporting if the distance is at least this share of the larger median ...
 WORTH_FRACTION = 0.05
-#: ... and, for fractions, from so many points on: 0.1 % that becomes 0.2 % is not worth reporting.
+#: ... and, for fractions, at least this much in absolute terms: a change from 0.1 % to 0.2 % is not worth reporting.
 WORTH_POINTS = 0.02
 
 _METRICS: Mapping[str, Metric] = {metric.id: metric for metric in METRICS}
@@ -79,7 +79,7 @@ def find_changes(workers: Sequence[Spans]) -> list[Change]:
 
 
 def _steps(result: TrendsResult, metric: str) -> list[float]:
-    """Returns the steps with nothing worth reporting left out; all steps where there are none."""
+    """Returns the values of steps of which hardly any time is left out; if there are none, the values of all steps."""
     series = next(series for series in result.series if series.metric == metric)
     whole = [step.left_out_ns < WORTH_FRACTION * (step.end_ns - step.start_ns) for step in result.steps]
     kept = whole if any(whole) else [True] * len(whole)
@@ -137,7 +137,7 @@ def _words(spans: Spans, metric: str, border: int, before: float, after: float) 
     return Phrase(_SENTENCES[after < before, replaced is not None], values)
 
 
-#: By whether the figure falls, and whether a new kernel explains it.
+#: Sentences by whether the figure falls, and whether a new kernel explains the change.
 _SENTENCES = {
     (True, False): "{run}, from span {span} on: {label} falls from {before} to {after}.",
     (False, False): "{run}, from span {span} on: {label} rises from {before} to {after}.",

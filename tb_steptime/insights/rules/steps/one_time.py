@@ -1,4 +1,4 @@
-"""What comes once, and fills much of a recording: later steps are not like these. No gain: record later ones."""
+"""One-time work that fills much of a recording, so that later steps differ. No gain: the advice is to record later."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tb_steptime.text import Phrase, ns, phrase, text
 
 _WARM_UP = "schedule(wait=1, warmup=3, active=3)  # and prof.step() after each batch"
 
-#: By cause, what the longest one is.
+#: Reasons by the cause of the longest one-time work.
 _WHY = {
     "compilation": "{once} of the recorded steps is one-time work: torch.compile takes {longest}.",
     "graph_capture": "{once} of the recorded steps is one-time work: a graph is captured in {longest}.",

@@ -19,22 +19,22 @@ from tb_steptime.metrics.steps.recurring import REGULAR
 from tb_steptime.metrics.steps.segments import Grown
 from tb_steptime.text import Phrase, agreeing, count, label, ns, phrase, text
 
-#: A step whose own excess is under this share is slow for reasons that have other cards.
+#: Minimum share of a slow step's excess that is its own. Below it, the step is slow for reasons that have other cards.
 OWN_FRACTION = 0.5
 
-#: Cards that name what makes single steps slow, and how much of the gain they have then.
+#: Cards that name what makes single steps slow, and the share of this card's gain from which on they replace it.
 _NAMING = ("garbage_collection", "host_stops", "compiled_waits", "cpu_compiles", "python_loop")
 NEARLY_ALL = 0.8
 
-#: The segment of what no record explains: Python.
+#: Id of the segment in which nothing is recorded: Python.
 _OUTSIDE = "nothing_recorded"
 
-#: Steps that are longer by nearly as much as each other, by this share.
+#: Maximum difference between the excesses of slow steps that count as equal, as a share of the largest excess.
 _ALIKE = 0.1
-#: Segments that are longer where a step does more: kernels, exchanges, copies, and ops that launch them.
+#: Segments that grow if a step does more work: kernels, exchanges, copies, and ops that launch them.
 _WORK = ("kernel", "communication", "memory", "launch_latency", "cpu_")
 
-#: Segments that make no step slow here: waits for batches have cards of their own, a tail is the end of the recording.
+#: Segments that do not count here: waits for batches have cards of their own, and a tail is the end of the recording.
 _OF_OTHERS = ("data_loading", "tail")
 
 
@@ -87,13 +87,14 @@ def slow_steps(facts: Facts) -> Insight | None:
 
 
 def without_named(insights: list[Insight]) -> list[Insight]:
-    """All cards, but this one where another one has nearly all of its gain, and says why steps are slow."""
+    """Returns all cards, without the card about slow steps if a card that says why steps are slow has nearly all of its
+    gain."""
     named_ns = max((each.gain_ns for each in insights if each.id in _NAMING), default=0)
     return [each for each in insights if each.id != "slow_steps" or named_ns < NEARLY_ALL * each.gain_ns]
 
 
 def _slow(host: HostResult) -> list[Grown]:
-    """Slow steps that are longer for more than their wait, the slowest first."""
+    """Returns slow steps that are longer for other reasons than their wait for a batch, the slowest first."""
     own = {step.name: _own_ns(step) for step in host.steps[1:]}
     usual_ns = median(list(own.values())) if own else 0
     slow = [
@@ -132,7 +133,8 @@ def _is_outside(step: Grown) -> bool:
 
 
 def _own_ns(step: HostStep) -> int:
-    """Its length less what is idle for others' reasons, and what is left out of judgement."""
+    """Returns the step's length without idle time that has other cards or reasons, and without time left out of
+    judgement."""
     own_ns = step.end_ns - step.start_ns - step.left_out_ns
     return own_ns - step.idle_ns.data_loading - step.idle_ns.tail
 

@@ -1,4 +1,5 @@
-"""What a recording leaves out that a verdict about the host needs. It says what to record, and has no gain."""
+"""A recording that lacks launch calls, which a verdict about the host needs. The card says what to record, and has no
+gain."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.vendors import device_activity
 from tb_steptime.text import ns, phrase
 
-#: By whether the trace has any launch calls: then those are missing of what was launched before the recording, and of
-#: graphs that were launched through another call.
+#: Titles by whether the trace has any launch calls. If it has some, the missing ones are those of work launched before
+#: the recording, and of graphs launched through another call.
 _TITLES = {True: phrase("Record the launches after a warm-up"), False: phrase("Record the launches too")}
 _HOW = {
     True: "profile(schedule=schedule(wait=1, warmup=2, active=3))",
