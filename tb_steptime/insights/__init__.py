@@ -101,7 +101,7 @@ def _shown_step(insights: list[Insight]) -> str | None:
     return next(iter([*(range.step for range in first.evidence), *first.steps]), None) if first else None
 
 
-#: Views whose headline has no share of a step.
+#: Views whose headline states no share of a step.
 _WITHOUT_SHARES = ("memory",)
 
 

@@ -10,7 +10,7 @@ from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.steps.parts import Parts
 from tb_steptime.text import Phrase, Reason
 
-#: By picture, table or figure of a view: what is said above it or under it.
+#: The title or caption of each picture, table or figure of a view.
 Titles = dict[str, Phrase]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tb_steptime.insights.facts import Facts, little_is_judged
 from tb_steptime.text import Phrase, agreeing, count, fraction, joined, ns, phrase, text
 
-#: A smaller part of the mean step changes no share that is written in whole percent.
+#: Minimum share of the mean step: a smaller part changes no share that is written in whole percent.
 VISIBLE_FRACTION = 0.005
 
 

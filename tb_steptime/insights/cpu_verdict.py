@@ -12,9 +12,9 @@ from tb_steptime.metrics.host.cpu_ops import CpuOpRow
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import Phrase, fraction, ns, phrase, text
 
-#: An op that takes less of the step than this names nothing.
+#: Minimum share of the step for an op to be named.
 _WORTH_NAMING = 0.05
-#: Code of torch.compile has the name of its graph, which says nothing.
+#: Code of torch.compile has the name of its graph, which does not describe what it computes.
 _COMPILED = "CompiledFxGraph"
 
 

@@ -42,7 +42,7 @@ _RESTS_ON_VIEW: dict[str, frozenset[Affected]] = {
     "operators": frozenset({"gpu_time", "steps"}),
     "memory": frozenset({"memory"}),
 }
-#: Cards that rest on something else than the others of their view.
+#: Cards that rest on other data than the other cards of their view.
 _RESTS_ON: dict[str, frozenset[Affected]] = {
     **dict.fromkeys(
         (

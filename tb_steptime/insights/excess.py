@@ -9,7 +9,7 @@ from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.metrics.steady.shown import ExcessId, ExcessRow
 from tb_steptime.text import Phrase, agreeing, count, ns, text
 
-#: Of the recorded steps: what is less is not worth a sentence.
+#: Minimum share of the recorded steps for an excess to be mentioned.
 LEAST_FRACTION = 0.01
 
 _OF_STEPS = "{time} of (the recorded step|the {steps} recorded steps)"

@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from tb_steptime.analyses.gpu import GpuResult
     from tb_steptime.analyses.operators import OperatorsResult
 
-#: Below a hundredth of the step a card is noise.
+#: Minimum share of the step for a card: smaller gains are noise.
 WORTH_FRACTION = 0.01
 
-#: With fewer steps than this a mean may be an accident.
+#: Number of steps below which a mean may be an accident.
 FEW_STEPS = 3
 
 
-#: With as much of the recording left out, what remains says little about later steps.
+#: Share of the recording from which on, if it is left out, the rest says little about later steps.
 LITTLE_FRACTION = 0.5
 LITTLE = phrase("Most of this recording is one-time work or was launched before it, so later steps will differ.")
 
-#: Launch calls that wait for room in the full queue for this share of the step are what keeps a busy CPU busy.
+#: Share of the step in launch calls that wait for room in the full queue, from which on they explain a busy CPU.
 FULL_QUEUE_FRACTION = 0.05
 
-#: Of a step, by the names of `Sensitivity`.
+#: The parts of a step that a replay can make free, by the names of `Sensitivity`.
 Part = Literal["host", "device", "loader", "communication", "blocking"]
 
 R = TypeVar("R", bound=msgspec.Struct)

@@ -14,11 +14,11 @@ from tb_steptime.text import Phrase, filled, fraction, phrase, text
 if TYPE_CHECKING:
     from tb_steptime.analyses.gpu import DeviceGpu, GpuResult
 
-#: From here on a GPU works all the time, or has work for all its SMs, as far as advice goes.
+#: From this share on, advice treats a GPU as busy all the time, or as having work for all its SMs.
 NEARLY_ALL = 0.90
 
 
-#: Where nothing of a GPU is recorded.
+#: The advice where nothing about a GPU is recorded.
 SEE_HOST = phrase("The Host view shows what the CPU does.")
 
 
@@ -51,7 +51,7 @@ def _template(works: float, filled_share: float | None) -> str:
     return _TEMPLATES[works >= NEARLY_ALL, filled_share >= NEARLY_ALL]
 
 
-#: By whether kernels run nearly all the time, and whether they have blocks for nearly all SMs then.
+#: Sentences, by whether kernels run nearly all the time, and whether they have blocks for nearly all SMs.
 _TEMPLATES = {
     (True, True): "Kernels run on {gpu} for {works} of the recorded time, and fill it.",
     (False, True): "Kernels fill {gpu} when they run, but they run for only {works} of the recorded time.",

@@ -23,7 +23,7 @@ from tb_steptime.metrics.idle.bottleneck import STARVED_FRACTION, Bound
 from tb_steptime.metrics.job.machine import Vendor
 from tb_steptime.text import Phrase, code, filled, fraction, joined, label, ns, phrase, text
 
-#: Bounds nearer than this read as one number.
+#: Bounds that differ by less than this are shown as one number.
 TELL_APART_FRACTION = 0.01
 
 
@@ -154,7 +154,7 @@ def _kept_up(facts: Facts, mean: LoaderStep) -> Phrase:
     return phrase("The loader keeps up: the GPU waits {exposed} a step for data.", exposed=ns(mean.exposed_ns))
 
 
-#: By the card that names the cause; else by whether the loader has worker processes, None: not known.
+#: Sentences by the card that names the cause, or else by whether the loader has worker processes (None: unknown).
 _WAITS_BECAUSE = {
     "epoch_starts": "no batch is ready when an epoch begins",
     "loader_overhead": "the main process receives each batch itself",
@@ -231,18 +231,18 @@ def _tensor_verdict(device: DeviceSplit, vendor: Vendor | None) -> Phrase:
     return filled(_ON_TENSOR_CORES[bounded, more], values)
 
 
-#: By whether a good part of kernel time could use them.
+#: Sentences without tensor cores, by whether a good part of kernel time could use them.
 _NO_TENSOR_CORES = {
     True: "{eligible} of kernel time could use {cores}, and none of it does.",
     False: "No kernel runs on {cores}, and almost none could.",
 }
-#: Where names of kernels tell so little that bounds of the share would say nothing, and likewise.
+#: The same where kernel names reveal too little for useful bounds of the share.
 _UNCLASSIFIED = {
     True: "{unknown} of kernel time is unclassified, because kernel names do not tell; another {eligible} could use "
     "{cores}, and does not.",
     False: "{unknown} of kernel time is unclassified: kernel names do not tell whether they run on {cores}.",
 }
-#: By whether only bounds are known, and likewise.
+#: The same with tensor cores, by whether only bounds of the share are known.
 _ON_TENSOR_CORES = {
     (True, True): "Between {low} and {high} of kernel time runs on {cores}, and another {eligible} could.",
     (

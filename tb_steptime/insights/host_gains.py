@@ -26,10 +26,10 @@ from tb_steptime.text import Phrase, phrase
 #: Time ranges that a card links to: the longest one first, the others confirm it.
 EVIDENCE = 5
 
-#: What a job is like does not show in one step of fewer kernels, copies and sets.
+#: Minimum number of kernels, copies and sets: a single step with fewer does not show what a job is like.
 FEW_ACTIVITIES = 10
 
-#: From this share of activities without launch record on, the partition rests on too little.
+#: From this share of activities without a recorded launch on, too little supports the partition of idle time.
 UNLINKED_FRACTION = 0.05
 
 PROFILING_SLOWS = phrase("The profiler slows the CPU: without it, this wait is shorter.")

@@ -23,7 +23,7 @@ from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.text import Phrase, Quantity, filled, fraction, ns, phrase, text
 
-#: By bound; {gpu} is the span's main GPU, {Gpu} where a sentence begins with it.
+#: Sentences by bound. {gpu} is the span's main GPU; {Gpu} is the same at the beginning of a sentence.
 _SENTENCES = {
     Bound.HOST: "{Gpu} starves for {idle} of the step: kernels are not launched in time.",
     Bound.GPU: "A step takes {step}, and {gpu} works for {share} of it.",
@@ -75,10 +75,10 @@ _IN_GRAPHS = "For {unrecorded} of the step {gpu} must be busy with graphs, whose
 
 _TIMED = phrase("Steps without the profiler were timed; the GPU's work is that of recorded steps.")
 
-#: A verdict has room for a file with its line and function.
+#: Maximum length of what the CPU does, in characters: a file with its line and function fits.
 DOING_LENGTH = 64
 
-#: The largest of several reasons.
+#: Phrases for the largest of several reasons.
 _CAUSES = {
     Bound.HOST: "late kernel launches",
     Bound.SYNC: "blocking calls",

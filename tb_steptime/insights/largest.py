@@ -16,11 +16,11 @@ from tb_steptime.insights.facts import FEW_STEPS, Facts, little_is_judged
 from tb_steptime.insights.severity import most_gain
 from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, joined, phrase
 
-#: More pieces than these are in the view that the links lead to.
+#: Maximum number of parts that are named; the linked view has all of them.
 PIECES = 5
-#: A GPU that is idle, or only communicates, for more of the step is not busy with its work.
+#: Share of the step in which a GPU is idle or only communicates, from which on it is not busy with its work.
 IDLE_FRACTION = 0.2
-#: A batch of vectors may be one of samples times positions.
+#: Minimum number of dimensions: a batch of vectors may be one of samples times positions.
 LEAST_DIMENSIONS = 3
 
 _NOTHING_BIG = phrase("Nothing big is left; these kernels take most of kernel time")

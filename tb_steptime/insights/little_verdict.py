@@ -6,7 +6,7 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.text import Phrase, ns, phrase, text
 
-#: One cost that takes so much of what comes once takes all of it.
+#: From this share of the one-time costs on, a single cost counts as all of them.
 MOST = 0.99
 RECORD_LATER = phrase("Record later steps: begin the recording after a warm-up.")
 

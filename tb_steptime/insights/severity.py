@@ -20,10 +20,10 @@ import msgspec
 from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.text import Phrase
 
-#: From a twentieth of the step a card is a warning; from 15 % it decides the job's speed.
+#: A card is a warning from 5 % of the step on. From 15 % on it decides the job's speed and is major.
 WARNING_FRACTION, MAJOR_FRACTION = 0.05, 0.15
 
-#: The gravest first.
+#: Severities, the highest first.
 _ORDER = tuple(Severity)
 
 

@@ -15,7 +15,7 @@ from tb_steptime.metrics.catalogue import NO_DEVICE
 from tb_steptime.metrics.data_loading.figures import NO_LOADER
 from tb_steptime.text import Reason, phrase
 
-#: What the share of each view is a share of. Shares of several views may count the same time, so they have no sum.
+#: The meaning of each view's share. Shares of several views may count the same time, so they have no sum.
 SHARE_MEANINGS = {
     "data_loading": "Share of the mean step in which the main process waits for a batch and no GPU works.",
     "tensor_cores": "Time of kernels that could move to tensor cores, as a share of the mean step.",
@@ -27,7 +27,7 @@ SHARE_MEANINGS = {
 _COMPUTES = phrase("Share of the mean step in which the CPU runs PyTorch operators or named ranges.")
 
 
-#: Of a view that could not be computed.
+#: The share of a view that could not be computed.
 UNKNOWN_SHARE = SidebarShare(None, "other", reason=NOT_COMPUTED)
 
 

@@ -19,14 +19,14 @@ from tb_steptime.metrics.steps.parts import Parts
 from tb_steptime.replay.whatif import WhatIf
 from tb_steptime.text import filled, ns, phrase
 
-#: Each more doubles the number of sets.
+#: Maximum number of cards that can be ticked: each further one doubles the number of sets.
 MOST_TRIED = 6
-#: A replayed step that differs more from the mean step shows no gain of the mean step.
+#: Maximum difference between the replayed and the mean step, as a share: beyond it no gain is derived.
 DIFFERS = 0.1
-#: A card whose gain a replay of its change does not confirm by this share is left out.
+#: Minimum share of a card's gain that a replay of its change has to confirm.
 CONFIRMED = 0.5
 
-#: What is replayed for a card that advises a part of a change: its gain bounds what counts of it.
+#: The change that is replayed for a card that advises a part of it: the gain of the whole bounds that of the card.
 _CHANGES = {"no_workers": "input_bound", "more_workers": "input_bound", "slow_worker": "input_bound"}
 
 _NO_CHANGE = phrase(

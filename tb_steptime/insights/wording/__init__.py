@@ -18,7 +18,7 @@ from tb_steptime.insights.wording.operators import operator_titles
 from tb_steptime.insights.wording.overview import overview_titles
 from tb_steptime.insights.wording.tensor_cores import tensor_core_titles
 
-#: By view id; views that are not here have no titles of their own.
+#: Functions that make titles, by view id. Views that are not listed have no titles of their own.
 TITLES: dict[str, Callable[[Facts], Titles]] = {
     "overview": overview_titles,
     "tensor_cores": tensor_core_titles,

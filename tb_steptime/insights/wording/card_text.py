@@ -10,12 +10,12 @@ from tb_steptime.insights.base import FindingText, Insight, Severity
 from tb_steptime.text import Phrase, Quantity, Unit, joined, phrase, shortened, text
 from tb_steptime.text.printer import duration, plain, render
 
-#: Letters in two lines of a card.
+#: Number of characters in two lines of a card.
 CARD_LENGTH = 160
-#: A name of which less is left says nothing.
+#: Minimum length of a shortened name.
 LEAST_NAME = 14
 
-#: Letters of a number with its unit, hardly ever more: "100.1 ms", "1.2 GB/s", "12 500".
+#: Usual maximum length of a number with its unit: "100.1 ms", "1.2 GB/s", "12 500".
 _LENGTHS = {
     Unit.NS: 8,
     Unit.FRACTION: 5,

@@ -15,12 +15,12 @@ from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, fraction, joined, ns, phrase, text
 
-#: A part that explains less of the change than this is not named.
+#: Minimum share of the change that a part has to explain to be named.
 NAMED_FRACTION = 0.2
-#: Below this ratio a change is told in percent: "1.0x" says nothing.
+#: Below this ratio a change is given in percent: "1.0x" is no information.
 FACTOR = 1.1
 
-#: Of what a waterfall's rows are, by their ids; modules, ops and kernels have names of their own.
+#: Labels of a waterfall's rows, by their ids. Modules, ops and kernels have names of their own.
 CONTRIBUTION_LABELS: Mapping[str, str] = {
     **{part.id: part.label for part in PART_MEANINGS},
     "busy": "GPU busy",
@@ -29,7 +29,7 @@ CONTRIBUTION_LABELS: Mapping[str, str] = {
     REST: "The rest of the step",
 }
 
-#: What a candidate does that its base does not, as the traces show it.
+#: Differences of the candidate from its base that the traces show.
 CHANGE_LABELS: Mapping[ChangeId, str] = {
     "workers": "More workers load the data",
     "smaller_batches": "Fewer bytes are copied to the GPU for the same inputs",
@@ -51,7 +51,7 @@ CHANGE_LABELS: Mapping[ChangeId, str] = {
     "gradient_buckets": "Fewer copies into gradient buckets",
 }
 
-#: Parts that a residual names at most, each above this share of it.
+#: Maximum number of parts that a residual names, and the minimum share of the residual for each.
 RESIDUAL_PARTS, RESIDUAL_FRACTION = 3, 0.1
 
 

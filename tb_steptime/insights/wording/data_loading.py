@@ -12,10 +12,10 @@ from tb_steptime.metrics.data_loading.scaling.worker_curve import WorkerCurve
 from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.text import Phrase, agreeing, code, count, fraction, joined, label, ns, phrase, text
 
-#: A GPU has no more cores for itself in most machines and clusters.
+#: In most machines and clusters a GPU has no more cores than this to itself.
 USUAL_CORES = 16
 
-#: A loader of which a step takes one batch misses some, or has some more, at the ends of epochs.
+#: Tolerance for one batch per step: at the ends of epochs a step may take one batch more or less.
 _ABOUT_ONE = 0.1
 _WITH_STACK = code("with_stack=True")
 
@@ -199,7 +199,7 @@ def _late(result: DataLoadingResult, curve: WorkerCurve) -> Phrase:
     return joined(pace(result, curve, end=":"), end)
 
 
-#: Which steps wait, by the number of workers; which batches, where a step takes several.
+#: Which steps wait, by the number of workers; or which batches, if a step takes several.
 _OFTEN = {1: "every {which}", 2: "every second {which}", 3: "every third {which}"}
 
 

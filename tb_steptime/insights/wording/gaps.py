@@ -11,7 +11,7 @@ from tb_steptime.text import Note, count, phrase, text
 
 _NO_VERDICT = phrase("What limits the step is not known: a view that tells it could not be computed.")
 
-#: Where Overview or Host are missing.
+#: The verdict where the results of Overview or Host are missing.
 UNKNOWN_VERDICT = Verdict(Bound.UNKNOWN, _NO_VERDICT, Confidence.LOW, phrase("Its measurements are missing."))
 UNKNOWN_HEADLINE = Headline(_NO_VERDICT)
 UNKNOWN_JOB = JobText(phrase("the kind of job is not known"), [])

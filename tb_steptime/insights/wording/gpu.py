@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tb_steptime.analyses.gpu import DeviceGpu
     from tb_steptime.metrics.kernels.table import By
 
-#: When the GPU is idle, by the reason for most of its idle time.
+#: Phrases for when the GPU is idle, by the reason for most of its idle time.
 IDLE_WHEN = {
     "data_loading": "The GPU is idle while the main process waits for data",
     "host_late": "The GPU is idle while the host prepares its next work",

@@ -21,11 +21,11 @@ from tb_steptime.metrics.idle.several_gpus import SeveralDevices
 from tb_steptime.metrics.steps.sites import PhaseRow
 from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, filled, fraction, ns, phrase, text
 
-#: Below this share of the step a cause is not worth a sentence.
+#: Minimum share of the step for a cause to be mentioned.
 WORTH_SAYING = 0.005
-#: A queue that is empty for most of the time has no work for the GPU while the host is late.
+#: Share of the time in which the queue is empty, from which on the host counts as late.
 MOSTLY = 0.5
-#: Devices that share less than this much of their time work one after another.
+#: Devices work one after another if the sum of their times is below this multiple of the time in which any works.
 ONE_AFTER_ANOTHER = 1.2
 
 

@@ -23,7 +23,7 @@ _EXECUTIONS: dict[ExecutionId, str] = {
 }
 _VENDORS: dict[Vendor | None, str] = {"nvidia": "NVIDIA GPU", "amd": "AMD GPU", "other": "GPU", None: "GPU"}
 
-#: Of each pair (one|many) the words that agree with the number are taken.
+#: Phrases of evidence. In each pair (one|many) the form that agrees with the number is used.
 _EVIDENCE: dict[str, str] = {
     "autograd_nodes": "Training: {count} (node|nodes) of the autograd engine (runs|run).",
     "optimizer_steps": "Training: {count} (call|calls) of {name}.",
@@ -44,9 +44,9 @@ _EVIDENCE: dict[str, str] = {
     "world_size": "Ranks: the recording says {count}.",
     "collectives": "Several ranks: {count} (collective|collectives), such as {name}.",
 }
-#: Kernel names are of any length.
+#: Maximum length of a kernel name, in characters.
 _NAME_LENGTH = 60
-#: Less compiled code or fewer graphs than this are a detail.
+#: Minimum share of compiled code or graphs to be mentioned.
 _WORTH_SAYING = 0.01
 
 

@@ -9,7 +9,7 @@ from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.ranks.what_if import MOST_UNEXPLAINED, JobChange, JobChangeId, JobReplay, LargerJob
 from tb_steptime.text import Phrase, count, fraction, joined, ns, phrase, text
 
-#: What is changed, after "a step takes so long".
+#: Phrases for each change, to follow "a step takes …".
 _CHANGED: Mapping[JobChangeId, str] = {
     "late_ranks": "with {ranks} as fast as {others}",
     "even_ranks": "with no rank slower than the median one in any step",
@@ -30,7 +30,7 @@ def change_text(change: JobChange, rank_count: int) -> Phrase:
     return joined(said, joined(phrase(_CHANGED[change.id], **ranks), less, by=""))
 
 
-#: Of more ranks so many are named.
+#: Maximum number of ranks that are named.
 _NAMED = 4
 
 

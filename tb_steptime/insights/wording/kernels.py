@@ -24,16 +24,16 @@ TITLE_FRACTION = 0.25
 NAMED_SHARES = ((0.25, "a quarter"), (1 / 3, "a third"), (0.5, "half"), (2 / 3, "two thirds"), (0.75, "three quarters"))
 NEAR_FRACTION = 0.015
 
-#: Of more kernels than these no one stands out.
+#: Number words for the kernels that a title names. If there are more, none stands out.
 FEW_KERNELS = ("One", "Two", "Three", "Four", "Five", "Six")
 
-#: Kernel time that could use tensor cores is mentioned from this share on.
+#: Minimum share of kernel time that could use tensor cores for it to be mentioned.
 WORTH_SAYING_FRACTION = 0.05
 
-#: Kernel time over the time in which any kernel runs: from here on the difference shows.
+#: Ratio of kernel time to the time in which any kernel runs, from which on the difference is visible.
 OVERLAP_RATIO = 1.01
 
-#: What kernels are called when all of them do the same, by a word in the description of their family.
+#: Names for kernels that all do the same, by a word in the description of their family.
 KINDS = {
     "convolution": "convolution ",
     "matrix product": "matrix-product ",
@@ -111,7 +111,7 @@ def _use(low: float, high: float) -> str:
     return "bounds" if high - low >= VISIBLE_FRACTION else "share"
 
 
-#: By what is known of the time on tensor cores, and whether much more could move there.
+#: Titles by what is known about the time on tensor cores, and whether much more could move there.
 _SPLIT_TITLES = {
     ("none", True): "{eligible} of kernel time could use {cores}, and none of it does",
     ("share", False): "{low} of kernel time runs on {cores}",
@@ -143,7 +143,7 @@ def place_of(site: KernelSite) -> str | None:
     return site.source.partition(": ")[0].rpartition("/")[2]
 
 
-#: How each part of a site is said.
+#: Phrases for the parts of a site.
 _SITE_WORDS = {"op": "{op}", "sizes": " {sizes}", "module": " in {module}", "kernel": " ({kernel})"}
 
 
@@ -152,7 +152,7 @@ def closed(sentence: Phrase) -> Phrase:
     return Phrase(sentence.template + ".", sentence.values)
 
 
-#: Tensors whose sizes a sentence names.
+#: Maximum number of tensors whose sizes a sentence names.
 NAMED_TENSORS = 2
 
 

@@ -12,7 +12,7 @@ from tb_steptime.metrics.memory.peak import MemoryPeak
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.text import Phrase, code, count, fraction, joined, label, nbytes, phrase, text
 
-#: A part of the peak of which this is most says what the peak is.
+#: Share of the peak from which on a single part characterizes it.
 MOST = 0.5
 
 _KINDS: dict[CategoryId, str] = {

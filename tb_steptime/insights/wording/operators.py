@@ -41,7 +41,7 @@ def operator_titles(facts: Facts) -> Titles:
     return titles
 
 
-#: What adds what is not recorded, and what that costs.
+#: How to record each missing kind of data, and the cost of recording it.
 MISSING: dict[str, Phrase] = {
     "no_ops": phrase("CPU ops are not recorded: {flag} adds them.", flag=code("ProfilerActivity.CPU")),
     "no_shapes": phrase(
@@ -59,7 +59,7 @@ MISSING: dict[str, Phrase] = {
 }
 
 
-#: Stacks are there, modules are not.
+#: The note if call stacks are recorded but modules are not.
 NO_FRAMES = phrase(
     "Modules are not recorded: the call stacks of PyTorch of 2021 and before do not name them, or none is called."
 )

@@ -11,10 +11,10 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.text import Phrase, fraction, phrase, text
 
-#: A part whose range over the steps is under this share of the mean step is constant to the eye.
+#: A part is called steady if its range over the steps is below this share of the mean step.
 STEADY_FRACTION = 0.03
 
-#: Kernel time that could use tensor cores is mentioned from this share on.
+#: Minimum share of kernel time that could use tensor cores for it to be mentioned.
 WORTH_SAYING_FRACTION = 0.05
 
 

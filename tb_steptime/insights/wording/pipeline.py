@@ -16,7 +16,7 @@ SCHEDULE_NAMES: Mapping[ScheduleId, str] = {
     "zero_bubble": "zero-bubble",
 }
 
-#: What a stage is idle for, as legends and heads of tables have it, and what each means.
+#: Causes of a stage's idle time: labels for legends and table heads, with their meanings.
 CAUSE_LABELS: Mapping[BubbleCause, str] = {
     "schedule": "Schedule",
     "imbalance": "Imbalance",
@@ -31,7 +31,7 @@ CAUSE_MEANINGS: Mapping[BubbleCause, str] = {
 }
 
 
-#: Why stages are idle, after "most because".
+#: Phrases for why stages are idle, to follow "most because".
 _BECAUSE: Mapping[BubbleCause, str] = {
     "schedule": "the pipeline fills and drains",
     "imbalance": "stages are unequal",

@@ -14,7 +14,7 @@ from tb_steptime.ranks.scaling import Scaling
 from tb_steptime.ranks.what_if import JobReplay
 from tb_steptime.text import Phrase, Quantity, agreeing, code, count, filled, fraction, joined, ns, phrase, text
 
-#: What a process group exchanges for, as a table shows it.
+#: Labels for the role of a process group, as tables show them.
 ROLE_LABELS: dict[Role, str] = {
     "ddp": "gradients (DDP)",
     "fsdp": "parameters (FSDP, ZeRO)",
@@ -26,7 +26,7 @@ ROLE_LABELS: dict[Role, str] = {
     "unknown": "not known",
 }
 
-#: Why a rank is late: what takes it longer a step than the median of the others.
+#: Phrases for why a rank is late: what takes longer per step than for the median of the other ranks.
 CAUSE_WORDS: Mapping[CauseId, str] = {
     "data_loading": "it waits {more} a step longer for its batches",
     "more_work": "it computes {more} a step longer, on larger inputs or in more kernels",
@@ -92,7 +92,7 @@ def first_cause(group: LateGroup) -> Phrase:
     return joined(phrase("Rank {rank}, most of all:", rank=rank_name(group.first)), joined(why, phrase("."), by=""))
 
 
-#: So many ranks are named one by one; of more, so many.
+#: Up to _FEW_RANKS ranks are all named; of more ranks, _SOME are.
 _FEW_RANKS, _SOME = 4, 3
 
 
@@ -117,7 +117,7 @@ def rank_name(rank: int) -> Quantity:
     return text(str(rank))
 
 
-#: Causes that explain less of what a rank is late are not all of it, which is said.
+#: If a cause explains less than this share of a rank's delay, the sentence says that it is a part.
 EXPLAINED = 0.5
 
 
@@ -233,7 +233,7 @@ def numbers_of(ranks: Sequence[int]) -> str:
     return f"{', '.join(map(str, others))} and {last}" if others else str(last)
 
 
-#: Ranks that a sentence about the deciding path names.
+#: Maximum number of ranks that a sentence about the deciding path names.
 _ON_PATH = 3
 
 
@@ -256,7 +256,7 @@ def path_text(job: JobRanks) -> Phrase | None:
     return filled(f"{said}{', '.join(late)}.", values)
 
 
-#: Of the path, what is less is of the others.
+#: Minimum share of the path for a part to be named; smaller parts count as the others.
 _SHOWN = 0.02
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tb_steptime.text import Phrase, Reason
 
-#: By code. A whole sentence: it stands alone, in a table cell, and after the meaning of the figure that is not known.
+#: Sentences by code. Each is complete: it stands alone, in a table cell, or after the meaning of an unknown figure.
 REASONS: dict[str, str] = {
     "ambiguous_record_the_workers": "How many workers there are is ambiguous in this trace: record the workers.",
     "clocks_need_collectives": "Too few collectives join these ranks to compare their clocks.",

@@ -8,7 +8,7 @@ from tb_steptime.insights.wording.card_text import gain_words, severity_word
 from tb_steptime.text import Phrase, Quantity, count, ns
 from tb_steptime.text.printer import percent, render
 
-#: Gains of spans that differ by less are the same.
+#: Gains of spans count as equal if they differ by less than this factor.
 _SAME_GAIN = 1.1
 
 

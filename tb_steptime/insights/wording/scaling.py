@@ -7,7 +7,7 @@ from tb_steptime.ranks.result import DecidingPath
 from tb_steptime.ranks.scaling import PartId, Scaling, ScalingPart
 from tb_steptime.text import Phrase, count, fraction, joined, ns, phrase, text
 
-#: What time is lost to.
+#: Phrases for the causes of lost time.
 PART_WORDS: dict[PartId, str] = {
     "kernels": "longer kernels",
     "transfers": "exposed transfers",
@@ -16,7 +16,7 @@ PART_WORDS: dict[PartId, str] = {
     "copies": "copies",
     "host": "the CPU",
 }
-#: Losses below this share of the step are not named.
+#: Minimum share of the step for a loss to be named.
 WORTH_NAMING = 0.02
 
 

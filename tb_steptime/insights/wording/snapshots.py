@@ -7,7 +7,7 @@ from tb_steptime.snapshots.summary import DeviceSnapshot, OutOfMemory
 from tb_steptime.text import Phrase, code, count, filled, fraction, joined, nbytes, phrase, text
 
 _EXPANDABLE = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
-#: Of what is reserved: less is not worth a sentence.
+#: Minimum share of the reserved memory to be mentioned.
 MUCH_KEPT = 0.1
 
 

@@ -13,10 +13,10 @@ from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.metrics.outliers import OUTLIER_Z, SLOW_FRACTION
 from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, fraction, ns, phrase, text
 
-#: A change of a mean below this share of it is called steady.
+#: A mean is called steady if it changes by less than this share.
 STEADY_FRACTION = 0.03
 
-#: Two runs are compared as before and after; of more the range is said.
+#: Two runs are compared as before and after. For more runs the range is stated.
 COMPARED_GROUPS = 2
 
 #: (run, worker, number of the span, its trends), in the order of the pickers.
@@ -100,9 +100,9 @@ _STEADY = "The mean step is steady: {a} in {first}, {b} in {last}."
 _ALIKE = "The mean step takes about as long: {a} in {first}, {b} in {last}."
 _FALLS = "The mean step falls from {a} in {first} to {b} in {last}"
 _RISES = "The mean step rises from {a} in {first} to {b} in {last}"
-#: Two runs need not follow each other.
+#: The sentence for two runs, which need not follow each other.
 _OF_RUNS = "The mean step is {a} in {first} and {b} in {last}"
-#: Where slow steps raise the mean of the last.
+#: The addition if slow steps raise the mean of the last one.
 _SLOW = ", which has {slow} slow (step|steps)."
 
 
