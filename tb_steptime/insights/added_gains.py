@@ -23,7 +23,7 @@ def sum_of_gains(insights: Sequence[Insight], addable: Collection[str]) -> Phras
 
 
 def may_be_added(insights: Sequence[Insight], addable: Collection[str]) -> Phrase | None:
-    """That all may, else as `sum_of_gains`: of a view with few cards the sum is plain to see."""
+    """Says that all gains may be added, which suffices in a view with few cards; otherwise returns `sum_of_gains`."""
     worth = [insight.id for insight in insights if insight.gain_ns]
     if len(worth) > 1 and set(worth) <= set(addable):
         return phrase("gains can be added")
@@ -31,5 +31,5 @@ def may_be_added(insights: Sequence[Insight], addable: Collection[str]) -> Phras
 
 
 def remark_of_view(insights: Sequence[Insight], judged: Judgement) -> Phrase | None:
-    """insights: those that one view shows. Where no view has any, it sends nobody to the others'."""
+    """insights: the cards of one view. If no view has any, the remark says so and names no other view."""
     return may_be_added(insights, judged.addable) if judged.insights else phrase("No recommendation for this span.")

@@ -1,4 +1,4 @@
-"""What takes a step of which nothing on a GPU is recorded, in a sentence, and how sure that is."""
+"""A sentence on what a step without recorded GPU work spends its time on, and its confidence."""
 
 from __future__ import annotations
 

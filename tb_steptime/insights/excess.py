@@ -1,4 +1,4 @@
-"""One sentence for each kind of excess: what of the recorded steps is no part of the steady step, and where it is."""
+"""One sentence for each kind of excess: which time of the recorded steps is not part of the steady step, and where."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def excess_sentences(facts: Facts) -> dict[str, Phrase]:
 
 
 def sentence(row: ExcessRow, steps: int) -> Phrase:
-    """Describes the excess of one kind in so many steps."""
+    """Describes the excess of one kind. steps: how many were recorded."""
     template = _NAMED[row.kind] if row.names and row.kind in _NAMED else _UNNAMED[row.kind]
     listed = {f"name{place}": text(brief(each.name or _PYTHON)) for place, each in enumerate(row.names)}
     words = agreeing(template, steps).replace("{names}", ", ".join(f"{{{name}}}" for name in listed))

@@ -35,7 +35,7 @@ _SENTENCES = {
     Bound.MIXED: "{Gpu} is idle for {idle} of the step for several reasons: {cause} ({most}), {second} ({next}).",
     Bound.UNKNOWN: "{Gpu} is idle for {idle} of the step; the launches that would tell why are not in this trace.",
 }
-#: The same where a replay decides, with the number that does. {left}: of the step, if that part took no time.
+#: Sentences where a replay decides. {left} is the number that decides: the step if that part took no time.
 _PACES = {
     Bound.HOST: "A step takes {step}, and with an instant {device} it would still take est. {left}: the CPU sets the "
     "pace.",
@@ -106,7 +106,7 @@ def _sentence(facts: Facts) -> Phrase:
 
 
 def _of_judged(said: Phrase, left_out: str) -> Phrase:
-    """Where the bar of the mean step shows more than is judged, a step's length says which of the two it is."""
+    """Adds what was left out, since the bar of the mean step shows a longer step than the sentence speaks of."""
     if not said.template.startswith(_TAKES):
         return said
     return Phrase(f"Without {left_out}, a step takes {said.template.removeprefix(_TAKES)}", said.values)
@@ -153,7 +153,8 @@ def _pace_template(host: HostResult, idle: IdleNs) -> str:
 
 
 def _left_ns(facts: Facts) -> int | None:
-    """What a step would still take without what does not set its pace, or without what does if that can go away."""
+    """Estimates the step without one part. If loader, blocking calls or communication set the pace, it is that part. If
+    the host does, it is the device, and otherwise the host: the step hardly becomes shorter."""
     found = facts.replayed
     if found is None:
         return None
@@ -213,7 +214,7 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
 
 
 def _largest(host: HostResult, idle: IdleNs) -> list[tuple[Bound, int]]:
-    """The two largest causes of idle time; communication that nothing hides is none."""
+    """The two largest causes of idle time. Exposed communication does not count as a cause."""
     pace = _pace(host, idle)._replace(exposed_communication_ns=0)
     return sorted(causes(pace).items(), key=lambda cause: -cause[1])[:2]
 

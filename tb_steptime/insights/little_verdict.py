@@ -1,4 +1,4 @@
-"""The verdict on a recording of which most is left out: it shows no step of the job, and later steps would."""
+"""The verdict if most of a recording is left out: it shows no typical step of the job, but a later one would."""
 
 from __future__ import annotations
 
