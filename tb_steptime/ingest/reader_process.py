@@ -93,8 +93,8 @@ class ReaderProcess:
     def read(self, job: Job, folder: Path) -> Done | Refused | None:
         """Returns the outcome of a job, at the first call that of the job that the process was started for; None where
         the process has ended without reporting one. Its progress is stored in the job."""
-        self._known_words = os.fstat(self._words.fileno()).st_size
         if self._begun:
+            self._known_words = os.fstat(self._words.fileno()).st_size
             try:
                 self._order([*_order(job, folder)])
             except (OSError, ValueError):  # the process has ended, or was asked to

@@ -376,12 +376,13 @@ def test_the_first_answer_holds_all_of_the_first_picture(bad, client):
     assert get(client, "opening?view=none", 404)["problem"] == "There is no such span or view"
 
 
-def test_the_script_brings_what_it_would_ask_for_first_once_all_is_read(logs, tmp_path, monkeypatch):
+def test_the_script_brings_what_it_would_ask_for_first_once_all_is_read(tmp_path, monkeypatch):
     """Where another plugin holds the interpreter, every request has to wait. If a trace is still unread, the tab asks
     by itself, with the header."""
+    write_spans(tmp_path / "logs" / "a")
     monkeypatch.setattr(bundle, "STATIC", tmp_path)
     (tmp_path / "index.js").write_text("export function render() {}")
-    client = tensorboard("--logdir", str(logs))
+    client = tensorboard("--logdir", str(tmp_path / "logs"))
     assert client.get(PREFIX + "index.js").get_data() == b"export function render() {}"
     read(client)
     script = client.get(PREFIX + "index.js")

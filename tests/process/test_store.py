@@ -295,6 +295,19 @@ def test_a_crash_is_told_without_its_traceback(logs, opened, monkeypatch, caplog
     assert "RuntimeError: secret" in caplog.text
 
 
+def test_the_last_words_of_a_process_that_crashed_at_once_are_kept(monkeypatch, tmp_path):
+    """On a busy machine, the process can end before its reader listens to it."""
+    replace_program(monkeypatch, "raise RuntimeError('secret')")
+    job = reader_process.Job("a", tmp_path / "host.1.pt.trace.json", "host.1.pt.trace.json")
+    reader = reader_process.ReaderProcess(job, tmp_path)
+    try:
+        reader.process.wait()
+        assert reader.read(job, tmp_path) is None
+        assert "RuntimeError: secret" in reader.last_words()
+    finally:
+        reader.close()
+
+
 @pytest.mark.parametrize("said", ["no json at all", '{"type":"unheard of"}'])
 def test_nonsense_from_a_process_is_a_failure(logs, opened, monkeypatch, said):
     replace_program(monkeypatch, f"print({said!r})")
