@@ -15,6 +15,7 @@ export default defineConfig({
   build: {
     outDir: "../tb_steptime/static",
     emptyOutDir: true,
+    license: { fileName: "licenses.md" },
     target: "es2022",
     modulePreload: false,
     rolldownOptions: {
@@ -23,6 +24,7 @@ export default defineConfig({
       output: {
         entryFileNames: "index.js",
         chunkFileNames: "parts/[name]-[hash].js",
+        assetFileNames: "parts/[name]-[hash][extname]",
         codeSplitting: {
           groups: [
             { name: "index", tags: ["$initial"], priority: 1 },

@@ -7,6 +7,7 @@ export default defineConfig({
     emptyOutDir: false,
     target: "es2022",
     modulePreload: false,
+    assetsInlineLimit: () => true, // a report has no files beside it
     rolldownOptions: {
       input: "src/report.ts",
       output: { entryFileNames: "report.js", codeSplitting: false },

@@ -258,13 +258,14 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     def _part(self, request: Request) -> Answer:
         """Serves a part of the tab. Its name holds the hash of its content, so a cached copy is valid for ever."""
-        from tb_steptime.serve.http.bundle import PARTS, part
+        from tb_steptime.serve.http.bundle import FONT_SUFFIX, PARTS, part
 
         name = request.path.partition(f"/{self.plugin_name}/{PARTS}/")[2]
         content = part(name)
         if content is None:
             return _problem(404, "There is no such part of the tab", "Reload the page.")
-        return Answer(content, etag=name, headers={"Cache-Control": _FOR_EVER})
+        is_font = name.endswith(FONT_SUFFIX)
+        return Answer(content, etag=name, headers={"Cache-Control": _FOR_EVER}, is_font=is_font)
 
 
 def _without_header() -> Answer:

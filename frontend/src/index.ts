@@ -2,6 +2,7 @@
 
 import { render as draw, h } from "preact";
 import { openUrlStore, outerPage } from "./address/url";
+import { loadFonts } from "./dom/fonts";
 import { printView } from "./dom/print";
 import { followTheme, styleSheet } from "./dom/theme";
 import { App, firstPage } from "./frame/app";
@@ -9,7 +10,8 @@ import { openClient } from "./server/client";
 import { broughtAlong, opened } from "./server/opening";
 import type { AnswerCache } from "./server/use_answer";
 
-export function render(): void {
+export async function render(): Promise<void> {
+  const fonts = loadFonts();
   document.documentElement.lang = "en";
   document.title = "Step Insights";
   const style = document.createElement("style");
@@ -22,5 +24,6 @@ export function render(): void {
   const client = opened(server, url.read(), firstPage(url.read()), known);
   followTheme(outer);
   printView();
+  await fonts;
   draw(h(App, { client, url, known }), document.body);
 }

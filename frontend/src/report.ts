@@ -3,6 +3,7 @@
 import { render as draw, h } from "preact";
 import { openUrlStore } from "./address/url";
 import type { IncludedAnswers, IncludedEvents, IncludedFlames } from "./api.gen";
+import { loadFonts } from "./dom/fonts";
 import { printView } from "./dom/print";
 import { followTheme, styleSheet } from "./dom/theme";
 import { App } from "./frame/app";
@@ -39,6 +40,7 @@ function partsIn<Part>(texts: Texts, kind: "events" | "flame"): (span: string) =
 const DAMAGED = "This report is cut short or damaged: copy it again, or write it again with tb-steptime report.";
 
 async function show(): Promise<void> {
+  const fonts = loadFonts();
   let texts: Texts;
   let recorded: IncludedAnswers;
   try {
@@ -58,6 +60,7 @@ async function show(): Promise<void> {
     partsIn<IncludedEvents>(texts, "events"),
     partsIn<IncludedFlames>(texts, "flame"),
   );
+  await fonts;
   draw(h(App, { client, url: openUrlStore(window) }), document.body);
 }
 

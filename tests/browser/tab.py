@@ -39,6 +39,9 @@ VIEWS = {
 #: The address of the tab's own document in TensorBoard.
 PLUGIN = "plugin_entry.html?name=tb_steptime"
 
+#: The fonts that the page brings along and can draw with.
+FONTS = "[...document.fonts].filter(({status}) => status === 'loaded').map(({family}) => family.replaceAll('\"', ''))"
+
 #: Runs in TensorBoard's page: loads the tab's iframe, which `leave` has emptied, again at another address of the page.
 OPEN_IN_PLACE = """address => {
   history.replaceState(history.state, "", address);

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tb_steptime import cli
 from tests.browser.conftest import ARTIFACTS
-from tests.browser.tab import AXE, DRAWN_MS, VIEWS, state
+from tests.browser.tab import AXE, DRAWN_MS, FONTS, VIEWS, state
 
 MOST_BYTES = 2_000_000
 
@@ -84,6 +84,7 @@ def test_every_view_is_drawn_from_the_file_alone(opened: Page, report: Path, the
     assert report.stat().st_size < MOST_BYTES
     assert opened.evaluate("document.documentElement.classList.contains('dark-mode')") is (theme == "dark")
     expect(opened.get_by_role("navigation")).to_contain_text("Report of")
+    assert opened.evaluate(FONTS) == ["Roboto", "Roboto", "Roboto Mono"]
     for title, name in VIEWS.items():
         opened.get_by_role("navigation").get_by_text(title, exact=True).first.click()
         view(opened, name)

@@ -14,6 +14,7 @@ from tests.browser import logs
 from tests.browser.conftest import ARTIFACTS, OpenTab, StartTensorBoard
 from tests.browser.tab import (
     DRAWN_MS,
+    FONTS,
     VIEWS,
     Tab,
     state,
@@ -39,6 +40,15 @@ def test_the_tab_stands_beside_the_pytorch_profiler(
     plugins = server.json_of("data/plugins_listing")
     assert {"tb_steptime", "pytorch_profiler"} <= plugins.keys()
     assert plugins["tb_steptime"]["enabled"]
+
+
+def test_the_tab_brings_its_font_along(tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab) -> None:
+    """A page whose font is late keeps the reader's own; the next page has it from the browser's cache."""
+    one = tab(tensorboard(measured_demo))
+    one.view("overview")
+    one.page.reload()
+    one.view("overview")
+    assert one.frame.evaluate(FONTS) == ["Roboto", "Roboto", "Roboto Mono"]
 
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 1920)])

@@ -443,6 +443,7 @@ def test_a_part_of_the_bundle_is_kept_by_browsers_and_nothing_else_is_served(cli
     (tmp_path / "static" / "parts").mkdir(parents=True)
     (tmp_path / "static" / "index.js").write_text("the entry")
     (tmp_path / "static" / "parts" / "host-A_b-1.js").write_text("export const Host = 1;")
+    (tmp_path / "static" / "parts" / "sans-A_b-1.woff2").write_bytes(b"wOF2" + bytes(2_000))
     (tmp_path / "static" / "parts" / "secret.txt").write_text("secret")
     (tmp_path / "secret.js").write_text("secret")
     part = client.get(PREFIX + "parts/host-A_b-1.js")
@@ -450,6 +451,12 @@ def test_a_part_of_the_bundle_is_kept_by_browsers_and_nothing_else_is_served(cli
     assert part.headers["Content-Type"] == "text/javascript; charset=utf-8"
     assert part.headers["Cache-Control"] == "private, max-age=31536000, immutable"
     assert part.headers["X-Content-Type-Options"] == "nosniff"
+    font = client.get(PREFIX + "parts/sans-A_b-1.woff2", headers={"Accept-Encoding": "gzip"})
+    assert (font.status_code, font.get_data()) == (200, b"wOF2" + bytes(2_000)), "as it is, not packed again"
+    assert font.headers["Content-Type"] == "font/woff2"
+    assert font.headers["Cache-Control"] == "private, max-age=31536000, immutable"
+    again = client.get(PREFIX + "parts/sans-A_b-1.woff2", headers={"If-None-Match": font.headers["ETag"]})
+    assert (again.status_code, again.headers["Content-Type"]) == (304, "font/woff2")
     names = ["", "host-other.js", "secret.txt", "../index.js", "..%2findex.js", "%2e%2e/index.js", "../../secret.js"]
     for name in [*names, "..%5csecret.js", "/etc/passwd", "parts/host-A_b-1.js", "host-A_b-1.js/", "host-A_b-1.js%00"]:
         other = client.get(PREFIX + "parts/" + name)

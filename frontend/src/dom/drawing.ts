@@ -16,6 +16,8 @@ export interface Frame {
   legend: readonly LegendEntry[];
   foot: string;
   font: string;
+  /** A style sheet with the fonts themselves; empty: those of the machine that shows the picture. */
+  fonts: string;
   surface: string;
   ink: string;
   /** The colour of the second line, the legend and the foot. */
@@ -79,7 +81,8 @@ export function drawingOf(frame: Frame, body: Body): Drawing {
   const svg =
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" ` +
     `font-family="${escaped(frame.font)}" style="font-variant-numeric:tabular-nums">` +
-    `<title>${escaped(frame.title)}</title>${body.defs && `<defs>${body.defs}</defs>`}` +
+    `<title>${escaped(frame.title)}</title>${frame.fonts && `<style>${frame.fonts}</style>`}` +
+    `${body.defs && `<defs>${body.defs}</defs>`}` +
     `<rect width="${width}" height="${height}" fill="${frame.surface}"/>` +
     `${head.join("")}${keys.join("")}${marks}${foot.join("")}</svg>`;
   return { width, height, svg };

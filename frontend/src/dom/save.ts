@@ -1,6 +1,7 @@
 /** Saves and copies what is shown: text as it is, pictures as SVG or PNG, in the theme's colours. */
 
 import { type Drawing, drawingOf, type Frame } from "./drawing";
+import { fontSheet } from "./fonts";
 import { legendOf, painted, patternsIn } from "./painted";
 
 /** Pixels per CSS pixel, so that a saved picture is sharp in a slide. */
@@ -18,7 +19,7 @@ export function saveSvg(name: string, figure: HTMLElement, caption: Caption): vo
 }
 
 export async function savePng(name: string, figure: HTMLElement, caption: Caption): Promise<void> {
-  const { width, height, svg } = drawn(figure, caption);
+  const { width, height, svg } = drawn(figure, caption, await fontSheet());
   const image = new Image();
   image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
   await image.decode();
@@ -30,14 +31,14 @@ export async function savePng(name: string, figure: HTMLElement, caption: Captio
 }
 
 /** The picture as the page shows it. */
-function drawn(figure: HTMLElement, caption: Caption): Drawing {
+function drawn(figure: HTMLElement, caption: Caption, fonts = ""): Drawing {
   const root = getComputedStyle(document.documentElement);
   const token = (name: string) => root.getPropertyValue(name).trim();
   const legend = legendOf(figure);
   const body = painted(figure);
   const defs = patternsIn(body.marks + legend.map(({ fill }) => fill).join(" "));
   const colours = { surface: token("--surface"), ink: token("--ink"), second: token("--ink-2") };
-  return drawingOf({ ...caption, legend, font: token("--font"), ...colours }, { ...body, defs });
+  return drawingOf({ ...caption, legend, font: token("--font"), fonts, ...colours }, { ...body, defs });
 }
 
 export function saveBlob(name: string, blob: Blob): void {

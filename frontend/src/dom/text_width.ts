@@ -3,7 +3,7 @@
 import { shortened } from "../format";
 
 /** Font sizes from theme/tokens.css: for ticks, and for cells and second lines. */
-const SIZES_PX = { axis: 11, small: 12 } as const;
+const SIZES_PX = { axis: 12, small: 12 } as const;
 
 type TextSize = keyof typeof SIZES_PX;
 

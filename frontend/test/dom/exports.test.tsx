@@ -25,6 +25,7 @@ test("a saved picture holds title, second line, legend, marks and recording, in 
       legend: [{ label: "Data loading", fill: "url(#texture-data)", stroke: "none" }],
       foot: footOf(ABOUT),
       font: 'Roboto, "Noto Sans"',
+      fonts: '@font-face{font-family:"Roboto"}',
       surface: "#ffffff",
       ink: "#1d1d1b",
       second: "#595956",
@@ -37,7 +38,8 @@ test("a saved picture holds title, second line, legend, marks and recording, in 
   expect(svg).toBe(
     '<svg xmlns="http://www.w3.org/2000/svg" width="632" height="230" viewBox="0 0 632 230" ' +
       'font-family="Roboto, &quot;Noto Sans&quot;" style="font-variant-numeric:tabular-nums">' +
-      '<title>Kernel &amp; copies</title><defs><pattern id="texture-data"/></defs>' +
+      '<title>Kernel &amp; copies</title><style>@font-face{font-family:"Roboto"}</style>' +
+      '<defs><pattern id="texture-data"/></defs>' +
       '<rect width="632" height="230" fill="#ffffff"/>' +
       text(16, 31, 14, 600, "#1d1d1b", "Kernel &amp; copies") +
       text(16, 49, 12, 400, "#595956", "step 6") +

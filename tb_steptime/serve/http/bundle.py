@@ -2,6 +2,7 @@
 
 static/index.js                 the entry: all of the first picture
 static/parts/NAME-HASH.js       each other view by itself, and what several of them share
+static/parts/NAME-HASH.woff2    a font
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ import msgspec
 STATIC = Path(__file__).resolve().parents[2] / "static"
 #: The folder of the parts, in addresses as on disk.
 PARTS = "parts"
+#: How names of fonts end.
+FONT_SUFFIX = ".woff2"
 
 #: Nothing else is served: no folder, no other file.
-_PART_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}\.js", re.ASCII)
+_PART_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}\.(?:js|woff2)", re.ASCII)
 
 
 def entry(opening: bytes | None) -> bytes:

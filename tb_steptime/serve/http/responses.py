@@ -1,4 +1,4 @@
-"""Turns a route's answer into an HTTP response: JSON, a script, or a file to download."""
+"""Turns a route's answer into an HTTP response: JSON, a script or font of the tab, or a file to download."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ _GZIP_FROM_BYTES = 1_400
 
 _JSON = "application/json; charset=utf-8"
 _JAVASCRIPT = "text/javascript; charset=utf-8"
+_FONT = "font/woff2"
 #: Keeps browsers from guessing a type other than the declared one.
 _NO_GUESS = {"X-Content-Type-Options": "nosniff"}
 #: Content types of files to download, by file name suffix.
@@ -28,14 +29,22 @@ _FILES = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What a route answers. content: a wire type, the bytes of a script, or an open file; name: of an open file, the
-    name under which it is saved. etag: set where there is a better one than the hash of the content."""
+    """What a route answers. content: a wire type, the bytes of a script or font, or an open file; name: of an open
+    file, the name under which it is saved. etag: set where there is a better one than the hash of the content. is_font:
+    the bytes are a font's."""
 
     content: Any
     status: int = 200
     etag: str | None = None
     headers: dict[str, str] = field(default_factory=dict)
     name: str = ""
+    is_font: bool = False
+
+    @property
+    def content_type(self) -> str:
+        if not isinstance(self.content, bytes):
+            return _JSON
+        return _FONT if self.is_font else _JAVASCRIPT
 
 
 @functools.cache
@@ -63,15 +72,15 @@ def _content(request: Request, answer: Answer) -> Response:
 
     if answer.etag and request.if_none_match.contains_weak(answer.etag):
         return _not_modified(answer)
-    is_script = isinstance(answer.content, bytes)
-    content = answer.content if is_script else encode(answer.content)
+    content = answer.content if isinstance(answer.content, bytes) else encode(answer.content)
     response = _response_type()(content, answer.status, {**_NO_GUESS, **answer.headers})
-    response.headers["Content-Type"] = _JAVASCRIPT if is_script else _JSON
+    response.headers["Content-Type"] = answer.content_type
     etag = answer.etag or (_hash(content) if answer.status == 200 else None)
     response.headers.setdefault("Cache-Control", "no-cache" if etag else "no-store")
     response.headers["Vary"] = "Accept-Encoding"
     known = etag is not None and request.if_none_match.contains_weak(etag)
-    if not known and len(content) >= _GZIP_FROM_BYTES and request.accept_encodings["gzip"]:
+    large = len(content) >= _GZIP_FROM_BYTES and not answer.is_font  # a font is compressed already
+    if not known and large and request.accept_encodings["gzip"]:
         response.set_data(_packed(content))
         response.headers["Content-Encoding"] = "gzip"
     if etag:
@@ -82,7 +91,7 @@ def _content(request: Request, answer: Answer) -> Response:
 
 def _not_modified(answer: Answer) -> Response:
     """The browser has the content already, so nothing is encoded: the index of many spans is requested repeatedly."""
-    typed = {"Content-Type": _JAVASCRIPT if isinstance(answer.content, bytes) else _JSON, **_NO_GUESS}
+    typed = {"Content-Type": answer.content_type, **_NO_GUESS}
     headers = {"Cache-Control": "no-cache", "Vary": "Accept-Encoding", **typed, **answer.headers}
     response = _response_type()(b"", 304, headers)
     assert answer.etag

@@ -110,6 +110,7 @@ def _page(program: bytes, answers: bytes, parts: Mapping[str, bytes]) -> bytes:
             "default-src 'none'",
             f"script-src {_hash(_LOADER.encode())} {_hash(program)}",
             "img-src data: blob:",
+            "font-src data:",
             "base-uri 'none'",
             "form-action 'none'",
         ]
