@@ -1399,6 +1399,19 @@ export interface GroupRow {
 }
 
 /**
+ * first, last: how many nodes the backward pass of the first and the last step has; first_step, last_step: their
+ * names; more: how many each step adds. excess_ns: the mean step above the first one.
+ */
+export interface GrowingGraph {
+  first: number;
+  last: number;
+  first_step: string;
+  last_step: string;
+  more: number;
+  excess_ns: number;
+}
+
+/**
  * A slow step, and what is longer in it than in the median of the others, most first. excess_ns: step time above
  * that median.
  */
@@ -1458,17 +1471,17 @@ export interface Hits {
 /**
  * device: the one that is busy longest, whose figures stand for the span; None where nothing ran on a GPU, then
  * `unknown` says so, and only steps, phases and ranges of the host are measured.
- * segments sum to mean_step_ns. queue: time bins over [start_ns, end_ns), coarse to fine. blocking and copies: most
- * bubble (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in the
- * bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a step in
- * which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets
- * of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
- * before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute;
- * between_ops_ns: of the mean step, with a named range and no op; python_function: which takes the time in which no op
- * runs; python_work: functions that compute no ops; all where nothing ran on a GPU. recaptures: graphs that are
- * captured again and again. recurring: steps at equal distances that do more. anomaly: what autograd's anomaly
- * detection costs; None where it is off. whatif: a steady step replayed, as it is and after changes; None where none
- * can be.
+ * segments sum to mean_step_ns. queue: time bins over [start_ns, end_ns), coarse to fine. blocking and copies:
+ * most bubble (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in
+ * the bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a
+ * step in which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the
+ * buckets of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by
+ * place, those before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops
+ * compute; between_ops_ns: of the mean step, with a named range and no op; python_function: which takes the time
+ * in which no op runs; python_work: functions that compute no ops; all where nothing ran on a GPU. recaptures:
+ * graphs that are captured again and again. recurring: steps at equal distances that do more. growing: a backward
+ * pass that grows from step to step. anomaly: what autograd's anomaly detection costs; None where it is off.
+ * whatif: a steady step replayed, as it is and after changes; None where none can be.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -1508,6 +1521,7 @@ export interface HostResult {
   whatif: WhatIf | null;
   recaptures: Recaptures | null;
   recurring: RecurringWork | null;
+  growing: GrowingGraph | null;
   anomaly: AnomalyChecks | null;
   between_ops_ns: number;
 }

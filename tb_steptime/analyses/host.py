@@ -32,6 +32,7 @@ from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures
 from tb_steptime.metrics.phases.assignment import phase_labels
 from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
 from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
+from tb_steptime.metrics.steps.growing import GrowingGraph, growing_graph
 from tb_steptime.metrics.steps.host_figures import host_figures
 from tb_steptime.metrics.steps.mean_step import StepAggregates, mean_host_ns, step_aggregates
 from tb_steptime.metrics.steps.parts import between_ops_ns, mean_duration_ns, mean_parts, step_breakdown
@@ -75,17 +76,17 @@ class HostResult(msgspec.Struct, frozen=True):
     """device: the one that is busy longest, whose figures stand for the span; None where nothing ran on a GPU, then
     `unknown` says so, and only steps, phases and ranges of the host are measured.
 
-    segments sum to mean_step_ns. queue: time bins over [start_ns, end_ns), coarse to fine. blocking and copies: most
-    bubble (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in the
-    bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a step in
-    which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets
-    of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
-    before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute;
-    between_ops_ns: of the mean step, with a named range and no op; python_function: which takes the time in which no op
-    runs; python_work: functions that compute no ops; all where nothing ran on a GPU. recaptures: graphs that are
-    captured again and again. recurring: steps at equal distances that do more. anomaly: what autograd's anomaly
-    detection costs; None where it is off. whatif: a steady step replayed, as it is and after changes; None where none
-    can be.
+    segments sum to mean_step_ns. queue: time bins over [start_ns, end_ns), coarse to fine. blocking and copies:
+    most bubble (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in
+    the bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a
+    step in which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the
+    buckets of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by
+    place, those before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops
+    compute; between_ops_ns: of the mean step, with a named range and no op; python_function: which takes the time
+    in which no op runs; python_work: functions that compute no ops; all where nothing ran on a GPU. recaptures:
+    graphs that are captured again and again. recurring: steps at equal distances that do more. growing: a backward
+    pass that grows from step to step. anomaly: what autograd's anomaly detection costs; None where it is off.
+    whatif: a steady step replayed, as it is and after changes; None where none can be.
     """
 
     unknown: Reason | None
@@ -125,6 +126,7 @@ class HostResult(msgspec.Struct, frozen=True):
     whatif: WhatIf | None = None
     recaptures: Recaptures | None = None
     recurring: RecurringWork | None = None
+    growing: GrowingGraph | None = None
     anomaly: AnomalyChecks | None = None
     between_ops_ns: int = 0
 
@@ -182,6 +184,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         whatif=replayed,
         recaptures=recaptures(trace),
         recurring=recurring_work(trace, device),
+        growing=growing_graph(trace, device),
         anomaly=anomaly_checks(trace),
     )
 
@@ -206,6 +209,7 @@ def _of_host_alone(trace: Trace) -> HostResult:
         python_function=python_function(trace),
         python_work=python_work(trace),
         recurring=recurring_work(trace, None),
+        growing=growing_graph(trace, None),
         anomaly=anomaly_checks(trace),
         between_ops_ns=between_ops_ns(trace),
     )

@@ -52,6 +52,7 @@ _RESTS_ON: dict[str, frozenset[Affected]] = {
             "cpu_compiles",
             "python_loop",
             "recurring_steps",
+            "growing_graph",
             "anomaly_detection",
         ),
         _ON_HOST,

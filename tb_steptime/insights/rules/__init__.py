@@ -54,6 +54,7 @@ from tb_steptime.insights.rules.host.unrecorded_work import unrecorded_work
 from tb_steptime.insights.rules.memory.growing import memory_grows
 from tb_steptime.insights.rules.memory.nearly_full import fragmented, gradients_kept, peak_of_activations
 from tb_steptime.insights.rules.memory.room import larger_batch
+from tb_steptime.insights.rules.steps.growing_graph import growing_graph
 from tb_steptime.insights.rules.steps.one_time import one_time
 from tb_steptime.insights.rules.steps.recurring_steps import recurring_steps
 from tb_steptime.insights.rules.steps.slow_steps import slow_steps
@@ -105,6 +106,7 @@ RULES: dict[Rule, Gain] = {
     serial_devices: Gain.OVERLAPS,
     slow_steps: Gain.OVERLAPS,
     recurring_steps: Gain.OVERLAPS,
+    growing_graph: Gain.OVERLAPS,
     anomaly_detection: Gain.OVERLAPS,
     pageable_batch_copies: Gain.OVERLAPS,
     tensor_cores_unused: Gain.OVERLAPS,
