@@ -113,6 +113,13 @@ def test_a_rank_is_found_whose_batches_are_late_while_others_pause():
     assert (job.balance, job.late[0].rank) == ("straggler", 2)
 
 
+@pytest.mark.parametrize("seed", [3, 4, 5])
+def test_a_rank_that_is_last_in_every_step_is_named_however_its_lateness_varies(seed: int):
+    """A rank has more rows than the other, on cores that both share with other programs."""
+    job = job_of(run(Declared(2, steps=11, late={1: 15 * MS}, spread_ns=5 * MS, seed=seed)))
+    assert (job.balance, job.late[0].rank, job.late[0].late_steps) == ("straggler", 1, 10)
+
+
 @pytest.mark.parametrize("ranks", [4, 64])
 def test_ranks_that_take_turns_are_no_straggler(ranks: int):
     ran = run(Declared(ranks, steps=40, spread_ns=4 * MS, seed=1))

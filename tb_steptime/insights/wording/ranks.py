@@ -29,7 +29,7 @@ ROLE_LABELS: dict[Role, str] = {
 #: Phrases for why a rank is late: what takes longer per step than for the median of the other ranks.
 CAUSE_WORDS: Mapping[CauseId, str] = {
     "data_loading": "it waits {more} a step longer for its batches",
-    "more_work": "it computes {more} a step longer, on larger inputs or in more kernels",
+    "more_work": "it computes {more} a step longer, on larger inputs or in more calls",
     "slower_kernels": "its GPU takes {more} a step longer for the same work",
     "host": "its CPU launches work {more} a step later",
     "blocking": "calls block its CPU {more} a step longer",

@@ -19,6 +19,7 @@ from tb_steptime.ranks.delays.steady import (
     MOST_OF_WAITS,
     MOST_OF_WAITS_OF_TWO,
     OWN_WAITS,
+    is_always_last,
     is_explained,
     is_steady,
     worth_naming_ns,
@@ -56,8 +57,11 @@ def is_straggler(first: LateRank, found: Arrivals, excess: Int64 | None, steps: 
     least = MOST_OF_WAITS if len(found.matched) > 2 else MOST_OF_WAITS_OF_TWO
     often = first.late_steps >= MOST_OF_STEPS * first.steps
     little = first.own_wait_ns <= OWN_WAITS * first.wait_ns
-    cost = found.exposed_ns[steps, int(found.caused_ns.argmax())] // max(1, int((found.matched > 0).sum()) - 1)
-    by_more_than_chance = is_steady(cost) or (excess is not None and is_explained(cost, excess))
+    ranks = int((found.matched > 0).sum())
+    cost = found.exposed_ns[steps, int(found.caused_ns.argmax())] // max(1, ranks - 1)
+    by_more_than_chance = (
+        is_always_last(first, ranks) or is_steady(cost) or (excess is not None and is_explained(cost, excess))
+    )
     return first.caused_share >= least and often and little and by_more_than_chance
 
 

@@ -31,7 +31,7 @@ EXPLAINED, _HALF_OF_USUAL = 0.5, 0.5
 #: With fewer steps than this, a rank has to cost a larger share of the step to be named.
 FEW_STEPS = 5
 #: Exception: it is the latest in all steps, and with this number of ranks that happens by chance in a smaller share of
-#: recordings than this.
+#: recordings than this. Then it need not cost about the same in each step, either.
 _UNLIKELY = 0.01
 #: Exposed waits below this share of the step do not matter; with few steps, those below the second share.
 LEAST_SHARE, LEAST_SHARE_OF_FEW = 0.03, 0.10
@@ -64,7 +64,14 @@ def worth_naming_one_ns(late: LateRank, ranks: int, step_ns: float) -> float:
     >>> worth_naming_one_ns(late, 4, 1000), worth_naming_one_ns(late, 64, 1000)
     (100.0, 30.0)
     """
-    chance = float(ranks) ** (1 - late.steps)
-    if late.late_steps == late.steps and chance < _UNLIKELY:
-        return LEAST_SHARE * step_ns
-    return worth_naming_ns(late.steps, step_ns)
+    return LEAST_SHARE * step_ns if is_always_last(late, ranks) else worth_naming_ns(late.steps, step_ns)
+
+
+def is_always_last(late: LateRank, ranks: int) -> bool:
+    """Whether the rank is the latest in every step, and hardly ever one of this many would be by chance.
+
+    >>> late = LateRank(5, 1.0, late_steps=9, steps=9, caused_share=1.0, wait_ns=0, own_wait_ns=0, gain_ns=0)
+    >>> is_always_last(late, 2), is_always_last(msgspec.structs.replace(late, late_steps=7, steps=7), 2)
+    (True, False)
+    """
+    return late.late_steps == late.steps and float(ranks) ** (1 - late.steps) < _UNLIKELY
