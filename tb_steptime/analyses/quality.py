@@ -153,6 +153,8 @@ def _timed(pace: StepPace) -> Note:
     }  # fmt: skip
     if not pace.differ:
         return Note("profiling_unseen", values, ("overview", "host"))
+    if pace.times < 1:
+        return Note("profiling_drifted", values, ("overview", "host"))
     return Note("profiling_timed", values | {"times": Quantity(pace.times, Unit.NUMBER)}, ("overview", "host"))
 
 

@@ -135,6 +135,11 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "The recorder timed both: medians of [{count}] profiled (step|steps) and of {others} others of the same job. "
         "They differ by no more than the steps themselves do.",
     ),
+    "profiling_drifted": NoteWords(
+        "Steps without the profiler took longer: {outside}, and {inside} with it.",
+        "The recorder timed both: medians of [{count}] profiled (step|steps) and of {others} others of the same job. "
+        "The profiler shortens no step, so the machine or the job was slower then.",
+    ),
     "profiling_measured": NoteWords(
         "The time from batch to batch is {inside} with the profiler, and {outside} without it.",
         "The recorder measured both: medians of [{count}] (batch|batches) in this recording and of {others} in the "
