@@ -60,6 +60,7 @@ _WHOLE_BATCHES = (
 )
 _SHORT = phrase("Batches are short: it may take as long to receive them from a worker.")
 _UNKNOWN = phrase("Ambiguous in this trace: too few workers, a slow sampler, or slow transfers. Record the workers.")
+_CAUSE_UNKNOWN = phrase("The waits are measured; their cause is not.")
 _RECORD = "LoaderRecorder(log_dir).watch(loader)  # from tb_steptime.record"
 _ENOUGH = phrase(
     "Workers keep up on average, but slow batches block those behind them. Prefetching more of them helps."
@@ -232,7 +233,8 @@ def _remedy(facts: Facts, late_ns: int) -> HostCard:
     if recorded is not None and recorded.kind == "cores":
         return _short_of_cores(card, recorded)
     if curve is None or not curve.measured_workers:
-        return card if recorded else card._replace(how=_RECORD)
+        unsure = card._replace(best=Confidence.MEDIUM, why_confidence=_CAUSE_UNKNOWN)
+        return unsure if recorded else unsure._replace(how=_RECORD)
     if recorded is not None and curve.needed > curve.measured_workers:
         return _short_of_cores(card, recorded)
     return card._replace(title=SLOWEST_FASTER, why=_ENOUGH, how=DEEPER)
