@@ -23,10 +23,10 @@ def cpu_sentence(facts: Facts) -> Phrase:
     step, parts = ns(facts.step_ns), facts.overview.mean_parts_ns
     bound = facts.host.bound
     if bound is Bound.INPUT:
-        words = "A step takes {step}, and for {wait} of it the CPU waits for input data."
+        words = "The CPU waits for input data for {wait} of a step of {step}."
         return phrase(words, step=step, wait=ns(parts.data_loader))
     if bound is Bound.COMMUNICATION:
-        words = "A step takes {step}, and for {share} of it the CPU only communicates with other ranks."
+        words = "The CPU only communicates with other ranks for {share} of a step of {step}."
         exchanged = facts.overview.communication
         alone_ns = exchanged.exposed_ns if exchanged else parts.communication
         return phrase(words, step=step, share=fraction(facts.share(alone_ns)))
@@ -34,8 +34,8 @@ def cpu_sentence(facts: Facts) -> Phrase:
         return _computes(facts)
     if facts.job.device == "gpu" and facts.share(parts.data_loader) >= MAJOR_FRACTION:
         words = (
-            "A step takes {step}, and for {wait} of it the CPU waits for input data; this trace does not show whether "
-            "the GPU works then."
+            "The CPU waits for input data for {wait} of a step of {step}; this trace does not show whether the GPU "
+            "works then."
         )
         return phrase(words, step=step, wait=ns(parts.data_loader))
     if facts.job.device == "gpu":
@@ -54,9 +54,9 @@ def _outside_ops(facts: Facts) -> Phrase:
     step, other = ns(facts.step_ns), fraction(facts.share(_between_ops_ns(facts)))
     found = facts.host.python_function
     if found is None:
-        words = "A step takes {step}, and for {other} of it no op is recorded: Python code outside of them, or waits."
+        words = "No op is recorded for {other} of a step of {step}: Python code outside of ops, or waits."
         return phrase(words, step=step, other=other)
-    words = "A step takes {step}, and for {other} of it no op is recorded: {time} of step {which} in {function}"
+    words = "No op is recorded for {other} of a step of {step}: {time} of step {which} in {function}"
     values = {"step": step, "other": other, "time": ns(found.in_ns), "which": text(found.step)}
     values |= {"function": text(brief(placed(found.name), PLACE_LENGTH))}
     if found.busiest is None:
@@ -71,15 +71,13 @@ def _computes(facts: Facts) -> Phrase:
     computes = fraction(facts.share(max(parts.cpu_exec + parts.runtime - not_computing_ns, 0)))
     compiles = compiling(facts)
     if compiles and facts.share(compiles.self_ns) >= MAJOR_FRACTION:
-        words = "A step takes {step}, and torch.compile is at work for {part} of it."
+        words = "torch.compile is at work for {part} of a step of {step}."
         return phrase(words, step=ns(facts.step_ns), part=fraction(facts.share(compiles.self_ns)))
     longest = facts.host.cpu.ops[0] if facts.host.cpu and facts.host.cpu.ops else None
     if longest is None or facts.share(longest.self_ns) < _WORTH_NAMING:
-        return phrase(
-            "A step takes {step}, and the CPU computes for {share} of it.", step=ns(facts.step_ns), share=computes
-        )
+        return phrase("The CPU computes for {share} of a step of {step}.", step=ns(facts.step_ns), share=computes)
     return phrase(
-        "A step takes {step}, and the CPU computes for {share} of it; {op} takes most, {part}.",
+        "The CPU computes for {share} of a step of {step}; {op} takes most, {part}.",
         step=ns(facts.step_ns),
         share=computes,
         op=text(op_name(longest)),

@@ -26,8 +26,8 @@ from tb_steptime.text import Phrase, Quantity, filled, fraction, ns, phrase, tex
 #: Sentences by bound. {gpu} is the span's main GPU; {Gpu} is the same at the beginning of a sentence.
 _SENTENCES = {
     Bound.HOST: "{Gpu} starves for {idle} of the step: kernels are not launched in time.",
-    Bound.GPU: "A step takes {step}, and {gpu} works for {share} of it.",
-    Bound.INPUT: "A step takes {step}, and for {wait} of it {gpu} waits for input data.",
+    Bound.GPU: "{Gpu} sets the pace: it works for {share} of a step of {step}.",
+    Bound.INPUT: "{Gpu} waits for input data for {wait} of a step of {step}.",
     Bound.SYNC: "{Gpu} is idle for {idle} of the step because blocking calls make the CPU wait for it.",
     Bound.DEPENDENCY: "{Gpu} is idle for {idle} of the step: its next work is launched, but waits for another stream, "
     "another GPU or an event.",
@@ -35,31 +35,32 @@ _SENTENCES = {
     Bound.MIXED: "{Gpu} is idle for {idle} of the step for several reasons: {cause} ({most}), {second} ({next}).",
     Bound.UNKNOWN: "{Gpu} is idle for {idle} of the step; the launches that would tell why are not in this trace.",
 }
+#: What a step takes if one part of it took no time, and the same where that hardly changes it.
+_STILL, _AS_LONG = "a step would still take est. {left} of its {step}.", "a step would take as long, est. {step}."
+#: Minimum share of the step that counts as the whole step.
+_AS_LONG_FRACTION = 0.98
+_WITH_INSTANT_DEVICE = f"with an instant {{device}}, {_STILL}"
 #: Sentences where a replay decides. {left} is the number that decides: the step if that part took no time.
 _PACES = {
-    Bound.HOST: "A step takes {step}, and with an instant {device} it would still take est. {left}: the CPU sets the "
-    "pace.",
-    Bound.GPU: "A step takes {step}, and with an instant CPU it would still take est. {left}: {gpu} sets the pace.",
-    Bound.INPUT: "A step takes {step}, and without waits for input data it would take est. {left}: the loader sets the "
-    "pace.",
-    Bound.SYNC: "A step takes {step}, and if no call waited for {gpu} it would take est. {left}: blocking calls set "
-    "the pace.",
-    Bound.COMMUNICATION: "A step takes {step}, and with instant communication it would take est. {left}: the exchange "
-    "with other ranks sets the pace.",
-    Bound.DEPENDENCY: "A step takes {step}, and with an instant CPU it would still take est. {left}, in which no "
-    "stream of {gpu} is busy for long: work waits for another stream, another GPU or an event.",
+    Bound.HOST: f"The CPU sets the pace: {_WITH_INSTANT_DEVICE}",
+    Bound.GPU: f"{{Gpu}} sets the pace: with an instant CPU, {_STILL}",
+    Bound.INPUT: "The loader sets the pace: without its waits, a step would take est. {left} instead of {step}.",
+    Bound.SYNC: "Blocking calls set the pace: if none waited, a step would take est. {left} instead of {step}.",
+    Bound.COMMUNICATION: "The exchange with other ranks sets the pace: if it took no time, a step would take est. "
+    "{left} instead of {step}.",
+    Bound.DEPENDENCY: "Work for {gpu} waits for another stream, another GPU or an event: with an instant CPU, a step "
+    "would still take est. {left} of its {step}, in which no stream is busy for long.",
 }
 _ONLY_PROFILED = (
     "Without the profiler a step takes {plain}, and {gpu} works for {plain_share} of that. Only in the {step} that "
     "are recorded does the CPU set the pace."
 )
-_ABOVE_ALL = (
-    "A step takes {step}, and with an instant {device} it would still take est. {left}: the CPU sets the pace, "
+_IN_ONE_PAUSE = f"The CPU sets the pace, mainly by one pause of {{pause}} in step {{at}}: {_WITH_INSTANT_DEVICE}"
+_IN_ONE_THING = f"The CPU sets the pace, most of the time in {{doing}}: {_WITH_INSTANT_DEVICE}"
+_FULL_QUEUE = (
+    "{Gpu} sets the pace: it works for {share} of a step of {step}, and the CPU waits for room in the launch queue."
 )
-_IN_ONE_PAUSE = f"{_ABOVE_ALL}mainly by one pause of {{pause}} in step {{at}}."
-_IN_ONE_THING = f"{_ABOVE_ALL}most of the time in {{doing}}."
-_FULL_QUEUE = "A step takes {step}, and {gpu} works for {share} of it; the CPU waits for room in the launch queue."
-_COMMUNICATES = "A step takes {step}, and for {exchange} of it {gpu} does nothing but communicate."
+_COMMUNICATES = "For {exchange} of a step of {step}, {gpu} does nothing but communicate."
 _ONE_PAUSE = "{Gpu} is idle for {idle} of the step because of one pause of the CPU, {pause} in step {at}."
 _MIXED_WITH_EXCHANGE = (
     "For {exchange} of the step {gpu} does nothing but communicate, and for {idle} of it is idle; the largest reason: "
@@ -107,9 +108,7 @@ def _sentence(facts: Facts) -> Phrase:
 
 def _of_judged(said: Phrase, left_out: str) -> Phrase:
     """Adds what was left out, since the bar of the mean step shows a longer step than the sentence speaks of."""
-    if not said.template.startswith(_TAKES):
-        return said
-    return Phrase(f"Without {left_out}, a step takes {said.template.removeprefix(_TAKES)}", said.values)
+    return Phrase(said.template.replace("{step}", f"{{step}} (without {left_out})", 1), said.values)
 
 
 def _left_out(facts: Facts) -> str:
@@ -119,9 +118,6 @@ def _left_out(facts: Facts) -> str:
     return "one-time costs and the edges of the recording" if once_ns else "the edges of the recording"
 
 
-_TAKES = "A step takes "
-
-
 def _template(facts: Facts, idle: IdleNs) -> str:
     bound = facts.host.bound
     if facts.only_profiler_waits:
@@ -129,7 +125,9 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     if bound is Bound.GPU and waits_for_queue(facts):
         return _FULL_QUEUE
     if facts.replayed is not None:
-        return _pace_template(facts.host, idle)
+        words = _pace_template(facts.host, idle)
+        as_long = (_left_ns(facts) or 0) >= _AS_LONG_FRACTION * facts.step_ns
+        return words.replace(_STILL, _AS_LONG) if as_long else words
     if bound is Bound.COMMUNICATION and _exchange_ns(facts.host) > idle.total_ns:
         return _COMMUNICATES
     if bound is Bound.UNKNOWN:

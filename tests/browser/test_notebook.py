@@ -89,9 +89,9 @@ def test_the_tab_and_a_span_stand_below_their_cells(
         (kernel_place / "page.html").write_text(f"<!doctype html><meta charset=utf-8>{tab}{span}")
         page = browser.new_page()
         page.goto(f"{served}/page.html")
-        expect(page.locator(".tb-steptime")).to_contain_text("A step takes 5.8")
+        expect(page.locator(".tb-steptime")).to_contain_text("The loader sets the pace")
         board = page.frame_locator("iframe").first
         board.get_by_role("tab", name="Step Insights").click()  # which plugin opens first is not up to us
         heading = board.frame_locator("iframe >> visible=true").locator("h1")
-        expect(heading).to_contain_text("A step takes 5.8", timeout=30_000)
+        expect(heading).to_contain_text("The loader sets the pace", timeout=30_000)
         page.close()

@@ -171,7 +171,7 @@ def test_the_json_is_the_contract(tmp_path, capsys):
     }
     assert verdict == {
         "bound": "host",
-        "text": "A step takes 100 µs, and with an instant GPU it would still take est. 100 µs: the CPU sets the pace.",
+        "text": "The CPU sets the pace: with an instant GPU, a step would take as long, est. 100 µs.",
         "confidence": "low",
     }
     assert "no_workers" in [insight["id"] for insight in insights]
@@ -254,7 +254,7 @@ def test_the_table_is_the_summary_of_a_span(tmp_path, capsys):
     assert printed.startswith(
         "resnet · host · span 1                                  2 steps, 11 events, 2 kB\n"
         "eager · Tesla V100-SXM2-16GB\n"
-        "A step takes 100 µs, and with an instant GPU it would still take est. 100 µs:\nthe CPU sets the pace.\n"
+        "The CPU sets the pace: with an instant GPU, a step would take as long, est.\n100 µs.\n"
     )
     assert (
         "\n\nMean step              100 µs  from 100 µs to 100 µs, median 100 µs\n"
@@ -412,6 +412,11 @@ def test_a_closed_pipe_is_no_error(tmp_path):
     command = f"{sys.executable} -m tb_steptime.cli summarize {tmp_path} | head -n 1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_module_is_the_command(tmp_path):
+    command = [sys.executable, "-m", "tb_steptime", "summarize", str(write_trace(tmp_path / "host.1.pt.trace.json"))]
+    assert b"Mean step" in subprocess.run(command, capture_output=True, check=True).stdout
 
 
 def test_an_old_terminal_gets_what_it_can_show(tmp_path):

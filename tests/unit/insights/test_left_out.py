@@ -45,7 +45,7 @@ def test_a_first_copy_that_waits_for_earlier_work_raises_no_mean():
     assert all(insight.gain_ns <= gains[insight.id] for insight in after.insights)
 
 
-@pytest.mark.parametrize(("set_up", "said"), [(0, "A step"), (20, "Without one-time costs, a step")])
+@pytest.mark.parametrize(("set_up", "said"), [(0, ""), (20, " (without one-time costs)")])
 def test_a_step_that_is_shorter_than_its_bar_says_so(set_up: int, said: str):
     """The first step creates a context; the GPU works throughout all other steps."""
     trace = timeline(
@@ -57,7 +57,7 @@ def test_a_step_that_is_shorter_than_its_bar_says_so(set_up: int, said: str):
         cell_ns=MS,
     )
     verdict = plain(judged(trace).verdict.text).replace("\xa0", " ")
-    assert verdict == f"{said} takes 10.0 ms, and the GPU works for 100 % of it."
+    assert verdict == f"The GPU sets the pace: it works for 100 % of a step of 10.0 ms{said}."
 
 
 def test_a_first_copy_that_waits_for_earlier_work_is_no_one_time_cost():
@@ -71,7 +71,9 @@ def test_a_first_copy_that_waits_for_earlier_work_is_no_one_time_cost():
         cell_ns=MS,
     )
     verdict = plain(judged(trace).verdict.text).replace("\xa0", " ")
-    assert verdict == "Without the edges of the recording, a step takes 10.2 ms, and the GPU works for 100 % of it."
+    assert verdict == (
+        "The GPU sets the pace: it works for 100 % of a step of 10.2 ms (without the edges of the recording)."
+    )
 
 
 def test_a_wait_of_every_step_is_a_cost_in_the_first_one_too():

@@ -106,7 +106,7 @@ def test_late_launches_are_worth_the_idle_time_before_them():
     insight = card(judgement, "long_stretches")
     assert insight is not None
     assert (insight.gain_ns, insight.gain_fraction) == (6_000, 0.6)
-    assert judgement.headlines["overview"].verdict.template.endswith("the CPU sets the pace.")
+    assert judgement.headlines["overview"].verdict.template.startswith("The CPU sets the pace: ")
 
 
 def test_a_gpu_that_waits_for_data_is_not_launch_bound():
@@ -114,7 +114,7 @@ def test_a_gpu_that_waits_for_data_is_not_launch_bound():
     assert latency is not None
     assert latency.gain_ns == MS
     assert judged(WAITING, cell_ns=MS).insights[0].id == "no_workers"
-    assert judged(WAITING, cell_ns=MS).headlines["overview"].verdict.template.endswith("the loader sets the pace.")
+    assert judged(WAITING, cell_ns=MS).headlines["overview"].verdict.template.startswith("The loader sets the pace: ")
 
 
 def test_a_queue_that_is_full_is_not_launch_bound():
@@ -191,14 +191,14 @@ def test_the_step_that_could_be_still_sums():
 
 def test_a_step_in_which_the_gpu_works_has_no_problem():
     verdict = judged(GPU_BOUND, names=SGEMM).headlines["overview"].verdict
-    assert verdict.template == "A step takes {step}, and {gpu} works for {share} of it."
+    assert verdict.template == "{Gpu} sets the pace: it works for {share} of a step of {step}."
 
 
 def test_without_a_gpu_the_verdict_says_so():
     judgement = judged("step | 1111122222 |\n op | a....a.... |")
     assert (
         judgement.headlines["overview"].verdict.template
-        == "A step takes {step}, and for {other} of it no op is recorded: Python code outside of them, or waits."
+        == "No op is recorded for {other} of a step of {step}: Python code outside of ops, or waits."
     )
     assert [insight.id for insight in judgement.insights] == ["cpu_outside"]
     assert judgement.sidebar["tensor_cores"].share is None
@@ -215,7 +215,7 @@ def test_without_a_gpu_the_verdict_names_the_function_outside_of_ops_and_its_bus
     names = {"p": "/home/me/data.py(41): preprocess", "n": "/home/me/data.py(7): normalize", "o": "aten::sub"}
     verdict = judged(PREPARES, names=names).headlines["overview"].verdict
     assert plain(verdict) == (
-        "A step takes 11 µs, and for 85 % of it no op is recorded: 8 µs of step 1 in preprocess (data.py:41), "
+        "No op is recorded for 85 % of a step of 11 µs: 8 µs of step 1 in preprocess (data.py:41), "
         "5 µs of it in normalize."
     )
 

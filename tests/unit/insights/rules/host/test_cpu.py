@@ -35,7 +35,7 @@ def test_the_verdict_names_the_op_that_takes_most():
     verdict = of_ops("ccccbbmmm.").verdict
     assert (
         plain(verdict.text)
-        == "A step takes 10 µs, and the CPU computes for 90 % of it; aten::mkldnn_convolution takes most, 40 %."
+        == "The CPU computes for 90 % of a step of 10 µs; aten::mkldnn_convolution takes most, 40 %."
     )
     assert plain(verdict.why_confidence) == "Its ops are those of CPU libraries."
 
@@ -172,7 +172,7 @@ def compiling_in(*steps: int) -> Judgement:
 def test_compiling_again_and_again_is_the_headline():
     judgement = compiling_in(1, 3, 5)
     card = cards(judgement)["cpu_compiles"]
-    assert plain(judgement.verdict.text) == "A step takes 10 µs, and torch.compile is at work for 30 % of it."
+    assert plain(judgement.verdict.text) == "torch.compile is at work for 30 % of a step of 10 µs."
     assert (card.gain_ns, card.severity) == (3_000, Severity.MAJOR)
     assert plain(card.why) == (
         "torch.compile is at work for 3 µs a step (30 %), in later steps too: shapes, types or values change."
@@ -254,7 +254,7 @@ def test_call_stacks_are_asked_for_where_most_of_the_step_is_outside_ops(ops, fr
 def test_python_between_ops_is_no_computing_also_within_a_named_range(around: str):
     marks = "".join(str(step) * 10 for step in range(4))
     judgement = judged(timeline(f"step | {marks} |\nop | {'mmmm......' * 4} |{around}", names=NAMES))
-    assert plain(judgement.verdict.text).startswith("A step takes 10 µs, and for 60 % of it no op is recorded")
+    assert plain(judgement.verdict.text).startswith("No op is recorded for 60 % of a step of 10 µs")
     assert "cpu_outside" in cards(judgement)
 
 

@@ -742,7 +742,7 @@ def test_a_cpu_that_waits_for_room_is_left_alone():
     insight = next(each for each in judgement.insights if each.id == "back_pressure")
     assert (insight.gain_ns, insight.later_ns, insight.severity) == (0, None, Severity.MINOR)
     assert plain(judgement.verdict.text) == (
-        "A step takes 1.0 ms, and the GPU works for 100 % of it; the CPU waits for room in the launch queue."
+        "The GPU sets the pace: it works for 100 % of a step of 1.0 ms, and the CPU waits for room in the launch queue."
     )
     assert len(plain(insight.why)) <= 160
 
@@ -830,7 +830,7 @@ def test_work_that_is_not_recorded_is_to_be_recorded_and_no_gain():
          "The GPU is idle for 30 % of the step for several reasons: waiting for input data (14 %), late kernel "
          "launches (10 %)."),
         (host_result([site(FORWARD, IdleNs(cpu_work=90 * US))]),
-         "A step takes 1.0 ms, and the GPU works for 91 % of it."),
+         "The GPU sets the pace: it works for 91 % of a step of 1.0 ms."),
     ],
 )  # fmt: skip
 def test_the_verdict_names_the_largest_cause(host: Any, text: str):
