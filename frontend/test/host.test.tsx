@@ -19,7 +19,8 @@ describe("the Host view", () => {
 
   test("divides the mean step into work and waits, and names each wait", () => {
     expect(page).toContain(
-      "|GPU works |52.5 ms|, 24 %|GPU waits |169.9 ms|, 76 %|Mean step|222.4 ms|forward|backward|",
+      "|GPU works |52.5 ms|, 24 %|GPU waits |169.9 ms|, 76 %|Kernel 38.7|Communication 13.8|forward 73.9|" +
+        "backward 60.5|Nothing recorded 25.0|Launch latency 10.5|0|50|100|150|Mean step| |222.4 ms|",
     );
     expect(page).toContain(
       "|Kernel|38.7 ms|17.4 %|Communication|13.8 ms|6.2 %|CPU, forward|73.9 ms|33.2 %|CPU, " +

@@ -15,7 +15,8 @@ describe("the Overview", () => {
 
   test("says what the step is spent on, in the order of the catalogue", () => {
     expect(page).toContain(
-      "|GPU works |100.0 ms|, 63 %|GPU waits |60.0 ms|, 38 %|Mean step|160.0 ms|Could be |118 ms|",
+      "|GPU works |100.0 ms|, 63 %|GPU waits |60.0 ms|, 38 %|Kernel 98.0|Memcpy 2.0|Data loading 60.0|" +
+        "Could be |118 ms|Kernel 98.0|Memcpy 2.0|Data loading 18.0|26 % less|",
     );
     expect(page).toContain("|Kernel|98.0 ms|61.3 %|Memcpy|2.0 ms|1.3 %|Data loading|60.0 ms|37.5 %|");
   });
@@ -93,7 +94,7 @@ describe("the Overview", () => {
     const result = { ...OVERVIEW, has_device: false, works_ns: 0, waits_ns: OVERVIEW.mean_duration_ns };
     const head = { ...HEAD, job: { ...HEAD.job, machine: plain("GPU part of the file cut off") } };
     expect(words(<Overview page={{ ...PAGE, head, result, could_be: null }} tab={TAB} compared={null} />)).toContain(
-      "|GPU part of the file cut off |160.0 ms|Mean step|",
+      "|GPU part of the file cut off |160.0 ms|Kernel 98.0|Memcpy 2.0|Data loading 60.0|0|",
     );
   });
 
@@ -101,7 +102,10 @@ describe("the Overview", () => {
     const tiles = [series("step_time", 200e6, []), series("gpu_utilization", 0.5, [])];
     const other = { ...PAGE, result: { ...OVERVIEW, mean_duration_ns: 200e6, tiles } };
     const page = words(<Overview page={PAGE} tab={TAB} compared={{ name: "b", own: "a", page: other }} />);
-    expect(page).toContain("|a|160.0 ms|b|200.0 ms|0|20|");
+    const bar = "Kernel 98.0|Memcpy 2.0|Data loading 60.0|";
+    expect(page).toContain(
+      `|a| |160.0 ms|GPU works |100.0 ms|, 63 %|GPU waits |60.0 ms|, 38 %|${bar}b| |200.0 ms|${bar}0|20|`,
+    );
     expect(page).toContain(
       "|Step time|160.0|ms|200.0|ms|-40.0 ms vs b|GPU utilization|–|50.0|%|not known in this span|" +
         "Exposed data loading|60.0|ms|all of it|",

@@ -16,7 +16,7 @@ export interface Tick {
   toggle(): void;
 }
 
-interface CardProps {
+export interface CardProps {
   insight: Insight;
   /** Title of the view with the evidence; undefined: the evidence is in this view. */
   evidence: string | undefined;
@@ -30,24 +30,44 @@ interface CardProps {
   tick?: Tick | null | undefined;
   /** Why the card has no tick box, where others have one. */
   why_not?: Phrase | undefined;
+  /** Opens or folds the card; undefined: it is the only one, and always open. */
+  fold?: { folded: boolean; toggle(): void } | undefined;
 }
 
-/** One thing to do: what it gains, why, and how. */
-export function Card({ insight, evidence, open, timeline, meaning, openRange, tick, why_not, picture }: CardProps) {
+/** One thing to do: what it gains, why, and how. Folded, it is one line: what it gains, and what to do. */
+export function Card(props: CardProps) {
+  const { insight, evidence, open, timeline, meaning, openRange, tick, why_not, picture, fold } = props;
+  const folded = fold?.folded ?? false;
+  const title = <Sentence phrase={insight.title} />;
   return (
-    <li data-insight={insight.id}>
+    <li
+      data-insight={insight.id}
+      class={folded ? "folded" : ""}
+      onKeyDown={({ key, target }) => key === "x" && !isField(target) && tick?.toggle()}
+    >
+      {tick !== undefined && <div class="tick">{tick && <TickBox title={sentence(insight.title)} tick={tick} />}</div>}
       <Gain {...{ insight, tick, why_not }} />
-      <div>
-        <div class="top">
-          <h3>
-            <Sentence phrase={insight.title} />
-          </h3>
-          <span class="meta" {...hint(sentence(insight.why_confidence))}>
-            <b>{SEVERITY[insight.severity]}</b>
-            {insight.lowered_from && ` (lowered from ${SEVERITY[insight.lowered_from]})`}, confidence{" "}
-            {insight.confidence}
-          </span>
-        </div>
+      <div class="top">
+        <h3>
+          {fold ? (
+            <button aria-expanded={!folded} onClick={fold.toggle}>
+              {title}
+            </button>
+          ) : (
+            title
+          )}
+        </h3>
+        {folded && (
+          <p class="brief" aria-hidden="true">
+            <Sentence phrase={insight.why} />
+          </p>
+        )}
+        <span class="meta" {...hint(sentence(insight.why_confidence))}>
+          <b>{SEVERITY[insight.severity]}</b>
+          {insight.lowered_from && ` (lowered from ${SEVERITY[insight.lowered_from]})`}, confidence {insight.confidence}
+        </span>
+      </div>
+      <div class="content">
         <p>
           <Sentence phrase={insight.why} terms />
           {evidence !== undefined && (
@@ -67,7 +87,7 @@ export function Card({ insight, evidence, open, timeline, meaning, openRange, ti
             </>
           )}
         </p>
-        {picture}
+        {!folded && picture}
         {insight.how !== null && <Code text={insight.how} />}
         <Basis insight={insight} meaning={meaning} openRange={openRange} />
       </div>
@@ -75,6 +95,9 @@ export function Card({ insight, evidence, open, timeline, meaning, openRange, ti
   );
 }
 
+const isField = (target: EventTarget | null): boolean => target instanceof HTMLInputElement && target.type === "text";
+
+/** What the card gains, and what it adds to the ticked ones where it is none of them. */
 function Gain({ insight, tick, why_not }: Pick<CardProps, "insight" | "tick" | "why_not">) {
   const { gain_ns: gain, gain_fraction: part, later_ns: later, instead } = insight;
   const now = gain > 0;
@@ -94,18 +117,19 @@ function Gain({ insight, tick, why_not }: Pick<CardProps, "insight" | "tick" | "
       <span class="share-bar">
         {now && <i class={fillClass(insight.colour)} style={{ width: `${100 * Math.min(1, part)}%` }} />}
       </span>
-      {now ? `${share(part)} of the step` : `up to ${ns(later!)} later`}
-      {tick && <TickBox title={sentence(insight.title)} tick={tick} />}
+      <span class="of">{now ? `${share(part)} of the step` : `up to ${ns(later!)} later`}</span>
+      {tick && !tick.ticked && <span class="then">{thenText(tick)}</span>}
     </div>
   );
 }
 
 /** "then est. 0.3 ms": what the card would save of the step, after the ticked ones. */
-function TickBox({ title, tick: { ticked, saves_ns, after_others, toggle } }: { title: string; tick: Tick }) {
+const thenText = ({ saves_ns, after_others }: Tick) => `${after_others ? "then " : ""}est. ${ns(saves_ns)}`;
+
+function TickBox({ title, tick: { ticked, toggle } }: { title: string; tick: Tick }) {
   return (
-    <label class="tick" {...hint(TICK_MEANING)}>
+    <label {...hint(TICK_MEANING)}>
       <input type="checkbox" checked={ticked} onChange={toggle} aria-label={`Try: ${title}`} />
-      {ticked ? "ticked" : `${after_others ? "then " : ""}est. ${ns(saves_ns)}`}
     </label>
   );
 }

@@ -12,6 +12,7 @@ const SHEET: readonly { title: string; shortcuts: readonly Shortcut[] }[] = [
       { keys: ["Ctrl + K"], what: "Go to anything: a run, view, kernel, op, line, step or command" },
       { keys: ["1", "…", "9"], what: "Open a view, in the order of the list" },
       { keys: ["/"], what: "Search in this view" },
+      { keys: ["X"], what: "Tick the card in focus, or untick it" },
       { keys: ["[", "]"], what: "Previous and next step" },
       { keys: ["?"], what: "Show this sheet" },
       { keys: ["Tab", "Shift + Tab"], what: "Go to the next or previous control" },

@@ -9,7 +9,7 @@ import { ns, type Scale, scaleFor, share } from "../format";
 /** A part of a mean step, with its length. */
 interface StepPart extends Pick<PartMeaning, "id" | "label" | "colour" | "hatched"> {
   ns: number;
-  /** Written in the bar where there is room. */
+  /** Its short name in the bar, where that is not the label. */
   text?: string | undefined;
 }
 
@@ -65,7 +65,7 @@ export function MeanStepBar(props: MeanStepBarProps) {
       label: couldBe.name,
       parts: couldBe.parts.map((part) => drawn(part, scale)),
       thin: true,
-      saved: scale.of(step.ns - couldBe.ns),
+      saved: { value: scale.of(step.ns - couldBe.ns), label: `${share((step.ns - couldBe.ns) / step.ns)} less` },
     });
   return (
     <StepBar
@@ -96,19 +96,18 @@ const notRecorded = (missing_ns: number, scale: Scale) => ({
 });
 
 const drawn = ({ id, label, colour, hatched, ns: length, text }: StepPart, scale: Scale): StepBarPart => ({
-  ...{ id, colour, hatched, text },
+  ...{ id, colour, hatched, text: `${text ?? label} ${scale.number(length)}` },
   value: scale.of(length),
   title: `${label} ${scale.text(length)}`,
 });
 
-/** The name in front of one of two bars, and the length of its step. */
+/** The name of a bar, and the length of its step. */
 function BarName({ name, mean_ns }: { name: string; mean_ns: number }) {
   return (
     <>
       <span class="clip" {...hint(name)}>
         {name}
-      </span>
-      <br />
+      </span>{" "}
       <b>{ns(mean_ns)}</b>
     </>
   );

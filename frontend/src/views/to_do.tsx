@@ -1,8 +1,9 @@
 /** The cards: what to do, the most important first, each with a link to its evidence. */
 
+import { useState } from "preact/hooks";
 import { rangeInTimeline } from "../address/timeline";
 import type { Insight, PageOf, SpanHead, ViewId } from "../api.gen";
-import { Card } from "../components/card";
+import { Card, type CardProps } from "../components/card";
 import { Sentence } from "../components/sentence";
 import { evidenceKeys } from "./choices";
 import { EvidencePlace } from "./evidence_place";
@@ -25,6 +26,8 @@ export function ToDo({
   tries = null,
 }: ToDoProps) {
   const ordered = here === "overview" ? [...insights].sort(leadBy(headline?.card)) : insights;
+  const [chosen, choose] = useState<string | null>(FIRST);
+  const open = chosen === null || ordered.some(({ id }) => id === chosen) ? chosen : ordered[0]?.id;
   return (
     <section>
       <div class="head">
@@ -57,12 +60,23 @@ export function ToDo({
       )}
       <ol class="cards">
         {ordered.map((insight) => (
-          <Evident key={insight.id} insight={insight} head={head} here={here} tab={tab} tries={tries} />
+          <Evident
+            key={insight.id}
+            {...{ insight, head, here, tab, tries }}
+            fold={
+              ordered.length > 1
+                ? { folded: insight.id !== open, toggle: () => choose(insight.id === open ? null : insight.id) }
+                : undefined
+            }
+          />
         ))}
       </ol>
     </section>
   );
 }
+
+/** No card was opened yet: the first one is open. No card has this id; null: all are folded. */
+const FIRST = "";
 
 /** The card that the headline is about comes first, even where more certain ones gain less. */
 const leadBy = (card: string | null | undefined) => (a: Insight, b: Insight) =>
@@ -96,13 +110,14 @@ interface EvidentProps {
   here: ViewId;
   tab: Tab;
   tries: Tries | null;
+  fold: CardProps["fold"];
 }
 
 /**
  * A card with its links: to the view with the evidence, and to the timeline where the insight gives a time, which is
  * also drawn in the card.
  */
-function Evident({ insight, head, here, tab, tries }: EvidentProps) {
+function Evident({ insight, head, here, tab, tries, fold }: EvidentProps) {
   const [first] = insight.evidence;
   const shown = (insight.view === here && insight.row === null) || (insight.view === TIMELINE && first !== undefined);
   return (
@@ -117,6 +132,7 @@ function Evident({ insight, head, here, tab, tries }: EvidentProps) {
         }
       }
       meaning={tab.meanings.card(insight.id)}
+      fold={fold}
       tick={tries?.of(insight.id)}
       why_not={tries?.why_not}
       picture={head && first && <EvidencePlace key={head.id} head={head} place={first} tab={tab} />}

@@ -93,7 +93,7 @@ test("the Overview of two on other GPUs asks first, then parts the axes", async 
   await openTab("run=graphed&with=alone/worker0/1", server(), client({ view }));
   expect(await screen.findByText(/times differ for that reason too/)).toBeTruthy();
   const bars = () => document.querySelectorAll(".step-bar");
-  const rows = () => [...bars()].map((each) => each.querySelectorAll(".row-name:not(.thin)").length);
+  const rows = () => [...bars()].map((each) => each.querySelectorAll(".stack:not(.thin)").length);
   expect(rows()).toEqual([1]);
   press("Compare them all the same");
   await waitFor(() => expect(rows()).toEqual([1, 1]));

@@ -16,16 +16,17 @@ export interface StepBarPart {
   value: number;
   /** Name and length, shown on hover. */
   title: string;
-  /** Written in the bar where there is room; only parts whose colour can carry text have one. */
-  text?: string | undefined;
+  /** Written in the bar where there is room for all of it. */
+  text: string;
 }
 
 export interface StepBarRow {
+  /** Its name and length. It stands above the bar, or where the bar has no second of its kind, at the axis' end. */
   label: ComponentChildren;
   parts: readonly StepBarPart[];
   thin: boolean;
   /** What is saved against the first bar, drawn dashed at the end of this one. */
-  saved?: number;
+  saved?: { value: number; label: string };
   /** The part of the step that the recording lacks, drawn dashed at the end of the bar. */
   missing?: { value: number; label: string; title: string } | undefined;
 }
@@ -39,7 +40,7 @@ interface StepBarProps {
   label: string;
   /** End of the axis, in its unit. */
   end: number;
-  /** The label at the end of the axis: "177.6 ms". */
+  /** The label at the end of the axis where the bars have names of their own: "177.6 ms". */
   endText: string;
   braces: readonly Brace[];
   bars: readonly StepBarRow[];
@@ -50,25 +51,27 @@ interface StepBarProps {
 }
 
 export function StepBar({ label, end, endText, braces, bars, off, children }: StepBarProps) {
+  const single = bars.filter((bar) => !bar.thin).length === 1;
   return (
     <figure class="step-bar" aria-label={label}>
-      <span />
-      <div class="brace">
-        {braces.map((brace, at) => (
-          <BraceMark key={at} brace={brace} end={end} last={at > 0 && tight(braces, end)} />
-        ))}
-      </div>
+      {!single && <span class="row-name">{bars[0]!.label}</span>}
+      {braces.length > 0 && (
+        <div class="brace">
+          {braces.map((brace, at) => (
+            <BraceMark key={at} brace={brace} end={end} last={at > 0 && tight(braces, end)} />
+          ))}
+        </div>
+      )}
       {bars.map((bar, at) => (
-        <Bar key={at} bar={bar} end={end} off={off} />
+        <Bar key={at} bar={bar} named={at > 0} end={end} off={off} />
       ))}
-      <span />
-      <div class="ticks" aria-hidden="true">
+      <div class="ticks">
         {labelled(end).map((at) => (
-          <span key={at} style={{ left: percent(at, end) }}>
+          <span key={at} style={{ left: percent(at, end) }} aria-hidden="true">
             {tick(at)}
           </span>
         ))}
-        <span style={{ left: "100%" }}>{endText}</span>
+        <span class="end">{single ? bars[0]!.label : endText}</span>
       </div>
       {children && <div class="under">{children}</div>}
     </figure>
@@ -93,14 +96,20 @@ function BraceMark({ brace, end, last }: { brace: Brace; end: number; last: bool
 /** Parts under this share of the bar are under a third of a pixel: they appear in the legend only. */
 const LEAST = 0.0003;
 
-/** A part narrower than this share of the bar cannot hold a word. */
-const WRITTEN = 0.07;
+interface BarProps {
+  bar: StepBarRow;
+  /** Its name stands above it. */
+  named: boolean;
+  end: number;
+  off: ReadonlySet<string>;
+}
 
-function Bar({ bar, end, off }: { bar: StepBarRow; end: number; off: ReadonlySet<string> }) {
+/** A text for which its part has no room wraps to a second line, which is not shown. */
+function Bar({ bar, named, end, off }: BarProps) {
   const drawn = bar.parts.filter((part) => part.value > LEAST * end && !off.has(part.id));
   return (
     <>
-      <span class={bar.thin ? "row-name thin" : "row-name"}>{bar.label}</span>
+      {named && <span class={bar.thin ? "row-name thin" : "row-name"}>{bar.label}</span>}
       <div class={bar.thin ? "stack thin" : "stack"}>
         {drawn.map((part) => (
           <i
@@ -109,13 +118,17 @@ function Bar({ bar, end, off }: { bar: StepBarRow; end: number; off: ReadonlySet
             style={{ width: percent(part.value, end) }}
             data-hint={part.title}
           >
-            {part.text !== undefined && part.value > WRITTEN * end && <span>{part.text}</span>}
+            <span>{part.text}</span>
           </i>
         ))}
-        {bar.saved !== undefined && bar.saved > 0 && <i class="saved" style={{ width: percent(bar.saved, end) }} />}
+        {bar.saved && bar.saved.value > 0 && (
+          <i class="saved" style={{ width: percent(bar.saved.value, end) }}>
+            <span>{bar.saved.label}</span>
+          </i>
+        )}
         {bar.missing && (
           <i class="saved" style={{ width: percent(bar.missing.value, end) }} data-hint={bar.missing.title}>
-            {bar.missing.value > WRITTEN * end && <span>{bar.missing.label}</span>}
+            <span>{bar.missing.label}</span>
           </i>
         )}
       </div>
@@ -124,7 +137,7 @@ function Bar({ bar, end, off }: { bar: StepBarRow; end: number; off: ReadonlySet
 }
 
 /** A tick closer to the end than this would overlap the label of the end. */
-const NEAR_END = 0.09;
+const NEAR_END = 0.16;
 
 const labelled = (end: number): number[] => ticks(0, end, 10).filter((at) => at < (1 - NEAR_END) * end);
 

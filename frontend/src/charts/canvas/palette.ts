@@ -52,7 +52,7 @@ export function paletteOf(read: (token: string) => string): Palette {
     second: read("--ink-2"),
     third: read("--ink-3"),
     fills: new Map(fills),
-    fonts: { axis: `11px ${font}`, small: `12px ${font}`, title: `500 12px ${font}` },
+    fonts: { axis: `12px ${font}`, small: `12px ${font}`, title: `500 12px ${font}` },
   };
 }
 

@@ -52,7 +52,24 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
         couldBe={couldBe}
         braces={bracesOf(result, tab.meanings, page.head.job.machine)}
         off={off}
-      >
+      />
+      <SteadyStep steady={result.steady_step_ns} lost={page.excess} />
+      {compared && <MeanStepDifferences result={result} compared={compared} file={fileOf(page.head)} tab={tab} />}
+      {page.largest?.leads && largest}
+      <ToDo page={page} here="overview" tab={tab} tries={tries} />
+      {!page.largest?.leads && largest}
+      <SeriesTiles
+        label="Figures of this span"
+        tiles={shownTiles(result)}
+        page={page}
+        tab={tab}
+        compared={compared}
+        remark={(metric) => remarkOf(page.titles, `tile.${metric}`)}
+      />
+      <div class="parts-of-steps">
+        {result.steps.length > 1 && (
+          <Steps result={result} title={titleOf(page, "steps")} off={off} tab={tab} name={fileOf(page.head)} />
+        )}
         <Legend
           label="Parts of the mean step. A button shows or hides its part."
           parts={shownParts(result, compared?.page.result, tab.meanings).map((meaning) =>
@@ -62,26 +79,6 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
           off={off}
           choose={(next) => tab.update(keysOfHidden(next))}
         />
-      </MeanStepBar>
-      <SteadyStep steady={result.steady_step_ns} lost={page.excess} />
-      <SeriesTiles
-        label="Figures of this span"
-        tiles={shownTiles(result)}
-        page={page}
-        tab={tab}
-        compared={compared}
-        remark={(metric) => remarkOf(page.titles, `tile.${metric}`)}
-      />
-      {compared && <MeanStepDifferences result={result} compared={compared} file={fileOf(page.head)} tab={tab} />}
-      <div class={result.steps.length > 1 ? "split" : "sole"}>
-        {result.steps.length > 1 && (
-          <Steps result={result} title={titleOf(page, "steps")} off={off} tab={tab} name={fileOf(page.head)} />
-        )}
-        <div class="column">
-          {page.largest?.leads && largest}
-          <ToDo page={page} here="overview" tab={tab} tries={tries} />
-          {!page.largest?.leads && largest}
-        </div>
       </div>
       {result.communication && <Collectives found={result.communication} tab={tab} />}
       {result.devices.length > 1 && <Devices devices={result.devices} tab={tab} />}

@@ -178,7 +178,7 @@ class Narrow {
 function markOf(scene: Scene, { at, left, wide, y, paint }: Box): string {
   const x = round(left);
   const text = nameIn(scene, at, wide);
-  const words = text && `<text x="${x + 4}" y="${y + 13}" font-size="11" fill="${paint.ink}">${escaped(text)}</text>`;
+  const words = text && `<text x="${x + 4}" y="${y + 13}" font-size="12" fill="${paint.ink}">${escaped(text)}</text>`;
   const rect = `<rect x="${x}" y="${y}" width="${round(wide)}" height="${BOX_PX}" fill="${paint.fill}"/>`;
   return `<g><title>${escaped(scene.tree.names[scene.tree.label[at]!]!)}</title>${rect}${words ?? ""}</g>`;
 }
