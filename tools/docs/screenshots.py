@@ -34,9 +34,11 @@ DRAWN_MS = 60_000
 #: The time for all recordings, while other tabs may read at the same time.
 READ_SECONDS = 300
 UNREAD = ("unread", "reading")
-#: The largest file that a reader should have to load for one picture.
+#: Whether each visible place of a card's evidence has its picture, or says why it has none.
+EVIDENCE_IS_DRAWN = """() => [...document.querySelectorAll(".evidence-place")].every((place) =>
+    place.getBoundingClientRect().top > innerHeight || place.querySelector("canvas, .link, .quiet"))"""
 SETTLE_MS = 1_000
-#: What a reader has to load for one picture.
+#: The largest file that a reader should have to load for one picture.
 LARGEST_BYTES = 250_000
 
 
@@ -154,6 +156,7 @@ def settled(page: Page, picture: Picture) -> bytes:
     frame.wait_for_selector(f"[data-state='ready'] [data-view='{picture.view}']", timeout=DRAWN_MS)
     page.wait_for_timeout(SETTLE_MS)
     frame.wait_for_function("!document.querySelector('[role=progressbar], .notice')", timeout=DRAWN_MS)
+    frame.wait_for_function(EVIDENCE_IS_DRAWN, timeout=DRAWN_MS)
     page.wait_for_timeout(SETTLE_MS)
     if not picture.part:
         return holder.screenshot()
