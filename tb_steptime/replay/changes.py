@@ -14,6 +14,7 @@ import numpy as np
 from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators
 from tb_steptime.metrics.gpu.copy_directions import way
 from tb_steptime.metrics.job.kind import job_kind
+from tb_steptime.metrics.phases.assignment import optimizer_updates
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.replay.host import Role, host_lanes
 from tb_steptime.replay.sensitivity import exchanges, free, sooner, without_batches
@@ -22,7 +23,6 @@ from tb_steptime.replay.sweep import HOLDS, EdgeKind, edges_of, joined
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
-from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import Bool, Kind, distinct, is_in
 
 #: Number of workers in `more_workers` if the training thread makes its batches itself.
@@ -57,10 +57,7 @@ def launch_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
     graph, events = step.graph, trace.events
     own, lanes = graph.own_ns.copy(), host_lanes(trace)
     ops = events.rows(Kind.CPU_OP)
-    by_optimizer = np.array([OPTIMIZER_STEP.match(name) is not None for name in trace.strings.strings], bool)
-    marks = events.rows(Kind.USER)
-    marks = marks[by_optimizer[events.name[marks]]] if len(marks) else marks
-    kept = Intervals.union(events.start_ns[marks], events.ends(marks))
+    kept = optimizer_updates(trace)
     host = (graph.role == Role.STRETCH) | (graph.role == Role.CALL)
     lane = lanes[events.thread[ops]]
     for each in distinct(graph.track[host]).tolist():

@@ -28,12 +28,11 @@ from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, device_copie
 from tb_steptime.metrics.kernels.eager_attention import EagerAttention, eager_attention
 from tb_steptime.metrics.kernels.fusible_chains import FusibleChains, fusible_chains
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent, sm_counts
-from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases, optimizer_marks
+from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases, optimizer_updates
 from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility, memory_share
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
-from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.steps import find_steps
@@ -228,9 +227,8 @@ def _optimizer(kernels: _Kernels, device: int) -> Waste:
 
 
 def _idle_in_optimizer(trace: Trace, device: int) -> int:
-    marks, steps = optimizer_marks(trace), find_steps(trace)
-    running = Intervals.union(trace.events.start_ns[marks], trace.events.ends(marks))
-    idle = running - busy_intervals(trace, device)
+    steps = find_steps(trace)
+    idle = optimizer_updates(trace) - busy_intervals(trace, device)
     return int(idle.overlap_ns(steps.start_ns, steps.end_ns).sum())
 
 

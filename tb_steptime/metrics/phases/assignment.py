@@ -4,10 +4,11 @@ The innermost of these that is open on the thread decides (`metrics/phases/marks
 
 data_loading   the loader's mark, or a range of the user's with such a name (as for all the others)
 zero_grad      "Optimizer.zero_grad#..."
-optimizer      "Optimizer.step#..."
+optimizer      "Optimizer.step#...", without the closures that it calls
 backward       a node of the autograd engine; on the training thread all from a pass's first node to its last, wherever
                they run; anything at all on a thread of the engine
-forward        where no mark is open, until the step's last backward pass ends; the whole step where it has none
+forward        where no mark is open, until the step's last backward pass ends; the whole step where it has none; in a
+               closure that an optimizer calls
 other          where no mark is open, after that, and between the marks of steps
 
 If a launch is not recorded, its phase is unknown. Without step marks the recording is one step.
@@ -48,8 +49,7 @@ from tb_steptime.trace.table import Int32, Int64, Kind, UInt8, distinct_in
 
 __all__ = ["PHASES", "PHASE_LABELS", "SITE", "SITES", "HostPhases", "Site", "activity_sites", "host_courses",
            "host_phases", "host_time_ns", "kernel_phases", "optimizer_class",
-           "optimizer_marks", "phase_labels", "site_at", "site_of",
-           "training_threads"]  # fmt: skip
+           "optimizer_updates", "phase_labels", "site_at", "site_of", "training_threads"]  # fmt: skip
 
 #: Every phase and its label, in the order of a step.
 PHASE_LABELS: dict[PhaseId, str] = {
@@ -69,7 +69,7 @@ SITE_PHASE = np.array([PHASES.index(site.phase) for site in SITES], np.uint8)
 #: When the host is in each phase: disjoint, and together all steps.
 HostPhases = Mapping[PhaseId, Intervals]
 
-_EVER = np.iinfo(np.int64).min
+_EVER, _NEVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 #: "Optimizer.step#AdamW.step" is of AdamW.
 _OPTIMIZER_CLASS = expression(r"Optimizer\.step#(?P<name>\w+)\.step")
@@ -90,6 +90,11 @@ class _Course(msgspec.Struct, frozen=True, eq=False):
 
     def at(self, instants: Int64) -> UInt8:
         return self.site[np.searchsorted(self.knots, instants, side="right") - 1]
+
+    def when(self, phase: PhaseId) -> Intervals:
+        """When the thread is in the phase."""
+        inside, past = SITE_PHASE[self.site] == PHASES.index(phase), np.append(self.knots[1:], _NEVER)
+        return Intervals.union(self.knots[inside], past[inside])
 
 
 @shared
@@ -157,11 +162,7 @@ def host_phases(trace: Trace) -> HostPhases:
     thread = training_threads(trace)[0] if training_threads(trace) else -1
     course = courses.get(thread, courses[-1])
     windows = Intervals.union(steps.start_ns, steps.end_ns)
-    phase, past = SITE_PHASE[course.site], np.append(course.knots[1:], np.iinfo(np.int64).max)
-    return {
-        name: Intervals.union(course.knots[phase == place], past[phase == place]) & windows
-        for place, name in enumerate(PHASES)
-    }
+    return {phase: course.when(phase) & windows for phase in PHASES}
 
 
 def host_time_ns(trace: Trace) -> Int64:
@@ -176,6 +177,16 @@ def optimizer_marks(trace: Trace) -> Int64:
     is_mark = np.array([OPTIMIZER_STEP.match(name) is not None for name in trace.strings.strings], bool)
     rows = trace.events.rows(Kind.USER)
     return rows[is_mark[trace.events.name[rows]]] if len(rows) else rows
+
+
+def optimizer_updates(trace: Trace) -> Intervals:
+    """When optimizers run, without the closures that they call."""
+    events, rows = trace.events, optimizer_marks(trace)
+    found = [course.when("optimizer") for course in host_courses(trace).values()]
+    updates = Intervals.union(
+        np.concatenate([each.start for each in found]), np.concatenate([each.end for each in found])
+    )
+    return updates & Intervals.union(events.start_ns[rows], events.ends(rows))
 
 
 def optimizer_class(trace: Trace) -> str | None:

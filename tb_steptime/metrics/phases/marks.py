@@ -6,6 +6,12 @@ autograd thread                                           [node][node][Accumulat
 
 The backward pass is a mark of the training thread too, from the first node of the autograd engine to the last one,
 whichever threads run them. It ends where the training thread continues with other work.
+
+A closure that an optimizer calls is a mark of the model inside the optimizer's (`metrics/phases/closures.py`):
+
+training thread   |----------------- Optimizer.step# ------------------|
+                  |------------- closure ----------------| (updates)
+                  |-- zero_grad --|           |= backward =|
 """
 
 from __future__ import annotations
@@ -15,6 +21,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from tb_steptime.metrics.phases.closures import closures
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.intervals import Intervals
@@ -140,7 +147,32 @@ def find_marks(trace: Trace) -> dict[int, Marks]:
         mine = rows[on == thread]
         marks = Marks(trace.events.start_ns[mine], trace.events.ends(mine), sites[on == thread])
         found.setdefault(thread, []).append(marks)
-    return {thread: _sorted(marks) for thread, marks in found.items()}
+    joined = {thread: _sorted(marks) for thread, marks in found.items()}
+    return joined | {thread: _sorted([joined[thread], _closures(trace, thread, joined[thread])]) for thread in waiting}
+
+
+def after_closure(passes: Intervals, start: Int64, end: Int64) -> Int64:
+    """Where the update of each of these optimizer marks begins: at the end of the last backward pass inside it, or at
+    the mark's start.
+
+    >>> after_closure(Intervals.of((2, 4), (5, 8)), np.array([0, 3, 9]), np.array([9, 7, 10])).tolist()
+    [8, 3, 9]
+    """
+    last = np.searchsorted(passes.end, end, side="right") - 1
+    contains = (last >= 0) & (np.append(passes.start, 0)[last] >= start)
+    return np.where(contains, np.append(passes.end, 0)[last], start)
+
+
+def _closures(trace: Trace, thread: int, marks: Marks) -> Marks:
+    """The closures that the thread's optimizers call, as marks of the model inside those of the optimizers. A mark that
+    is open where the last backward pass ends belongs to the closure, too."""
+    chosen = marks.site == SITE["optimizer"]
+    found = list(closures(trace, thread, marks.start[chosen], marks.end[chosen], backward_passes(trace)))
+    start, end = np.array(found, np.int64).reshape(-1, 2).T
+    for place, (begins, ends) in enumerate(found):
+        inside = slice(*np.searchsorted(marks.start, (begins + 1, ends)))
+        end[place] = max(ends, marks.end[inside].max(initial=0))
+    return Marks(start, end, np.full(len(start), SITE["forward.model"], np.uint8))
 
 
 def _all(intervals: Intervals, site: int) -> Marks:

@@ -179,7 +179,7 @@ def _why(facts: Facts, group: CpuGroup, dtype: str | None) -> Phrase:
 
 def _optimizer_why(facts: Facts, optimizer: CpuOptimizer) -> Phrase:
     return phrase(
-        "{name} takes {time} a step ({share}) in {calls} ops, each of which goes through a whole parameter.",
+        "{name} takes {time} a step ({share}) in {calls} ops. The fused form updates each parameter in one pass.",
         name=text(optimizer.name),
         time=ns(optimizer.usual_ns),
         share=fraction(facts.share(optimizer.usual_ns)),

@@ -15,6 +15,7 @@ from tb_steptime.metrics.phases.assignment import (
     host_phases,
     host_time_ns,
     kernel_phases,
+    optimizer_updates,
     phase_labels,
 )
 from tb_steptime.metrics.phases.marks import NO_MARK, SITE, SITES, backward_passes, site_of_name, training_threads
@@ -128,6 +129,87 @@ def test_without_a_gpu_the_engine_runs_on_the_training_thread():
     )
     assert training_threads(trace) == (0,)
     assert host_us(trace) == [{"forward": 4, "backward": 6, "optimizer": 2, "other": 2}]
+
+
+def test_a_closure_within_the_optimizer_is_no_part_of_its_update():
+    """LBFGS calls its closure again and again, and Lightning runs each training step in one."""
+    trace = timeline(
+        """
+        step                           | 00000000000000000000 |
+        user Optimizer.step#LBFGS.step | .uuuuuuuuuuuuuuuuu.. |
+        user Optimizer.zero_grad#LBFGS | ..zz....z........... |
+        op                             | ....ff.o.ff...oo.... |
+        op                             | ......n....nAA...... |
+        op                             | ............aa...... |
+        runtime                        | ...dk.pt..l..q.r..s. |
+        kernel 7                       | .....dkptt.l...q.rs. |""",
+        names=NAMES,
+    )
+    assert host_us(trace) == [{"zero_grad": 3, "forward": 6, "backward": 4, "optimizer": 5, "other": 2}]
+    assert launched_from(trace) == {
+        "d": "zero_grad",
+        "k": "forward.model",
+        "p": "backward.nodes",
+        "t": "optimizer",  # between two closures
+        "l": "forward.model",
+        "q": "backward.gradient_accumulation",
+        "r": "optimizer",
+        "s": "other",
+    }
+    assert optimizer_updates(trace) == Intervals.of((7_000, 8_000), (14_000, 18_000))
+
+
+def test_a_closure_is_the_models_wherever_a_step_begins_and_its_ranges_belong_to_it():
+    """Lightning's profiler begins a step between the forward and the backward pass of a closure."""
+    trace = timeline(
+        """
+        step                           | 000001111111111112222 |
+        user optimizer                 | .oooooooooooooooooo.. |
+        user Optimizer.step#AdamW.step | ..uuuuuuuuuuuuuuuuu.. |
+        op                             | ..fff..nnAA...mm..... |
+        op                             | .........aa.......... |
+        user backward                  | ......bbbbbb......... |""",
+        names=NAMES | {"m": "aten::mul_"},
+    )
+    assert host_us(trace) == [
+        {"forward": 5},
+        {"forward": 1, "backward": 6, "optimizer": 5},
+        {"optimizer": 2, "forward": 2},
+    ]
+
+
+def test_a_closure_runs_on_an_engine_of_its_own_too():
+    trace = timeline(
+        """
+        step                           | 00000000000000 |
+        user Optimizer.step#AdamW.step | uuuuuuuuuuuu.. |
+        op                             | .ff......oo... |
+        op back                        | ....nnAA...... |""",
+        names=NAMES,
+    )
+    assert host_us(trace) == [{"forward": 4, "backward": 4, "optimizer": 4, "other": 2}]
+
+
+@pytest.mark.parametrize(
+    "drawing",
+    [
+        """
+        step                         | 00000000000000 |
+        op                           | ff.AAAAAA..nn. |
+        op                           | ....oo........ |
+        user Optimizer.step#SGD.step | ...uuuu....... |""",  # a hook updates a parameter once it has its gradient
+        """
+        step                                | 00000000000000 |
+        op                                  | ff.nn.nn...... |
+        user Optimizer.step#SGD.step @other | uuuuuuuuu..... |""",  # another thread updates the step before
+    ],
+    ids=["in backward", "beside backward"],
+)
+def test_an_update_during_a_backward_pass_has_no_closure(drawing):
+    trace = timeline(drawing, names=NAMES)
+    (row,) = [row for row in range(len(trace.events)) if trace.strings[trace.events.name[row]].startswith("Optimizer.")]
+    start = int(trace.events.start_ns[row])
+    assert optimizer_updates(trace) == Intervals.of((start, start + int(trace.events.dur_ns[row])))
 
 
 def test_a_step_without_backward_is_all_forward_and_nothing_is_between_steps():

@@ -205,9 +205,23 @@ def test_adam_is_fused_where_it_takes_a_tenth_of_the_step(optimizer, update, fir
         assert (card.gain_ns, card.severity, plain(card.why)) == (
             2_000,
             Severity.MAJOR,
-            "AdamW takes 2 µs a step (20 %) in 1 ops, each of which goes through a whole parameter.",
+            "AdamW takes 2 µs a step (20 %) in 1 ops. The fused form updates each parameter in one pass.",
         )
         assert card.how == "torch.optim.AdamW(model.parameters(), fused=True)  # on the CPU since torch 2.4"
+
+
+def test_the_closure_of_an_optimizer_is_no_update():
+    """Lightning runs the model inside `Optimizer.step`: its convolutions are the model's."""
+    trace = timeline(
+        f"""
+        step                           | {"".join(str(step) * 10 for step in range(4))} |
+        user Optimizer.step#AdamW.step | {"ooooooooo." * 4} |
+        op                             | {"ccccnmmee." * 4} |""",
+        names=NAMES | {"e": "aten::sqrt", "n": "ConvolutionBackward0", "m": "AddmmBackward0"},
+    )
+    found = cards(judged(trace))
+    assert found["cpu_optimizer"].gain_ns == 2_000
+    assert plain(found["cpu_ops"].why).startswith("Convolutions take 5 µs a step (50 %)")
 
 
 @pytest.mark.parametrize(
