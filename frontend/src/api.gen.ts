@@ -753,7 +753,8 @@ export interface CouldBe {
 
 /**
  * Ops of one kind. self_ns: in the mean step; op: the one with the most of it, whose self time is op_ns. usual_ns:
- * of a step in which each op takes its lower median time. calls: in the mean step.
+ * of a step in which each op takes its lower median time. calls: in the mean step. dimensions: along which filters of
+ * convolutions move for most of the time, 2 for images; None if not recorded.
  */
 export interface CpuGroup {
   id: "attention" | "compiled" | "compiling" | "convolution" | "matmul" | "other" | "random" | "reading" | "recurrent" | "unfused";
@@ -762,6 +763,7 @@ export interface CpuGroup {
   op: string;
   op_ns: number;
   calls: number;
+  dimensions: number | null;
 }
 
 /**

@@ -15,6 +15,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.flops.calls import shapes_of
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.memory.by_op import op_bytes
 from tb_steptime.metrics.memory.devices import CPU, memory_devices
@@ -50,6 +51,10 @@ _GROUPS: dict[CpuGroupId, re.Pattern[str]] = {
     "reading": expression(r"::(item|_local_scalar_dense|is_nonzero)$"),
 }
 _FUSED = expression(r"_fused_\w+_")
+#: Functions of torch that convolve; the number is that of the dimensions that the filter moves along.
+_CONVOLVES = expression(r"aten::conv(?:_transpose)?(?P<dimensions>[123])d$")
+#: Ops of all convolutions, whose first input has two dimensions more.
+_ANY_CONVOLUTION = ("aten::convolution", "aten::convolution_backward")
 
 #: Maximum number of ops in the table; the time of the rest is one number.
 OP_ROWS = 30
@@ -69,7 +74,8 @@ class CpuOpRow(msgspec.Struct, frozen=True):
 
 class CpuGroup(msgspec.Struct, frozen=True):
     """Ops of one kind. self_ns: in the mean step; op: the one with the most of it, whose self time is op_ns. usual_ns:
-    of a step in which each op takes its lower median time. calls: in the mean step."""
+    of a step in which each op takes its lower median time. calls: in the mean step. dimensions: along which filters of
+    convolutions move for most of the time, 2 for images; None if not recorded."""
 
     id: CpuGroupId
     self_ns: int
@@ -77,6 +83,7 @@ class CpuGroup(msgspec.Struct, frozen=True):
     op: str
     op_ns: int
     calls: float
+    dimensions: int | None = None
 
 
 class CpuOptimizer(msgspec.Struct, frozen=True):
@@ -192,7 +199,28 @@ def _group(trace: Trace, id: CpuGroupId, rows: Int64, own_ns: Int64) -> CpuGroup
         trace.strings[longest],
         int(total[longest]) // number,
         len(rows) / number,
+        _dimensions(trace, rows) if id == "convolution" else None,
     )
+
+
+def _dimensions(trace: Trace, rows: Int64) -> int | None:
+    """The number of dimensions of most of the convolutions' time, by the functions that call them, else by their
+    inputs."""
+    events, shapes = trace.events, trace.events.shapes
+    called: dict[int, int] = {}
+    shaped: dict[int, int] = {}
+    for name in distinct_in(events.name[rows]).tolist():
+        mine = rows[events.name[rows] == name]
+        function = _CONVOLVES.match(trace.strings[name])
+        if function:
+            number = int(function["dimensions"])
+            called[number] = called.get(number, 0) + int(events.dur_ns[mine].sum())
+        elif shapes is not None and trace.strings[name] in _ANY_CONVOLUTION:
+            for text in distinct_in(shapes[mine[shapes[mine] >= 0]]).tolist():
+                number = len((shapes_of(trace.inputs[text]) or [()])[0]) - 2
+                shaped[number] = shaped.get(number, 0) + int(events.dur_ns[mine[shapes[mine] == text]].sum())
+    found = called or {number: time for number, time in shaped.items() if number > 0}
+    return max(found, key=lambda number: found[number], default=None)
 
 
 def group_of(op: str) -> CpuGroupId:

@@ -15,13 +15,17 @@ LEADING_OPS_FRACTION = 0.30
 OPTIMIZER_FRACTION = 0.10
 
 _AUTOCAST = 'with torch.autocast("cpu", dtype=torch.bfloat16):  # pays off with AVX-512 BF16 or AMX'
+#: The layout of images: other inputs than those with 4 dimensions have no such layout.
 _CHANNELS_LAST = "model = model.to(memory_format=torch.channels_last)  # the inputs too"
+_IF_IMAGES = ": only where they have 4 dimensions"
+_IMAGE_DIMENSIONS = 2
 #: Part of the name of torch's own convolution. For FP32, torch uses oneDNN only from a batch of 16 or two threads on,
-#: or for larger filters.
+#: or for larger filters; for FP64 never.
 _WITHOUT_ONEDNN = "_slow_conv"
+_SHAPES = "profile(..., record_shapes=True)  # tells whether the inputs are FP64, which oneDNN does not take"
 _ONEDNN = "torch.set_num_threads(n)  # oneDNN takes FP32 convolutions from n = 2, or a batch of 16, on"
 _COMPILE = "model = torch.compile(model)  # fuses chains of elementwise ops"
-_FLOAT = "model = model.float()  # and its inputs: FP32 is about twice as fast as FP64"
+_FLOAT = "model = model.float()  # and its inputs"
 #: Kinds of ops for which a setting exists. None exists for code that is compiled already, or for ops that no compiler
 #: fuses.
 _KINDS: dict[CpuGroupId, str] = {
@@ -43,6 +47,9 @@ _WITH_FUSED_FORM = ("Adam", "AdamW", "Adagrad")
 def cpu_ops(facts: Facts) -> Insight | None:
     """Fires when a job computes on the CPU for most of its step, and ops of one kind, such as convolutions, take three
     tenths of it, and there is a setting for them.
+
+    Settings that do nothing for the inputs are left out: FP64 needs another type first, and only images have a layout
+    with channels last.
 
     Similar pattern: ops of a GPU job, which only launch: their kernels, or calls of the runtime, show a GPU. Another
     process that takes the core from single ops: each op counts with its lower median over the steps. Products of 16
@@ -152,10 +159,15 @@ def _how(group: CpuGroup, dtype: str | None) -> str | None:
     """Returns the code of the settings; None if nothing is left to set."""
     if group.id == "other":
         return _COMPILE
-    lines = [_ONEDNN] if _WITHOUT_ONEDNN in group.op else []
-    lines += [_CHANNELS_LAST] if group.id == "convolution" else []
+    if dtype == "double":
+        return _FLOAT
+    lines = []
+    if _WITHOUT_ONEDNN in group.op:
+        lines += [_ONEDNN] if dtype else [_SHAPES, _ONEDNN]
+    if group.id == "convolution" and group.dimensions in (None, _IMAGE_DIMENSIONS):
+        lines.append(_CHANNELS_LAST if group.dimensions else _CHANNELS_LAST + _IF_IMAGES)
     if dtype is None or dtype in _WIDE:
-        lines.append(_FLOAT if dtype == "double" else _AUTOCAST)
+        lines.append(_AUTOCAST)
     return "\n".join(lines) or None
 
 

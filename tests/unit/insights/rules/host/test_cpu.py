@@ -88,7 +88,44 @@ def test_convolutions_that_do_not_reach_onednn_are_told_so():
     steps = "".join(str(number) * 10 for number in range(4))
     card = cards(judged(timeline(f"step | {steps} |\nop | {'cccccmmm..' * 4} |", names=names)))["cpu_ops"]
     assert plain(card.why).endswith("aten::_slow_conv2d_forward alone takes 5 µs, without oneDNN.")
-    assert card.how is not None and card.how.startswith("torch.set_num_threads(n)")
+    assert settings(card) == ["record_shapes", "set_num_threads", "channels_last", "autocast"]
+
+
+def settings(card: Insight) -> list[str]:
+    """What the card's lines set, in order."""
+    known = ("record_shapes", "set_num_threads", "channels_last", "autocast", "float()", "compile")
+    lines = (card.how or "").splitlines()
+    return [next(word for word in known if word in line.split("#")[0]) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("names", "inputs", "expected"),
+    [
+        ({}, {}, ["channels_last", "autocast"]),  # not known
+        ({"f": "aten::conv2d"}, {}, ["channels_last", "autocast"]),
+        ({"f": "aten::conv1d"}, {}, ["autocast"]),
+        ({"f": "aten::conv_transpose3d"}, {}, ["autocast"]),
+        ({"f": "aten::convolution"}, {"f": ("[[8,3,9,9],[4,3,3,3]]", "[]")}, ["channels_last", "autocast"]),
+        ({"f": "aten::convolution"}, {"f": ("[[8,3,9],[4,3,3]]", "[]")}, ["autocast"]),
+        ({"f": "aten::conv1d"}, {"f": ("[[8,3,1,9]]", "[]")}, ["autocast"]),
+        (
+            {"f": "aten::conv1d", "c": "aten::_slow_conv2d_forward"},
+            {},
+            ["record_shapes", "set_num_threads", "autocast"],
+        ),
+        (
+            {"f": "aten::conv2d", "c": "aten::_slow_conv2d_forward"},
+            {"c": ("[[8,3,9,9]]", '["float"]')},
+            ["set_num_threads", "channels_last", "autocast"],
+        ),
+        ({"c": "aten::_slow_conv2d_forward"}, {"c": ("[[8,3,9,9]]", '["double"]')}, ["float()"]),
+    ],
+)
+def test_only_settings_that_can_apply_to_the_inputs_of_convolutions_are_named(names, inputs, expected):
+    steps = "".join(str(number) * 10 for number in range(4))
+    drawn = f"step | {steps} |\nop | {'ffffffmm..' * 4} |\nop | {'cccccc....' * 4} |"
+    card = cards(judged(timeline(drawn, names=NAMES | {"f": "net"} | names, inputs=inputs)))["cpu_ops"]
+    assert settings(card) == expected
 
 
 @pytest.mark.parametrize(
