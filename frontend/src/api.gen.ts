@@ -752,8 +752,8 @@ export interface CouldBe {
 }
 
 /**
- * Ops of one kind. self_ns: in the mean step; op: the one with the most of it, whose self time is op_ns. usual_ns:
- * of a step in which each op takes its lower median time. calls: in the mean step. dimensions: along which filters of
+ * Ops of one kind. self_ns: in the mean step. usual_ns: of a step in which each op takes its lower median time; op:
+ * the one with the most of it, op_ns. calls: in the mean step. dimensions: along which filters of
  * convolutions move for most of the time, 2 for images; None if not recorded.
  */
 export interface CpuGroup {
@@ -768,6 +768,7 @@ export interface CpuGroup {
 
 /**
  * An op on the CPU, means per step. self_ns: its time without that of ops inside it, added up over the threads.
+ * usual_ns: that of a step in which each call takes its lower median time, which one interruption does not increase.
  * dtype: the type of the first input in most of that time, as torch writes it; None if not recorded. allocated_bytes:
  * on the CPU, without the ops inside it, whether or not freed; None if memory was not recorded.
  */
@@ -775,6 +776,7 @@ export interface CpuOpRow {
   op: string;
   calls: number;
   self_ns: number;
+  usual_ns: number;
   dtype: string | null;
   allocated_bytes: number | null;
 }
@@ -796,6 +798,7 @@ export interface CpuOptimizer {
  * ops: most time first; their self_ns and rest_ns, that of all others, sum to ops_ns. groups: all but the
  * optimizer's ops; optimizer is None if none is marked. step_ns: the mean step without one-time work; busy_ns: the
  * part of it in which any op runs. threads: number that run ops; cores: of the machine, None if no recorder has it.
+ * double_backward: gradients are differentiated, too.
  */
 export interface CpuWork {
   ops: CpuOpRow[];
@@ -807,6 +810,7 @@ export interface CpuWork {
   step_ns: number;
   threads: number;
   cores: number | null;
+  double_backward: boolean;
 }
 
 /**

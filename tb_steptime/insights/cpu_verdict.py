@@ -73,21 +73,20 @@ def _computes(facts: Facts) -> Phrase:
     if compiles and facts.share(compiles.self_ns) >= MAJOR_FRACTION:
         words = "torch.compile is at work for {part} of a step of {step}."
         return phrase(words, step=ns(facts.step_ns), part=fraction(facts.share(compiles.self_ns)))
-    longest = facts.host.cpu.ops[0] if facts.host.cpu and facts.host.cpu.ops else None
-    if longest is None or facts.share(longest.self_ns) < _WORTH_NAMING:
+    ops = facts.host.cpu.ops if facts.host.cpu else []
+    longest = max(ops, key=lambda row: row.usual_ns, default=None)
+    if longest is None or facts.share(longest.usual_ns) < _WORTH_NAMING:
         return phrase("The CPU computes for {share} of a step of {step}.", step=ns(facts.step_ns), share=computes)
-    return phrase(
-        "The CPU computes for {share} of a step of {step}; {op} takes most, {part}.",
-        step=ns(facts.step_ns),
-        share=computes,
-        op=text(op_name(longest)),
-        part=fraction(facts.share(longest.self_ns)),
-    )
+    values = {"step": ns(facts.step_ns), "share": computes, "op": text(op_name(longest))}
+    values |= {"part": fraction(facts.share(longest.usual_ns))}
+    if longest.usual_ns < longest.self_ns:
+        return Phrase("The CPU computes for {share} of a step of {step}; {op} usually takes most, {part}.", values)
+    return Phrase("The CPU computes for {share} of a step of {step}; {op} takes most, {part}.", values)
 
 
 def op_name(row: CpuOpRow) -> str:
     """
-    >>> op_name(CpuOpRow("## Call CompiledFxGraph fsbktop ##", 1.0, 100, None))
+    >>> op_name(CpuOpRow("## Call CompiledFxGraph fsbktop ##", 1.0, 100, 100, None))
     'compiled code'
     """
     return "compiled code" if _COMPILED in row.op else row.op

@@ -50,6 +50,8 @@ _GROUPS: dict[CpuGroupId, re.Pattern[str]] = {
     "random": expression(r"::(normal_?|uniform_?|random_?|randn?|randint|randperm|exponential_)$"),
     "reading": expression(r"::(item|_local_scalar_dense|is_nonzero)$"),
 }
+#: Nodes that differentiate a gradient, as after autograd.grad(..., create_graph=True).
+_OF_GRADIENTS = expression(r"(?:Backward|Double)Backward\d*$")
 _FUSED = expression(r"_fused_\w+_")
 #: Functions of torch that convolve; the number is that of the dimensions that the filter moves along.
 _CONVOLVES = expression(r"aten::conv(?:_transpose)?(?P<dimensions>[123])d$")
@@ -58,23 +60,27 @@ _ANY_CONVOLUTION = ("aten::convolution", "aten::convolution_backward")
 
 #: Maximum number of ops in the table; the time of the rest is one number.
 OP_ROWS = 30
+#: Number of ops of a kind, by self time, among which the one that usually takes most is sought.
+LONGEST = 8
 
 
 class CpuOpRow(msgspec.Struct, frozen=True):
     """An op on the CPU, means per step. self_ns: its time without that of ops inside it, added up over the threads.
+    usual_ns: that of a step in which each call takes its lower median time, which one interruption does not increase.
     dtype: the type of the first input in most of that time, as torch writes it; None if not recorded. allocated_bytes:
     on the CPU, without the ops inside it, whether or not freed; None if memory was not recorded."""
 
     op: str
     calls: float
     self_ns: int
+    usual_ns: int
     dtype: str | None
     allocated_bytes: float | None = None
 
 
 class CpuGroup(msgspec.Struct, frozen=True):
-    """Ops of one kind. self_ns: in the mean step; op: the one with the most of it, whose self time is op_ns. usual_ns:
-    of a step in which each op takes its lower median time. calls: in the mean step. dimensions: along which filters of
+    """Ops of one kind. self_ns: in the mean step. usual_ns: of a step in which each op takes its lower median time; op:
+    the one with the most of it, op_ns. calls: in the mean step. dimensions: along which filters of
     convolutions move for most of the time, 2 for images; None if not recorded."""
 
     id: CpuGroupId
@@ -101,7 +107,8 @@ class CpuOptimizer(msgspec.Struct, frozen=True):
 class CpuWork(msgspec.Struct, frozen=True):
     """ops: most time first; their self_ns and rest_ns, that of all others, sum to ops_ns. groups: all but the
     optimizer's ops; optimizer is None if none is marked. step_ns: the mean step without one-time work; busy_ns: the
-    part of it in which any op runs. threads: number that run ops; cores: of the machine, None if no recorder has it."""
+    part of it in which any op runs. threads: number that run ops; cores: of the machine, None if no recorder has it.
+    double_backward: gradients are differentiated, too."""
 
     ops: list[CpuOpRow]
     groups: list[CpuGroup]
@@ -112,6 +119,7 @@ class CpuWork(msgspec.Struct, frozen=True):
     step_ns: int
     threads: int
     cores: int | None
+    double_backward: bool = False
 
 
 def cpu_work(trace: Trace, left_out: Intervals) -> CpuWork:
@@ -128,11 +136,13 @@ def cpu_work(trace: Trace, left_out: Intervals) -> CpuWork:
     number = np.bincount(names, minlength=len(trace.strings))
     most = [name for name in np.argsort(-total, kind="stable")[:OP_ROWS].tolist() if total[name] > 0]
     dtypes, allocated = _dtypes(trace, rows, own_ns, most), _allocated_bytes(trace, rows)
+    usual = _usual_by_name(trace, rows, own_ns, most)
     ops = [
         CpuOpRow(
             trace.strings[name],
             int(number[name]) / steps,
             int(total[name]) // steps,
+            usual[name],
             dtypes.get(name),
             None if allocated is None else int(allocated[name]) / steps,
         )
@@ -151,6 +161,7 @@ def cpu_work(trace: Trace, left_out: Intervals) -> CpuWork:
         step_ns=_judged_ns(trace, left_out) // steps,
         threads=threads,
         cores=records.cores if records else None,
+        double_backward=any(_OF_GRADIENTS.search(trace.strings[name]) for name in distinct_in(names).tolist()),
     )
 
 
@@ -190,14 +201,14 @@ def _groups(trace: Trace, rows: Int64, own_ns: Int64) -> list[CpuGroup]:
 def _group(trace: Trace, id: CpuGroupId, rows: Int64, own_ns: Int64) -> CpuGroup:
     steps = find_steps(trace)
     total = np.bincount(trace.events.name[rows], weights=own_ns)
-    longest, number = int(total.argmax()), len(steps.steps)
-    usual_ns = _usual_ns(steps.start_ns, trace.events.start_ns[rows], own_ns)
+    usual = _usual_by_name(trace, rows, own_ns, np.argsort(-total, kind="stable")[:LONGEST].tolist())
+    longest, number = max(usual, key=lambda name: usual[name]), len(steps.steps)
     return CpuGroup(
         id,
         int(own_ns.sum()) // number,
-        usual_ns,
+        _usual_ns(steps.start_ns, trace.events.start_ns[rows], own_ns),
         trace.strings[longest],
-        int(total[longest]) // number,
+        usual[longest],
         len(rows) / number,
         _dimensions(trace, rows) if id == "convolution" else None,
     )
@@ -240,6 +251,15 @@ def _optimizer(trace: Trace, rows: Int64, own_ns: Int64) -> CpuOptimizer | None:
     steps, usual_ns = len(windows.steps), _usual_ns(windows.start_ns, trace.events.start_ns[rows], own_ns)
     fused = any(_FUSED.search(trace.strings[name]) for name in distinct_in(names).tolist())
     return CpuOptimizer(optimizer_class(trace) or "", int(own_ns.sum()) // steps, usual_ns, len(names) / steps, fused)
+
+
+def _usual_by_name(trace: Trace, rows: Int64, own_ns: Int64, names: list[int]) -> dict[int, int]:
+    """The usual time of the ops of each of these names."""
+    events, steps = trace.events, find_steps(trace).start_ns
+    chosen = {name: np.flatnonzero(events.name[rows] == name) for name in names}
+    return {
+        name: _usual_ns(steps, events.start_ns[rows[mine]], own_ns[mine]) for name, mine in chosen.items() if len(mine)
+    }
 
 
 def _usual_ns(steps: Int64, start: Int64, own_ns: Int64) -> int:

@@ -28,18 +28,21 @@ _COMPILE = "model = torch.compile(model)  # fuses chains of elementwise ops"
 _FLOAT = "model = model.float()  # and its inputs"
 #: Kinds of ops for which a setting exists. None exists for code that is compiled already, or for ops that no compiler
 #: fuses.
-_KINDS: dict[CpuGroupId, str] = {
-    "convolution": "Convolutions take",
-    "recurrent": "Recurrent layers take",
-    "matmul": "Matrix products take",
-    "attention": "Attention takes",
-    "other": "Elementwise and other ops take",
+_KINDS: dict[CpuGroupId, tuple[str, str]] = {
+    "convolution": ("Convolutions", "take"),
+    "recurrent": ("Recurrent layers", "take"),
+    "matmul": ("Matrix products", "take"),
+    "attention": ("Attention", "takes"),
+    "other": ("Elementwise and other ops", "take"),
 }
 #: Input types that a setting changes, by their names in torch. All other types have 16 or 8 bits already.
 _WIDE = {"float": "FP32", "double": "FP64"}
 #: Minimum number of other ops for each value that Python reads. Compiled code ends at each such read, so with fewer ops
 #: it would end before it gains much.
 OPS_BETWEEN_READS = 50
+#: Maximum share of the time of elementwise and other ops that a single one of them takes. Above it there is little to
+#: fuse that op with, and a compiler gains little.
+SINGLE_OP_FRACTION = 0.5
 #: Optimizers with a fused form for the CPU that saves most of their time.
 _WITH_FUSED_FORM = ("Adam", "AdamW", "Adagrad")
 
@@ -54,7 +57,8 @@ def cpu_ops(facts: Facts) -> Insight | None:
     Similar pattern: ops of a GPU job, which only launch: their kernels, or calls of the runtime, show a GPU. Another
     process that takes the core from single ops: each op counts with its lower median over the steps. Products of 16
     bits already; lookups by an index and the like, which no compiler fuses; small ops between values that Python
-    reads, at each of which compiled code ends: no card.
+    reads, at each of which compiled code ends; a single op, such as argmax, with nothing to fuse it with; gradients of
+    gradients, which compiled code refuses: no card.
 
     Needs: the CPU ops. The type of the inputs is known where record_shapes=True was set.
 
@@ -70,7 +74,7 @@ def cpu_ops(facts: Facts) -> Insight | None:
         return None
     if facts.share(leading.usual_ns) < LEADING_OPS_FRACTION:
         return None
-    if leading.id == "other" and (facts.job.execution == "compiled" or _is_read(work, leading)):
+    if leading.id == "other" and (facts.job.execution == "compiled" or not _gains_by_compiling(work, leading)):
         return None
     how = _how(leading, _dtype(work, leading))
     if how is None:
@@ -149,10 +153,12 @@ def _title(group: CpuGroup) -> Phrase:
     return phrase("Speed up {op} first", op=code(group.op))
 
 
-def _is_read(work: CpuWork, group: CpuGroup) -> bool:
-    """Whether Python often reads values between these ops."""
+def _gains_by_compiling(work: CpuWork, group: CpuGroup) -> bool:
+    """Whether a compiler finds chains of these ops: no single op takes most of their time, Python does not often read
+    values between them, and gradients, which are not differentiated through compiled code, are not."""
     reads = sum(each.calls for each in work.groups if each.id == "reading")
-    return reads * OPS_BETWEEN_READS > group.calls
+    alone = group.op_ns > SINGLE_OP_FRACTION * group.usual_ns
+    return not alone and not work.double_backward and reads * OPS_BETWEEN_READS <= group.calls
 
 
 def _how(group: CpuGroup, dtype: str | None) -> str | None:
@@ -177,10 +183,12 @@ def _dtype(work: CpuWork, group: CpuGroup) -> str | None:
 
 
 def _why(facts: Facts, group: CpuGroup, dtype: str | None) -> Phrase:
-    words = _KINDS[group.id] + " {time} a step ({share}); {op} alone takes {own}"
+    kind, take = _KINDS[group.id]
+    often = "usually " if group.usual_ns < group.self_ns else ""
+    words = f"{kind} {often}{take}" + " {time} a step ({share}); {op} alone takes {own}"
     values = {
-        "time": ns(group.self_ns),
-        "share": fraction(facts.share(group.self_ns)),
+        "time": ns(group.usual_ns),
+        "share": fraction(facts.share(group.usual_ns)),
         "op": text(group.op),
         "own": ns(group.op_ns),
     }

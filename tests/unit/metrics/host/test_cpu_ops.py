@@ -24,10 +24,10 @@ def test_own_times_of_the_ops_of_a_step_sum_to_all():
     )
     assert cpu_work(trace, Intervals.empty()) == CpuWork(
         ops=[
-            CpuOpRow("aten::addmm", 1.0, 4 * US, "float"),
-            CpuOpRow("aten::linear", 1.0, 2 * US, None),
-            CpuOpRow("aten::convolution_backward", 1.0, 2 * US, None),
-            CpuOpRow("aten::sqrt", 1.0, 1 * US, None),
+            CpuOpRow("aten::addmm", 1.0, 4 * US, 4 * US, "float"),
+            CpuOpRow("aten::linear", 1.0, 2 * US, 2 * US, None),
+            CpuOpRow("aten::convolution_backward", 1.0, 2 * US, 2 * US, None),
+            CpuOpRow("aten::sqrt", 1.0, 1 * US, 1 * US, None),
         ],
         groups=[
             CpuGroup("matmul", 6 * US, 6 * US, "aten::addmm", 4 * US, 2.0),

@@ -133,7 +133,8 @@ def test_only_settings_that_can_apply_to_the_inputs_of_convolutions_are_named(na
     [
         ("mmeecccc..", "channels_last"),
         ("mmmmeecc..", "autocast"),
-        ("mmceeeee..", "torch.compile"),
+        ("mmceeaat..", "torch.compile"),
+        ("mmceaaaa..", None),
         ("mmccee....", None),
     ],
 )
@@ -194,9 +195,42 @@ def test_a_gpu_that_is_not_recorded_is_to_be_and_the_ops_are_shown():
 
 
 def test_ops_of_many_names_are_compiled_and_not_named():
-    card = cards(of_ops("mmceeeee.."))["cpu_ops"]
+    card = cards(of_ops("mmceeaat.."))["cpu_ops"]
     assert plain(card.title) == "Try `torch.compile` on the model"
-    assert plain(card.why) == "Elementwise and other ops take 5 µs a step (50 %); aten::mul alone takes 5 µs."
+    assert plain(card.why) == "Elementwise and other ops take 5 µs a step (50 %); aten::mul alone takes 2 µs."
+
+
+def test_a_single_op_is_not_compiled():
+    """Evaluation that takes the class of each row: argmax alone has nothing to be fused with."""
+    assert cards(of_ops("mmaaaaae..")) == {}
+    assert cards(of_ops("mmaaaee...")) == {}, "three of five"
+    assert set(cards(of_ops("mmaaaeet.."))) == {"cpu_ops"}, "half of them"
+
+
+def test_gradients_of_gradients_are_not_compiled():
+    steps = "".join(str(number) * 10 for number in range(4))
+    for node, fires in (("TanhBackward0", True), ("TanhBackwardBackward0", False)):
+        trace = timeline(f"step | {steps} |\nop | {'mmeeaadd..' * 4} |", names=NAMES | {"d": node, "a": "aten::tanh"})
+        assert ("cpu_ops" in cards(judged(trace))) is fires
+
+
+def test_one_interruption_names_no_op():
+    """A call that loses its core for a while is not where to begin, and is not said to take most."""
+    ops = ["mmmeaat...", "mmmeaat...", "mmmeaa" + "t" * 34, "mmmeaat..."]
+    marks = "".join(str(step) * len(each) for step, each in enumerate(ops))
+    judgement = judged(timeline(f"step | {marks} |\nop | {''.join(ops)} |", names=NAMES))
+    assert "aten::addmm takes most, 17 %." in plain(judgement.verdict.text)
+    assert cards(judgement) == {}
+
+
+def test_the_verdict_and_the_card_count_what_is_usual():
+    ops = ["mmmmccee..", "mmmmccee..", "mmmmmmccee", "mmmmccee.."]
+    marks = "".join(str(step) * len(each) for step, each in enumerate(ops))
+    judgement = judged(timeline(f"step | {marks} |\nop | {''.join(ops)} |", names=NAMES))
+    assert plain(judgement.verdict.text).endswith("; aten::addmm usually takes most, 40 %.")
+    assert plain(cards(judgement)["cpu_ops"].why) == (
+        "Matrix products usually take 4 µs a step (40 %); aten::addmm alone takes 4 µs."
+    )
 
 
 def compiling_in(*steps: int) -> Judgement:
