@@ -7,11 +7,16 @@ frame       |--- model.py: forward ---| |-- metrics.py: count --|
 op             |mm|  |add|  |mm|          |argmax|
 counted                                           =============     outside ops, calls and the loader
 
-A call in which a step begins is the loop itself, and does not belong to a step. If an inner call takes most of a call,
-the time is that of the inner one (`gc.collect`); if it waits, it is counted separately (`time.sleep`).
+A call in which a step begins is the loop itself, and does not belong to a step. If the inner calls of one function take
+most of a function's time, the time is that of the inner one (`gc.collect`); if it waits, it is counted separately
+(`time.sleep`). All calls of a function decide together whether it is Python alone, and in which steps it runs: a single
+call may be one that another process interrupted. A function that holds a pass, such as `training_step`, is the step
+itself; only what it calls may be listed.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,22 +24,29 @@ import numpy as np
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.idle.python_function import RECORDED
 from tb_steptime.metrics.phases.marks import training_threads
+from tb_steptime.metrics.steady.excess import ExcessKind
+from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.frames import is_file, is_source, short_frame
+from tb_steptime.trace.backward import backward_nodes
+from tb_steptime.trace.frames import is_file, is_source, short_frame, source_frames
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in, rows_named
 from tb_steptime.trace.nesting import innermost, parent_places, top_level
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Float64, Int64, Kind, distinct_in
+from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in
 
 #: A function that spends more than this share in ops, calls of a runtime or waits is not Python code to speed up.
 MOST_OTHER = 0.25
 #: Maximum number of functions returned.
 MOST_FUNCTIONS = 5
-#: An inner call that takes more than this share of another call is what that call does.
+#: A function that takes more than this share of another one is what that one does; and one that holds more than this
+#: share of a pass holds the pass.
 MOST_INSIDE = 0.5
+#: Minimum share of the time of all such functions for looking into what one of them does.
+WORTH_LOOKING = 0.01
 #: A function that is called in a smaller share of the steps is listed with those steps.
 IN_EVERY = 0.9
 #: Built-in functions that wait.
@@ -46,14 +58,15 @@ _OF_TORCH = expression(r"(?:.*/)?torch/serialization\.py\(\d+\): (?:save|load)$"
 _MODULE_LEVEL = expression(r": <module>$")
 _BUILT_IN = expression(r"<built-in ")
 #: Comprehensions and similar frames have no name of their own.
+_ADDRESS = expression(r" at 0x[0-9a-fA-F]+")
 _UNNAMED = expression(r".*: <(?!module)\w+>$")
 
 
 class PythonWork(msgspec.Struct, frozen=True):
-    """The calls of one function on the thread that trains. ns: outside ops, calls and waits, mean over the steps that
-    are judged; steps: those with a call, empty where nearly all have one; start_ns, end_ns: of the longest call.
-    caller: the user's function that calls it, where it is one of torch's, a built-in one or has no name, else None.
-    waits: it waits for something else than a batch."""
+    """The calls of one function on the thread that trains. ns: outside ops, calls and waits and without interruptions,
+    mean over the steps that are judged; steps: those with a call, empty where nearly all have one; start_ns, end_ns: of
+    the longest call. caller: the user's function that calls it, where it is one of another package or of torch, a
+    built-in one or has no name, else None. waits: it waits for something else than a batch."""
 
     name: str
     caller: str | None
@@ -72,33 +85,53 @@ def python_work(trace: Trace) -> list[PythonWork]:
     threads = training_threads(trace)
     if not threads or not len(trace.events.rows(Kind.PYTHON)):
         return []
-    events, steps, calls, waits = trace.events, find_steps(trace), _calls(trace, threads[0]), _waits(trace, threads[0])
+    events, steps = trace.events, find_steps(trace)
+    recorded, waits = _calls(trace, threads[0]), _waits(trace, threads[0])
     waited = Intervals.union(events.start_ns[waits], events.ends(waits))
-    judged = Intervals.union(steps.start_ns, steps.end_ns) - excluded_time(trace, None).total - calls
-    chosen = _chosen(trace, threads[0])
-    alone = _what_they_do(trace, top_level(trace, _python_alone(trace, chosen, calls | waited)), chosen)
-    found = []
-    for rows, when, are_waits in ((alone, judged - waited, False), (waits, judged, True)):
-        names, within = events.name[rows], when.overlap_ns(events.start_ns[rows], events.ends(rows))
-        for name in distinct_in(names).tolist():
-            found.append(_function(trace, rows[names == name], within[names == name], waits=are_waits))
+    judged = Intervals.union(steps.start_ns, steps.end_ns) - excluded_time(trace, None).total - recorded
+    interrupted = find_excess(trace).on(threads[0]).intervals(ExcessKind.INTERRUPTED, ExcessKind.PROFILER)
+    chosen = _timed(trace, _chosen(trace, threads[0]), judged - waited, interrupted)
+    alone = _python_alone(trace, chosen, recorded | waited, interrupted) & ~_hold_a_pass(trace, chosen, threads[0])
+    alone &= _in_a_step(trace, chosen.row)
+    waiting, found = _timed(trace, waits, judged, interrupted), []
+    every_wait = np.arange(len(waiting.row))
+    for every, used, are_waits in ((chosen, _what_they_do(trace, chosen, alone), False), (waiting, every_wait, True)):
+        for function in distinct_in(every.function[used]).tolist():
+            calls = every.of(used[every.function[used] == function])
+            found.append(_function(trace, calls, every.row[every.function == function], waits=are_waits))
     return sorted((each for each in found if each.ns), key=lambda each: -each.ns)[:MOST_FUNCTIONS]
 
 
-def _function(trace: Trace, calls: Int64, within: Int64, *, waits: bool) -> PythonWork:
-    steps, longest = find_steps(trace).steps, int(calls[within.argmax()])
-    place = np.searchsorted([step.host_start_ns for step in steps], trace.events.start_ns[calls], side="right") - 1
-    of_steps = distinct_in(place[(place >= 0) & (within > 0)])
+class _Calls(NamedTuple):
+    """row: of the event table, ascending. function: the same number for the calls of one function, also where these are
+    built-in methods of different objects. whole_ns: without interruptions; ns: what of it is judged and outside ops,
+    calls and waits."""
+
+    row: Int64
+    function: Int64
+    whole_ns: Int64
+    ns: Int64
+
+    def of(self, kept: Int64 | Bool) -> _Calls:
+        return _Calls(self.row[kept], self.function[kept], self.whole_ns[kept], self.ns[kept])
+
+
+def _function(trace: Trace, calls: _Calls, every: Int64, *, waits: bool) -> PythonWork:
+    """calls: those whose time counts; every: all calls of the function, which say in which steps it runs."""
+    steps, longest = find_steps(trace).steps, int(calls.row[calls.ns.argmax()])
+    place = np.searchsorted([step.host_start_ns for step in steps], trace.events.start_ns[every], side="right") - 1
+    of_steps = distinct_in(place[place >= 0])
     name = trace.strings[int(trace.events.name[longest])]
     named = rows_named(trace, (Kind.PYTHON,), _is_named)
-    (caller,) = innermost(trace, named, np.array([longest])).tolist()
-    by = None if caller < 0 or _is_named(name) else short_frame(trace.strings[int(trace.events.name[caller])])
+    (caller,) = innermost(trace, named[named < longest], np.array([longest])).tolist()
+    by = trace.strings[int(trace.events.name[caller])] if caller >= 0 else ""
+    asked = _package(by) == _of_script(trace) != _package(name)
     return PythonWork(
         name=short_frame(name),
-        caller=by,
-        calls=int((within > 0).sum()),
-        ns=int(within.sum()) // len(steps),
-        longest_ns=int(within.max()),
+        caller=short_frame(by) if by and (asked or not _is_named(name)) else None,
+        calls=int((calls.ns > 0).sum()),
+        ns=int(calls.ns.sum()) // len(steps),
+        longest_ns=int(calls.ns.max()),
         start_ns=int(trace.events.start_ns[longest]),
         end_ns=int(trace.events.start_ns[longest] + trace.events.dur_ns[longest]),
         steps=[steps[each].name for each in of_steps.tolist()] if len(of_steps) < IN_EVERY * len(steps) else [],
@@ -133,27 +166,121 @@ def _is_wait(frame: str) -> bool:
     return _WAITS.match(frame) is not None
 
 
-def _python_alone(trace: Trace, rows: Int64, recorded: Intervals) -> Int64:
-    """Those of these calls that contain hardly anything but Python, without the loop itself."""
-    start, end = trace.events.start_ns[rows], trace.events.ends(rows)
+def _in_a_step(trace: Trace, rows: Int64) -> Bool:
+    """Which of these are calls in which no step begins: the loop itself is none."""
     begun = np.array([step.host_start_ns for step in find_steps(trace).steps])
-    of_a_step = np.searchsorted(begun, start, side="right") == np.searchsorted(begun, end, side="left")
-    other: Float64 = recorded.overlap_ns(start, end) / np.maximum(end - start, 1)
-    alone: Int64 = rows[of_a_step & (other <= MOST_OTHER)]
-    return alone
+    first = np.searchsorted(begun, trace.events.start_ns[rows], side="right")
+    return np.asarray(first == np.searchsorted(begun, trace.events.ends(rows), side="left"), bool)
 
 
-def _what_they_do(trace: Trace, frames: Int64, chosen: Int64) -> Int64:
-    """Returns for each of these calls the innermost call in it that takes most of its time."""
-    events = trace.events
-    place = np.searchsorted(events.start_ns[frames], events.start_ns[chosen], side="right") - 1
-    inner, place = chosen[place >= 0], place[place >= 0]
-    most = (events.dur_ns[inner] > MOST_INSIDE * events.dur_ns[frames][place]) & (
-        events.ends(inner) <= events.ends(frames)[place]
-    )
-    deepest: Int64 = frames.copy()
-    deepest[place[most]] = inner[most]  # the last write stays: rows are ordered by their begin
-    return deepest
+def _timed(trace: Trace, rows: Int64, judged: Intervals, interrupted: Intervals) -> _Calls:
+    """The calls with their functions and times. An interruption is left out of a call as far as it makes it longer than
+    the function's usual call: what a function always takes is its own."""
+    start, end = trace.events.start_ns[rows], trace.events.ends(rows)
+    function, ns = _functions(trace, rows), judged.overlap_ns(start, end)
+    excess = (judged & interrupted).overlap_ns(start, end)
+    for each in distinct_in(function[excess > 0]).tolist():
+        mine = function == each
+        usual = np.sort(ns[mine])[(mine.sum() - 1) // 2]
+        excess[mine] = np.clip(ns[mine] - usual, 0, excess[mine])
+    return _Calls(rows, function, end - start - excess, ns - excess)
+
+
+def _functions(trace: Trace, rows: Int64) -> Int64:
+    names = trace.events.name[rows]
+    known = distinct_in(names)
+    words = [_ADDRESS.sub("", trace.strings[each]) for each in known.tolist()]
+    numbers = {word: number for number, word in enumerate(dict.fromkeys(words))}
+    function: Int64 = np.array([numbers[word] for word in words], np.int64)[np.searchsorted(known, names)]
+    return function
+
+
+def _python_alone(trace: Trace, calls: _Calls, recorded: Intervals, interrupted: Intervals) -> Bool:
+    """The calls of functions that contain hardly anything but Python, in all of their calls together: a single one may
+    be interrupted."""
+    start, end = trace.events.start_ns[calls.row], trace.events.ends(calls.row)
+    other = (recorded - interrupted).overlap_ns(start, end)
+    whole = end - start - interrupted.overlap_ns(start, end)
+    other_ns, whole_ns = (np.bincount(calls.function, weights=each) for each in (other, whole))
+    return np.asarray((other_ns <= MOST_OTHER * np.maximum(whole_ns, 1))[calls.function], bool)
+
+
+def _hold_a_pass(trace: Trace, calls: _Calls, thread: int) -> Bool:
+    """The calls of functions in which most of a forward or backward pass or of the optimizer runs, which no loop can do
+    without. Without a backward pass: most of the time of ops."""
+    nodes, events = backward_nodes(trace), trace.events
+    forward, ops = nodes.forward[nodes.forward >= 0], events.rows(Kind.CPU_OP)
+    optimizer = rows_named(trace, (Kind.USER,), lambda name: OPTIMIZER_STEP.match(name) is not None)
+    passes = (nodes.event, distinct_in(forward), optimizer) if len(nodes.event) else (ops, optimizer)
+    holds = np.zeros(len(calls.row), bool)
+    for rows in passes:
+        mine = top_level(trace, rows[events.thread[rows] == thread].astype(np.int64))
+        total = np.append(0, np.cumsum(events.dur_ns[mine]))
+        first, past = (np.searchsorted(events.start_ns[mine], at) for at in _ranges(trace, calls.row))
+        of_functions = np.bincount(calls.function, weights=total[past] - total[first])
+        holds |= (of_functions > MOST_INSIDE * total[-1])[calls.function]
+    return holds
+
+
+def _ranges(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
+    return trace.events.start_ns[rows], trace.events.ends(rows)
+
+
+def _what_they_do(trace: Trace, calls: _Calls, alone: Bool) -> Int64:
+    """The places of the outermost of these calls, or of the calls inside them where those of one function take most of
+    their time: of the innermost such function."""
+    top = np.flatnonzero(alone)[is_in(calls.row[alone], top_level(trace, calls.row[alone]))]
+    source = named_in(trace, calls.row, is_source)[trace.events.name[calls.row]]
+    asked, found, all_ns = _is_asked_for(trace, calls, source), [], calls.ns[top].sum()
+    for function in distinct_in(calls.function[top]).tolist():
+        frames = top[calls.function[top] == function]
+        least_ns = MOST_INSIDE * calls.whole_ns[frames].sum()
+        wanted = calls.function != function
+        while calls.ns[frames].sum() > WORTH_LOOKING * all_ns and len(
+            inner := _busiest(trace, calls, frames, wanted & ~(source & asked[frames].all()), least_ns)
+        ):
+            frames = inner
+            wanted &= calls.function != calls.function[inner[0]]
+        found.append(frames)
+    return distinct_in(np.concatenate([np.empty(0, np.int64), *found]))
+
+
+def _is_asked_for(trace: Trace, calls: _Calls, source: Bool) -> Bool:
+    """The calls of other packages' functions from the package or the folder of the script: what these do inside is
+    none of the user's."""
+    of_script, parent = _of_script(trace), parent_places(trace, calls.row)
+    own = source & named_in(trace, calls.row, lambda frame: _package(frame) == of_script)[trace.events.name[calls.row]]
+    return np.asarray(source & ~own & (parent >= 0) & own[parent], bool)
+
+
+def _of_script(trace: Trace) -> str:
+    """The package of the script: that of the first frame of the user's."""
+    frames = source_frames(trace)
+    return _package(trace.strings[int(trace.events.name[frames[0]])]) if len(frames) else ""
+
+
+def _package(frame: str) -> str:
+    """
+    >>> _package("timm/layers/drop.py(3): forward"), _package("train.py(9): main")
+    ('timm', '')
+    """
+    return short_frame(frame).rpartition("(")[0].rpartition("/")[0].partition("/")[0]
+
+
+def _busiest(trace: Trace, calls: _Calls, frames: Int64, wanted: Bool, least_ns: float) -> Int64:
+    """The places of the wanted calls inside these frames of the one function that takes most of their time, if it takes
+    more than this; empty otherwise."""
+    (start, end), (begin, past) = _ranges(trace, calls.row), _ranges(trace, calls.row[frames])
+    around = np.searchsorted(begin, start, side="right") - 1
+    inside = np.flatnonzero((around >= 0) & (end <= past[around]) & wanted)
+    best, best_ns = inside[:0], least_ns
+    sums = np.bincount(calls.function[inside], weights=calls.ns[inside])
+    for function in np.flatnonzero(sums > least_ns).tolist():
+        mine = inside[calls.function[inside] == function]
+        mine = mine[is_in(calls.row[mine], top_level(trace, calls.row[mine]))]
+        if (ns := calls.ns[mine].sum()) > best_ns:
+            best, best_ns = mine, ns
+    return best
 
 
 def _is_named(frame: str) -> bool:
