@@ -12,8 +12,8 @@ from tb_steptime.text.patterns import expression
 #: Maximum number of steps that a card names. If there are more, it gives only their number.
 _MOST_NAMED = 4
 _FORMULA = phrase(
-    "Time of its calls outside ops, calls of a runtime and waits, mean over the steps, as a share of steps without the "
-    "profiler where these are timed. Est.: call stacks slow Python."
+    "Time of its calls outside ops, calls of a runtime, waits and interruptions, mean over the steps, as a share of "
+    "steps without the profiler where these are timed; at most the step less its ops. Est.: call stacks slow Python."
 )
 _MAY_BE_NEEDED = phrase("The time is measured; only you know whether the loop needs it.")
 
@@ -23,7 +23,9 @@ def python_loop(facts: Facts) -> Insight | None:
     step that is worth a card.
 
     Similar pattern: a loop whose functions launch ops, and whose Python between them is the cost of recording it: a
-    function counts where at most a quarter of its calls are ops. A dataset in the training process: waits for batches
+    function counts where at most a quarter of all of its calls are ops. A single call that another process interrupts:
+    all calls of a function count together. A function that holds the forward or backward pass or the optimizer, which
+    no loop can run less: what it calls counts. A dataset in the training process: waits for batches
     have cards of their own. A server that waits for requests: built-in functions that wait count where the job trains.
     The first call, which imports or compiles: what comes once is left out.
 
@@ -32,9 +34,10 @@ def python_loop(facts: Facts) -> Insight | None:
     Jobs: training and inference on the CPU. With a GPU only idle time would count, and its cards name the function.
 
     Gain: what its calls take outside ops, mean over the steps; where the recorder timed steps without the profiler, the
-    same share of such a step.
+    same share of such a step. At most what the step takes beyond its ops.
 
-    Left out: that call stacks slow Python more than the rest of the step: without them the function takes less.
+    Left out: that call stacks slow Python more than the rest of the step: without them the function takes less. What
+    interrupts a call is not the function's.
     """
     if facts.job.device != "cpu" or facts.host.device is not None:
         return None
@@ -48,7 +51,7 @@ def python_loop(facts: Facts) -> Insight | None:
             id="python_loop",
             title=_title(work),
             why=_why(facts, work),
-            gain_ns=round(work.ns / facts.slowed),
+            gain_ns=min(round(work.ns / facts.slowed), _beyond_ops_ns(facts)),
             formula=_FORMULA,
             best=Confidence.MEDIUM,
             why_confidence=_MAY_BE_NEEDED,
@@ -59,6 +62,16 @@ def python_loop(facts: Facts) -> Insight | None:
             how=_how(work),
         ),
     )
+
+
+def _beyond_ops_ns(facts: Facts) -> int:
+    """What a step takes beyond its ops, without the profiler where such steps are timed."""
+    pace, cpu = facts.overview.pace, facts.host.cpu
+    step_ns = min(facts.step_ns, pace.plain_ns) if pace is not None else facts.step_ns
+    if cpu is None:
+        return step_ns
+    ops_ns = sum(group.usual_ns for group in cpu.groups) + (cpu.optimizer.usual_ns if cpu.optimizer else 0)
+    return max(0, step_ns - round(min(ops_ns, cpu.busy_ns) / facts.slowed))
 
 
 def _title(work: PythonWork) -> Phrase:

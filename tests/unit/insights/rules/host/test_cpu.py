@@ -74,6 +74,22 @@ def test_a_share_of_steps_without_the_profiler_is_promised_where_these_are_timed
     assert cards(judged(slowed))["python_loop"].gain_ns == 800, "of 2,000 in 10,000, the same of 4,000"
 
 
+@pytest.mark.parametrize(
+    ("pace", "gain"),
+    [
+        (None, 6_000),  # of a step of 12 us
+        (StepPace(10_000, 20, 9_000, 20, differ=False), 5_000),  # of 9 us, 4 of them in ops
+        (StepPace(10_000, 20, 3_000, 20, differ=False), None),  # the ops alone take longer than that
+    ],
+)
+def test_no_gain_is_more_than_a_step_without_its_ops(pace: StepPace | None, gain: int | None):
+    steps = "".join(str(number) * 12 for number in range(4))
+    drawn = f"step | {steps} |\npython | {'....pppppp..' * 4} |\nop | {'cccc........' * 4} |"
+    trace = timeline(drawn, names=NAMES | {"p": "metrics.py(9): count"}, job=Job(with_stack=True))
+    card = cards(judged(replace(trace, step_pace=pace))).get("python_loop")
+    assert (card and card.gain_ns) == gain
+
+
 def test_ops_of_one_kind_are_where_to_begin():
     card = cards(of_ops("ccbbbbmmm.", inputs={"b": ("[[1]]", '["float"]')}))["cpu_ops"]
     assert (plain(card.title), card.gain_ns, card.about_ns) == ("Speed up `aten::convolution_backward` first", 0, 6_000)
