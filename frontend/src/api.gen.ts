@@ -36,6 +36,7 @@ export type SpanTitleId =
   | "lines_missing"
   | "main_loader"
   | "burst"
+  | "burst_pace"
   | "burst_check"
   | "curve"
   | "curve_pace"
@@ -2118,7 +2119,8 @@ export interface LargerJob {
 
 /**
  * The largest pieces of the step. shares_of: what their shares are of; throughput: steps and samples a second.
- * leads: whether they stand before the cards, none of which gains much.
+ * leads: whether they stand before the cards, none of which gains much; threads: on how many threads and cores they
+ * run, None for those of a GPU.
  */
 export interface Largest {
   title: Phrase;
@@ -2126,6 +2128,7 @@ export interface Largest {
   throughput: Phrase;
   pieces: Piece[];
   leads: boolean;
+  threads: Phrase | null;
 }
 
 /**
@@ -2622,12 +2625,13 @@ export interface Note {
 
 /**
  * A note as it is shown. cause: a short fact ("Recorded with call stacks."); effect: which figures it touches, and
- * how, or what to do.
+ * how, or what to do; more: what the tab shows in a tooltip, and every other text in full.
  */
 export interface NoteText {
   id: string;
   cause: Phrase;
   effect: Phrase;
+  more: Phrase | null;
 }
 
 /**

@@ -117,7 +117,7 @@ describe("what could use the tensor cores", () => {
 
   test("stands above the kernels; one sentence where there is nothing, and nothing at all without tensor cores", () => {
     const page = (device: DeviceSplit) => words(<TensorCores page={coresPage([device])} tab={tab()} compared={null} />);
-    const title = "|Which ops could use tensor cores, and why do they not?|";
+    const title = "|Ops that could use tensor cores|";
     expect(page(DEVICE).indexOf(title)).toBeGreaterThan(0);
     expect(page(DEVICE).indexOf(title)).toBeLessThan(page(DEVICE).indexOf("|One kernel takes half|"));
     const none = "|No matrix product, convolution or attention is known to run without tensor cores.|";

@@ -127,7 +127,7 @@ describe("the Host view", () => {
     });
     expect(page).toContain("|Which phase takes the step?|");
     expect(page).not.toContain("Why is the GPU idle?");
-    expect(page).toContain("|How much time do the named ranges take?|");
+    expect(page).toContain("|Time of named ranges|");
     expect(page).not.toContain("Launched from");
   });
 

@@ -6,7 +6,7 @@ import { shortLine } from "../src/views/data_loading/source_lines";
 import { LOADER, loaderPage, tab } from "./fixtures/figures";
 import { BURST, TITLES, WORKERS } from "./fixtures/loading";
 import { plain } from "./fixtures/pages";
-import { rowsOf, words } from "./fixtures/words";
+import { detailsOf, rowsOf, words } from "./fixtures/words";
 
 const MS = 1_000_000;
 type Titles = PageOf<"data_loading">["titles"];
@@ -33,14 +33,19 @@ describe("the view of worker processes", () => {
       "6 workers would leave a step of 20 ms",
       "Disk and network may allow less.",
       "Every third step waits 60 ms.",
-      "One wait in 3 takes 60.0 ms, the others 1.0 ms at best. Waits 3 batches apart correlate by 0.9. " +
-        "The number of workers is known from the period. If it is not 3, every third batch is slow instead.",
+      "If it is not 3, every third batch is slow instead.",
     ];
     expect(order.map((each) => page.indexOf(`|${each}|`)).every((at, which, all) => at > (all[which - 1] ?? -1))).toBe(
       true,
     );
-    expect(page).toContain("|Every third step waits 60 ms.|long wait|usual wait|");
-    expect(page).toContain("|What do the workers do meanwhile?|Copy|A trace does not show worker processes.");
+    expect(page).toContain("|Every third step waits 60 ms.| |long wait|usual wait|");
+    expect(page).toContain("|Record the workers|Copy|Two lines of code record what each worker does.");
+    expect(detailsOf(drawn())).toEqual([
+      "A trace does not show worker processes. The recorder also keeps dataset and collate time, CPU time and the " +
+        "slowest batches.",
+      "One wait in 3 takes 60.0 ms, the others 1.0 ms at best. Waits 3 batches apart correlate by 0.9. " +
+        "The number of workers is known from the period.",
+    ]);
     expect(page).toContain(recorderLines("runs/a"));
   });
 
@@ -57,12 +62,14 @@ describe("the view of worker processes", () => {
   test("a period that is not the workers' is said without a length", () => {
     const burst = { ...BURST, workers: null, workers_from: null, long_wait_ns: null, short_wait_ns: null };
     const unchecked = loaderPage({ ...WORKERS, burst }, { ...TITLES, burst_check: plain("") });
-    expect(words(<DataLoading page={unchecked} tab={tab()} compared={null} />)).toContain(
-      "|Waits 3 batches apart correlate by 0.9.",
+    expect(detailsOf(<DataLoading page={unchecked} tab={tab()} compared={null} />)).toContain(
+      "Waits 3 batches apart correlate by 0.9.",
     );
-    expect(view({ burst: { ...BURST, short_wait_ns: null } })).toContain(
-      "|One wait in 3 takes 60.0 ms. Waits 3 batches apart correlate by 0.9. The number of " +
-        "workers is known from the period. If it is not 3, every third batch is slow instead.|",
+    expect(
+      detailsOf(drawn({ burst: { ...BURST, short_wait_ns: null } }, { burst_pace: plain("The pace.") })),
+    ).toContain(
+      "The pace. One wait in 3 takes 60.0 ms. Waits 3 batches apart correlate by 0.9. The number of " +
+        "workers is known from the period.",
     );
   });
 
@@ -108,9 +115,9 @@ describe("the view of worker processes", () => {
       { Loader: "evaluation", Batches: "24", Exposed: "20.0 ms", First: "–" },
     ]);
     expect(view({ loaders: [loader] })).toContain(
-      "|The first batch of an epoch takes |800.0 ms|, with the start of the workers: not part of " +
-        "the figures per batch.|",
+      "|The first batch of an epoch takes |800.0 ms|, with the start of the workers.| |",
     );
+    expect(detailsOf(drawn({ loaders: [loader] }))).toContain("Figures per batch leave it out.");
   });
 
   test("a loader in the main process starts no workers", () => {
@@ -125,7 +132,7 @@ describe("the view of worker processes", () => {
       first_batches: 2,
       first_batch_ns: 80 * MS,
     };
-    const said = "|2 first batches of epochs take |80.0 ms| each: not part of the figures per batch.|";
+    const said = "|2 first batches of epochs take |80.0 ms| each.| |";
     expect(view({ loaders: [loader] })).toContain(said);
     const causes = { ...CAUSES, starts: STARTS };
     expect(view({ loaders: [{ ...loader, multiprocess: true }], causes })).toContain(said); // they stay
@@ -136,7 +143,7 @@ describe("the view of worker processes", () => {
     const causes = { ...CAUSES, shares, starts: STARTS };
     const mean = (exposed: number) => ({ ...WORKERS.mean!, exposed_ns: exposed * MS });
     expect(view({ causes, mean: mean(23) })).toContain(
-      "|Exposed in the mean step: |9.0 ms| for late batches, |11.0 ms| for 2 starts of epochs, |" +
+      "|Exposed a step: |9.0 ms| for late batches, |11.0 ms| for 2 starts of epochs, |" +
         "1.0 ms| for receiving batches and |2.0 ms| for other loaders. New iterators take another " +
         "16.0 ms before they are asked for a batch.|",
     );
@@ -144,7 +151,7 @@ describe("the view of worker processes", () => {
       "|2.0 ms| for other loaders; 7.0 ms are left out of the verdict.",
     );
     const alone = { ...causes, shares: { ...shares, late_ns: 0, overhead_ns: 0, others_ns: 0 } };
-    expect(view({ causes: alone })).not.toContain("Exposed in the mean step");
+    expect(view({ causes: alone })).not.toContain("Exposed a step");
   });
 
   test("below the curve stands what each of its points holds", () => {
@@ -163,9 +170,9 @@ describe("the view of worker processes", () => {
       why: null,
       sampler_ns: null,
     };
-    expect(view({ causes: { ...CAUSES, overhead } })).toContain(
-      "|Receiving a batch that is ready takes |3.0 ms| (recorded); with pauses of the CPU it adds 1.0 ms to the " +
-        "mean step.|",
+    expect(view({ causes: { ...CAUSES, overhead } })).toContain("|Receiving a ready batch takes |3.0 ms|.| |");
+    expect(detailsOf(drawn({ causes: { ...CAUSES, overhead } }))).toContain(
+      "It is recorded. With pauses of the CPU it adds 1.0 ms to the mean step.",
     );
     expect(view({ causes: { ...CAUSES, overhead: { ...overhead, ns: null, why } } })).toContain(
       "|Late batches hide it.|",
@@ -243,16 +250,15 @@ describe("a loader in the main process", () => {
       values: { setting: { value: "with_stack=True", unit: "code" as const } },
     };
     expect(alone({}, { lines_missing: missing })).toContain(
-      "|Activity|A batch|Python, no op|40.0 ms|aten::to|10.0 ms|4 more|5.0 ms|Time of the main process in " +
-        "each activity itself, without the activities inside it. Lines are not known. |with_stack=True| shows them.|",
+      "|Activity|A batch|Python, no op|40.0 ms|aten::to|10.0 ms|4 more|5.0 ms|Lines are not known. |" +
+        "with_stack=True| shows them.|",
     );
   });
 
   test("lines of the user are told apart by what stands at their end", () => {
     expect(alone({ slow_lines: lines })).toContain(
-      "|A batch spends 7.0 ms in functional.py:138 to_tensor|Line|A batch|functional.py:138 " +
-        "to_tensor|7.0 ms|data.py:3 crop|2.0 ms|The time of a line includes what it calls in torch and " +
-        "in Python's standard library.|",
+      "|A batch spends 7.0 ms in functional.py:138 to_tensor| |Line|A batch|functional.py:138 " +
+        "to_tensor|7.0 ms|data.py:3 crop|2.0 ms|",
     );
     expect(shortLine("<built-in function sleep>")).toBe("<built-in function sleep>");
   });

@@ -95,9 +95,9 @@ describe("how fast matrix work is", () => {
 
   test("stands between what could use the tensor cores and the kernels, where rates are known", () => {
     const page = (device: DeviceSplit) => words(<TensorCores page={coresPage([device])} tab={tab()} compared={null} />);
-    const title = "|How fast are matrix products on tensor cores?|";
+    const title = "|Matrix products on tensor cores|";
     const shown = page({ ...DEVICE, rates: RATES });
-    expect(shown.indexOf("|What could use the tensor cores")).toBeLessThan(shown.indexOf(title));
+    expect(shown.indexOf("|Ops that could use tensor cores|")).toBeLessThan(shown.indexOf(title));
     expect(shown.indexOf(title)).toBeLessThan(shown.indexOf("|One kernel takes half|"));
     expect(page(DEVICE).includes(title)).toBe(false);
   });

@@ -15,7 +15,12 @@ const drawn = (more: Partial<DataLoadingResult> = {}) => (
 const view = (more: Partial<DataLoadingResult> = {}): string => words(drawn(more));
 
 describe("recorded workers", () => {
-  const killed = { id: "killed", cause: plain("Worker 1 was killed."), effect: plain("Its last batches are missing.") };
+  const killed = {
+    id: "killed",
+    cause: plain("Worker 1 was killed."),
+    effect: plain("Its last batches are missing."),
+    more: null,
+  };
   const recorded = { ...loaderPage({ ...WORKERS, recorded: RECORDED }, TITLES), notes: [killed] };
   const page = words(<DataLoading page={recorded} tab={tab()} compared={null} />);
 

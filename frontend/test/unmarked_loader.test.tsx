@@ -50,8 +50,7 @@ describe("without loader events and without a recorder", () => {
   test("two lines are offered that would record what another thread reads", () => {
     expect(words(html(NOTHING))).toBe(
       "|The trace has no loader events.|Does another thread read a DataLoader?|Copy|" +
-        "A trace does not show what the thread of a prefetcher does. Two lines of code record it: how " +
-        "fast batches are produced and used, what each worker does, and the slowest batches.|" +
+        "Two lines of code record how fast its batches are produced and used.| |" +
         `${recorderLines("runs/a")}|`,
     );
   });

@@ -201,7 +201,12 @@ test("the kind of job stands above what is true, with what shows it", () => {
 });
 
 test("inferred steps give way to the whole recording, and come back", () => {
-  const note: NoteText = { id: "inferred_steps", cause: plain("Steps are inferred."), effect: plain("Effect.") };
+  const note: NoteText = {
+    id: "inferred_steps",
+    cause: plain("Steps are inferred."),
+    effect: plain("Effect."),
+    more: null,
+  };
   const top = (tab: typeof TAB, id: string) =>
     words(<Top job={null} headline={PAGE.headline} simulated={null} notes={[{ ...note, id }]} tab={tab} />);
   expect(top(TAB, "inferred_steps")).toContain("Show the whole recording as one step");
@@ -210,7 +215,7 @@ test("inferred steps give way to the whole recording, and come back", () => {
 });
 
 test("at most two lines of notes stand open, and that a trace is simulated stands first", () => {
-  const note = (id: string): NoteText => ({ id, cause: plain(`Cause ${id}.`), effect: plain("Effect.") });
+  const note = (id: string): NoteText => ({ id, cause: plain(`Cause ${id}.`), effect: plain("Effect."), more: null });
   const notes = ["a", "b", "simulated", "c"].map(note);
   const top = words(<Top job={null} headline={PAGE.headline} simulated="No GPU ran." notes={notes} tab={TAB} />);
   expect(top).toBe("|A step takes long.|Open Data loading|Cause simulated.| Effect.|Cause a.| Effect. |2 more notes|");

@@ -128,13 +128,15 @@ class Piece(msgspec.Struct, frozen=True):
 
 class Largest(msgspec.Struct, frozen=True):
     """The largest pieces of the step. shares_of: what their shares are of; throughput: steps and samples a second.
-    leads: whether they stand before the cards, none of which gains much."""
+    leads: whether they stand before the cards, none of which gains much; threads: on how many threads and cores they
+    run, None for those of a GPU."""
 
     title: Phrase
     shares_of: Phrase
     throughput: Phrase
     pieces: list[Piece]
     leads: bool
+    threads: Phrase | None = None
 
 
 class SidebarShare(msgspec.Struct, frozen=True):
@@ -161,11 +163,12 @@ class Verdict(msgspec.Struct, frozen=True):
 
 class NoteText(msgspec.Struct, frozen=True):
     """A note as it is shown. cause: a short fact ("Recorded with call stacks."); effect: which figures it touches, and
-    how, or what to do."""
+    how, or what to do; more: what the tab shows in a tooltip, and every other text in full."""
 
     id: str
     cause: Phrase
     effect: Phrase
+    more: Phrase | None = None
 
 
 class FindingText(msgspec.Struct, frozen=True):

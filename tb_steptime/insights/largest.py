@@ -14,7 +14,7 @@ from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.insights.base import EvidenceRow, Insight, Largest, Piece, Severity
 from tb_steptime.insights.facts import FEW_STEPS, Facts, little_is_judged
 from tb_steptime.insights.severity import most_gain
-from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, joined, phrase
+from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, phrase
 
 #: Maximum number of parts that are named; the linked view has all of them.
 PIECES = 5
@@ -39,9 +39,7 @@ def largest_pieces(facts: Facts, insights: Sequence[Insight]) -> Largest | None:
             Piece(row.op, row.self_ns, row.self_ns / work.step_ns, "host", EvidenceRow("cpu_ops", row.op))
             for row in work.ops[:PIECES]
         ]
-        return Largest(
-            _OF_THE_CPU, phrase("share of the step"), joined(throughput(facts), _threads(facts), by=" "), ops, leads
-        )
+        return Largest(_OF_THE_CPU, phrase("share of the step"), throughput(facts), ops, leads, _threads(facts))
     kernels = largest_kernels(facts) if quiet else []
     title = _NOTHING_BIG if leads and nothing_waits(facts) and not _communicates(facts) else _KERNELS
     return Largest(title, phrase("share of kernel time"), throughput(facts), kernels, leads) if kernels else None

@@ -19,7 +19,7 @@ from tb_steptime.insights.cpu_verdict import op_name
 from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.wording.card_text import as_one, card_head, lowered_words
-from tb_steptime.insights.wording.notes import worded
+from tb_steptime.insights.wording.notes import said_in_full, worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
@@ -296,8 +296,7 @@ def _advice(insights: Iterable[Insight], notes: Iterable[Note], width: int, ink:
 
 
 def _note(note: Note) -> str:
-    words = worded(note)
-    return f"{render(words.cause)} {render(words.effect)}"
+    return render(said_in_full(worded(note)))
 
 
 def _wrap(text: str, width: int, indent: str = "") -> Iterable[str]:

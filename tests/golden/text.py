@@ -99,7 +99,8 @@ class Writer:
 
     def notes(self, notes: Iterable[Any]) -> Iterator[str]:
         for note in notes:
-            yield from folded("note  ", f"{self.sentence(note['cause'])} {self.sentence(note['effect'])}")
+            said = (note["cause"], note["effect"], *([note["more"]] if note["more"] else []))
+            yield from folded("note  ", " ".join(filter(None, map(self.sentence, said))))
 
     def card(self, number: int, card: Any) -> Iterator[str]:
         lowered = f" (of {card['lowered_from']})" if card["lowered_from"] else ""

@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Evidence, FindingText, NoteText } from "../api.gen";
 import { counted } from "../format";
+import { Details } from "./details";
 import { Sentence } from "./sentence";
 
 /** A cause in bold, then which figures it affects and how. It is placed above the picture that it qualifies. */
@@ -46,6 +47,7 @@ export function Notes({ notes, actions = {}, above = 0 }: NotesProps) {
       {shown.map((note, at) => (
         <Note key={note.id} cause={<Sentence phrase={note.cause} terms />}>
           <Sentence phrase={note.effect} terms />
+          <Details text={note.more} />
           {actions[note.id] && <> {actions[note.id]}</>}
           {more > 0 && at === shown.length - 1 && (
             <>

@@ -9,13 +9,16 @@ import { type Caption, copy, savePng, saveSvg, saveText } from "../dom/save";
 import { sentence } from "../phrase";
 import { AboutContext, fileStem, footOf } from "./about";
 import { csv, DataTable, type TableData, tsv } from "./data_table";
+import { Details } from "./details";
 import { Menu, type MenuEntry } from "./popup";
 import { Sentence } from "./sentence";
 
 export interface PictureProps {
   title: Phrase | string;
   sub?: ComponentChildren;
-  /** The subtitle is long and gets a line of its own. */
+  /** What the picture shows and how, for who asks: a hint beside the title, and a part of the saved picture. */
+  details?: Phrase | string | null | undefined;
+  /** The subtitle is long and gets a line of its own, and the buttons wrap. */
   below?: boolean;
   /** The beginning of the names of saved files. */
   name: string;
@@ -36,7 +39,7 @@ export interface PictureProps {
 const SHORT = 24;
 
 export function Picture(props: PictureProps) {
-  const { title, sub, below = false, name, table, entries: more = [], tools, drawn = true, children } = props;
+  const { title, sub, details, below = false, name, table, entries: more = [], tools, drawn = true, children } = props;
   const [asTable, setAsTable] = useState(false);
   const body = useRef<HTMLDivElement>(null);
   const second = useRef<HTMLSpanElement>(null);
@@ -45,7 +48,12 @@ export function Picture(props: PictureProps) {
   const stem = fileStem(about, name);
   const caption = (): Caption => ({
     title: typeof title === "string" ? title : sentence(title),
-    sub: second.current?.textContent ?? "",
+    sub: [
+      sub !== undefined && second.current?.textContent,
+      typeof details === "object" && details ? sentence(details) : details,
+    ]
+      .filter(Boolean)
+      .join(". "),
     foot: footOf(about),
   });
   const entries = [
@@ -63,7 +71,7 @@ export function Picture(props: PictureProps) {
   ];
   return (
     <section class="picture">
-      <div class="head">
+      <div class={below ? "head wraps" : "head"}>
         <h2>{typeof title === "string" ? title : <Sentence phrase={title} terms />}</h2>
         {sub !== undefined && (
           <span
@@ -73,6 +81,7 @@ export function Picture(props: PictureProps) {
             {sub}
           </span>
         )}
+        <Details text={details} />
         {tools}
         <Menu label="Show as table, save or link this picture" entries={entries} />
       </div>

@@ -7,6 +7,7 @@ import { hint } from "../dom/hint";
 import { useRowWindow } from "../dom/rows";
 import { count, DASH } from "../format";
 import { ColumnsMenu, type TableChoice } from "./columns_menu";
+import { Details } from "./details";
 import { type Figures, PLAIN, type Write, writersOf } from "./figures";
 import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
 
@@ -392,7 +393,8 @@ function NoValues<Row>({ columns, rows }: NoValuesProps<Row>) {
   );
   return (
     <p class="quiet small aside">
-      No values for: {[`${empty.map(({ label }) => label).join(", ")}.`, ...reasons].join(" ")}
+      No values for: {empty.map(({ label }) => label).join(", ")}.
+      <Details text={[...reasons].join(" ")} />
     </p>
   );
 }

@@ -6,7 +6,7 @@
 import { type Body, escaped, type LegendEntry } from "./drawing";
 
 /** Menus, tips and text for screen readers only. */
-const LEFT_OUT = ".menu, .tip, .pop, .visually-hidden, button.link, [role=menu], [role=tooltip]";
+const LEFT_OUT = ".menu, .tip, .pop, .visually-hidden, .details, button.link, [role=menu], [role=tooltip]";
 
 /**
  * Everything within `figure`, with its upper left corner at 0, 0. A canvas in a scrolling box is drawn in full; what is

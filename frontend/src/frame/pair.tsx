@@ -4,6 +4,7 @@ import { useRef } from "preact/hooks";
 import { comparedWith, compareKey, namesApart, type Selection } from "../address/selection";
 import type { ChainPage, ComparePage, Headline, Index, Phrase } from "../api.gen";
 import { AboutContext, aboutRuns } from "../components/about";
+import { Details } from "../components/details";
 import { Note } from "../components/note";
 import { Sentence } from "../components/sentence";
 import type { Answer } from "../server/client";
@@ -109,7 +110,7 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
         tab={tab}
       />
       <PairLine {...names} chosen={chosen} other={other} tab={tab}>
-        {asks ? "" : `. Changes: ${names.own} less ${names.name}${pooledText(found)}.`}
+        {!asks && <Details text={`Changes: ${names.own} less ${names.name}${pooledText(found)}.`} />}
       </PairLine>
       {unlike && (
         <Note cause={NOT_ALIKE}>

@@ -13,7 +13,7 @@ import { marking, sorting } from "./choices";
 import type { Tab } from "./props";
 
 interface TablePictureProps<Row>
-  extends Pick<PictureProps, "title" | "sub" | "name" | "tools">,
+  extends Pick<PictureProps, "title" | "sub" | "details" | "name" | "tools">,
     Omit<TableProps<Row>, "columns" | "sort" | "onSort" | "choice" | "marked"> {
   /** If a function, it receives the available width, px. */
   columns: readonly Column<Row>[] | ((width_px: number) => readonly Column<Row>[]);
@@ -41,6 +41,7 @@ export function TablePicture<Row>(props: TablePictureProps<Row>) {
   const {
     title,
     sub,
+    details,
     name,
     tools,
     columns,
@@ -67,6 +68,7 @@ export function TablePicture<Row>(props: TablePictureProps<Row>) {
     <Picture
       title={title}
       sub={sub}
+      details={details}
       name={name}
       tools={tools}
       drawn={false}

@@ -31,7 +31,7 @@ export function ToDo({
   return (
     <section>
       <div class="head">
-        <h2>{insights.length > 1 ? "What to do, most important first" : "What to do"}</h2>
+        <h2>What to do</h2>
         {remark && insights.length > 0 && (
           <span class="sub">
             <Sentence phrase={remark} />
@@ -58,7 +58,7 @@ export function ToDo({
           )}
         </p>
       )}
-      <ol class="cards">
+      <ol class="cards" aria-label="Most important first">
         {ordered.map((insight) => (
           <Evident
             key={insight.id}

@@ -30,8 +30,9 @@ describe("two runs", () => {
     expect(head.compareDocumentPosition(note) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
     expect(note.compareDocumentPosition(await waterfall()) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
     expect(asked.log).toContain("compare id-3 id-1");
-    expect(screen.getByRole("region", { name: "Comparison" }).textContent).toContain(
-      "over all spans that are read: 2 and 2.",
+    const line = within(screen.getByRole("region", { name: "Comparison" }));
+    expect(line.getByRole("note", { name: "Details" }).dataset.hint).toBe(
+      "Changes: a less b, over all spans that are read: 2 and 2.",
     );
   });
 
@@ -161,7 +162,7 @@ describe("experiments", () => {
       ...["69.0 ms", "-1.0 ms", "not distinguishable"],
     ]);
     expect(screen.getByRole("slider", { name: /^s 80/ })).toBeTruthy();
-    expect(screen.getByRole("heading", { name: "What did each simulated experiment gain?" })).toBeTruthy();
+    expect(screen.getByRole("heading", { name: "Gains of simulated experiments" })).toBeTruthy();
   });
 
   test("a press compares one with the one before it, where nothing is compared yet", async () => {

@@ -69,6 +69,7 @@ test("a largest piece leads to its row", () => {
     title: plain("Nothing big is left"),
     shares_of: plain("share of kernel time"),
     throughput: plain("100 steps a second."),
+    threads: null,
     pieces: [{ name: "gemm f32", ns: 8e6, share: 0.8, view: "gpu", row }],
     leads: true,
   };

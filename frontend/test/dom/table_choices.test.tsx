@@ -113,7 +113,8 @@ test("names keep room beside columns of a fixed width: a table that lacks it scr
 test("a column without any value makes room; a line says which and why, and the menu brings it back", () => {
   const { container } = render(<Waves rows={[{ name: "gemm", waves: null }]} />);
   expect(heads()).toEqual(["Kernel"]);
-  expect(container.textContent).toContain("No values for: Waves. No grid.");
+  expect(container.textContent).toContain("No values for: Waves.");
+  expect(screen.getByRole("note", { name: "Details" }).dataset.hint).toBe("No grid.");
   openMenu();
   expect((screen.getByLabelText("Waves") as HTMLInputElement).checked).toBe(false);
   fireEvent.click(screen.getByLabelText("Waves"));

@@ -56,13 +56,9 @@ def _wait_titles(mean: LoaderStep, on_device: bool) -> Titles:
     exposed = mean.exposed_ns >= WORTH_FRACTION * mean.duration_ns
     steps, lanes = "How long does each step wait?", "When does a step wait?"
     if on_device:
-        hidden = "Most of the wait costs nothing: the GPU works meanwhile"
+        hidden = "Most of the wait is hidden by GPU work"
         steps = "Most of the wait leaves the GPU idle" if 2 * mean.exposed_ns >= mean.wait_ns else hidden
-        lanes = (
-            "The GPU has no work while the loader is waited for"
-            if exposed
-            else "The batch is ready before the GPU needs it"
-        )
+        lanes = "The GPU has no work during the wait" if exposed else "The batch is ready in time"
     if mean.wait_ns < WORTH_FRACTION * mean.duration_ns:
         steps = "The loader is never waited for"
     return {"steps": phrase(steps), "lanes": phrase(lanes)}
@@ -114,15 +110,12 @@ def _split_title(recorded: Recorded) -> Phrase:
 
 def _curve_titles(result: DataLoadingResult, curve: WorkerCurve) -> Titles:
     each = "a batch" if is_one_a_step(curve.batches) else "batches of a step"
-    found = {"curve": _curve_title(curve), "burst": _late(result, curve)}
+    found = {"curve": _curve_title(curve), "burst": _late(result, curve), "burst_pace": _pace_and_remedy(result, curve)}
     if main := main_label(result):
         found = {key: of_loader(main, said) for key, said in found.items()}
     found["curve_pace"] = phrase(each + " every {time} / workers", time=ns(curve.points[0].loader_ns))
     if curve.epochs_ns >= WORTH_FRACTION * curve.measured_step_ns:
-        words = (
-            "Each step, measured or predicted, includes {epochs} for epochs that begin, which no number of workers "
-            "removes."
-        )
+        words = "Each step includes {epochs} for starts of epochs, which no number of workers removes."
         found["curve_epochs"] = phrase(words, epochs=ns(curve.epochs_ns))
     check = slow_batch_instead(result)
     return found if check is None else found | {"burst_check": check}
@@ -183,6 +176,20 @@ def pace(result: DataLoadingResult, curve: WorkerCurve, end: str = ".") -> Phras
 
 
 def _late(result: DataLoadingResult, curve: WorkerCurve) -> Phrase:
+    """How often and how long a step waits, or how many workers would keep up."""
+    burst, there = result.burst, curve.measured_workers
+    if curve.needed <= there:
+        words = agreeing("{needed} (worker|workers) would keep up", curve.needed)
+        return phrase(words, needed=count(curve.needed))
+    if curve.recommended >= curve.needed and burst and burst.period == there and burst.long_wait_ns is not None:
+        words = _OFTEN.get(there, "one {which} in {{workers}}") + " waits {{wait}}"
+        words = words.format(which="step" if is_one_a_step(curve.batches) else "batch")
+        values = {"workers": count(there)} if "{workers}" in words else {}
+        return Phrase(words[0].upper() + words[1:], values | {"wait": ns(burst.long_wait_ns)})
+    return phrase("Batches come late")
+
+
+def _pace_and_remedy(result: DataLoadingResult, curve: WorkerCurve) -> Phrase:
     """The pace, and how many workers would end the wait."""
     burst, there, needed = result.burst, curve.measured_workers, count(curve.needed)
     if curve.needed <= there:

@@ -74,8 +74,7 @@ def kernel_time(facts: Facts, device: int, kernel_ns: int) -> Phrase:
     if runs_ns is None or kernel_ns <= OVERLAP_RATIO * runs_ns:
         return phrase("{total} of kernel time a step", total=total)
     return phrase(
-        "{total} of kernel time a step: the sum over all kernels. Some run at the same time, so for {runs} of the step "
-        "at least one of them runs",
+        "{total} of kernel time a step; at least one kernel runs for {runs}",
         total=total,
         runs=ns(runs_ns / max(1, len(facts.overview.steps))),
     )

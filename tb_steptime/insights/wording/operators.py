@@ -49,11 +49,11 @@ MISSING: dict[str, Phrase] = {
         flag=code("record_shapes=True"),
     ),
     "no_stacks": phrase(
-        "Lines and call stacks are not recorded. {flag} adds them, and slows Python more than anything else.",
+        "Lines and call stacks are not recorded. {flag} adds them, and slows Python most.",
         flag=code("with_stack=True"),
     ),
     "no_modules": phrase(
-        "Modules are not recorded. {flag} names them, and slows Python; Lightning's profiler marks them by itself.",
+        "Modules are not recorded. {flag}, which slows Python, or Lightning's profiler names them.",
         flag=code("with_stack=True"),
     ),
 }

@@ -9,13 +9,13 @@ from tb_steptime.text import Phrase, Reason
 
 #: Sentences by code. Each is complete: it stands alone, in a table cell, or after the meaning of an unknown figure.
 REASONS: dict[str, str] = {
-    "ambiguous_record_the_workers": "How many workers there are is ambiguous in this trace: record the workers.",
+    "ambiguous_record_the_workers": "The number of workers is ambiguous in this trace: record the workers.",
     "clocks_need_collectives": "Too few collectives join these ranks to compare their clocks.",
     "clocks_not_aligned": "Clocks of the ranks agree only within {residual}: times of different ranks are not shown "
     "beside each other.",
     "collectives_overlap_kernels": "Every collective runs at the same time as a computing kernel.",
     "curve_as_far_as_disk_allows": "Disk and network may allow less.",
-    "curve_cores_not_known": "Cores and disk may allow less: this trace does not say how many cores the machine has.",
+    "curve_cores_not_known": "Cores and disk may allow less; how many cores there are is not recorded.",
     "curve_if_other_loaders_keep_up": "The other loaders have to keep up.",
     "curve_limited_by_cores": "The workers compute, and the machine has {cores} cores: more workers slow each other "
     "down.",
@@ -38,8 +38,8 @@ REASONS: dict[str, str] = {
     "say how many bytes they exchange.",
     "larger_job_not_of_data": "How long more ranks take is not known: no process group is known to be of data "
     "parallelism, which more ranks would extend.",
-    "larger_job_shares_cores": "How long more ranks take is not known: on CPUs ranks share cores, so that each gets "
-    "slower when there are more.",
+    "larger_job_shares_cores": "How long more ranks take is not known: on CPUs ranks share cores and slow each other "
+    "down.",
     "late_batches_are_few": "How long a batch takes is not known: late batches take only {share} of the step. It takes "
     "at most {most} x the number of workers.",
     "layout_converted": "The layout of the inputs is converted by other kernels of the op.",

@@ -15,7 +15,7 @@ _BOUND = {"memory": "memory-bound", "compute": "compute-bound", "launch": "launc
 
 
 def roofline_title(facts: Facts, device: DeviceGpu) -> Phrase:
-    """ "60 % of kernel time is memory-bound; at 80 % of the roofs ops would save up to 12.3 ms a step"."""
+    """ "60 % of kernel time is memory-bound; 80 % of the roofs would save up to 12.3 ms a step"."""
     found = device.roofline
     if found is None or not found.dots:
         return phrase("How far are kernels from the GPU's limits?")
@@ -28,5 +28,5 @@ def roofline_title(facts: Facts, device: DeviceGpu) -> Phrase:
     most, steps = max(times, key=lambda bound: times[bound]), max(1, len(facts.gpu.steps) if facts.gpu else 1)
     share = times[most] / max(1, device.split.kernel_ns)
     gain_ns = sum(dot.gain_ns for dot in found.dots) / steps
-    words = "{share} of kernel time is " + _BOUND[most] + "; at {part} of the roofs ops would save up to {gain} a step"
+    words = "{share} of kernel time is " + _BOUND[most] + "; {part} of the roofs would save up to {gain} a step"
     return phrase(words, share=fraction(share), part=fraction(GOOD_FRACTION), gain=ns(gain_ns))

@@ -17,7 +17,7 @@ _BY_VIEW = {
     ),
     "data_loading": (
         "steps", "lanes", "workers_over_time", "batch_split", "activities", "lines_missing", "main_loader",
-        "burst", "burst_check", "curve", "curve_pace", "curve_epochs",
+        "burst", "burst_pace", "burst_check", "curve", "curve_pace", "curve_epochs",
         "data_loading_exposed", "data_loading_hidden", "step_without_wait", "batch_time", "needed_workers",
     ),
     "host": ("answer", "queue", "reasons", "sites", "blocking", "blocking_remark", "copies", "devices", "pauses"),

@@ -9,7 +9,7 @@ from typing import TypeVar
 from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.card_text import card_head, lowered_words
 from tb_steptime.insights.wording.job_what_if import what_if_texts
-from tb_steptime.insights.wording.notes import worded
+from tb_steptime.insights.wording.notes import said_in_full, worded
 from tb_steptime.insights.wording.pipeline import pipeline_text
 from tb_steptime.insights.wording.ranks import path_text, ranks_headline
 from tb_steptime.insights.wording.reasons import explain
@@ -116,7 +116,7 @@ def _advice(found: FoundJob, width: int) -> Iterator[str]:
         yield from _wrap(f"{card_head(insight)}: {said}", width, "  ")
         yield from (f"    {line}" for line in (insight.how or "").splitlines())
     for note in map(worded, found.ranks.notes):
-        yield from _wrap(f"Note: {render(note.cause)} {render(note.effect)}", width, "  ")
+        yield from _wrap(f"Note: {render(said_in_full(note))}", width, "  ")
 
 
 def _wrap(text: str, width: int, indent: str = "") -> list[str]:

@@ -139,9 +139,10 @@ def test_a_job_on_the_cpu_shows_its_ops_whatever_there_is_to_do():
         ("a", 6 * MS, "host"),
         ("b", 2 * MS, "host"),
     ]
-    assert plain(judgement.largest.throughput) == (
-        "100 steps a second; the trace does not show the size of a batch. Ops run on 1 thread, not counting those of "
-        "OpenMP; how many cores there are is not recorded."
+    assert plain(judgement.largest.throughput) == "100 steps a second; the trace does not show the size of a batch."
+    assert judgement.largest.threads is not None
+    assert plain(judgement.largest.threads) == (
+        "Ops run on 1 thread, not counting those of OpenMP; how many cores there are is not recorded."
     )
     for view in ("gpu", "tensor_cores"):
         headline = judgement.headlines[view]

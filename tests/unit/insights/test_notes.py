@@ -44,13 +44,14 @@ def test_the_words_of_a_note_use_its_values() -> None:
     for id, values in notes_in_code():
         if id != OWN_WORDS and values:
             words = NOTE_WORDS[id]
-            assert set(re.findall(r"\{(\w+)\}", words.cause + words.effect)) - {"code"} == values, id
+            assert set(re.findall(r"\{(\w+)\}", words.cause + words.effect + words.more)) - {"code"} == values, id
 
 
 def test_words_are_whole_sentences() -> None:
     for words in NOTE_WORDS.values():
         assert re.fullmatch(r"[A-Z\[].*[^.]\.", words.cause), words
         assert re.fullmatch(r"[A-Z({].*[^.][.?]", words.effect), words
+        assert not words.more or re.fullmatch(r"[A-Z{].*[^.]\.", words.more), words
 
 
 @pytest.mark.parametrize(

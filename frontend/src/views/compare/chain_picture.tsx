@@ -50,7 +50,8 @@ export function ChainPicture({ title, said, group, choose, move, tab }: ChainPic
     <Picture
       title={title}
       below
-      sub={[said, "mean step, its change from the one before and from the first"].filter(Boolean).join("; ")}
+      sub={said ?? undefined}
+      details="A bar is the mean step. The figures below it are its change from the one before and from the first."
       name={`${title.replace("?", "")} experiments`}
       table={() => tableOf(group, meanings)}
     >

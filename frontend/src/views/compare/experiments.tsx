@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { compareKey, keysOf, type Selection, selections } from "../../address/selection";
 import { shortNames } from "../../address/short_names";
 import type { ChainPage, LinkOfChain, StepChange } from "../../api.gen";
+import { Details } from "../../components/details";
 import { Note } from "../../components/note";
 import { type Column, Table } from "../../components/table";
 import { Late } from "../../components/waiting";
@@ -87,7 +88,8 @@ function useOrder(tab: Tab) {
 function Order({ order, own }: { order: ReturnType<typeof useOrder>; own: boolean }) {
   return (
     <p class="quiet small aside">
-      Drag a column, or choose it and press Shift with an arrow key, to put it at another place.
+      Drag a column to another place.
+      <Details text="Or choose it and press Shift with an arrow key." />
       {own && (
         <>
           {" "}
@@ -104,7 +106,7 @@ function Order({ order, own }: { order: ReturnType<typeof useOrder>; own: boolea
 }
 
 const titleOf = (mixed: boolean, simulated: boolean): string =>
-  mixed ? `What did each ${simulated ? "simulated" : "recorded"} experiment gain?` : "What did each experiment gain?";
+  mixed ? `Gains of ${simulated ? "simulated" : "recorded"} experiments` : "Gains of the experiments";
 
 function TooFew({ found }: { found: number }) {
   return (
@@ -177,7 +179,7 @@ function ExperimentTable({ all, tab, ...actions }: ExperimentTableProps) {
     <section class="devices">
       <div class="head">
         <h2>Which two are compared?</h2>
-        <span class="sub">{tab.state.order ? "in your order" : "in the order in which they were recorded"}</span>
+        <span class="sub">{tab.state.order ? "in your order" : "in the order of recording"}</span>
       </div>
       <Table
         label="Experiments"

@@ -28,6 +28,7 @@ export function Activities({ activities, titles, tab, name, compared = null }: A
   return (
     <TablePicture
       title={titles.activities ?? "What the loader does"}
+      details="Time of the main process in each activity itself, without the activities inside it."
       name={`loader activities ${name}`}
       label="What the loader does"
       columns={[...shown, ...difference(rows, compared)]}
@@ -37,15 +38,11 @@ export function Activities({ activities, titles, tab, name, compared = null }: A
       order="activity"
       tab={tab}
     >
-      <p class="quiet small aside">
-        Time of the main process in each activity itself, without the activities inside it.
-        {missing && (
-          <>
-            {" "}
-            <Sentence phrase={missing} />
-          </>
-        )}
-      </p>
+      {missing && (
+        <p class="quiet small aside">
+          <Sentence phrase={missing} />
+        </p>
+      )}
     </TablePicture>
   );
 }

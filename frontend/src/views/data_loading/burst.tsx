@@ -29,7 +29,14 @@ export function BurstPicture({ result, titles, burst, chosen, name }: LoaderPict
   const check = titles.burst_check;
   const jitter = result.causes?.jitter;
   return (
-    <Picture title={title} name={`waits by batch ${name}`} table={() => waitsTable(waits)}>
+    <Picture
+      title={title}
+      details={[titles.burst_pace && sentence(titles.burst_pace), period !== null && patternOf(burst)]
+        .filter(Boolean)
+        .join(" ")}
+      name={`waits by batch ${name}`}
+      table={() => waitsTable(waits)}
+    >
       <WaitColumns
         label={
           `${closed(typeof title === "string" ? title : sentence(title))} Waits of ${waits.length} ` +
@@ -52,15 +59,9 @@ export function BurstPicture({ result, titles, burst, chosen, name }: LoaderPict
       {waits.some((wait) => wait.long) && waits.some((wait) => !wait.long) && (
         <Keys label="Kinds of waits" keys={KEYS} off={off} choose={hide} />
       )}
-      {period !== null && (
+      {period !== null && check && (
         <p class="quiet small aside">
-          {patternOf(burst)}
-          {check && (
-            <>
-              {" "}
-              <Sentence phrase={check} />
-            </>
-          )}
+          <Sentence phrase={check} />
         </p>
       )}
       {jitter && <Rare jitter={jitter} />}

@@ -1,6 +1,7 @@
 /** Which waits for a batch cost time, why, how many workers would end them, and what the workers do meanwhile. */
 
 import { CopyButton } from "../../components/copy";
+import { Details } from "../../components/details";
 import { Notes } from "../../components/note";
 import { Sentence, Words } from "../../components/sentence";
 import { useStepSelection } from "../choices";
@@ -153,22 +154,23 @@ loader = LoaderRecorder(${JSON.stringify(place)}).watch(loader)`;
  */
 const ASKED = {
   workers: {
-    title: "What do the workers do meanwhile?",
-    says:
-      "A trace does not show worker processes. Two lines of code record what each worker does, " +
-      "dataset and collate time, CPU time and the slowest batches.",
+    title: "Record the workers",
+    says: "Two lines of code record what each worker does.",
+    details:
+      "A trace does not show worker processes. The recorder also keeps dataset and collate time, CPU time and the " +
+      "slowest batches.",
   },
   batch: {
-    title: "Which part of a batch takes its time?",
-    says:
-      "Two lines of code record dataset and collate time, CPU time and the slowest batches, and " +
-      "the workers once there are some.",
+    title: "Record how batches are produced",
+    says: "Two lines of code record dataset and collate time.",
+    details: "They also record CPU time and the slowest batches, and the workers once there are some.",
   },
   thread: {
     title: "Does another thread read a DataLoader?",
-    says:
-      "A trace does not show what the thread of a prefetcher does. Two lines of code record it: how " +
-      "fast batches are produced and used, what each worker does, and the slowest batches.",
+    says: "Two lines of code record how fast its batches are produced and used.",
+    details:
+      "A trace does not show what the thread of a prefetcher does. The recorder also keeps what each worker does, " +
+      "and the slowest batches.",
   },
 };
 
@@ -186,7 +188,10 @@ function RecordHint({ asks, place }: { asks: keyof typeof ASKED; place: string }
           Copy
         </CopyButton>
       </div>
-      <p class="quiet small">{ASKED[asks].says}</p>
+      <p class="quiet small">
+        {ASKED[asks].says}
+        <Details text={ASKED[asks].details} />
+      </p>
       <pre class="lines">{lines}</pre>
     </section>
   );

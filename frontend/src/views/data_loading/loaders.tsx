@@ -1,4 +1,5 @@
 import type { EpochStarts, LoaderRow } from "../../api.gen";
+import { Details } from "../../components/details";
 import { type Column, fileFields } from "../../components/table";
 import { count, counted, ns } from "../../format";
 import type { Meanings } from "../../meanings";
@@ -69,8 +70,8 @@ export function FirstBatch({
         : `${counted(many, "first batch", "first batches")} of epochs take`}{" "}
       <b>{ns(first)}</b>
       {many === 1 ? "" : " each"}
-      {multiprocess !== false && starts?.respawned !== false && ", with the start of the workers"}: not part of the
-      figures per batch.
+      {multiprocess !== false && starts?.respawned !== false && ", with the start of the workers"}.
+      <Details text="Figures per batch leave it out." />
     </p>
   );
 }

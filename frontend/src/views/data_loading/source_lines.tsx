@@ -14,6 +14,7 @@ export function SlowLines({ lines, tab, name }: { lines: readonly LoaderLine[]; 
   return (
     <TablePicture
       title={`A batch spends ${ns(lines[0]!.ns_per_batch)} in ${shortLine(lines[0]!.line)}`}
+      details="The time of a line includes what it calls in torch and in Python's standard library."
       name={`dataset lines ${name}`}
       label="Lines of the dataset"
       columns={[
@@ -26,11 +27,7 @@ export function SlowLines({ lines, tab, name }: { lines: readonly LoaderLine[]; 
       maxRows={8}
       order="lines"
       tab={tab}
-    >
-      <p class="quiet small aside">
-        The time of a line includes what it calls in torch and in Python's standard library.
-      </p>
-    </TablePicture>
+    />
   );
 }
 

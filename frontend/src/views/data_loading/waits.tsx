@@ -1,15 +1,16 @@
 /** Texts below the waits of the steps: what they are for, the first batches of epochs, what receiving a batch takes. */
 
 import type { DataLoadingResult, Overhead } from "../../api.gen";
+import { Details } from "../../components/details";
 import { Sentence } from "../../components/sentence";
 import { counted, ns } from "../../format";
 import type { Compared, Tab } from "../props";
 
 /** How the loader's own share is known; sources that are not listed here are not mentioned. */
 const SOURCES: Readonly<Record<string, string>> = {
-  recorder: "recorded",
-  ready: "from waits for prefetched batches",
-  short: "the usual wait, which is short",
+  recorder: "It is recorded.",
+  ready: "It is known from waits for prefetched batches.",
+  short: "It is the usual wait, which is short.",
 };
 
 /** The cost of receiving a batch that a worker has produced. */
@@ -25,9 +26,13 @@ export function Receiving({ overhead, tab }: { overhead: Overhead; tab: Tab }) {
     );
   return (
     <p class="quiet small aside">
-      Receiving a batch that is ready takes <b>{ns(own)}</b>
-      {by !== null && by in SOURCES && ` (${SOURCES[by]})`}
-      {exposed !== null && <>; with pauses of the CPU it adds {ns(exposed)} to the mean step</>}.
+      Receiving a ready batch takes <b>{ns(own)}</b>.
+      <Details
+        text={[
+          ...(by !== null && by in SOURCES ? [SOURCES[by]] : []),
+          ...(exposed === null ? [] : [`With pauses of the CPU it adds ${ns(exposed)} to the mean step.`]),
+        ].join(" ")}
+      />
     </p>
   );
 }
@@ -67,7 +72,7 @@ export function Shares({ result: { causes, mean, multiprocess } }: { result: Dat
   const rest = (mean?.exposed_ns ?? 0) - parts.reduce((sum, part) => sum + part.ns, 0);
   return (
     <p class="quiet small aside">
-      Exposed in the mean step:{" "}
+      Exposed a step:{" "}
       {parts.map((part, at) => (
         <>
           {at > 0 && (at === parts.length - 1 ? " and " : ", ")}

@@ -1,6 +1,7 @@
 import { useMemo } from "preact/hooks";
 import type { DeviceGpu, KernelGroup, Phrase } from "../../api.gen";
 import { tableData } from "../../components/data_table";
+import { Details } from "../../components/details";
 import { totalsText } from "../../components/figures";
 import { GroupedFilter, Unmatched } from "../../components/filter";
 import { Picture } from "../../components/picture";
@@ -77,8 +78,8 @@ export function GpuKernels({ device, steps, other, title, titles, tab, name, ope
   };
   const aside = (device.kineto_zero_fraction ?? 0) > 0 && (
     <p class="quiet small aside">
-      The profiler wrote an occupancy of 0 for {percent(device.kineto_zero_fraction)} of kernel time, which is wrong:
-      there it is computed from the launch.
+      Occupancy of {percent(device.kineto_zero_fraction)} of kernel time is computed from the launch.
+      <Details text="The profiler wrote 0 there, which is wrong." />
     </p>
   );
   const columns = (width: number) => [

@@ -28,7 +28,7 @@ interface RooflineProps {
   open(kernel: string): void;
 }
 
-const SUB =
+const DETAILS =
   "A dot is an op on inputs of one size, its area the time. Bytes are the least that the op must move: a dot may " +
   "stand further from the roof than it is.";
 
@@ -61,8 +61,7 @@ export function GpuRoofline({ roofline, kernelNs, title, tab, name, opened, open
   return (
     <Picture
       title={title}
-      sub={SUB}
-      below
+      details={[DETAILS, onlyInTable(roofline.dots.length - drawn.length)].filter(Boolean).join(" ")}
       name={`roofline ${name}`}
       table={() => tableData(fileColumns(columnsOf(roofline.dots, tab.meanings)), roofline.dots)}
     >
@@ -87,7 +86,7 @@ export function GpuRoofline({ roofline, kernelNs, title, tab, name, opened, open
           <Keys label="What bounds the ops" keys={keysOf(drawn, meanings)} off={off} choose={hide} />
           <p class="quiet small aside">
             {roofline.memory_gbs === null && NO_ROOF}
-            {restOf(roofline, drawn.length, kernelNs)} {hiddenOf(hidden, kernelNs)}
+            {restOf(roofline, kernelNs)} {hiddenOf(hidden, kernelNs)}
           </p>
           <Table
             label={`Ops by distance from the roof, ${totalsText(readingOf(tab))}`}
@@ -130,16 +129,18 @@ const NO_ROOF =
   "The peaks of this GPU are not known here, so that there is no roof. Tell them where TensorBoard is started: " +
   'TB_STEPTIME_PEAKS="part of the GPU\'s name: half=70 fp32=31.2 memory=600", in TFLOP/s and GB/s. ';
 
+/** An op without arithmetic has no place among the dots. */
+const onlyInTable = (moving: number): string =>
+  moving > 0 ? `${counted(moving, "op")} that only move data stand in the table alone.` : "";
+
 /** A text about what the picture leaves out. */
-function restOf({ dots, more_dots, more_ns, unknown_ns }: Roofline, drawn: number, kernelNs: number): string {
-  const moving = dots.length - drawn;
+function restOf({ more_dots, more_ns, unknown_ns }: Roofline, kernelNs: number): string {
   return [
-    moving > 0 ? `${counted(moving, "op")} that only move data stand in the table alone.` : "",
     more_dots > 0
       ? `${counted(more_dots, "smaller one")} with ${percent(more_ns / kernelNs)} of kernel time are left out.`
       : "",
     unknown_ns > 0
-      ? `Of ${percent(unknown_ns / kernelNs)} of kernel time, communication aside, operations or bytes are not known.`
+      ? `Operations or bytes of ${percent(unknown_ns / kernelNs)} of kernel time, communication aside, are not known.`
       : "",
   ]
     .filter((each) => each !== "")

@@ -21,6 +21,11 @@ interface KernelSplitProps {
   other: OtherGpu | null;
 }
 
+/** Why kernel time may exceed the step. */
+export const KERNEL_TIME =
+  "Kernel time is the sum over all kernels. Where some run at the same time, it is longer than the time in which any " +
+  "runs.";
+
 /** Kernel time in four parts; the reasons are in the view about tensor cores. */
 export function KernelSplit({ device, title, kernelTime, tab, name, other }: KernelSplitProps) {
   const { split } = device;
@@ -31,6 +36,7 @@ export function KernelSplit({ device, title, kernelTime, tab, name, other }: Ker
       title={title}
       name={`kernel time split ${name}`}
       table={() => tableOf(device, binsOf(tab.meanings))}
+      details={KERNEL_TIME}
       below
       sub={
         <>

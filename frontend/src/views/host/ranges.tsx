@@ -19,7 +19,7 @@ export function Ranges({ result, tab, name }: HostPart) {
   if (ranges.length === 0) return null;
   return (
     <TablePicture
-      title="How much time do the named ranges take?"
+      title="Time of named ranges"
       sub={`${totalsText(readingOf(tab))}, all threads`}
       name={`ranges ${name}`}
       label="Named ranges"

@@ -176,7 +176,7 @@ function pauseColumns(meanings: Meanings): Column<Pause>[] {
 export function SlowSteps({ result: { grown }, tab, name }: HostPart) {
   return (
     <TablePicture
-      title="What takes longer in the slow steps?"
+      title="What slow steps spend more on"
       sub="against the median of the others"
       name={`slow steps ${name}`}
       label="Slow steps"

@@ -5,6 +5,7 @@
 import type { DeviceMemory, MemoryResult } from "../../api.gen";
 import { Chips } from "../../components/chips";
 import { Code } from "../../components/copy";
+import { Details } from "../../components/details";
 import { Sentence } from "../../components/sentence";
 import type { Meanings } from "../../meanings";
 import { zoomWithin } from "../choices";
@@ -78,20 +79,23 @@ const FLAG = "profile(..., profile_memory=True, record_shapes=True, with_stack=T
 /** The reason that the headline already gives. */
 const SAID_ABOVE = "memory_not_recorded";
 
+const RECORDED =
+  "The profiler then records each allocation and each free. Small ops slow down most. With with_stack=True it also " +
+  "names the line of code that allocates.";
+
 /** Which option records it, and what that costs. */
 function NotRecorded({ result: { unknown }, meanings }: { result: MemoryResult; meanings: Meanings }) {
   return (
     <section class="unknown">
-      <h2>How are allocations recorded?</h2>
+      <h2>Record allocations</h2>
       {unknown && unknown.code !== SAID_ABOVE && (
         <p class="quiet">
           <Sentence phrase={meanings.explain(unknown)} />
         </p>
       )}
       <p class="quiet">
-        With profile_memory=True the profiler records each allocation and each free. This slows the CPU, most of all
-        where ops are small: do not compare step times of such a recording with those of others. With with_stack=True it
-        also names the line of code that allocates.
+        Recording each allocation slows the CPU: do not compare step times with those of other recordings.
+        <Details text={RECORDED} />
       </p>
       <Code text={FLAG} />
     </section>

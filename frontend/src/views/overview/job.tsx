@@ -1,6 +1,7 @@
 /** The job to which a rank belongs: what determines its step, this rank's part in it, and what to do first. */
 
 import type { JobRanks, RanksPage } from "../../api.gen";
+import { Details } from "../../components/details";
 import { Sentence } from "../../components/sentence";
 import { counted, ns } from "../../format";
 import { JobPath } from "../job_path";
@@ -24,12 +25,13 @@ export function OfJob({ page, span, tab }: OfJobProps) {
         <h2>
           The job, {counted(job.ranks.length, "rank")}: <Sentence phrase={headline.verdict} />
         </h2>
+        {job.path && <Details text={path} />}
         <button class="link" onClick={() => tab.update({ view: "ranks" })}>
           Open {tab.meanings.viewTitle("ranks")}
         </button>
       </div>
       {job.path && <JobPath path={job.path} />}
-      {path && (
+      {path && !job.path && (
         <p class="quiet">
           <Sentence phrase={path} />
         </p>
@@ -37,7 +39,7 @@ export function OfJob({ page, span, tab }: OfJobProps) {
       <p>{ownPart(job, page.caused_ns, spans.indexOf(span))}</p>
       {first && (
         <p>
-          What to do first:{" "}
+          First:{" "}
           <b>
             <Sentence phrase={first.title} />
           </b>

@@ -2,6 +2,7 @@
 
 import type { Largest, Piece } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
+import { Details } from "../../components/details";
 import { Sentence } from "../../components/sentence";
 import { percent, type Scale } from "../../format";
 import { scaleOf } from "../../scale";
@@ -20,6 +21,7 @@ export function LargestPieces({ found, tab }: { found: Largest; tab: Tab }) {
       </div>
       <p class="quiet small">
         <Sentence phrase={found.throughput} />
+        <Details text={found.threads} />
       </p>
       <table>
         <thead>

@@ -130,7 +130,7 @@ function OneRank({ reading }: { reading: boolean }) {
   if (reading) return null;
   return (
     <section class="unknown">
-      <h2>How are all ranks recorded?</h2>
+      <h2>Record all ranks</h2>
       <Code text={SNIPPET} />
     </section>
   );

@@ -46,7 +46,7 @@ export function WhatIf({ found, said, name, tab }: WhatIfProps) {
   ];
   return (
     <TablePicture
-      title="What would a step of the job take?"
+      title="What a step could take"
       sub="est."
       name={`predictions ${name}`}
       label="Predictions for the job"

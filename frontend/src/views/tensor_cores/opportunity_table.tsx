@@ -44,7 +44,7 @@ export function OpportunityTable({ device, other, tab, name }: OpportunityTableP
     );
   return (
     <TablePicture
-      title={`Which ops could use ${matrixUnits(tab.meanings)}, and why do they not?`}
+      title={`Ops that could use ${matrixUnits(tab.meanings)}`}
       sub={totalsText(readingOf(tab))}
       name={`tensor core opportunities ${name}`}
       tools={

@@ -32,7 +32,7 @@ export function RateTable({ rates, steps, other, tab, name }: RateTableProps) {
   const { rows } = rates;
   return (
     <TablePicture
-      title={`How fast are matrix products on ${matrixUnits(tab.meanings)}?`}
+      title={`Matrix products on ${matrixUnits(tab.meanings)}`}
       sub={`${totalsText(readingOf(tab))}${bestOf(rates)}`}
       name={`tensor core rates ${name}`}
       label="Rates"

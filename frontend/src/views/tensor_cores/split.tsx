@@ -1,5 +1,6 @@
 import type { DeviceSplit, Phrase } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
+import { Details } from "../../components/details";
 import { factorOf, type Reading, totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
@@ -7,6 +8,7 @@ import { percent } from "../../format";
 import { sentence } from "../../phrase";
 import { scaleOf } from "../../scale";
 import { readingOf } from "../choices";
+import { KERNEL_TIME } from "../gpu/split";
 import type { Names, Tab } from "../props";
 import { type Bin, BinKeys, binsOf, hiddenBins, matrixUnits } from "./bins";
 
@@ -37,6 +39,7 @@ export function SplitPicture({ device, title, kernelTime, tab, name, other }: Sp
   return (
     <Picture
       title={title}
+      details={KERNEL_TIME}
       below
       sub={reading.totals === "step" ? <Sentence phrase={kernelTime} style="table" /> : whole}
       name={`kernel time split ${name}`}
@@ -95,7 +98,11 @@ function Counts({ device, tab }: { device: DeviceSplit; tab: Tab }) {
           <b>{bounded ? sentence(between(low, high), "table") : percent(low)}</b>
         )}
         {bounded && unclassified === null && (
-          <span class="quiet"> of kernel time; the higher figure counts every kernel of which it is unknown</span>
+          <span class="quiet">
+            {" "}
+            of kernel time
+            <Details text="The higher figure counts every kernel of which it is unknown." />
+          </span>
         )}
       </dd>
       <dt>PyTorch Profiler tab</dt>

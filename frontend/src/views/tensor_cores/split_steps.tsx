@@ -9,7 +9,7 @@ import type { Tab } from "../props";
 import { binsOf, shownBins } from "./bins";
 import { splitTable } from "./split";
 
-const TITLE = "Do steps differ?";
+const TITLE = "Kernel time of each step";
 
 const HEIGHT = 172;
 
@@ -37,12 +37,7 @@ export function SplitSteps({ device, off, chosen, tab, name }: SplitStepsProps) 
     .map((step) => `step ${step.name} ${scale.text(step.split.kernel_ns)}`)
     .join(", ");
   return (
-    <Picture
-      title={TITLE}
-      sub="kernel time in each step"
-      name={`kernel time by step ${name}`}
-      table={() => splitTable(device, binsOf(tab.meanings))}
-    >
+    <Picture title={TITLE} name={`kernel time by step ${name}`} table={() => splitTable(device, binsOf(tab.meanings))}>
       <StackedBars
         height={HEIGHT}
         label={`Kernel time of steps ${rangeText(names[0]!, names[names.length - 1]!)}, split in four: ${spoken}.`}

@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import type { EventDetail, EventLink, Quantity, TimelineStep } from "../../api.gen";
 import { CopyButton } from "../../components/copy";
+import { Details } from "../../components/details";
 import { Sentence } from "../../components/sentence";
 import { hint } from "../../dom/hint";
 import { useFocusBack } from "../../dom/hooks";
@@ -70,24 +71,20 @@ function notThere({ answer }: NonNullable<Asked>): string {
 const HINTED: readonly (readonly [keys: string, what: string])[] = [
   ["W S", "zoom"],
   ["A D", "move"],
-  ["← → ↑ ↓", "select an event"],
-  ["Enter", "opens it"],
-  ["F", "zooms to it"],
-  ["M", "measures it"],
   ["[ ]", "change the step"],
-  ["H", "goes to the track’s name"],
-  ["P", "pins it"],
-  ["T", "filters tracks"],
   ["/", "finds events"],
-  ["0", "shows the step"],
+  ["?", "lists all keys"],
 ];
+
+const GESTURES =
+  "Drag to move, Ctrl and the wheel to zoom, Shift and drag to measure; click the name of a track to fold or pin it.";
 
 /** Shown in place of the panel while no event is chosen. */
 function Hints() {
   return (
     <>
-      Click an event to see what it is, what launched it, and why the GPU was idle before it. Drag to move, Ctrl and the
-      wheel to zoom, Shift and drag to measure; click the name of a track to fold or pin it. Keys:{" "}
+      Click an event to see what launched it and why the GPU was idle before it.
+      <Details text={GESTURES} /> Keys:{" "}
       {HINTED.map(([keys, what], at) => (
         <span key={keys} class="hinted">
           {keys.split(" ").map((key) => (

@@ -158,7 +158,7 @@ export function OpenSpan({ run, chosen, tab }: OpenSpanProps) {
           choose={open}
         />
       ) : (
-        <p class="quiet small">Click a point of the picture: its span opens here.</p>
+        <p class="quiet small">Click a point to open its span.</p>
       )}
     </div>
   );

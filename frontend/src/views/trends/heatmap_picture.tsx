@@ -38,6 +38,7 @@ export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps
     <Picture
       title={title}
       sub={whichRows(runs, placed)}
+      details={MARK}
       below
       name={`${metric.id} time bins`}
       table={() => tableOf(placed, metric)}
@@ -124,14 +125,14 @@ const isMany = (runs: readonly Run[]): boolean => countOf(runs) > MANY_ROWS;
 const meanStep = ({ result: { steps } }: ReadSpan): number =>
   steps.reduce((sum, { start_ns, end_ns }) => sum + end_ns - start_ns, 0) / Math.max(1, steps.length);
 
-const MARK = "a line above a strip marks a slow step";
+const MARK = "A line above a strip marks a slow step.";
 
 /** Says which rows are shown, where they are not all rows in their usual order. */
-function whichRows(runs: readonly Run[], placed: readonly Placed[]): string {
+function whichRows(runs: readonly Run[], placed: readonly Placed[]): string | undefined {
   const shown = new Set(placed.map(([span]) => span.id)).size;
-  if (!isMany(runs)) return MARK;
+  if (!isMany(runs)) return undefined;
   const which = shown < countOf(runs) ? `${count(shown)} of ${counted(countOf(runs), "span")}` : "";
-  return [which, "longest steps first", MARK].filter((part) => part !== "").join("; ");
+  return [which, "longest steps first"].filter((part) => part !== "").join("; ");
 }
 
 /** The metrics that at least one span has, in the order in which the server gives them. */

@@ -5,7 +5,6 @@ import type { Phrase, SlowStep } from "../../api.gen";
 import { Swatch } from "../../colour";
 import { tableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
-import { Sentence } from "../../components/sentence";
 import { type Column, fileColumns, fileFields, Table } from "../../components/table";
 import { widestOf } from "../../dom/text_width";
 import { ns } from "../../format";
@@ -41,7 +40,7 @@ export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
   return (
     <Picture
       title={title}
-      sub={rows.length ? "and what takes longer" : undefined}
+      details={rule}
       name={`slow steps of ${run.name}`}
       table={() => tableData(fileColumns(shown), rows)}
       drawn={false}
@@ -63,9 +62,6 @@ export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
           )}
         </Hovered>
       )}
-      <p class="quiet small aside">
-        <Sentence phrase={rule} />
-      </p>
     </Picture>
   );
 }

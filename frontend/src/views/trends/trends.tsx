@@ -230,8 +230,8 @@ function Changes({ changes, tab }: ChangesProps) {
   const more = changes.length - MOST;
   return (
     <Picture
-      title="What changed from one span to the next?"
-      sub="the median step before and after; largest change first"
+      title="Changes from span to span"
+      details="The median step before and after; the largest change is first."
       name="changes"
       table={() => tableOf(changes)}
       drawn={false}

@@ -12,7 +12,7 @@ from tb_steptime.insights.wording.notes.of_ranks import RANK_NOTES
 from tb_steptime.insights.wording.notes.of_recorders import RECORDER_NOTES
 from tb_steptime.insights.wording.notes.of_recordings import RECORDING_NOTES
 from tb_steptime.insights.wording.notes.words import NoteWords
-from tb_steptime.text import Note, Phrase, Quantity, Unit, agreeing, code, text
+from tb_steptime.text import Note, Phrase, Quantity, Unit, agreeing, code, joined, text
 
 NOTE_WORDS: dict[str, NoteWords] = {
     **FILE_NOTES,
@@ -33,7 +33,13 @@ def worded(note: Note) -> NoteText:
         return NoteText(note.id, Phrase("Simulated, not recorded."), _with_code(str(note.values["statement"].value)))
     words = NOTE_WORDS[note.id]
     values = note.values | ({"code": code(words.code)} if words.code else {})
-    return NoteText(note.id, _filled(words.cause, values), _filled(words.effect, values))
+    more = _filled(words.more, values) if words.more else None
+    return NoteText(note.id, _filled(words.cause, values), _filled(words.effect, values), more)
+
+
+def said_in_full(note: NoteText) -> Phrase:
+    """All that the note says, as one paragraph."""
+    return joined(*(each for each in (note.cause, note.effect, note.more) if each and each.template))
 
 
 def _filled(template: str, values: dict[str, Quantity]) -> Phrase:

@@ -43,7 +43,8 @@ COMPARISON_NOTES: dict[str, NoteWords] = {
     ),
     "other_kernels": NoteWords(
         "The two have hardly a kernel in common: {share} of the kernel time.",
-        "One runs in captured graphs, so ops on the CPU say little. Their kernels show that the steps do other work.",
+        "Their kernels show that the steps do other work.",
+        more="One runs in captured graphs, so ops on the CPU say little.",
     ),
     "other_options": NoteWords(
         "Only one of the two was recorded with [{options}].",
@@ -59,20 +60,22 @@ COMPARISON_NOTES: dict[str, NoteWords] = {
     ),
     "with_stack": NoteWords(
         "Recorded with call stacks.",
-        "They slow the host, so Data loading, Runtime and CPU exec are upper bounds here; Kernel is not affected.",
+        "They slow the host: Data loading, Runtime and CPU exec are upper bounds.",
+        more="Kernel is not affected.",
     ),
     "with_memory": NoteWords(
         "Recorded with memory profiling.",
-        "It slows every op that allocates, so times of the host are upper bounds here; Kernel is not affected.",
+        "It slows every op that allocates: times of the host are upper bounds.",
+        more="Kernel is not affected.",
     ),
     "several_devices": NoteWords(
         "This process drives {number} GPUs.",
-        "GPU figures are those of GPU {main}, which is busy longest. The parts of the step count the GPU as working "
-        "while any of them works.",
+        "GPU figures are those of GPU {main}, which is busy longest.",
+        more="The parts of the step count the GPU as working while any of them works.",
     ),
     "kineto_occupancy": NoteWords(
         "Occupancy differs from the PyTorch Profiler tab.",
-        "The profiler writes 0 for kernels with more than 48 KiB of shared memory, {share} of kernel time here. "
-        "Occupancy is recomputed from each launch instead.",
+        "It is recomputed here from each launch.",
+        more="The profiler writes 0 for kernels with more than 48 KiB of shared memory, {share} of kernel time here.",
     ),
 }

@@ -19,8 +19,8 @@ FILE_NOTES: dict[str, NoteWords] = {
     ),
     "truncated-file": NoteWords(
         "The file ends before the trace does.",
-        "It is still being written, or the job ended while it wrote. Every figure is partial: of the steps before the "
-        "cut alone.",
+        "Every figure is partial: of the steps before the cut alone.",
+        more="It is still being written, or the job ended while it wrote.",
     ),
     "lost-events": NoteWords(
         "[{count}] (event|events) could not be read.",
@@ -44,8 +44,8 @@ FILE_NOTES: dict[str, NoteWords] = {
     ),
     "out-of-memory": NoteWords(
         "Memory ran out [{count}] (time|times).",
-        "Each time PyTorch raised OutOfMemoryError; the largest request was {most}. Steps in which it was caught and "
-        "tried again are longer than others.",
+        "Each time PyTorch raised OutOfMemoryError; the largest request was {most}.",
+        more="Steps in which it was caught and tried again are longer than others.",
     ),
     "bad-values": NoteWords(
         "[{count}] (value is not a number|values are not numbers).",
@@ -77,8 +77,9 @@ FILE_NOTES: dict[str, NoteWords] = {
     ),
     "mended-properties": NoteWords(
         "[{count}] (device's|devices') properties hold the number of SMs as the threads of an SM.",
-        "PyTorch 2.13 and 2.14 write this when a trace is exported with Python. It is read as the number of SMs, and "
-        "the limits of an SM are those of its compute capability.",
+        "It is read as the number of SMs.",
+        more="PyTorch 2.13 and 2.14 write this when a trace is exported with Python. The limits of an SM are those of "
+        "its compute capability.",
     ),
     "kernel-metrics": NoteWords(
         "[{count}] (kernel is|kernels are) written twice: once as it ran, and once with what was measured of it.",
@@ -94,8 +95,8 @@ FILE_NOTES: dict[str, NoteWords] = {
     ),
     "cut-to-next": NoteWords(
         "[{count}] (activity ends|activities end) in the very moment when the next one of (its|their) lane begins.",
-        "A .pftrace file holds one activity of a lane at a time: its writer cuts those that overlap short, so sums of "
-        "kernel times are lower than in the JSON of the same recording.",
+        "Sums of kernel times are lower than in the JSON of the same recording.",
+        more="A .pftrace file holds one activity of a lane at a time: its writer cuts those that overlap short.",
     ),
     "no-static-shared-memory": NoteWords(
         "A .pftrace file holds only the dynamic part of a kernel's shared memory.",

@@ -42,8 +42,8 @@ RANK_NOTES: dict[str, NoteWords] = {
     ),
     "collectives_stalled": NoteWords(
         "[{count}] {kind} (call takes|calls take) {beyond} longer on all ranks than the others, which take {usual}.",
-        "No rank is late for (it|them), and nothing that is recorded says what (it waits|they wait) for. Fewer bytes "
-        "may not shorten (it|them), so no card promises that.",
+        "No rank is late for (it|them), and what (it waits|they wait) for is not recorded.",
+        more="Fewer bytes may not shorten (it|them), so no card promises that.",
     ),
     "links_not_read": NoteWords(
         "The peak rates of links in TB_STEPTIME_LINKS cannot be read.",
@@ -52,7 +52,7 @@ RANK_NOTES: dict[str, NoteWords] = {
     ),
     "collectives_of_some_steps": NoteWords(
         "Collectives of [{count}] of {all} steps are matched over ranks.",
-        "Waits and transfers cover these steps alone. Where there are very many, the first steps are kept, and steps "
-        "in which ranks differ are left out.",
+        "Waits and transfers cover these steps alone.",
+        more="Where there are very many, the first steps are kept, and steps in which ranks differ are left out.",
     ),
 }

@@ -12,11 +12,13 @@ RECORDING_NOTES: dict[str, NoteWords] = {
     ),
     "cpu_job": NoteWords(
         "This job runs on the CPU.",
-        "There are no GPU figures. The Host view shows what the CPU computes.",
+        "There are no GPU figures.",
+        more="The Host view shows what the CPU computes.",
     ),
     "cut_before_device": NoteWords(
         "The file is cut, and no GPU activity is left in it.",
-        "The profiler writes GPU activity last, so the cut removed it if there was any. Only the CPU's part is shown.",
+        "Only the CPU's part is shown.",
+        more="The profiler writes GPU activity last, so the cut removed it if there was any.",
     ),
     "no_steps": NoteWords(
         "No step marks.",
@@ -25,20 +27,20 @@ RECORDING_NOTES: dict[str, NoteWords] = {
     ),
     "inferred_steps": NoteWords(
         "Steps are inferred from {count} calls of {name}.",
-        "The recording has no step marks. These steps hold {share} of its work; confidence: {confidence}. "
-        "Call {code} after each batch to mark steps.",
+        "Confidence: {confidence}. Call {code} after each batch to mark steps.",
         code="prof.step()",
+        more="The recording has no step marks. These steps hold {share} of its work.",
     ),
     "repeats_hold_little": NoteWords(
         "No step marks.",
-        "{count} calls of {name} repeat, but hold only {share} of the recorded work. So the whole recording counts as "
-        "one step. Call {code} after each batch.",
+        "The whole recording counts as one step. Call {code} after each batch.",
         code="prof.step()",
+        more="{count} calls of {name} repeat, but hold only {share} of the recorded work.",
     ),
     "outside_steps": NoteWords(
         "[{outside}] of [{total}] of GPU work is outside the steps.",
-        "Before the first step: {before}; between steps: {between}; after the last one: {after}. "
-        "No figure of a step holds them.",
+        "No figure of a step includes it.",
+        more="Before the first step: {before}; between steps: {between}; after the last one: {after}.",
     ),
     "whole_recording": NoteWords(
         "The whole recording is one step.",
@@ -46,18 +48,21 @@ RECORDING_NOTES: dict[str, NoteWords] = {
     ),
     "many_steps": NoteWords(
         "The recording has {count} steps, and the first {most} are measured.",
-        "The others, {first} to {last}, can be cut out into a file of their own: {code}.",
+        "{code} cuts out the others.",
         code="tb-steptime slice",
+        more="The others are steps {first} to {last}. They get a file of their own.",
     ),
     "many_loaders": NoteWords(
         "The steps wait for {count} loaders, and the first {most} are shown one by one.",
-        "The others count as one. A file of fewer steps shows more of them: {code}.",
+        "The others count as one.",
         code="tb-steptime slice",
+        more="A file of fewer steps shows more of them: {code}.",
     ),
     "many_collectives": NoteWords(
         "Collectives are of {count} kinds and groups of ranks, and the {most} with most time are listed one by one.",
-        "The others are one row. A file of fewer steps shows more of them: {code}.",
+        "The others are one row.",
         code="tb-steptime slice",
+        more="A file of fewer steps shows more of them: {code}.",
     ),
     "incomplete_steps": NoteWords(
         "The recording ends inside a step.",
@@ -65,19 +70,19 @@ RECORDING_NOTES: dict[str, NoteWords] = {
     ),
     "before_recording": NoteWords(
         "Step {step} still runs [{time}] of work that was launched before the recording began.",
-        "It is a part of the step, and left out of the verdict, of gains and of slow steps.",
+        "The step includes it; verdict, gains and slow steps do not.",
     ),
     "before_first_work": NoteWords(
         "What the GPU does in the first [{time}] of step {step} is not known: no launch calls are recorded.",
-        "That time is a part of the step, and left out of the verdict, of gains and of slow steps.",
+        "The step includes that time; verdict, gains and slow steps do not.",
     ),
     "once": NoteWords(
         "[{time}] of these steps is one-time work, mostly {name} ({longest}).",
-        "They are left out of the verdict, of gains and of slow steps. Begin the recording after a warm-up.",
+        "Verdict, gains and slow steps leave it out. Begin the recording after a warm-up.",
     ),
     "after_recording": NoteWords(
         "The recording ends [{time}] after the GPU's last work in it.",
-        "That time is a part of step {step}, and left out of the verdict, of gains and of slow steps.",
+        "Step {step} includes that time; verdict, gains and slow steps do not.",
     ),
     "clocks_locked": NoteWords(
         "The GPU's clocks were locked while its counters were sampled.",
@@ -85,55 +90,62 @@ RECORDING_NOTES: dict[str, NoteWords] = {
     ),
     "sm_efficiency_measured": NoteWords(
         "SM efficiency: est. {estimated}, measured {measured}.",
-        "The estimate counts the blocks of kernels; the GPU counts the cycles in which its SMs have work.",
+        "The two count different things.",
+        more="The estimate counts the blocks of kernels; the GPU counts the cycles in which its SMs have work.",
     ),
     "tensor_work_measured": NoteWords(
         "Tensor cores at work: est. {estimated}, measured {measured}.",
-        "The estimate is the time that the recorded products take at the peak rate; the GPU counts the cycles in which "
-        "its tensor cores work.",
+        "The two count different things.",
+        more="The estimate is the time that the recorded products take at the peak rate; the GPU counts the cycles in "
+        "which its tensor cores work.",
     ),
     "traffic_measured": NoteWords(
         "Memory bandwidth: est. {estimated}, measured {measured}.",
-        "The estimate reads the inputs of each op and writes its results once; the GPU counts what its memory moves, "
-        "which is less where caches hold data and more where kernels read it again.",
+        "The two count different things.",
+        more="The estimate reads the inputs of each op and writes its results once; the GPU counts what its memory "
+        "moves, which is less where caches hold data and more where kernels read it again.",
     ),
     "graphs_annotated": NoteWords(
         "Annotations name what runs in captured graphs.",
-        "They were made while the graphs were captured, and name the modules for {share} of the graphs' kernel time.",
+        "They name the modules for {share} of the graphs' kernel time.",
+        more="They were made while the graphs were captured.",
     ),
     "graphs_named": NoteWords(
         "What runs in captured graphs is named after the eager recording {recording}.",
-        "Their kernels were matched by name, launch shape and order: {share} of the graphs' kernel time has the op and "
-        "the module of the eager step.",
+        "{share} of the graphs' kernel time has the op and the module of the eager step.",
+        more="Kernels were matched by name, launch shape and order.",
     ),
     "graphs_run_other_kernels": NoteWords(
         "What runs in captured graphs has no ops and no modules.",
-        "The eager recording {recording} runs other kernels: only {share} of the graphs' kernel time is spent in "
-        "kernels that it has, too. No names are carried over.",
+        "The eager recording {recording} runs other kernels, so no names are carried over.",
+        more="Only {share} of the graphs' kernel time is spent in kernels that it has, too.",
     ),
     "graphs_unnamed": NoteWords(
         "Captured graphs run {share} of the kernel time, without ops and modules.",
-        "Put an eager recording of the same job into the log directory, and they are taken from it. Or capture with "
-        "{code}, from PyTorch 2.15 on.",
+        "An eager recording of the same job in the log directory adds them.",
+        more="Or capture with {code}, from PyTorch 2.15 on.",
         code="torch.cuda.graph(…, enable_annotations=True)",
     ),
     "profiling_slows": NoteWords(
         "The profiler slows the CPU.",
-        "Without it a step is shorter, and the GPU is idle for less of it; by how much, this recording does not say.",
+        "Without it a step is shorter and the GPU is idle for less of it; by how much is not recorded.",
     ),
     "profiling_estimated": NoteWords(
         "The profiler slows the CPU: est. {low} to {high} of each step.",
-        "A step has [{count}] recorded (op, call or allocation|ops, calls and allocations); the cost of each was "
-        "measured on CPU ops. Calls of the GPU's runtime come on top. Without the profiler the GPU is idle for less.",
+        "Without it the GPU is idle for less.",
+        more="A step has [{count}] recorded (op, call or allocation|ops, calls and allocations); the cost of each was "
+        "measured on CPU ops. Calls of the GPU's runtime come on top.",
     ),
     "profiling_timed": NoteWords(
         "Profiled steps take {times} x as long: {inside}, and {outside} without the profiler.",
-        "The recorder timed both: medians of [{count}] profiled (step|steps) and of {others} others of the same job.",
+        "The recorder timed both.",
+        more="Medians of [{count}] profiled (step|steps) and of {others} others of the same job.",
     ),
     "profiling_unseen": NoteWords(
         "Profiled steps take no longer than others: {inside}, and {outside} without the profiler.",
-        "The recorder timed both: medians of [{count}] profiled (step|steps) and of {others} others of the same job. "
-        "They differ by no more than the steps themselves do.",
+        "The recorder timed both.",
+        more="Medians of [{count}] profiled (step|steps) and of {others} others of the same job. They differ by no "
+        "more than the steps themselves do.",
     ),
     "profiling_drifted": NoteWords(
         "Steps without the profiler took longer: {outside}, and {inside} with it.",
@@ -142,7 +154,7 @@ RECORDING_NOTES: dict[str, NoteWords] = {
     ),
     "profiling_measured": NoteWords(
         "The time from batch to batch is {inside} with the profiler, and {outside} without it.",
-        "The recorder measured both: medians of [{count}] (batch|batches) in this recording and of {others} in the "
-        "rest of the job.",
+        "The recorder measured both.",
+        more="Medians of [{count}] (batch|batches) in this recording and of {others} in the rest of the job.",
     ),
 }

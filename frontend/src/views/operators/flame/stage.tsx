@@ -2,6 +2,7 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Swatch } from "../../../colour";
+import { Details } from "../../../components/details";
 import { Keys } from "../../../components/keys";
 import { CallTree } from "./call_tree";
 import { aTask } from "./data";
@@ -57,7 +58,8 @@ export function Stage({ tree, whole, hidden, hide, hits, text, label, frame, sma
           <span class="quiet small">
             {hidden.size > 0
               ? "What hidden frames cost counts for their callers; the sums stay."
-              : `Press a frame to zoom. Frames below 1/${smallest} of the whole are merged.`}
+              : "Press a frame to zoom."}
+            {hidden.size === 0 && <Details text={`Frames below 1/${smallest} of the whole are merged.`} />}
           </span>
         )}
         <Keys

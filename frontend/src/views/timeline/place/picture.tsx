@@ -8,9 +8,9 @@ import { rangeInTimeline } from "../../../address/timeline";
 import type { EventDetail, Evidence, Track } from "../../../api.gen";
 import { Sheet } from "../../../charts/canvas/canvas";
 import { usePalette } from "../../../charts/canvas/palette";
+import { Details } from "../../../components/details";
 import { type Size, useSize } from "../../../dom/size";
 import { ns, scaleFor } from "../../../format";
-import { sentence } from "../../../phrase";
 import { lengthOf, timeScale } from "../../../time_range";
 import type { Tab } from "../../props";
 import { readyDetail, SOURCE_LINES, useDetail } from "../data/detail";
@@ -93,7 +93,7 @@ export function PlacePicture({ span, place, tab }: PlacePictureProps) {
             <code>{line.whole}</code>
           </button>
         )}
-        {scene.chosen && <span class="clip">{saidOf(scene.chosen)}</span>}
+        {scene.chosen && <Said detail={scene.chosen} />}
       </p>
     </>
   );
@@ -145,10 +145,15 @@ function sourceOf({ facts }: EventDetail): { whole: string; name: string } | nul
   return { whole: path ? `${path}:${line} ${within}` : name, name };
 }
 
-/** Which event it is, and why the device waited for it. */
-function saidOf({ short_name, gap_start_ns, start_ns, why_gap }: EventDetail): string {
-  if (gap_start_ns === null) return short_name;
-  return why_gap
-    ? `${short_name}. ${sentence(why_gap)}`
-    : `${short_name}, after ${ns(start_ns - gap_start_ns)} of waiting`;
+/** Which event it is, how long the device waited for it, and why, for who asks. */
+function Said({ detail: { short_name, gap_start_ns, start_ns, why_gap } }: { detail: EventDetail }) {
+  return (
+    <>
+      <span class="clip">
+        {short_name}
+        {gap_start_ns !== null && `, after ${ns(start_ns - gap_start_ns)} of waiting`}
+      </span>
+      {gap_start_ns !== null && <Details text={why_gap} />}
+    </>
+  );
 }

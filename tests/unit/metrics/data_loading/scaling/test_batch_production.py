@@ -138,7 +138,7 @@ def test_what_a_batch_is_made_of_is_of_the_loader_that_is_waited_for_most():
     assert [(each.name, each.ns_per_batch) for each in activities.rows] == [(None, 4_000), ("a", 2_000)]
 
 
-AMBIGUOUS = "How many workers there are is ambiguous in this trace: record the workers."
+AMBIGUOUS = "The number of workers is ambiguous in this trace: record the workers."
 
 
 def test_of_batches_in_a_row_it_is_open_how_many_workers_keep_up():
