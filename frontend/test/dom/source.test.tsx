@@ -164,7 +164,8 @@ test("without links to the editor and without another run neither key does anyth
 
 test("without text it says how to get one; a report has none", async () => {
   show({ line: "train.py(1): step" });
-  await waitFor(() => expect(screen.getByText(/profile_steps\(…, sources=True\)/)).toBeTruthy());
+  const said = await screen.findByText("The text of this file is not at hand.");
+  expect(within(said).getByRole("note", { name: "Details" }).dataset.hint).toContain("profile_steps(…, sources=True)");
   show({}, { report: true });
   expect(screen.getByText("A report holds no source text.")).toBeTruthy();
 });

@@ -47,7 +47,7 @@ export const stepTitle = (step: TimelineStep): string =>
 /** Why the timeline opened with this step; "" where the user chose it, or there is no other. */
 export function whyStep({ steps }: TimelineResult, step: TimelineStep, asked: boolean, first: string | null): string {
   if (asked || steps.length < 2) return "";
-  return step.name === first ? "the step that the first card is about" : `median length of ${steps.length} steps`;
+  return step.name === first ? "the step of the first card" : `median length of ${steps.length} steps`;
 }
 
 /** "12.3 ms of it visible". */
@@ -56,7 +56,7 @@ export function visibleText(step: TimelineStep, visible: TimeRange): string {
   if (!touches(own, visible))
     return `visible: ${ns(Math.round(lengthOf(visible)))} ${visible.to <= own.from ? "before" : "after"} it`;
   const common = Math.min(own.to, visible.to) - Math.max(own.from, visible.from);
-  return common >= lengthOf(own) ? "all of it visible" : `${ns(Math.round(common))} of it visible`;
+  return common >= lengthOf(own) ? "all visible" : `${ns(Math.round(common))} of it visible`;
 }
 
 /** Every visible box, in the order of the tracks. */

@@ -203,7 +203,7 @@ function spokenLines(title: string, lines: readonly ChartLine[], scale: Scale): 
 function whyNot(runs: readonly Run[], metric: Metric, meanings: Meanings): string {
   for (const { result } of runs.flatMap((run) => run.spans)) {
     const reason = seriesOf(result, metric.id)?.reason;
-    if (reason) return `${metric.label} cannot be measured here. ${sentence(meanings.explain(reason))}`;
+    if (reason) return sentence(meanings.explain(reason));
   }
   return `${metric.label} cannot be measured here.`;
 }

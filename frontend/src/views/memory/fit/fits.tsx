@@ -4,11 +4,13 @@ import { useState } from "preact/hooks";
 import type { BatchFit, DeviceFit, FitSetting, ModuleBytes } from "../../../api.gen";
 import { Code } from "../../../components/copy";
 import { tableData } from "../../../components/data_table";
+import { Details } from "../../../components/details";
 import { Picture } from "../../../components/picture";
 import { Sentence } from "../../../components/sentence";
 import { type Column, fileColumns, Table } from "../../../components/table";
 import { bytes, ns } from "../../../format";
 import type { Meanings } from "../../../meanings";
+import { sentence } from "../../../phrase";
 import { titleOf } from "../../props";
 import { figuresOf, TablePicture } from "../../table_picture";
 import type { MemoryPart } from "../data";
@@ -154,14 +156,12 @@ function gainOf({ peak_bytes, low_bytes, high_bytes, again_ns }: FitSetting): st
 function Reasons({ fit, meanings }: { fit: DeviceFit; meanings: Meanings }) {
   const reasons = (fit.settings ?? []).flatMap(({ unknown, no_time }) => [unknown, no_time]);
   const distinct = new Map(reasons.flatMap((reason) => (reason ? [[reason.code, reason]] : [])));
+  if (distinct.size === 0) return null;
   return (
-    <>
-      {[...distinct.values()].map((reason) => (
-        <p key={reason.code} class="quiet">
-          <Sentence phrase={meanings.explain(reason)} />
-        </p>
-      ))}
-    </>
+    <p class="quiet">
+      Not every figure is known.
+      <Details text={[...distinct.values()].map((reason) => sentence(meanings.explain(reason))).join("\n")} />
+    </p>
   );
 }
 

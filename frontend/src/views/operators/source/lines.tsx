@@ -28,6 +28,7 @@ export function Lines({ part, span }: { part: OperatorPart; span: string }) {
       <TablePicture
         title={titles.lines ?? "Which lines take the time?"}
         sub={totalsText(readingOf(tab))}
+        details={MEANING[table.line_of]}
         name={`lines ${name}`}
         label="Lines of your code"
         columns={[...columnsOf(rows, tab.meanings), ...(difference ? [difference.column] : [])]}
@@ -41,9 +42,7 @@ export function Lines({ part, span }: { part: OperatorPart; span: string }) {
         chosen={chosen?.source}
         empty="No line of your code runs in the steps."
         foot={footOf(table)}
-      >
-        <p class="quiet small aside">{MEANING[table.line_of]}</p>
-      </TablePicture>
+      />
       {chosen && (
         <SourceView part={part} span={span} chosen={chosen} measures={measures} moved={difference?.moved ?? null} />
       )}

@@ -7,6 +7,7 @@ import type { RefObject } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { CodeLine, SourceText } from "../../../api.gen";
 import { InlineBar } from "../../../charts/bars/split_bar";
+import { Details } from "../../../components/details";
 import { factorOf } from "../../../components/figures";
 import { hint } from "../../../dom/hint";
 import { counted, type Scale } from "../../../format";
@@ -62,16 +63,19 @@ export function SourceView({ part, span, chosen, measures, moved }: SourceViewPr
         {text && text.origin !== null ? (
           <Text key={file} {...{ part, text, chosen, measures, moved }} />
         ) : (
-          <p class="quiet small source-none">{text ? NO_TEXT : whyNot(problem?.problem, tab.events.source)}</p>
+          <p class="quiet small source-none">
+            {text ? "The text of this file is not at hand." : whyNot(problem?.problem, tab.events.source)}
+            {text && <Details text={HOW_TO_ADD} />}
+          </p>
         )}
       </div>
     </section>
   );
 }
 
-const NO_TEXT =
-  "The text of this file is not at hand. Record with profile_steps(…, sources=True), or start TensorBoard with the " +
-  "folder of your code in its environment: TB_STEPTIME_SOURCES=/path/to/code.";
+const HOW_TO_ADD =
+  "Record with profile_steps(…, sources=True), or start TensorBoard with the folder of your code in its environment: " +
+  "TB_STEPTIME_SOURCES=/path/to/code.";
 
 function whyNot(problem: string | undefined, ask: unknown): string {
   if (!ask) return "A report holds no source text.";
