@@ -21,7 +21,7 @@ from tb_steptime.metrics.catalogue import NO_DEVICE
 from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.metrics.idle.bottleneck import STARVED_FRACTION, Bound
 from tb_steptime.metrics.job.machine import Vendor
-from tb_steptime.text import Phrase, code, filled, fraction, joined, label, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, code, filled, fraction, joined, label, ns, phrase, text
 
 #: Bounds that differ by less than this are shown as one number.
 TELL_APART_FRACTION = 0.01
@@ -47,8 +47,7 @@ def _elsewhere(card: Insight) -> str | None:
 def _lesser(card: Insight) -> Phrase:
     """A card whose gain is small or not computed: it says that, too."""
     if card.gain_ns:
-        values = {"gain": ns(card.gain_ns), "share": fraction(card.gain_fraction)}
-        return joined(card.title, filled(_GAIN, values), by=": ")
+        return _gain(card)
     return joined(card.title, joined(card.instead or phrase("no gain now"), phrase("."), by=""), by=": ")
 
 
@@ -110,14 +109,18 @@ _RECORD_WHOLE_STEPS = phrase(
 def _action(facts: Facts, insights: list[Insight], first: Insight) -> Phrase:
     """What would be left is said where it is what the bar of the mean step shows, too: not where that leaves something
     out, and not where the bar shows a replay of the cards that are ticked."""
-    without_rest = leaves_out(facts) or first in tickable(facts, insights)
-    words = _GAIN if without_rest else _GAIN_AND_REST
-    values = {
-        "gain": ns(first.gain_ns),
-        "share": fraction(first.gain_fraction),
-        "left": ns(facts.step_ns - first.gain_ns),
-    }
-    return joined(first.title, filled(words, values), by=": ")
+    if leaves_out(facts) or first in tickable(facts, insights):
+        return _gain(first)
+    left = {"left": ns(facts.step_ns - first.gain_ns)}
+    return joined(first.title, filled(_GAIN_AND_REST, _gain_values(first) | left), by=": ")
+
+
+def _gain(card: Insight) -> Phrase:
+    return joined(card.title, filled(_GAIN, _gain_values(card)), by=": ")
+
+
+def _gain_values(card: Insight) -> dict[str, Quantity]:
+    return {"gain": ns(card.gain_ns), "share": fraction(card.gain_fraction)}
 
 
 _GAIN = "[up to {gain} a step ({share})]."
@@ -139,9 +142,7 @@ def data_loading(facts: Facts, insights: list[Insight]) -> Headline:
     first = most_gain([insight for insight in insights if insight.view == "data_loading"])
     if first is None:
         return Headline(_kept_up(facts, result.mean))
-    return Headline(
-        _loader_verdict(facts, result.mean, first), _action(facts, insights, first), None, _loader_code(facts, first)
-    )
+    return Headline(_loader_verdict(facts, result.mean, first), _gain(first), None, _loader_code(facts, first))
 
 
 _RECORD = phrase("Two lines in the script record how fast its batches are produced.")
@@ -212,7 +213,7 @@ def tensor_cores(facts: Facts, insights: list[Insight]) -> Headline:
     if first is None:
         return Headline(verdict)
     if first.gain_ns:
-        return Headline(verdict, _action(facts, insights, first))
+        return Headline(verdict, _gain(first))
     is_second = any(insight.gain_ns for insight in insights)
     return Headline(verdict, phrase(_LATER if is_second else _WHEN_BUSY, later=ns(first.later_ns)), "overview")
 
@@ -261,7 +262,7 @@ def gpu(facts: Facts, insights: list[Insight]) -> Headline:
     first = most_gain(insights)
     if first is None or not facts.gpu.devices:
         return headline
-    return Headline(headline.verdict, _action(facts, insights, first), first.view if first.view != "gpu" else None)
+    return Headline(headline.verdict, _gain(first), first.view if first.view != "gpu" else None)
 
 
 def host(facts: Facts, insights: list[Insight]) -> Headline:

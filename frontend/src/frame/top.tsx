@@ -8,6 +8,7 @@ import { rangeInTimeline } from "../address/timeline";
 import type { FindingText, Headline, Index, JobText, NoteText } from "../api.gen";
 import { AboutContext, footOf } from "../components/about";
 import { Code } from "../components/copy";
+import { Details } from "../components/details";
 import { Note, Notes, Quality } from "../components/note";
 import { Sentence } from "../components/sentence";
 import { hint } from "../dom/hint";
@@ -31,7 +32,8 @@ interface TopProps {
 
 export function Top({ job, headline, simulated, notes, quality = [], second, tab }: TopProps) {
   const simulatedNoted = notes.some((note) => note.id === SIMULATED);
-  const above = Number(headline.basis !== null) + Number(simulated !== null && !simulatedNoted);
+  const above =
+    Number(headline.basis !== null && headline.action === null) + Number(simulated !== null && !simulatedNoted);
   return (
     <>
       {job !== null && <Job job={job} />}
@@ -82,6 +84,7 @@ function Verdict({ headline: { verdict, action, view, code, basis }, tab }: { he
   const paragraph = action && (
     <p>
       <Sentence phrase={action} terms />
+      <Details text={basis} />
     </p>
   );
   return (
@@ -91,7 +94,7 @@ function Verdict({ headline: { verdict, action, view, code, basis }, tab }: { he
           <Sentence phrase={verdict} terms />
         </h1>
         {!coded && paragraph}
-        {basis && (
+        {basis && !action && (
           <p class="whole">
             <Sentence phrase={basis} terms />
           </p>

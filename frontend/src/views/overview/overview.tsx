@@ -15,11 +15,11 @@ import type {
 import { StackedBars } from "../../charts/bars/stacked_bars";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
+import { Details } from "../../components/details";
 import { Legend } from "../../components/legend";
 import { Picture } from "../../components/picture";
 import { Words } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
-import { hint } from "../../dom/hint";
 import { counted, ns, rangeText, rough, type Scale, scaleFor } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
@@ -95,11 +95,8 @@ function SteadyStep({ steady, lost }: { steady: number | null; lost: readonly Ph
   if (steady === null || !lost.length) return null;
   return (
     <p class="steady">
-      <b>Steady step {rough(steady)}</b>, the median of the steps{" "}
-      <span class="term" {...hint(lost.map((each) => sentence(each)).join(" "))}>
-        without excess
-      </span>
-      .
+      <b>Steady step {rough(steady)}</b>
+      <Details text={["The median of the steps without excess.", ...lost.map((each) => sentence(each))].join(" ")} />
     </p>
   );
 }

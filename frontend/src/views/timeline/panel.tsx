@@ -71,8 +71,6 @@ function notThere({ answer }: NonNullable<Asked>): string {
 const HINTED: readonly (readonly [keys: string, what: string])[] = [
   ["W S", "zoom"],
   ["A D", "move"],
-  ["[ ]", "change the step"],
-  ["/", "finds events"],
   ["?", "lists all keys"],
 ];
 
@@ -83,7 +81,7 @@ const GESTURES =
 function Hints() {
   return (
     <>
-      Click an event to see what launched it and why the GPU was idle before it.
+      Click an event to see its launch and why the GPU was idle before it.
       <Details text={GESTURES} /> Keys:{" "}
       {HINTED.map(([keys, what], at) => (
         <span key={keys} class="hinted">

@@ -30,7 +30,8 @@ _UNKNOWN = Quantity(None, Unit.NUMBER)
 def worded(note: Note) -> NoteText:
     """KeyError where there are no words for its id."""
     if note.id == "simulated":
-        return NoteText(note.id, Phrase("Simulated, not recorded."), _with_code(str(note.values["statement"].value)))
+        statement = _with_code(str(note.values["statement"].value))
+        return NoteText(note.id, Phrase("Simulated, not recorded."), Phrase(""), statement)
     words = NOTE_WORDS[note.id]
     values = note.values | ({"code": code(words.code)} if words.code else {})
     more = _filled(words.more, values) if words.more else None
