@@ -69,7 +69,7 @@ def test_words_agree_with_the_count(number: int, sentences: tuple[str, str]) -> 
 def test_code_is_marked() -> None:
     assert plain(worded(Note("no_steps")).effect).endswith("Call `prof.step()` after each batch.")
     simulated = worded(Note("simulated", {"statement": text("Written by `make demo`.")}))
-    assert plain(simulated.effect) == "Written by `make demo`."
+    assert simulated.more is not None and plain(simulated.more) == "Written by `make demo`."
 
 
 def test_what_an_older_release_did_not_keep_is_a_dash() -> None:
