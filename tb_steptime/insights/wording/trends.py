@@ -54,7 +54,7 @@ def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple
             limit=Quantity(OUTLIER_Z, Unit.NUMBER),
             share=fraction(SLOW_FRACTION),
         ),
-        "time_bins": phrase("When is the GPU busy in each span?"),
+        "time_bins": phrase("When is the GPU busy?"),
     }
     return Headline(_verdict(groups, spans), _action(chosen)), titles
 
