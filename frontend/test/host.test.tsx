@@ -147,7 +147,14 @@ describe("the Host view", () => {
       busy_ns: 58_000_000,
       step_ns: 222_400_000,
     };
-    const op = { op: "aten::addmm", calls: 4, self_ns: 58_000_000, usual_ns: 58_000_000, dtype: "float", allocated_bytes: null };
+    const op = {
+      op: "aten::addmm",
+      calls: 4,
+      self_ns: 58_000_000,
+      usual_ns: 58_000_000,
+      dtype: "float",
+      allocated_bytes: null,
+    };
     const cpu = { ...work, ops: [op], threads: 1, cores: null, double_backward: false };
     const alone = { ...RESULT, device: null, unknown: because("no_gpu_activity"), bound: "cpu" as const, cpu };
     const page = draw(alone);
