@@ -785,12 +785,15 @@ export interface CpuOpRow {
 /**
  * The work inside the optimizer's marks, in the mean step. fused: one op does the whole update of a parameter.
  * name: the class, from the marks. usual_ns: of a step in which each op takes its lower median time, which another
- * process that takes the core does not increase.
+ * process that takes the core does not increase; pass_ns: the part of it in the op with the most. between_ns: Python
+ * between the ops of an update, in lower median over the steps, without long gaps.
  */
 export interface CpuOptimizer {
   name: string;
   self_ns: number;
   usual_ns: number;
+  pass_ns: number;
+  between_ns: number;
   calls: number;
   fused: boolean;
 }

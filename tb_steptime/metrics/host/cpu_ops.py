@@ -19,7 +19,7 @@ from tb_steptime.metrics.flops.calls import shapes_of
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.memory.by_op import op_bytes
 from tb_steptime.metrics.memory.devices import CPU, memory_devices
-from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, optimizer_class, site_of
+from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_courses, optimizer_class, site_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.intervals import Intervals
@@ -27,7 +27,7 @@ from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import self_times
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind, distinct_in
+from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
 CpuGroupId = Literal[
     "compiling", "compiled", "convolution", "recurrent", "attention", "matmul", "unfused", "random", "reading", "other"
@@ -62,6 +62,8 @@ _ANY_CONVOLUTION = ("aten::convolution", "aten::convolution_backward")
 OP_ROWS = 30
 #: Number of ops of a kind, by self time, among which the one that usually takes most is sought.
 LONGEST = 8
+#: Maximum length of the Python between two ops of an update. A longer gap is a pause, or a hook of the user's.
+LONG_GAP_NS = 1_000_000
 
 
 class CpuOpRow(msgspec.Struct, frozen=True):
@@ -95,11 +97,14 @@ class CpuGroup(msgspec.Struct, frozen=True):
 class CpuOptimizer(msgspec.Struct, frozen=True):
     """The work inside the optimizer's marks, in the mean step. fused: one op does the whole update of a parameter.
     name: the class, from the marks. usual_ns: of a step in which each op takes its lower median time, which another
-    process that takes the core does not increase."""
+    process that takes the core does not increase; pass_ns: the part of it in the op with the most. between_ns: Python
+    between the ops of an update, in lower median over the steps, without long gaps."""
 
     name: str
     self_ns: int
     usual_ns: int
+    pass_ns: int
+    between_ns: int
     calls: float
     fused: bool
 
@@ -154,7 +159,7 @@ def cpu_work(trace: Trace, left_out: Intervals) -> CpuWork:
     return CpuWork(
         ops=ops,
         groups=_groups(trace, rows[~updates], own_ns[~updates]),
-        optimizer=_optimizer(trace, rows[updates], own_ns[updates]),
+        optimizer=_optimizer(trace, rows[updates], own_ns[updates], left_out),
         rest_ns=ops_ns - sum(row.self_ns for row in ops),
         ops_ns=ops_ns,
         busy_ns=_busy_ns(trace, rows, left_out) // steps,
@@ -244,13 +249,37 @@ def group_of(op: str) -> CpuGroupId:
     return next((group for group, pattern in _GROUPS.items() if pattern.search(op)), "other")
 
 
-def _optimizer(trace: Trace, rows: Int64, own_ns: Int64) -> CpuOptimizer | None:
+def _optimizer(trace: Trace, rows: Int64, own_ns: Int64, left_out: Intervals) -> CpuOptimizer | None:
     if not len(rows):
         return None
     names, windows = trace.events.name[rows], find_steps(trace)
     steps, usual_ns = len(windows.steps), _usual_ns(windows.start_ns, trace.events.start_ns[rows], own_ns)
-    fused = any(_FUSED.search(trace.strings[name]) for name in distinct_in(names).tolist())
-    return CpuOptimizer(optimizer_class(trace) or "", int(own_ns.sum()) // steps, usual_ns, len(names) / steps, fused)
+    different = distinct_in(names).tolist()
+    return CpuOptimizer(
+        optimizer_class(trace) or "",
+        int(own_ns.sum()) // steps,
+        usual_ns,
+        max(_usual_by_name(trace, rows, own_ns, different).values()),
+        _between_ns(trace, rows, left_out),
+        len(names) / steps,
+        any(_FUSED.search(trace.strings[name]) for name in different),
+    )
+
+
+def _between_ns(trace: Trace, rows: Int64, left_out: Intervals) -> int:
+    """Usual time between the ops of an update in a step, without long gaps and without what is before its first op and
+    after its last one."""
+    events, steps = trace.events, find_steps(trace)
+    found = np.zeros(len(steps.steps), np.int64)
+    for thread in distinct_in(events.thread[rows]).tolist():
+        mine = rows[events.thread[rows] == thread]
+        update = host_courses(trace)[thread].when("optimizer")
+        gaps = update - Intervals.union(events.start_ns[mine], events.ends(mine))
+        between = ~is_in(gaps.start, update.start) & ~is_in(gaps.end, update.end)
+        short = between & (gaps.end - gaps.start <= LONG_GAP_NS)
+        found += (Intervals(gaps.start[short], gaps.end[short]) - left_out).overlap_ns(steps.start_ns, steps.end_ns)
+    updated = np.sort(found[distinct_in(np.searchsorted(steps.start_ns, events.start_ns[rows], side="right") - 1)])
+    return int(updated[(len(updated) - 1) // 2]) * len(updated) // len(found)
 
 
 def _usual_by_name(trace: Trace, rows: Int64, own_ns: Int64, names: list[int]) -> dict[int, int]:
