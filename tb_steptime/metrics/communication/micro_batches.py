@@ -18,6 +18,7 @@ from tb_steptime.metrics.communication.collectives import find_collectives
 from tb_steptime.metrics.communication.kinds import KINDS
 from tb_steptime.metrics.communication.launching import launching_calls
 from tb_steptime.text.patterns import expression
+from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.shared import shared
@@ -39,25 +40,28 @@ class EarlyExchanges(NamedTuple):
 def early_exchanges(trace: Trace) -> EarlyExchanges:
     """Exchanges in passes before the last one of an optimizer step. A pass is recognised by the model's forward pass
     before it; exchanges of the forward pass itself, as in SyncBatchNorm, are not gradients. Passes that exchange other
-    sizes belong to several models, each of which has to exchange its own."""
+    sizes belong to several models, each of which has to exchange its own. In a closure that the optimizer calls, which
+    may come after other micro-batches, each pass has a gradient that the optimizer needs."""
     found, events = find_collectives(trace), trace.events
     early, most = np.zeros(len(found), bool), 0
-    forward, update = _ranges(trace, _FORWARD), events.start_ns[_ranges(trace, OPTIMIZER_STEP)]
+    forward, update = _ranges(trace, _FORWARD), _ranges(trace, OPTIMIZER_STEP)
     if len(forward) < 2 or not len(update):
         return EarlyExchanges(early, most)
     calls = launching_calls(trace)
     reduces = np.flatnonzero((found.kind == KINDS.index("all_reduce")) & (calls >= 0))
     asked = events.start_ns[calls[reduces]]
-    place, step = np.searchsorted(events.start_ns[forward], asked, side="right") - 1, np.searchsorted(update, asked)
+    place = np.searchsorted(events.start_ns[forward], asked, side="right") - 1
+    step = np.searchsorted(np.sort(events.ends(update)), asked)
+    before = Intervals.union(events.start_ns[update], events.ends(update)).overlap_ns(asked, asked + 1) == 0
     counts = (place >= 0) & (asked >= events.ends(forward)[place]) & (step < len(update))
-    reduces, place, step = reduces[counts], place[counts], step[counts]
+    reduces, place, step, before = reduces[counts], place[counts], step[counts], before[counts]
     order = np.lexsort((reduces, step))
     for mine in np.split(order, np.flatnonzero(np.diff(step[order])) + 1):
         passes = distinct_in(place[mine])
         sizes = {tuple(found.bytes[reduces[mine[place[mine] == each]]].tolist()) for each in passes.tolist()}
         if len(sizes) == 1 and len(passes) > 1:
-            early[reduces[mine]] = place[mine] < passes[-1]
-            most = max(most, len(passes))
+            early[reduces[mine]] = before[mine] & (place[mine] < passes[-1])
+            most = max(most, len(passes)) if early[reduces[mine]].any() else most
     return EarlyExchanges(early, most)
 
 

@@ -401,6 +401,13 @@ def test_gradients_of_micro_batches_are_exchanged_once():
     assert rest.gain_ns <= 2 * US, "the exchange that stays"
 
 
+def test_the_last_micro_batch_may_run_in_a_closure_of_the_optimizer():
+    closure = micro_batches(MICRO_BATCHES.replace("............O.............O.", "......OOOOOOO.......OOOOOOO."))
+    insight = sure(closure, "each_micro_batch")
+    assert insight.gain_ns == 2 * US
+    assert "2 backward passes exchange the same gradients: for 2 µs a step" in said(insight)
+
+
 @pytest.mark.parametrize(
     ("trace", "why"),
     [
@@ -409,6 +416,10 @@ def test_gradients_of_micro_batches_are_exchanged_once():
         (
             micro_batches(MICRO_BATCHES.replace("............O.", "......O.....O.")),
             "the optimizer steps after each of them",
+        ),
+        (
+            micro_batches(MICRO_BATCHES.replace("............O.............O.", "OOOOOOOOOOOOO.OOOOOOOOOOOOO.")),
+            "the optimizer calls a closure again and again, and needs each gradient",
         ),
         (micro_batches("\n".join(MICRO_BATCHES.splitlines()[:-1])), "no step of an optimizer is recorded"),
         (micro_batches(MICRO_BATCHES.replace("FF....FF......", "FFFF..FFFF....")), "the forward passes exchange them"),
