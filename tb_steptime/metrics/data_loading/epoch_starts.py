@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.data_loading.loaders import find_batches
-from tb_steptime.metrics.data_loading.marks import NO_SEED
+from tb_steptime.metrics.data_loading.marks import NO_SEED, work_rows
 from tb_steptime.metrics.data_loading.waits import device_busy, exposed_waits
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_intervals, loader_rows
@@ -75,11 +75,13 @@ def _exposed(trace: Trace, others: Int64) -> Intervals:
 
 
 def _setup(trace: Trace) -> Intervals:
-    """From a new iterator's first seed until a batch is requested from it, and while a recorder saw it being set up;
-    without device work."""
-    batches = find_batches(trace)
+    """From a new iterator's first seed until a batch is requested from it, if the loop does no other work in between,
+    and while a recorder saw it being set up; without device work."""
+    batches, works = find_batches(trace), np.sort(trace.events.start_ns[work_rows(trace)])
     new = np.flatnonzero(batches.first & (batches.seed_ns != NO_SEED))
-    setup = Intervals.union(batches.seed_ns[new], trace.events.start_ns[batches.row[new]])
+    seed, asked = batches.seed_ns[new], trace.events.start_ns[batches.row[new]]
+    alone = np.searchsorted(works, seed) == np.searchsorted(works, asked)
+    setup = Intervals.union(seed[alone], asked[alone])
     if trace.loader_records is not None:
         setup = setup | Intervals.union(trace.loader_records.begun.begin_ns, trace.loader_records.begun.ready_ns)
     return setup - device_busy(trace) - loader_intervals(trace)

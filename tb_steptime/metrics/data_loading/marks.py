@@ -11,12 +11,14 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.loader_marks import loader_names, loader_rows
 from tb_steptime.trace.loader_records import LoaderRecords
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import top_level
+from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, Kind, is_in
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in
 
 #: Stands for the loader of a mark that no recorder knows, and for the seed of an iterator that is not new.
 NOT_RECORDED = NO_SEED = -1
@@ -29,6 +31,8 @@ _NO_WORK = {
     "aten::to", "aten::_to_copy", "aten::copy_", "aten::empty_strided", "aten::is_pinned", "aten::pin_memory",
     "aten::_pin_memory", "aten::record_stream",
 }  # fmt: skip
+#: An iterator brings tensors if ops run in more than this share of its marks.
+USUALLY = 0.5
 #: Maximum difference between the clocks of a trace and of a recorder.
 _CLOCKS_NS = 20_000
 
@@ -71,8 +75,29 @@ def find_marks(trace: Trace) -> Marks:
     marks = Marks(rows, step, works, seed_ns, np.full(len(rows), NOT_RECORDED, np.int64), seed_ns != NO_SEED)
     if trace.loader_records is not None and len(rows) and len(trace.loader_records.received):
         marks = _as_recorded(trace, marks, trace.loader_records)
-    ends = np.append((marks.seed_ns[1:] != NO_SEED) & (np.diff(marks.chain) == 0), False)[: len(marks.row)]
+    end_here = (np.diff(marks.chain) == 0) | _without_batch(trace, marks)[:-1]
+    ends = np.append((marks.seed_ns[1:] != NO_SEED) & end_here, False)[: len(marks.row)]
     return marks.of(~(ends & (marks.recorded == NOT_RECORDED)))
+
+
+def _without_batch(trace: Trace, marks: Marks) -> Bool:
+    """The marks that bring no batch, whatever the loop does before the next one, such as making another model: no op
+    receives or makes a tensor in them, as in most marks of their iterator, and no training follows before the next."""
+    events, ops = trace.events, trace.events.rows(Kind.CPU_OP)
+    start, end, name = events.start_ns[marks.row], events.ends(marks.row), events.name[marks.row]
+    filled = np.zeros(len(marks.row), bool)
+    for thread in distinct_in(events.thread[marks.row]).tolist():
+        begins = events.start_ns[ops[events.thread[ops] == thread]]
+        mine = events.thread[marks.row] == thread
+        filled[mine] = np.searchsorted(begins, start[mine]) < np.searchsorted(begins, end[mine])
+    usually = np.zeros(len(marks.row), bool)
+    for each in distinct_in(name).tolist():
+        usually[name == each] = filled[name == each].mean() > USUALLY
+    nodes = backward_nodes(trace)
+    trains = np.sort(events.start_ns[np.concatenate((nodes.event, nodes.forward[nodes.forward >= 0]))])
+    until = np.append(start[1:], np.iinfo(np.int64).max)[: len(start)]
+    trained = np.searchsorted(trains, start) < np.searchsorted(trains, until)
+    return np.asarray(~filled & usually & ~trained & ~marks.begins, bool)
 
 
 def outermost_marks(trace: Trace) -> Int64:
@@ -107,6 +132,12 @@ def _between(trace: Trace, rows: Int64) -> tuple[Bool, Int64]:
         seeds = ops[is_seed[events.name[ops]] & (events.start_ns[ops] >= reach)]  # not drawn by an op of the loop
         seed_ns[i] = events.start_ns[seeds[0]] if len(seeds) else NO_SEED
     return works, seed_ns
+
+
+def work_rows(trace: Trace) -> Int64:
+    """Rows of the work on batches, without the marks of steps."""
+    rows = np.flatnonzero(_is_work(trace))
+    return rows[is_in(rows, step_marks(trace), invert=True)]
 
 
 def _is_work(trace: Trace) -> Bool:

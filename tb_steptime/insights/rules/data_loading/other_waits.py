@@ -32,9 +32,14 @@ _EPOCHS = {
         "The first batch of an epoch takes {each}, with the start of the workers where these are not kept.",
     ),
 }
+_WITH_SETUP = (
+    "An epoch's first batch takes {each}. Setting up its loader, which starts workers that are not kept, takes {setup} "
+    "a step."
+)
 _OF_EPOCHS = phrase(
-    "Mean over the steps of the exposed wait where an epoch ends and the next one begins, less the recorded production "
-    "time of first batches where workers start again. No other card's gain includes any of it."
+    "Mean over the steps of the exposed wait where an epoch ends and the next one begins, on a CPU with the set-up of "
+    "the loader between them, less the recorded production time of first batches where workers start again. No other "
+    "card's gain includes any of it."
 )
 _OF_RECEIVING = phrase(
     "Mean over the steps of the exposed wait for batches that are produced, each at most the median, less what a batch "
@@ -49,6 +54,7 @@ _ALONE = phrase(
 SOONER_TIMES = 2
 #: From this share of the main process's time for a ready batch on, the card is about the sampler.
 SAMPLER_FRACTION = 0.5
+_KEPT = "DataLoader(..., persistent_workers=True)  # one loader for all epochs: a new one starts new workers"
 _INDICES = "DataLoader(..., batch_sampler=...)  # draws its indices once, before the epoch"
 _ONE_TENSOR = "DataLoader(..., collate_fn=...)  # one tensor per field, no lists and no NumPy arrays"
 
@@ -65,8 +71,8 @@ def epoch_starts(facts: Facts) -> Insight | None:
 
     Jobs: all that begin an epoch within the recorded steps, with worker processes.
 
-    Gain: the exposed wait where epochs end and begin, mean over the steps, less the recorded production time of first
-    batches where workers start again.
+    Gain: the exposed wait where epochs end and begin, mean over the steps, on a CPU with the set-up of the loader, less
+    the recorded production time of first batches where workers start again.
 
     Left out: how seldom epochs begin: in a long epoch the recorded steps may hold the only one.
     """
@@ -76,22 +82,26 @@ def epoch_starts(facts: Facts) -> Insight | None:
     if starts.steps == [facts.data_loading.steps[0].name] and starts.batches == 1:
         return None  # the training begins, and no epoch ends
     # with a GPU, idle time while the iterator is set up belongs to the host's cards
-    sets_up = starts.respawned and starts.produced_ns is not None and not facts.overview.has_device
-    begin_ns = starts.exposed_ns + (starts.setup_ns if sets_up else 0)
+    respawns = starts.produced_ns is not None if starts.respawned else starts.respawned is None
+    sets_up = respawns and not facts.overview.has_device and facts.job.device == "cpu"
+    setup_ns = starts.setup_ns if sets_up else 0
+    begin_ns = starts.exposed_ns + setup_ns
     title, why = _EPOCHS[starts.respawned]
+    if starts.respawned is None and setup_ns:
+        why = _WITH_SETUP
     often = "{number} (epoch begins|epochs begin) in these steps; longer epochs do so less often."
     card = HostCard(
         id="epoch_starts",
         title=phrase(title),
-        why=filled(why, {"each": ns(starts.wait_ns), "produced": ns(_produced_ns(starts))}),
-        how=None if starts.respawned is False else "DataLoader(..., persistent_workers=True)",
+        why=filled(why, {"each": ns(starts.wait_ns), "produced": ns(_produced_ns(starts)), "setup": ns(setup_ns)}),
+        how=None if starts.respawned is False else _KEPT,
         gain_ns=max(0, begin_ns - _produced_ns(starts) * starts.batches // len(facts.data_loading.steps)),
         formula=_OF_EPOCHS,
         best=Confidence.LOW if starts.batches == 1 else Confidence.MEDIUM,  # from one, no frequency is known
         why_confidence=phrase(agreeing(often, starts.batches), number=count(starts.batches)),
         steps=starts.steps,
     )
-    return loader_card(facts, card, begin_ns, of_main=False)
+    return loader_card(facts, card, begin_ns if starts.respawned else starts.exposed_ns, of_main=False)
 
 
 def _produced_ns(starts: EpochStarts) -> int:

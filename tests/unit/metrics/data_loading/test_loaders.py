@@ -95,6 +95,33 @@ def test_a_new_iterators_seed_tells_the_first_batch_and_the_end_before():
     assert table(drawing) == [row("Loader", MULTI, 4, 2, first=4)]
 
 
+#: Each batch is received by an op within its mark, and the loop makes another model before the next epoch.
+FOLDS = """
+    step   | 111122223333333333333344444455555 |
+    loader | ll..oo..eeee......ffff..pp..qq... |
+    op     | x.bbx.bb....iiisi.x...bbx.bbx.bb. |"""
+FOLD_NAMES = NAMES | {"x": "aten::set_", "i": "aten::uniform_"}
+
+
+def test_a_mark_without_a_batch_ends_an_epoch_whatever_the_loop_does_then():
+    (found,) = loader_table(timeline(FOLDS, names=FOLD_NAMES))
+    assert (found.batches, found.wait_ns, found.first_batches, found.first_batch_ns) == (4, 2_000, 1, 4_000)
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        "x.bbx.bbx...iiisi.x...bbx.bbx.bb.",  # this mark brings a batch, and the loop leaves the epoch
+        "..bb..bb....iiisi.....bb..bb..bb.",  # a thread receives the batches, so no mark has ops
+        "x.bbx.bb....bbbsi.x...bbx.bbx.bb.",  # the loop trains on a batch of other things than tensors
+    ],
+)
+def test_a_mark_that_may_bring_a_batch_ends_no_epoch(op: str):
+    lines = FOLDS.splitlines()
+    trace = timeline("\n".join([*lines[:-1], f"op | {op} |"]), names=FOLD_NAMES)
+    assert len(find_batches(trace).row) == 6
+
+
 def test_a_sampler_that_shuffles_is_part_of_the_new_iterator():
     """The sampler draws a seed of its own, and then an order from it."""
     drawing = """

@@ -234,7 +234,8 @@ def _agree(insights: Sequence[Insight], result: DataLoadingResult) -> None:
     asked = gain.get("more_workers", gain.get("no_workers"))
     assert asked is None or asked == curve.gain_ns
     shares = causes.shares
-    known = {"epoch_starts": shares.first_ns, "loader_jitter": shares.jitter_ns}
+    setup_ns = causes.starts.setup_ns if causes.starts else 0  # no wait
+    known = {"epoch_starts": shares.first_ns + setup_ns, "loader_jitter": shares.jitter_ns}
     for card, share in known.items():
         assert gain.get(card, share) == share
     assert gain.get("loader_overhead", 0) <= shares.overhead_ns

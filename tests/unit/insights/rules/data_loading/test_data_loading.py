@@ -246,13 +246,13 @@ def in_epochs(work: int = 10, first: int = 30, loader: str = "loader", seeds: st
 
 def test_the_start_of_an_epoch_is_worth_its_waits():
     insight = sure(in_epochs(), "epoch_starts")
-    assert (insight.gain_ns, insight.steps, insight.confidence) == (31_000 // 12, ["6"], Confidence.LOW)
+    assert (insight.gain_ns, insight.steps, insight.confidence) == (31_000 // 12 + 2_000 // 12, ["6"], Confidence.LOW)
     assert plain(insight.title) == "Keep the workers between epochs, or make epochs longer"
     assert said(insight) == (
-        "A step waits 3 µs (19 %). The first batch of an epoch takes 30 µs, with the start of the workers where these "
-        "are not kept."
+        "A step waits 3 µs (19 %). An epoch's first batch takes 30 µs. Setting up its loader, which starts workers "
+        "that are not kept, takes 166 ns a step."
     )
-    assert insight.how == "DataLoader(..., persistent_workers=True)"
+    assert insight.how is not None and "persistent_workers=True" in insight.how and "one loader" in insight.how
     assert [evidence.step for evidence in insight.evidence] == ["6"]
     assert cards(in_epochs()) == {"epoch_starts"}
 
@@ -263,8 +263,8 @@ def test_the_start_of_the_training_is_no_start_of_another_epoch():
 
 
 def test_the_start_of_an_epoch_needs_a_hundredth_of_the_step():
-    assert card(in_epochs(work=255), "epoch_starts") is None
-    assert card(in_epochs(work=250), "epoch_starts") is not None
+    assert card(in_epochs(work=275), "epoch_starts") is None
+    assert card(in_epochs(work=265), "epoch_starts") is not None
 
 
 def test_without_workers_an_epoch_starts_like_any_batch():
@@ -470,6 +470,8 @@ def test_the_cards_share_one_exposed_wait(trace: Trace):
     loading = results["data_loading"]
     shares = loading.causes.shares  # type: ignore[attr-defined]
     gains |= {"loader_overhead": shares.overhead_ns, "others": shares.others_ns}
+    if starts := loading.causes.starts:  # type: ignore[attr-defined]
+        gains["setup"] = -starts.setup_ns  # no wait
     assert sum(gains.values()) <= loading.mean.exposed_ns  # type: ignore[attr-defined]
     assert sum(gains.values()) >= 0.97 * loading.mean.exposed_ns  # type: ignore[attr-defined] # parts worth no card
 
