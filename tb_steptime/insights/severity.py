@@ -1,7 +1,7 @@
 """How grave a card is, and where it stands among the others: one rule for all cards.
 
 A card's severity is that of its gain now, as it shows it: the share of the step that the change saves at most. What it
-gains later, once something else changed, does not count. Cards stand by severity, then by gain.
+gains later, once something else changed, does not count. Cards stand by severity, then by gain, the surer ones first.
 
 gain             0       5 %       15 %              of the step
 severity         | minor | warning | major
@@ -61,9 +61,11 @@ def in_order(insights: Iterable[Insight]) -> list[Insight]:
 
 def most_gain(insights: Sequence[Insight]) -> Insight | None:
     """The card that gains most now, where that is the gain of a warning. Headlines speak of it, as the verdict before
-    it is about the most time, too; where its cause is a guess, surer cards stand before it."""
+    it is about the most time, too. One of low confidence only where no surer card gains as much as a warning, and then
+    a measured one before a guess, as cards stand."""
     worth = [insight for insight in insights if insight.gain_fraction >= WARNING_FRACTION]
-    return max(worth, key=lambda insight: insight.gain_ns, default=None)
+    sure = [insight for insight in worth if insight.confidence is not Confidence.LOW]
+    return min(sure or worth, key=_place, default=None)
 
 
 def _with_origin(insight: Insight) -> Insight:
@@ -72,9 +74,10 @@ def _with_origin(insight: Insight) -> Insight:
     return msgspec.structs.replace(insight, lowered_from=due if is_lowered else None)
 
 
-def _place(insight: Insight) -> tuple[int, int, int, int, int]:
-    """Among equally grave cards the one with most gain stands first. What has no gain, but is about much of the step,
-    stands before what hardly gains anything."""
+def _place(insight: Insight) -> tuple[int, int, int, int, int, int]:
+    """Among equally grave cards the one with most gain stands first, surer ones before those of low confidence. What
+    has no gain, but is about much of the step, stands before what hardly gains anything."""
     worth_ns = insight.gain_ns if insight.gain_fraction >= WARNING_FRACTION else 0
+    sure_ns = worth_ns if insight.confidence is not Confidence.LOW else 0
     later_ns = insight.later_ns or 0
-    return _ORDER.index(insight.severity), -worth_ns, -insight.about_ns, -insight.gain_ns, -later_ns
+    return _ORDER.index(insight.severity), -sure_ns, -worth_ns, -insight.about_ns, -insight.gain_ns, -later_ns

@@ -42,5 +42,6 @@ def _of_two(first: Insight, second: Insight) -> Iterator[str]:
     grave, less = (GRAVEST_FIRST.index(each.severity) for each in (first, second))
     if grave > less:
         yield f"{second.id} is {second.severity.value} and stands below {first.id}, {first.severity.value}"
-    if grave == less and second.gain_fraction >= 0.05 and second.gain_ns > first.gain_ns:
+    surer = first.confidence is not Confidence.LOW and second.confidence is Confidence.LOW
+    if grave == less and second.gain_fraction >= 0.05 and second.gain_ns > first.gain_ns and not surer:
         yield f"{second.id} gains more than {first.id} above it"

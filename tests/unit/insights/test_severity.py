@@ -55,7 +55,7 @@ CARDS = [
 def test_cards_stand_by_severity_then_by_gain():
     placed = in_order(CARDS)
     assert [each.id for each in placed] == [
-        "third", "sixth", "few_steps", "twentieth", "memory_grows", "guess", "about", "small",
+        "third", "sixth", "twentieth", "few_steps", "memory_grows", "guess", "about", "small",
     ]  # fmt: skip
     assert {each.id: each.lowered_from for each in placed if each.lowered_from} == {
         "few_steps": Severity.MAJOR,
@@ -64,9 +64,28 @@ def test_cards_stand_by_severity_then_by_gain():
     assert contradictions(placed) == []
 
 
-def test_the_headline_speaks_of_the_card_that_gains_most():
-    assert most_gain(in_order([*CARDS[:5], CARDS[5]])) == in_order([GUESS])[0]
-    assert most_gain([GROWS, card("small", 0.04, Severity.MINOR)]) is None
+@pytest.mark.parametrize(
+    ("cards", "first"),
+    [
+        (CARDS, "third"),
+        ([GUESS, card("twentieth", 0.05, Severity.WARNING)], "twentieth"),  # a surer card gains enough
+        ([card("few_steps", 0.59, Severity.WARNING, LOW), card("tenth", 0.1, Severity.WARNING)], "tenth"),
+        ([GUESS, card("few_steps", 0.3, Severity.WARNING, LOW), card("small", 0.04, Severity.MINOR)], "few_steps"),
+        ([GUESS, card("small", 0.04, Severity.MINOR), card("about", 0, Severity.MINOR, about_ns=900)], "guess"),
+        ([card("hint", 0.03, Severity.MINOR, LOW), card("about", 0, Severity.MINOR, HIGH, about_ns=900)], None),
+        ([GROWS, card("small", 0.04, Severity.MINOR)], None),
+    ],
+)
+def test_the_headline_speaks_of_the_first_card_whose_gain_is_a_warnings(cards: list[Insight], first: str | None):
+    placed = in_order(cards)
+    said = most_gain(placed)
+    assert (said.id if said else None) == first
+    assert first is None or said == placed[0]
+
+
+def test_what_is_about_most_of_the_step_stands_before_a_hint_that_gains_little():
+    hint, about = card("hint", 0.03, Severity.MINOR, LOW), card("about", 0, Severity.MINOR, HIGH, about_ns=750)
+    assert [each.id for each in in_order([hint, about])] == ["about", "hint"]
 
 
 def test_a_card_says_why_it_was_lowered():
