@@ -51,7 +51,7 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
   return (
     <>
       {job.path && <JobPath path={job.path} />}
-      {page.path && (
+      {page.path && !job.path && (
         <p class="quiet">
           <Sentence phrase={page.path} />
         </p>
