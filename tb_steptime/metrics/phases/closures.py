@@ -5,7 +5,7 @@ ops                    z ff =backward= uuuuu z ff =backward= uuu z ff =back= uu
 closures              |---------------|     |---------------|   |-----------|
 
 The first closure begins with the mark. A later one begins where the first one's first event comes again. Each ends with
-its last backward pass; what follows is the optimizer's update.
+its last backward pass; what follows is the optimizer's update. A recording may end within a closure.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ def closures(trace: Trace, thread: int, start: Int64, end: Int64, passes: Interv
         repeats = len(inside) > 1
         calls = _calls(trace, thread, int(start[mark]), int(end[mark])) if repeats else np.empty(0, np.int64)
         yield from _of_mark(int(start[mark]), inside, calls)
+    if len(start) and (past > first).any() and past[-1] <= first[-1] and _is_cut(trace, thread, int(end[-1])):
+        yield int(start[-1]), int(end[-1])
 
 
 def _of_mark(start: int, passes: Intervals, calls: Int64) -> Iterator[tuple[int, int]]:
@@ -48,3 +50,9 @@ def _calls(trace: Trace, thread: int, start: int, end: int) -> Int64:
     rows = rows[(events.start_ns[rows] > start) | (events.ends(rows) < end)]  # without the mark and what encloses it
     found: Int64 = events.start_ns[rows[events.name[rows] == events.name[rows[:1]]]]
     return found
+
+
+def _is_cut(trace: Trace, thread: int, end: int) -> bool:
+    """Whether the recording ends with this mark: its thread calls no op after it."""
+    later = slice(int(np.searchsorted(trace.events.start_ns, end)), None)
+    return not ((trace.events.thread[later] == thread) & (trace.events.kind[later] == Kind.CPU_OP)).any()

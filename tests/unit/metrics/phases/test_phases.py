@@ -178,6 +178,28 @@ def test_a_closure_is_the_models_wherever_a_step_begins_and_its_ranges_belong_to
     ]
 
 
+def test_a_recording_may_end_within_a_closure():
+    trace = timeline(
+        """
+        step                           | 0000000000111111 |
+        user Optimizer.step#AdamW.step | uuuuuuuu..vvvvvv |
+        op                             | .ffnnmm...fff..f |""",
+        names=NAMES | {"m": "aten::mul_", "v": "Optimizer.step#AdamW.step", "n": "MmBackward0"},
+    )
+    assert host_us(trace) == [{"forward": 3, "backward": 2, "optimizer": 3, "other": 2}, {"forward": 6}]
+
+
+def test_an_update_without_a_closure_may_be_the_last():
+    trace = timeline(
+        """
+        step                           | 0000000000111111. |
+        user Optimizer.step#AdamW.step | uuuuuuuu..vvvv... |
+        op                             | .ffnnmm...mmm..f. |""",
+        names=NAMES | {"m": "aten::mul_", "v": "Optimizer.step#AdamW.step", "n": "MmBackward0"},
+    )
+    assert host_us(trace)[1] == {"optimizer": 4, "forward": 2}
+
+
 def test_a_closure_runs_on_an_engine_of_its_own_too():
     trace = timeline(
         """
