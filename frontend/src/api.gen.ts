@@ -785,8 +785,9 @@ export interface CpuOpRow {
 /**
  * The work inside the optimizer's marks, in the mean step. fused: one op does the whole update of a parameter.
  * name: the class, from the marks. usual_ns: of a step in which each op takes its lower median time, which another
- * process that takes the core does not increase; pass_ns: the part of it in the op with the most. between_ns: Python
- * between the ops of an update, in lower median over the steps, without long gaps.
+ * process that takes the core does not increase; pass_ns: the part of it in the op that writes the parameters, in one
+ * pass over them and their states. between_ns: Python between the ops of an update, in lower median over the steps,
+ * without long gaps.
  */
 export interface CpuOptimizer {
   name: string;

@@ -52,6 +52,8 @@ _GROUPS: dict[CpuGroupId, re.Pattern[str]] = {
 }
 #: Nodes that differentiate a gradient, as after autograd.grad(..., create_graph=True).
 _OF_GRADIENTS = expression(r"(?:Backward|Double)Backward\d*$")
+#: The op with which Adam and Adagrad, not fused, write each parameter.
+_WRITES = "aten::addcdiv_"
 _FUSED = expression(r"_fused_\w+_")
 #: Functions of torch that convolve; the number is that of the dimensions that the filter moves along.
 _CONVOLVES = expression(r"aten::conv(?:_transpose)?(?P<dimensions>[123])d$")
@@ -97,8 +99,9 @@ class CpuGroup(msgspec.Struct, frozen=True):
 class CpuOptimizer(msgspec.Struct, frozen=True):
     """The work inside the optimizer's marks, in the mean step. fused: one op does the whole update of a parameter.
     name: the class, from the marks. usual_ns: of a step in which each op takes its lower median time, which another
-    process that takes the core does not increase; pass_ns: the part of it in the op with the most. between_ns: Python
-    between the ops of an update, in lower median over the steps, without long gaps."""
+    process that takes the core does not increase; pass_ns: the part of it in the op that writes the parameters, in one
+    pass over them and their states. between_ns: Python between the ops of an update, in lower median over the steps,
+    without long gaps."""
 
     name: str
     self_ns: int
@@ -255,11 +258,12 @@ def _optimizer(trace: Trace, rows: Int64, own_ns: Int64, left_out: Intervals) ->
     names, windows = trace.events.name[rows], find_steps(trace)
     steps, usual_ns = len(windows.steps), _usual_ns(windows.start_ns, trace.events.start_ns[rows], own_ns)
     different = distinct_in(names).tolist()
+    writes = [name for name in different if trace.strings[name] == _WRITES]
     return CpuOptimizer(
         optimizer_class(trace) or "",
         int(own_ns.sum()) // steps,
         usual_ns,
-        max(_usual_by_name(trace, rows, own_ns, different).values()),
+        sum(_usual_by_name(trace, rows, own_ns, writes).values()),
         _between_ns(trace, rows, left_out),
         len(names) / steps,
         any(_FUSED.search(trace.strings[name]) for name in different),

@@ -33,7 +33,7 @@ def test_own_times_of_the_ops_of_a_step_sum_to_all():
             CpuGroup("matmul", 6 * US, 6 * US, "aten::addmm", 4 * US, 2.0),
             CpuGroup("convolution", 2 * US, 2 * US, "aten::convolution_backward", 2 * US, 1.0),
         ],
-        optimizer=CpuOptimizer("Adam", 1 * US, 1 * US, 1 * US, 0, 1.0, fused=False),
+        optimizer=CpuOptimizer("Adam", 1 * US, 1 * US, 0, 0, 1.0, fused=False),
         rest_ns=0,
         ops_ns=9 * US,
         busy_ns=7 * US,
@@ -78,7 +78,7 @@ def test_an_optimizer_that_updates_in_each_second_step_takes_half_of_it():
         names={"m": "aten::addmm", "u": "aten::sqrt"},
     )
     optimizer = cpu_work(trace, Intervals.empty()).optimizer
-    assert optimizer == CpuOptimizer("Adam", 7 * US // 4, 3 * US // 2, 3 * US // 2, 0, 0.5, fused=False)
+    assert optimizer == CpuOptimizer("Adam", 7 * US // 4, 3 * US // 2, 0, 0, 0.5, fused=False)
 
 
 def test_python_between_the_ops_of_an_update_is_counted_and_around_them_it_is_not():

@@ -308,7 +308,9 @@ def test_python_between_the_ops_of_an_optimizer_is_its_own_even_where_python_tak
     )
     judgement = judged(trace)
     assert plain(judgement.verdict.text).startswith("No op is recorded for 70 % of a step")
-    assert cards(judgement)["cpu_optimizer"].gain_ns == 8_000, "four ops and three gaps, less one of two ops"
+    assert cards(judgement)["cpu_optimizer"].gain_ns == 8_000, (
+        "four ops and three gaps, less the pass that writes the parameters"
+    )
     assert judgement.insights[0].id == "cpu_optimizer"
 
 
@@ -334,7 +336,7 @@ def test_the_closure_of_an_optimizer_is_no_update():
         names=NAMES | {"e": "aten::sqrt", "d": "aten::addcdiv_", "n": "ConvolutionBackward0", "m": "AddmmBackward0"},
     )
     found = cards(judged(trace))
-    assert found["cpu_optimizer"].gain_ns == 1_000
+    assert found["cpu_optimizer"].gain_ns == 3_000
     assert plain(found["cpu_ops"].why).startswith("Convolutions take 4 µs a step (40 %)")
 
 
