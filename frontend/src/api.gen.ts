@@ -1489,10 +1489,11 @@ export interface Hits {
  * buckets of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by
  * place, those before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops
  * compute; between_ops_ns: of the mean step, with a named range and no op; python_function: which takes the time
- * in which no op runs; python_work: functions that compute no ops; all where nothing ran on a GPU. recaptures:
- * graphs that are captured again and again. recurring: steps at equal distances that do more. growing: a backward
- * pass that grows from step to step. anomaly: what autograd's anomaly detection costs; None where it is off.
- * whatif: a steady step replayed, as it is and after changes; None where none can be.
+ * in which no op runs; python_work: functions that compute no ops; outside_range: the named range that holds most
+ * of the time without an op; all where nothing ran on a GPU. recaptures: graphs that are captured again and again.
+ * recurring: steps at equal distances that do more. growing: a backward pass that grows from step to step.
+ * anomaly: what autograd's anomaly detection costs; None where it is off. whatif: a steady step replayed, as it is
+ * and after changes; None where none can be.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -1529,6 +1530,7 @@ export interface HostResult {
   cpu: CpuWork | null;
   python_function: PythonFunction | null;
   python_work: PythonWork[];
+  outside_range: OutsideRange | null;
   whatif: WhatIf | null;
   recaptures: Recaptures | null;
   recurring: RecurringWork | null;
@@ -2898,6 +2900,15 @@ export interface OutsideOps {
 }
 
 /**
+ * ns: outside of ops, calls and waits for batches while the range is open on the thread that trains, mean over the
+ * steps.
+ */
+export interface OutsideRange {
+  name: string;
+  ns: number;
+}
+
+/**
  * The loop's wait for batches that worker processes have already produced: the message is sent, unpickled and
  * mapped, and the indices of a later batch are drawn.
  * ns: per batch, None with why if late batches hide it. exposed_ns: all of it in the mean step, including pauses of
@@ -3246,10 +3257,10 @@ export interface PythonFunction {
 }
 
 /**
- * The calls of one function on the thread that trains. ns: outside ops, calls and waits, mean over the steps that
- * are judged; steps: those with a call, empty where nearly all have one; start_ns, end_ns: of the longest call.
- * caller: the user's function that calls it, where it is one of torch's, a built-in one or has no name, else None.
- * waits: it waits for something else than a batch.
+ * The calls of one function on the thread that trains. ns: outside ops, calls and waits and without interruptions,
+ * mean over the steps that are judged; steps: those with a call, empty where nearly all have one; start_ns, end_ns: of
+ * the longest call. caller: the user's function that calls it, where it is one of another package or of torch, a
+ * built-in one or has no name, else None. waits: it waits for something else than a batch.
  */
 export interface PythonWork {
   name: string;

@@ -20,6 +20,7 @@ from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
 from tb_steptime.metrics.idle.bucket_copies import bucket_copies
 from tb_steptime.metrics.idle.host_stalls import Pause, pauses
 from tb_steptime.metrics.idle.long_gaps import LongGaps, long_gaps
+from tb_steptime.metrics.idle.outside_range import OutsideRange, outside_range
 from tb_steptime.metrics.idle.python_function import PythonFunction, python_function
 from tb_steptime.metrics.idle.python_work import PythonWork, python_work
 from tb_steptime.metrics.idle.reasons import IdleNs, devices_by_activity, starts_per_step
@@ -83,10 +84,11 @@ class HostResult(msgspec.Struct, frozen=True):
     buckets of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by
     place, those before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops
     compute; between_ops_ns: of the mean step, with a named range and no op; python_function: which takes the time
-    in which no op runs; python_work: functions that compute no ops; all where nothing ran on a GPU. recaptures:
-    graphs that are captured again and again. recurring: steps at equal distances that do more. growing: a backward
-    pass that grows from step to step. anomaly: what autograd's anomaly detection costs; None where it is off.
-    whatif: a steady step replayed, as it is and after changes; None where none can be.
+    in which no op runs; python_work: functions that compute no ops; outside_range: the named range that holds most
+    of the time without an op; all where nothing ran on a GPU. recaptures: graphs that are captured again and again.
+    recurring: steps at equal distances that do more. growing: a backward pass that grows from step to step.
+    anomaly: what autograd's anomaly detection costs; None where it is off. whatif: a steady step replayed, as it is
+    and after changes; None where none can be.
     """
 
     unknown: Reason | None
@@ -123,6 +125,7 @@ class HostResult(msgspec.Struct, frozen=True):
     cpu: CpuWork | None = None
     python_function: PythonFunction | None = None
     python_work: list[PythonWork] = []
+    outside_range: OutsideRange | None = None
     whatif: WhatIf | None = None
     recaptures: Recaptures | None = None
     recurring: RecurringWork | None = None
@@ -208,6 +211,7 @@ def _of_host_alone(trace: Trace) -> HostResult:
         cpu=cpu_work(trace, excluded_time(trace, None).total),
         python_function=python_function(trace),
         python_work=python_work(trace),
+        outside_range=outside_range(trace),
         recurring=recurring_work(trace, None),
         growing=growing_graph(trace, None),
         anomaly=anomaly_checks(trace),

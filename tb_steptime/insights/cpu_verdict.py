@@ -6,6 +6,7 @@ from tb_steptime.insights.base import Confidence
 from tb_steptime.insights.facts import Facts, confidence
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.rules.host.cpu_compiling import compiling
+from tb_steptime.insights.rules.host.cpu_outside import outside_ops_ns
 from tb_steptime.insights.rules.host.long_waits import CALL_LENGTH, function_of, placed
 from tb_steptime.insights.severity import MAJOR_FRACTION, WARNING_FRACTION
 from tb_steptime.metrics.host.cpu_ops import CpuOpRow
@@ -40,18 +41,13 @@ def cpu_sentence(facts: Facts) -> Phrase:
         return phrase(words, step=step, wait=ns(parts.data_loader))
     if facts.job.device == "gpu":
         return phrase("A step takes {step}; what the GPU does in it is not in this trace.", step=step)
-    if facts.share(_between_ops_ns(facts)) >= WARNING_FRACTION:
+    if facts.share(outside_ops_ns(facts)) >= WARNING_FRACTION:
         return _outside_ops(facts)
     return phrase("A step takes {step}; this trace has no GPU activity.", step=step)
 
 
-def _between_ops_ns(facts: Facts) -> int:
-    """Time a step in which no op is recorded, named ranges or not."""
-    return facts.overview.mean_parts_ns.other + facts.host.between_ops_ns
-
-
 def _outside_ops(facts: Facts) -> Phrase:
-    step, other = ns(facts.step_ns), fraction(facts.share(_between_ops_ns(facts)))
+    step, other = ns(facts.step_ns), fraction(facts.share(outside_ops_ns(facts)))
     found = facts.host.python_function
     if found is None:
         words = "No op is recorded for {other} of a step of {step}: Python code outside of ops, or waits."

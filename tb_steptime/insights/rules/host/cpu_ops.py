@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, EvidenceRow, Insight, Severity
 from tb_steptime.insights.facts import Facts, confidence
+from tb_steptime.insights.rules.host.cpu_outside import outside_leads
 from tb_steptime.insights.severity import severity
 from tb_steptime.metrics.host.cpu_ops import CpuGroup, CpuGroupId, CpuOptimizer, CpuWork
 from tb_steptime.metrics.idle.bottleneck import Bound
@@ -83,7 +84,7 @@ def cpu_ops(facts: Facts) -> Insight | None:
     return Insight(
         id="cpu_ops",
         severity=Severity.MINOR,
-        title=_title(leading),
+        title=_title(leading, first=not outside_leads(facts)),
         why=_why(facts, leading, _dtype(work, leading)),
         how=how,
         gain_ns=0,
@@ -154,11 +155,12 @@ def _on_cpu(facts: Facts) -> CpuWork | None:
     return facts.host.cpu if facts.job.device == "cpu" and facts.host.bound is Bound.CPU else None
 
 
-def _title(group: CpuGroup) -> Phrase:
-    """Returns the title. The group "other" has many ops with different names and one remedy, so no op is named."""
+def _title(group: CpuGroup, *, first: bool) -> Phrase:
+    """Returns the title. The group "other" has many ops with different names and one remedy, so no op is named. first:
+    no other part of the step is larger."""
     if group.id == "other":
         return phrase("Try {compile} on the model", compile=code("torch.compile"))
-    return phrase("Speed up {op} first", op=code(group.op))
+    return phrase("Speed up {op} first" if first else "Speed up {op}", op=code(group.op))
 
 
 def _gains_by_compiling(work: CpuWork, group: CpuGroup) -> bool:

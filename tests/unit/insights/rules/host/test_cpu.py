@@ -363,9 +363,18 @@ def test_steps_that_are_slow_at_equal_distances_are_the_loops_own(long, filler, 
 
 @pytest.mark.parametrize(
     ("ops", "frames", "fires"),
-    [("mmmm......", "", True), ("mmmmm.....", "", True), ("mmmmmm....", "", False), ("mmmm......", "ff", False)],
+    [
+        ("mmmm......", "", True),
+        ("mmmmm.....", "", False),  # as much as the products
+        ("mmmccc....", "", True),  # products and convolutions take less each
+        ("mmeeeeee..", "", False),  # the products take as much
+        ("meeeeeee..", "", True),  # ops of all other kinds are no kind
+        ("e.........", "", True),
+        ("meeeeeeee.", "", False),  # less than a fifth
+        ("mmmm......", "ff", False),
+    ],
 )
-def test_call_stacks_are_asked_for_where_most_of_the_step_is_outside_ops(ops, frames, fires):
+def test_call_stacks_are_asked_for_where_more_is_outside_ops_than_in_any_kind(ops, frames, fires):
     marks = "".join(str(step) * 10 for step in range(4))
     python = f"\npython | {frames.ljust(40, '.')} |" if frames else ""
     trace = timeline(
@@ -386,6 +395,32 @@ def test_python_between_ops_is_no_computing_also_within_a_named_range(around: st
     judgement = judged(timeline(f"step | {marks} |\nop | {'mmmm......' * 4} |{around}", names=NAMES))
     assert plain(judgement.verdict.text).startswith("No op is recorded for 60 % of a step of 10 µs")
     assert "cpu_outside" in cards(judgement)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "inside"),
+    [
+        ("uuuuuuuuuu|..vvvvvvv.", "v"),  # the innermost
+        ("uuuuuuuuuu|vv......vv", "u"),  # neither call of v holds half of the time
+        ("uu........|..........", None),
+    ],
+)
+def test_the_range_that_holds_most_of_the_time_outside_ops_is_named(ranges: str, inside: str | None):
+    outer, inner = ranges.split("|")
+    steps = "".join(str(number) * 10 for number in range(4))
+    drawn = f"step | {steps} |\nuser u | {outer * 3}{outer[:9]}. |\nuser v | {inner * 4} |\nop | {'mm........' * 4} |"
+    card = cards(judged(timeline(drawn, names=NAMES)))["cpu_outside"]
+    assert (f" of it in {inside}." in plain(card.why)) is (inside is not None)
+
+
+def test_no_op_is_first_where_more_of_the_step_is_outside_ops():
+    names = NAMES | {"c": "aten::mkldnn_convolution"}
+    steps = "".join(str(number) * 10 for number in range(4))
+    found = judged(timeline(f"step | {steps} |\nop | {'cccmm.....' * 4} |", names=names))
+    assert [plain(each.title) for each in found.insights] == [
+        "Record call stacks, too", "Speed up `aten::mkldnn_convolution`",
+    ]  # fmt: skip
+    assert found.headlines["overview"].card == "cpu_outside"
 
 
 def test_anomaly_detection_is_to_be_turned_off():
