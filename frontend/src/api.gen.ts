@@ -1467,6 +1467,17 @@ export interface Headline {
 }
 
 /**
+ * thread: as the system numbers it. name: the innermost function of the user's in which it spends most of that
+ * time. ns: while the training's thread runs no op, mean over the steps; share: of the time without an op.
+ */
+export interface HeldInterpreter {
+  thread: string;
+  name: string;
+  ns: number;
+  share: number;
+}
+
+/**
  * Events as columns of equal length, in time order; of those that begin together that on the upper track first.
  * start_ns is relative to the span's origin. row: -1 for a Python frame that is folded away.
  */
@@ -1490,10 +1501,10 @@ export interface Hits {
  * place, those before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops
  * compute; between_ops_ns: of the mean step, with a named range and no op; python_function: which takes the time
  * in which no op runs; python_work: functions that compute no ops; outside_range: the named range that holds most
- * of the time without an op; all where nothing ran on a GPU. recaptures: graphs that are captured again and again.
- * recurring: steps at equal distances that do more. growing: a backward pass that grows from step to step.
- * anomaly: what autograd's anomaly detection costs; None where it is off. whatif: a steady step replayed, as it is
- * and after changes; None where none can be.
+ * of the time without an op; held_interpreter: another thread that runs Python then; all where nothing ran on a
+ * GPU. recaptures: graphs that are captured again and again. recurring: steps at equal distances that do more.
+ * growing: a backward pass that grows from step to step. anomaly: what autograd's anomaly detection costs; None
+ * where it is off. whatif: a steady step replayed, as it is and after changes; None where none can be.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -1531,6 +1542,7 @@ export interface HostResult {
   python_function: PythonFunction | null;
   python_work: PythonWork[];
   outside_range: OutsideRange | null;
+  held_interpreter: HeldInterpreter | null;
   whatif: WhatIf | null;
   recaptures: Recaptures | null;
   recurring: RecurringWork | null;

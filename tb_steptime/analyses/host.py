@@ -18,6 +18,7 @@ from tb_steptime.metrics.idle.anomaly_checks import AnomalyChecks, anomaly_check
 from tb_steptime.metrics.idle.bottleneck import Bound, CpuPace, Pace, judge, judge_cpu
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
 from tb_steptime.metrics.idle.bucket_copies import bucket_copies
+from tb_steptime.metrics.idle.held_interpreter import HeldInterpreter, held_interpreter
 from tb_steptime.metrics.idle.host_stalls import Pause, pauses
 from tb_steptime.metrics.idle.long_gaps import LongGaps, long_gaps
 from tb_steptime.metrics.idle.outside_range import OutsideRange, outside_range
@@ -85,10 +86,10 @@ class HostResult(msgspec.Struct, frozen=True):
     place, those before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops
     compute; between_ops_ns: of the mean step, with a named range and no op; python_function: which takes the time
     in which no op runs; python_work: functions that compute no ops; outside_range: the named range that holds most
-    of the time without an op; all where nothing ran on a GPU. recaptures: graphs that are captured again and again.
-    recurring: steps at equal distances that do more. growing: a backward pass that grows from step to step.
-    anomaly: what autograd's anomaly detection costs; None where it is off. whatif: a steady step replayed, as it is
-    and after changes; None where none can be.
+    of the time without an op; held_interpreter: another thread that runs Python then; all where nothing ran on a
+    GPU. recaptures: graphs that are captured again and again. recurring: steps at equal distances that do more.
+    growing: a backward pass that grows from step to step. anomaly: what autograd's anomaly detection costs; None
+    where it is off. whatif: a steady step replayed, as it is and after changes; None where none can be.
     """
 
     unknown: Reason | None
@@ -126,6 +127,7 @@ class HostResult(msgspec.Struct, frozen=True):
     python_function: PythonFunction | None = None
     python_work: list[PythonWork] = []
     outside_range: OutsideRange | None = None
+    held_interpreter: HeldInterpreter | None = None
     whatif: WhatIf | None = None
     recaptures: Recaptures | None = None
     recurring: RecurringWork | None = None
@@ -212,6 +214,7 @@ def _of_host_alone(trace: Trace) -> HostResult:
         python_function=python_function(trace),
         python_work=python_work(trace),
         outside_range=outside_range(trace),
+        held_interpreter=held_interpreter(trace),
         recurring=recurring_work(trace, None),
         growing=growing_graph(trace, None),
         anomaly=anomaly_checks(trace),

@@ -53,6 +53,8 @@ IN_EVERY = 0.9
 _WAITS = expression(
     r"<built-in (?:method|function) (?:sleep|acquire|select|poll|epoll|recv\w*|accept|wait\w*|read\w*)\b"
 )
+#: What passes a lock on takes no time of its own: where it lasts, another thread runs Python.
+_LOCKS = expression(r"<built-in method (?:release|__enter__|__exit__) of _thread\.")
 #: torch's own functions that no op explains, and that a training loop calls explicitly.
 _OF_TORCH = expression(r"(?:.*/)?torch/serialization\.py\(\d+\): (?:save|load)$")
 _MODULE_LEVEL = expression(r": <module>$")
@@ -89,6 +91,7 @@ def python_work(trace: Trace) -> list[PythonWork]:
     recorded, waits = _calls(trace, threads[0]), _waits(trace, threads[0])
     waited = Intervals.union(events.start_ns[waits], events.ends(waits))
     judged = Intervals.union(steps.start_ns, steps.end_ns) - excluded_time(trace, None).total - recorded
+    judged = judged - _locks(trace, threads[0])
     interrupted = find_excess(trace).on(threads[0]).intervals(ExcessKind.INTERRUPTED, ExcessKind.PROFILER)
     chosen = _timed(trace, _chosen(trace, threads[0]), judged - waited, interrupted)
     alone = _python_alone(trace, chosen, recorded | waited, interrupted) & ~_hold_a_pass(trace, chosen, threads[0])
@@ -122,13 +125,13 @@ def _function(trace: Trace, calls: _Calls, every: Int64, *, waits: bool) -> Pyth
     place = np.searchsorted([step.host_start_ns for step in steps], trace.events.start_ns[every], side="right") - 1
     of_steps = distinct_in(place[place >= 0])
     name = trace.strings[int(trace.events.name[longest])]
-    named = rows_named(trace, (Kind.PYTHON,), _is_named)
+    named = rows_named(trace, (Kind.PYTHON,), is_named)
     (caller,) = innermost(trace, named[named < longest], np.array([longest])).tolist()
     by = trace.strings[int(trace.events.name[caller])] if caller >= 0 else ""
     asked = _package(by) == _of_script(trace) != _package(name)
     return PythonWork(
         name=short_frame(name),
-        caller=short_frame(by) if by and (asked or not _is_named(name)) else None,
+        caller=short_frame(by) if by and (asked or not is_named(name)) else None,
         calls=int((calls.ns > 0).sum()),
         ns=int(calls.ns.sum()) // len(steps),
         longest_ns=int(calls.ns.max()),
@@ -146,7 +149,7 @@ def _chosen(trace: Trace, thread: int) -> Int64:
     rows = rows[events.thread[rows] == thread]
     parent = parent_places(trace, rows)
     names = events.name[rows]
-    own, any_call, waits = (named_in(trace, rows, wanted)[names] for wanted in (is_source, _is_library, _is_wait))
+    own, any_call, waits = (named_in(trace, rows, wanted)[names] for wanted in (is_source, _is_library, is_wait))
     calls_own = np.zeros(len(rows), bool)
     calls_own[parent[own & (parent >= 0)]] = True
     by_own = (parent >= 0) & own[parent]
@@ -162,7 +165,8 @@ def _is_library(frame: str) -> bool:
     return is_file(frame) and not short_frame(frame).startswith("torch/")
 
 
-def _is_wait(frame: str) -> bool:
+def is_wait(frame: str) -> bool:
+    """Is this a built-in function that waits?"""
     return _WAITS.match(frame) is not None
 
 
@@ -283,7 +287,8 @@ def _busiest(trace: Trace, calls: _Calls, frames: Int64, wanted: Bool, least_ns:
     return best
 
 
-def _is_named(frame: str) -> bool:
+def is_named(frame: str) -> bool:
+    """Is this a function of the user's with a name?"""
     return is_source(frame) and _UNNAMED.match(frame) is None
 
 
@@ -292,6 +297,13 @@ def _calls(trace: Trace, thread: int) -> Intervals:
     events, rows = trace.events, trace.events.rows(*RECORDED)
     rows = rows[events.thread[rows] == thread]
     return Intervals.union(events.start_ns[rows], events.ends(rows)) | loader_intervals(trace)
+
+
+def _locks(trace: Trace, thread: int) -> Intervals:
+    """When this thread takes or passes on a lock."""
+    rows = rows_named(trace, (Kind.PYTHON,), lambda name: _LOCKS.match(name) is not None)
+    rows = rows[trace.events.thread[rows] == thread]
+    return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
 
 
 def _waits(trace: Trace, thread: int) -> Int64:

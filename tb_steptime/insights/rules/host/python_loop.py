@@ -5,8 +5,9 @@ from __future__ import annotations
 from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, HostCard, host_card
+from tb_steptime.metrics.idle.held_interpreter import HeldInterpreter
 from tb_steptime.metrics.idle.python_work import PythonWork
-from tb_steptime.text import Phrase, agreeing, code, count, filled, ns, phrase, text
+from tb_steptime.text import Phrase, agreeing, code, count, filled, fraction, ns, phrase, text
 from tb_steptime.text.patterns import expression
 
 #: Maximum number of steps that a card names. If there are more, it gives only their number.
@@ -14,6 +15,9 @@ _MOST_NAMED = 4
 _FORMULA = phrase(
     "Time of its calls outside ops, calls of a runtime, waits and interruptions, mean over the steps, as a share of "
     "steps without the profiler where these are timed; at most the step less its ops. Est.: call stacks slow Python."
+)
+_HELD_FORMULA = phrase(
+    "Time in which the other thread runs Python and this one no op, mean over the steps; at most the step less its ops."
 )
 _MAY_BE_NEEDED = phrase("The time is measured; only you know whether the loop needs it.")
 
@@ -25,9 +29,10 @@ def python_loop(facts: Facts) -> Insight | None:
     Similar pattern: a loop whose functions launch ops, and whose Python between them is the cost of recording it: a
     function counts where at most a quarter of all of its calls are ops. A single call that another process interrupts:
     all calls of a function count together. A function that holds the forward or backward pass or the optimizer, which
-    no loop can run less: what it calls counts. A dataset in the training process: waits for batches
-    have cards of their own. A server that waits for requests: built-in functions that wait count where the job trains.
-    The first call, which imports or compiles: what comes once is left out.
+    no loop can run less: what it calls counts. A dataset in the training process: waits for batches have cards of their
+    own. A server that waits for requests: built-in functions that wait count where the job trains. The first call,
+    which imports or compiles: what comes once is left out. Another thread that runs Python, for which calls of this one
+    wait: where no function of this one takes half as long, the card is about that thread.
 
     Needs: call stacks. Without them `cpu_outside` asks for them.
 
@@ -41,8 +46,10 @@ def python_loop(facts: Facts) -> Insight | None:
     """
     if facts.job.device != "cpu" or facts.host.device is not None:
         return None
-    trains = facts.job.purpose == "training"
+    trains, held = facts.job.purpose == "training", facts.host.held_interpreter
     work = next((each for each in facts.host.python_work if trains or not each.waits), None)
+    if held is not None and (work is None or 2 * work.ns < held.ns):
+        return _held(facts, held)
     if work is None:
         return None
     return host_card(
@@ -60,6 +67,29 @@ def python_loop(facts: Facts) -> Insight | None:
             evidence=_evidence(facts, work),
             steps=work.steps,
             how=_how(work),
+        ),
+    )
+
+
+def _held(facts: Facts, held: HeldInterpreter) -> Insight | None:
+    """Another thread runs Python while this one runs no op: what this one calls then is not slow by itself."""
+    words = (
+        "Thread {thread} runs Python in it for {share} of the time in which no op runs. Python runs one thread at a "
+        "time."
+    )
+    return host_card(
+        facts,
+        HostCard(
+            id="python_loop",
+            title=phrase("Run {function} in a process of its own", function=code(function_name(held.name))),
+            why=phrase(words, thread=text(held.thread), share=fraction(held.share)),
+            gain_ns=min(round(held.ns / facts.slowed), _beyond_ops_ns(facts)),
+            formula=_HELD_FORMULA,
+            best=Confidence.LOW,
+            why_confidence=phrase("A trace does not show which thread holds the interpreter."),
+            colour="other",
+            part="other",
+            how=f"# {_place(held.name)}: a worker of a DataLoader, or multiprocessing",
         ),
     )
 

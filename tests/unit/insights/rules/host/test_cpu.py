@@ -90,6 +90,21 @@ def test_no_gain_is_more_than_a_step_without_its_ops(pace: StepPace | None, gain
     assert (card and card.gain_ns) == gain
 
 
+def test_a_thread_that_runs_python_meanwhile_is_to_be_a_process():
+    steps = "".join(str(number) * 12 for number in range(4))
+    frames = f"python | {'m' * 48} |\npython @feeder | {'f' * 48} |"
+    names = NAMES | {"m": "train.py(21): loop", "f": "data.py(5): make", "p": "metrics.py(9): count"}
+
+    def card(calls: str) -> Insight:
+        drawn = f"step | {steps} |\n{frames}\npython | {calls * 4} |\nop | {'cccc........' * 4} |"
+        return cards(judged(timeline(drawn, names=names, job=Job(with_stack=True))))["python_loop"]
+
+    held = card("....ppp.....")
+    assert (plain(held.title), held.gain_ns) == ("Run `make` in a process of its own", 8_000)
+    assert held.severity is Severity.MINOR, "which thread holds the interpreter is not recorded"
+    assert plain(card("....ppppp...").title) == "Speed up `count`, or run it less", "it takes more than half as long"
+
+
 def test_ops_of_one_kind_are_where_to_begin():
     card = cards(of_ops("ccbbbbmmm.", inputs={"b": ("[[1]]", '["float"]')}))["cpu_ops"]
     assert (plain(card.title), card.gain_ns, card.about_ns) == ("Speed up `aten::convolution_backward` first", 0, 6_000)

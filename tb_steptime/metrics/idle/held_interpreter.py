@@ -1,0 +1,93 @@
+"""Another thread that runs Python while the training's thread runs no op: Python runs one thread at a time, so they
+wait for each other. For jobs without a GPU that were recorded with call stacks.
+
+train   op    [mm]          [mm]         [mm]      ops need no interpreter
+other   frame |---- data.py: make ----|--- make --|
+other   call          |sleep|                      waits need none either
+held        ....       ......   .......    ....    the training's thread runs no op, and the other one runs Python
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.idle.doing import MOSTLY
+from tb_steptime.metrics.idle.python_function import RECORDED
+from tb_steptime.metrics.idle.python_work import is_named, is_wait
+from tb_steptime.metrics.phases.marks import training_threads
+from tb_steptime.trace.frames import module_frames, short_frame
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.loader_marks import loader_intervals
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import named_in
+from tb_steptime.trace.nesting import top_level
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
+
+#: Minimum share of a thread's time in functions that must be Python's own code. Built-in functions may release the
+#: interpreter, such as one that decodes images.
+OF_PYTHON = 0.5
+
+
+class HeldInterpreter(msgspec.Struct, frozen=True):
+    """thread: as the system numbers it. name: the innermost function of the user's in which it spends most of that
+    time. ns: while the training's thread runs no op, mean over the steps; share: of the time without an op."""
+
+    thread: str
+    name: str
+    ns: int
+    share: float
+
+
+def held_interpreter(trace: Trace) -> HeldInterpreter | None:
+    """The thread that runs Python during most of the time in which the training's thread runs no op; None where none
+    does, or where it runs a model: that work is wanted there."""
+    threads, events, steps = training_threads(trace), trace.events, find_steps(trace)
+    rows = events.rows(Kind.PYTHON)
+    if not threads or not len(rows):
+        return None
+    of_models = distinct_in(events.thread[module_frames(trace)]).tolist()
+    outside = Intervals.union(steps.start_ns, steps.end_ns) - _busy(trace, threads[0], rows) - loader_intervals(trace)
+    for thread in distinct_in(events.thread[rows]).tolist():
+        if thread in (*threads, *of_models):
+            continue
+        mine = rows[events.thread[rows] == thread]
+        runs = (_open(trace, mine) - _busy(trace, thread, rows)) & outside
+        own = runs - _open(trace, mine[_named(trace, mine, lambda name: name.startswith("<built-in "))])
+        function = _function(trace, mine, runs)
+        least_ns = max(MOSTLY * outside.total_ns, 1)
+        if function is not None and runs.total_ns >= least_ns and own.total_ns >= OF_PYTHON * runs.total_ns:
+            number, ns = trace.threads[thread].tid, runs.total_ns // len(steps.steps)
+            return HeldInterpreter(number, function, ns, runs.total_ns / outside.total_ns)
+    return None
+
+
+def _busy(trace: Trace, thread: int, frames: Int64) -> Intervals:
+    """When this thread runs an op or a call of a runtime, or waits: then it needs no interpreter."""
+    events, recorded = trace.events, trace.events.rows(*RECORDED)
+    frames = frames[events.thread[frames] == thread]
+    waits = frames[_named(trace, frames, is_wait)]
+    return _open(trace, recorded[events.thread[recorded] == thread]) | _open(trace, waits)
+
+
+def _function(trace: Trace, frames: Int64, runs: Intervals) -> str | None:
+    """The innermost of the user's functions that holds most of this time."""
+    frames = frames[_named(trace, frames, is_named)]
+    names, found = trace.events.name[frames], []
+    for name in distinct_in(names).tolist():
+        calls = top_level(trace, frames[names == name])
+        within_ns = int(runs.overlap_ns(trace.events.start_ns[calls], trace.events.ends(calls)).sum())
+        if within_ns >= MOSTLY * runs.total_ns:
+            found.append((int(trace.events.dur_ns[calls].sum()), name))
+    return short_frame(trace.strings[min(found)[1]]) if found else None
+
+
+def _open(trace: Trace, rows: Int64) -> Intervals:
+    return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
+
+
+def _named(trace: Trace, rows: Int64, wanted: Callable[[str], bool]) -> Bool:
+    return np.asarray(named_in(trace, rows, wanted)[trace.events.name[rows]], bool)
