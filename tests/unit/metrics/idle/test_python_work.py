@@ -82,7 +82,7 @@ def test_all_calls_of_a_function_decide_whether_it_is_python():
 
 def test_a_function_runs_in_the_steps_of_all_its_calls():
     """In steps 2 and 5 `count` is called by `report`, whose time it is; in the others it is called alone."""
-    alone, inside = "oooo..cc............", "oooo..cc..cc........"
+    alone, inside = "oooo..cc............", "oooo......cc........"
     calls = "".join(inside if step in (2, 5) else alone for step in range(10)).replace("o", ".")
     outer = "".join("........rrrrrrrrrrr." if step in (2, 5) else "." * 20 for step in range(10))
     trace = of_steps(f"python | {outer} |", f"python | {calls} |", "op | oooo................ |", names={
