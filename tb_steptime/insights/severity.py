@@ -23,6 +23,9 @@ from tb_steptime.text import Phrase
 #: A card is a warning from 5 % of the step on. From 15 % on it decides the job's speed and is major.
 WARNING_FRACTION, MAJOR_FRACTION = 0.05, 0.15
 
+#: Minimum share of the largest gain that counts as about as much.
+ABOUT_AS_MUCH = 0.5
+
 #: Severities, the highest first.
 _ORDER = tuple(Severity)
 
@@ -61,11 +64,11 @@ def in_order(insights: Iterable[Insight]) -> list[Insight]:
 
 def most_gain(insights: Sequence[Insight]) -> Insight | None:
     """The card that gains most now, where that is the gain of a warning. Headlines speak of it, as the verdict before
-    it is about the most time, too. One of low confidence only where no surer card gains as much as a warning, and then
-    a measured one before a guess, as cards stand."""
+    it is about the most time, too. Of cards that gain at least half as much it is the first one as cards stand, so that
+    a guess does not lead where a surer card gains about as much."""
     worth = [insight for insight in insights if insight.gain_fraction >= WARNING_FRACTION]
-    sure = [insight for insight in worth if insight.confidence is not Confidence.LOW]
-    return min(sure or worth, key=_place, default=None)
+    most_ns = max((insight.gain_ns for insight in worth), default=0)
+    return min((each for each in worth if each.gain_ns >= ABOUT_AS_MUCH * most_ns), key=_place, default=None)
 
 
 def _with_origin(insight: Insight) -> Insight:

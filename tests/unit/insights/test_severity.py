@@ -68,8 +68,9 @@ def test_cards_stand_by_severity_then_by_gain():
     ("cards", "first"),
     [
         (CARDS, "third"),
-        ([GUESS, card("twentieth", 0.05, Severity.WARNING)], "twentieth"),  # a surer card gains enough
-        ([card("few_steps", 0.59, Severity.WARNING, LOW), card("tenth", 0.1, Severity.WARNING)], "tenth"),
+        ([card("hint", 0.2, Severity.MINOR, LOW), card("tenth", 0.1, Severity.WARNING)], "tenth"),  # half as much
+        ([card("hint", 0.2, Severity.MINOR, LOW), card("less", 0.09, Severity.WARNING)], "hint"),
+        ([card("few_steps", 0.2, Severity.WARNING, LOW), card("tenth", 0.1, Severity.WARNING)], "tenth"),
         ([GUESS, card("few_steps", 0.3, Severity.WARNING, LOW), card("small", 0.04, Severity.MINOR)], "few_steps"),
         ([GUESS, card("small", 0.04, Severity.MINOR), card("about", 0, Severity.MINOR, about_ns=900)], "guess"),
         ([card("hint", 0.03, Severity.MINOR, LOW), card("about", 0, Severity.MINOR, HIGH, about_ns=900)], None),
@@ -80,7 +81,7 @@ def test_the_headline_speaks_of_the_first_card_whose_gain_is_a_warnings(cards: l
     placed = in_order(cards)
     said = most_gain(placed)
     assert (said.id if said else None) == first
-    assert first is None or said == placed[0]
+    assert said is None or said == placed[0] or said.gain_ns > 2 * placed[0].gain_ns
 
 
 def test_what_is_about_most_of_the_step_stands_before_a_hint_that_gains_little():
