@@ -163,9 +163,9 @@ def test_the_json_is_the_contract(tmp_path, capsys):
         "notes": [
             {
                 "id": "profiling_estimated",
-                "text": "The profiler slows the CPU: est. 870 ns to 2 µs of each step. A step has 3 recorded ops, "
-                "calls and allocations; the cost of each was measured on CPU ops. Calls of the GPU's runtime come on "
-                "top. Without the profiler the GPU is idle for less.",
+                "text": "The profiler slows the CPU: est. 870 ns to 2 µs of each step. Without it the GPU is idle "
+                "for less. A step has 3 recorded ops, calls and allocations; the cost of each was measured on CPU ops. "
+                "Calls of the GPU's runtime come on top.",
             }
         ],
     }

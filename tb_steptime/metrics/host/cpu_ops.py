@@ -202,7 +202,8 @@ def _groups(trace: Trace, rows: Int64, own_ns: Int64) -> list[CpuGroup]:
     kind_of = np.array([kinds.index(group_of(name)) for name in trace.strings.strings], np.int64)
     found = kind_of[trace.events.name[rows]]
     places = distinct_in(found).tolist()
-    groups = [_group(trace, kinds[each], rows[found == each], own_ns[found == each]) for each in places]
+    timed = [each for each in places if own_ns[found == each].any()]  # a damaged file may have ops without a length
+    groups = [_group(trace, kinds[each], rows[found == each], own_ns[found == each]) for each in timed]
     return sorted((group for group in groups if group.self_ns), key=lambda group: -group.self_ns)
 
 

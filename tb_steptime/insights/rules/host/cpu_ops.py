@@ -50,10 +50,7 @@ _WITH_FUSED_FORM = ("Adam", "AdamW", "Adagrad")
 
 def cpu_ops(facts: Facts) -> Insight | None:
     """Fires when a job computes on the CPU for most of its step, and ops of one kind, such as convolutions, take three
-    tenths of it, and there is a setting for them.
-
-    Settings that do nothing for the inputs are left out: FP64 needs another type first, and only images have a layout
-    with channels last.
+    tenths of it, and there is a setting that can do something for their inputs.
 
     Similar pattern: ops of a GPU job, which only launch: their kernels, or calls of the runtime, show a GPU. Another
     process that takes the core from single ops: each op counts with its lower median over the steps. Products of 16

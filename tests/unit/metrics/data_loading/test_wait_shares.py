@@ -247,7 +247,8 @@ def _agree(insights: Sequence[Insight], result: DataLoadingResult) -> None:
 def test_what_a_recorder_shows_of_too_few_workers_asks_for_as_many_as_the_curve(tmp_path: Path):
     titles = judge({analysis.id: analysis.analyse(recorded_pair(tmp_path)) for analysis in ANALYSES}).titles
     said = {key: plain(each).replace("\xa0", " ") for key, each in titles["data_loading"].items()}
-    assert said["burst"] == (
+    assert said["burst"] == "Batches come late"
+    assert said["burst_pace"] == (
         "2 workers need 14 µs per batch, the rest of the step 5 µs: batches come late, 3 workers would end it."
     )
     assert said["curve"].startswith("3 workers would leave a step of about ")
