@@ -43,11 +43,12 @@ def test_the_tab_stands_beside_the_pytorch_profiler(
 
 
 def test_the_tab_brings_its_font_along(tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab) -> None:
-    """A page whose font is late keeps the reader's own; the next page has it from the browser's cache."""
+    """A page whose font comes after its first picture has it from the next view on."""
     one = tab(tensorboard(measured_demo))
     one.view("overview")
-    one.page.reload()
-    one.view("overview")
+    one.page.wait_for_load_state("networkidle")
+    one.go_to("Host")
+    one.view("host")
     assert one.frame.evaluate(FONTS) == ["Roboto", "Roboto", "Roboto Mono"]
 
 

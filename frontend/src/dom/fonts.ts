@@ -3,12 +3,13 @@
  * of it; no host is asked for them.
  *
  * A font that comes after the first picture would move it. The first picture therefore waits for them, but not for
- * long: where they are late, this page keeps the reader's own font, and the next one has them from the browser's cache.
+ * long: where they are late, it has the reader's own font, and the next view or run that is opened has these.
  */
 
 import text from "@fontsource/roboto/files/roboto-latin-400-normal.woff2?url";
 import strong from "@fontsource/roboto/files/roboto-latin-500-normal.woff2?url";
 import code from "@fontsource/roboto-mono/files/roboto-mono-latin-400-normal.woff2?url";
+import { forgetWidths } from "./text_width";
 
 /** weight: the weights that are drawn with it. The tab's strong text is 600, because other fonts have no 500. */
 const FACES = [
@@ -17,18 +18,33 @@ const FACES = [
   { family: "Roboto Mono", weight: "400", address: code },
 ] as const;
 
-/** From an idle server on the same machine, the fonts take 10 to 30 ms; a busy one sends all else late, too. */
-const PATIENCE_MS = 1_000;
+/** From an idle server on the same machine, the fonts take 10 to 30 ms. */
+const PATIENCE_MS = 200;
+
+/** Fonts that arrived after the first picture was drawn. */
+let waiting: readonly FontFace[] = [];
 
 /** Ends once all fonts can be drawn with, or are late. */
 export async function loadFonts(): Promise<void> {
   if (typeof FontFace === "undefined") return;
-  const loading = FACES.map(({ family, weight, address }) =>
-    new FontFace(family, `url("${address}")`, { weight }).load(),
+  const loading = Promise.all(
+    FACES.map(({ family, weight, address }) => new FontFace(family, `url("${address}")`, { weight }).load()),
+  ).then(
+    (faces) => {
+      waiting = faces;
+    },
+    () => {}, // without them the reader's own font stays
   );
-  const late = new Promise<null>((resolve) => setTimeout(() => resolve(null), PATIENCE_MS));
-  const faces = await Promise.race([Promise.all(loading), late]).catch(() => null);
-  for (const face of faces ?? []) document.fonts.add(face);
+  await Promise.race([loading, new Promise((resolve) => setTimeout(resolve, PATIENCE_MS))]);
+  adoptFonts();
+}
+
+/** Draws with fonts that came late, where everything that is shown is about to change. */
+export function adoptFonts(): void {
+  if (waiting.length === 0) return;
+  for (const face of waiting) document.fonts.add(face);
+  waiting = [];
+  forgetWidths();
 }
 
 /** A style sheet that contains the fonts: a picture that is drawn as an image has no others. */

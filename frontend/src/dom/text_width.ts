@@ -25,6 +25,11 @@ export function textWidth(text: string, size: TextSize): number {
   return width;
 }
 
+/** Measures each text again: another font has arrived. */
+export function forgetWidths(): void {
+  for (const widths of Object.values(known)) widths.clear();
+}
+
 export const widestOf = (texts: readonly string[], size: TextSize): number =>
   texts.reduce((widest, text) => Math.max(widest, textWidth(text, size)), 0);
 

@@ -8,6 +8,7 @@ import type { Catalogue, Index, ViewId } from "../api.gen";
 import { Patterns } from "../colour";
 import { Terms } from "../components/sentence";
 import { Late } from "../components/waiting";
+import { adoptFonts } from "../dom/fonts";
 import { type Meanings, meaningsOf } from "../meanings";
 import type { Client } from "../server/client";
 import { type AnswerCache, type Asked, type Source, useAnswer } from "../server/use_answer";
@@ -92,6 +93,11 @@ function Inside({ tab: given, source, entitle }: InsideProps) {
     .filter(Boolean)
     .join(" · ");
   useEffect(() => entitle(title), [title, entitle]);
+  const shown = useRef(title);
+  if (shown.current !== title) {
+    shown.current = title;
+    adoptFonts();
+  }
   return (
     <div class="app">
       <SkipLink />
