@@ -88,10 +88,10 @@ def test_every_view_is_drawn_from_the_file_alone(opened: Page, report: Path, the
         opened.get_by_role("navigation").get_by_text(title, exact=True).first.click()
         view(opened, name)
         assert opened.locator("h1").inner_text() != ""
-    assert opened.evaluate(FONTS) == ["Roboto", "Roboto", "Roboto Mono"]
         if theme == "light" and name in ("overview", "timeline"):
             assert axe_violations(opened) == []
         opened.screenshot(path=ARTIFACTS / f"report-{name}-{theme}.png")
+    assert opened.evaluate(FONTS) == ["Roboto", "Roboto", "Roboto Mono"]
     expect(opened.locator("main")).to_contain_text("Single events are not in the report.")
     expect(opened.locator("main")).to_contain_text("--timeline")
     expect(opened.get_by_role("button", name="Try again")).to_have_count(0)

@@ -25,6 +25,8 @@ from tests.drawn.machine import skip_busy
 from tests.drawn.small_trace import write_trace
 from tools.serve import TensorBoard
 
+#: The page has received its three fonts.
+FONTS_ARE_HERE = "performance.getEntriesByType('resource').filter(({name}) => name.endsWith('.woff2')).length === 3"
 #: A span that arrives while a job runs appears within this time, without a reload.
 LIVE_SECONDS = 10
 
@@ -46,7 +48,7 @@ def test_the_tab_brings_its_font_along(tensorboard: StartTensorBoard, measured_d
     """A page whose font comes after its first picture has it from the next view on."""
     one = tab(tensorboard(measured_demo))
     one.view("overview")
-    one.page.wait_for_load_state("networkidle")
+    one.frame.wait_for_function(FONTS_ARE_HERE)
     one.go_to("Host")
     one.view("host")
     assert one.frame.evaluate(FONTS) == ["Roboto", "Roboto", "Roboto Mono"]
