@@ -56,10 +56,11 @@ def held_interpreter(trace: Trace) -> HeldInterpreter | None:
             continue
         mine = rows[events.thread[rows] == thread]
         runs = (_open(trace, mine) - _busy(trace, thread, rows)) & outside
+        if runs.total_ns < max(MOSTLY * outside.total_ns, 1):
+            continue
         own = runs - _open(trace, mine[_named(trace, mine, lambda name: name.startswith("<built-in "))])
-        function = _function(trace, mine, runs)
-        least_ns = max(MOSTLY * outside.total_ns, 1)
-        if function is not None and runs.total_ns >= least_ns and own.total_ns >= OF_PYTHON * runs.total_ns:
+        function = _function(trace, mine, runs) if own.total_ns >= OF_PYTHON * runs.total_ns else None
+        if function is not None:
             number, ns = trace.threads[thread].tid, runs.total_ns // len(steps.steps)
             return HeldInterpreter(number, function, ns, runs.total_ns / outside.total_ns)
     return None
