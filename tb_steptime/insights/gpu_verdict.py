@@ -57,6 +57,5 @@ _TEMPLATES = {
     (False, True): "Kernels fill {gpu} when they run, but they run for only {works} of the recorded time.",
     (True, False): "Kernels run on {gpu} for {works} of the recorded time, but have blocks for only {filled} of its "
     "{units}.",
-    (False, False): "Kernels run on {gpu} for {works} of the recorded time, and have blocks for only {filled} of its "
-    "{units} then.",
+    (False, False): "Kernels run on {gpu} for {works} of the recorded time, and then on only {filled} of its {units}.",
 }

@@ -14,6 +14,7 @@ from tb_steptime.insights.rules.data_loading.loader_waits import shares
 from tb_steptime.insights.severity import WARNING_FRACTION, most_gain
 from tb_steptime.insights.tried import tickable
 from tb_steptime.insights.wording.data_loading import main_label, workers_setting
+from tb_steptime.insights.wording.kernels import TELL_APART_FRACTION
 from tb_steptime.insights.wording.memory import memory_headline
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.insights.wording.vendors import matrix_units
@@ -22,9 +23,6 @@ from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.metrics.idle.bottleneck import STARVED_FRACTION, Bound
 from tb_steptime.metrics.job.machine import Vendor
 from tb_steptime.text import Phrase, Quantity, code, filled, fraction, joined, label, ns, phrase, text
-
-#: Bounds that differ by less than this are shown as one number.
-TELL_APART_FRACTION = 0.01
 
 
 def overview(facts: Facts, insights: list[Insight]) -> Headline:

@@ -13,7 +13,6 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.gpu.kernel_site import KernelSite
 from tb_steptime.metrics.job.machine import Vendor
-from tb_steptime.metrics.tensor_cores.profiler_tab import VISIBLE_FRACTION
 from tb_steptime.metrics.tensor_cores.usage import Split
 from tb_steptime.text import Phrase, filled, fraction, ns, phrase, text
 
@@ -29,6 +28,9 @@ FEW_KERNELS = ("One", "Two", "Three", "Four", "Five", "Six")
 
 #: Minimum share of kernel time that could use tensor cores for it to be mentioned.
 WORTH_SAYING_FRACTION = 0.05
+
+#: Bounds that differ by less than this are shown as one number.
+TELL_APART_FRACTION = 0.01
 
 #: Ratio of kernel time to the time in which any kernel runs, from which on the difference is visible.
 OVERLAP_RATIO = 1.01
@@ -107,7 +109,7 @@ def split_title(split: Split, has_tensor_cores: bool, vendor: Vendor | None) -> 
 def _use(low: float, high: float) -> str:
     if not high:
         return "none"
-    return "bounds" if high - low >= VISIBLE_FRACTION else "share"
+    return "bounds" if high - low >= TELL_APART_FRACTION else "share"
 
 
 #: Titles by what is known about the time on tensor cores, and whether much more could move there.
