@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import OpenTab, StartTensorBoard
+from tests.browser.conftest import ARTIFACTS, OpenTab, StartTensorBoard
 from tests.browser.tab import VIEWS, state, wait_until_all_is_read
 
 RUN = "num_dataloaders_simulated"
@@ -112,11 +112,16 @@ def test_a_view_prints_as_one_page_that_names_its_run(
     page = one.page
     page.goto(f"{server.url}data/plugin_entry.html?name=tb_steptime#p.tb_steptime.run={RUN}")
     expect(page.locator("[data-view=overview]")).to_be_visible()
+    reasons = page.locator(".cards .content")
+    assert [each.is_visible() for each in reasons.all()] == [True] + [False] * (reasons.count() - 1)
     printed = page.pdf(format="A4")
     assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 1
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
     expect(page.get_by_role("navigation")).to_be_hidden()
+    assert reasons.count() > 1
+    assert all(each.is_visible() for each in reasons.all()), "every card is open on paper"
+    page.screenshot(path=ARTIFACTS / "print-overview.png", full_page=True)
     expect(page.get_by_text(RUN).last).to_be_visible()
     one.forgive("favicon.ico")  # a stand-alone page requests one
 

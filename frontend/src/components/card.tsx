@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import type { CardMeaning, Evidence, Insight, Phrase } from "../api.gen";
 import { fillClass } from "../colour";
 import { hint } from "../dom/hint";
+import { isPlain } from "../dom/keys";
 import { ns, share } from "../format";
 import { sentence } from "../phrase";
 import { Code } from "./copy";
@@ -43,7 +44,7 @@ export function Card(props: CardProps) {
     <li
       data-insight={insight.id}
       class={folded ? "folded" : ""}
-      onKeyDown={({ key, target }) => key === "x" && !isField(target) && tick?.toggle()}
+      onKeyDown={(event) => event.key === "x" && isPlain(event) && tick?.toggle()}
     >
       {tick !== undefined && <div class="tick">{tick && <TickBox title={sentence(insight.title)} tick={tick} />}</div>}
       <Gain {...{ insight, tick, why_not }} />
@@ -94,8 +95,6 @@ export function Card(props: CardProps) {
     </li>
   );
 }
-
-const isField = (target: EventTarget | null): boolean => target instanceof HTMLInputElement && target.type === "text";
 
 /** What the card gains, and what it adds to the ticked ones where it is none of them. */
 function Gain({ insight, tick, why_not }: Pick<CardProps, "insight" | "tick" | "why_not">) {

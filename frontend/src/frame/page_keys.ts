@@ -9,6 +9,7 @@
 import { useLayoutEffect } from "preact/hooks";
 import { isShown, outerPage } from "../address/url";
 import { useLatest } from "../dom/hooks";
+import { isText } from "../dom/keys";
 
 /** Returns whether the key was handled: then nothing else happens. */
 export type Pressed = (event: KeyboardEvent) => boolean;
@@ -32,13 +33,6 @@ export function usePageKeys(pressed: Pressed): void {
     };
   }, [latest]);
 }
-
-/** Checks by tag name, not by class: an element of the outer page is an instance of that page's classes. */
-const isText = (target: EventTarget | null): boolean =>
-  (target as Element | null)?.matches?.("input, textarea, select, [contenteditable]") ?? false;
-
-/** Whether a key was pressed without modifiers. */
-export const isPlain = ({ ctrlKey, metaKey, altKey }: KeyboardEvent): boolean => !ctrlKey && !metaKey && !altKey;
 
 /**
  * Passes keys to a picture that handles the keys of its whole view, although the focus is elsewhere. Enter, Space and

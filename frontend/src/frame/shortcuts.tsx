@@ -2,8 +2,9 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useFocusBack } from "../dom/hooks";
+import { isPlain } from "../dom/keys";
 import { type Shortcut, TIMELINE_SHORTCUTS } from "../views/timeline/input/shortcuts";
-import { isPlain, usePageKeys } from "./page_keys";
+import { usePageKeys } from "./page_keys";
 
 const SHEET: readonly { title: string; shortcuts: readonly Shortcut[] }[] = [
   {

@@ -120,6 +120,8 @@ test("one card is open at a time, the first at the beginning; x ticks the card i
   expect(open()).toEqual([LOAD]);
   fireEvent.click(opener(CORES));
   expect(open()).toEqual([CORES]);
+  fireEvent.keyDown(opener(CORES), { key: "x", ctrlKey: true });
+  expect(box(CORES).checked).toBe(false);
   fireEvent.keyDown(opener(CORES), { key: "x" });
   expect(box(CORES).checked).toBe(true);
   fireEvent.click(opener(CORES));

@@ -151,18 +151,6 @@ def find_marks(trace: Trace) -> dict[int, Marks]:
     return joined | {thread: _sorted([joined[thread], _closures(trace, thread, joined[thread])]) for thread in waiting}
 
 
-def after_closure(passes: Intervals, start: Int64, end: Int64) -> Int64:
-    """Where the update of each of these optimizer marks begins: at the end of the last backward pass inside it, or at
-    the mark's start.
-
-    >>> after_closure(Intervals.of((2, 4), (5, 8)), np.array([0, 3, 9]), np.array([9, 7, 10])).tolist()
-    [8, 3, 9]
-    """
-    last = np.searchsorted(passes.end, end, side="right") - 1
-    contains = (last >= 0) & (np.append(passes.start, 0)[last] >= start)
-    return np.where(contains, np.append(passes.end, 0)[last], start)
-
-
 def _closures(trace: Trace, thread: int, marks: Marks) -> Marks:
     """The closures that the thread's optimizers call, as marks of the model inside those of the optimizers. A mark that
     is open where the last backward pass ends belongs to the closure, too."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.data_loading.marks import in_steps
 from tb_steptime.metrics.excluded_time.ranges import judged_ns
 from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.model import Trace
@@ -74,9 +75,6 @@ def _outside(trace: Trace, nodes: Int64) -> Int64:
 
 def _per_step(trace: Trace, rows: Int64) -> Int64:
     """How many of the rows begin in each step."""
-    steps = find_steps(trace).steps
-    begins = np.array([step.host_start_ns for step in steps])
-    place = np.searchsorted(begins, trace.events.start_ns[rows], side="right") - 1
-    inside = (place >= 0) & (trace.events.start_ns[rows] < steps[-1].host_start_ns + steps[-1].host_ns)
-    counts: Int64 = np.bincount(place[inside], minlength=len(steps))
+    _, step = in_steps(trace, trace.events.start_ns[rows])
+    counts: Int64 = np.bincount(step, minlength=len(find_steps(trace).steps))
     return counts

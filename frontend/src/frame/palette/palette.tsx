@@ -4,11 +4,12 @@ import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { comparedWith, type Selection } from "../../address/selection";
 import { hint } from "../../dom/hint";
 import { useFocusBack } from "../../dom/hooks";
+import { isPlain } from "../../dom/keys";
 import { copy } from "../../dom/save";
 import { counted, shortened } from "../../format";
 import { answerOnce, pageName, type Source } from "../../server/use_answer";
 import type { Tab } from "../../views/props";
-import { focusSearch, handOver, isPlain, usePageKeys } from "../page_keys";
+import { focusSearch, handOver, usePageKeys } from "../page_keys";
 import {
   commandGoals,
   type Goal,

@@ -36,8 +36,8 @@ def growing_graph(facts: Facts) -> Insight | None:
     if found is None:
         return None
     words = (
-        "The backward pass has {more} more nodes in each step ({first} in step {begin}, {last} in step {end}), and the "
-        "forward pass has none: it goes through earlier steps."
+        "The backward pass grows by {more} nodes a step ({first} in step {begin}, {last} in step {end}), while the "
+        "forward pass stays the same: it includes earlier steps."
     )
     ends = facts.host.steps[-1:]
     return host_card(

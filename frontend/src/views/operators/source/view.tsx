@@ -10,6 +10,7 @@ import { InlineBar } from "../../../charts/bars/split_bar";
 import { Details } from "../../../components/details";
 import { factorOf } from "../../../components/figures";
 import { hint } from "../../../dom/hint";
+import { isPlain } from "../../../dom/keys";
 import { counted, type Scale } from "../../../format";
 import { columnHead } from "../../../meanings";
 import { scaleOf } from "../../../scale";
@@ -44,7 +45,7 @@ export function SourceView({ part, span, chosen, measures, moved }: SourceViewPr
   }, []);
   /** V follows the link to the editor, where there is one; D shows or hides the change of each line. */
   const typed = (event: KeyboardEvent) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!isPlain(event)) return;
     if (event.key === "v" && editor.current) editor.current.click();
     else if (event.key === "d" && part.compared) tab.update({ line_change: tab.state.line_change ? null : "off" });
     else return;

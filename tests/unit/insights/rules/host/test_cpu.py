@@ -285,6 +285,17 @@ def test_compiling_at_the_beginning_is_no_cost_of_later_steps():
     assert "cpu_compiles" not in cards(compiling_in(0, 1))
 
 
+def with_updates(optimizer: str = "AdamW", update: str = "aten::sqrt") -> Trace:
+    """Steps of 10 us, of which the ops of an update and the gaps between them take 5 us."""
+    return timeline(
+        f"""
+        step                                  | {"".join(str(step) * 10 for step in range(4))} |
+        op                                    | {"ccc.eed.d." * 4} |
+        user Optimizer.step#{optimizer}.step  | {"...oooooo." * 4} |""",
+        names=NAMES | {"e": update, "d": "aten::addcdiv_"},
+    )
+
+
 @pytest.mark.parametrize(
     ("optimizer", "update", "fires"),
     [
@@ -294,14 +305,7 @@ def test_compiling_at_the_beginning_is_no_cost_of_later_steps():
     ],
 )
 def test_adam_is_fused_where_it_takes_a_tenth_of_the_step(optimizer, update, fires):
-    trace = timeline(
-        f"""
-        step                                        | {"".join(str(step) * 10 for step in range(4))} |
-        op                                          | {"ccc.eed.d." * 4} |
-        user Optimizer.step#{optimizer}.step        | {"...oooooo." * 4} |""",
-        names=NAMES | {"e": update, "d": "aten::addcdiv_"},
-    )
-    card = cards(judged(trace)).get("cpu_optimizer")
+    card = cards(judged(with_updates(optimizer, update))).get("cpu_optimizer")
     assert (card is not None) is fires
     if card is not None:
         assert (card.gain_ns, card.severity, plain(card.why)) == (
@@ -330,14 +334,7 @@ def test_python_between_the_ops_of_an_optimizer_is_its_own_even_where_python_tak
 
 
 def test_an_optimizer_promises_a_share_of_steps_without_the_profiler():
-    trace = timeline(
-        f"""
-        step                            | {"".join(str(step) * 10 for step in range(4))} |
-        op                              | {"ccc.eed.d." * 4} |
-        user Optimizer.step#AdamW.step  | {"...oooooo." * 4} |""",
-        names=NAMES | {"e": "aten::sqrt", "d": "aten::addcdiv_"},
-    )
-    slowed = replace(trace, step_pace=StepPace(10_000, 20, 5_000, 20))
+    slowed = replace(with_updates(), step_pace=StepPace(10_000, 20, 5_000, 20))
     assert cards(judged(slowed))["cpu_optimizer"].gain_ns == 1_500
 
 
