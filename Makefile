@@ -12,8 +12,10 @@ API := frontend/src/api.gen.ts
 # The run that the demo opens with and the README shows first: its page explains itself best.
 STORY := gpu_num_dataloaders
 
-# One worker a core. A module's tests stay together, because they share servers and traces; the longest come first.
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder
+# One worker more than cores, because tests wait for servers and pages, but at most 4. A module's tests stay together,
+# because they share servers and traces; the longest come first.
+WORKERS := $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
+PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadscope --no-loadscope-reorder
 
 # Tests import the package a hundred times, in processes of their own: it is compiled once, whatever the user's shell says.
 unexport PYTHONDONTWRITEBYTECODE

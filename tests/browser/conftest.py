@@ -7,20 +7,20 @@ import os
 import re
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser import logs
-from tests.browser.tab import Tab
+from tests.browser.tab import SCREENSHOTS, Tab, picture
 from tests.drawn.machine import NO_BROWSER
 from tests.drawn.real_traces import real_path
 from tools import chromium
 from tools.serve import TensorBoard
 
-ARTIFACTS = Path(__file__).resolve().parents[2] / "test-artifacts"
+FAILED = pytest.StashKey[bool]()
 
 StartTensorBoard = Callable[..., TensorBoard]
 OpenTab = Callable[..., Tab]
@@ -32,6 +32,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
             if "real_pair" in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.real)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport]:
+    report = yield
+    if call.when == "call":
+        item.stash[FAILED] = report.failed
+    return report
 
 
 @pytest.fixture(scope="session")
@@ -90,7 +98,8 @@ def pages() -> dict[str, list[Page]]:
 
 @pytest.fixture
 def tab(browser: Browser, pages: dict[str, list[Page]], request: pytest.FixtureRequest) -> Iterator[OpenTab]:
-    """Open the tab of a TensorBoard in a page of its own. After the test, take a screenshot and check for faults.
+    """Open the tab of a TensorBoard in a page of its own. After the test, check for faults, and take a screenshot if it
+    failed or SCREENSHOTS is set.
 
     state is the part of a link after "#tb_steptime". theme is TensorBoard's theme; the browser prefers the other theme,
     because the tab must follow its host.
@@ -109,7 +118,8 @@ def tab(browser: Browser, pages: dict[str, list[Page]], request: pytest.FixtureR
     yield open_tab
     for number, (theme, one) in enumerate(opened):
         name = re.sub(r"\W+", "-", request.node.name).strip("-")
-        one.screenshot(ARTIFACTS / f"{name}{f'-{number}' if number else ''}.png")
+        failed = request.node.stash.get(FAILED, True) or bool(one.faults)
+        picture(one.page, f"{name}{f'-{number}' if number else ''}", wanted=failed or SCREENSHOTS)
         one.leave()
         pages[theme].append(one.page)
     assert [fault for _, one in opened for fault in one.faults] == []

@@ -6,6 +6,7 @@ The tests rely on this of the tab: the content root has the attribute data-state
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from pathlib import Path
@@ -14,6 +15,10 @@ from urllib.parse import quote, urlsplit
 from playwright.sync_api import ConsoleMessage, Error, Frame, Locator, Page, Request, expect
 
 from tools.serve import TensorBoard
+
+#: Where pictures go. Tests that pass take them only if SCREENSHOTS is set: they take a twentieth of the time.
+ARTIFACTS = Path(__file__).resolve().parents[2] / "test-artifacts"
+SCREENSHOTS = bool(os.environ.get("SCREENSHOTS"))
 
 #: One of the front end's packages, which `make check` installs.
 AXE = Path(__file__).resolve().parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
@@ -145,9 +150,9 @@ class Tab:
         if not re.match(r"(data|blob|about):", request.url) and urlsplit(request.url).netloc != own:
             self.faults.append(f"request to another host: {request.url}")
 
-    def screenshot(self, path: Path) -> None:
-        path.parent.mkdir(exist_ok=True)
-        self.page.screenshot(path=path)
+    def picture(self, name: str) -> None:
+        """Show how the page looks now, if pictures are wanted."""
+        picture(self.page, name)
 
     def forgive(self, fault: str) -> None:
         """Remove the faults that contain these words: the browser reports every error status, expected or not."""
@@ -171,6 +176,12 @@ class Tab:
 
 #: All demo recordings are read in a few seconds. A busy machine takes longer.
 READ_SECONDS = 60.0
+
+
+def picture(page: Page, name: str, wanted: bool = SCREENSHOTS, full_page: bool = False) -> None:
+    """A picture of the page in ARTIFACTS, if it is wanted."""
+    if wanted:
+        page.screenshot(path=ARTIFACTS / f"{name}.png", full_page=full_page)
 
 
 def state(**values: str) -> str:

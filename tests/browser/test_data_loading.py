@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.conftest import ARTIFACTS, OpenTab, StartTensorBoard
+from tests.browser.conftest import OpenTab, StartTensorBoard
 from tests.browser.tab import Tab, state
 from tools.serve import TensorBoard
 
@@ -249,4 +249,4 @@ def test_nothing_is_cut_off(
     assert one.theme_of_background() == theme
     assert one.overflow_px() == 0
     assert cut_off(view) == []
-    one.screenshot(ARTIFACTS / f"data_loading-{run}-{width}-{theme}.png")
+    one.picture(f"data_loading-{run}-{width}-{theme}")

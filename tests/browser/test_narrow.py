@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import ARTIFACTS, OpenTab, StartTensorBoard
-from tests.browser.tab import VIEWS, state, wait_until_all_is_read
+from tests.browser.conftest import OpenTab, StartTensorBoard
+from tests.browser.tab import VIEWS, picture, state, wait_until_all_is_read
 
 RUN = "num_dataloaders_simulated"
 
@@ -121,7 +121,7 @@ def test_a_view_prints_as_one_page_that_names_its_run(
     expect(page.get_by_role("navigation")).to_be_hidden()
     assert reasons.count() > 1
     assert all(each.is_visible() for each in reasons.all()), "every card is open on paper"
-    page.screenshot(path=ARTIFACTS / "print-overview.png", full_page=True)
+    picture(page, "print-overview", full_page=True)
     expect(page.get_by_text(RUN).last).to_be_visible()
     one.forgive("favicon.ico")  # a stand-alone page requests one
 

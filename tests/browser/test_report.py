@@ -13,8 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tb_steptime import cli
-from tests.browser.conftest import ARTIFACTS
-from tests.browser.tab import AXE, DRAWN_MS, FONTS, VIEWS, state
+from tests.browser.tab import AXE, DRAWN_MS, FONTS, VIEWS, picture, state
 
 MOST_BYTES = 2_000_000
 
@@ -90,7 +89,7 @@ def test_every_view_is_drawn_from_the_file_alone(opened: Page, report: Path, the
         assert opened.locator("h1").inner_text() != ""
         if theme == "light" and name in ("overview", "timeline"):
             assert axe_violations(opened) == []
-        opened.screenshot(path=ARTIFACTS / f"report-{name}-{theme}.png")
+        picture(opened, f"report-{name}-{theme}")
     assert opened.evaluate(FONTS) == ["Roboto", "Roboto", "Roboto Mono"]
     expect(opened.locator("main")).to_contain_text("Single events are not in the report.")
     expect(opened.locator("main")).to_contain_text("--timeline")
@@ -140,4 +139,4 @@ def test_the_timeline_of_a_step_is_drawn_searched_and_told_about(
         chosen = timeline.get_by_role("region", name="The chosen event")
         expect(chosen.locator("h2")).to_have_text(re.compile("conv", re.IGNORECASE))
         expect(chosen.get_by_text("Duration")).to_be_visible()
-        page.screenshot(path=ARTIFACTS / "report-timeline-of-a-step.png")
+        picture(page, "report-timeline-of-a-step")

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser import logs
-from tests.browser.conftest import ARTIFACTS, OpenTab, StartTensorBoard
+from tests.browser.conftest import OpenTab, StartTensorBoard
 from tests.browser.tab import (
     DRAWN_MS,
     FONTS,
@@ -95,7 +95,7 @@ def draw_every_view(one: Tab, server: TensorBoard, name: str, theme: str, says: 
         assert one.overflow_px() == 0
         if says is not None and view not in ("trends", "ranks"):
             expect(one.frame.get_by_role("region", name="Comparison")).to_contain_text(says)
-        one.screenshot(ARTIFACTS / f"{view}-{name}.png")
+        one.picture(f"{view}-{name}")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Route, expect
 
-from tests.browser.conftest import ARTIFACTS, OpenTab, StartTensorBoard
+from tests.browser.conftest import OpenTab, StartTensorBoard
 
 ROUTES = "**/data/plugin/tb_steptime/"
 
@@ -27,7 +27,7 @@ def test_a_late_view_says_what_is_read(tensorboard: StartTensorBoard, recording:
     expect(one.frame.locator("h1")).to_contain_text("Opening Host of")
     expect(one.frame.get_by_role("progressbar")).to_be_visible()
     expect(one.frame.get_by_text("Reading the summary of a trace of")).to_contain_text("B.")
-    one.screenshot(ARTIFACTS / "waiting-host.png")
+    one.picture("waiting-host")
     held[0].continue_()
     one.view("host")
     expect(one.frame.get_by_role("progressbar")).to_have_count(0)
@@ -45,7 +45,7 @@ def test_a_broken_answer_is_said_and_asked_for_again(
     content = one.content("failed")
     expect(content).to_contain_text("it is not whole JSON")
     expect(content).to_contain_text("Trying again")
-    one.screenshot(ARTIFACTS / "waiting-broken.png")
+    one.picture("waiting-broken")
     one.page.unroute(pattern)
     one.view("host")
 
@@ -61,7 +61,7 @@ def test_a_view_whose_part_of_the_tab_does_not_come_is_asked_for_again(
     content = one.content("failed")
     expect(content).to_contain_text("The part of the tab that draws this view could not be loaded")
     expect(content).to_contain_text("Trying again")
-    one.screenshot(ARTIFACTS / "waiting-part.png")
+    one.picture("waiting-part")
     with one.page.expect_request(pattern):
         content.get_by_role("button", name="Try again").click()
     one.page.unroute(pattern)
