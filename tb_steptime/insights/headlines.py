@@ -16,6 +16,7 @@ from tb_steptime.insights.tried import tickable
 from tb_steptime.insights.wording.data_loading import main_label, workers_setting
 from tb_steptime.insights.wording.kernels import TELL_APART_FRACTION
 from tb_steptime.insights.wording.memory import memory_headline
+from tb_steptime.insights.wording.operators import operators_verdict
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.catalogue import NO_DEVICE
@@ -283,6 +284,15 @@ def _starved(facts: Facts) -> list[Phrase]:
     return [phrase("{starved} of {phase} launches are starved.", starved=starved, phase=phase)]
 
 
+def operators(facts: Facts, insights: list[Insight]) -> Headline:
+    """With the first thing to do about the step: an op that takes most need not be what the step waits for."""
+    assert facts.operators is not None  # a view's headline is asked for where its result is
+    verdict, first = operators_verdict(facts.operators), most_gain(insights)
+    if verdict is None or first is None:
+        return Headline(verdict or judge_span(facts).text)
+    return Headline(verdict, _gain(first), _elsewhere(first) or "overview")
+
+
 def memory(facts: Facts, insights: list[Insight]) -> Headline:
     return memory_headline(facts)
 
@@ -297,6 +307,7 @@ HEADLINES = {
     "tensor_cores": tensor_cores,
     "gpu": gpu,
     "host": host,
+    "operators": operators,
     "memory": memory,
     "timeline": timeline,
 }

@@ -154,10 +154,13 @@ def sites_of(host: HostResult, sites: Collection[str]) -> list[SiteRow]:
 
 
 def evidence_of_sites(rows: Iterable[SiteRow]) -> list[Evidence]:
-    """The longest gaps of all the sites."""
-    gaps = [gap for row in rows for gap in row.examples]
-    gaps.sort(key=lambda each: each.start_ns - each.end_ns)
-    return [Evidence(each.step, each.start_ns, each.end_ns) for each in gaps[:EVIDENCE]]
+    """The longest gap of each site, the site with most late time first; then the other gaps, the longest first. A gap
+    that is the longest of all may be of a site that costs little, such as the start of the step."""
+    by_cost = sorted(rows, key=lambda row: -row.idle_ns.late_ns)
+    gaps = [sorted(row.examples, key=lambda each: each.start_ns - each.end_ns) for row in by_cost]
+    first, others = [each for of in gaps for each in of[:1]], [each for of in gaps for each in of[1:]]
+    others.sort(key=lambda each: each.start_ns - each.end_ns)
+    return [Evidence(each.step, each.start_ns, each.end_ns) for each in [*first, *others][:EVIDENCE]]
 
 
 def row_of_sites(rows: Sequence[SiteRow]) -> EvidenceRow | None:

@@ -1,4 +1,4 @@
-"""Titles of the Operators view: which op and which module take most, and what a recording lacks to say more."""
+"""The Operators view in words: which op and which module take most, and what a recording lacks to say more."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def operator_titles(facts: Facts) -> Titles:
-    """ "operators", "modules", "lines", "outside", and "no_ops", "no_shapes", "no_stacks", "no_modules" for what is
+    """ "modules", "lines", "outside", and "no_ops", "no_shapes", "no_stacks", "no_modules" for what is
     missing."""
     result = facts.operators
     if result is None:
@@ -30,7 +30,6 @@ def operator_titles(facts: Facts) -> Titles:
         titles["no_modules"] = NO_FRAMES
     if not said.ops:
         return {"no_ops": MISSING["no_ops"]}
-    titles["operators"] = _operators(result)
     if result.folded:
         titles["modules"] = _modules(result)
     if result.lines:
@@ -67,19 +66,20 @@ NO_FRAMES = phrase(
 _OUTSIDE = "{share} of the GPU's work is launched outside any op"
 
 
-def _operators(result: OperatorsResult) -> Phrase:
-    """The op with most time of its own: on the GPU where anything ran there, else on the host."""
-    rows = result.tables[0].rows
-    whole = _whole(result)
+def operators_verdict(result: OperatorsResult) -> Phrase | None:
+    """The op with most time of its own: on the GPU where anything ran there, else on the host. None without ops."""
+    if not result.tables or not result.recorded.ops:
+        return None
+    rows, whole = result.tables[0].rows, _whole(result)
     if not rows or not whole:
-        return phrase("Which ops take the time?")
+        return None
     most = max(rows, key=lambda row: _own(result, row))
     if result.outside.device_ns > _own(result, most):
-        return phrase(_OUTSIDE, share=fraction(result.outside.device_ns / whole))
+        return phrase(f"{_OUTSIDE}.", share=fraction(result.outside.device_ns / whole))
     share = fraction(_own(result, most) / whole)
     if result.has_device:
-        return phrase("{op} takes {share} of the GPU's work", op=text(most.name), share=share)
-    return phrase("{op} takes {share} of the time in ops", op=text(most.name), share=share)
+        return phrase("{op} takes {share} of the GPU's work.", op=text(most.name), share=share)
+    return phrase("{op} takes {share} of the time in ops.", op=text(most.name), share=share)
 
 
 def _own(result: OperatorsResult, row: OperatorRow) -> int:

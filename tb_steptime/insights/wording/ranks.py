@@ -60,10 +60,19 @@ def ranks_headline(job: JobRanks) -> Headline:
     if job.balance == "straggler" and job.late:
         return Headline(_straggler(job, job.late[0]), _gain(job, job.late[0].gain_ns))
     if job.late_group is not None:
-        return Headline(_together(job, job.late_group), _gain(job, job.late_group.gain_ns))
+        below = _and_gain(job, first_cause(job.late_group), job.late_group.gain_ns)
+        return Headline(_together(job, job.late_group), below)
     if job.balance == "imbalance":
-        return Headline(_taking_turns(job), _gain(job, turns_gain_ns(job)))
+        deciding = deciders(job)
+        why = why_late(deciding[0]) if deciding else None
+        return Headline(_taking_turns(job), _and_gain(job, why, turns_gain_ns(job)))
     return Headline(_balanced(job))
+
+
+def ranks_sentences(job: JobRanks) -> list[Phrase]:
+    """The headline as sentences: who makes the others wait, why, and what a step takes without."""
+    headline = ranks_headline(job)
+    return [headline.verdict] if headline.action is None else [headline.verdict, headline.action]
 
 
 def _straggler(job: JobRanks, late: LateRank) -> Phrase:
@@ -77,13 +86,12 @@ def _straggler(job: JobRanks, late: LateRank) -> Phrase:
 
 
 def _together(job: JobRanks, group: LateGroup) -> Phrase:
-    who = phrase(
+    return phrase(
         "[The other ranks wait {wait} a step for {ranks}] ({share} of it).",
         ranks=text(ranks_name(group)),
         wait=ns(group.wait_ns),
         share=fraction(group.wait_ns / step_ns(job)),
     )
-    return joined(who, first_cause(group))
 
 
 def first_cause(group: LateGroup) -> Phrase:
@@ -157,9 +165,15 @@ def _gain(job: JobRanks, gain_ns: int) -> Phrase | None:
     )
 
 
+def _and_gain(job: JobRanks, why: Phrase | None, gain_ns: int) -> Phrase | None:
+    """What stands below the verdict: why the first of the ranks is late, and what a step takes without."""
+    said = [each for each in (why, _gain(job, gain_ns)) if each is not None]
+    return joined(*said) if said else None
+
+
 def _taking_turns(job: JobRanks) -> Phrase:
     if deciding := deciders(job):
-        return joined(_deciding(job, deciding), why_late(deciding[0]))
+        return _deciding(job, deciding)
     always = always_latest(job)
     if always is not None:
         who = phrase("[Ranks wait {wait} a step for each other] ({share} of it).", **_mean_wait(job))

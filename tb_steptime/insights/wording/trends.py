@@ -12,6 +12,7 @@ from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.metrics.outliers import OUTLIER_Z, SLOW_FRACTION
 from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, fraction, ns, phrase, text
+from tb_steptime.text.printer import quantity
 
 #: A mean is called steady if it changes by less than this share.
 STEADY_FRACTION = 0.03
@@ -187,7 +188,8 @@ def _metric_title(metric: Metric, spans: Sequence[TrendFacts]) -> Phrase:
     values = {"label": label, "a": Quantity(first, metric.unit), "b": Quantity(last, metric.unit)}
     if len(keys) == 1:
         return Phrase("{label} is {a}", values)
-    if abs(last - first) <= STEADY_FRACTION * max(abs(first), abs(last)):
+    same = abs(last - first) <= STEADY_FRACTION * max(abs(first), abs(last))
+    if same or quantity(values["a"]) == quantity(values["b"]):
         return Phrase("{label} is {b} in both" if len(runs) > 1 else "{label} stays at {b}", values)
     if len(runs) > 1:
         return Phrase("{label} is {a} in {first}, {b} in {last}", values | _named(runs))

@@ -6,7 +6,7 @@ from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.job_what_if import what_if_texts
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.pipeline import pipeline_text
-from tb_steptime.insights.wording.ranks import path_text, ranks_headline
+from tb_steptime.insights.wording.ranks import path_text, ranks_sentences
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.tables.cards import CARDS
 from tb_steptime.tables.notes import note_line
@@ -34,7 +34,7 @@ def _job(found: FoundJob) -> contract.Job:
         run=found.run,
         ranks=[row.rank for row in job.ranks],
         missing=job.missing,
-        verdict=plain(ranks_headline(job).verdict),
+        verdict=" ".join(map(plain, ranks_sentences(job))),
         path=None if path is None else plain(path),
         pipeline=None if pipeline is None else plain(pipeline_text(pipeline)),
         stages=lines(STAGES, pipeline.rows if pipeline else []),

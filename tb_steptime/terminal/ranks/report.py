@@ -8,7 +8,7 @@ from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.job_what_if import change_text
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.pipeline import pipeline_text
-from tb_steptime.insights.wording.ranks import cause_text, ranks_headline
+from tb_steptime.insights.wording.ranks import cause_text, ranks_sentences
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.ranks.pipeline.result import Pipeline
 from tb_steptime.ranks.result import Cause, DecidingPath, LateRank
@@ -41,7 +41,7 @@ def job_report(found: FoundJob) -> JobReport:
         traces=[each.found.path for each in found.recorded],
         world_size=job.world_size,
         missing=job.missing,
-        text=plain(ranks_headline(job).verdict),
+        text=" ".join(map(plain, ranks_sentences(job))),
         balance=job.balance,
         unmatched=None if job.unmatched is None else plain(explain(job.unmatched)),
         matched_steps=job.matched_steps,

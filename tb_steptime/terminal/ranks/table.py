@@ -11,7 +11,7 @@ from tb_steptime.insights.wording.card_text import card_head, lowered_words
 from tb_steptime.insights.wording.job_what_if import what_if_texts
 from tb_steptime.insights.wording.notes import said_in_full, worded
 from tb_steptime.insights.wording.pipeline import pipeline_text
-from tb_steptime.insights.wording.ranks import path_text, ranks_headline
+from tb_steptime.insights.wording.ranks import path_text, ranks_sentences
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.tables.base import Surface, Table
 from tb_steptime.tables.pipeline import STAGES
@@ -79,10 +79,8 @@ def _top(found: FoundJob) -> str:
 
 
 def _headline(found: FoundJob, width: int) -> Iterator[str]:
-    headline = ranks_headline(found.ranks)
-    yield from _wrap(render(headline.verdict), width)
-    if headline.action:
-        yield from _wrap(render(headline.action), width)
+    for sentence in ranks_sentences(found.ranks):
+        yield from _wrap(render(sentence), width)
     if found.ranks.pipeline:
         yield from _wrap(render(pipeline_text(found.ranks.pipeline)), width)
     if path := path_text(found.ranks):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.operators import OperatorRest, analyse
 from tb_steptime.insights import judge
+from tb_steptime.insights.base import Judgement
 from tb_steptime.metrics.operators.recorded import OpsRecorded
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
@@ -28,9 +29,16 @@ def drawn(**more: object) -> Trace:
     )
 
 
+def judged(trace: Trace) -> Judgement:
+    return judge({each.id: each.analyse(trace) for each in ANALYSES})
+
+
 def titles(trace: Trace) -> dict[str, str]:
-    said = judge({each.id: each.analyse(trace) for each in ANALYSES}).titles["operators"]
-    return {id: plain(phrase) for id, phrase in said.items()}
+    return {id: plain(phrase) for id, phrase in judged(trace).titles["operators"].items()}
+
+
+def verdict(trace: Trace) -> str:
+    return plain(judged(trace).headlines["operators"].verdict)
 
 
 def test_there_is_a_table_for_all_that_is_recorded():
@@ -76,8 +84,8 @@ def test_an_opened_op_has_its_calls_and_the_kernels_of_ops_inside_it():
 
 
 def test_titles_say_what_takes_most_and_what_is_missing():
+    assert verdict(drawn()) == "aten::addmm takes 100 % of the GPU's work."
     assert titles(drawn()) == {
-        "operators": "aten::addmm takes 100 % of the GPU's work",
         "modules": "Net takes 100 % of the modules' forward pass",
         "lines": "The GPU is idle for 10 µs a step before what `train.py(9): step` launches",
         "no_shapes": "Shapes are not recorded. `record_shapes=True` adds them; files grow, and inputs are kept a "
@@ -98,3 +106,4 @@ def test_without_ops_the_view_says_what_records_them():
         runtime       | .x........ |
         kernel 7      | ...xxxx... |""")
     assert titles(trace) == {"no_ops": "CPU ops are not recorded: `ProfilerActivity.CPU` adds them."}
+    assert verdict(trace) == plain(judged(trace).headlines["overview"].verdict)

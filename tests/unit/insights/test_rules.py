@@ -220,13 +220,11 @@ def test_without_a_gpu_the_verdict_names_the_function_outside_of_ops_and_its_bus
     )
 
 
-def trend(*lengths_us: int) -> TrendsResult:
-    """A span whose steps have these lengths and whose GPU works for half of each."""
-    ends = [sum(lengths_us[: i + 1]) for i in range(len(lengths_us))]
+def trend(*lengths_us: int, busy: float = 0.5) -> TrendsResult:
+    """A span whose steps have these lengths and whose GPU works for this share of each."""
     marks = "".join(str(i % 10) * length for i, length in enumerate(lengths_us))
-    half = "".join("k" * (length // 2) + "." * (length - length // 2) for length in lengths_us)
-    assert ends[-1] == len(marks)
-    return next(a for a in ANALYSES if a.id == "trends").analyse(timeline(f"step | {marks} |\n kernel 7 | {half} |"))
+    works = "".join(("k" * int(busy * length)).ljust(length, ".") for length in lengths_us)
+    return next(a for a in ANALYSES if a.id == "trends").analyse(timeline(f"step | {marks} |\n kernel 7 | {works} |"))
 
 
 def test_spans_of_a_run_follow_each_other_and_two_runs_need_not():
@@ -236,6 +234,9 @@ def test_spans_of_a_run_follow_each_other_and_two_runs_need_not():
     assert headline.verdict.values["b"].value == 6_000
     assert titles["step_time"].template == "{label} falls from {a} to {b}"
     assert titles["gpu_utilization"].template == "{label} stays at {b}"
+    rarely, hardly = trend(1_000, busy=0.03), trend(1_000, busy=0.034)
+    _, titles = judge_trends([("a", "w", 1, rarely), ("a", "w", 2, hardly)])
+    assert plain(titles["gpu_utilization"]) == "GPU utilization stays at 3 %", "nothing rises from 3 to 3 %"
     headline, titles = judge_trends([("a", "w", 1, slower), ("b", "w", 1, quicker)])
     assert headline.verdict.template == "The mean step is {a} in {first} and {b} in {last}."
     assert {name: value.value for name, value in headline.verdict.values.items()} == {
