@@ -41,20 +41,25 @@ def analysed_job(folder: Path, *arguments: str) -> JobRanks:
     return job
 
 
-def test_a_slow_stage_of_a_recorded_1f1b_costs_what_it_was_declared_to(tmp_path: Path):
+@pytest.mark.parametrize("stages", [3, pytest.param(8, marks=pytest.mark.live)])
+def test_a_slow_stage_of_a_recorded_1f1b_costs_what_it_was_declared_to(tmp_path: Path, stages: int):
     """Stage 1 takes one and a half times as long as the others. The declared
     time is sleep; a stage adds its own time."""
-    times = ["--forward", "80", "120", "80", "--backward", "160", "240", "160"]
-    found, what_if = recorded_job(tmp_path, "--stages", "3", "--micro-batches", "4", "--steps", "3", *times)
-    slow = DrawnPipeline(in_turns(3, 4), [80 * MS, 120 * MS, 80 * MS], [160 * MS, 240 * MS, 160 * MS])
-    even = DrawnPipeline(in_turns(3, 4), [280 * MS // 3] * 3, [560 * MS // 3] * 3)
-    assert (found.schedule, found.stages, found.micro_batches, found.odd_ranks) == ("1f1b", 3, 4, [])
-    assert [row.stages for row in found.rows] == [[0], [1], [2]]
-    assert found.schedule_ns == pytest.approx(2 * 280 * MS, rel=0.05)
+    parts = 4 if stages == 3 else 2 * stages
+    forward, backward = ([each if stage != 1 else each * 3 // 2 for stage in range(stages)] for each in (80, 160))
+    times = ["--forward", *map(str, forward), "--backward", *map(str, backward)]
+    counts = ["--stages", str(stages), "--micro-batches", str(parts), "--steps", "3"]
+    found, what_if = recorded_job(tmp_path, *counts, *times)
+    slow = DrawnPipeline(in_turns(stages, parts), [each * MS for each in forward], [each * MS for each in backward])
+    mean = [sum(each) * MS // stages for each in (forward, backward)]
+    even = DrawnPipeline(in_turns(stages, parts), [mean[0]] * stages, [mean[1]] * stages)
+    assert (found.schedule, found.stages, found.micro_batches, found.odd_ranks) == ("1f1b", stages, parts, [])
+    assert [row.stages for row in found.rows] == [[stage] for stage in range(stages)]
+    assert found.schedule_ns == pytest.approx((stages - 1) * sum(mean), rel=0.05)
     assert found.imbalance_ns == pytest.approx(slow.window - even.window, rel=0.05)
     assert found.ordering_ns == 0
-    assert found.perfect_ns == pytest.approx(4 * 360 * MS, rel=0.05)
-    as_fast = DrawnPipeline(in_turns(3, 4), [80 * MS] * 3, [160 * MS] * 3)
+    assert found.perfect_ns == pytest.approx(parts * 360 * MS, rel=0.05)
+    as_fast = DrawnPipeline(in_turns(stages, parts), [80 * MS] * stages, [160 * MS] * stages)
     (change,) = [each for each in what_if.changes if each.ranks == [1]]
     assert what_if.wrong_by < 0.02
     assert change.step_ns == pytest.approx(as_fast.window + found.other_ns, rel=0.05)
@@ -63,14 +68,15 @@ def test_a_slow_stage_of_a_recorded_1f1b_costs_what_it_was_declared_to(tmp_path:
 
 @pytest.mark.live
 @pytest.mark.parametrize(("schedule", "order"), [("GPipe", gpipe), ("1F1B", in_turns)])
-@pytest.mark.parametrize("stages", [2, 4])
+@pytest.mark.parametrize("stages", [2, 4, 6, 8])
 def test_balanced_stages_wait_for_their_schedule(tmp_path: Path, schedule: str, order, stages: int):
-    times = ["--forward", "120", "--backward", "240", "--steps", "3"]
-    arguments = ["--schedule", schedule, "--stages", str(stages), *times]
+    """PyTorch's 1F1B needs as many micro-batches as stages."""
+    parts, times = max(6, stages), ["--forward", "120", "--backward", "240", "--steps", "3"]
+    arguments = ["--schedule", schedule, "--stages", str(stages), "--micro-batches", str(parts), *times]
     found = recorded(tmp_path, *arguments)
-    drawn = DrawnPipeline(order(stages, 6), [120 * MS] * stages, [240 * MS] * stages)
-    assert found.schedule == schedule.lower()
-    assert found.schedule_ns == pytest.approx(drawn.window - 6 * 360 * MS, rel=0.05)
+    drawn = DrawnPipeline(order(stages, parts), [120 * MS] * stages, [240 * MS] * stages)
+    assert (found.schedule, found.stages, found.micro_batches) == (schedule.lower(), stages, parts)
+    assert found.schedule_ns == pytest.approx(drawn.window - parts * 360 * MS, rel=0.05)
     assert found.imbalance_ns < 0.05 * found.schedule_ns
 
 
