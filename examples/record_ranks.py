@@ -2,6 +2,7 @@
 
     python examples/record_ranks.py --out logs/late_rank                 # four ranks; rank 2 loads its batches slowly
     python examples/record_ranks.py --out logs/late_rank --wrap fsdp --ranks 2 --late 1
+    python examples/record_ranks.py --out logs/experts --wrap experts --ranks 2 --late 1   # its expert is chosen most
 
 Every rank records the same steps into one folder, its file named after it: `tensorboard --logdir logs`, then Ranks.
 Needs only torch.
@@ -26,6 +27,7 @@ from torch.profiler import ProfilerActivity, profile, schedule, tensorboard_trac
 from torch.utils.data import DataLoader, Dataset
 
 WIDTH, LAYERS, BATCH = 256, 4, 64
+TOKENS, CHOSEN = 512, 0.8  # of each rank; the share of them that choose the expert of the late rank
 WAIT, WARMUP = 2, 3  # steps that are not recorded
 
 
@@ -44,14 +46,39 @@ class Samples(Dataset[tuple[torch.Tensor, torch.Tensor]]):
         return torch.randn(WIDTH), torch.randn(WIDTH)
 
 
+class Experts(nn.Module):
+    """An expert on each rank. Tokens go to the rank of the expert that they choose, and come back."""
+
+    def __init__(self, late: int) -> None:
+        super().__init__()
+        self.expert = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.ReLU(), nn.Linear(4 * WIDTH, WIDTH))
+        ranks = dist.get_world_size()
+        usual = TOKENS // ranks if late < 0 else int(TOKENS * (1 - CHOSEN) / (ranks - 1))
+        self.sent = [usual if rank != late else TOKENS - usual * (ranks - 1) for rank in range(ranks)]
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        from torch.distributed.nn.functional import all_to_all_single
+
+        here = self.sent[dist.get_rank()]
+        received = [here] * len(self.sent)
+        arrived = tokens.new_empty(sum(received), WIDTH)
+        arrived = all_to_all_single(arrived, tokens.contiguous(), received, self.sent)
+        back: torch.Tensor = all_to_all_single(
+            torch.empty_like(tokens), self.expert(arrived).contiguous(), self.sent, received
+        )
+        return back
+
+
 def train(rank: int, options: argparse.Namespace, port: int) -> None:
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     torch.set_num_threads(1)
     dist.init_process_group("gloo", rank=rank, world_size=options.ranks)
-    model = wrapped(nn.Sequential(*[nn.Linear(WIDTH, WIDTH) for _ in range(LAYERS)]), options)
+    model = wrapped(options)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     steps = WAIT + WARMUP + options.steps
-    loader = DataLoader(Samples(BATCH * steps, options.delay if rank == options.late else 0), BATCH)
+    batch = TOKENS if options.wrap == "experts" else BATCH
+    slow = rank == options.late and options.wrap != "experts"
+    loader = DataLoader(Samples(batch * steps, options.delay if slow else 0), batch)
     with profile(
         activities=[ProfilerActivity.CPU],
         record_shapes=True,
@@ -66,7 +93,10 @@ def train(rank: int, options: argparse.Namespace, port: int) -> None:
     dist.destroy_process_group()
 
 
-def wrapped(model: nn.Sequential, options: argparse.Namespace) -> nn.Module:
+def wrapped(options: argparse.Namespace) -> nn.Module:
+    if options.wrap == "experts":
+        return nn.Sequential(*[Experts(options.late) for _ in range(LAYERS)])
+    model = nn.Sequential(*[nn.Linear(WIDTH, WIDTH) for _ in range(LAYERS)])
     if options.wrap == "ddp":
         return DistributedDataParallel(model, bucket_cap_mb=0.5, find_unused_parameters=options.find_unused)
     from torch.distributed.device_mesh import init_device_mesh
@@ -96,10 +126,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--ranks", type=int, default=4)
-    parser.add_argument("--late", type=int, default=2, help="the rank that is late; -1 for none")
+    parser.add_argument("--late", type=int, default=2, help="the rank that is late, or whose expert is chosen most; -1: none")
     parser.add_argument("--delay", type=float, default=0.05, help="seconds that each of its batches takes longer")
     parser.add_argument("--steps", type=int, default=6, help="recorded ones")
-    parser.add_argument("--wrap", choices=("ddp", "fsdp"), default="ddp")
+    parser.add_argument("--wrap", choices=("ddp", "fsdp", "experts"), default="ddp")
     parser.add_argument("--find-unused", action="store_true", help="DDP searches for parameters that a step leaves out")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ from tb_steptime.analyses.base import NOT_COMPUTED, Analysis
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import HOST_TILES, NO_DEVICE, main_device, measure
 from tb_steptime.metrics.communication.exposure import exposure
+from tb_steptime.metrics.communication.holding_ops import holding_ops
 from tb_steptime.metrics.communication.waited_for import waited_collectives
 from tb_steptime.metrics.excluded_time.costs import OneTimeCost, one_time_rows
 from tb_steptime.metrics.excluded_time.ranges import excluded_time, judged_ns
@@ -210,7 +211,7 @@ def _of_host_alone(trace: Trace) -> HostResult:
         with_memory=trace.job.with_memory,
         one_time=one_time_rows(trace, None),
         grown=slow_steps_of_host(find_steps(trace).steps, judged_ns(trace, None), step_breakdown(trace)),
-        cpu=cpu_work(trace, excluded_time(trace, None).total),
+        cpu=cpu_work(trace, excluded_time(trace, None).total, holding_ops(trace)),
         python_function=python_function(trace),
         python_work=python_work(trace),
         outside_range=outside_range(trace),

@@ -17,12 +17,13 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.communication.collectives import Collectives, find_collectives
+from tb_steptime.metrics.communication.holding_ops import computing_ops
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.host_ranges import union_of, union_where
+from tb_steptime.trace.host_ranges import union_of
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
@@ -67,7 +68,7 @@ def exposure(trace: Trace) -> Exposure:
 def computing_times(trace: Trace) -> Intervals:
     """When computing kernels (without a device: ops) other than collectives run, within the judged time of the
     steps."""
-    computing = union_of(trace, _computing(trace)) if has_device_activity(trace) else _computing_ops(trace)
+    computing = union_of(trace, _computing(trace)) if has_device_activity(trace) else computing_ops(trace)
     return computing & judged_windows(trace)
 
 
@@ -115,12 +116,6 @@ def _computing(trace: Trace) -> Int64:
     """Rows of the kernels that are no collective's."""
     kernels = trace.events.rows(Kind.KERNEL)
     return kernels[~collective_names(trace)[trace.events.name[kernels]]]
-
-
-def _computing_ops(trace: Trace) -> Intervals:
-    """When the host of a job without a device computes: in an op that is not a collective's."""
-    ops = (trace.events.kind == Kind.CPU_OP) & ~collective_names(trace)[trace.events.name]
-    return union_where(trace, ops)
 
 
 def _on_compute_stream(trace: Trace, found: Collectives, computing: Int64) -> Bool:

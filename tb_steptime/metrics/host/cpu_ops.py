@@ -130,10 +130,10 @@ class CpuWork(msgspec.Struct, frozen=True):
     double_backward: bool = False
 
 
-def cpu_work(trace: Trace, left_out: Intervals) -> CpuWork:
+def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
     """The ops that begin within the steps, except waits for batches and collectives. left_out: intervals of one-time
-    work; an op that begins in one is not counted."""
-    rows, own_ns = _of_steps(trace)
+    work; an op that begins in one is not counted. waiting: rows of ops whose own time is a wait (`holding_ops`)."""
+    rows, own_ns = _of_steps(trace, waiting)
     start = trace.events.start_ns[rows]
     judged = left_out.overlap_ns(start, start + 1) == 0
     rows, own_ns = rows[judged], own_ns[judged]
@@ -173,8 +173,8 @@ def cpu_work(trace: Trace, left_out: Intervals) -> CpuWork:
     )
 
 
-def _of_steps(trace: Trace) -> tuple[Int64, Int64]:
-    """Rows of the ops that begin within the steps, by thread, and the self time of each."""
+def _of_steps(trace: Trace, waiting: Int64) -> tuple[Int64, Int64]:
+    """Rows of the ops that begin within the steps and do not wait, by thread, and the self time of each."""
     events, steps = trace.events, find_steps(trace)
     apart = loader_names(trace) | collective_names(trace)
     rows = np.flatnonzero((events.kind == Kind.CPU_OP) & ~apart[events.name])
@@ -182,7 +182,7 @@ def _of_steps(trace: Trace) -> tuple[Int64, Int64]:
     own_ns = self_times(trace, rows)
     start = events.start_ns[rows]
     step = np.searchsorted(steps.start_ns, start, side="right") - 1
-    inside = (step >= 0) & (start < steps.end_ns[step])
+    inside = (step >= 0) & (start < steps.end_ns[step]) & ~is_in(rows, waiting)
     return rows[inside], own_ns[inside]
 
 

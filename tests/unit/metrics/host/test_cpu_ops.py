@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tb_steptime.metrics.host.cpu_ops import CpuGroup, CpuOpRow, CpuOptimizer, CpuWork, cpu_work
 from tb_steptime.trace.intervals import Intervals
 from tests.drawn.timeline import timeline
 
 US = 1_000
+NONE = np.empty(0, np.int64)
 
 
 def test_own_times_of_the_ops_of_a_step_sum_to_all():
@@ -22,7 +25,7 @@ def test_own_times_of_the_ops_of_a_step_sum_to_all():
         names={"l": "aten::linear", "m": "aten::addmm", "c": "aten::convolution_backward", "e": "aten::sqrt"},
         inputs={"m": ("[[8,8]]", '["float","float"]')},
     )
-    assert cpu_work(trace, Intervals.empty()) == CpuWork(
+    assert cpu_work(trace, Intervals.empty(), NONE) == CpuWork(
         ops=[
             CpuOpRow("aten::addmm", 1.0, 4 * US, 4 * US, "float"),
             CpuOpRow("aten::linear", 1.0, 2 * US, 2 * US, None),
@@ -45,17 +48,19 @@ def test_own_times_of_the_ops_of_a_step_sum_to_all():
 
 def test_communication_is_no_work():
     trace = timeline("step | 0000000000 |\nop | aaacccccc. |", names={"c": "c10d::allreduce_"})
-    work = cpu_work(trace, Intervals.empty())
+    work = cpu_work(trace, Intervals.empty(), NONE)
     assert ([row.op for row in work.ops], work.busy_ns) == (["a"], 3 * US)
 
 
 def test_a_recording_without_ops_computes_nothing():
-    assert cpu_work(timeline("step | 0000 |"), Intervals.empty()) == CpuWork([], [], None, 0, 0, 0, 4 * US, 0, None)
+    assert cpu_work(timeline("step | 0000 |"), Intervals.empty(), NONE) == CpuWork(
+        [], [], None, 0, 0, 0, 4 * US, 0, None
+    )
 
 
 def test_what_comes_once_is_no_work_of_a_step():
     trace = timeline("step | 00000111110 |\nop | aa.aa.aa.aa |".replace("00000111110", "0000011111."))
-    work = cpu_work(trace, Intervals.of((0, 2 * US)))
+    work = cpu_work(trace, Intervals.of((0, 2 * US)), NONE)
     assert ([(row.op, row.calls, row.self_ns) for row in work.ops], work.step_ns) == ([("a", 1.5, 3 * US)], 4 * US)
 
 
@@ -64,7 +69,7 @@ def test_an_op_that_loses_the_core_in_some_steps_is_usually_short():
         step                          | 000000000111111111222222222 |
         op                            | ab.......aaaaab...abbbbb... |
         user Optimizer.step#Adam.step | oo.......oooooo...oooooo... |""")
-    optimizer = cpu_work(trace, Intervals.empty()).optimizer
+    optimizer = cpu_work(trace, Intervals.empty(), NONE).optimizer
     assert optimizer is not None
     assert (optimizer.self_ns, optimizer.usual_ns) == (14 * US // 3, 2 * US)
 
@@ -77,7 +82,7 @@ def test_an_optimizer_that_updates_in_each_second_step_takes_half_of_it():
         user Optimizer.step#Adam.step  | .......oooo........ooo. |""",
         names={"m": "aten::addmm", "u": "aten::sqrt"},
     )
-    optimizer = cpu_work(trace, Intervals.empty()).optimizer
+    optimizer = cpu_work(trace, Intervals.empty(), NONE).optimizer
     assert optimizer == CpuOptimizer("Adam", 7 * US // 4, 3 * US // 2, 0, 0, 0.5, fused=False)
 
 
@@ -90,8 +95,8 @@ def test_python_between_the_ops_of_an_update_is_counted_and_around_them_it_is_no
         user Optimizer.step#Adam.step  | {"....oooooooooooooo.." * 2}{"....oooooooooooooo" + "o" * 1060} |""",
         names={"m": "aten::addmm", "s": "aten::sqrt", "q": "aten::addcdiv_"},
     )
-    optimizer = cpu_work(trace, Intervals.empty()).optimizer
+    optimizer = cpu_work(trace, Intervals.empty(), NONE).optimizer
     assert optimizer is not None
     assert (optimizer.usual_ns, optimizer.pass_ns, optimizer.between_ns) == (4 * US, 2 * US, 4 * US)
-    only = cpu_work(trace, Intervals.of((0, 20 * US))).optimizer
+    only = cpu_work(trace, Intervals.of((0, 20 * US)), NONE).optimizer
     assert only is not None and only.between_ns == 2 * (3 * US) // 3, "one of two steps has a long gap"

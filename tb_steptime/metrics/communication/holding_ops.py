@@ -1,0 +1,83 @@
+"""Ops that start an exchange themselves and wait for it, on a host that computes without a device: the autograd
+functions around collectives, of `torch.distributed.nn.functional`, Megatron and others.
+
+op             [_AlltoAllSingle                ][aten::mm]
+c10d op          [alltoall]
+exchange              [gloo:all_to_all        ]                 on a thread of the backend
+computing                                       kkkkkkkkk      what the function does besides calling ops is waiting
+
+The exchanges of DistributedDataParallel end after the ops that start them, which do not wait. Compiled code calls no
+ops while it computes, so a compiled region is none of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_steptime.metrics.communication.collectives import find_collectives
+from tb_steptime.metrics.gpu.collectives import collective_names
+from tb_steptime.metrics.job.execution import compiled_ranges
+from tb_steptime.trace.host_ranges import union_of
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import parent_places
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in, is_in
+
+
+@shared
+def holding_ops(trace: Trace) -> Int64:
+    """Their rows, in time order."""
+    found, _, holds = _nested(trace)
+    return found[holds]
+
+
+def computing_ops(trace: Trace) -> Intervals:
+    """When the host of a job without a device computes: in an op that is not a collective's, and that does not wait for
+    one that it has started."""
+    rows, parent, holds = _nested(trace)
+    inside = _inside(parent, holds)
+    computes = ~collective_names(trace)[trace.events.name[rows]] & ~holds
+    on, pieces = trace.events.thread[rows], []
+    with_waits = distinct_in(on[holds])
+    for thread in with_waits.tolist():
+        here = on == thread
+        waits = union_of(trace, rows[here & holds]) - union_of(trace, rows[here & inside & computes])
+        pieces.append(union_of(trace, rows[here & computes]) - waits)
+    pieces.append(union_of(trace, rows[computes & ~is_in(on, with_waits)]))
+    start, end = (np.concatenate([getattr(each, side) for each in pieces]) for side in ("start", "end"))
+    return Intervals.union(start, end)
+
+
+def _nested(trace: Trace) -> tuple[Int64, Int32, Bool]:
+    """Rows of all ops; the place among them of the op around each, -1 for none; and whether it calls a collective
+    directly, which ends before it does. No parents are looked for where no collective is."""
+    rows, exchanging = trace.events.rows(Kind.CPU_OP), collective_names(trace)
+    holds = np.zeros(len(rows), bool)
+    calls = np.flatnonzero(exchanging[trace.events.name[rows]])
+    if not len(calls):
+        return rows, np.full(len(rows), -1, np.int32), holds
+    parent = parent_places(trace, rows)
+    around = parent[calls]
+    around = distinct_in(around[around >= 0])
+    holds[around] = ~exchanging[trace.events.name[rows[around]]] & _outlasts(trace, rows[around])
+    holds[is_in(rows, compiled_ranges(trace))] = False
+    return rows, parent, holds
+
+
+def _outlasts(trace: Trace, rows: Int64) -> Bool:
+    """Whether an exchange begins and ends within each of these rows."""
+    found = find_collectives(trace)
+    order = np.argsort(found.start, kind="stable")
+    earliest_end = np.minimum.accumulate(found.end[order][::-1])[::-1]  # of all that begin no sooner
+    first = np.searchsorted(found.start[order], trace.events.start_ns[rows])
+    return np.append(earliest_end, np.iinfo(np.int64).max)[first] <= trace.events.ends(rows)
+
+
+def _inside(parent: Int32, holds: Bool) -> Bool:
+    """Whether each op has one around it that holds."""
+    inside, around = np.zeros(len(parent), bool), parent
+    while (any_around := around >= 0).any() and holds.any():
+        inside |= any_around & holds[around]
+        around = np.where(any_around, parent[around], -1)
+    return inside
