@@ -435,11 +435,12 @@ export interface CategoryBytes {
  * Why a rank is late. own_ns, others_ns: what it takes a step in this, and the median of the other ranks; metric:
  * of the catalogue, None where it is about kernels. name: of the kernel or op that shows it most, None for none.
  * share: excess of own over others / what this rank makes another wait a step. factor: how many times longer the same
- * kernels take on it (slower_kernels), how much more work it has (more_work); else None. cpu_interrupted,
+ * kernels take on it (slower_kernels), how much more work it has (more_work), or how many times as much as the others
+ * it exchanges in all-to-alls (more_received); else None. cpu_interrupted,
  * gpu_interrupted: most of the excess is in calls or kernels that take far longer than others like them.
  */
 export interface Cause {
-  id: "allocator" | "blocking" | "copies" | "cpu_interrupted" | "cpu_work" | "data_loading" | "gpu_interrupted" | "host" | "more_work" | "python" | "slower_kernels" | "unknown";
+  id: "allocator" | "blocking" | "copies" | "cpu_interrupted" | "cpu_work" | "data_loading" | "gpu_interrupted" | "host" | "more_received" | "more_work" | "python" | "slower_kernels" | "unknown";
   own_ns: number;
   others_ns: number;
   share: number;

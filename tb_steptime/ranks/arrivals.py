@@ -1,5 +1,6 @@
 """Who arrives last at a collective, and what that costs the others. All ranks leave it together, so the rank on which
-it is shortest arrived last, and the extra time on any other rank is that rank's wait.
+it is shortest arrived last, and the extra time on any other rank is that rank's wait, except for what a rank that
+exchanges more bytes may need for these.
 
     rank 0   |wait wait|==|        transfer: ==, the shortest      rank 0 waits 9, rank 1 waits 4
     rank 1        |wait|==|        rank 2 arrived last: it waits 0, and 9 + 4 = 13 of waiting ends with its arrival
@@ -45,9 +46,20 @@ class Arrivals:
 
 
 def meetings(found: Matched) -> Bool:
-    """Says for each matched collective whether its times show which rank arrives last."""
-    kinds = np.array([one.kind in MEETING for one in found.classes], bool)
-    return kinds[found.of] & found.alike if len(kinds) else found.alike
+    """Says for each matched collective whether all ranks leave it together."""
+    return _of_kind(found, *MEETING) & found.alike
+
+
+def waited_for(found: Matched) -> Bool:
+    """Says for each matched collective whether its times show which rank arrives last: also for all-to-alls in which
+    ranks exchange different numbers of bytes."""
+    uneven = _of_kind(found, "all_to_all") & (found.bytes >= 0).all(axis=1)
+    return meetings(found) | uneven
+
+
+def _of_kind(found: Matched, *wanted: str) -> Bool:
+    kinds = np.array([one.kind in wanted for one in found.classes], bool)
+    return kinds[found.of] if len(kinds) else np.zeros(len(found.of), bool)
 
 
 def arrivals(matched: Sequence[Matched], ranks: int, steps: int) -> Arrivals:
@@ -55,21 +67,22 @@ def arrivals(matched: Sequence[Matched], ranks: int, steps: int) -> Arrivals:
     total = Arrivals(*(np.zeros(ranks, np.int64) for _ in range(5)),
                      *(np.zeros((steps, ranks), np.int64) for _ in range(4)))  # fmt: skip
     for found in matched:
-        _add(total, found, meetings(found))
+        _add(total, found, waited_for(found))
     return total
 
 
 def _add(total: Arrivals, found: Matched, meeting: Bool) -> None:
+    """meeting: (m,), the collectives that count."""
     length, members, step = found.length[meeting], found.members, found.step[meeting]
     if not len(length):
         return
-    transfer = length.min(axis=1)
-    wait = length - transfer[:, None]
+    transfer = found.transfer_ns[meeting]
+    wait = length - transfer
     exposed = np.minimum(wait, found.exposed[meeting])
     last = length.argmin(axis=1)
     waited = wait.sum(axis=1)
     total.matched[members] += len(length)
-    total.transfer_ns[members] += transfer.sum()
+    total.transfer_ns[members] += transfer.sum(axis=0)
     total.wait_ns[members] += wait.sum(axis=0)
     total.exposed_wait_ns[members] += exposed.sum(axis=0)
     total.last[members] += np.bincount(last[waited > 0], minlength=len(members))

@@ -99,6 +99,7 @@ def _row(each: _Row, spans: Sequence[RankSpan], links: Links) -> JobCollective:
     found, first = each.found, each.first
     length, exposed = found.length[each.rows], int(found.exposed[each.rows].sum())
     transfer, ranks = length.min(axis=1), len(found.members)
+    transferred = int(found.transfer_ns[each.rows].sum())
     size = np.array([-1 if one.bytes is None else one.bytes for one in found.classes], np.int64)[found.of[each.rows]]
     bus, rate = bus_factor(first.kind, found.group.size or len(found.group.ranks) or ranks), _rate(size, transfer)
     running = int(length.sum())
@@ -114,8 +115,8 @@ def _row(each: _Row, spans: Sequence[RankSpan], links: Links) -> JobCollective:
         bytes=int(np.median(size)) if (size >= 0).all() else None,
         role=each.role,
         count=len(each.rows),
-        transfer_ns=int(transfer.sum()) * ranks,
-        wait_ns=running - int(transfer.sum()) * ranks,
+        transfer_ns=transferred,
+        wait_ns=running - transferred,
         running_ns=running,
         exposed_ns=exposed,
         hidden_ns=running - exposed,

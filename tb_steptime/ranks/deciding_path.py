@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.ranks.arrivals import meetings
+from tb_steptime.ranks.arrivals import waited_for
 from tb_steptime.ranks.matching import Matched
 from tb_steptime.ranks.result import DecidingPath, PathRank
 from tb_steptime.ranks.spans import RankSpan
@@ -108,13 +108,13 @@ def _columns(matched: Sequence[Matched], ranks: int) -> tuple[_Meetings, list[_M
     of_ranks: list[list[list[Int64]]] = [[[], [], []] for _ in range(ranks)]
     first = 0
     for found in matched:
-        meeting = meetings(found)
+        meeting = waited_for(found)
         start, length, exposed = found.start[meeting], found.length[meeting], found.exposed[meeting]
         if not len(length):
             continue
         rows, last = np.arange(len(length)), length.argmin(axis=1)
         transfer = length[rows, last]
-        others = np.sort(length, axis=1)[:, 1:] - transfer[:, None]
+        others = np.sort(length - found.transfer_ns[meeting], axis=1)[:, 1:]
         values = (found.members[last], transfer, np.median(others, axis=1).astype(np.int64), start[rows, last],
                   start[rows, last] + transfer)  # fmt: skip
         for column, value in zip(of_meetings, values, strict=True):

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import msgspec
 import numpy as np
@@ -38,7 +39,7 @@ from tb_steptime.trace.table import Bool, Int64, distinct
 #: Kinds that are not matched: those between two ranks instead of the whole group, and unknown ones.
 NOT_MATCHED = ("send_receive", "unknown")
 #: Kinds in which each rank may exchange a different number of bytes.
-_UNEVEN = ("all_to_all", "gather", "scatter")
+UNEVEN = ("all_to_all", "gather", "scatter")
 
 
 #: The collectives of one rank, and rows of them.
@@ -48,9 +49,8 @@ _Rows = tuple[Instances, Int64]
 @dataclass(frozen=True, eq=False)
 class Matched:
     """Collectives of one group, m of them, on n of its ranks. members: places of these ranks among the job's. step, of:
-    (m,), places among the job's steps and in classes; alike: (m,), all ranks exchange the same number of bytes. start
-    (epoch time), length, exposed: (m, n), ns; row: (m, n), the place in each rank's `Exchanges`. by_number: matched by
-    number, not by order.
+    (m,), places among the job's steps and in classes; bytes: (m, n), -1 where not recorded. start (epoch time), length,
+    exposed: (m, n), ns; row: (m, n), the place in each rank's `Exchanges`. by_number: matched by number, not by order.
     """
 
     group: GroupKey
@@ -58,12 +58,28 @@ class Matched:
     members: Int64
     step: Int64
     of: Int64
-    alike: Bool
+    bytes: Int64
     start: Int64
     length: Int64
     exposed: Int64
     row: Int64
     by_number: bool = False
+
+    @cached_property
+    def alike(self) -> Bool:
+        """(m,), whether all ranks exchange the same number of bytes."""
+        same: Bool = (self.bytes == self.bytes[:, :1]).all(axis=1)
+        return same
+
+    @cached_property
+    def transfer_ns(self) -> Int64:
+        """(m, n), the part of each length that is no wait: what it takes on the rank on which it is shortest, which
+        arrived last. A rank that exchanges more than that one needs longer in proportion, at most."""
+        last = self.length.argmin(axis=1)[:, None]
+        shortest, size = (np.take_along_axis(each, last, axis=1) for each in (self.length, self.bytes))
+        known = (self.bytes > size) & (size > 0)
+        more = np.where(known, self.bytes / np.maximum(size, 1), 1.0)
+        return np.minimum(self.length, np.rint(shortest * more).astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -113,7 +129,7 @@ def _match_group(
     of, unlike = _together(rows_of, steps)
     classes: dict[ExchangeClass, int] = {}
     numbers = np.stack([_numbered(each, rows, classes) for each, rows in of], axis=1)
-    agree, alike = _agreement(list(classes), numbers)
+    agree, size = _agreement(list(classes), numbers)
 
     def column(name: str) -> Int64:
         return np.stack([getattr(each, name)[rows] for each, rows in of], axis=1)[agree]
@@ -124,7 +140,7 @@ def _match_group(
         members=np.array([place for place, _ in members], np.int64),
         step=of[0][0].step[of[0][1]][agree].astype(np.int64),
         of=numbers[agree, 0],
-        alike=alike[agree],
+        bytes=size[agree],
         start=column("start"),
         length=column("length"),
         exposed=column("exposed"),
@@ -187,13 +203,12 @@ def _numbered(each: Instances, rows: Int64, classes: dict[ExchangeClass, int]) -
     return place[each.of[rows]]
 
 
-def _agreement(classes: Sequence[ExchangeClass], numbers: Int64) -> tuple[Bool, Bool]:
-    """Says for each row whether all ranks have the same kind, and the same bytes if that kind requires it; and for each
-    row whether the bytes of all ranks agree."""
+def _agreement(classes: Sequence[ExchangeClass], numbers: Int64) -> tuple[Bool, Int64]:
+    """Says for each row whether all ranks have the same kind, and the same bytes if that kind requires it; and returns
+    the bytes of each rank, -1 where they are not recorded."""
     kinds = {kind: number for number, kind in enumerate(dict.fromkeys(one.kind for one in classes))}
     kind = np.array([kinds[one.kind] for one in classes], np.int64)[numbers]
     size = np.array([-1 if one.bytes is None else one.bytes for one in classes], np.int64)[numbers]
-    uneven = np.array([one.kind in _UNEVEN for one in classes], bool)[numbers[:, 0]]
-    one_kind = (kind == kind[:, :1]).all(axis=1)
-    alike: Bool = (size == size[:, :1]).all(axis=1)
-    return one_kind & (alike | uneven), alike
+    uneven = np.array([one.kind in UNEVEN for one in classes], bool)[numbers[:, 0]]
+    one_kind, alike = (kind == kind[:, :1]).all(axis=1), (size == size[:, :1]).all(axis=1)
+    return one_kind & (alike | uneven), size

@@ -72,7 +72,7 @@ def _matched(group: GroupKey, ends: tuple[int, int], sides: tuple[_Side, _Side])
         members=np.array(ends, np.int64),
         step=sender.step[rows].astype(np.int64),
         of=sender.of[rows].astype(np.int64),
-        alike=np.ones(len(rows), bool),
+        bytes=np.full((len(rows), 2), -1, np.int64),
         start=column("start"),
         length=column("length"),
         exposed=column("exposed"),

@@ -29,7 +29,7 @@ Balance = Literal["straggler", "late_ranks", "imbalance", "balanced"]
 #: Why a rank is late: it spends more of its own time on this than the median of the other ranks.
 CauseId = Literal[
     "data_loading", "more_work", "slower_kernels", "host", "blocking", "allocator", "copies", "cpu_work",
-    "python", "cpu_interrupted", "gpu_interrupted",
+    "python", "cpu_interrupted", "gpu_interrupted", "more_received",
     "unknown",
 ]  # fmt: skip
 
@@ -201,7 +201,8 @@ class Cause(msgspec.Struct, frozen=True):
     """Why a rank is late. own_ns, others_ns: what it takes a step in this, and the median of the other ranks; metric:
     of the catalogue, None where it is about kernels. name: of the kernel or op that shows it most, None for none.
     share: excess of own over others / what this rank makes another wait a step. factor: how many times longer the same
-    kernels take on it (slower_kernels), how much more work it has (more_work); else None. cpu_interrupted,
+    kernels take on it (slower_kernels), how much more work it has (more_work), or how many times as much as the others
+    it exchanges in all-to-alls (more_received); else None. cpu_interrupted,
     gpu_interrupted: most of the excess is in calls or kernels that take far longer than others like them."""
 
     id: CauseId

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tb_steptime.metrics.communication.kinds import KIND_LABELS
-from tb_steptime.ranks.arrivals import meetings
+from tb_steptime.ranks.arrivals import waited_for
 from tb_steptime.ranks.deciding_path import PathPiece, path_of_step
 from tb_steptime.ranks.matching import Matched
 from tb_steptime.ranks.spans import RankSpan
@@ -85,7 +85,7 @@ def step_lanes(
 def _of_step(found: Matched, step: int) -> Matched:
     rows = np.flatnonzero(found.step == step)
     columns = {
-        name: getattr(found, name)[rows] for name in ("step", "of", "alike", "start", "length", "exposed", "row")
+        name: getattr(found, name)[rows] for name in ("step", "of", "bytes", "start", "length", "exposed", "row")
     }
     return replace(found, **columns)
 
@@ -105,7 +105,7 @@ def _lane(matched: Sequence[Matched], place: int, shift: int, span: RankSpan, na
             start, length = found.start[:, member] + shift, found.length[:, member]
             end = start + length
             seen = end - found.exposed[:, member]
-            arrived = end - found.length.min(axis=1, initial=np.iinfo(np.int64).max)
+            arrived = end - found.transfer_ns[:, member]
             waits |= Intervals.union(seen, arrived)
             transfers |= Intervals.union(np.maximum(seen, arrived), end)
     waits = waits - transfers
@@ -127,7 +127,7 @@ def _joined(path: Sequence[PathPiece]) -> list[PathPiece]:
 
 def _arrivals(matched: Sequence[Matched], met: Sequence[int], shifts: Int64) -> list[Arrival]:
     """met: places among the meetings of all groups, one after another."""
-    places = [(found, row) for found in matched for row in np.flatnonzero(meetings(found)).tolist()]
+    places = [(found, row) for found in matched for row in np.flatnonzero(waited_for(found)).tolist()]
     return [_arrival(*places[each], shifts) for each in met]
 
 
@@ -137,7 +137,7 @@ def _arrival(found: Matched, row: int, shifts: Int64) -> Arrival:
     return Arrival(
         label=KIND_LABELS[found.classes[int(found.of[row])].kind],
         last=int(found.members[last]),
-        wait_ns=int(length.max() - length[last]),
+        wait_ns=int((length - found.transfer_ns[row]).max()),
         end=int(start[last] + length[last]),
         members=found.members,
         arrived=start,

@@ -21,7 +21,8 @@ def met_group(*rows: str) -> Matched:
     start = np.array([[begin + CLOCKS[place] for begin, _ in own] for place, own in enumerate(runs)]).T
     length = np.array([[end - begin for begin, end in own] for own in runs]).T
     zeros = np.zeros(len(length), np.int64)
-    return Matched(GroupKey("0", (), None), [REDUCE], np.arange(len(rows)), zeros, zeros, zeros == 0, start, length,
+    size = np.full(length.shape, REDUCE.bytes)
+    return Matched(GroupKey("0", (), None), [REDUCE], np.arange(len(rows)), zeros, zeros, size, start, length,
                    length, np.repeat(np.arange(len(length))[:, None], len(rows), axis=1))  # fmt: skip
 
 

@@ -51,6 +51,22 @@ def test_a_rank_that_sleeps_is_found(tmp_path: Path, wrap: str, ranks: int, late
 
 
 @pytest.mark.live
+def test_a_rank_whose_expert_is_chosen_most_is_found(tmp_path: Path):
+    """Four fifths of all tokens choose the expert of rank 1. Shared out, each rank has half of its extra work."""
+    record(tmp_path, "--wrap", "experts", "--ranks", "2", "--late", "1", "--steps", "12")
+    job = job_in(tmp_path)
+    assert (job.balance, job.late[0].rank, job.late[0].causes[0].id) == ("straggler", 1, "more_received")
+    assert job.what_if is not None
+    (change,) = [each for each in job.what_if.changes if (each.id, each.ranks) == ("late_ranks", [1])]
+    card = judge_job(job)[0]
+    assert (card.id, plain(card.title)) == ("straggler", "Balance what the other ranks send to rank 1")
+    assert 0 < card.gain_ns <= change.gain_ns / 2
+    assert job.path is not None
+    assert job.path.ranks[0].rank == 1
+    assert job.path.ranks[0].late_ns == pytest.approx(job.late[0].wait_ns, rel=0.1)
+
+
+@pytest.mark.live
 def test_the_replay_foretells_the_job_without_its_late_rank(tmp_path: Path):
     """This must hold in at least one of three recordings, because other programs of a busy machine delay ranks, too.
     Two ranks run on two cores: how long more ranks take without the late one depends on what else the machine does."""

@@ -30,6 +30,7 @@ ROLE_LABELS: dict[Role, str] = {
 CAUSE_WORDS: Mapping[CauseId, str] = {
     "data_loading": "it waits {more} a step longer for its batches",
     "more_work": "it computes {more} a step longer, on larger inputs or in more calls",
+    "more_received": "it computes {more} a step longer, and exchanges {factor} times as much in its all-to-alls",
     "slower_kernels": "its GPU takes {more} a step longer for the same work",
     "host": "its CPU launches work {more} a step later",
     "blocking": "calls block its CPU {more} a step longer",
@@ -147,6 +148,8 @@ def cause_words(cause: Cause) -> Phrase:
     if cause.id == "unknown":
         return phrase(CAUSE_WORDS["unknown"])
     more = ns(cause.own_ns - cause.others_ns)
+    if cause.id == "more_received":
+        return phrase(CAUSE_WORDS[cause.id], more=more, factor=text(f"{cause.factor or 0:.1f}"))
     if cause.name is None or cause.id not in _NAMED:
         return phrase(CAUSE_WORDS[cause.id], more=more)
     return phrase(CAUSE_WORDS[cause.id] + _NAMED[cause.id], more=more, name=code(cause.name))

@@ -58,8 +58,8 @@ def _nested(trace: Trace) -> tuple[Int64, Int32, Bool]:
     if not len(calls):
         return rows, np.full(len(rows), -1, np.int32), holds
     parent = parent_places(trace, rows)
-    around = parent[calls]
-    around = distinct_in(around[around >= 0])
+    enclosing = parent[calls]
+    around = distinct_in(enclosing[enclosing >= 0])
     holds[around] = ~exchanging[trace.events.name[rows[around]]] & _outlasts(trace, rows[around])
     holds[is_in(rows, compiled_ranges(trace))] = False
     return rows, parent, holds

@@ -20,6 +20,7 @@ import numpy as np
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.ranks.delays.kernel_times import KernelExcess, kernel_excess
 from tb_steptime.ranks.delays.op_work import has_more_work
+from tb_steptime.ranks.delays.received import received_factor
 from tb_steptime.ranks.matrices import matrix_values
 from tb_steptime.ranks.result import Cause, CauseId
 from tb_steptime.ranks.spans import RankSpan
@@ -58,7 +59,10 @@ def causes(spans: Sequence[RankSpan], place: int, delay_ns: int, steps: Sequence
 
 
 def _explained(cause: Cause, spans: Sequence[RankSpan], place: int, steps: Sequence[str]) -> Cause:
-    """Changes the cause to interruptions, or to more work, if that is most of the excess time."""
+    """Changes the cause to interruptions, or to more work, if that is most of the excess time; to what the rank is sent
+    by the others, if it is sent more."""
+    if cause.id in ("more_work", "cpu_work") and (factor := received_factor(spans, place)) is not None:
+        return msgspec.structs.replace(cause, id="more_received", factor=factor)
     if cause.id != "cpu_work":
         return _interrupted(cause, spans, place)
     column = _per_rank(spans, str(cause.metric), steps)
@@ -108,7 +112,7 @@ def excess_ns(cause: Cause, spans: Sequence[RankSpan], place: int, steps: Int64)
     the job's steps; None where it is unknown for one of them."""
     of_host: dict[CauseId, CauseId] = {"cpu_interrupted": "host"}
     if not on_device(spans[place]):
-        of_host["more_work"] = "cpu_work"
+        of_host |= {"more_work": "cpu_work", "more_received": "cpu_work"}
     id = of_host.get(cause.id, cause.id)
     metrics = dict(parts_of(spans[place])).get(id, (_KERNELS,))
     values = np.sum([matrix_values(spans, metric)[:, steps] for metric in metrics], axis=0)

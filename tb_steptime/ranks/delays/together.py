@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from tb_steptime.ranks.arrivals import Arrivals, meetings
+from tb_steptime.ranks.arrivals import Arrivals, waited_for
 from tb_steptime.ranks.delays.steady import (
     FEW_STEPS,
     MOST_OF_STEPS,
@@ -88,11 +88,11 @@ def _cost(matched: Sequence[Matched], late: Bool, shape: tuple[int, ...]) -> _Co
     steps, others = shape[0], max(1, int((~late).sum()))
     caused, whole, own, gain = (np.zeros(steps, np.int64) for _ in range(4))
     for found in matched:
-        meeting = meetings(found)
+        meeting = waited_for(found)
         length, step, member = found.length[meeting], found.step[meeting], late[found.members]
         if not len(length) or member.all():
             continue
-        exposed = np.minimum(length - length.min(axis=1)[:, None], found.exposed[meeting])
+        exposed = np.minimum(length - found.transfer_ns[meeting], found.exposed[meeting])
         ends = member[length.argmin(axis=1)]
         np.add.at(whole, step, exposed[:, ~member].sum(axis=1))
         np.add.at(caused, step[ends], exposed[ends][:, ~member].sum(axis=1))

@@ -12,6 +12,7 @@ from tb_steptime.analyses.ranks import RanksResult
 from tb_steptime.metrics.communication.exchanges import ExchangeClass
 from tb_steptime.metrics.communication.packed import unpacked
 from tb_steptime.ranks.instances import exchanges_of
+from tb_steptime.ranks.matching import UNEVEN
 from tb_steptime.ranks.replayed.own_time import paths_of_own_time
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.replay.reduced import START, PathColumns, paths_of
@@ -106,9 +107,9 @@ def _graph(
 
 def _alike(each: ExchangeClass, rank: int) -> _Alike:
     """Messages are also distinguished by whether they are sent or received, and whether the peer is an earlier or a
-    later rank."""
+    later rank. Bytes do not distinguish exchanges in which they may differ over ranks."""
     way = None if each.peer is None else (each.sends, each.peer > rank)
-    return each.kind, each.bytes, way
+    return each.kind, None if each.kind in UNEVEN else each.bytes, way
 
 
 def _paths(span: RankSpan, variant: Variant, *, on_device: bool) -> PathColumns | None:

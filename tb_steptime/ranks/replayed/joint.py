@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.ranks.arrivals import meetings
+from tb_steptime.ranks.arrivals import waited_for
 from tb_steptime.ranks.clocks import rough_offsets
 from tb_steptime.ranks.collectives import stalled_ns
 from tb_steptime.ranks.matching import Matched
@@ -56,7 +56,7 @@ def meetings_of(
     columns: list[tuple[Int64, ...]] = []
     first = 0
     for group, found in enumerate([*matched, *messages]):
-        rows = np.flatnonzero(meetings(found)) if group < len(matched) else np.arange(len(found.step))
+        rows = np.flatnonzero(waited_for(found)) if group < len(matched) else np.arange(len(found.step))
         size, members = len(rows), len(found.members)
         if group < len(matched):
             transfer, stalled = found.length[rows].min(axis=1, initial=_LONGEST), stalled_ns(found)[rows]

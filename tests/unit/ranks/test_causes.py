@@ -10,6 +10,7 @@ import pytest
 
 from tb_steptime.analyses import overview
 from tb_steptime.analyses.compare import ComparedStep, CompareResult
+from tb_steptime.metrics.communication.exchanges import ExchangeClass
 from tb_steptime.metrics.host.op_times import OpTime
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 from tb_steptime.metrics.steady.shown import ExcessName, ExcessRow
@@ -103,6 +104,34 @@ def test_more_rows_and_a_slower_cpu_are_told_apart(views_us: int, product_us: in
     found = why(late, *usual)
     assert [(each.id, each.own_ns, each.others_ns) for each in found] == [(cause, 30 * MS, 20 * MS)]
     assert excess_ns(found[0], [*usual, late], 2, np.array([0, 1])).tolist() == [10 * MS, 10 * MS]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "kind", "cause", "factor"),
+    [
+        ((1_000, 1_000, 1_600), "all_to_all", "more_received", 1.6),
+        ((1_600, 1_600, 1_600), "all_to_all", "more_work", 1 + 20 / 120),
+        ((1_000, 1_000, 1_600), "all_gather", "more_work", 1 + 20 / 120),
+        ((1_000, None, 1_600), "all_to_all", "more_work", 1 + 20 / 120),
+    ],
+)
+def test_a_rank_computes_more_for_what_the_others_send_it(
+    sizes: tuple[int | None, ...], kind: str, cause: str, factor: float
+):
+    """An expert that more tokens choose, or a larger share of the embedding tables."""
+    longer = [("gemm", "[512]", 20, 5), ("gemm", "[512]", 20, 5), ("gemm", "[640]", 20, 6)]
+    spans = [
+        replace(
+            span(number, {"kernel_time": 70 if number == 2 else 60}, longer[number]),
+            results={
+                **span(number, {}, longer[number]).results,
+                **rank(number, "xx xx", classes={"x": ExchangeClass(kind, 0, size, "Float", "forward.model")}).results,
+            },
+        )
+        for number, size in enumerate(sizes)
+    ]
+    (found,) = causes(spans, 2, 10 * MS, ["1", "2"])
+    assert (found.id, found.factor, found.own_ns - found.others_ns) == (cause, pytest.approx(factor, abs=0.04), 10 * MS)
 
 
 def test_what_explains_little_of_the_delay_is_no_cause():

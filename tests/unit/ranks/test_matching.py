@@ -201,3 +201,31 @@ def test_a_broadcast_does_not_show_who_is_late():
     assert [(row.role, row.transfer_ns, row.wait_ns, row.running_ns) for row in job.collectives] == [
         ("buffers", 400, 1800, 2200)
     ]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "waits", "transfers"),
+    [
+        ((900, 100), (800, 0), 200),  # rank 1 is sent four times as much, and arrives last: the other waits
+        ((100, 900), (0, 500), 500),  # rank 0 arrives last: of the rest of rank 1, four times as much takes 400
+        ((100, 300), (0, 0), 400),  # all of the difference may be transfer
+    ],
+)
+def test_a_rank_that_is_sent_more_may_need_longer_and_does_not_wait_then(
+    lengths: tuple[int, int], waits: tuple[int, int], transfers: int
+):
+    """MoE and embedding tables send unequally. What a rank waits is a part of its all-to-all all the same."""
+    sent = [ExchangeClass("all_to_all", 0, size, "Float", "forward.model") for size in (1_000, 4_000)]
+    job = job_ranks(
+        [rank(number, "x", classes={"x": sent[number]}, lengths={"x": lengths[number]}) for number in (0, 1)]
+    )
+    assert [row.wait_ns for row in job.ranks] == list(waits)
+    assert [(row.transfer_ns, row.wait_ns, row.running_ns) for row in job.collectives] == [
+        (transfers, sum(waits), sum(lengths))
+    ]
+
+
+def test_of_unknown_bytes_unequal_exchanges_show_no_waits():
+    known, unknown = (ExchangeClass("all_to_all", 0, size, "Float", "forward.model") for size in (1_000, None))
+    spans = [rank(0, "x", classes={"x": known}, lengths={"x": 900}), rank(1, "x", classes={"x": unknown})]
+    assert [row.wait_ns for row in job_ranks(spans).ranks] == [0, 0]

@@ -28,6 +28,7 @@ from tb_steptime.text import Phrase, agreeing, count, joined, ns, phrase, text
 _TITLES: dict[CauseId, str] = {
     "data_loading": "Load batches faster on rank {rank}",
     "more_work": "Give rank {rank} as much work as the others",
+    "more_received": "Balance what the other ranks send to rank {rank}",
     "slower_kernels": "Check the GPU of rank {rank}: its kernels are slower",
     "host": "Find what delays the CPU of rank {rank}",
     "python": "Find what delays the CPU of rank {rank}",
@@ -43,12 +44,15 @@ _ONE_RANK = """if rank == 0 and step % 100 == 0:
     log(loss.item())  # logging, evaluation, checkpoints: rarely, or in a thread"""
 _SAME_WORK = """sampler = DistributedSampler(dataset, drop_last=True)
 # sequences of different length: as many tokens, not as many samples, for each rank"""
+_SENT_ALIKE = """# experts: a larger weight of the load-balancing loss, or a capacity for each expert
+# embedding tables: split the largest ones over several ranks"""
 _OWN_CORES = """taskset -c $((8*LOCAL_RANK))-$((8*LOCAL_RANK+7)) python ...
 # as many cores for each rank as there are; is another process on them? gc.freeze() after the first steps"""
 _GPU = "nvidia-smi -q -d CLOCK,TEMPERATURE,POWER,PERFORMANCE  # on the machine of this rank; AMD: rocm-smi"
 _HOW: dict[CauseId, str] = {
     "data_loading": "DataLoader(..., num_workers=8)  # does this rank share its disk or its cores with another job?",
     "more_work": _SAME_WORK,
+    "more_received": _SENT_ALIKE,
     "slower_kernels": _GPU,
     "host": _ONE_RANK,
     "python": _ONE_RANK,
@@ -72,6 +76,7 @@ _HOW_TURNS: dict[CauseId, str] = {
 _TITLES_OF_SEVERAL: dict[CauseId, str] = {
     "data_loading": "Load batches faster on {ranks}",
     "more_work": "Balance the work of {ranks}",
+    "more_received": "Balance what is sent to {ranks}",
     "slower_kernels": "Check the GPUs of {ranks}",
     "blocking": "Remove blocking calls of {ranks}",
     "allocator": "Avoid GPU allocations on {ranks}",
@@ -100,6 +105,8 @@ _OF_HOSTS: tuple[CauseId, ...] = ("host", "python", "cpu_work", "slower_kernels"
 _SHARED_CORES = phrase(
     "Ops take longer on this rank. On CPUs, other work on its cores may be the reason, and may soon end."
 )
+#: Causes for which the extra work does not go away, but is given to other ranks.
+_SHARED_WORK: tuple[CauseId, ...] = ("more_work", "more_received")
 _SHARED = phrase("Its extra work is shared by all ranks, and each gets a part of it.")
 _IMBALANCE_GAIN = phrase("What the median rank waits for others in the median step while it computes nothing.")
 _MEASURED = phrase("Waits are measured on all ranks: a collective takes longer on each rank that arrives earlier.")
@@ -157,11 +164,11 @@ def _shared_ns(job: JobRanks, late_ns: int, cause: CauseId, late: int) -> int:
     has to be shared with the other ranks: of 8 ms more on one of four ranks each gets 2 ms, and the step takes 6 ms
     less."""
     ranks = len(job.ranks)
-    return late_ns * (ranks - late) // ranks if cause == "more_work" and ranks > late else late_ns
+    return late_ns * (ranks - late) // ranks if cause in _SHARED_WORK and ranks > late else late_ns
 
 
 def _with_sharing(formula: Phrase, cause: CauseId) -> Phrase:
-    return joined(formula, _SHARED) if cause == "more_work" else formula
+    return joined(formula, _SHARED) if cause in _SHARED_WORK else formula
 
 
 def _why(late: LateRank) -> Phrase:
