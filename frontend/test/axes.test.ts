@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { thinned } from "../src/charts/axes/labels";
+import { thinned } from "../src/charts/axes/ticks";
 import { valueAxis } from "../src/charts/axes/value_axis";
 import { brokenAxis } from "../src/charts/lines/line_layout";
 import { placeLabel } from "../src/charts/lines/line_marks";

@@ -8,10 +8,22 @@ import { csv, tableData } from "../src/components/data_table";
 import { fileColumns, sorted, Table } from "../src/components/table";
 import { sorting } from "../src/views/choices";
 import { binsOf, shownBins } from "../src/views/tensor_cores/bins";
-import { GROUPINGS, groupingOf, matching, splitRows } from "../src/views/tensor_cores/groups";
-import { gainOf, holding, inputsOf, leftOf } from "../src/views/tensor_cores/opportunities";
-import { opportunityColumns, opportunityFoot } from "../src/views/tensor_cores/opportunity_table";
-import { splitColumns, splitFoot } from "../src/views/tensor_cores/split_table";
+import {
+  gainOf,
+  holding,
+  inputsOf,
+  leftOf,
+  opportunityColumns,
+  opportunityFoot,
+} from "../src/views/tensor_cores/opportunity_table";
+import {
+  GROUPINGS,
+  groupingOf,
+  matching,
+  splitColumns,
+  splitFoot,
+  splitRows,
+} from "../src/views/tensor_cores/split_table";
 import { TensorCores } from "../src/views/tensor_cores/tensor_cores";
 import { coresPage, DEVICE, tab } from "./fixtures/figures";
 import { MEANINGS } from "./fixtures/meanings";

@@ -1,8 +1,8 @@
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
 import type { DataLoadingResult, LoaderActivities, PageOf, WaitCauses } from "../src/api.gen";
+import { shortLine } from "../src/views/data_loading/activities";
 import { DataLoading, recorderLines } from "../src/views/data_loading/data_loading";
-import { shortLine } from "../src/views/data_loading/source_lines";
 import { LOADER, loaderPage, tab } from "./fixtures/figures";
 import { BURST, TITLES, WORKERS } from "./fixtures/loading";
 import { plain } from "./fixtures/pages";

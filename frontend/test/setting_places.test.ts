@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { FitSetting } from "../src/api.gen";
-import { placed } from "../src/views/memory/fit/places";
+import { placed } from "../src/views/memory/fit/settings_chart";
 
 const setting = (label: string, peak_bytes: number, step_ns: number | null, best: boolean): FitSetting => ({
   label,

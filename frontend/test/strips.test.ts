@@ -1,7 +1,7 @@
 /** The blocks of a segment as marks. */
 
 import { expect, test } from "vitest";
-import { marksOf, type StripBlocks } from "../src/views/memory/charts/strips";
+import { marksOf, type StripBlocks } from "../src/views/memory/charts/strip_rows";
 
 const strip = (sizes: readonly number[], used: readonly boolean[]): StripBlocks => ({
   address: "7f",

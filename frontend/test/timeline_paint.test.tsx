@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { setPixels, stripFor } from "../src/charts/canvas/marks";
+import { setPixels, stripFor } from "../src/charts/canvas/canvas";
 import { paletteOf, pixelOf, shadeOf } from "../src/charts/canvas/palette";
 import { scaleFor } from "../src/format";
 import { timeScale } from "../src/time_range";

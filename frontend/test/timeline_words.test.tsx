@@ -9,7 +9,7 @@ import { stepAt, stepInSight, wholeOf } from "../src/views/timeline/data/steps";
 import { commandOf, wheelCommand } from "../src/views/timeline/input/commands";
 import { type Direction, nextBox } from "../src/views/timeline/input/neighbours";
 import { layoutOf } from "../src/views/timeline/layout";
-import { fitted, unscoped } from "../src/views/timeline/paint/box_names";
+import { fitted, unscoped } from "../src/views/timeline/paint/signs";
 import { Panel } from "../src/views/timeline/panel";
 import { stepTitle, tableOf, visibleText } from "../src/views/timeline/spoken";
 import { NO_CHOICES } from "../src/views/timeline/tracks";

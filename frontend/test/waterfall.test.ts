@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { fittingLines } from "../src/views/compare/charts/chain_layout";
+import { fittingLines } from "../src/views/compare/charts/chain_columns";
 import { fallAxis, levelsOf } from "../src/views/compare/charts/waterfall";
 
 const fall = (change: number, low: number | null = null, high: number | null = null) => ({ change, low, high });

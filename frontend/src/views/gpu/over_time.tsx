@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import type { DeviceGpu, GpuResult, Metric, MetricLevels, Phrase, Series } from "../../api.gen";
-import type { BinLayer } from "../../charts/time/bin_layers";
+import type { BinLayer } from "../../charts/time/time_bins";
 import { Ramp } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";

@@ -17,11 +17,9 @@ import { scaleOf } from "../../scale";
 import { readingOf } from "../choices";
 import { MetricChips } from "../metric_chips";
 import type { Tab } from "../props";
-import { rowsTogether } from "./charts/bands";
-import { type Cell, type Levels, levelsOf, meanOf, rampOf, type Worst } from "./charts/cells";
+import { type Cell, type Levels, levelsOf, meanOf, rampOf, rowsTogether, type Worst } from "./charts/cells";
 import { mapHeight, RankMap } from "./charts/rank_map";
-import type { MapAnswer, UnpackedMap } from "./map_data";
-import { type MapRow, namesOf, type Order, orderOf, ordersOf } from "./rows";
+import { type MapAnswer, type MapRow, namesOf, type Order, orderOf, ordersOf, type UnpackedMap } from "./rows";
 
 /** Metrics with a button of their own; all others are in the list. */
 const QUICK = [

@@ -8,8 +8,7 @@ import { hiddenBins } from "./bins";
 import { KernelTable } from "./kernel_table";
 import { OpportunityTable } from "./opportunity_table";
 import { RateTable } from "./rate_table";
-import { SplitPicture } from "./split";
-import { SplitSteps } from "./split_steps";
+import { SplitPicture, SplitSteps } from "./split";
 
 export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores">) {
   const { result, head } = page;

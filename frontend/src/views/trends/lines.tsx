@@ -17,8 +17,7 @@ import type { Tab } from "../props";
 import type { TrendAxis } from "./axis";
 import type { Cast } from "./cast";
 import { Hovered, type TrendSelection } from "./hover";
-import { MANY_WORKERS, type Run, stepValue } from "./runs";
-import { seriesOf } from "./series";
+import { MANY_WORKERS, type Run, seriesOf, stepValue } from "./runs";
 import { GROUP, type Shown, shownLines } from "./shown_lines";
 
 interface TrendPictureProps {

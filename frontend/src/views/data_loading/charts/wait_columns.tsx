@@ -5,8 +5,7 @@
 
 import { max } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
-import { thinned } from "../../../charts/axes/labels";
-import { zeroAxis } from "../../../charts/axes/ticks";
+import { thinned, zeroAxis } from "../../../charts/axes/ticks";
 import { ValueGrid } from "../../../charts/axes/value_axis";
 import { nearest, pointerX, slider, typed } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";

@@ -4,8 +4,7 @@
  */
 
 import { useState } from "preact/hooks";
-import { type AxisLabel, thinned } from "../../../charts/axes/labels";
-import { zeroAxis } from "../../../charts/axes/ticks";
+import { type AxisLabel, thinned, zeroAxis } from "../../../charts/axes/ticks";
 import { ValueGrid } from "../../../charts/axes/value_axis";
 import type { Dot } from "../../../charts/lines/polyline";
 import { nearest, pointerX, slider, typed } from "../../../charts/pointer/pointing";

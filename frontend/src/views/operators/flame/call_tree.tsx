@@ -8,7 +8,7 @@ import { Swatch } from "../../../colour";
 import { toggled } from "../../../components/legend";
 import { hint } from "../../../dom/hint";
 import { useRowWindow } from "../../../dom/rows";
-import { COLOUR_OF } from "./looks";
+import { COLOUR_OF } from "./paint";
 import { ownOf, pathTo, type Tree } from "./tree";
 
 interface CallTreeProps {
@@ -160,7 +160,7 @@ const NONE: ReadonlySet<number> = new Set();
 /** For each frame, the frames directly below it that have any cost, most expensive first. */
 type Below = ReadonlyMap<number, readonly number[]>;
 
-export function framesBelow({ parent, value }: Tree): Below {
+function framesBelow({ parent, value }: Tree): Below {
   const below = new Map<number, number[]>();
   for (let at = 1; at < parent.length; at++) {
     if (value[at]! <= 0) continue;
@@ -173,7 +173,7 @@ export function framesBelow({ parent, value }: Tree): Below {
 }
 
 /** The rows from top to bottom, without the root. */
-export function shownRows(below: Below, isOpen: (at: number) => boolean): Row[] {
+function shownRows(below: Below, isOpen: (at: number) => boolean): Row[] {
   const rows: Row[] = [];
   const waiting = [...(below.get(0) ?? [])].reverse().map((at) => ({ at, depth: 0 }));
   for (let next = waiting.pop(); next; next = waiting.pop()) {
