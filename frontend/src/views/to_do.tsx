@@ -21,12 +21,13 @@ interface ToDoProps {
   tries?: Tries | null;
 }
 
-export function ToDo({
-  page: { head, headline, insights, insights_remark: remark },
-  here,
-  tab,
-  tries = null,
-}: ToDoProps) {
+export function ToDo(props: ToDoProps) {
+  const {
+    page: { head, headline, insights, insights_remark: remark },
+    here,
+    tab,
+    tries = null,
+  } = props;
   const ordered = here === "overview" ? [...insights].sort(leadBy(headline?.card)) : insights;
   const [chosen, choose] = useState<string | null>(FIRST);
   const open = chosen === null || ordered.some(({ id }) => id === chosen) ? chosen : ordered[0]?.id;

@@ -37,19 +37,8 @@ export function Calls(props: CallsProps) {
   return <Sized height={props.height}>{(width) => <Plot {...props} width={width} />}</Sized>;
 }
 
-function Plot({
-  label,
-  bin,
-  counts,
-  busy,
-  steps,
-  whole,
-  axis,
-  colour,
-  scale,
-  height,
-  width,
-}: CallsProps & { width: number }) {
+function Plot(props: CallsProps & { width: number }) {
+  const { label, bin, counts, busy, steps, whole, axis, colour, scale, height, width } = props;
   const [hovered, setHovered] = useState<number | null>(null);
   const foot = height - AXIS;
   const { end, ticks } = zeroAxis(max(counts) ?? 0, 3);

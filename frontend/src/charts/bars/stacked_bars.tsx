@@ -167,14 +167,8 @@ function layout(props: BarsProps, width: number, height: number) {
 /** The width of a text such as "187.9" above a bar. */
 const HEAD_WIDTH = 38;
 
-function Heads({
-  heads,
-  firm,
-  middles,
-  pitch,
-  totals,
-  y,
-}: BarsProps & { middles: number[]; pitch: number; totals: number[]; y(value: number): number }) {
+function Heads(props: BarsProps & { middles: number[]; pitch: number; totals: number[]; y(value: number): number }) {
+  const { heads, firm, middles, pitch, totals, y } = props;
   const all = pitch >= HEAD_WIDTH;
   return (
     <>

@@ -147,15 +147,12 @@ const batchColumn = (width: string): Column<LoaderLine> => ({
 });
 
 /** Lines in which the recorder's samples found the workers. */
-export function WorkerLines({
-  lines: { lines, samples, bursts, whole, why },
-  tab,
-  name,
-}: {
-  lines: RecordedLines;
-  tab: Tab;
-  name: string;
-}) {
+export function WorkerLines(props: { lines: RecordedLines; tab: Tab; name: string }) {
+  const {
+    lines: { lines, samples, bursts, whole, why },
+    tab,
+    name,
+  } = props;
   const [first] = lines;
   if (!first) return why && <NoLines why={tab.meanings.explain(why)} />;
   const longest = Math.max(...lines.map((line) => line.share), Number.MIN_VALUE);

@@ -61,13 +61,11 @@ function columns(longest: number, meanings: Meanings): Column<LoaderRow>[] {
 }
 
 /** For a single loader: the first batches, which the mean leaves out. */
-export function FirstBatch({
-  loader: { first_batches: many, first_batch_ns: first, multiprocess },
-  starts,
-}: {
-  loader: LoaderRow;
-  starts: EpochStarts | null;
-}) {
+export function FirstBatch(props: { loader: LoaderRow; starts: EpochStarts | null }) {
+  const {
+    loader: { first_batches: many, first_batch_ns: first, multiprocess },
+    starts,
+  } = props;
   if (first === null || many === 0) return null;
   return (
     <p class="quiet small aside">

@@ -14,8 +14,8 @@ import { hint } from "../../dom/hint";
 import { count, counted, type Scale } from "../../format";
 import { sentence } from "../../phrase";
 import { scaleOf } from "../../scale";
+import { MetricChips } from "../chips";
 import { readingOf } from "../choices";
-import { MetricChips } from "../metric_chips";
 import type { Tab } from "../props";
 import { type Cell, type Levels, levelsOf, meanOf, rampOf, rowsTogether, type Worst } from "./charts/cells";
 import { mapHeight, RankMap } from "./charts/rank_map";
@@ -87,16 +87,8 @@ export function MapPicture(props: MapPictureProps) {
   );
 }
 
-function Grid({
-  rows,
-  by,
-  found,
-  chosen,
-  choose,
-  open,
-  title,
-  tab,
-}: MapPictureProps & { by: Order; found: UnpackedMap }) {
+function Grid(props: MapPictureProps & { by: Order; found: UnpackedMap }) {
+  const { rows, by, found, chosen, choose, open, title, tab } = props;
   const shown = tab.meanings.metric(found.map.metric);
   const worst: Worst = tab.meanings.more_is_better.includes(shown.id) ? "least" : "most";
   const [only, setOnly] = useState<ReadonlySet<string> | null>(null);

@@ -4,6 +4,7 @@ import { stepInTimeline } from "../../address/timeline";
 import type { DeviceSplit, Phrase } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
 import { StackedBars } from "../../charts/bars/stacked_bars";
+import type { StopSelection } from "../../charts/pointer/pointing";
 import { Swatch } from "../../colour";
 import { Details } from "../../components/details";
 import { factorOf, type Reading, totalsText } from "../../components/figures";
@@ -12,7 +13,7 @@ import { Sentence } from "../../components/sentence";
 import { percent, rangeText, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
 import { scaleOf } from "../../scale";
-import { readingOf, type StepSelection } from "../choices";
+import { readingOf } from "../choices";
 import { KERNEL_TIME } from "../gpu/split";
 import type { Names, Tab } from "../props";
 import { type Bin, BinKeys, binsOf, hiddenBins, matrixUnits, shownBins } from "./bins";
@@ -148,7 +149,7 @@ const HEIGHT = 172;
 interface SplitStepsProps {
   device: DeviceSplit;
   off: ReadonlySet<string>;
-  chosen: StepSelection;
+  chosen: StopSelection;
   tab: Tab;
   name: string;
 }

@@ -72,15 +72,8 @@ export function CurvePlot(props: CurveProps & { width: number }) {
   );
 }
 
-function layout({
-  points,
-  measured,
-  recommended,
-  others,
-  scale,
-  width,
-  height,
-}: CurveProps & { width: number }): Drawn {
+function layout(props: CurveProps & { width: number }): Drawn {
+  const { points, measured, recommended, others, scale, width, height } = props;
   const frame = { left: LEFT, right: width, top: TOP, bottom: height - BELOW };
   const most = [...points, measured, ...others].reduce((high, point) => Math.max(high, point.workers), 1);
   const from = Math.min(measured.workers, ...others.map((other) => other.workers), 1);

@@ -6,7 +6,7 @@
 
 import { sum } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
-import { moved } from "../../../charts/pointer/pointing";
+import { moved, type StopSelection } from "../../../charts/pointer/pointing";
 import type { TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
 import { type BinLayer, BinLayers, FULL, levelFor, valueAt } from "../../../charts/time/time_bins";
@@ -34,7 +34,7 @@ interface StepRange extends TimeRange {
   text: string;
 }
 
-interface MetricRowsProps {
+interface MetricRowsProps extends StopSelection {
   label: string;
   rows: readonly MetricRow[];
   steps: readonly StepRange[];
@@ -43,10 +43,6 @@ interface MetricRowsProps {
   zoom: TimeRange | null;
   setZoom(zoom: TimeRange | null): void;
   scale: Scale;
-  hovered: string | null;
-  selected: string | null;
-  hover(key: string | null): void;
-  select(key: string | null): void;
 }
 
 /** Height above the rows for the names of the steps. */

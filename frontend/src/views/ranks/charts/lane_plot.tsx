@@ -31,7 +31,7 @@ export interface Painted {
   width: number;
 }
 
-interface LanePlotProps {
+export interface LanePlotProps {
   label: string;
   layout: LaneLayout;
   length_ns: number;
@@ -55,20 +55,8 @@ export function LanePlot(props: LanePlotProps) {
   return <Sized height={props.layout.height + AXIS_PX}>{(width) => <Plot {...props} width={width} />}</Sized>;
 }
 
-function Plot({
-  label,
-  layout,
-  length_ns,
-  gutter,
-  zoom,
-  setZoom,
-  open,
-  paint,
-  of,
-  tip,
-  over,
-  width,
-}: LanePlotProps & { width: number }) {
+function Plot(props: LanePlotProps & { width: number }) {
+  const { label, layout, length_ns, gutter, zoom, setZoom, open, paint, of, tip, over, width } = props;
   const palette = usePalette();
   const [place, point] = useState<LanePlace | null>(null);
   const whole = { from: 0, to: length_ns };

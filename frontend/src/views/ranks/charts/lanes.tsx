@@ -9,8 +9,17 @@ import { type Pen, stripes } from "../../../charts/canvas/canvas";
 import type { TipContent } from "../../../charts/pointer/tip";
 import { Swatch } from "../../../colour";
 import { fine, ns } from "../../../format";
-import type { TimeRange, TimeScale } from "../../../time_range";
-import { isTall, type LaneLayout, type LanePlace, LanePlot, laneLayout, type Painted, pathY } from "./lane_plot";
+import type { TimeScale } from "../../../time_range";
+import {
+  isTall,
+  type LaneLayout,
+  type LanePlace,
+  LanePlot,
+  type LanePlotProps,
+  laneLayout,
+  type Painted,
+  pathY,
+} from "./lane_plot";
 
 /** The states of cells, by number. */
 const STATES = ["not in this step", "its own time", "waits for others", "transfers"] as const;
@@ -38,15 +47,10 @@ interface StepLanes {
   arrivals: readonly Arrivals[];
 }
 
-interface LanesProps {
-  label: string;
+interface LanesProps extends Pick<LanePlotProps, "label" | "zoom" | "setZoom" | "open"> {
   found: StepLanes;
   /** Rows that decide how long a step is, most first. */
   deciding: readonly number[];
-  zoom: TimeRange | null;
-  setZoom(zoom: TimeRange | null): void;
-  /** Opens a rank at an instant. */
-  open(row: number, at: number): void;
 }
 
 const GUTTER = 64;

@@ -8,8 +8,8 @@ import { type Pen, stripes } from "../../../charts/canvas/canvas";
 import type { TipContent } from "../../../charts/pointer/tip";
 import type { Colour } from "../../../colour";
 import { fine, ns } from "../../../format";
-import type { TimeRange, TimeScale } from "../../../time_range";
-import { isTall, type LaneLayout, LanePlot, laneLayout, type Painted } from "./lane_plot";
+import type { TimeScale } from "../../../time_range";
+import { isTall, type LaneLayout, LanePlot, type LanePlotProps, laneLayout, type Painted } from "./lane_plot";
 
 export type Cause = "schedule" | "imbalance" | "ordering" | "transfer";
 
@@ -43,16 +43,11 @@ export const CAUSE_COLOURS: Readonly<Record<Cause, Colour>> = {
 /** Names for the values of PassPiece.kind. */
 export const KINDS = ["forward", "backward", "backward, inputs", "backward, weights"] as const;
 
-interface StagesProps {
-  label: string;
+interface StagesProps extends Pick<LanePlotProps, "label" | "zoom" | "setZoom" | "open"> {
   step: DrawnStep;
   rows: readonly StageRow[];
   /** What the causes are called. */
   words: Readonly<Record<Cause, string>>;
-  zoom: TimeRange | null;
-  setZoom(zoom: TimeRange | null): void;
-  /** Opens a rank at an instant. */
-  open(row: number, at: number): void;
 }
 
 const GUTTER = 124;
