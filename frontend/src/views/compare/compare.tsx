@@ -119,7 +119,7 @@ function between(low: number, high: number, unit: Unit): string {
 const end = (value: number, unit: Unit): string => (value === 0 ? text(0, unit) : change(0, value, unit));
 
 /** The mean steps of two runs that do different work: each as a bar on its own axis, without a difference. */
-export function StepsApart({ pair, tab }: { pair: Pair; tab: Tab }) {
+function StepsApart({ pair, tab }: { pair: Pair; tab: Tab }) {
   const { found, name, own } = pair;
   const { step, waterfalls } = found.comparison;
   const { rows } = waterfalls.find(({ by }) => by === "part")!;

@@ -158,7 +158,7 @@ function columnsOf(
 }
 
 /** The mean step: the GPU's work on the left, its waiting on the right. */
-export function HostMeanStep({ result, tab, off, name, compared }: HostPart) {
+function HostMeanStep({ result, tab, off, name, compared }: HostPart) {
   const { mean_step_ns: whole } = result;
   const segments = result.segments.filter((segment) => segment.ns > 0);
   const other = compared && compared.page.result.segments.length > 0 ? compared.page.result : null;

@@ -108,7 +108,7 @@ const PART = later(async () => (await import("./source/lines")).Lines);
  * The place of the lines in the view: the part is loaded when it scrolls into view, or at once where the address names
  * a line.
  */
-export function LinesPlace({ part, span }: { part: OperatorPart; span: string }) {
+function LinesPlace({ part, span }: { part: OperatorPart; span: string }) {
   const box = useRef<HTMLDivElement>(null);
   const seen = useSeen(box);
   const [, drawAgain] = useState(0);

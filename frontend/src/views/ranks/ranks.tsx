@@ -151,7 +151,7 @@ interface WhatIfRow {
 }
 
 /** What a step of the job would take after changes to its ranks, and with more of them: a sentence and a bar each. */
-export function WhatIf({ found, said, name, tab }: WhatIfProps) {
+function WhatIf({ found, said, name, tab }: WhatIfProps) {
   const { changes, larger } = found;
   const rows = [
     { text: said.replay, step_ns: found.replayed_step_ns },

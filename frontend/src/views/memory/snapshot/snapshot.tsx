@@ -96,7 +96,7 @@ function Lost({ page: { summary, timed, curve } }: { page: SnapshotPage }) {
 const TITLE = "How much is in use, and how much reserved?";
 
 /** In use and reserved over time. */
-export function SnapshotCurve(part: SnapshotPart & { curve: MemoryBins; zoom: TimeRange | null }) {
+function SnapshotCurve(part: SnapshotPart & { curve: MemoryBins; zoom: TimeRange | null }) {
   const { page, device, tab, name, curve, zoom } = part;
   const whole = { from: 0, to: page.end_ns };
   return (
@@ -133,7 +133,7 @@ const spoken = ({ peak_in_use_bytes: peak, in_use_bytes: end }: DeviceSnapshot):
   `${TITLE} ${bytes(peak)} in use at the peak, ${bytes(end)} at the end.`;
 
 /** The stacks of what is in use at the peak, or at the moment that was clicked, as a flame graph by bytes. */
-export function Stacks({ page, tab, name, stacks }: SnapshotPart & { stacks: FlamePage }) {
+function Stacks({ page, tab, name, stacks }: SnapshotPart & { stacks: FlamePage }) {
   const hidden = useKinds(tab.state.kinds);
   const whole = useMemo(() => treeOf(stacks, "bytes"), [stacks]);
   const tree = useMemo(() => without(whole, hidden), [whole, hidden]);
