@@ -11,6 +11,7 @@ import { Snapshot } from "../../src/views/memory/snapshot/snapshot";
 import { answered, memoryPage, RESULT } from "../fixtures/memory";
 import { index, run, span, TAB } from "../fixtures/pages";
 import { entry, snapshotPage } from "../fixtures/snapshot";
+import { rowsOf } from "./fake_server";
 
 afterEach(cleanup);
 
@@ -34,14 +35,6 @@ function show(state: Address = {}, page: PageOf<"memory"> = memoryPage(), gone =
   render(<Memory page={page} tab={tab} compared={null} />);
   return { asked, changed };
 }
-
-const rowsOf = (table: string): string[] =>
-  within(screen.getByRole("grid", { name: table }))
-    .getAllByRole("row")
-    .slice(1)
-    .map((row) =>
-      [...row.querySelectorAll("td")].map((cell) => cell.textContent?.replaceAll("\u00a0", " ").trim()).join("|"),
-    );
 
 test("the peak is shown from the summary, without a question to the server", () => {
   const { asked } = show();
