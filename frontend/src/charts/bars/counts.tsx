@@ -37,8 +37,9 @@ interface BarsProps extends Pick<CountsProps, "label" | "counts" | "colour" | "h
   /** Where a bar is marked while it is pointed at, and its right edge. */
   placeOf(bar: number): { x: number; width: number; right: number };
   tip(bar: number): TipContent;
-  /** Drawn under the mark, and over it. */
+  /** Drawn under the mark, below the picture, and over the mark. */
   under?: ComponentChildren;
+  below?: ComponentChildren;
   children?: ComponentChildren;
 }
 
@@ -75,6 +76,7 @@ function Bars(props: BarsProps) {
         {chosen && <rect class="choice" x={chosen.x} y={top} width={chosen.width} height={foot - top} />}
         {props.children}
       </svg>
+      {props.below}
       <Tip content={content} x={chosen?.right ?? 0} y={top} width={width} />
     </>
   );
@@ -188,42 +190,40 @@ function Times({ bin, busy, steps, whole, axis, scale, ...props }: CallsProps & 
   const ends = (bar: number) => [x(bar * bin), x(bar * bin + length(bar))] as const;
   const marks = steps.length * MARK_PX <= width ? steps : [];
   return (
-    <>
-      <Bars
-        {...props}
-        height={foot}
-        class="mark calls"
-        top={16}
-        foot={foot}
-        pathOf={(bar, y) => {
-          const [from, to] = ends(bar);
-          const right = to - from > 3 ? to - 1 : to; // a pixel of background after it where there is room
-          return column(from, Math.max(from + 1, right), y, foot);
-        }}
-        barAt={(px) => (px < LEFT ? -1 : Math.floor((((px - LEFT) / (width - LEFT)) * whole) / bin))}
-        placeOf={(bar) => {
-          const [from, right] = ends(bar);
-          return { x: from, width: Math.max(2, right - from), right };
-        }}
-        tip={(bar) => ({
-          title: `${scale.number(bar * bin)} to ${scale.text(bar * bin + length(bar))}`,
-          rows: [
-            { name: axis, value: count(counts[bar]!) },
-            { name: "of the time", value: percent(busy[bar]! / length(bar)) },
-          ],
-        })}
-        under={marks.map((step) => (
-          <g key={step.key}>
-            <line class="tick" x1={x(step.from)} x2={x(step.from)} y1="2" y2={foot} />
-            {x(step.to) - x(step.from) > NAME_PX && (
-              <text class="second" x={x(step.from) + 4} y="11">
-                {step.key}
-              </text>
-            )}
-          </g>
-        ))}
-      />
-      <TimeAxis from={0} to={whole} left={LEFT} width={width} scale={scale} />
-    </>
+    <Bars
+      {...props}
+      height={foot}
+      class="mark calls"
+      top={16}
+      foot={foot}
+      pathOf={(bar, y) => {
+        const [from, to] = ends(bar);
+        const right = to - from > 3 ? to - 1 : to; // a pixel of background after it where there is room
+        return column(from, Math.max(from + 1, right), y, foot);
+      }}
+      barAt={(px) => (px < LEFT ? -1 : Math.floor((((px - LEFT) / (width - LEFT)) * whole) / bin))}
+      placeOf={(bar) => {
+        const [from, right] = ends(bar);
+        return { x: from, width: Math.max(2, right - from), right };
+      }}
+      tip={(bar) => ({
+        title: `${scale.number(bar * bin)} to ${scale.text(bar * bin + length(bar))}`,
+        rows: [
+          { name: axis, value: count(counts[bar]!) },
+          { name: "of the time", value: percent(busy[bar]! / length(bar)) },
+        ],
+      })}
+      under={marks.map((step) => (
+        <g key={step.key}>
+          <line class="tick" x1={x(step.from)} x2={x(step.from)} y1="2" y2={foot} />
+          {x(step.to) - x(step.from) > NAME_PX && (
+            <text class="second" x={x(step.from) + 4} y="11">
+              {step.key}
+            </text>
+          )}
+        </g>
+      ))}
+      below={<TimeAxis from={0} to={whole} left={LEFT} width={width} scale={scale} />}
+    />
   );
 }
