@@ -1,12 +1,20 @@
 import { expect, test } from "vitest";
 import { paletteOf } from "../src/charts/canvas/palette";
 import { between } from "../src/views/operators/flame/graph";
-import { layoutOf, rowCount, windowOf } from "../src/views/operators/flame/layout";
+import {
+  frameAt,
+  isAbove,
+  layoutOf,
+  neighbour,
+  rowCount,
+  spotOf,
+  type View,
+  walk,
+  windowOf,
+} from "../src/views/operators/flame/layout";
 import { marks } from "../src/views/operators/flame/paint";
-import { Pairs } from "../src/views/operators/flame/pairs";
 import { folded, speedscope } from "../src/views/operators/flame/picture";
-import { frameAt, isAbove, neighbour, spotOf, type View, walk } from "../src/views/operators/flame/scene";
-import { turned, without } from "../src/views/operators/flame/shapes";
+import { Pairs, turned, without } from "../src/views/operators/flame/shapes";
 import { frameName, frameNamed, marksOf } from "../src/views/operators/flame/stage";
 import {
   type Hits,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { tableData } from "../src/components/data_table";
 import { fileColumns, sorted } from "../src/components/table";
+import { LaunchPicture } from "../src/views/gpu/detail";
 import { Gpu } from "../src/views/gpu/gpu";
 import {
   GROUPINGS,
@@ -14,7 +15,6 @@ import {
   tableBy,
 } from "../src/views/gpu/groups";
 import { columnsOf } from "../src/views/gpu/kernel_columns";
-import { LaunchPicture } from "../src/views/gpu/launch_picture";
 import { rowsOf } from "../src/views/gpu/over_time";
 import { DETAIL, DEVICE, gpuPage, gpuTab, KERNELS, kernel, RESULT } from "./fixtures/gpu";
 import { because, plain } from "./fixtures/pages";

@@ -1,6 +1,6 @@
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
-import { eventInTimeline, rangeInTimeline, stepInTimeline } from "../src/address/timeline";
+import { rangeInTimeline, stepInTimeline } from "../src/address/timeline";
 import type { PageOf } from "../src/api.gen";
 import { shownStep } from "../src/views/choices";
 import { Host } from "../src/views/host/host";
@@ -216,10 +216,9 @@ describe("the way to the timeline", () => {
     });
   });
 
-  test("a step and an event open without what was chosen before", () => {
+  test("a step opens without what was chosen before", () => {
     const nothing = { view: "timeline", zoom: null, range: null };
     expect(stepInTimeline("7")).toEqual({ ...nothing, step: "7", event: null });
-    expect(eventInTimeline(42)).toEqual({ ...nothing, step: null, event: 42 });
   });
 
   test("a short one has room around it", () => {

@@ -1,8 +1,7 @@
-import { expect, test, vi } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import type { Index, Opening } from "../src/api.gen";
-import type { Answer, Client, Opener } from "../src/server/client";
-import { SILENT } from "../src/server/client";
-import { opened } from "../src/server/opening";
+import { type Answer, type Client, type Opener, SILENT } from "../src/server/client";
+import { broughtAlong, opened } from "../src/server/opening";
 import { type AnswerCache, pageName } from "../src/server/use_answer";
 import { CATALOGUE } from "./fixtures/meanings";
 import { index, PAGE, run, span } from "./fixtures/pages";
@@ -61,4 +60,33 @@ test("a server that is gone is not waited for twice; one that lacks the route is
   const older = over({ kind: "problem", value: SILENT });
   expect(await older.client.index()).toEqual(LATER);
   expect(await older.client.catalogue()).toEqual(ready(CATALOGUE));
+});
+
+const OPENING: Opening = { index: index([run("a", [span(1)])]), catalogue: CATALOGUE, page: PAGE };
+const GONE = { kind: "gone", value: SILENT };
+
+afterEach(() => {
+  globalThis.stepInsightsOpening = undefined;
+});
+
+function broughtOver(brought: string | undefined) {
+  globalThis.stepInsightsOpening = brought;
+  const server = { opening: vi.fn(async () => GONE) };
+  return { server, client: broughtAlong(server as unknown as Client & Opener) };
+}
+
+test("what came with the script answers the request that it would have sent", async () => {
+  const { server, client } = broughtOver(JSON.stringify(OPENING));
+  expect(await client.opening({ view: "overview" })).toEqual({ kind: "ready", value: OPENING });
+  expect(server.opening).not.toHaveBeenCalled();
+  expect(globalThis.stepInsightsOpening).toBeUndefined();
+});
+
+test("an address that names something, or a script that came alone, asks the server", async () => {
+  const { server, client } = broughtOver(JSON.stringify(OPENING));
+  for (const asked of [{ view: "gpu" }, { view: "overview", run: "a" }] as Record<string, string>[]) {
+    expect(await client.opening(asked)).toEqual(GONE);
+    expect(server.opening).toHaveBeenLastCalledWith(asked);
+  }
+  expect(await broughtOver(undefined).client.opening({ view: "overview" })).toEqual(GONE);
 });

@@ -5,7 +5,7 @@ import { Middle } from "../src/components/middle";
 import { meaningsOf } from "../src/meanings";
 import { comparedModules, comparedOps } from "../src/views/operators/compared";
 import { linesOf, openAtFirst } from "../src/views/operators/module_lines";
-import { tensorText } from "../src/views/operators/op_columns";
+import { tensorText } from "../src/views/operators/op_table";
 import { Operators } from "../src/views/operators/operators";
 import {
   groupingOf,

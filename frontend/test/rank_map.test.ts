@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
 import { contrast, paletteOf } from "../src/charts/canvas/palette";
-import { bandAt, bandsOf, gridLayout, itemsOf } from "../src/views/ranks/charts/bands";
 import {
+  bandAt,
+  bandsOf,
   cellOf,
+  gridLayout,
+  itemsOf,
   LEVELS,
   levelOf,
   levelsOf,

@@ -1,5 +1,6 @@
-/** Answers from a report: what it holds, and messages about what it does not hold. */
+/** Answers from a report: how they are packed, what it holds, and messages about what it does not hold. */
 
+import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import type {
   ComparePage,
@@ -10,6 +11,7 @@ import type {
   TrendsPage,
 } from "../src/api.gen";
 import type { Answer } from "../src/server/client";
+import { decompressed, inRows, unpacked } from "../src/server/packed";
 import { isFinal, NO_EVENTS, NO_FLAME, NOT_HELD, OTHER_EVENT, openRecorded } from "../src/server/recorded";
 import { CHAIN, COMPARED } from "./fixtures/compared";
 import { trendSpan } from "./fixtures/figures";
@@ -191,4 +193,44 @@ test("a flame graph is that of the grouping that is asked for, where the report 
     await client.flame("id-2", { by: "stack", where: "ran" }, signal),
   ];
   expect(answers.map(({ value }) => value)).toEqual([FLAME, NO_FLAME, NO_FLAME]);
+});
+
+const lettersOf = (text: string) => gzipSync(text).toString("base64");
+
+test("what was compressed comes back, whatever stands around its letters", async () => {
+  for (const text of ["", "the same, the same again; ".repeat(5_000), "µs → ✓"])
+    expect(await decompressed(`\n${lettersOf(text)}\n`)).toBe(text);
+  expect(unpacked(await decompressed(lettersOf("[1, 2.5, null]")))).toEqual([1, 2.5, null]);
+});
+
+test("letters that are cut short or damaged are refused", async () => {
+  const letters = lettersOf("all answers of a report ".repeat(100));
+  await expect(decompressed(letters.slice(0, 40))).rejects.toThrow();
+  await expect(decompressed(`${letters.slice(0, 60)}AAAA${letters.slice(64)}`)).rejects.toThrow();
+});
+
+test("columns become rows, at any depth, and an object with a mark as a name stays one", () => {
+  const rows = { "#": ["a", "b"], v: [[1, 2, 3], { "#": ["c"], v: [["x", "y", null]] }] };
+  expect(
+    inRows([
+      rows,
+      {
+        "'": [
+          ["#", 1],
+          ["v", []],
+        ],
+      },
+      "=",
+      null,
+    ]),
+  ).toEqual([
+    [
+      { a: 1, b: { c: "x" } },
+      { a: 2, b: { c: "y" } },
+      { a: 3, b: { c: null } },
+    ],
+    { "#": 1, v: [] },
+    "=",
+    null,
+  ]);
 });

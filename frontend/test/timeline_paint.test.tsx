@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { setPixels, stripFor } from "../src/charts/canvas/marks";
-import { paletteOf, pixelOf, shadeOf } from "../src/charts/canvas/palette";
+import { setPixels, stripFor } from "../src/charts/canvas/canvas";
+import { pixelOf, shadeOf } from "../src/charts/canvas/palette";
 import { scaleFor } from "../src/format";
 import { timeScale } from "../src/time_range";
 import { type Boxes, boxAt, rowKey } from "../src/views/timeline/data/boxes";
@@ -12,7 +12,7 @@ import { bordersOf, paintScene, strengthOf } from "../src/views/timeline/paint/p
 import { queuePixels } from "../src/views/timeline/paint/queue";
 import { AXIS_PX, GUTTER_PX, type Scene } from "../src/views/timeline/scene";
 import { NO_CHOICES } from "../src/views/timeline/tracks";
-import { boxes } from "./fixtures/timeline";
+import { boxes, PALETTE } from "./fixtures/timeline";
 
 const layer = (of: Boxes, from = of.covers.from, to = of.covers.to) => ({ boxes: of, from, to });
 
@@ -21,16 +21,6 @@ const TWO = `
   thread |  cc
   calls  |  l
   stream |   kk m`;
-
-const TOKENS: Readonly<Record<string, string>> = {
-  "--surface": "#ffffff",
-  "--ink": "#1d1d1b",
-  "--sunken": "#f4f4f2",
-  "--font": "Roboto",
-};
-const PALETTE = paletteOf(
-  (token) => TOKENS[token] ?? (token === "--c-cpu" ? "#228833" : token === "--c-copy" ? "#81c4e7" : "#888"),
-);
 
 /** Records what is drawn within the tracks. */
 function pen() {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Track } from "../src/api.gen";
-import { moveFromHead } from "../src/views/timeline/input/heads";
+import { moveFromHead } from "../src/views/timeline/input/neighbours";
 import { layoutOf } from "../src/views/timeline/layout";
 import { draggedTo, gripAt, typedWindow } from "../src/views/timeline/minimap";
 import { joined, rangeBetween, rangeFacts, snapped, stepsText } from "../src/views/timeline/range";

@@ -2,18 +2,18 @@ import { h } from "preact";
 import { render } from "preact-render-to-string";
 import { expect, test } from "vitest";
 import type { EventDetail, TimelineResult } from "../src/api.gen";
-import { contrast, mixed, paletteOf, shadeOf } from "../src/charts/canvas/palette";
+import { contrast, mixed, shadeOf } from "../src/charts/canvas/palette";
 import { type Boxes, boxAt, boxesOf } from "../src/views/timeline/data/boxes";
 import { matcherOf } from "../src/views/timeline/data/found";
 import { stepAt, stepInSight, wholeOf } from "../src/views/timeline/data/steps";
 import { commandOf, wheelCommand } from "../src/views/timeline/input/commands";
 import { type Direction, nextBox } from "../src/views/timeline/input/neighbours";
 import { layoutOf } from "../src/views/timeline/layout";
-import { fitted, unscoped } from "../src/views/timeline/paint/box_names";
+import { fitted, unscoped } from "../src/views/timeline/paint/signs";
 import { Panel } from "../src/views/timeline/panel";
 import { stepTitle, tableOf, visibleText } from "../src/views/timeline/spoken";
 import { NO_CHOICES } from "../src/views/timeline/tracks";
-import { boxes, page } from "./fixtures/timeline";
+import { boxes, PALETTE, page } from "./fixtures/timeline";
 
 const layer = (of: Boxes, from = of.covers.from, to = of.covers.to) => ({ boxes: of, from, to });
 
@@ -34,16 +34,6 @@ const RESULT: TimelineResult = {
     { name: "6", start_ns: 3_000_000, end_ns: 4_200_000 },
   ],
 };
-
-const TOKENS: Readonly<Record<string, string>> = {
-  "--surface": "#ffffff",
-  "--ink": "#1d1d1b",
-  "--sunken": "#f4f4f2",
-  "--font": "Roboto",
-};
-const PALETTE = paletteOf(
-  (token) => TOKENS[token] ?? (token === "--c-cpu" ? "#228833" : token === "--c-copy" ? "#81c4e7" : "#888"),
-);
 
 const DETAIL: EventDetail = {
   event: 7,

@@ -1,4 +1,4 @@
-/** Changes to the address that open the Timeline at a step, at a range of time, or at an event. */
+/** Changes to the address that open the Timeline at a step or at a range of time. */
 
 import type { Changes } from "./keys";
 
@@ -9,15 +9,6 @@ export const stepInTimeline = (step: string | null): Changes => ({
   zoom: null,
   range: null,
   event: null,
-});
-
-/** Shows an event with its details; the picture moves to it. */
-export const eventInTimeline = (event: number): Changes => ({
-  view: "timeline",
-  step: null,
-  zoom: null,
-  range: null,
-  event,
 });
 
 /** How much is shown on either side of a range, as a share of its length: what led to it and what followed. */

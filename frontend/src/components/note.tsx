@@ -8,15 +8,8 @@ import { Details } from "./details";
 import { Sentence } from "./sentence";
 
 /** A cause in bold, then which figures it affects and how. It is placed above the picture that it qualifies. */
-export function Note({
-  cause,
-  children,
-  live = false,
-}: {
-  cause: ComponentChildren;
-  children: ComponentChildren;
-  live?: boolean;
-}) {
+export function Note(props: { cause: ComponentChildren; children: ComponentChildren; live?: boolean }) {
+  const { cause, children, live = false } = props;
   return (
     <p class="note" role={live ? "status" : undefined}>
       <span>

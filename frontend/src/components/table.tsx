@@ -225,16 +225,13 @@ function FootLine<Row>({ foot, columns, writers }: FootLineProps<Row>) {
   );
 }
 
-function Head<Row>({
-  column,
-  sort,
-  onSort,
-}: {
+function Head<Row>(props: {
   column: Column<Row>;
   sort: string | undefined;
   /** Null: the rows have a fixed order. */
   onSort: ((sort: string) => void) | null;
 }) {
+  const { column, sort, onSort } = props;
   const className = column.numeric || column.figures ? "num" : "";
   if (column.label === "") return <td />; // above bars; an empty header would still be read out as one
   if (!onSort || !orderOf(column))
@@ -268,19 +265,8 @@ interface LineProps<Row> extends TableProps<Row> {
   writers: ReadonlyMap<string, Write>;
 }
 
-function Line<Row>({
-  row,
-  at,
-  stop,
-  columns,
-  writers,
-  rowKey,
-  chosen,
-  marked,
-  branch,
-  onChoose,
-  onHover,
-}: LineProps<Row>) {
+function Line<Row>(props: LineProps<Row>) {
+  const { row, at, stop, columns, writers, rowKey, chosen, marked, branch, onChoose, onHover } = props;
   const key = rowKey(row);
   const { level, open } = branch?.(row) ?? {};
   return (

@@ -24,6 +24,14 @@ export function rowWindow(count: number, row_px: number, top_px: number, height_
   return { first, end, above_px: first * row_px, below_px: (count - end) * row_px };
 }
 
+/** Scrolls a box just as far as the whole row is visible. */
+export function scrollToRow(box: HTMLElement | null, row: number, row_px: number): void {
+  if (!box) return;
+  const top = row * row_px;
+  if (top < box.scrollTop) box.scrollTop = top;
+  if (top + row_px > box.scrollTop + box.clientHeight) box.scrollTop = top + row_px - box.clientHeight;
+}
+
 /** The visible rows of a scrolling box. */
 export function useRowWindow(box: RefObject<HTMLElement | null>, count: number, row_px: number): RowWindow {
   const [view, setView] = useState({ top: 0, height: 400 });

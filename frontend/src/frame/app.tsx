@@ -4,23 +4,24 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Address } from "../address/keys";
 import { type Selection, selected, selections } from "../address/selection";
 import type { UrlStore } from "../address/url";
-import type { Catalogue, Index, ViewId } from "../api.gen";
+import type { Catalogue, Index, RunsPage, ViewId } from "../api.gen";
 import { Patterns } from "../colour";
 import { Terms } from "../components/sentence";
 import { Late } from "../components/waiting";
 import { adoptFonts } from "../dom/fonts";
+import { counted } from "../format";
 import { type Meanings, meaningsOf } from "../meanings";
 import type { Client } from "../server/client";
 import { type AnswerCache, type Asked, type Source, useAnswer } from "../server/use_answer";
 import { type Rounds, type Trouble, type Watched, watchIndex } from "../server/watch";
 import { Empty, Failed, Opening } from "../states/states";
 import { hasTotals, isViewId, VIEWS } from "../views";
+import { later } from "../views/lazy";
 import { summaryMarkdown } from "../views/markdown";
 import type { Tab } from "../views/props";
-import { AllRuns } from "./all_runs";
 import { Bar } from "./bar";
 import { Content } from "./content";
-import { useFirstPart } from "./lazy_views";
+import { useFirstPart, usePartOf, withPart } from "./lazy_views";
 import { SnapshotContent, shownSnapshot } from "./snapshot";
 import { CONTENT, SkipLink } from "./top";
 import { useLines, useUsualPair, useWorks } from "./works";
@@ -199,5 +200,28 @@ function Finished({ index }: { index: Index }) {
     <p class="visually-hidden" role="status">
       {announced.current}
     </p>
+  );
+}
+
+const ALL_RUNS = later(async () => (await import("../views/runs/runs")).Runs);
+
+/** All runs of the log directory, in place of a view. This part of the tab is loaded when it is opened. */
+function AllRuns({ lines, tab, source }: { lines: Asked<RunsPage>; tab: Tab; source: Source }) {
+  const { index } = tab;
+  const asked = withPart<RunsPage>(lines, usePartOf("runs", ALL_RUNS, source.cache));
+  const { answer, trouble, again } = asked;
+  const Runs = ALL_RUNS.now();
+  if (answer?.kind === "ready" && Runs) return <Runs page={answer.value} tab={tab} />;
+  const problem = answer?.kind === "problem" ? answer.value : null;
+  return (
+    <main id={CONTENT} class="wide" data-state={trouble || problem ? "failed" : "reading"} tabIndex={-1}>
+      {trouble ? (
+        <Failed title="The runs could not be loaded." {...trouble} about="" again={again} />
+      ) : problem ? (
+        <Failed title="The runs cannot be listed." problem={problem} retry_ms={null} about="" again={again} />
+      ) : (
+        <Opening title="Opening all runs" reads={`Reading the summaries of ${counted(index.runs.length, "run")}.`} />
+      )}
+    </main>
   );
 }

@@ -42,19 +42,8 @@ interface BarProps extends Pick<ShareProps, "summary" | "report"> {
   source: Source;
 }
 
-export function Bar({
-  index,
-  selection,
-  all,
-  spansAtFirst,
-  simulated,
-  totals,
-  many,
-  tab,
-  source,
-  summary,
-  report,
-}: BarProps) {
+export function Bar(props: BarProps) {
+  const { index, selection, all, spansAtFirst, simulated, totals, many, tab, source, summary, report } = props;
   const one = all ? null : selection;
   const [opened, setOpened] = useState(false);
   return (
@@ -110,15 +99,8 @@ function AllRunsLink({ here, tab: { address, update } }: { here: boolean; tab: P
   );
 }
 
-function Pickers({
-  index,
-  selection,
-  tab,
-}: {
-  index: Index;
-  selection: Selection;
-  tab: Pick<Tab, "works" | "update">;
-}) {
+function Pickers(props: { index: Index; selection: Selection; tab: Pick<Tab, "works" | "update"> }) {
+  const { index, selection, tab } = props;
   const { run, worker, span } = selection;
   const open = (next: Selection | null | undefined) => next && tab.update(keysOf(next));
   return (
@@ -162,15 +144,12 @@ function Pickers({
  * The run that Trends is about: one of those that the reader chose, or any other, which brings runs of the same work
  * with it.
  */
-function FocusPicker({
-  index,
-  selection,
-  tab,
-}: {
+function FocusPicker(props: {
   index: Index;
   selection: Selection;
   tab: Pick<Tab, "index" | "state" | "works" | "update">;
 }) {
+  const { index, selection, tab } = props;
   const all = index.runs.map((run) => run.name);
   const named = namedRuns(tab.state, all);
   const shown = trendRuns(tab) ?? all;
@@ -190,15 +169,8 @@ function FocusPicker({
 /** No span: compares with nothing. */
 const NONE: PickerEntry = { id: "", label: "none", aside: "" };
 
-function ComparePicker({
-  index,
-  selection,
-  tab,
-}: {
-  index: Index;
-  selection: Selection;
-  tab: Pick<Tab, "state" | "works" | "update">;
-}) {
+function ComparePicker(props: { index: Index; selection: Selection; tab: Pick<Tab, "state" | "works" | "update"> }) {
+  const { index, selection, tab } = props;
   const { id } = selection.span;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the id says which span is chosen
   const entries = useMemo(() => [NONE, ...compareEntries(selection, index, tab.works)], [index, id, tab.works]);

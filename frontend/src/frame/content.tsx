@@ -123,15 +123,8 @@ function usePage(
   return failed ? { ...asked, answer: { kind: "problem", value: error }, trouble: null } : asked;
 }
 
-function SpanContent({
-  view,
-  asked,
-  comparison: asComparison,
-  job,
-  selection,
-  tab,
-  again,
-}: AnsweredProps<PageOf<ViewId>> & { comparison: Comparison | null; job: RanksPage | null }) {
+function SpanContent(props: AnsweredProps<PageOf<ViewId>> & { comparison: Comparison | null; job: RanksPage | null }) {
+  const { view, asked, comparison: asComparison, job, selection, tab, again } = props;
   const { answer } = asked;
   if (answer?.kind !== "ready")
     return <NotReady view={view} asked={asked} selection={selection} tab={tab} again={again} />;

@@ -6,7 +6,7 @@
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { useDismiss, useInFrame } from "../components/popup";
 import { hint } from "../dom/hint";
-import { useRowWindow } from "../dom/rows";
+import { scrollToRow, useRowWindow } from "../dom/rows";
 import { count, shortened } from "../format";
 
 export interface PickerEntry {
@@ -104,7 +104,7 @@ function PickerList({ label, many, entries, chosen, choose }: PickerProps) {
   const id = useId();
   const view = useRowWindow(box, lines.length, ROW_PX);
   useEffect(() => field.current?.focus(), []);
-  useEffect(() => scrollIntoList(box.current, line), [line]);
+  useEffect(() => scrollToRow(box.current, line, ROW_PX), [line]);
   const typed = (event: KeyboardEvent) => {
     const step = STEPS[event.key];
     if (step !== undefined) setAt(Math.min(found.length - 1, Math.max(0, at + step)));
@@ -225,10 +225,3 @@ export function matching(entries: readonly PickerEntry[], search: string): reado
 }
 
 const nameOf = ({ full, label, group = "" }: PickerEntry): string => `${full ?? ""} ${label} ${group}`.toLowerCase();
-
-function scrollIntoList(box: HTMLElement | null, row: number): void {
-  if (!box) return;
-  const top = row * ROW_PX;
-  if (top < box.scrollTop) box.scrollTop = top;
-  if (top + ROW_PX > box.scrollTop + box.clientHeight) box.scrollTop = top + ROW_PX - box.clientHeight;
-}

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import type { Address, Changes, SortKey } from "../address/keys";
 import { compareKey, selected, selections } from "../address/selection";
 import type { EvidenceRow, Insight, RunEntry } from "../api.gen";
+import type { StopSelection } from "../charts/pointer/pointing";
 import type { TableChoice } from "../components/columns_menu";
 import type { Reading } from "../components/figures";
 import { lengthOf, type TimeRange } from "../time_range";
@@ -109,17 +110,8 @@ function choiceOf(tab: Tab, key: SortKey): TableChoice {
   };
 }
 
-/** The step for all pictures of a view: hovered while the pointer is on it, kept in the address after a click. */
-export interface StepSelection {
-  /** The step under the pointer or the focus, in whichever picture. */
-  hovered: string | null;
-  selected: string | null;
-  hover(key: string | null): void;
-  /** Selecting the same key again clears the selection. */
-  select(key: string | null): void;
-}
-
-export function useStepSelection({ state, update }: Tab): StepSelection {
+/** The step for all pictures of a view; the selected one is kept in the address. */
+export function useStepSelection({ state, update }: Tab): StopSelection {
   const [hovered, hover] = useState<string | null>(null);
   const selected = state.step ?? null;
   return { hovered, selected, hover, select: (key) => update({ step: key === selected ? null : key }) };

@@ -3,8 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { OperatorDetail } from "../api.gen";
-import { Calls } from "../charts/bars/calls";
-import { Histogram } from "../charts/bars/histogram";
+import { Calls, Histogram } from "../charts/bars/counts";
 import { CopyButton } from "../components/copy";
 import { Picture } from "../components/picture";
 import { useFocusBack } from "../dom/hooks";

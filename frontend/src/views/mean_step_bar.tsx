@@ -1,7 +1,9 @@
-/** The mean step as a bar, and below it the step as it could be, or the mean step of the span that is compared with. */
+/**
+ * The mean step as a bar, and below it the step as it could be, or the mean step of the span that is compared with.
+ */
 
 import type { ComponentChildren } from "preact";
-import type { PartMeaning } from "../api.gen";
+import type { DecidingPath, PartMeaning } from "../api.gen";
 import { StepBar, type StepBarPart, type StepBarRow } from "../charts/bars/step_bar";
 import { hint } from "../dom/hint";
 import { ns, type Scale, scaleFor, share } from "../format";
@@ -110,5 +112,40 @@ function BarName({ name, mean_ns }: { name: string; mean_ns: number }) {
       </span>{" "}
       <b>{ns(mean_ns)}</b>
     </>
+  );
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/**
+ * The path that decides how long a step of the job is: work, transfers, and the lateness of each rank, which add up to
+ * it.
+ */
+export function JobPath({ path }: { path: DecidingPath }) {
+  const works = path.work_ns + path.transfer_ns;
+  const parts = [
+    { id: "work", label: "Work", colour: "kernel", hatched: false, ns: path.work_ns },
+    { id: "transfer", label: "Transfers", colour: "comm", hatched: false, ns: path.transfer_ns, text: "Transfers" },
+    ...path.ranks.map(({ rank, late_ns }) => ({
+      id: `rank${rank}`,
+      label: `Rank ${rank} is late`,
+      colour: "cpu",
+      hatched: false,
+      ns: late_ns,
+      text: `Rank ${rank} late`,
+    })),
+  ];
+  const spoken = parts.map((part) => `${part.label} ${ns(part.ns)}`).join(", ");
+  return (
+    <MeanStepBar
+      label={() => `A step of the job takes ${ns(path.step_ns)}: ${spoken}.`}
+      step={{ name: "Job's step", ns: path.step_ns, parts }}
+      other={null}
+      braces={[
+        { words: "Work and transfers", ns: works },
+        { words: "All wait for late ranks", ns: path.step_ns - works },
+      ]}
+      off={NONE}
+    />
   );
 }

@@ -1,12 +1,14 @@
 /** The cards: what to do, the most important first, each with a link to its evidence. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { rangeInTimeline } from "../address/timeline";
-import type { Insight, PageOf, SpanHead, ViewId } from "../api.gen";
+import type { Evidence, Insight, PageOf, SpanHead, ViewId } from "../api.gen";
 import { Card, type CardProps } from "../components/card";
 import { Sentence } from "../components/sentence";
+import { bytes } from "../format";
+import { touches } from "../time_range";
 import { evidenceKeys } from "./choices";
-import { EvidencePlace } from "./evidence_place";
+import { later } from "./lazy";
 import type { Tab } from "./props";
 import type { Tries } from "./tried";
 
@@ -19,12 +21,13 @@ interface ToDoProps {
   tries?: Tries | null;
 }
 
-export function ToDo({
-  page: { head, headline, insights, insights_remark: remark },
-  here,
-  tab,
-  tries = null,
-}: ToDoProps) {
+export function ToDo(props: ToDoProps) {
+  const {
+    page: { head, headline, insights, insights_remark: remark },
+    here,
+    tab,
+    tries = null,
+  } = props;
   const ordered = here === "overview" ? [...insights].sort(leadBy(headline?.card)) : insights;
   const [chosen, choose] = useState<string | null>(FIRST);
   const open = chosen === null || ordered.some(({ id }) => id === chosen) ? chosen : ordered[0]?.id;
@@ -140,3 +143,56 @@ function Evident({ insight, head, here, tab, tries, fold }: EvidentProps) {
     />
   );
 }
+
+const PART = later(async () => (await import("./timeline/place/picture")).PlacePicture);
+
+/** Reading a larger file again for its events takes seconds, so it waits for the reader to ask for it. */
+const AT_ONCE_BYTES = 32e6;
+
+interface EvidencePlaceProps {
+  head: SpanHead;
+  place: Evidence;
+  tab: Tab;
+}
+
+/**
+ * Where a card's evidence happens: the place is reserved in the card until it scrolls into view and its picture and
+ * events are loaded.
+ */
+function EvidencePlace({ head, place, tab }: EvidencePlaceProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const [wanted, want] = useState(false);
+  const [, drawAgain] = useState(0);
+  const large = head.file_bytes > AT_ONCE_BYTES;
+  const held = tab.events.held?.(head.id);
+  const lacking = held === null || (held && !touches({ from: held.start_ns, to: held.end_ns }, rangeOf(place)));
+  useEffect(() => {
+    if (large || lacking || typeof IntersectionObserver === "undefined") return;
+    const seen = new IntersectionObserver((entries) => {
+      if (entries.some(({ isIntersecting }) => isIntersecting)) want(true);
+    });
+    seen.observe(box.current!);
+    return () => seen.disconnect();
+  }, [large, lacking]);
+  useEffect(() => {
+    if (!wanted || PART.now()) return;
+    PART.load().then(
+      () => drawAgain((drawn) => drawn + 1),
+      () => want(false), // the part could not be loaded: the place stays empty
+    );
+  }, [wanted]);
+  if (lacking) return null;
+  const Picture = PART.now();
+  return (
+    <div class="evidence-place" ref={box}>
+      {wanted && Picture && <Picture span={head.id} place={place} tab={tab} />}
+      {large && !wanted && (
+        <button class="link" onClick={() => want(true)}>
+          {`Show where it happens (reads ${bytes(head.file_bytes)} again)`}
+        </button>
+      )}
+    </div>
+  );
+}
+
+const rangeOf = ({ start_ns, end_ns }: Evidence) => ({ from: start_ns, to: end_ns });

@@ -1,7 +1,7 @@
-// @vitest-environment happy-dom
-
 import { render, screen, waitFor } from "@testing-library/preact";
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
+import type { Answer } from "../../src/server/client";
+import { untilReady, useRequested } from "../../src/server/requested";
 import { type AnswerCache, useAnswer } from "../../src/server/use_answer";
 
 const answered = (value: string) => async () => ({ kind: "ready" as const, value });
@@ -20,4 +20,71 @@ test("what is shown stays, however many other answers come meanwhile", async () 
     await waitFor(() => expect(screen.getByText(`words, page ${page}`)).toBeDefined());
   }
   expect(cache.size).toBeLessThan(60);
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const GONE = { kind: "gone", value: { problem: "No answer", hint: "" } } as Answer<string>;
+const WAITING = { kind: "waiting", value: {} } as Answer<string>;
+const READY: Answer<string> = { kind: "ready", value: "here" };
+
+test("an answer is requested until it is there, and ever less often where none arrives", async () => {
+  vi.useFakeTimers({ now: 0 });
+  const asked: number[] = [];
+  const taken: string[] = [];
+  const answers = [WAITING, GONE, GONE, GONE, WAITING, READY, READY];
+  const ask = async () => {
+    asked.push(Date.now());
+    return answers.shift()!;
+  };
+  untilReady(ask, ({ kind }) => taken.push(kind), { rest_ms: 150 });
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(asked).toEqual([150, 1_150, 2_150, 4_150, 8_150, 9_150]);
+  expect(taken).toEqual(["waiting", "gone", "gone", "gone", "waiting", "ready"]);
+});
+
+test("nothing is requested or taken once it is no longer wanted", async () => {
+  vi.useFakeTimers();
+  const taken: string[] = [];
+  let asked = 0;
+  const ask = async () => {
+    asked += 1;
+    await new Promise((done) => setTimeout(done, 100));
+    return WAITING;
+  };
+  const early = untilReady(ask, ({ kind }) => taken.push(kind), { rest_ms: 150 });
+  await vi.advanceTimersByTimeAsync(100);
+  early();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(asked).toBe(0);
+  const late = untilReady(ask, ({ kind }) => taken.push(kind), { waiting_ms: 500 });
+  await vi.advanceTimersByTimeAsync(650);
+  late();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect([asked, taken]).toEqual([2, ["waiting"]]);
+});
+
+test("what is shown is the answer to the current request, never that to a previous one", async () => {
+  const source = {};
+  const pending = new Map<string, (answer: Answer<string>) => void>();
+  const ask = (name: string) => () => new Promise<Answer<string>>((done) => pending.set(name, done));
+  function Requested({ name }: { name: string | null }) {
+    const { page, problem, waiting } = useRequested(source, name, ask(name ?? ""));
+    return <p>{page ?? problem?.problem ?? (waiting ? "waiting" : "nothing")}</p>;
+  }
+  const shows = (text: string) => waitFor(() => expect(screen.getByText(text)).toBeDefined());
+  const { rerender } = render(<Requested name={null} />);
+  await shows("nothing");
+  rerender(<Requested name="first" />);
+  rerender(<Requested name="second" />);
+  await shows("waiting");
+  pending.get("first")!(READY);
+  await Promise.resolve();
+  await shows("waiting");
+  pending.get("second")!({ kind: "problem", value: { problem: "It is gone", hint: "" } } as Answer<string>);
+  await shows("It is gone");
+  rerender(<Requested name={null} />);
+  await shows("nothing");
 });

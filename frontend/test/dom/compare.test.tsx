@@ -1,8 +1,250 @@
-import { screen, waitFor, within } from "@testing-library/preact";
+import { fireEvent, render, screen, waitFor, within } from "@testing-library/preact";
 import { describe, expect, test } from "vitest";
-import type { PageOf } from "../../src/api.gen";
-import { HEAD, PAGE } from "../fixtures/pages";
-import { keys, openTab, press, says } from "./fake_server";
+import type { DeviceSplit, Opportunity, PageOf, ProductRate } from "../../src/api.gen";
+import { TensorCores } from "../../src/views/tensor_cores/tensor_cores";
+import { CHAIN, COMPARED } from "../fixtures/compared";
+import { coresPage, DEVICE, tab } from "../fixtures/figures";
+import { HEAD, index, PAGE, run, span } from "../fixtures/pages";
+import { GONE, keys, openTab, press, says } from "./fake_server";
+
+const PAIR = "view=compare&run=a&with=b/worker0/3";
+
+const RUNS = index([run("a", [span(1), span(2)]), run("b", [span(3)]), run("c", [span(5)]), run("s", [span(6)])]);
+
+function server(of: Partial<ReturnType<typeof says>> = {}) {
+  return { ...says(), index: { kind: "ready", value: RUNS } as const, ...of };
+}
+
+const waterfall = () => screen.findByRole("slider", { name: /^Mean step/ });
+
+const texts = (element: Element, query: string) => [...element.querySelectorAll(query)].map((each) => each.textContent);
+
+const rowsOf = (table: HTMLElement) =>
+  within(table)
+    .getAllByRole("row")
+    .slice(1)
+    .map((row) => texts(row, "td").map((cell) => cell!.replace(/\s/g, " ")));
+
+describe("two runs", () => {
+  test("the headline is that of the comparison, and what is unfair stands above the figure", async () => {
+    const asked = await openTab(PAIR, server());
+    const head = await screen.findByRole("heading", { level: 1, name: "a is 1.43x faster than b." });
+    const note = screen.getByText("It holds what comes once.");
+    expect(head.compareDocumentPosition(note) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
+    expect(note.compareDocumentPosition(await waterfall()) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
+    expect(asked.log).toContain("compare id-3 id-1");
+    const line = within(screen.getByRole("region", { name: "Comparison" }));
+    expect(line.getByRole("note", { name: "Details" }).dataset.hint).toBe(
+      "Changes: a less b, over all spans that are read: 2 and 2.",
+    );
+  });
+
+  test("the parts lead from one mean step to the other; what did not change is not drawn", async () => {
+    await openTab(PAIR, server());
+    const picture = await waterfall();
+    expect(picture.getAttribute("aria-label")).toBe(
+      "Mean step: b 100.0 ms, a 70.0 ms. Kernel -5.0 ms, Data loading -28.0 ms, Other +3.0 ms.".replace(
+        /(\d) /g,
+        "$1\u00a0",
+      ),
+    );
+    fireEvent.keyDown(picture, { key: "End" });
+    expect(picture.getAttribute("aria-valuetext")).toContain("95 % interval -32.0 to -28.0");
+    fireEvent.keyDown(picture, { key: "ArrowUp" });
+    expect(picture.getAttribute("aria-valuetext")).toContain("Other, b 5.0");
+    expect(screen.getByText(/1 row did not change/)).toBeTruthy();
+  });
+
+  test("as a table: base, candidate and change of every row sum to the step", async () => {
+    await openTab(PAIR, server());
+    const picture = (await waterfall()).closest<HTMLElement>(".picture")!;
+    fireEvent.click(within(picture).getByRole("button", { name: /^Show as table/ }));
+    fireEvent.click(within(picture).getByRole("menuitem", { name: "Show as table" }));
+    const rows = rowsOf(within(picture).getByRole("grid"));
+    expect(rows.map(([name]) => name)).toEqual(["Kernel", "Memcpy", "Data loading", "Other", "Step"]);
+    for (const column of [1, 2, 3]) {
+      const figures = rows.map((cells) => Number.parseFloat(cells[column]!));
+      expect(figures.slice(0, -1).reduce((sum, figure) => sum + figure, 0)).toBe(figures.at(-1));
+    }
+  });
+
+  test("figures that are no parts of the step stand beside each other, and a dash says why", async () => {
+    await openTab(PAIR, server());
+    const table = await screen.findByRole("grid", { name: "Figures of both runs" });
+    expect(rowsOf(table)).toEqual([
+      ["GPU utilization", "50.0 %", "75.0 %", "+25.0 points", "+20.0 to +30.0 points"],
+      ["Starved launches", "–", "25.0 %", "–", "–"],
+    ]);
+    expect(table.innerHTML).toContain("This trace does not say how many blocks.");
+  });
+
+  test("figures that only one of the two has are no table of dashes", async () => {
+    const alone = COMPARED.comparison.figures.slice(1);
+    const found = { ...COMPARED, comparison: { ...COMPARED.comparison, figures: alone } };
+    await openTab(PAIR, server({ compare: { kind: "ready", value: found } }));
+    await waterfall();
+    expect(screen.queryByRole("grid", { name: "Figures of both runs" })).toBeNull();
+  });
+
+  test("is split otherwise on a press, which the address keeps", async () => {
+    await openTab(PAIR, server());
+    await waterfall();
+    expect(within(screen.getByRole("group", { name: "Split the change by" })).getAllByRole("button")).toHaveLength(2);
+    fireEvent.click(within(screen.getByRole("group", { name: "Split the change by" })).getByText("Kernel"));
+    expect(keys().way).toBe("kernel");
+    expect((await waterfall()).getAttribute("aria-label")).toContain("gemm tf32 +15.0");
+    expect(screen.getByText(/3 kernels that changed less, idle time/)).toBeTruthy();
+  });
+
+  test.each([
+    ["All 5", ["gemm fp32 → gemm tf32", "gemm fp32", "gemm fp32", "gemm fp32", "gemm fp32"]],
+    ["Changed 2", ["gemm fp32 → gemm tf32", "gemm fp32"]],
+    ["New 1", ["gemm fp32"]],
+    ["Gone 1", ["gemm fp32"]],
+    ["Replaced 1", ["gemm fp32 → gemm tf32"]],
+  ])("of the kernels, %s", async (name, shown) => {
+    await openTab(PAIR, server());
+    await waterfall();
+    press(name);
+    expect(rowsOf(screen.getByRole("grid", { name: "Kernels by change" })).map(([kernel]) => kernel)).toEqual(shown);
+  });
+
+  test("a change within noise is faint, and its interval says so", async () => {
+    await openTab(PAIR, server());
+    await waterfall();
+    const table = screen.getByRole("grid", { name: "Kernels by change" });
+    const faint = table.querySelectorAll(".faint[data-hint]");
+    expect([...faint].map((each) => (each as HTMLElement).dataset.hint)).toEqual([
+      expect.stringMatching(/no more than noise$/),
+    ]);
+  });
+
+  test("blocking calls are another table on a press, which the address keeps", async () => {
+    await openTab(PAIR, server());
+    await waterfall();
+    press("Blocking calls");
+    expect(keys().table).toBe("blocking");
+    const [row] = rowsOf(await screen.findByRole("grid", { name: "Blocking calls by change" }));
+    expect(row!.slice(0, 3)).toEqual(["cudaMemcpy", "aten::item", "forward"]);
+    expect(row!.at(-1)).toBe("gone");
+  });
+
+  test("says what was promised and what came of it, or that nothing was", async () => {
+    const one = server();
+    await openTab(PAIR, one);
+    const table = await screen.findByRole("grid", { name: "Predicted and measured gains" });
+    expect(rowsOf(table)).toEqual([
+      ["More workers load the data", "35.0 ms", "28.0 ms", "26.0 to 30.0 ms", "Data loading"],
+    ]);
+    const said = table.closest("section")!.textContent!.replace(/\s/g, " ");
+    expect(said).toContain(
+      "Changed in a, as far as the traces show: More workers load the data; Fewer numbers are read back.",
+    );
+    expect(said).toContain("Data loading is 7.0 ms longer than predicted.");
+  });
+
+  test("waits for the one that is not read, and says why one cannot be", async () => {
+    const problem = { problem: "The file ends early", file: "w.json", hint: "Record again." };
+    const bad = index([run("a", [span(1)]), run("b", [span(3, "failed", { error: problem })])]);
+    const asked = await openTab(PAIR, server({ index: { kind: "ready", value: bad } }));
+    expect(await screen.findByText(/The file ends early/)).toBeTruthy();
+    expect(asked.log.filter((route) => route.startsWith("compare"))).toEqual([]);
+  });
+});
+
+describe("experiments", () => {
+  const columns = () => screen.findByRole("slider", { name: /^b 100/ });
+
+  test("stand in order with what each gained; simulated ones apart", async () => {
+    await openTab("view=compare&run=a", server());
+    const chain = await columns();
+    const lines = texts(chain, "text.halo").map((line) => line!.replace(/\s/g, " "));
+    expect(lines).toEqual([
+      ...["100.0 ms", "first"],
+      ...["70.0 ms", "-30.0 ms", "-32.0 to -28.0 ms", "-30 % from first"],
+      ...["69.0 ms", "-1.0 ms", "not distinguishable"],
+    ]);
+    expect(screen.getByRole("slider", { name: /^s 80/ })).toBeTruthy();
+    expect(screen.getByRole("heading", { name: "Gains of simulated experiments" })).toBeTruthy();
+  });
+
+  test("a press compares one with the one before it, where nothing is compared yet", async () => {
+    await openTab("view=compare&run=b", server());
+    const chain = await columns();
+    fireEvent.keyDown(chain, { key: "End" });
+    fireEvent.keyDown(chain, { key: "Enter" });
+    expect(keys()).toMatchObject({ run: "c", with: "a/worker0/1" });
+  });
+
+  test("a press on another keeps the base", async () => {
+    await openTab(PAIR, server());
+    fireEvent.keyDown(await columns(), { key: "End" });
+    fireEvent.click(screen.getByRole("button", { name: "c as candidate" }));
+    expect(keys()).toMatchObject({ run: "c", with: "b/worker0/3" });
+    press("a as base");
+    expect(keys()).toMatchObject({ run: "c", with: "a/worker0/1" });
+  });
+
+  test("are put in another order by keys, which the address keeps and a screen reader hears", async () => {
+    const asked = await openTab("view=compare&run=a", server());
+    const chain = await columns();
+    fireEvent.keyDown(chain, { key: "Home" });
+    fireEvent.keyDown(chain, { key: "ArrowRight", shiftKey: true });
+    expect(keys().order).toEqual(["a", "b", "c", "s"]);
+    expect(screen.getByText("b is at place 2 of 3.")).toBeTruthy();
+    await waitFor(() => expect(asked.log).toContain("chain in a b c s"));
+    press("Order as recorded");
+    expect(keys().order).toBeUndefined();
+  });
+
+  test("are dragged to another place; a drag is no press", async () => {
+    await openTab("view=compare&run=a", server());
+    const chain = await columns();
+    const [left, , right] = [...chain.querySelectorAll("g[transform]")].map((group) =>
+      Number(/translate\(([\d.]+)/.exec(group.getAttribute("transform")!)![1]),
+    );
+    const at = (clientX: number) => ({ clientX, clientY: 100, button: 0, pointerId: 1 });
+    fireEvent.pointerDown(chain, at(right!));
+    fireEvent.pointerMove(chain, at(left! + 2));
+    expect(chain.querySelector(".drag")).toBeTruthy();
+    fireEvent.pointerUp(chain, at(left! + 2));
+    fireEvent.click(chain, at(left! + 2));
+    expect(keys()).toMatchObject({ run: "a", order: ["c", "b", "a", "s"] });
+    expect(keys().with).toBeUndefined();
+  });
+
+  test("says other work, where two do not do the same", async () => {
+    const other = { links: [CHAIN.links[0]!, CHAIN.links[2]!].map((each) => ({ ...each })) };
+    other.links[1] = { ...other.links[1]!, link: { ...other.links[1]!.link, from_previous: null } };
+    await openTab("view=compare&run=a", server({ chain: { kind: "ready", value: other } }));
+    expect(texts(await columns(), "text.halo")).toContain("other work");
+  });
+
+  test("of more runs than a reader tells apart, the newest and the chosen one are asked for, and said", async () => {
+    const many = index(
+      Array.from({ length: 14 }, (_, at) => run(`r${at}`, [span(at + 1, "ready", { recorded_ns: at })])),
+    );
+    const asked = await openTab("view=compare&run=r0", server({ index: { kind: "ready", value: many } }));
+    await columns();
+    expect(asked.log).toContain(`chain r0 ${Array.from({ length: 11 }, (_, at) => `r${at + 3}`).join(" ")}`);
+    expect(
+      screen.getAllByText(/12 of 14 runs, the newest and those that are compared; choose others in Trends/),
+    ).toHaveLength(1);
+  });
+
+  test("one run is nothing to compare", async () => {
+    const alone = index([run("a", [span(1)])]);
+    const chain = { kind: "ready", value: { links: CHAIN.links.slice(1, 2) } } as const;
+    await openTab("view=compare", server({ index: { kind: "ready", value: alone }, chain }));
+    expect(await screen.findByText(/One run is read\. Change one thing/)).toBeTruthy();
+  });
+
+  test("the comparison stands without them", async () => {
+    await openTab(PAIR, server({ chain: GONE }));
+    expect(await waterfall()).toBeTruthy();
+    await waitFor(() => expect(screen.getByText("The chain of experiments did not come.")).toBeTruthy());
+  });
+});
 
 const VIEWS = ["overview", "data_loading", "tensor_cores", "gpu", "host", "timeline"] as const;
 
@@ -54,4 +296,37 @@ describe("compare with", () => {
     press(await screen.findByRole("button", { name: /^Open step .* of b$/ }).then(({ textContent }) => textContent!));
     expect(keys()).toMatchObject({ view: "timeline", run: "b", span: 3, with: "a/worker0/2" });
   });
+});
+
+const OPPORTUNITY = DEVICE.opportunities[0]!;
+const SITE = { kernel: "gemm", op: "aten::bmm", shapes: "[[8,64]]", dtypes: "half", module: null };
+const product = (ms: number): ProductRate => ({
+  site: { ...SITE, source: null, backward: false, longest: null },
+  dtype: "c10::Half",
+  count: 2,
+  total_ns: ms * MS,
+  tflops: 20,
+  attainable_tflops: 200,
+  causal: null,
+  slow: null,
+  why: null,
+  gain_ns: 0,
+});
+const could = (ms: number): Opportunity => ({ ...OPPORTUNITY, total_ns: ms * MS });
+
+const device = (steps: number, ms: number): DeviceSplit => ({
+  ...DEVICE,
+  steps: Array.from({ length: steps }, () => DEVICE.steps[0]!),
+  opportunities: [could(ms)],
+  rates: { rows: [product(ms)], best_tflops: {}, peak_tflops: {} },
+});
+
+test("40 ms of one step are 30 ms more than 20 ms of two", () => {
+  const compared = { name: "b", own: "a", page: coresPage([device(2, 20)]) };
+  render(<TensorCores page={coresPage([device(1, 40)])} tab={tab()} compared={compared} />);
+  for (const label of ["Rates", "Opportunities"]) {
+    const table = within(screen.getByRole("grid", { name: label }));
+    expect(table.getByRole("columnheader", { name: /vs b/ })).toBeTruthy();
+    expect(table.getByText("+30.0 ms")).toBeTruthy();
+  }
 });

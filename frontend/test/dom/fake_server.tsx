@@ -1,6 +1,6 @@
 /** The whole tab with a server that answers from memory. Each route's answer can be changed while the tab runs. */
 
-import { fireEvent, render, screen } from "@testing-library/preact";
+import { fireEvent, render, screen, within } from "@testing-library/preact";
 import type { Address } from "../../src/address/keys";
 import { openUrlStore } from "../../src/address/url";
 import type {
@@ -156,3 +156,15 @@ export const keys = (): Address => ({ ...openUrlStore(window).read() });
 export const press = (name: string | RegExp, role = "button"): void => {
   fireEvent.click(screen.getByRole(role, { name }));
 };
+
+/** The rows of a table as they read: cells between bars, with usual spaces before units. */
+export const rowsOf = (table: string): string[] =>
+  within(screen.getByRole("grid", { name: table }))
+    .getAllByRole("row")
+    .slice(1)
+    .map((row) =>
+      [...row.querySelectorAll("td")].map((cell) => cell.textContent!.replaceAll("\u00a0", " ").trim()).join("|"),
+    );
+
+/** What a picture that is a slider announces. */
+export const valueText = (slider: Element): string => slider.getAttribute("aria-valuetext")!.replace(/\s/g, " ");

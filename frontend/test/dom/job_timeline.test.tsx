@@ -2,21 +2,15 @@ import { fireEvent, screen } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import type { JobRanks, JobTimeline } from "../../src/api.gen";
 import type { Answer } from "../../src/server/client";
-import { index, run, span } from "../fixtures/pages";
-import { CAUSED, JOB, LANES, ranksPage } from "../fixtures/ranks";
-import { keys, openTab, says } from "./fake_server";
-
-const workers = [0, 1, 2].map((rank) => ({
-  name: `rank${rank}`,
-  rank,
-  spans: [span(1, "ready", { id: `id-${rank + 1}` })],
-}));
+import { index, run } from "../fixtures/pages";
+import { CAUSED, JOB, LANES, ranksPage, WORKERS } from "../fixtures/ranks";
+import { keys, openTab, says, valueText } from "./fake_server";
 
 const ready = <T,>(value: T): Answer<T> => ({ kind: "ready", value });
 
 const server = (job: JobRanks = JOB, lanes: Answer<JobTimeline> = ready(LANES)) => ({
   ...says(),
-  index: ready(index([{ ...run("a", []), workers }])),
+  index: ready(index([{ ...run("a", []), workers: WORKERS }])),
   ranks: ready(ranksPage({ job })),
   rankMap: () => ready(CAUSED),
   jobTimeline: () => lanes,
@@ -26,17 +20,15 @@ const OPEN = "view=ranks&run=a&worker=rank0";
 
 const picture = () => screen.findByRole("slider", { name: /^What 3.ranks do in step 10, on one clock/ });
 
-const said = (element: Element) => element.getAttribute("aria-valuetext")!.replace(/\s/g, " ");
-
 test("it says what a rank does at an instant and for whom it waits", async () => {
   await openTab(OPEN, server());
   const lanes = await picture();
   fireEvent.keyDown(lanes, { key: "ArrowRight" });
-  expect(said(lanes)).toMatch(
+  expect(valueText(lanes)).toMatch(
     /^rank 0, .*It does waits for others, all-reduce rank 1 arrives last, Longest wait 40.0 ms/,
   );
   fireEvent.keyDown(lanes, { key: "ArrowDown" });
-  expect(said(lanes)).toMatch(/^rank 1, .*It does its own time$/);
+  expect(valueText(lanes)).toMatch(/^rank 1, .*It does its own time$/);
 });
 
 test("a rank opens in the Timeline at the instant, on its own clock", async () => {

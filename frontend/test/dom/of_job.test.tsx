@@ -1,15 +1,9 @@
 /** The job on each rank's Overview. */
 import { screen, within } from "@testing-library/preact";
 import { expect, test } from "vitest";
-import { index, plain, run, span } from "../fixtures/pages";
-import { JOB, ranksPage } from "../fixtures/ranks";
+import { index, plain, run } from "../fixtures/pages";
+import { JOB, ranksPage, WORKERS } from "../fixtures/ranks";
 import { openTab, press, says } from "./fake_server";
-
-const workers = [0, 1, 2].map((rank) => ({
-  name: `rank${rank}`,
-  rank,
-  spans: [span(1, "ready", { id: `id-${rank + 1}` })],
-}));
 
 const PATH = {
   steps: 3,
@@ -19,7 +13,7 @@ const PATH = {
   ranks: [{ rank: 1, late_ns: 40_000_000, causes: [] }],
 };
 
-const server = (of = workers) => ({
+const server = (of = WORKERS) => ({
   ...says(),
   index: { kind: "ready" as const, value: index([{ ...run("a", []), workers: of }]) },
   ranks: {
@@ -44,7 +38,7 @@ test("a rank shows what decides the job's step, and its own part in it", async (
 });
 
 test("a run of one worker is no job", async () => {
-  const asked = await openTab("view=overview&run=a&worker=rank0", server(workers.slice(0, 1)));
+  const asked = await openTab("view=overview&run=a&worker=rank0", server(WORKERS.slice(0, 1)));
   await screen.findByRole("main");
   expect(screen.queryByRole("region", { name: "The job" })).toBeNull();
   expect(asked.log.filter((each) => each.startsWith("ranks"))).toEqual([]);

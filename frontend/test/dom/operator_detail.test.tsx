@@ -1,9 +1,10 @@
-import { fireEvent, render, screen, within } from "@testing-library/preact";
+import { fireEvent, render, screen } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import { rangeInTimeline } from "../../src/address/timeline";
 import type { OperatorDetail, OperatorsResult } from "../../src/api.gen";
 import { OpDetails } from "../../src/views/operators/detail";
 import { TAB } from "../fixtures/pages";
+import { rowsOf } from "./fake_server";
 
 const LONGEST = { step: "6", start_ns: 40_000, end_ns: 90_000 };
 
@@ -48,14 +49,6 @@ const show = (op = "aten::addmm") => {
   return asked;
 };
 
-const rowsOf = (second: string): string[] =>
-  within(screen.getByRole("grid", { name: `${second} of the chosen op` }))
-    .getAllByRole("row")
-    .slice(1)
-    .map((row) =>
-      [...row.querySelectorAll("td")].map((cell) => cell.textContent?.replaceAll("\u00a0", " ").trim()).join("|"),
-    );
-
 test("an op leads to its longest call in the Timeline and to its kernels", () => {
   const asked = show();
   for (const name of ["Longest call in the Timeline", "Its kernels in the GPU view", "Close"])
@@ -78,8 +71,8 @@ test("an op shows its calls over the span, its kernels, and its shapes and stack
     "By shapes",
     "By call stack",
   ]);
-  expect(rowsOf("Shapes")).toEqual(["[8] [4, 2]|4|75.0 %", "[1] [4, 2]|2|25.0 %"]);
-  expect(rowsOf("Call stack")).toEqual(["net.py(4): f < train.py(9): step|4|75.0 %"]);
+  expect(rowsOf("Shapes of the chosen op")).toEqual(["[8] [4, 2]|4|75.0 %", "[1] [4, 2]|2|25.0 %"]);
+  expect(rowsOf("Call stack of the chosen op")).toEqual(["net.py(4): f < train.py(9): step|4|75.0 %"]);
   expect(screen.getAllByText(/in rows that are not listed$/).map((said) => said.textContent)).toEqual([
     expect.stringMatching(/^25.0.% in/),
   ]);

@@ -1,8 +1,7 @@
 import { fireEvent, screen, waitFor, within } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import type { OperatorRow, OperatorsResult, PageOf } from "../../src/api.gen";
-import { type Goal, opGoals } from "../../src/frame/palette/goals";
-import { found, piecesOf } from "../../src/frame/palette/search";
+import { found, type Goal, opGoals, piecesOf } from "../../src/frame/palette/goals";
 import { PAGE } from "../fixtures/pages";
 import { keys, openTab, says } from "./fake_server";
 

@@ -1,9 +1,9 @@
 import { fireEvent, screen, within } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import type { Pipeline, StageRow } from "../../src/api.gen";
-import { index, plain, run, span } from "../fixtures/pages";
-import { CAUSED, JOB, ranksPage } from "../fixtures/ranks";
-import { keys, openTab, says } from "./fake_server";
+import { index, plain, run } from "../fixtures/pages";
+import { CAUSED, JOB, ranksPage, WORKERS } from "../fixtures/ranks";
+import { keys, openTab, says, valueText } from "./fake_server";
 
 const MS = 1_000_000;
 
@@ -58,15 +58,9 @@ const PIPELINE: Pipeline = {
   },
 };
 
-const workers = [0, 1, 2].map((rank) => ({
-  name: `rank${rank}`,
-  rank,
-  spans: [span(1, "ready", { id: `id-${rank + 1}` })],
-}));
-
 const server = (pipeline: Pipeline | null = PIPELINE) => ({
   ...says(),
-  index: { kind: "ready" as const, value: index([{ ...run("a", []), workers }]) },
+  index: { kind: "ready" as const, value: index([{ ...run("a", []), workers: WORKERS }]) },
   ranks: {
     kind: "ready" as const,
     value: ranksPage({ job: { ...JOB, pipeline }, pipeline: pipeline && plain("2 stages, schedule GPipe.") }),
@@ -78,15 +72,13 @@ const OPEN = "view=ranks&run=a&worker=rank0";
 
 const picture = () => screen.findByRole("slider", { name: /^What the 2 stages of the pipeline compute in step 10/ });
 
-const said = (element: Element) => element.getAttribute("aria-valuetext")!.replace(/\s/g, " ");
-
 test("it says which pass a stage computes, and what it is idle for", async () => {
   await openTab(OPEN, server());
   const stages = await picture();
   fireEvent.keyDown(stages, { key: "Home" });
-  expect(said(stages)).toMatch(/^stage 0 · rank 0, .*forward, micro-batch 0, stage 0 10.0 ms$/);
+  expect(valueText(stages)).toMatch(/^stage 0 · rank 0, .*forward, micro-batch 0, stage 0 10.0 ms$/);
   fireEvent.keyDown(stages, { key: "ArrowDown" });
-  expect(said(stages)).toMatch(/^stage 1 · rank 1, .*Idle: schedule 8.0 ms$/);
+  expect(valueText(stages)).toMatch(/^stage 1 · rank 1, .*Idle: schedule 8.0 ms$/);
   expect(screen.getByText("2 stages, schedule GPipe.")).toBeTruthy();
 });
 

@@ -1,20 +1,14 @@
-import { cleanup, fireEvent, screen, waitFor, within } from "@testing-library/preact";
+import { cleanup, fireEvent, screen, waitFor } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import type { RankMap } from "../../src/api.gen";
 import type { Answer } from "../../src/server/client";
-import { because, index, plain, run, span } from "../fixtures/pages";
-import { CAUSED, JOB, rankMap, ranksPage } from "../fixtures/ranks";
-import { keys, openTab, press, says } from "./fake_server";
+import { because, index, plain, run } from "../fixtures/pages";
+import { CAUSED, JOB, rankMap, ranksPage, WORKERS } from "../fixtures/ranks";
+import { keys, openTab, press, rowsOf, says, valueText } from "./fake_server";
 
 const OPEN = "view=ranks&run=a&worker=rank0";
 
-const workers = [0, 1, 2].map((rank) => ({
-  name: `rank${rank}`,
-  rank,
-  spans: [span(1, "ready", { id: `id-${rank + 1}` })],
-}));
-
-const RUNS = index([{ ...run("a", []), workers }]);
+const RUNS = index([{ ...run("a", []), workers: WORKERS }]);
 
 const ready = <T,>(value: T): Answer<T> => ({ kind: "ready", value });
 
@@ -35,16 +29,6 @@ const server = (page = ranksPage(), rankMapOf = mapOf) => ({
 
 const picture = () => screen.findByRole("slider");
 
-const said = (element: Element) => element.getAttribute("aria-valuetext")!.replace(/\s/g, " ");
-
-const rowsOf = (table: string): string[] =>
-  within(screen.getByRole("grid", { name: table }))
-    .getAllByRole("row")
-    .slice(1)
-    .map((row) =>
-      [...row.querySelectorAll("td")].map((cell) => cell.textContent!.replace(/\s/g, " ").trim()).join("|"),
-    );
-
 test("it opens with who makes the others wait, and says it of each cell", async () => {
   const asked = await openTab(OPEN, server());
   await screen.findByRole("heading", { level: 1, name: "Rank 1 makes the others wait." });
@@ -52,13 +36,13 @@ test("it opens with who makes the others wait, and says it of each cell", async 
   expect(asked.log).toContain("rank_map rank_caused_ns");
   expect(screen.getByRole("heading", { name: "Which rank makes the others wait?" })).toBeTruthy();
   fireEvent.keyDown(map, { key: "ArrowRight" });
-  expect(said(map)).toBe("rank 0, step 9, Makes others wait not recorded");
+  expect(valueText(map)).toBe("rank 0, step 9, Makes others wait not recorded");
   fireEvent.keyDown(map, { key: "ArrowDown" });
   fireEvent.keyDown(map, { key: "End" });
-  expect(said(map)).toBe("rank 1, step 11, Makes others wait 42.0 ms");
+  expect(valueText(map)).toBe("rank 1, step 11, Makes others wait 42.0 ms");
   fireEvent.keyDown(map, { key: "ArrowDown" });
   fireEvent.keyDown(map, { key: "ArrowDown" });
-  expect(said(map)).toContain("rank 2, step 11");
+  expect(valueText(map)).toContain("rank 2, step 11");
   expect(screen.getByText("not matched")).toBeTruthy();
 });
 
@@ -85,7 +69,7 @@ test("rows are sorted by what they are worst in: of a figure of which more is be
   const map = await picture();
   press("Value");
   fireEvent.keyDown(map, { key: "ArrowRight" });
-  expect(said(map)).toBe("rank 1, step 9, GPU utilization 50.0 %");
+  expect(valueText(map)).toBe("rank 1, step 9, GPU utilization 50.0 %");
   press("Delay");
   expect(keys().order_ranks).toBe("waits");
 });

@@ -1,6 +1,5 @@
 import { type Scale, tick } from "../../format";
-import { thinned } from "./labels";
-import { ticks } from "./ticks";
+import { thinned, ticks } from "./ticks";
 
 interface TimeAxisProps {
   /** The time range that the picture shows, ns. */

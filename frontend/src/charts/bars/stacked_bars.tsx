@@ -4,8 +4,7 @@ import { max } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
 import { svgFill, svgPaint } from "../../colour";
 import { Sized } from "../../dom/size";
-import { thinned } from "../axes/labels";
-import { zeroAxis } from "../axes/ticks";
+import { thinned, zeroAxis } from "../axes/ticks";
 import { ValueGrid } from "../axes/value_axis";
 import { nearest, type Pointing, slider, typed } from "../pointer/pointing";
 import { Tip, type TipContent } from "../pointer/tip";
@@ -168,14 +167,8 @@ function layout(props: BarsProps, width: number, height: number) {
 /** The width of a text such as "187.9" above a bar. */
 const HEAD_WIDTH = 38;
 
-function Heads({
-  heads,
-  firm,
-  middles,
-  pitch,
-  totals,
-  y,
-}: BarsProps & { middles: number[]; pitch: number; totals: number[]; y(value: number): number }) {
+function Heads(props: BarsProps & { middles: number[]; pitch: number; totals: number[]; y(value: number): number }) {
+  const { heads, firm, middles, pitch, totals, y } = props;
   const all = pitch >= HEAD_WIDTH;
   return (
     <>

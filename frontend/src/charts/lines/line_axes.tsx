@@ -1,6 +1,6 @@
 /** The axes of a line chart: grid and values on the left, steps and spans below, the breaks between spans. */
 
-import { type AxisLabel, labelWidth, thinned } from "../axes/labels";
+import { type AxisLabel, labelWidth, thinned } from "../axes/ticks";
 import { ValueGrid } from "../axes/value_axis";
 import type { Drawn, LineSegment } from "./line_layout";
 

@@ -8,11 +8,22 @@ import { hueClass, lineClass } from "../../colour";
 import { useSameFields } from "../../dom/hooks";
 import { Sized } from "../../dom/size";
 import { shortenedTo } from "../../dom/text_width";
+import { tick } from "../../format";
+import { valueAxis } from "../axes/value_axis";
 import { nearest, pointerX, pointerY, slider, typed } from "../pointer/pointing";
 import { Tip } from "../pointer/tip";
 import { lineIn, NOBODY, nearestAt } from "./crowd";
 import { AxisEnd, AxisX, AxisY, Breaks } from "./line_axes";
-import { type Crowd, type Drawn, END_GAP, type LineChartProps, type LineStop, layout } from "./line_layout";
+import {
+  type Crowd,
+  type Drawn,
+  END_GAP,
+  type LineChartProps,
+  type LineStop,
+  layout,
+  OVERLAY_PX,
+  type Overlay,
+} from "./line_layout";
 import {
   Borders,
   DirectLabels,
@@ -24,8 +35,7 @@ import {
   Rings,
   unmarkedPoints,
 } from "./line_marks";
-import { OverlayLine } from "./overlay";
-import { chains, type Dot } from "./polyline";
+import { chains, type Dot, pathOf } from "./polyline";
 
 /** From this width on a picture is taller, so that lines keep their slope. */
 const WIDE = 800;
@@ -216,4 +226,36 @@ export function spread(heights: readonly number[], top: number, bottom: number):
     most = placed[at]! - apart;
   }
   return placed;
+}
+
+const GAPS = 4;
+
+/** Points further apart than this have marks, px. */
+const MARKED_PX = 7;
+
+/**
+ * A second figure over the same axis, with its own axis on the right: dotted, so that it is not taken for a run's
+ * line.
+ */
+function OverlayLine({ overlay, drawn }: { overlay: Overlay; drawn: Drawn }) {
+  const { axis, frame } = drawn;
+  const values = overlay.points.map(({ value }) => value);
+  const { low, high, ticks } = valueAxis(values, false, GAPS);
+  const y = (value: number) => frame.bottom - ((value - low) / (high - low || 1)) * (frame.bottom - frame.top);
+  const dots = overlay.points.map(({ segment, at, value }) => ({ x: axis.x(segment, at), y: y(value) }));
+  const marked = (frame.right - frame.left) / Math.max(1, dots.length) > MARKED_PX;
+  return (
+    <g class="overlay">
+      {ticks.map((value) => (
+        <text key={value} x={frame.right + 8} y={y(value) + 4}>
+          {tick(value)}
+        </text>
+      ))}
+      <text class="end own" x={frame.right + OVERLAY_PX} y={frame.bottom + 29}>
+        {overlay.name}
+      </text>
+      <path class="line" d={pathOf(dots)} />
+      {marked && dots.map((dot, at) => <rect key={at} x={dot.x - 2} y={dot.y - 2} width="4" height="4" />)}
+    </g>
+  );
 }

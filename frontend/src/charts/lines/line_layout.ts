@@ -4,6 +4,7 @@ import { extent } from "d3-array";
 import { widestOf } from "../../dom/text_width";
 import type { Scale } from "../../format";
 import { valueAxis } from "../axes/value_axis";
+import type { StopSelection } from "../pointer/pointing";
 import type { TipContent } from "../pointer/tip";
 import type { Dot } from "./polyline";
 
@@ -47,7 +48,7 @@ export interface ChartLine {
   points: readonly (LinePoint | null)[];
 }
 
-export interface LineChartProps {
+export interface LineChartProps extends StopSelection {
   /** One sentence with the figures. */
   label: string;
   height: number;
@@ -76,10 +77,6 @@ export interface LineChartProps {
   above?: string;
   /** A level to compare with, such as a median. */
   reference?: { value: number; name: string } | undefined;
-  hovered: string | null;
-  selected: string | null;
-  hover(key: string | null): void;
-  select(key: string | null): void;
   /** `near`: the key of the hidden line that is nearest to the pointer. */
   tip(stop: number, near: string | null): TipContent;
 }

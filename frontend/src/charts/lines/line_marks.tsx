@@ -2,7 +2,7 @@
 
 import { colourOf, hueClass, lineClass, plainFill } from "../../colour";
 import { shortened } from "../../format";
-import { labelWidth } from "../axes/labels";
+import { labelWidth } from "../axes/ticks";
 import { type ChartLine, type Drawn, dotOf, type LinePoint } from "./line_layout";
 import { bandOf, chains, type Dot, decimated, pathOf } from "./polyline";
 

@@ -12,6 +12,16 @@ export interface Pointing {
   open?: ((stop: number) => void) | undefined;
 }
 
+/** The stop of several pictures, by its key: hovered while the pointer is on it, selected after a click. */
+export interface StopSelection {
+  /** The stop under the pointer or the focus, in whichever picture. */
+  hovered: string | null;
+  selected: string | null;
+  hover(key: string | null): void;
+  /** Selecting the same key again clears the selection. */
+  select(key: string | null): void;
+}
+
 /** The pointer's distance from the left edge of the listening picture, px. */
 export function pointerX(event: { clientX: number; currentTarget: EventTarget | null }): number {
   return event.clientX - (event.currentTarget as Element).getBoundingClientRect().left;

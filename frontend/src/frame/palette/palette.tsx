@@ -9,20 +9,22 @@ import { copy } from "../../dom/save";
 import { counted, shortened } from "../../format";
 import { answerOnce, pageName, type Source } from "../../server/use_answer";
 import type { Tab } from "../../views/props";
-import { focusSearch, handOver, usePageKeys } from "../page_keys";
+import { focusSearch, handOver, usePageKeys } from "../shortcuts";
 import {
   commandGoals,
+  found,
   type Goal,
   type GoalPages,
   KEYED_VIEWS,
   kernelGoals,
   listedViews,
   opGoals,
+  piecesOf,
   runGoals,
   stepGoals,
   viewGoals,
+  wantedOf,
 } from "./goals";
-import { found, piecesOf, wantedOf } from "./search";
 
 interface PaletteProps {
   tab: Tab;

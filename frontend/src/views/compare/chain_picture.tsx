@@ -12,8 +12,7 @@ import type { Meanings } from "../../meanings";
 import { hiddenParts, keysOfHidden, readingOf } from "../choices";
 import type { Tab } from "../props";
 import type { Experiment } from "./chain_runs";
-import { type ChainColumn, ChainColumns } from "./charts/chain_columns";
-import type { Line } from "./charts/chain_layout";
+import { type ChainColumn, ChainColumns, type Line } from "./charts/chain_columns";
 import { signed } from "./difference";
 import { intervalText, NOT_CLEAR, stepScales } from "./interval";
 

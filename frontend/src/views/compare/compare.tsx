@@ -1,17 +1,18 @@
 /** What changed from one run to another: by how much, in which parts, and whether it is more than noise. */
 
 import { useMemo } from "preact/hooks";
-import type { FigureChange, Unit } from "../../api.gen";
+import type { Contribution, FigureChange, Unit } from "../../api.gen";
 import { type Column, Table } from "../../components/table";
 import { hint } from "../../dom/hint";
-import { change, DASH, text } from "../../format";
+import { change, DASH, ns, text } from "../../format";
 import { sentence } from "../../phrase";
+import { hiddenParts } from "../choices";
+import { type MeanStep, MeanStepBar } from "../mean_step_bar";
 import type { Pair, PairViewProps, Tab } from "../props";
 import { ChangeTables } from "./change_tables";
 import { Experiments } from "./experiments";
 import { Promises } from "./promises";
 import { StepWaterfall } from "./step_waterfall";
-import { StepsApart } from "./steps_apart";
 
 export function Comparison({ chosen, base, pair, chain, tab: given }: PairViewProps) {
   const tab = useMemo(() => ({ ...given, steps: 1 }), [given]); // everything here refers to a mean step
@@ -116,3 +117,28 @@ function between(low: number, high: number, unit: Unit): string {
 }
 
 const end = (value: number, unit: Unit): string => (value === 0 ? text(0, unit) : change(0, value, unit));
+
+/** The mean steps of two runs that do different work: each as a bar on its own axis, without a difference. */
+function StepsApart({ pair, tab }: { pair: Pair; tab: Tab }) {
+  const { found, name, own } = pair;
+  const { step, waterfalls } = found.comparison;
+  const { rows } = waterfalls.find(({ by }) => by === "part")!;
+  const stepOf = (whose: string, length: number, of: (row: Contribution) => number): MeanStep => ({
+    name: whose,
+    ns: length,
+    parts: rows.flatMap((row) => {
+      const meaning = tab.meanings.parts.find(({ id }) => id === row.id);
+      return meaning ? [{ ...meaning, ns: of(row) }] : [];
+    }),
+  });
+  return (
+    <MeanStepBar
+      label={() => `Mean step: ${name} ${ns(step.base_ns)}, ${own} ${ns(step.candidate_ns)}.`}
+      step={stepOf(name, step.base_ns, (row) => row.base_ns)}
+      other={stepOf(own, step.candidate_ns, (row) => row.candidate_ns)}
+      apart
+      braces={[]}
+      off={hiddenParts(tab.state)}
+    />
+  );
+}

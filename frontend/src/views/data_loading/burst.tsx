@@ -50,10 +50,7 @@ export function BurstPicture({ result, titles, burst, chosen, name }: LoaderPict
         scale={scale}
         periods={period === null || off.has("long") ? [] : periodsOf(waits, period)}
         periodText={period === null ? "" : counted(period, "batch", "batches")}
-        hovered={chosen.hovered}
-        selected={chosen.selected}
-        hover={chosen.hover}
-        select={(key) => chosen.select(key ?? chosen.selected)}
+        {...chosen}
         tip={(at) => tipOf(waits[at]!, scale)}
       />
       {waits.some((wait) => wait.long) && waits.some((wait) => !wait.long) && (
@@ -87,13 +84,8 @@ const kindOf = ({ long }: BurstStep): string => (long ? "long" : "usual");
 const QUESTION = "Do long waits come back?";
 
 /** How certain the pattern is, in figures. */
-function patternOf({
-  period,
-  autocorrelation,
-  long_wait_ns: long,
-  short_wait_ns: short,
-  workers_from: from,
-}: Burst): string {
+function patternOf(props: Burst): string {
+  const { period, autocorrelation, long_wait_ns: long, short_wait_ns: short, workers_from: from } = props;
   const lengths =
     long === null ? "is long" : `takes ${ns(long)}${short === null ? "" : `, the others ${ns(short)} at best`}`;
   const correlate =

@@ -7,13 +7,8 @@ import { type ChartLane, type LaneMark, Lanes } from "./charts/lanes";
 import type { LoaderPictureProps } from "./step_table";
 
 /** The loader, the host and the device side by side over two steps. */
-export function LoaderLanes({
-  result,
-  titles,
-  lanes: shown,
-  chosen,
-  name,
-}: LoaderPictureProps & { lanes: LaneWindow }) {
+export function LoaderLanes(props: LoaderPictureProps & { lanes: LaneWindow }) {
+  const { result, titles, lanes: shown, chosen, name } = props;
   const steps = stepMarks(shown, result.steps);
   const title = titles.lanes ?? { template: "When does a step wait?", values: {} };
   const lengths = new Map(result.steps.map((step) => [step.name, step]));
@@ -40,10 +35,7 @@ export function LoaderLanes({
         steps={steps}
         brackets={brackets(shown, steps, result.steps)}
         scale={scaleFor(shown.end_ns - shown.start_ns, "ns")}
-        hovered={chosen.hovered}
-        selected={chosen.selected}
-        hover={chosen.hover}
-        select={(key) => chosen.select(key ?? chosen.selected)}
+        {...chosen}
       />
     </Picture>
   );

@@ -1,11 +1,11 @@
 import type { ProductionLane, ReadyQueue, Recorded } from "../../api.gen";
+import type { StopSelection } from "../../charts/pointer/pointing";
 import { Swatch } from "../../colour";
 import { Keys, useHidden } from "../../components/keys";
 import { Picture } from "../../components/picture";
 import { count, counted, fine, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import type { StepSelection } from "../choices";
 import type { Tab, Titles } from "../props";
 import {
   type LoaderNames,
@@ -23,7 +23,7 @@ export interface RecordedProps {
   titles: Titles;
   /** A separate thread reads from the loader: its waits are not waits of the training loop. */
   byReader: boolean;
-  chosen: StepSelection;
+  chosen: StopSelection;
   tab: Tab;
   name: string;
 }
@@ -56,10 +56,7 @@ export function ProductionPicture({ recorded, titles, chosen, tab, name }: Recor
           name: names.before(queue.loader, "Batches ready"),
           ...queue,
         }))}
-        hovered={chosen.hovered}
-        selected={chosen.selected}
-        hover={chosen.hover}
-        select={(key) => chosen.select(key ?? chosen.selected)}
+        {...chosen}
         segmentTip={(lane, segment) => tipOf(lanes[lane]!, named[lane]!, segment, from, tab.meanings)}
       />
       <Keys

@@ -40,10 +40,7 @@ export function StepLines({ result: { steps }, chosen, name }: LoaderPictureProp
         pad={PAD}
         lines={linesOf(steps, off)}
         scale={scale}
-        hovered={chosen.hovered}
-        selected={chosen.selected}
-        hover={chosen.hover}
-        select={chosen.select}
+        {...chosen}
         tip={(at) => tipOf(steps[at]!, scale)}
       />
       <Keys label="Lines" keys={KEYS} off={off} choose={hide} />

@@ -1,10 +1,10 @@
 import type { DataLoadingResult, LoaderStep } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
+import type { StopSelection } from "../../charts/pointer/pointing";
 import { Swatch } from "../../colour";
 import { type Column, type FileColumn, type Foot, fileFields } from "../../components/table";
 import { share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import type { StepSelection } from "../choices";
 import { differenceColumn } from "../compare/compared_columns";
 import type { Compared, Tab, Titles } from "../props";
 import { TablePicture } from "../table_picture";
@@ -12,7 +12,7 @@ import { TablePicture } from "../table_picture";
 export interface LoaderPictureProps {
   result: DataLoadingResult;
   titles: Titles;
-  chosen: StepSelection;
+  chosen: StopSelection;
   tab: Tab;
   /** The beginning of the names of saved files. */
   name: string;

@@ -83,13 +83,11 @@ const Hollow = () => (
  * Describes the other span in words: a label next to its point would often find no room, and without a known number of
  * workers it has no point.
  */
-function ComparedNote({
-  compared: { name, page },
-  mark,
-}: {
-  compared: Compared<"data_loading">;
-  mark: CurveMark | null;
-}) {
+function ComparedNote(props: { compared: Compared<"data_loading">; mark: CurveMark | null }) {
+  const {
+    compared: { name, page },
+    mark,
+  } = props;
   const { mean } = page.result;
   if (mark)
     return (

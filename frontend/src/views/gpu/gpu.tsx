@@ -1,8 +1,8 @@
 /** How full the GPU is over time, what its kernel time is spent on, and each kernel by name, op, module or line. */
 
 import type { DeviceGpu } from "../../api.gen";
-import { Chips } from "../../components/chips";
 import { Words } from "../../components/sentence";
+import { DeviceChips } from "../chips";
 import { useStepSelection } from "../choices";
 import { type Compared, type SpanViewProps, titleOf } from "../props";
 import { KernelDetails } from "./detail";
@@ -22,7 +22,7 @@ export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
   return (
     <div class="view" data-view="gpu">
       {device && result.devices.length > 1 && (
-        <DevicePicker devices={result.devices} device={device} choose={(id) => tab.update({ device: Number(id) })} />
+        <DeviceChips devices={result.devices} chosen={device.device} choose={(gpu) => tab.update({ device: gpu })} />
       )}
       {device && (
         <GpuOverTime
@@ -93,24 +93,4 @@ function otherDevice(device: DeviceGpu | undefined, compared: Compared<"gpu"> | 
   const found =
     devices.find((each) => each.device === device.device) ?? (devices.length === 1 ? devices[0] : undefined);
   return found ? { name: compared.name, own: compared.own, device: found, steps: steps.length } : null;
-}
-
-interface DevicePickerProps {
-  devices: readonly DeviceGpu[];
-  device: DeviceGpu;
-  choose(id: string): void;
-}
-
-function DevicePicker({ devices, device, choose }: DevicePickerProps) {
-  return (
-    <div class="controls">
-      <Chips
-        label="Device"
-        name="Device"
-        chosen={String(device.device)}
-        choose={choose}
-        options={devices.map((each) => ({ id: String(each.device), label: `GPU ${each.device}`, meaning: each.name }))}
-      />
-    </div>
-  );
 }

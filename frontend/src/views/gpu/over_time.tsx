@@ -1,6 +1,7 @@
 import { useMemo } from "preact/hooks";
 import type { DeviceGpu, GpuResult, Metric, MetricLevels, Phrase, Series } from "../../api.gen";
-import type { BinLayer } from "../../charts/time/bin_layers";
+import type { StopSelection } from "../../charts/pointer/pointing";
+import type { BinLayer } from "../../charts/time/time_bins";
 import { Ramp } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
@@ -9,7 +10,7 @@ import { ns, percent, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { lengthOf, type TimeRange } from "../../time_range";
-import { type StepSelection, zoomWithin } from "../choices";
+import { zoomWithin } from "../choices";
 import type { Tab } from "../props";
 import { type MetricRow, MetricRows } from "./charts/metric_rows";
 
@@ -19,7 +20,7 @@ interface GpuOverTimeProps {
   title: Phrase;
   /** The number of the span. */
   number: number;
-  chosen: StepSelection;
+  chosen: StopSelection;
   tab: Tab;
   name: string;
 }
@@ -82,10 +83,7 @@ export function GpuOverTime({ result, device, title, number, chosen, tab, name }
         zoom={zoom}
         setZoom={(next) => tab.update({ zoom: next && shifted(next, result.start_ns) })}
         scale={scaleFor(whole, "ns")}
-        hovered={chosen.hovered}
-        selected={chosen.selected}
-        hover={chosen.hover}
-        select={chosen.select}
+        {...chosen}
       />
       <Definitions of={rows.map(({ key }) => tab.meanings.metric(key))} />
     </Picture>

@@ -1,7 +1,6 @@
 import { useMemo } from "preact/hooks";
 import type { HostResult, HostStep } from "../../api.gen";
-import type { BinLayer } from "../../charts/time/bin_layers";
-import type { Bins } from "../../charts/time/time_bins";
+import type { BinLayer, Bins } from "../../charts/time/time_bins";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { ns, scaleFor } from "../../format";

@@ -6,7 +6,7 @@ import type { Meanings } from "../../meanings";
 import { readingOf } from "../choices";
 import { type HostPart, titleOf } from "../props";
 import { TablePicture } from "../table_picture";
-import { IdleCell, idleOf } from "./idle";
+import { IdleCell, idleOf } from "./reasons";
 
 /** The GPUs of one process: whether they work at the same time, and which op for one GPU keeps another waiting. */
 export function SeveralGpus({ result, titles, tab, name, several }: HostPart & { several: SeveralDevices }) {

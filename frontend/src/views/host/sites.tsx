@@ -9,7 +9,7 @@ import { readingOf } from "../choices";
 import { differenceColumn } from "../compare/compared_columns";
 import { type HostPart, titleOf } from "../props";
 import { TablePicture } from "../table_picture";
-import { IdleCell, idleOf } from "./idle";
+import { IdleCell, idleOf } from "./reasons";
 
 /** Where work is launched, and how long the GPU idled before it. */
 export function Sites({ result, titles, tab, name, compared = null }: HostPart) {

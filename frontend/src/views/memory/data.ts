@@ -3,26 +3,13 @@
  * shown.
  */
 
-import { useEffect, useState } from "preact/hooks";
-import type { DeviceMemory, MemoryPage, MemoryResult, Problem } from "../../api.gen";
-import { inRounds, retryPause } from "../../server/watch";
+import type { DeviceMemory, MemoryPage, MemoryResult } from "../../api.gen";
+import { type Requested, useRequested } from "../../server/requested";
 import type { TimeRange } from "../../time_range";
 import type { EventSource, Tab, Titles } from "../props";
 
-/** Pause between requests while the trace is being read again. */
-const WAITING_MS = 1_000;
-
 /** As many bins as a wide picture has pixels. */
 const BINS = 1_600;
-
-export interface MemoryAnswer {
-  page: MemoryPage | null;
-  /** Why there is no page: the trace itself is gone. */
-  problem: Problem | null;
-  waiting: boolean;
-}
-
-const NONE: MemoryAnswer = { page: null, problem: null, waiting: false };
 
 interface Asked {
   device: number;
@@ -31,27 +18,12 @@ interface Asked {
   at: number | null;
 }
 
-/** The answer to the current request; never to a previous one. */
+export type MemoryAnswer = Requested<MemoryPage>;
+
 export function useMemoryPage(events: EventSource, span: string, { device, window, at }: Asked): MemoryAnswer {
   const [from, to] = window ? [Math.floor(window.from), Math.ceil(window.to)] : [0, 0];
   const name = window ? [span, device, from, to, at].join() : null;
-  const [answered, setAnswered] = useState<{ name: string; answer: MemoryAnswer } | null>(null);
-  useEffect(() => {
-    if (name === null) return;
-    let unanswered = 0;
-    const rounds = inRounds(async (signal) => {
-      const answer = await events.memory(span, { device, from, to, bins: BINS, at }, signal);
-      if (signal.aborted) return null;
-      unanswered = answer.kind === "gone" ? unanswered + 1 : 0;
-      if (unanswered > 0) return retryPause(unanswered);
-      const page = answer.kind === "ready" ? answer.value : null;
-      const problem = answer.kind === "problem" ? answer.value : null;
-      setAnswered({ name, answer: { page, problem, waiting: answer.kind === "waiting" } });
-      return answer.kind === "waiting" ? WAITING_MS : null;
-    });
-    return rounds.stop;
-  }, [events, span, device, from, to, at, name]);
-  return answered !== null && answered.name === name ? answered.answer : { ...NONE, waiting: name !== null };
+  return useRequested(events, name, (signal) => events.memory(span, { device, from, to, bins: BINS, at }, signal));
 }
 
 /** The inputs of the parts of the Memory view. */

@@ -90,12 +90,13 @@ function CallsOverTime({ detail: { calls }, result, name }: OperatorPart & { det
 }
 
 /** The kernels that the op and the ops inside it launch, each with a link to its own launches. */
-function Kernels({
-  detail: { kernels, more_kernels: more },
-  result,
-  tab,
-  name,
-}: OperatorPart & { detail: OperatorDetail }) {
+function Kernels(props: OperatorPart & { detail: OperatorDetail }) {
+  const {
+    detail: { kernels, more_kernels: more },
+    result,
+    tab,
+    name,
+  } = props;
   if (!result.has_device) return null;
   const whole = kernels.reduce((sum, each) => sum + each.total_ns, 0);
   const factor = factorOf("recording", readingOf(tab));

@@ -15,7 +15,7 @@ import { comparedColumns, OnlyThere } from "../compare/compared_columns";
 import { figuresOf } from "../table_picture";
 import { type ComparedModules, comparedModules, wholeOf } from "./compared";
 import { linesOf, type ModuleLine, openAtFirst, pathsOf } from "./module_lines";
-import { IN_GRAPHS, tensorText } from "./op_columns";
+import { IN_GRAPHS, tensorText } from "./op_table";
 import { knowsMemory, type OperatorPart } from "./tables";
 
 /** The number of lines from which the table scrolls. */

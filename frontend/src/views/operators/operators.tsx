@@ -1,14 +1,16 @@
 /** What each op costs on the CPU and on the GPU, split by shapes, module or line, and what each module costs. */
 
+import { useEffect, useRef, useState } from "preact/hooks";
 import { WHOLE_RECORDING } from "../../address/selection";
 import { Chips } from "../../components/chips";
 import { Sentence } from "../../components/sentence";
+import { later } from "../lazy";
 import type { SpanViewProps } from "../props";
 import { OpDetails } from "./detail";
+import { useSeen } from "./flame/data";
 import { FlameGraph } from "./flame/picture";
 import { Modules } from "./modules";
 import { OpTable } from "./op_table";
-import { LinesPlace } from "./source/place";
 import { knowsWhere, type OperatorPart } from "./tables";
 
 /** Notes about what was not recorded, and how to record it. */
@@ -96,6 +98,32 @@ function Controls({ result, tab }: OperatorPart) {
           choose={(id) => tab.update({ work: id === "made" ? "made" : null })}
         />
       )}
+    </div>
+  );
+}
+
+const PART = later(async () => (await import("./source/lines")).Lines);
+
+/**
+ * The place of the lines in the view: the part is loaded when it scrolls into view, or at once where the address names
+ * a line.
+ */
+function LinesPlace({ part, span }: { part: OperatorPart; span: string }) {
+  const box = useRef<HTMLDivElement>(null);
+  const seen = useSeen(box);
+  const [, drawAgain] = useState(0);
+  const asked = part.tab.state.line !== undefined;
+  useEffect(() => {
+    if (!seen && !asked) return;
+    PART.load().then(
+      () => drawAgain((drawn) => drawn + 1),
+      () => {}, // the part could not be loaded: the place stays empty
+    );
+  }, [seen, asked]);
+  const Lines = PART.now();
+  return (
+    <div class={Lines ? "lines-place" : "lines-place waits"} ref={box}>
+      {Lines && <Lines part={part} span={span} />}
     </div>
   );
 }

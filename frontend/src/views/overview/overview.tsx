@@ -30,8 +30,7 @@ import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf } from "
 import { SeriesTiles } from "../tiles";
 import { ToDo } from "../to_do";
 import { type Tries, triesOf } from "../tried";
-import { Collectives } from "./collectives";
-import { OfJob } from "./job";
+import { Collectives, OfJob } from "./job";
 import { LargestPieces } from "./largest";
 
 export function Overview({ page, tab, compared, job = null }: SpanViewProps<"overview">) {

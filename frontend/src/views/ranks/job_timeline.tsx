@@ -5,11 +5,10 @@ import { stepInTimeline } from "../../address/timeline";
 import type { JobRanks, JobTimeline, RanksPage } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { counted, ns } from "../../format";
-import { inRounds, retryPause } from "../../server/watch";
+import { untilReady } from "../../server/requested";
 import { lengthOf, type TimeRange } from "../../time_range";
 import { type Tab, titleOf } from "../props";
-import { Lanes } from "./charts/lanes";
-import { RankLegend } from "./rank_legend";
+import { Lanes, RankLegend } from "./charts/lanes";
 import type { MapRow } from "./rows";
 
 /** The width of the picture on most screens, in columns. */
@@ -106,16 +105,14 @@ function useLanes({ ranks }: Tab, span: string, step: string, visible: TimeRange
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new version is asked for, whatever it is
   useEffect(() => {
     const window = from === undefined || to === undefined ? null : { from, to };
-    let unanswered = 0;
-    const rounds = inRounds(async (signal) => {
-      const answer = await ranks.jobTimeline?.(span, { step, visible: window, bins: BINS }, signal);
-      if (signal.aborted || answer === undefined) return null;
-      unanswered = answer.kind === "gone" ? unanswered + 1 : 0;
-      if (answer.kind === "ready") setFound(answer.value);
-      if (answer.kind === "problem") setFound(null);
-      return unanswered > 0 ? retryPause(unanswered) : null;
-    });
-    return rounds.stop;
+    if (!ranks.jobTimeline) return;
+    return untilReady(
+      (signal) => ranks.jobTimeline!(span, { step, visible: window, bins: BINS }, signal),
+      (answer) => {
+        if (answer.kind === "ready") setFound(answer.value);
+        if (answer.kind === "problem") setFound(null);
+      },
+    );
   }, [ranks, span, step, from, to, version]);
   return found;
 }

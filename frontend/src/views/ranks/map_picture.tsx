@@ -14,14 +14,12 @@ import { hint } from "../../dom/hint";
 import { count, counted, type Scale } from "../../format";
 import { sentence } from "../../phrase";
 import { scaleOf } from "../../scale";
+import { MetricChips } from "../chips";
 import { readingOf } from "../choices";
-import { MetricChips } from "../metric_chips";
 import type { Tab } from "../props";
-import { rowsTogether } from "./charts/bands";
-import { type Cell, type Levels, levelsOf, meanOf, rampOf, type Worst } from "./charts/cells";
+import { type Cell, type Levels, levelsOf, meanOf, rampOf, rowsTogether, type Worst } from "./charts/cells";
 import { mapHeight, RankMap } from "./charts/rank_map";
-import type { MapAnswer, UnpackedMap } from "./map_data";
-import { type MapRow, namesOf, type Order, orderOf, ordersOf } from "./rows";
+import { type MapAnswer, type MapRow, namesOf, type Order, orderOf, ordersOf, type UnpackedMap } from "./rows";
 
 /** Metrics with a button of their own; all others are in the list. */
 const QUICK = [
@@ -89,16 +87,8 @@ export function MapPicture(props: MapPictureProps) {
   );
 }
 
-function Grid({
-  rows,
-  by,
-  found,
-  chosen,
-  choose,
-  open,
-  title,
-  tab,
-}: MapPictureProps & { by: Order; found: UnpackedMap }) {
+function Grid(props: MapPictureProps & { by: Order; found: UnpackedMap }) {
+  const { rows, by, found, chosen, choose, open, title, tab } = props;
   const shown = tab.meanings.metric(found.map.metric);
   const worst: Worst = tab.meanings.more_is_better.includes(shown.id) ? "least" : "most";
   const [only, setOnly] = useState<ReadonlySet<string> | null>(null);

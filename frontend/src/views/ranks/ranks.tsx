@@ -3,23 +3,24 @@
 import { useMemo } from "preact/hooks";
 import { keysOf, selections } from "../../address/selection";
 import { stepInTimeline } from "../../address/timeline";
-import type { JobRanks, Metric, RanksPage, RanksTitleId } from "../../api.gen";
+import type { JobRanks, JobReplay, Metric, Phrase, RanksPage, RanksTitleId, WhatIfTexts } from "../../api.gen";
 import { Code } from "../../components/copy";
 import { Sentence } from "../../components/sentence";
+import type { Column } from "../../components/table";
 import { counted } from "../../format";
 import type { Meanings } from "../../meanings";
-import { JobPath } from "../job_path";
-import { type RanksViewProps, titleOf } from "../props";
+import { sentence } from "../../phrase";
+import { JobPath } from "../mean_step_bar";
+import { type RanksViewProps, type Tab, titleOf } from "../props";
+import { barColumn, TablePicture } from "../table_picture";
 import { ToDo } from "../to_do";
 import { JobCollectives } from "./collectives";
 import { JobTimelinePicture } from "./job_timeline";
-import { useRankMap } from "./map_data";
 import { MapPicture } from "./map_picture";
 import { MessagePairs, Messages } from "./messages";
 import { PipelinePicture } from "./pipeline";
-import { type MapRow, rowsOf } from "./rows";
+import { type MapRow, rowsOf, useRankMap } from "./rows";
 import { Waits } from "./waits";
-import { WhatIf } from "./what_if";
 
 export function Ranks(props: RanksViewProps) {
   const { job, read, found } = props.page;
@@ -133,5 +134,64 @@ function OneRank({ reading }: { reading: boolean }) {
       <h2>Record all ranks</h2>
       <Code text={SNIPPET} />
     </section>
+  );
+}
+
+interface WhatIfProps {
+  found: JobReplay;
+  said: WhatIfTexts;
+  name: string;
+  tab: Tab;
+}
+
+/** One of the predictions; the replay itself comes first. */
+interface WhatIfRow {
+  text: Phrase;
+  step_ns: number;
+}
+
+/** What a step of the job would take after changes to its ranks, and with more of them: a sentence and a bar each. */
+function WhatIf({ found, said, name, tab }: WhatIfProps) {
+  const { changes, larger } = found;
+  const rows = [
+    { text: said.replay, step_ns: found.replayed_step_ns },
+    ...said.changes.map((text, at) => ({ text, step_ns: changes[at]!.step_ns })),
+    ...said.larger.map((text, at) => ({ text, step_ns: larger[at]!.step_ns })),
+  ];
+  const longest = Math.max(1, ...rows.map(({ step_ns }) => step_ns));
+  const columns: Column<WhatIfRow>[] = [
+    {
+      id: "change",
+      label: "Prediction",
+      cell: ({ text }) => (
+        <span class="prediction">
+          <Sentence phrase={text} />
+        </span>
+      ),
+      file: [
+        { label: "Prediction", of: ({ text }) => sentence(text) },
+        { label: "Step", unit: "ns", of: ({ step_ns }) => step_ns },
+      ],
+    },
+    barColumn(({ step_ns }) => [{ share: step_ns / longest, colour: "kernel" }], "30%"),
+  ];
+  return (
+    <TablePicture
+      title="What a step could take"
+      sub="est."
+      name={`predictions ${name}`}
+      label="Predictions for the job"
+      columns={columns}
+      rows={rows}
+      rowKey={({ text }) => sentence(text)}
+      order={null}
+      tab={tab}
+    >
+      {said.remark && (
+        <p class="quiet small aside">
+          <Sentence phrase={said.remark} />
+        </p>
+      )}
+    </TablePicture>
   );
 }

@@ -1,9 +1,13 @@
-/** The ranks of a job as rows of the heat map, and the orders in which they can be shown. */
+/**
+ * The ranks of a job as rows of the heat map, the orders in which they can be shown, and one metric of all of them:
+ * requested when it is chosen, and unpacked into a matrix.
+ */
 
-import type { JobRanks } from "../../api.gen";
-import type { Worst } from "./charts/cells";
-import { meanOf } from "./charts/cells";
-import type { UnpackedMap } from "./map_data";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { JobRanks, Problem, RankMap } from "../../api.gen";
+import { untilReady } from "../../server/requested";
+import type { RankSource } from "../props";
+import { type Matrix, meanOf, type Worst } from "./charts/cells";
 
 /** What is known of a rank besides its metrics. */
 export interface MapRow {
@@ -75,4 +79,46 @@ export function namesOf(rows: readonly MapRow[]): string {
   if (rows.length === 1) return first.name;
   const follow = rows.every(({ rank }, at) => rank !== null && rank === first.rank! + at);
   return follow ? `ranks ${first.rank}–${last.rank}` : `${rows.length} ranks`;
+}
+
+export interface UnpackedMap extends Matrix {
+  map: RankMap;
+}
+
+export interface MapAnswer {
+  found: UnpackedMap | null;
+  problem: Problem | null;
+}
+
+/** span: any one of the job; version: changes with each rank that is read. The previous metric stays meanwhile. */
+export function useRankMap(source: RankSource, span: string, metric: string, version: string): MapAnswer {
+  const [answered, setAnswered] = useState<{ map: RankMap | null; problem: Problem | null }>(NOTHING);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new version is asked for, whatever it is
+  useEffect(
+    () =>
+      untilReady(
+        (signal) => source.rankMap(span, metric, signal),
+        (answer) => {
+          if (answer.kind === "ready") setAnswered({ map: answer.value, problem: null });
+          if (answer.kind === "problem") setAnswered({ map: null, problem: answer.value });
+        },
+      ),
+    [source, span, metric, version],
+  );
+  const { map, problem } = answered;
+  return { found: useMemo(() => map && matrixOf(map), [map]), problem };
+}
+
+const NOTHING = { map: null, problem: null };
+
+function matrixOf(map: RankMap): UnpackedMap {
+  return { map, rows: map.spans.length, columns: map.steps.length, values: unpacked(map.values) };
+}
+
+/** Decodes base64 of 32-bit floats, little endian; the first float is not one of the values. */
+function unpacked(letters: string): Float64Array {
+  const text = atob(letters);
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
+  return Float64Array.from(new Float32Array(bytes.buffer, 4)); // browsers run on little-endian machines
 }

@@ -9,7 +9,7 @@ import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { type Tab, titleOf } from "../props";
 import { barColumn, figuresOf, TablePicture } from "../table_picture";
-import { RankLegend } from "./rank_legend";
+import { RankLegend } from "./charts/lanes";
 import type { MapRow } from "./rows";
 
 interface WaitsProps {

@@ -19,7 +19,7 @@ export interface Group {
   runs: readonly Run[];
 }
 
-export interface Wanted {
+interface Wanted {
   having: string;
   limit: string | undefined;
   machine: string | undefined;

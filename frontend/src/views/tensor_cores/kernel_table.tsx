@@ -12,10 +12,9 @@ import { DIFFERENCE_PX, differenceColumn } from "../compare/compared_columns";
 import type { Tab } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 import { binOf, matrixUnits, shownBins } from "./bins";
-import { GROUPINGS, groupingOf, matching, splitRows } from "./groups";
 import { fitted, shortOf } from "./kernel_name";
 import type { OtherSplit } from "./split";
-import { splitColumns, splitFoot } from "./split_table";
+import { GROUPINGS, groupingOf, matching, splitColumns, splitFoot, splitRows } from "./split_table";
 
 interface KernelTableProps {
   device: DeviceSplit;

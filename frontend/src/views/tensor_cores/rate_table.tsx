@@ -11,7 +11,7 @@ import { differenceColumn } from "../compare/compared_columns";
 import type { Tab } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 import { binOf, matrixUnits } from "./bins";
-import { inputsOf } from "./opportunities";
+import { inputsOf } from "./opportunity_table";
 import type { OtherSplit } from "./split";
 
 /** The number of rows from which the table scrolls. */

@@ -1,16 +1,22 @@
+/** Kernel time by bin: of the span, of the span that is compared with, and of each step. */
+
+import { stepInTimeline } from "../../address/timeline";
 import type { DeviceSplit, Phrase } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
+import { StackedBars } from "../../charts/bars/stacked_bars";
+import type { StopSelection } from "../../charts/pointer/pointing";
+import { Swatch } from "../../colour";
 import { Details } from "../../components/details";
 import { factorOf, type Reading, totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { percent } from "../../format";
+import { percent, rangeText, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
 import { scaleOf } from "../../scale";
 import { readingOf } from "../choices";
 import { KERNEL_TIME } from "../gpu/split";
 import type { Names, Tab } from "../props";
-import { type Bin, BinKeys, binsOf, hiddenBins, matrixUnits } from "./bins";
+import { type Bin, BinKeys, binsOf, hiddenBins, matrixUnits, shownBins } from "./bins";
 
 export type OtherSplit = Names & { device: DeviceSplit };
 
@@ -124,7 +130,7 @@ function between(low: number, high: number): Phrase {
   };
 }
 
-export function splitTable({ total, steps }: DeviceSplit, bins: readonly Bin[]) {
+function splitTable({ total, steps }: DeviceSplit, bins: readonly Bin[]) {
   const row = (name: string, split: typeof total) => [name, split.kernel_ns, ...bins.map((bin) => bin.of(split))];
   return {
     columns: [
@@ -134,4 +140,69 @@ export function splitTable({ total, steps }: DeviceSplit, bins: readonly Bin[]) 
     ],
     rows: [...steps.map((step) => row(step.name, step.split)), row("all", total)],
   };
+}
+
+const TITLE = "Kernel time of each step";
+
+const HEIGHT = 172;
+
+interface SplitStepsProps {
+  device: DeviceSplit;
+  off: ReadonlySet<string>;
+  chosen: StopSelection;
+  tab: Tab;
+  name: string;
+}
+
+/** The split of each step. */
+export function SplitSteps({ device, off, chosen, tab, name }: SplitStepsProps) {
+  const { steps } = device;
+  const names = steps.map((step) => step.name);
+  const scale = scaleFor(
+    steps.reduce((most, step) => Math.max(most, step.split.kernel_ns), 0),
+    "ns",
+  );
+  const shown = shownBins(tab.meanings, off);
+  const place = (key: string | null) => (key !== null && names.includes(key) ? names.indexOf(key) : null);
+  const keyAt = (at: number | null) => (at === null ? null : (names[at] ?? null));
+  const spoken = steps
+    .slice(0, 8)
+    .map((step) => `step ${step.name} ${scale.text(step.split.kernel_ns)}`)
+    .join(", ");
+  return (
+    <Picture title={TITLE} name={`kernel time by step ${name}`} table={() => splitTable(device, binsOf(tab.meanings))}>
+      <StackedBars
+        height={HEIGHT}
+        label={`Kernel time of steps ${rangeText(names[0]!, names[names.length - 1]!)}, split in four: ${spoken}.`}
+        names={names}
+        unit={scale.unit}
+        axis="step"
+        heads={steps.map((step) => scale.number(shown.reduce((sum, bin) => sum + bin.of(step.split), 0)))}
+        firm={names.map(() => false)}
+        parts={shown.map((bin) => ({
+          id: bin.id,
+          colour: bin.colour,
+          hatched: bin.hatched,
+          values: steps.map((step) => scale.of(bin.of(step.split))),
+        }))}
+        hovered={place(chosen.hovered)}
+        selected={place(chosen.selected)}
+        hover={(at) => chosen.hover(keyAt(at))}
+        open={(at) => tab.update(stepInTimeline(names[at] ?? null))}
+        select={(at) => chosen.select(keyAt(at) ?? chosen.selected)}
+        tip={(at) => ({
+          title: `Step ${names[at]}, ${scale.text(steps[at]!.split.kernel_ns)} of kernel time`,
+          rows: shown
+            .filter((bin) => bin.of(steps[at]!.split) > 0)
+            .map((bin) => ({
+              mark: <Swatch colour={bin.colour} hatched={bin.hatched} />,
+              name: bin.label,
+              value:
+                `${scale.text(bin.of(steps[at]!.split))}, ` +
+                `${percent(bin.of(steps[at]!.split) / steps[at]!.split.kernel_ns)}`,
+            })),
+        })}
+      />
+    </Picture>
+  );
 }

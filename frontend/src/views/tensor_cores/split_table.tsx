@@ -1,11 +1,71 @@
-import type { Split } from "../../api.gen";
+/** Kernel time by kernel, op or phase: which grouping is shown, its rows and columns, and what is left out. */
+
+import type { DeviceSplit, Split } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
 import type { Column, Foot } from "../../components/table";
 import { counted } from "../../format";
 import type { Meanings } from "../../meanings";
 import { figuresOf } from "../table_picture";
 import { type Bin, binsOf } from "./bins";
-import { type Grouping, type SplitRow, timeIn } from "./groups";
+
+interface Grouping {
+  /** The value in the address, as in the GPU view. */
+  id: "name" | "op" | "phase";
+  label: string;
+  /** What a row is. */
+  one: string;
+  meaning: string;
+}
+
+export const GROUPINGS: readonly [Grouping, ...Grouping[]] = [
+  { id: "name", label: "Kernel", one: "kernel", meaning: "Launches of one kernel together." },
+  { id: "op", label: "Op", one: "op", meaning: "Launches from one op together." },
+  { id: "phase", label: "Phase", one: "phase", meaning: "Launches of forward, backward and optimizer." },
+];
+
+export const groupingOf = (id: string | undefined): Grouping =>
+  GROUPINGS.find((each) => each.id === id) ?? GROUPINGS[0];
+
+/** Launches of one op or phase. */
+interface SplitRow {
+  name: string;
+  /** There is no name; `name` says why. */
+  nameless: boolean;
+  count: number;
+  split: Split;
+}
+
+export function splitRows(device: DeviceSplit, id: "op" | "phase", labels: Meanings["phases"]): readonly SplitRow[] {
+  if (id === "op")
+    return device.ops.map(({ op, no_op, count, split }) => ({
+      name: op ?? no_op ?? "",
+      nameless: op === null,
+      count,
+      split,
+    }));
+  return device.phases.map(({ phase, count, split }) => ({
+    name: labels[phase] ?? phase,
+    nameless: phase === "unknown",
+    count,
+    split,
+  }));
+}
+
+/** Time in the bins that are shown. */
+const timeIn = (bins: readonly Bin[], split: Split): number => bins.reduce((sum, bin) => sum + bin.of(split), 0);
+
+/** Rows that contain the typed text, in any case, and time in a bin that is shown. */
+export function matching(
+  rows: readonly SplitRow[],
+  typed: string,
+  bins: readonly Bin[],
+  all: number,
+): readonly SplitRow[] {
+  const wanted = typed.trim().toLowerCase();
+  return rows.filter(
+    (row) => row.name.toLowerCase().includes(wanted) && (bins.length === all || timeIn(bins, row.split) > 0),
+  );
+}
 
 /** Widths of the columns next to the name, px; the name takes the rest. */
 const COUNT = 72;

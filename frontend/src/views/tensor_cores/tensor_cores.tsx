@@ -1,6 +1,6 @@
 /** How much kernel time runs on tensor cores, could run there, or is not known; which kernels, and why. */
 
-import { Chips } from "../../components/chips";
+import { DeviceChips } from "../chips";
 import { useStepSelection } from "../choices";
 import { type SpanViewProps, titleOf } from "../props";
 import { SeriesTiles } from "../tiles";
@@ -8,8 +8,7 @@ import { hiddenBins } from "./bins";
 import { KernelTable } from "./kernel_table";
 import { OpportunityTable } from "./opportunity_table";
 import { RateTable } from "./rate_table";
-import { SplitPicture } from "./split";
-import { SplitSteps } from "./split_steps";
+import { SplitPicture, SplitSteps } from "./split";
 
 export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores">) {
   const { result, head } = page;
@@ -24,19 +23,7 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
   return (
     <div class="view" data-view="tensor_cores">
       {device && result.devices.length > 1 && (
-        <div class="controls">
-          <Chips
-            label="Device"
-            name="Device"
-            chosen={String(device.device)}
-            choose={(id) => tab.update({ device: Number(id) })}
-            options={result.devices.map((each) => ({
-              id: String(each.device),
-              label: `GPU ${each.device}`,
-              meaning: each.name,
-            }))}
-          />
-        </div>
+        <DeviceChips devices={result.devices} chosen={device.device} choose={(gpu) => tab.update({ device: gpu })} />
       )}
       {main && device && result.tiles.length > 0 && (
         <SeriesTiles

@@ -37,19 +37,8 @@ interface TracksAndLegendProps {
   children: ComponentChildren;
 }
 
-export function TracksAndLegend({
-  field,
-  filter,
-  write,
-  leave,
-  shown,
-  all,
-  colours,
-  off,
-  dim,
-  matrixUnits,
-  children,
-}: TracksAndLegendProps) {
+export function TracksAndLegend(props: TracksAndLegendProps) {
+  const { field, filter, write, leave, shown, all, colours, off, dim, matrixUnits, children } = props;
   const type = (event: KeyboardEvent) => {
     if (event.key !== "Escape" && event.key !== "Enter") return;
     if (event.key === "Escape") write("");

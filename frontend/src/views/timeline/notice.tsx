@@ -9,7 +9,7 @@ import { Busy, BytesRead, Countdown, Late, percentOf } from "../../components/wa
 import { bytesOf, counted, roughCount } from "../../format";
 import { isFinal } from "../../server/recorded";
 import { type TimeRange, touches } from "../../time_range";
-import type { Loaded } from "./data/loading";
+import type { Loaded } from "./data/pages";
 import { rangeOf } from "./data/steps";
 
 /** Null where the picture is there and nothing is wrong. */

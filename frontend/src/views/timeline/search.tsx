@@ -66,12 +66,8 @@ function foundText({ at }: Found, { count: all, total_ns }: SearchPage, inReport
 }
 
 /** The number of hits per track; the search can be limited to one of them. */
-function Where({
-  page,
-  tracks,
-  track,
-  within,
-}: Pick<SearchProps, "tracks" | "track" | "within"> & { page: SearchPage }) {
+function Where(props: Pick<SearchProps, "tracks" | "track" | "within"> & { page: SearchPage }) {
+  const { page, tracks, track, within } = props;
   const all = page.tracks.reduce((sum, each) => sum + each.count, 0);
   return (
     <select

@@ -9,7 +9,7 @@ import { type Handed, handToPerfetto } from "../../dom/perfetto";
 import { saveBlob } from "../../dom/save";
 import { bytes, bytesOf } from "../../format";
 import type { Answer, SavedFile } from "../../server/client";
-import { inRounds, retryPause } from "../../server/watch";
+import { untilReady } from "../../server/requested";
 import type { EventSource } from "../props";
 
 /** The step to extract, and what for. */
@@ -126,16 +126,7 @@ function useStepFile(events: EventSource, span: string, step: string | null): An
   useEffect(() => {
     setAnswer(null);
     if (step === null) return;
-    let unanswered = 0;
-    const { stop } = inRounds(async (signal) => {
-      const found = await events.stepFile(span, step, signal);
-      if (signal.aborted) return null;
-      setAnswer(found);
-      unanswered = found.kind === "gone" ? unanswered + 1 : 0;
-      if (unanswered > 0) return retryPause(unanswered);
-      return found.kind === "waiting" ? WAITING_MS : null;
-    });
-    return stop;
+    return untilReady((signal) => events.stepFile(span, step, signal), setAnswer, { waiting_ms: WAITING_MS });
   }, [events, span, step]);
   return answer;
 }

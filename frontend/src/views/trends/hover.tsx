@@ -12,7 +12,7 @@ interface Hover {
   listen(changed: () => void): () => void;
 }
 
-/** Like `StepSelection`, but without the step under the pointer, which `Hovered` provides. */
+/** Like `StopSelection`, but without the step under the pointer, which `Hovered` provides. */
 export interface TrendSelection {
   hover: Hover;
   selected: string | null;

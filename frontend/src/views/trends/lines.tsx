@@ -17,8 +17,7 @@ import type { Tab } from "../props";
 import type { TrendAxis } from "./axis";
 import type { Cast } from "./cast";
 import { Hovered, type TrendSelection } from "./hover";
-import { MANY_WORKERS, type Run, stepValue } from "./runs";
-import { seriesOf } from "./series";
+import { MANY_WORKERS, type Run, seriesOf, stepValue } from "./runs";
 import { GROUP, type Shown, shownLines } from "./shown_lines";
 
 interface TrendPictureProps {
@@ -51,22 +50,9 @@ const SMALL_HEIGHT = 112;
 /** The most runs in a tip; the legend has all of them. */
 const TIP_RUNS = 12;
 
-export function TrendPicture({
-  metric,
-  title,
-  sub,
-  runs,
-  group,
-  of,
-  compared,
-  axis,
-  changes,
-  chosen,
-  tab,
-  small = false,
-  overlay = null,
-  tools,
-}: TrendPictureProps) {
+export function TrendPicture(props: TrendPictureProps) {
+  const { metric, title, sub, runs, group, of, compared } = props;
+  const { axis, changes, chosen, tab, small = false, overlay = null, tools } = props;
   const whole = tab.state.axis === "all";
   const shown = useMemo(
     () => shownLines(metric, { runs, group, of, compared, small, whole }, axis, changes),

@@ -1,9 +1,15 @@
-/** The spans of a page by run and step: the data of the lines in all pictures of Trends. */
+/**
+ * The spans of a page by run and step: the data of the lines in all pictures of Trends. With many spans a page contains
+ * the series that are always shown; that of another metric is loaded when it is chosen, and is kept next to the result
+ * to which it belongs.
+ */
 
+import { useEffect, useRef, useState } from "preact/hooks";
 import { workerLabels } from "../../address/selection";
 import { shortNames } from "../../address/short_names";
-import type { Series, TrendSpan, TrendsPage, TrendsResult } from "../../api.gen";
-import { seriesOf } from "./series";
+import type { Metric, Series, TrendSeries, TrendSpan, TrendsPage, TrendsResult } from "../../api.gen";
+import { untilReady } from "../../server/requested";
+import type { Tab } from "../props";
 
 export type ReadSpan = TrendSpan & { result: TrendsResult };
 
@@ -191,4 +197,60 @@ export function medianOf(values: readonly (number | null)[]): number | null {
   if (known.length === 0) return null;
   const half = known.length >> 1;
   return known.length % 2 ? known[half]! : (known[half - 1]! + known[half]!) / 2;
+}
+
+const LATER = new WeakMap<TrendsResult, Map<string, Series>>();
+
+export const seriesOf = (result: TrendsResult, metric: string): Series | undefined =>
+  result.series.find((each) => each.metric === metric) ?? LATER.get(result)?.get(metric);
+
+/** Adds the loaded series to the spans to which they belong. */
+function learn(spans: readonly TrendSpan[], { metric, spans: ids, values, steps, reasons }: TrendSeries): void {
+  const place = new Map(ids.map((id, at) => [id, at]));
+  for (const { id, result } of spans) {
+    const at = place.get(id);
+    if (result === null) continue;
+    const known = LATER.get(result) ?? new Map<string, Series>();
+    LATER.set(result, known);
+    known.set(metric, {
+      metric,
+      device: null,
+      value: at === undefined ? null : values[at]!,
+      steps: at === undefined ? [] : steps[at]!,
+      reason: reasons[id] ?? null,
+    });
+  }
+}
+
+/**
+ * The chosen metric once its series have arrived, until then the previous one; they are requested where the page does
+ * not have them. runs: those of the page, none named means all.
+ */
+export function useMetric(page: TrendsPage, runs: readonly string[], tab: Tab): Metric {
+  const { metrics } = tab.meanings;
+  const chosen = metrics.find(({ id }) => id === tab.state.metric) ?? metrics[0]!;
+  const [, drawAgain] = useState(0);
+  const { spans } = page;
+  const there = has(spans, chosen.id);
+  const named = runs.join("\n");
+  useEffect(() => {
+    if (there) return;
+    return untilReady(
+      (signal) => tab.series.series(named === "" ? [] : named.split("\n"), chosen.id, signal),
+      (answer) => {
+        if (answer.kind !== "ready") return;
+        learn(spans, answer.value);
+        drawAgain((drawn) => drawn + 1);
+      },
+    );
+  }, [there, spans, named, chosen.id, tab.series]);
+  const shown = useRef(metrics[0]!);
+  if (there) shown.current = chosen;
+  return has(spans, shown.current.id) ? shown.current : metrics[0]!;
+}
+
+/** Whether the series have arrived; where no span has been read, none is requested. */
+function has(spans: readonly TrendSpan[], metric: string): boolean {
+  const result = spans.find((span) => span.result !== null)?.result;
+  return !result || seriesOf(result, metric) !== undefined;
 }

@@ -6,9 +6,8 @@ import type { ChartLine, Crowd, CrowdLine, LinePoint } from "../../charts/lines/
 import { NAME_LENGTH } from "../../charts/lines/line_marks";
 import { count, counted, type Scale, scaleFor, shortened, text } from "../../format";
 import type { TrendAxis } from "./axis";
-import type { Cast } from "./cast";
+import { type Cast, figuresOf, known, slowIn } from "./cast";
 import { type Above, axisEnd, largestShown, valuesAbove } from "./charts/cut_axis";
-import { figuresOf, known, slowIn } from "./run_figures";
 import { bandOf, MANY_WORKERS, medianOf, type Run } from "./runs";
 
 interface Chosen {

@@ -21,9 +21,8 @@ import { OpenSpan, OTHERS, RunLegend } from "./focus";
 import { HeatmapPicture } from "./heatmap_picture";
 import { useTrendSelection } from "./hover";
 import { TrendPicture } from "./lines";
-import { MANY_WORKERS, type Run, runsOf, workersOf } from "./runs";
+import { MANY_WORKERS, type Run, runsOf, useMetric, workersOf } from "./runs";
 import { loggedRange, placed, useScalars } from "./scalars";
-import { useMetric } from "./series";
 import { SlowSteps } from "./slow_steps";
 
 export function Trends({ page, tab }: TrendsViewProps) {

@@ -1,8 +1,11 @@
-/** Experiments in order, a stacked column each, with its gain above it. */
+/**
+ * Experiments in order, a stacked column each, with its gain above it. Each line of the text above the columns has the
+ * longest form for which all columns have room.
+ */
 
 import { max } from "d3-array";
 import { useMemo, useRef, useState } from "preact/hooks";
-import { zeroAxis } from "../../../charts/axes/ticks";
+import { labelWidth, zeroAxis } from "../../../charts/axes/ticks";
 import { ValueGrid } from "../../../charts/axes/value_axis";
 import { moved, nearest, pointerX, pointerY, slider, typed } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
@@ -10,7 +13,6 @@ import { svgPaint } from "../../../colour";
 import { Sized } from "../../../dom/size";
 import { shortenedTo } from "../../../dom/text_width";
 import type { Scale } from "../../../format";
-import { fittingLines, type Line } from "./chain_layout";
 
 export interface ChainColumn {
   id: string;
@@ -253,4 +255,37 @@ function useColumnDrag(middles: readonly number[], move: ((from: number, to: num
       return was;
     },
   };
+}
+
+/** The forms of one line, the longest first; the line is left out where there is no room for any of them. */
+export type Line = readonly string[];
+
+/** Gap between neighbours, px. */
+const APART = 8;
+
+/** The lines of each column that fit; all columns use the same form of a line, so that they can be compared. */
+export function fittingLines(columns: readonly (readonly Line[])[], pitch: number): readonly (readonly string[])[] {
+  const count = Math.max(0, ...columns.map((lines) => lines.length));
+  const forms = Array.from({ length: count }, (_, line) =>
+    formOf(
+      columns.map((lines) => lines[line] ?? []),
+      pitch,
+    ),
+  );
+  return columns.map((lines) =>
+    forms.flatMap((form, at) => {
+      const line = lines[at] ?? [];
+      const shown = form === null ? undefined : line[Math.min(form, line.length - 1)];
+      return shown ? [shown] : [];
+    }),
+  );
+}
+
+function formOf(lines: readonly Line[], pitch: number): number | null {
+  const most = Math.max(0, ...lines.map((line) => line.length));
+  for (let form = 0; form < most; form++) {
+    const texts = lines.flatMap((line) => (line.length > 0 ? [line[Math.min(form, line.length - 1)]!] : []));
+    if (texts.every((text) => labelWidth({ text }) <= pitch - APART)) return form;
+  }
+  return null;
 }

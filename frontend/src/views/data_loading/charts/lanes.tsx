@@ -3,7 +3,7 @@
  */
 
 import { TimeAxis } from "../../../charts/axes/time_axis";
-import { pointerX, slider, typed } from "../../../charts/pointer/pointing";
+import { pointerX, type StopSelection, slider, typed } from "../../../charts/pointer/pointing";
 import { colourOf, svgFill } from "../../../colour";
 import { Sized } from "../../../dom/size";
 import { textWidth } from "../../../dom/text_width";
@@ -26,7 +26,7 @@ export interface LaneMark {
   text: string;
 }
 
-interface LanesProps {
+interface LanesProps extends StopSelection {
   label: string;
   from: number;
   to: number;
@@ -36,10 +36,6 @@ interface LanesProps {
   /** Named ranges below the lanes. */
   brackets: readonly LaneMark[];
   scale: Scale;
-  hovered: string | null;
-  selected: string | null;
-  hover(key: string | null): void;
-  select(key: string | null): void;
 }
 
 const GUTTER = 92;

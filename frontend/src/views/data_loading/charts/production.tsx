@@ -4,6 +4,7 @@
  */
 
 import { useMemo, useState } from "preact/hooks";
+import type { StopSelection } from "../../../charts/pointer/pointing";
 import type { TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
 import { ZoomedPicture } from "../../../charts/time/zoomed_picture";
@@ -23,17 +24,13 @@ import {
   TOP,
 } from "./production_lanes";
 
-interface ProductionProps extends Lanes {
+interface ProductionProps extends Lanes, StopSelection {
   label: string;
   from: number;
   to: number;
   parts: readonly LanePart[];
   steps: readonly StepStart[];
   scale: Scale;
-  hovered: string | null;
-  selected: string | null;
-  hover(key: string | null): void;
-  select(key: string | null): void;
   /** The figures of a segment. */
   segmentTip(lane: number, segment: number): TipContent;
 }

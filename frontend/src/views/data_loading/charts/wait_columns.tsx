@@ -5,10 +5,9 @@
 
 import { max } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
-import { thinned } from "../../../charts/axes/labels";
-import { zeroAxis } from "../../../charts/axes/ticks";
+import { thinned, zeroAxis } from "../../../charts/axes/ticks";
 import { ValueGrid } from "../../../charts/axes/value_axis";
-import { nearest, pointerX, slider, typed } from "../../../charts/pointer/pointing";
+import { nearest, pointerX, type StopSelection, slider, typed } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import { colourOf } from "../../../colour";
 import { Sized } from "../../../dom/size";
@@ -21,7 +20,7 @@ interface WaitColumn {
   long: boolean;
 }
 
-interface ColumnsProps {
+interface ColumnsProps extends StopSelection {
   label: string;
   height: number;
   columns: readonly WaitColumn[];
@@ -32,10 +31,6 @@ interface ColumnsProps {
   axis: string;
   colour: string;
   scale: Scale;
-  hovered: string | null;
-  selected: string | null;
-  hover(key: string | null): void;
-  select(key: string | null): void;
   tip(column: number): TipContent;
 }
 

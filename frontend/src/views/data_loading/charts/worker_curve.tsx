@@ -4,8 +4,7 @@
  */
 
 import { useState } from "preact/hooks";
-import { type AxisLabel, thinned } from "../../../charts/axes/labels";
-import { zeroAxis } from "../../../charts/axes/ticks";
+import { type AxisLabel, thinned, zeroAxis } from "../../../charts/axes/ticks";
 import { ValueGrid } from "../../../charts/axes/value_axis";
 import type { Dot } from "../../../charts/lines/polyline";
 import { nearest, pointerX, slider, typed } from "../../../charts/pointer/pointing";
@@ -73,15 +72,8 @@ export function CurvePlot(props: CurveProps & { width: number }) {
   );
 }
 
-function layout({
-  points,
-  measured,
-  recommended,
-  others,
-  scale,
-  width,
-  height,
-}: CurveProps & { width: number }): Drawn {
+function layout(props: CurveProps & { width: number }): Drawn {
+  const { points, measured, recommended, others, scale, width, height } = props;
   const frame = { left: LEFT, right: width, top: TOP, bottom: height - BELOW };
   const most = [...points, measured, ...others].reduce((high, point) => Math.max(high, point.workers), 1);
   const from = Math.min(measured.workers, ...others.map((other) => other.workers), 1);

@@ -6,11 +6,10 @@
 
 import { sum } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
-import { moved } from "../../../charts/pointer/pointing";
+import { moved, type StopSelection } from "../../../charts/pointer/pointing";
 import type { TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
-import { type BinLayer, BinLayers, FULL } from "../../../charts/time/bin_layers";
-import { levelFor, valueAt } from "../../../charts/time/time_bins";
+import { type BinLayer, BinLayers, FULL, levelFor, valueAt } from "../../../charts/time/time_bins";
 import { ZoomedPicture } from "../../../charts/time/zoomed_picture";
 import { Swatch } from "../../../colour";
 import { Sized } from "../../../dom/size";
@@ -35,7 +34,7 @@ interface StepRange extends TimeRange {
   text: string;
 }
 
-interface MetricRowsProps {
+interface MetricRowsProps extends StopSelection {
   label: string;
   rows: readonly MetricRow[];
   steps: readonly StepRange[];
@@ -44,10 +43,6 @@ interface MetricRowsProps {
   zoom: TimeRange | null;
   setZoom(zoom: TimeRange | null): void;
   scale: Scale;
-  hovered: string | null;
-  selected: string | null;
-  hover(key: string | null): void;
-  select(key: string | null): void;
 }
 
 /** Height above the rows for the names of the steps. */

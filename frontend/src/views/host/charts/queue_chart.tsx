@@ -16,8 +16,15 @@ import { zeroAxis } from "../../../charts/axes/ticks";
 import { ValueGrid } from "../../../charts/axes/value_axis";
 import type { TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
-import { type BinLayer, BinLayers } from "../../../charts/time/bin_layers";
-import { type Bins, binsPerPixel, maxOf, meanOf, valueAt } from "../../../charts/time/time_bins";
+import {
+  type BinLayer,
+  BinLayers,
+  type Bins,
+  binsPerPixel,
+  maxOf,
+  meanOf,
+  valueAt,
+} from "../../../charts/time/time_bins";
 import { ZoomedPicture } from "../../../charts/time/zoomed_picture";
 import { Swatch } from "../../../colour";
 import { Sized } from "../../../dom/size";

@@ -1,8 +1,8 @@
-/** The choice between memory snapshots and the recording of the profiler. */
+/** The choice between memory snapshots and the recording of the profiler, and the inputs of what shows a snapshot. */
 
 import type { ComponentChildren } from "preact";
 import type { Changes } from "../../../address/keys";
-import type { SnapshotEntry } from "../../../api.gen";
+import type { DeviceSnapshot, SnapshotEntry, SnapshotPage } from "../../../api.gen";
 import { Chips } from "../../../components/chips";
 import { bytes } from "../../../format";
 import type { Tab } from "../../props";
@@ -49,4 +49,17 @@ export function SnapshotChoice({ run, chosen, tab, children }: SnapshotChoicePro
       {children}
     </div>
   );
+}
+
+export interface SnapshotProps {
+  page: SnapshotPage;
+  entry: SnapshotEntry;
+  tab: Tab;
+}
+
+/** The inputs of the parts of the view. */
+export interface SnapshotPart extends SnapshotProps {
+  device: DeviceSnapshot;
+  /** The beginning of the names of saved files. */
+  name: string;
 }

@@ -1,9 +1,11 @@
-/** Which lines hold memory, and how long their allocations live. */
+/** Which lines hold memory, how long their allocations live, and how much more each holds than in another snapshot. */
 
-import type { LineRow } from "../../../api.gen";
+import type { LineGrowth, LineRow } from "../../../api.gen";
+import { Chips } from "../../../components/chips";
 import type { Column } from "../../../components/table";
+import { change } from "../../../format";
 import { TablePicture } from "../../table_picture";
-import type { SnapshotPart } from "./part";
+import { nameOf, type SnapshotPart } from "./choice";
 
 export function Lines({ device, tab, name }: SnapshotPart) {
   return (
@@ -22,9 +24,9 @@ export function Lines({ device, tab, name }: SnapshotPart) {
   );
 }
 
-export const keyOf = ({ line, function: made }: Pick<LineRow, "line" | "function">): string => `${line} ${made}`;
+const keyOf = ({ line, function: made }: Pick<LineRow, "line" | "function">): string => `${line} ${made}`;
 
-export const lineCell = ({ line, function: made }: Pick<LineRow, "line" | "function">) => {
+const lineCell = ({ line, function: made }: Pick<LineRow, "line" | "function">) => {
   const words = line === null ? "not recorded" : made === null || made === line ? line : `${line} ${made}`;
   return <span data-hint={words}>{words}</span>;
 };
@@ -59,5 +61,61 @@ const COLUMNS: readonly Column<LineRow>[] = [
     width: "72px",
     figures: { of: (row) => (row.lifetime_us === null ? null : 1_000 * row.lifetime_us), unit: "ns" },
     missing: "None of its allocations was freed while entries were recorded.",
+  },
+];
+
+const NONE = "none";
+
+export function Growth({ page: { growth }, entry, tab, name }: SnapshotPart) {
+  const others = tab.index.snapshots.filter(({ id, run }) => id !== entry.id && run === entry.run);
+  if (others.length === 0) return null;
+  const since = others.find(({ id }) => id === tab.state.since);
+  return (
+    <TablePicture
+      title={since ? `What has grown since ${nameOf(since)}?` : "What has grown?"}
+      sub={growth ? `${change(0, growth.more_bytes, "bytes")} in use` : undefined}
+      name={`growth ${name}`}
+      label="Growth by line"
+      columns={GROWTH_COLUMNS}
+      rows={growth?.lines ?? []}
+      rowKey={keyOf}
+      maxRows={12}
+      empty={since ? "Each line holds as much as there." : "Choose a snapshot to compare with."}
+      order={["snapshot_growth", "-more"]}
+      tab={tab}
+      above={
+        <Chips
+          label="Compare with"
+          name="Since"
+          chosen={since?.id ?? NONE}
+          choose={(id) => tab.update({ since: id === NONE ? null : id })}
+          options={[{ id: NONE, label: "none" }, ...others.map((each) => ({ id: each.id, label: nameOf(each) }))]}
+        />
+      }
+    />
+  );
+}
+
+const GROWTH_COLUMNS: readonly Column<LineGrowth>[] = [
+  { id: "line", label: "Line", order: (row) => row.line, cell: lineCell },
+  {
+    id: "before",
+    label: "Before",
+    width: "80px",
+    figures: { of: (row) => row.before_bytes, unit: "bytes", siblings: "bytes" },
+  },
+  {
+    id: "now",
+    label: "Now",
+    width: "80px",
+    figures: { of: (row) => row.after_bytes, unit: "bytes", siblings: "bytes" },
+  },
+  {
+    id: "more",
+    numeric: true,
+    label: "Change",
+    width: "88px",
+    order: (row) => row.after_bytes - row.before_bytes,
+    cell: (row) => change(row.before_bytes, row.after_bytes, "bytes"),
   },
 ];

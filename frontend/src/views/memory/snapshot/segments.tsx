@@ -7,7 +7,7 @@ import { Picture } from "../../../components/picture";
 import { hint } from "../../../dom/hint";
 import { bytes, counted, percent } from "../../../format";
 import { StripRows } from "../charts/strip_rows";
-import type { SnapshotPart } from "./part";
+import type { SnapshotPart } from "./choice";
 
 interface Part {
   id: string;

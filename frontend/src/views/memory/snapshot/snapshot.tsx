@@ -1,18 +1,26 @@
-/** A memory snapshot: what is in use over time, which code allocated it, what keeps free memory, and what has grown. */
+/**
+ * A memory snapshot: what is in use over time, which code allocated it, what keeps free memory, and what has grown.
+ */
 
-import type { SnapshotPage } from "../../../api.gen";
+import { useMemo } from "preact/hooks";
+import type { DeviceSnapshot, FlamePage, MemoryBins, SnapshotPage } from "../../../api.gen";
 import { Chips } from "../../../components/chips";
 import { Code } from "../../../components/copy";
 import { Note } from "../../../components/note";
+import { Picture } from "../../../components/picture";
 import { Sentence } from "../../../components/sentence";
+import { bytes, count, counted, fine, scaleFor } from "../../../format";
+import type { TimeRange } from "../../../time_range";
 import { zoomWithin } from "../../choices";
-import { SnapshotChoice } from "./choice";
-import { SnapshotCurve } from "./curve";
-import { Growth } from "./growth";
-import { Lines } from "./lines";
-import type { SnapshotPart, SnapshotProps } from "./part";
+import { flameTable } from "../../operators/flame/picture";
+import { without } from "../../operators/flame/shapes";
+import { Stage, useKinds } from "../../operators/flame/stage";
+import { treeOf } from "../../operators/flame/tree";
+import { MemoryChart } from "../charts/memory_chart";
+import { CurveKeys, curveOf, curveTable, ShowAll, Shown } from "../curve";
+import { SnapshotChoice, type SnapshotPart, type SnapshotProps } from "./choice";
+import { Growth, Lines } from "./lines";
 import { Parts, Segments } from "./segments";
-import { Stacks } from "./stacks";
 
 export function Snapshot(props: SnapshotProps) {
   const { page, entry, tab } = props;
@@ -82,5 +90,83 @@ function Lost({ page: { summary, timed, curve } }: { page: SnapshotPage }) {
         <Note cause="No times were recorded.">Entries are shown in their order, a microsecond each.</Note>
       )}
     </>
+  );
+}
+
+const TITLE = "How much is in use, and how much reserved?";
+
+/** In use and reserved over time. */
+function SnapshotCurve(part: SnapshotPart & { curve: MemoryBins; zoom: TimeRange | null }) {
+  const { page, device, tab, name, curve, zoom } = part;
+  const whole = { from: 0, to: page.end_ns };
+  return (
+    <Picture
+      title={TITLE}
+      sub={
+        <>
+          <Shown zoom={zoom} whole={whole} />, {count(device.entries)} entries <ShowAll zoom={zoom} tab={tab} />
+        </>
+      }
+      name={`memory ${name}`}
+      table={() => curveTable(0, curve)}
+    >
+      <MemoryChart
+        label={spoken(device)}
+        whole={whole}
+        zoom={zoom}
+        setZoom={(next) => tab.update({ zoom: next })}
+        steps={[]}
+        phases={[]}
+        curve={curveOf(curve)}
+        peak={{ at: page.peak_ns, bytes: device.peak_in_use_bytes }}
+        calls={[]}
+        instant={tab.state.instant ?? null}
+        choose={(at) => tab.update({ instant: Math.round(at) })}
+        scale={scaleFor(page.end_ns, "ns")}
+      />
+      <CurveKeys used="in use" cached />
+    </Picture>
+  );
+}
+
+const spoken = ({ peak_in_use_bytes: peak, in_use_bytes: end }: DeviceSnapshot): string =>
+  `${TITLE} ${bytes(peak)} in use at the peak, ${bytes(end)} at the end.`;
+
+/** The stacks of what is in use at the peak, or at the moment that was clicked, as a flame graph by bytes. */
+function Stacks({ page, tab, name, stacks }: SnapshotPart & { stacks: FlamePage }) {
+  const hidden = useKinds(tab.state.kinds);
+  const whole = useMemo(() => treeOf(stacks, "bytes"), [stacks]);
+  const tree = useMemo(() => without(whole, hidden), [whole, hidden]);
+  const chosen = tab.state.instant !== undefined;
+  const title = chosen ? `What is in use at ${fine(page.at_ns)}?` : "What fills the peak?";
+  return (
+    <Picture
+      title={title}
+      sub={
+        <>
+          {bytes(page.at_bytes)} in {counted(page.at_count, "allocation")}{" "}
+          {chosen && (
+            <button class="link" onClick={() => tab.update({ instant: null, frame: null })}>
+              Show the peak
+            </button>
+          )}
+        </>
+      }
+      name={`stacks ${name}`}
+      table={() => flameTable(tree, "bytes")}
+    >
+      <Stage
+        tree={tree}
+        whole={whole}
+        hidden={hidden}
+        hide={(kinds) => tab.update({ kinds: kinds.size > 0 ? kinds : null })}
+        hits={null}
+        text={bytes}
+        label={title}
+        frame={tab.state.frame}
+        smallest={stacks.smallest}
+        zoomTo={(frame) => tab.update({ frame })}
+      />
+    </Picture>
   );
 }

@@ -7,8 +7,8 @@ import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { Swatch } from "../../../colour";
 import { toggled } from "../../../components/legend";
 import { hint } from "../../../dom/hint";
-import { useRowWindow } from "../../../dom/rows";
-import { COLOUR_OF } from "./looks";
+import { scrollToRow, useRowWindow } from "../../../dom/rows";
+import { COLOUR_OF } from "./paint";
 import { ownOf, pathTo, type Tree } from "./tree";
 
 interface CallTreeProps {
@@ -45,12 +45,12 @@ export function CallTree({ tree, zoomed, zoom, text, line }: CallTreeProps) {
     const found = rows.findIndex((row) => row.at === zoomed);
     if (found < 0) return;
     setAt(found);
-    scrollTo(box.current, found);
+    scrollToRow(box.current, found, ROW_PX);
   }, [zoomed, tree]);
   const fold = (row: Row) => turn({ tree, frames: toggled(row.at, frames) });
   const move = (to: number) => {
     setAt(to);
-    scrollTo(box.current, to);
+    scrollToRow(box.current, to, ROW_PX);
   };
   const typed = (event: KeyboardEvent) => {
     const row = rows[place];
@@ -160,7 +160,7 @@ const NONE: ReadonlySet<number> = new Set();
 /** For each frame, the frames directly below it that have any cost, most expensive first. */
 type Below = ReadonlyMap<number, readonly number[]>;
 
-export function framesBelow({ parent, value }: Tree): Below {
+function framesBelow({ parent, value }: Tree): Below {
   const below = new Map<number, number[]>();
   for (let at = 1; at < parent.length; at++) {
     if (value[at]! <= 0) continue;
@@ -173,7 +173,7 @@ export function framesBelow({ parent, value }: Tree): Below {
 }
 
 /** The rows from top to bottom, without the root. */
-export function shownRows(below: Below, isOpen: (at: number) => boolean): Row[] {
+function shownRows(below: Below, isOpen: (at: number) => boolean): Row[] {
   const rows: Row[] = [];
   const waiting = [...(below.get(0) ?? [])].reverse().map((at) => ({ at, depth: 0 }));
   for (let next = waiting.pop(); next; next = waiting.pop()) {
@@ -193,11 +193,4 @@ function heaviest({ value }: Tree, below: Below): number[] {
     path.push(at);
   }
   return path;
-}
-
-function scrollTo(box: HTMLElement | null, row: number): void {
-  if (!box) return;
-  const top = row * ROW_PX;
-  if (top < box.scrollTop) box.scrollTop = top;
-  if (top + ROW_PX > box.scrollTop + box.clientHeight) box.scrollTop = top + ROW_PX - box.clientHeight;
 }

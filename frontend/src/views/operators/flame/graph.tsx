@@ -11,9 +11,19 @@ import { useLatest } from "../../../dom/hooks";
 import { canvasMarks } from "../../../dom/painted";
 import { useSize } from "../../../dom/size";
 import { count, counted, share } from "../../../format";
-import { type Layout, rowCount, type Window, windowOf } from "./layout";
+import {
+  BOX_PX,
+  frameAt,
+  type Layout,
+  neighbour,
+  ROW_PX,
+  rowCount,
+  spotOf,
+  type View,
+  type Window,
+  windowOf,
+} from "./layout";
 import { marks, paint, type Scene } from "./paint";
-import { BOX_PX, frameAt, neighbour, ROW_PX, spotOf, type View } from "./scene";
 import { type Hits, type Kind, ownOf, pathTo, type Tree } from "./tree";
 
 interface GraphProps {

@@ -1,18 +1,78 @@
-/** Draws the flame graph: on a canvas, and as marks of an SVG document for a saved file. */
+/**
+ * Draws the flame graph, on a canvas and as marks of an SVG document. How frames of each label look is computed once
+ * per tree and theme, not for each box.
+ */
 
-import type { Pen } from "../../../charts/canvas/canvas";
-import { drawStrip, type Strip, stripFor } from "../../../charts/canvas/marks";
-import type { Palette } from "../../../charts/canvas/palette";
+import { drawStrip, type Pen, type Strip, stripFor } from "../../../charts/canvas/canvas";
+import { mixed, type Palette, pixelOf, shadeOf } from "../../../charts/canvas/palette";
+import type { Colour } from "../../../colour";
 import { escaped } from "../../../dom/drawing";
 import { textWidth } from "../../../dom/text_width";
 import { counted } from "../../../format";
-import { fitted } from "../../timeline/paint/box_names";
-import { isTextured, paintSign } from "../../timeline/paint/signs";
+import { fitted, isTextured, paintSign } from "../../timeline/paint/signs";
 import { lineText } from "../tables";
-import { rowCount } from "./layout";
-import { type Look, looksOf, type Paint } from "./looks";
-import { BOX_PX, isAbove, LEAST_PX, ROW_PX, type View, walk } from "./scene";
-import type { Hits } from "./tree";
+import { BOX_PX, isAbove, LEAST_PX, ROW_PX, rowCount, type View, walk } from "./layout";
+import type { Hits, Kind, Tree } from "./tree";
+
+/** Null: drawn in the colour of paper, because it is not a frame of the program. */
+export const COLOUR_OF: Readonly<Record<Kind, Colour | null>> = {
+  all: null,
+  python: "other",
+  module: "other",
+  op: "cpu",
+  runtime: "runtime",
+  kernel: "kernel",
+  collective: "comm",
+  copy: "copy",
+  outside: null,
+  smaller: null,
+};
+
+/** A fill and the colour of text on it. */
+interface Paint {
+  fill: string;
+  ink: string;
+  /** The fill in the format of a canvas's pixels. */
+  pixel: number;
+}
+
+interface Look {
+  colour: Colour | null;
+  plain: Paint;
+  /** Used next to frames that a search highlighted. */
+  faded: Paint;
+  /** Used for the callers of the zoomed frame, which in full colour would look like its sum. */
+  above: Paint;
+}
+
+const looks = new WeakMap<Palette, WeakMap<readonly string[], readonly Look[]>>();
+
+/** The looks by label. */
+function looksOf({ names, kinds }: Pick<Tree, "names" | "kinds">, palette: Palette): readonly Look[] {
+  const known = looks.get(palette) ?? new WeakMap<readonly string[], readonly Look[]>();
+  looks.set(palette, known);
+  const found = known.get(names) ?? names.map((name, label) => lookOf(name, kinds[label]!, palette));
+  known.set(names, found);
+  return found;
+}
+
+function lookOf(name: string, kind: Kind, palette: Palette): Look {
+  const colour = COLOUR_OF[kind];
+  if (colour === null) {
+    const paper = paintOf(palette.sunken, palette.second);
+    return { colour, plain: paper, faded: paintOf(palette.sunken, palette.third), above: paper };
+  }
+  const shade = colour === "other" ? 0 : shadeOf(name); // lines of code are below each other, not side by side
+  const fill = palette.fills.get(colour)![shade]!;
+  return {
+    colour,
+    plain: { fill: fill.plain, ink: fill.ink, pixel: fill.plainPixel },
+    faded: { fill: fill.dim, ink: palette.third, pixel: fill.dimPixel },
+    above: paintOf(mixed(fill.plain, palette.surface, 0.7), palette.ink),
+  };
+}
+
+const paintOf = (fill: string, ink: string): Paint => ({ fill, ink, pixel: pixelOf(fill) });
 
 export interface Scene extends View {
   hits: Hits | null;

@@ -8,8 +8,8 @@ import { CallTree } from "./call_tree";
 import { aTask } from "./data";
 import { Graph } from "./graph";
 import { type Layout, layoutOf } from "./layout";
-import { COLOUR_OF } from "./looks";
-import { mixed } from "./pairs";
+import { COLOUR_OF } from "./paint";
+import { mixed } from "./shapes";
 import { type Hits, type Kind, pathTo, type Tree } from "./tree";
 
 interface StageProps {

@@ -12,7 +12,7 @@ import type { SourceText } from "../../../api.gen";
 export type Mark = SourceText["marks"][number];
 
 /** Line numbers start at 1, and the last line is included. */
-export type ShownLine = { kind: "line"; line: number } | { kind: "fold"; first: number; last: number };
+type ShownLine = { kind: "line"; line: number } | { kind: "fold"; first: number; last: number };
 
 /** The most lines of a function that are shown, and how many above what is marked. */
 const MOST_LINES = 60;

@@ -2,7 +2,7 @@
 
 import type { CodeLine, Unit } from "../../../api.gen";
 
-export interface SourceLine {
+interface SourceLine {
   file: string;
   /** Counted from 1. */
   line: number;
@@ -45,7 +45,7 @@ export function measuresOf(rows: readonly CodeLine[]): readonly [Measure, ...Mea
   return found.length > 0 ? (found as [Measure, ...Measure[]]) : [MEASURES[2]!];
 }
 
-export interface SourceFile {
+interface SourceFile {
   name: string;
   /** The heat of its lines, in the first measure. */
   heat: number;

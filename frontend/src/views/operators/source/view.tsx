@@ -14,10 +14,10 @@ import { isPlain } from "../../../dom/keys";
 import { counted, type Scale } from "../../../format";
 import { columnHead } from "../../../meanings";
 import { scaleOf } from "../../../scale";
+import { useRequested } from "../../../server/requested";
 import { readingOf } from "../../choices";
 import { signed } from "../../compare/difference";
 import type { OperatorPart } from "../tables";
-import { useSourceText } from "./data";
 import { type Mark, marksByLine, shownLines } from "./folding";
 import { filesOf, lineName, type Measure, sourceLine } from "./rows";
 
@@ -37,7 +37,10 @@ export function SourceView({ part, span, chosen, measures, moved }: SourceViewPr
   const editor = useRef<HTMLAnchorElement>(null);
   const files = useMemo(() => filesOf(rows, measures[0]), [rows, measures]);
   const file = sourceLine(chosen.source)?.file ?? "";
-  const { text, problem } = useSourceText(tab.events, span, file);
+  const { source } = tab.events;
+  const { page: text, problem } = useRequested(tab.events, source ? `${span} ${file}` : null, (signal) =>
+    source!(span, file, signal),
+  );
   const asked = tab.state.line !== undefined;
   // biome-ignore lint/correctness/useExhaustiveDependencies: a link to a line leads here, a press in the view does not
   useEffect(() => {

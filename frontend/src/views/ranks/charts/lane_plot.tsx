@@ -1,4 +1,10 @@
-/** Rows of ranks against time: zooming, pointing, keys and opening are the same, whatever is drawn in the rows. */
+/**
+ * Rows of ranks against time: zooming, pointing, keys and opening are the same, whatever is drawn in the rows. Where
+ * the rows are, and where the path that decides the step runs below them:
+ *
+ *     up to 16 ranks    22 px each, with room for the path between them
+ *     more              as high as there is room for; rows that decide the step keep 22 px and their names
+ */
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
@@ -11,7 +17,6 @@ import { ZoomedPicture } from "../../../charts/time/zoomed_picture";
 import { Sized } from "../../../dom/size";
 import { scaleFor } from "../../../format";
 import { lengthOf, middleOf, type TimeRange, type TimeScale } from "../../../time_range";
-import { type LaneLayout, rowAt } from "./lane_layout";
 
 /** The place that the pointer is on. */
 export interface LanePlace {
@@ -26,7 +31,7 @@ export interface Painted {
   width: number;
 }
 
-interface LanePlotProps {
+export interface LanePlotProps {
   label: string;
   layout: LaneLayout;
   length_ns: number;
@@ -50,20 +55,8 @@ export function LanePlot(props: LanePlotProps) {
   return <Sized height={props.layout.height + AXIS_PX}>{(width) => <Plot {...props} width={width} />}</Sized>;
 }
 
-function Plot({
-  label,
-  layout,
-  length_ns,
-  gutter,
-  zoom,
-  setZoom,
-  open,
-  paint,
-  of,
-  tip,
-  over,
-  width,
-}: LanePlotProps & { width: number }) {
+function Plot(props: LanePlotProps & { width: number }) {
+  const { label, layout, length_ns, gutter, zoom, setZoom, open, paint, of, tip, over, width } = props;
   const palette = usePalette();
   const [place, point] = useState<LanePlace | null>(null);
   const whole = { from: 0, to: length_ns };
@@ -122,3 +115,53 @@ function Plot({
     </div>
   );
 }
+
+export interface LaneLayout {
+  tops: readonly number[];
+  heights: readonly number[];
+  height: number;
+}
+
+const TALL_PX = 22;
+const GAP_PX = 12;
+/** Up to this many rows are all tall. */
+const FEW = 16;
+/** The height that the other rows may take together, and the least and most height of each. */
+const ROOM_PX = 320;
+const LEAST_PX = 2;
+const MOST_PX = 8;
+/** This many deciding rows keep their height; if there were more, none would stand out. */
+const MOST_TALL = 6;
+
+/** deciding: the rows that decide the step, ordered by how much of it they decide, most first. */
+export function laneLayout(rows: number, deciding: readonly number[]): LaneLayout {
+  const tall = new Set(deciding.slice(0, MOST_TALL));
+  const low = Math.max(LEAST_PX, Math.min(MOST_PX, Math.floor(ROOM_PX / rows)));
+  const tops: number[] = [];
+  const heights: number[] = [];
+  let y = 0;
+  for (let row = 0; row < rows; row++) {
+    const isTall = rows <= FEW || tall.has(row);
+    tops.push(y);
+    heights.push(isTall ? TALL_PX : low);
+    y += isTall ? TALL_PX + GAP_PX : low;
+  }
+  return { tops, heights, height: y };
+}
+
+/** The row at a distance in px from the top; in a gap the row above it. */
+function rowAt({ tops, height }: LaneLayout, y: number): number | null {
+  if (y < 0 || y >= height) return null;
+  let [low, high] = [0, tops.length - 1];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (tops[middle]! <= y) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+export const isTall = ({ heights }: LaneLayout, row: number): boolean => heights[row] === TALL_PX;
+
+/** The y position of the path: below its row. */
+export const pathY = ({ tops, heights }: LaneLayout, row: number): number => tops[row]! + heights[row]! + 3.5;

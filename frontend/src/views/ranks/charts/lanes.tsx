@@ -3,17 +3,26 @@
  * the row that decides it. For the collective under the pointer, lines go from each arrival to the last one.
  */
 
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
-import type { Pen } from "../../../charts/canvas/canvas";
-import { stripes } from "../../../charts/canvas/marks";
+import { type Pen, stripes } from "../../../charts/canvas/canvas";
 import type { TipContent } from "../../../charts/pointer/tip";
+import { Swatch } from "../../../colour";
 import { fine, ns } from "../../../format";
-import type { TimeRange, TimeScale } from "../../../time_range";
-import { isTall, type LaneLayout, laneLayout, pathY } from "./lane_layout";
-import { type LanePlace, LanePlot, type Painted } from "./lane_plot";
+import type { TimeScale } from "../../../time_range";
+import {
+  isTall,
+  type LaneLayout,
+  type LanePlace,
+  LanePlot,
+  type LanePlotProps,
+  laneLayout,
+  type Painted,
+  pathY,
+} from "./lane_plot";
 
 /** The states of cells, by number. */
-export const STATES = ["not in this step", "its own time", "waits for others", "transfers"] as const;
+const STATES = ["not in this step", "its own time", "waits for others", "transfers"] as const;
 const [OWN, WAIT] = [1, 2];
 
 /** The arrivals at a collective: rows, and when each arrives. */
@@ -27,7 +36,7 @@ interface Arrivals {
 }
 
 /** A window of a step; cells: row by row, `bins` cells each. */
-export interface StepLanes {
+interface StepLanes {
   ranks: readonly number[];
   length_ns: number;
   from_ns: number;
@@ -38,15 +47,10 @@ export interface StepLanes {
   arrivals: readonly Arrivals[];
 }
 
-interface LanesProps {
-  label: string;
+interface LanesProps extends Pick<LanePlotProps, "label" | "zoom" | "setZoom" | "open"> {
   found: StepLanes;
   /** Rows that decide how long a step is, most first. */
   deciding: readonly number[];
-  zoom: TimeRange | null;
-  setZoom(zoom: TimeRange | null): void;
-  /** Opens a rank at an instant. */
-  open(row: number, at: number): void;
 }
 
 const GUTTER = 64;
@@ -188,4 +192,22 @@ function paintLanes(pen: Pen, found: StepLanes, { layout, time, palette, width }
   pen.fillStyle = palette.firm;
   for (const { last, rows, arrived_ns } of arrivals)
     pen.fillRect(Math.round(time.clampedX(arrived_ns[rows.indexOf(last)]!)), 0, 1, layout.height);
+}
+
+/** What the colours of a rank's time mean, followed by further entries of a picture. */
+export function RankLegend({ comm, children }: { comm: string; children?: ComponentChildren }) {
+  return (
+    <p class="rank-legend">
+      <span>
+        <Swatch colour="kernel" /> own time
+      </span>
+      <span>
+        <Swatch colour="comm" hatched /> waits for others
+      </span>
+      <span>
+        <Swatch colour="comm" /> {comm}
+      </span>
+      {children}
+    </p>
+  );
 }

@@ -8,17 +8,28 @@
  */
 
 import { useMemo, useState } from "preact/hooks";
-import { thinned } from "../../../charts/axes/labels";
-import { type Pen, Sheet } from "../../../charts/canvas/canvas";
-import { stripes } from "../../../charts/canvas/marks";
+import { thinned } from "../../../charts/axes/ticks";
+import { type Pen, Sheet, stripes } from "../../../charts/canvas/canvas";
 import { type Palette, usePalette } from "../../../charts/canvas/palette";
 import { moved, pointerX, pointerY, slider } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import type { Colour } from "../../../colour";
 import { Sized } from "../../../dom/size";
 import { shortenedTo, widestOf } from "../../../dom/text_width";
-import { bandAt, type GridLayout, gridLayout, itemsOf } from "./bands";
-import { type Cell, cellOf, type Levels, levelOf, type Matrix, rampOf, shownValues, type Worst } from "./cells";
+import {
+  bandAt,
+  type Cell,
+  cellOf,
+  type GridLayout,
+  gridLayout,
+  itemsOf,
+  type Levels,
+  levelOf,
+  type Matrix,
+  rampOf,
+  shownValues,
+  type Worst,
+} from "./cells";
 
 interface RankMapProps {
   label: string;

@@ -4,14 +4,12 @@
  */
 
 import { useMemo } from "preact/hooks";
-import type { Pen } from "../../../charts/canvas/canvas";
-import { stripes } from "../../../charts/canvas/marks";
+import { type Pen, stripes } from "../../../charts/canvas/canvas";
 import type { TipContent } from "../../../charts/pointer/tip";
 import type { Colour } from "../../../colour";
 import { fine, ns } from "../../../format";
-import type { TimeRange, TimeScale } from "../../../time_range";
-import { isTall, type LaneLayout, laneLayout } from "./lane_layout";
-import { LanePlot, type Painted } from "./lane_plot";
+import type { TimeScale } from "../../../time_range";
+import { isTall, type LaneLayout, LanePlot, type LanePlotProps, laneLayout, type Painted } from "./lane_plot";
 
 export type Cause = "schedule" | "imbalance" | "ordering" | "transfer";
 
@@ -23,7 +21,7 @@ interface Piece {
 }
 
 /** One step; kind: index into `KINDS`. */
-export interface DrawnStep {
+interface DrawnStep {
   length_ns: number;
   passes: readonly (Piece & { kind: number; stage: number; micro_batch: number })[];
   bubbles: readonly (Piece & { cause: Cause })[];
@@ -45,16 +43,11 @@ export const CAUSE_COLOURS: Readonly<Record<Cause, Colour>> = {
 /** Names for the values of PassPiece.kind. */
 export const KINDS = ["forward", "backward", "backward, inputs", "backward, weights"] as const;
 
-interface StagesProps {
-  label: string;
+interface StagesProps extends Pick<LanePlotProps, "label" | "zoom" | "setZoom" | "open"> {
   step: DrawnStep;
   rows: readonly StageRow[];
   /** What the causes are called. */
   words: Readonly<Record<Cause, string>>;
-  zoom: TimeRange | null;
-  setZoom(zoom: TimeRange | null): void;
-  /** Opens a rank at an instant. */
-  open(row: number, at: number): void;
 }
 
 const GUTTER = 124;

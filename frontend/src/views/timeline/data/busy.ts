@@ -4,12 +4,9 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { BusyBins } from "../../../api.gen";
-import { inRounds, retryPause } from "../../../server/watch";
+import { untilReady } from "../../../server/requested";
 import type { TimeRange } from "../../../time_range";
 import type { EventSource } from "../../props";
-
-/** Pause between requests while the trace is being read again. */
-const WAITING_MS = 1_000;
 
 /** The busy share of a range that is being dragged is requested once the range stops changing for this long. */
 const REST_MS = 120;
@@ -23,25 +20,15 @@ export function useBusy(
   rest_ms = 0,
 ): BusyBins | null {
   const [busy, setBusy] = useState<BusyBins | null>(null);
-  useEffect(() => {
-    let stop = () => {};
-    const begin = () => {
-      let unanswered = 0;
-      ({ stop } = inRounds(async (signal) => {
-        const answer = await events.busy(span, { from, to, bins }, signal);
-        if (signal.aborted || answer.kind === "problem") return null; // the picture shows what is wrong
-        unanswered = answer.kind === "gone" ? unanswered + 1 : 0;
-        if (answer.kind === "ready") setBusy(answer.value);
-        if (unanswered > 0) return retryPause(unanswered);
-        return answer.kind === "waiting" ? WAITING_MS : null;
-      }));
-    };
-    const timer = setTimeout(begin, rest_ms);
-    return () => {
-      clearTimeout(timer);
-      stop();
-    };
-  }, [events, span, from, to, bins, rest_ms]);
+  useEffect(
+    () =>
+      untilReady(
+        (signal) => events.busy(span, { from, to, bins }, signal),
+        (answer) => answer.kind === "ready" && setBusy(answer.value), // the picture shows what is wrong
+        { rest_ms },
+      ),
+    [events, span, from, to, bins, rest_ms],
+  );
   return busy;
 }
 

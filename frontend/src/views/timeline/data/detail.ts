@@ -3,12 +3,9 @@
 import { useEffect, useState } from "preact/hooks";
 import type { EventDetail } from "../../../api.gen";
 import type { Answer } from "../../../server/client";
+import { untilReady } from "../../../server/requested";
 import { same } from "../../../server/use_answer";
-import { inRounds, retryPause } from "../../../server/watch";
 import type { EventSource } from "../../props";
-
-/** Pause between requests while the trace is being read again. */
-const WAITING_MS = 1_000;
 
 export type Asked = { event: number; answer: Answer<EventDetail> } | null;
 
@@ -20,16 +17,11 @@ export function useDetail(events: EventSource, span: string, event: number | nul
       setAsked(null);
       return;
     }
-    let unanswered = 0;
-    const rounds = inRounds(async (signal) => {
-      const answer = await events.event(span, { event, folded }, signal);
-      if (signal.aborted) return null;
-      setAsked((before) => (before?.event === event && same(before.answer, answer) ? before : { event, answer }));
-      unanswered = answer.kind === "gone" ? unanswered + 1 : 0;
-      if (unanswered > 0) return retryPause(unanswered);
-      return answer.kind === "waiting" ? WAITING_MS : null;
-    });
-    return rounds.stop;
+    return untilReady(
+      (signal) => events.event(span, { event, folded }, signal),
+      (answer) =>
+        setAsked((before) => (before?.event === event && same(before.answer, answer) ? before : { event, answer })),
+    );
   }, [events, span, event, folded]);
   return event === null ? null : asked;
 }

@@ -3,16 +3,13 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { SearchPage } from "../../../api.gen";
 import { useLatest } from "../../../dom/hooks";
-import { inRounds, retryPause } from "../../../server/watch";
+import { untilReady } from "../../../server/requested";
 import type { TimeRange } from "../../../time_range";
 import type { EventSource } from "../../props";
 import type { Box, Boxes } from "./boxes";
 
 /** Letters typed in quick succession are one search. */
 const REST_MS = 150;
-
-/** Pause between requests while the trace is being read again. */
-const WAITING_MS = 1_000;
 
 interface Hit extends TimeRange {
   event: number;
@@ -64,23 +61,11 @@ export function useFound(
   useEffect(() => {
     going.current?.abort();
     if (sought === "") return setAnswer(null);
-    let stop = () => {};
-    const begin = () => {
-      let unanswered = 0;
-      ({ stop } = inRounds(async (signal) => {
-        const said = await asking.current({ from: Math.floor(latest.current.here.start_ns) }, signal);
-        if (signal.aborted || said.kind === "problem") return null; // the picture shows what is wrong
-        unanswered = said.kind === "gone" ? unanswered + 1 : 0;
-        if (said.kind === "ready") setAnswer({ key, page: said.value });
-        if (unanswered > 0) return retryPause(unanswered);
-        return said.kind === "waiting" ? WAITING_MS : null;
-      }));
-    };
-    const timer = setTimeout(begin, REST_MS);
-    return () => {
-      clearTimeout(timer);
-      stop();
-    };
+    return untilReady(
+      (signal) => asking.current({ from: Math.floor(latest.current.here.start_ns) }, signal),
+      (said) => said.kind === "ready" && setAnswer({ key, page: said.value }), // the picture shows what is wrong
+      { rest_ms: REST_MS },
+    );
   }, [events, span, key, folded]);
   useEffect(() => () => going.current?.abort(), []);
 

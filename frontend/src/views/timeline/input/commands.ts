@@ -13,8 +13,7 @@ import {
 import type { Box } from "../data/boxes";
 import { joined } from "../range";
 import type { Scene } from "../scene";
-import { foldable, moveFromHead } from "./heads";
-import { type Direction, nextBox } from "./neighbours";
+import { type Direction, foldable, moveFromHead, nextBox } from "./neighbours";
 
 type Command =
   | { kind: "zoom"; factor: number }

@@ -5,15 +5,15 @@
 
 import type { RefObject } from "preact";
 import { useState } from "preact/hooks";
-import { DRAG_PX, useDrag } from "../../../charts/pointer/drag";
+import { DRAG_PX, useDrag } from "../../../charts/pointer/zoom";
 import { lengthOf, panned, type TimeRange, within, zoomed } from "../../../time_range";
 import type { Box } from "../data/boxes";
 import { sameBox } from "../data/found";
 import { rangeBetween, snapped } from "../range";
 import { GUTTER_PX, PIN_PX, type Scene } from "../scene";
 import { type Actions, wheelCommand } from "./commands";
-import { foldable } from "./heads";
 import { areaAt, boxUnder } from "./hit";
+import { foldable } from "./neighbours";
 
 interface Spot {
   x: number;

@@ -1,9 +1,13 @@
-/** Keyboard navigation from box to box: along a row in time, and to the rows above and below. */
+/**
+ * Keyboard navigation. From box to box: along a row in time, and to the rows above and below. Over track names: up and
+ * down go from one to the next, left folds, right unfolds or enters the track.
+ */
 
 import { type TimeRange, touches } from "../../../time_range";
 import { type Box, boxAt, firstAbove, inSight, rowKey } from "../data/boxes";
 import type { Layer } from "../data/pages";
-import type { Layout } from "../layout";
+import { isFolded, type Layout, type Placed } from "../layout";
+import type { Scene } from "../scene";
 
 export type Direction = "left" | "right" | "up" | "down";
 
@@ -67,7 +71,7 @@ function inRows(layers: readonly Layer[], layout: Layout, from: number, sign: 1 
 }
 
 /** The box of a track nearest to an instant, in the first of its rows that has a visible one. */
-export function firstIn(layers: readonly Layer[], track: number, rows: number, ns: number): Box | null {
+function firstIn(layers: readonly Layer[], track: number, rows: number, ns: number): Box | null {
   for (let row = 0; row < rows; row++) {
     const found = nearestIn(layers, [track, row], ns);
     if (found) return found;
@@ -85,4 +89,39 @@ function nearestIn(layers: readonly Layer[], [track, row]: RowPlace, ns: number)
   });
   const apart = (box: Box) => Math.max(0, box.from - ns, ns - box.to);
   return found.sort((a, b) => apart(a) - apart(b))[0] ?? null;
+}
+
+/** What a key does at a track name: goes to another name, folds or unfolds the track, or selects one of its events. */
+type HeadMove = { kind: "head"; track: number } | { kind: "fold" } | { kind: "box"; box: Box } | null;
+
+export function moveFromHead(
+  { layout, layers, visible }: Pick<Scene, "layout" | "layers" | "visible">,
+  head: number,
+  direction: Direction,
+): HeadMove {
+  const place = layout.tracks.get(head);
+  if (!place) return null;
+  switch (direction) {
+    case "up":
+      return headAt(layout, head, -1);
+    case "down":
+      return headAt(layout, head, 1);
+    case "left":
+      return foldable(place) && !isFolded(place) ? { kind: "fold" } : null;
+    case "right": {
+      if (isFolded(place)) return { kind: "fold" };
+      const box = firstIn(layers, head, place.rows, visible.from);
+      return box && { kind: "box", box };
+    }
+    default:
+      return direction satisfies never;
+  }
+}
+
+export const foldable = ({ rows }: Placed & { kind: "track" }): boolean => rows > 1;
+
+function headAt(layout: Layout, head: number, by: 1 | -1): HeadMove {
+  const ids = [...layout.tracks.keys()];
+  const track = ids[ids.indexOf(head) + by];
+  return track === undefined ? null : { kind: "head", track };
 }

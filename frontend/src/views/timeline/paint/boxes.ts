@@ -4,8 +4,7 @@
  * page.
  */
 
-import type { Pen } from "../../../charts/canvas/canvas";
-import { comb, drawStrip, setPixels, stripFor } from "../../../charts/canvas/marks";
+import { comb, drawStrip, type Pen, setPixels, stripFor } from "../../../charts/canvas/canvas";
 import type { Fill, Palette } from "../../../charts/canvas/palette";
 import { textWidth } from "../../../dom/text_width";
 import { counted } from "../../../format";
@@ -13,8 +12,7 @@ import { type Boxes, firstAbove, inSight, rowKey } from "../data/boxes";
 import type { Layer } from "../data/pages";
 import { boxHeight, type Placed } from "../layout";
 import { BOX_PX, GUTTER_PX, type Scene, topOf } from "../scene";
-import { fitted } from "./box_names";
-import { isTextured, paintSign } from "./signs";
+import { fitted, isTextured, paintSign } from "./signs";
 
 /** Boxes wider than this may hold a name. */
 const NAMED_PX = 26;

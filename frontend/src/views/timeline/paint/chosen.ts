@@ -3,14 +3,13 @@
  */
 
 import type { EventDetail, EventLink } from "../../../api.gen";
-import type { Pen } from "../../../charts/canvas/canvas";
-import { arrow, haloed, stripes } from "../../../charts/canvas/marks";
+import { arrow, haloed, type Pen, stripes } from "../../../charts/canvas/canvas";
 import { textWidth } from "../../../dom/text_width";
 import { ns } from "../../../format";
 import { sentence } from "../../../phrase";
 import { boxHeight, rowTop } from "../layout";
 import { AXIS_PX, BOX_PX, GUTTER_PX, type Scene, topOf } from "../scene";
-import { fitted } from "./box_names";
+import { fitted } from "./signs";
 
 /** A narrower event gets a ring of this width, so that it is still visible. */
 const LEAST_PX = 5;

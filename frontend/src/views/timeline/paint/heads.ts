@@ -1,12 +1,11 @@
 /** Names of tracks on the left: a triangle folds a track of several rows, a pin keeps it in sight. */
 
-import type { Pen } from "../../../charts/canvas/canvas";
-import { haloed } from "../../../charts/canvas/marks";
+import { haloed, type Pen } from "../../../charts/canvas/canvas";
 import { textWidth } from "../../../dom/text_width";
 import { shortened } from "../../../format";
 import { isFolded, type Placed } from "../layout";
 import { AXIS_PX, GUTTER_PX, PIN_PX, type Scene, topOf } from "../scene";
-import { fitted } from "./box_names";
+import { fitted } from "./signs";
 
 const INDENT_PX = 10;
 

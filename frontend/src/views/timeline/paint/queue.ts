@@ -1,8 +1,7 @@
 /** Work that was launched and has not started: the area is the mean in each pixel, the thin line the peak. */
 
 import { zeroAxis } from "../../../charts/axes/ticks";
-import type { Pen } from "../../../charts/canvas/canvas";
-import { haloed } from "../../../charts/canvas/marks";
+import { haloed, type Pen } from "../../../charts/canvas/canvas";
 import { count } from "../../../format";
 import type { Layer } from "../data/pages";
 import { GUTTER_PX, type Scene } from "../scene";

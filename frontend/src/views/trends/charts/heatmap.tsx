@@ -6,11 +6,10 @@
 
 import { useId, useMemo, useRef, useState } from "preact/hooks";
 import { TimeAxis } from "../../../charts/axes/time_axis";
-import { moved } from "../../../charts/pointer/pointing";
+import { moved, type StopSelection } from "../../../charts/pointer/pointing";
 import { sentenceOf, Tip, type TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
-import { BinLayers } from "../../../charts/time/bin_layers";
-import type { Bins as TimeBins } from "../../../charts/time/time_bins";
+import { BinLayers, type Bins as TimeBins } from "../../../charts/time/time_bins";
 import { useRowWindow } from "../../../dom/rows";
 import { Sized } from "../../../dom/size";
 import { shortenedTo, textWidth, widestOf } from "../../../dom/text_width";
@@ -34,7 +33,7 @@ export interface HeatmapRow {
   steps: readonly HeatmapStep[];
 }
 
-interface HeatmapProps {
+interface HeatmapProps extends StopSelection {
   label: string;
   rows: readonly HeatmapRow[];
   /** End of the time axis, ns. A row that is longer says where it ends. */
@@ -42,10 +41,6 @@ interface HeatmapProps {
   /** Meaning of the figure. */
   colour: string;
   scale: Scale;
-  hovered: string | null;
-  selected: string | null;
-  hover(key: string | null): void;
-  select(key: string | null): void;
   tip(row: number, step: number): TipContent;
   /** The number of rows from which the box scrolls. */
   maxRows?: number;

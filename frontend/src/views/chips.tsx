@@ -1,4 +1,7 @@
-/** The choice of the metric that a picture shows: a few as buttons, all others in a list with their meanings. */
+/**
+ * Choices that several views offer: the GPU that a view shows; the metric that a picture shows, a few as buttons and
+ * all others in a list with their meanings.
+ */
 
 import type { Metric } from "../api.gen";
 import { Chips } from "../components/chips";
@@ -60,5 +63,25 @@ function MetricList({ typed, metric, metrics, choose }: MetricListProps) {
         </button>
       ))}
     </>
+  );
+}
+
+interface DeviceChipsProps {
+  devices: readonly { device: number; name: string }[];
+  chosen: number;
+  choose(device: number): void;
+}
+
+export function DeviceChips({ devices, chosen, choose }: DeviceChipsProps) {
+  return (
+    <div class="controls">
+      <Chips
+        label="Device"
+        name="Device"
+        chosen={String(chosen)}
+        choose={(id) => choose(Number(id))}
+        options={devices.map(({ device, name }) => ({ id: String(device), label: `GPU ${device}`, meaning: name }))}
+      />
+    </div>
   );
 }
