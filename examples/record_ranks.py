@@ -126,7 +126,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--ranks", type=int, default=4)
-    parser.add_argument("--late", type=int, default=2, help="the rank that is late, or whose expert is chosen most; -1: none")
+    parser.add_argument("--late", type=int, default=2, help="the late rank; of experts the one most chosen; -1: none")
     parser.add_argument("--delay", type=float, default=0.05, help="seconds that each of its batches takes longer")
     parser.add_argument("--steps", type=int, default=6, help="recorded ones")
     parser.add_argument("--wrap", choices=("ddp", "fsdp", "experts"), default="ddp")
