@@ -7,6 +7,7 @@ import type { SpanHead } from "../../src/api.gen";
 import type { EventSource } from "../../src/views/props";
 import { boxesOf } from "../../src/views/timeline/data/boxes";
 import { castOf, fromRow, workAfterWait } from "../../src/views/timeline/place/cast";
+import { waitsOf } from "../../src/views/timeline/place/waits";
 import { ToDo } from "../../src/views/to_do";
 import { HEAD, INSIGHT, PAGE, TAB } from "../fixtures/pages";
 import { page } from "../fixtures/timeline";
@@ -34,6 +35,23 @@ test("the thread is drawn below what fills the place; the work after the longest
   expect(shown.rows.get(1)).toEqual(boxes.rows.get(2));
   const event = workAfterWait(boxes, cast.stream!, VISIBLE);
   expect(boxes.names[boxes.name[[...boxes.event].indexOf(event!)]!]).toBe("l");
+});
+
+const lanes = page(`
+  thread | ffffffffffffffffffffffffffffff
+  stream |    kk   kkk              ll`);
+
+test("the device waits between pieces of its work; a stream without work is drawn, too", () => {
+  const boxes = boxesOf(lanes);
+  const { stream } = castOf(boxes, { from: 20, to: 200 }, VISIBLE);
+  expect(waitsOf(boxes, stream!, VISIBLE)).toEqual([
+    { from: 50, to: 80 },
+    { from: 110, to: 250 },
+  ]);
+  const idle = { from: 120, to: 200 };
+  const cast = castOf(boxes, idle, idle);
+  expect(cast.tracks.map(({ kind }) => kind)).toEqual(["thread", "stream"]);
+  expect(waitsOf(boxes, cast.stream!, idle)).toEqual([]);
 });
 
 let appear = () => {};

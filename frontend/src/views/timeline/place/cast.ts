@@ -1,6 +1,6 @@
 /**
  * Which rows of the Timeline show a place: the loader if it works there, the thread that launches, its runtime calls,
- * and the stream that is busiest there.
+ * and the stream that is busiest there; where none works, the first one, because that it waits is what the card says.
  *
  *     loader      ====                       one row
  *     thread   [forward          ]           two rows, from the first that no single event fills
@@ -34,7 +34,8 @@ export function castOf(boxes: Boxes, place: TimeRange, visible: TimeRange): Cast
       .reduce((best, each) => (each.ns > best.ns ? each : best), { track: undefined as Track | undefined, ns: 0 });
     return found.track;
   };
-  const [loader, calls, stream] = [most("loader"), most("calls"), most("stream")];
+  const [loader, calls] = [most("loader"), most("calls")];
+  const stream = most("stream") ?? boxes.tracks.find(({ kind }) => kind === "stream");
   const above = calls && boxes.tracks[boxes.tracks.indexOf(calls) - 1];
   const thread = above?.kind === "thread" ? above : most("thread");
   const first_row = thread ? firstRow(boxes, thread, place) : 0;

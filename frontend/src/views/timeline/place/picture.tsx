@@ -11,8 +11,9 @@ import { usePalette } from "../../../charts/canvas/palette";
 import { Details } from "../../../components/details";
 import { type Size, useSize } from "../../../dom/size";
 import { ns, scaleFor } from "../../../format";
-import { lengthOf, timeScale } from "../../../time_range";
+import { lengthOf, type TimeRange, timeScale } from "../../../time_range";
 import type { Tab } from "../../props";
+import type { Boxes } from "../data/boxes";
 import { readyDetail, SOURCE_LINES, useDetail } from "../data/detail";
 import { layers as layersOf, usePages } from "../data/pages";
 import { layoutOf } from "../layout";
@@ -20,10 +21,19 @@ import { groundOf, overOf, paintOver, paintScene } from "../paint/paint";
 import { AXIS_PX, GUTTER_PX, type Scene } from "../scene";
 import { NO_CHOICES } from "../tracks";
 import { type Cast, castOf, fromRow, longestIn, workAfterWait } from "./cast";
+import { paintWaits } from "./waits";
 
 const HEIGHT_PX = 120;
 
 const NOBODY: Cast = { tracks: [], first_row: 0, thread: undefined, stream: undefined };
+
+/** This much of the place's length is shown after it: a wait is understood by the work that ends it. */
+const AFTER = 0.75;
+
+const withWhatFollows = ({ from, to }: TimeRange, place: TimeRange): TimeRange => ({
+  from,
+  to: Math.max(to, place.to + AFTER * lengthOf(place)),
+});
 
 const NO_COLOURS: ReadonlySet<string> = new Set();
 
@@ -39,9 +49,12 @@ export function PlacePicture({ span, place, tab }: PlacePictureProps) {
   useSize(box, resize);
   const { step, start_ns, end_ns } = place;
   const opens = useMemo(() => rangeInTimeline({ step, start_ns, end_ns }), [step, start_ns, end_ns]);
-  const visible = opens.zoom!;
+  const visible = useMemo(
+    () => withWhatFollows(opens.zoom!, { from: start_ns, to: end_ns }),
+    [opens, start_ns, end_ns],
+  );
   const { pages, problem } = usePages(tab.events, span, visible, width, visible, true);
-  const scene = useScene(span, place, visible, width, pages, tab);
+  const { scene, boxes, stream } = useScene(span, place, visible, width, pages, tab);
   const line = scene.chosen && sourceOf(scene.chosen);
   return (
     <>
@@ -68,7 +81,10 @@ export function PlacePicture({ span, place, tab }: PlacePictureProps) {
                 <Sheet
                   width={scene.width}
                   height={HEIGHT_PX}
-                  paint={(pen) => paintScene(pen, scene)}
+                  paint={(pen) => {
+                    paintScene(pen, scene);
+                    if (boxes && stream) paintWaits(pen, scene, boxes, stream);
+                  }}
                   of={groundOf(scene)}
                 />
                 <Sheet
@@ -101,7 +117,7 @@ export function PlacePicture({ span, place, tab }: PlacePictureProps) {
 /** Short names for kinds of tracks; a device's track has the name of its group. */
 const WORDS: Partial<Record<Track["kind"], string>> = { thread: "CPU", calls: "Launches", loader: "Loader" };
 
-/** The tracks of the place and the chosen event: the work before which the device waits longest. */
+/** The tracks of the place and the chosen event: the work before which the device waits longest; and where it waits. */
 function useScene(
   span: string,
   { step, start_ns, end_ns }: Evidence,
@@ -109,7 +125,7 @@ function useScene(
   room: number,
   pages: Parameters<typeof layersOf>[0],
   tab: Tab,
-): Scene {
+): { scene: Scene; boxes: Boxes | undefined; stream: Track | undefined } {
   const palette = usePalette();
   const width = room + GUTTER_PX;
   const time = useMemo(() => timeScale(visible, GUTTER_PX, width), [visible, width]);
@@ -125,11 +141,12 @@ function useScene(
   const work = boxes && stream ? workAfterWait(boxes, stream, visible) : null;
   const event = work ?? (boxes && thread ? longestIn(boxes, thread, first_row, visible) : null);
   const chosen = readyDetail(useDetail(tab.events, span, event, true));
-  return {
+  const scene: Scene = {
     ...{ width, height: HEIGHT_PX, scroll: 0, visible, time, layout, layers, palette, range, chosen },
     ...{ steps: [], step: counted, scale: scaleFor(lengthOf(visible), "ns") },
     ...{ matches: null, off: NO_COLOURS, pointed: null, head: null, pointer_ns: null, band: null },
   };
+  return { scene, boxes, stream };
 }
 
 /**
