@@ -450,8 +450,8 @@ export interface Cause {
 }
 
 /**
- * An experiment. parts_ns: of its mean step, to which they sum. from_first, from_previous: None of the first one,
- * and where the two do not do the same work.
+ * An experiment. parts_ns: of its mean step, to which they sum. work: the same number for all that do the same work.
+ * from_first, from_previous: against the first of these, and against the one before; None of the first one itself.
  */
 export interface ChainLink {
   name: string;
@@ -459,6 +459,7 @@ export interface ChainLink {
   steps: number;
   step_ns: number;
   parts_ns: Parts;
+  work: number;
   from_first: StepChange | null;
   from_previous: StepChange | null;
 }

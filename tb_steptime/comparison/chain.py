@@ -18,36 +18,37 @@ MOST_IN_CHAIN = 12
 
 
 class ChainLink(msgspec.Struct, frozen=True):
-    """An experiment. parts_ns: of its mean step, to which they sum. from_first, from_previous: None of the first one,
-    and where the two do not do the same work."""
+    """An experiment. parts_ns: of its mean step, to which they sum. work: the same number for all that do the same work.
+    from_first, from_previous: against the first of these, and against the one before; None of the first one itself."""
 
     name: str
     simulated: bool
     steps: int
     step_ns: int
     parts_ns: Parts
+    work: int
     from_first: StepChange | None
     from_previous: StepChange | None
 
 
 def chain(sides: Sequence[Side]) -> list[ChainLink]:
     """Returns the links in the order given."""
-    return [
-        ChainLink(
-            name=side.name,
-            simulated=side.first.simulated,
-            steps=len(side.step_ns),
-            step_ns=mean_step_ns(side),
-            parts_ns=_mean_parts(side),
-            from_first=_change(sides[0], side) if place else None,
-            from_previous=_change(sides[place - 1], side) if place else None,
+    links: list[ChainLink] = []
+    for place, side in enumerate(sides):
+        alike = [before for before in range(place) if not does_other_work(sides[before], side)]
+        links.append(
+            ChainLink(
+                name=side.name,
+                simulated=side.first.simulated,
+                steps=len(side.step_ns),
+                step_ns=mean_step_ns(side),
+                parts_ns=_mean_parts(side),
+                work=links[alike[0]].work if alike else place,
+                from_first=step_change(sides[alike[0]], side) if alike else None,
+                from_previous=step_change(sides[alike[-1]], side) if alike else None,
+            )
         )
-        for place, side in enumerate(sides)
-    ]
-
-
-def _change(base: Side, candidate: Side) -> StepChange | None:
-    return None if does_other_work(base, candidate) else step_change(base, candidate)
+    return links
 
 
 def _mean_parts(side: Side) -> Parts:

@@ -2,7 +2,7 @@ import { fireEvent, render, screen, waitFor, within } from "@testing-library/pre
 import { describe, expect, test } from "vitest";
 import type { DeviceSplit, Opportunity, PageOf, ProductRate } from "../../src/api.gen";
 import { TensorCores } from "../../src/views/tensor_cores/tensor_cores";
-import { CHAIN, COMPARED } from "../fixtures/compared";
+import { CHAIN, COMPARED, change, link } from "../fixtures/compared";
 import { coresPage, DEVICE, tab } from "../fixtures/figures";
 import { HEAD, index, PAGE, run, span } from "../fixtures/pages";
 import { GONE, keys, openTab, press, says } from "./fake_server";
@@ -156,7 +156,8 @@ describe("experiments", () => {
   const columns = () => screen.findByRole("slider", { name: /^b 100/ });
 
   test("stand in order with what each gained; simulated ones apart", async () => {
-    await openTab("view=compare&run=a", server());
+    const links = [...CHAIN.links, link("t", "id-7", 60, { simulated: true, from_first: change(80, 60) })];
+    await openTab("view=compare&run=a", server({ chain: { kind: "ready", value: { links } } }));
     const chain = await columns();
     const lines = texts(chain, "text.halo").map((line) => line!.replace(/\s/g, " "));
     expect(lines).toEqual([
@@ -213,11 +214,33 @@ describe("experiments", () => {
     expect(keys().with).toBeUndefined();
   });
 
-  test("says other work, where two do not do the same", async () => {
-    const other = { links: [CHAIN.links[0]!, CHAIN.links[2]!].map((each) => ({ ...each })) };
-    other.links[1] = { ...other.links[1]!, link: { ...other.links[1]!.link, from_previous: null } };
-    await openTab("view=compare&run=a", server({ chain: { kind: "ready", value: other } }));
-    expect(texts(await columns(), "text.halo")).toContain("other work");
+  test("share an axis only with those that do the same work, the chosen run's first; one alone has no picture", async () => {
+    const links = [
+      link("d", "id-8", 9_000, { work: 1 }),
+      link("b", "id-3", 100, { work: 2 }),
+      link("e", "id-9", 8_000, { work: 1, from_first: change(9_000, 8_000), from_previous: change(9_000, 8_000) }),
+      link("a", "id-1", 70, { work: 2, from_first: change(100, 70), from_previous: change(100, 70) }),
+      link("c", "id-5", 5, { work: 3 }),
+    ];
+    await openTab("view=compare&run=a", server({ chain: { kind: "ready", value: { links } } }));
+    await columns();
+    expect(screen.getAllByRole("heading", { name: /^Gains/ }).map(({ textContent }) => textContent)).toEqual([
+      "Gains since b",
+      "Gains since d",
+    ]);
+    const pictures = screen.getAllByRole("slider").map((each) => each.getAttribute("aria-label"));
+    expect(pictures.map((label) => label!.replace(/\s/g, " "))).toEqual([
+      "b 100.0 ms, a 70.0 ms",
+      "d 9 000.0 ms, e 8 000.0 ms",
+    ]);
+    expect(screen.getByRole("button", { name: "c as candidate" })).toBeTruthy();
+  });
+
+  test("where no two compute the same, none gained", async () => {
+    const links = [link("b", "id-3", 100), link("c", "id-5", 5, { work: 1 })];
+    await openTab("view=compare&run=b", server({ chain: { kind: "ready", value: { links } } }));
+    expect(await screen.findByText(/No two runs here compute the same/)).toBeTruthy();
+    expect(screen.queryByRole("slider")).toBeNull();
   });
 
   test("of more runs than a reader tells apart, the newest and the chosen one are asked for, and said", async () => {

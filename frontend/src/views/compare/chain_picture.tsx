@@ -41,7 +41,7 @@ export function ChainPicture({ title, said, group, choose, move, tab }: ChainPic
   );
   const scaleOf = ({ link }: Experiment) => scales.of(link.step_ns);
   const columns = useMemo(
-    () => group.map((each, at) => shownOf(columnOf(each, at === 0, meanings, scales.of(each.link.step_ns)), off)),
+    () => group.map((each) => shownOf(columnOf(each, meanings, scales.of(each.link.step_ns)), off)),
     [group, meanings, scales, off],
   );
   const shown = meanings.parts.filter(({ id }) => group.some(({ link }) => link.parts_ns[id as keyof Parts] > 0));
@@ -60,7 +60,7 @@ export function ChainPicture({ title, said, group, choose, move, tab }: ChainPic
         scale={scales.all}
         choose={(column) => choose(group[column]!)}
         move={move}
-        tip={(column) => tipOf(group[column]!, column === 0, meanings, scaleOf(group[column]!))}
+        tip={(column) => tipOf(group[column]!, meanings, scaleOf(group[column]!))}
       />
       <Keys
         label="Parts of the mean step"
@@ -83,9 +83,7 @@ const shownOf = (column: ChainColumn, off: ReadonlySet<string>): ChainColumn => 
   parts: column.parts.filter(({ id }) => !off.has(id)),
 });
 
-const OTHER_WORK: Line = ["other work", "other"];
-
-function columnOf({ name, role, link, of }: Experiment, first: boolean, meanings: Meanings, scale: Scale): ChainColumn {
+function columnOf({ name, role, link, of }: Experiment, meanings: Meanings, scale: Scale): ChainColumn {
   return {
     id: of.spans.join(),
     name,
@@ -93,20 +91,17 @@ function columnOf({ name, role, link, of }: Experiment, first: boolean, meanings
     parts: partsOf(link.parts_ns, meanings),
     lines: [
       [scale.text(link.step_ns), scale.number(link.step_ns)],
-      ...(first ? [["first"]] : changeLines(link.from_previous, link.from_first, scale)),
+      ...changeLines(link.from_previous, link.from_first, scale),
     ],
   };
 }
 
 function changeLines(previous: StepChange | null, first: StepChange | null, scale: Scale): Line[] {
-  const moved = previous && signed(changeOf(previous), scale);
+  if (previous === null) return [["first"]];
+  const moved = signed(changeOf(previous), scale);
   return [
-    previous === null ? OTHER_WORK : [moved!, moved!.replace(/\s.*$/, "")],
-    previous === null
-      ? []
-      : previous.distinguishable === false
-        ? ["not distinguishable", "unclear"]
-        : [intervalText(previous, scale)],
+    [moved, moved.replace(/\s.*$/, "")],
+    previous.distinguishable === false ? ["not distinguishable", "unclear"] : [intervalText(previous, scale)],
     first === null ? [] : [`${relative(first)} from first`, relative(first)],
   ];
 }
@@ -123,15 +118,14 @@ function relative({ base_ns, candidate_ns }: StepChange): string {
 const partsOf = (parts: Parts, meanings: Meanings) =>
   meanings.parts.map(({ id, colour, hatched }) => ({ id, colour, hatched, value: parts[id as keyof Parts] }));
 
-function tipOf({ name, link }: Experiment, first: boolean, meanings: Meanings, scale: Scale): TipContent {
+function tipOf({ name, link }: Experiment, meanings: Meanings, scale: Scale): TipContent {
   const parts = meanings.parts.filter(({ id }) => link.parts_ns[id as keyof Parts] > 0);
   return {
     title: name,
     rows: [
       { name: "Mean step", value: scale.text(link.step_ns) },
-      ...(first
-        ? []
-        : [...changeRows("Before", link.from_previous, scale), ...changeRows("First", link.from_first, scale)]),
+      ...changeRows("Before", link.from_previous, scale),
+      ...changeRows("First", link.from_first, scale),
       ...parts.map(({ id, label, colour, hatched }) => {
         const ns = link.parts_ns[id as keyof Parts];
         return {
@@ -146,7 +140,7 @@ function tipOf({ name, link }: Experiment, first: boolean, meanings: Meanings, s
 
 function changeRows(against: "Before" | "First", change: StepChange | null, scale: Scale) {
   const name = against === "Before" ? "Against the one before" : "Against the first";
-  if (change === null) return [{ name, value: "other work" }];
+  if (change === null) return [];
   const interval = change.low === null ? "" : ` (${intervalText(change, scale)})`;
   const noise = change.distinguishable === false ? `, ${NOT_CLEAR}` : "";
   return [{ name, value: `${signed(changeOf(change), scale)}${interval}${noise}` }];

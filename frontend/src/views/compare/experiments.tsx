@@ -42,18 +42,21 @@ export function Experiments({ chosen, base, asked, tab }: ExperimentsProps) {
   if (all.length < 2) return base === null ? <TooFew found={all.length} /> : null;
   const { said } = chainRuns(tab);
   const actions = actionsOf(all, chosen, base, tab);
-  const groups = [false, true].map((simulated) => all.filter(({ link }) => link.simulated === simulated));
+  const groups = groupsOf(all, chosen);
   const canMove = tab.written_ms === undefined; // a report contains only the changes between neighbours
-  const mixed = groups.every((group) => group.length > 0);
+  const drawn = groups.filter((group) => group.length > 1);
   return (
     <>
+      {drawn.length === 0 && (
+        <p class="quiet">No two runs here compute the same, so none gained against another one.</p>
+      )}
       {groups.map(
         (group, at) =>
-          group.length > 0 && (
+          group.length > 1 && (
             <ChainPicture
               key={at}
-              title={titleOf(mixed, at === 1)}
-              said={at === 0 || !mixed ? said : null}
+              title={titleOf(drawn, group)}
+              said={group === drawn[0] ? said : null}
               group={group}
               choose={actions.candidate}
               move={canMove ? (from, to) => order.move(groups, at, from, to) : undefined}
@@ -61,7 +64,7 @@ export function Experiments({ chosen, base, asked, tab }: ExperimentsProps) {
             />
           ),
       )}
-      {canMove && <Order order={order} own={tab.state.order !== undefined} />}
+      {canMove && drawn.length > 0 && <Order order={order} own={tab.state.order !== undefined} />}
       <ExperimentTable all={all} {...actions} tab={tab} />
     </>
   );
@@ -105,8 +108,23 @@ function Order({ order, own }: { order: ReturnType<typeof useOrder>; own: boolea
   );
 }
 
-const titleOf = (mixed: boolean, simulated: boolean): string =>
-  mixed ? `Gains of ${simulated ? "simulated" : "recorded"} experiments` : "Gains of the experiments";
+/** Of one kind and with the same work, so that they share an axis; those of the chosen run come first. */
+function groupsOf(all: readonly Experiment[], chosen: Selection): readonly (readonly Experiment[])[] {
+  const groups = new Map<string, Experiment[]>();
+  for (const each of all) {
+    const key = `${each.link.simulated} ${each.link.work}`;
+    groups.set(key, [...(groups.get(key) ?? []), each]);
+  }
+  const holds = (group: readonly Experiment[]) => group.some(({ of }) => of.spans.includes(chosen.span.id));
+  return [...groups.values()].sort((a, b) => Number(holds(b)) - Number(holds(a)));
+}
+
+function titleOf(drawn: readonly (readonly Experiment[])[], group: readonly Experiment[]): string {
+  if (drawn.length < 2) return "Gains of the experiments";
+  const { simulated } = group[0]!.link;
+  const alone = drawn.filter(([first]) => first!.link.simulated === simulated).length < 2;
+  return alone ? `Gains of ${simulated ? "simulated" : "recorded"} experiments` : `Gains since ${group[0]!.name}`;
+}
 
 function TooFew({ found }: { found: number }) {
   return (
@@ -197,7 +215,7 @@ function columnsOf(actions: Actions, scales: StepScales): Column<Experiment>[] {
   const change = (id: "from_previous" | "from_first", label: string, meaning: string): Column<Experiment> => ({
     ...{ id, label, meaning, numeric: true, width: "212px" },
     cell: ({ link }) => changeText(link[id], scales.of(link.step_ns)),
-    missing: "The first of all, or the two do other work.",
+    missing: "The first that does this work.",
     order: ({ link }) => (link[id] === null ? null : link[id].candidate_ns - link[id].base_ns),
   });
   const choice = (role: "base" | "candidate", label: string): Column<Experiment> => ({

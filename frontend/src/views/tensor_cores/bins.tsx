@@ -35,15 +35,17 @@ const NONE: ReadonlySet<string> = new Set();
 
 export const hiddenBins = ({ state }: Pick<Tab, "state">): ReadonlySet<string> => state.bins ?? NONE;
 
+/** Of bins with time in a split, and of those that are hidden. */
 export function BinKeys({ parts, tab }: { parts: readonly ShownBin[]; tab: Tab }) {
   const off = hiddenBins(tab);
+  const shown = parts.filter(({ id, share }) => share > 0 || off.has(id));
   const press = (id: string) => {
     const next = toggled(id, off);
     tab.update({ bins: next.size > 0 ? next : null });
   };
   return (
     <ul class="parts bins" aria-label="Parts of kernel time. A button shows or hides its part.">
-      {parts.map(({ id, label, meaning, colour, hatched, share, time }) => (
+      {shown.map(({ id, label, meaning, colour, hatched, share, time }) => (
         <li key={id}>
           <button
             class={off.has(id) ? "off" : ""}
@@ -52,7 +54,7 @@ export function BinKeys({ parts, tab }: { parts: readonly ShownBin[]; tab: Tab }
             onClick={() => press(id)}
           >
             <span class="k">
-              {off.has(id) || share === 0 ? <i class="swatch hollow" /> : <Swatch colour={colour} hatched={hatched} />}
+              {off.has(id) ? <i class="swatch hollow" /> : <Swatch colour={colour} hatched={hatched} />}
               {label}
             </span>
             <span class="v">
