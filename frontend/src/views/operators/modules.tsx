@@ -150,7 +150,7 @@ function columnsOf(meanings: Meanings, { window, onDevice, folded, rows, other }
       extra: other !== null,
     }),
     onHost("host_total", "op_host_total", (row) => row.host_total_ns),
-    { ...onHost("host_self", "op_host_self", (row) => row.host_self_ns), extra: other !== null && onDevice },
+    { ...onHost("host_self", "op_host_self", (row) => row.host_self_ns), extra: onDevice },
     { ...onHost("python", "module_python", (row) => row.python_ns), extra: true },
     ...when(
       onDevice,
