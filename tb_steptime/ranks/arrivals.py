@@ -1,6 +1,6 @@
 """Who arrives last at a collective, and what that costs the others. All ranks leave it together, so the rank on which
-it is shortest arrived last, and the extra time on any other rank is that rank's wait, except for what a rank that
-exchanges more bytes may need for these.
+it is shortest arrived last, and the extra time on any other rank is that rank's wait. A rank that exchanges more bytes
+than that one may need the extra time for these.
 
     rank 0   |wait wait|==|        transfer: ==, the shortest      rank 0 waits 9, rank 1 waits 4
     rank 1        |wait|==|        rank 2 arrived last: it waits 0, and 9 + 4 = 13 of waiting ends with its arrival

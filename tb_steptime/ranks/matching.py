@@ -74,12 +74,30 @@ class Matched:
     @cached_property
     def transfer_ns(self) -> Int64:
         """(m, n), the part of each length that is no wait: what it takes on the rank on which it is shortest, which
-        arrived last. A rank that exchanges more than that one needs longer in proportion, at most."""
-        last = self.length.argmin(axis=1)[:, None]
-        shortest, size = (np.take_along_axis(each, last, axis=1) for each in (self.length, self.bytes))
-        known = (self.bytes > size) & (size > 0)
-        more = np.where(known, self.bytes / np.maximum(size, 1), 1.0)
-        return np.minimum(self.length, np.rint(shortest * more).astype(np.int64))
+        arrived last; of ranks that exchange different numbers of bytes, on that one of those with as many or more."""
+        transfer = np.repeat(self.length.min(axis=1, initial=_LONGEST)[:, None], self.length.shape[1], axis=1)
+        unequal = np.flatnonzero(~self.alike)
+        transfer[unequal] = _least_of_as_many(self.length[unequal], self.bytes[unequal])
+        return transfer
+
+
+_LONGEST = np.iinfo(np.int64).max
+
+
+def _least_of_as_many(length: Int64, size: Int64) -> Int64:
+    """Returns for each rank the shortest length on any rank with as many bytes or more. All are (m, n).
+
+    >>> _least_of_as_many(np.array([[90, 60, 40, 70]]), np.array([[4, 8, 2, 8]])).tolist()
+    [[60, 60, 40, 60]]
+    """
+    order = np.argsort(-size, axis=1, kind="stable")
+    sizes = np.take_along_axis(size, order, axis=1)
+    least = np.minimum.accumulate(np.take_along_axis(length, order, axis=1), axis=1)
+    for place in range(least.shape[1] - 2, -1, -1):  # ranks with equally many have the same
+        least[:, place] = np.where(sizes[:, place] == sizes[:, place + 1], least[:, place + 1], least[:, place])
+    found = np.empty_like(least)
+    np.put_along_axis(found, order, least, axis=1)
+    return found
 
 
 @dataclass(frozen=True)

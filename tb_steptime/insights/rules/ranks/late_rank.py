@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.rules.ranks.job_cards import JobCard, job_card
 from tb_steptime.insights.wording.ranks import (
+    SHARED_WORK,
     always_latest,
     are_interrupted,
     cause_text,
@@ -19,6 +20,7 @@ from tb_steptime.insights.wording.ranks import (
     rank_name,
     ranks_name,
     replayed,
+    shared_ns,
     turns_gain_ns,
     why_late,
 )
@@ -105,8 +107,6 @@ _OF_HOSTS: tuple[CauseId, ...] = ("host", "python", "cpu_work", "slower_kernels"
 _SHARED_CORES = phrase(
     "Ops take longer on this rank. On CPUs, other work on its cores may be the reason, and may soon end."
 )
-#: Causes for which the extra work does not go away, but is given to other ranks.
-_SHARED_WORK: tuple[CauseId, ...] = ("more_work", "more_received")
 _SHARED = phrase("Its extra work is shared by all ranks, and each gets a part of it.")
 _IMBALANCE_GAIN = phrase("What the median rank waits for others in the median step while it computes nothing.")
 _MEASURED = phrase("Waits are measured on all ranks: a collective takes longer on each rank that arrives earlier.")
@@ -143,7 +143,7 @@ def straggler(job: JobRanks) -> Insight | None:
             title=phrase(_TITLES[cause], rank=rank_name(late.rank)),
             why=_why(late),
             how=_HOW.get(cause),
-            gain_ns=_shared_ns(job, late.gain_ns, cause, 1),
+            gain_ns=shared_ns(job, late.gain_ns, cause, 1),
             formula=_with_sharing(_REPLAYED if replayed(job) else _STRAGGLER_GAIN, cause),
             why_confidence=_SHARED_CORES if cause == "cpu_work" else _MEASURED,
             best=_sureness(late.causes),
@@ -159,16 +159,8 @@ def _sureness(causes: Sequence[Cause]) -> Confidence:
     return Confidence.LOW if causes[0].id == "cpu_work" else Confidence.HIGH
 
 
-def _shared_ns(job: JobRanks, late_ns: int, cause: CauseId, late: int) -> int:
-    """Returns the gain if `late` ranks are late by late_ns each. The gain is all of late_ns, except where extra work
-    has to be shared with the other ranks: of 8 ms more on one of four ranks each gets 2 ms, and the step takes 6 ms
-    less."""
-    ranks = len(job.ranks)
-    return late_ns * (ranks - late) // ranks if cause in _SHARED_WORK and ranks > late else late_ns
-
-
 def _with_sharing(formula: Phrase, cause: CauseId) -> Phrase:
-    return joined(formula, _SHARED) if cause in _SHARED_WORK else formula
+    return joined(formula, _SHARED) if cause in SHARED_WORK else formula
 
 
 def _why(late: LateRank) -> Phrase:
@@ -213,7 +205,7 @@ def late_ranks(job: JobRanks) -> Insight | None:
             title=phrase(_TITLES_OF_SEVERAL.get(cause, "Find what delays {ranks}"), ranks=text(ranks_name(group))),
             why=joined(_why_together(group), first_cause(group)),
             how=_ON_A_HOST if group.host is not None and cause in _OF_HOSTS else _HOW.get(cause),
-            gain_ns=_shared_ns(job, group.gain_ns, cause, len(group.ranks)),
+            gain_ns=shared_ns(job, group.gain_ns, cause, len(group.ranks)),
             formula=_with_sharing(_REPLAYED if replayed(job) else _TOGETHER_GAIN, cause),
             why_confidence=_SHARED_CORES if cause == "cpu_work" else _MEASURED,
             best=_sureness(group.causes),
@@ -283,7 +275,7 @@ def _of_deciders(job: JobRanks, ranks: list[PathRank]) -> Insight | None:
             title=_title(cause, "all ranks" if everyone else named if len(ranks) > 1 else numbers),
             why=joined(late, why_late(ranks[0])),
             how=_HOW.get(cause),
-            gain_ns=_shared_ns(job, turns_gain_ns(job), cause, len(ranks)),
+            gain_ns=shared_ns(job, turns_gain_ns(job), cause, len(ranks)),
             formula=_with_sharing(_UNINTERRUPTED if everyone else _REPLAYED if replayed(job) else _DECIDED, cause),
             why_confidence=_MEASURED,
             best=Confidence.MEDIUM,
