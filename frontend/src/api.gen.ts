@@ -1503,8 +1503,9 @@ export interface Hits {
  * in which no op runs; python_work: functions that compute no ops; outside_range: the named range that holds most
  * of the time without an op; held_interpreter: another thread that runs Python then; all where nothing ran on a
  * GPU. recaptures: graphs that are captured again and again. recurring: steps at equal distances that do more.
- * growing: a backward pass that grows from step to step. anomaly: what autograd's anomaly detection costs; None
- * where it is off. whatif: a steady step replayed, as it is and after changes; None where none can be.
+ * growing: a backward pass that grows from step to step. unused_graph: nodes that no backward pass runs. anomaly:
+ * what autograd's anomaly detection costs; None where it is off. whatif: a steady step replayed, as it is and after
+ * changes; None where none can be.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -1547,6 +1548,7 @@ export interface HostResult {
   recaptures: Recaptures | null;
   recurring: RecurringWork | null;
   growing: GrowingGraph | null;
+  unused_graph: UnusedGraph | null;
   anomaly: AnomalyChecks | null;
   between_ops_ns: number;
 }
@@ -4352,6 +4354,21 @@ export interface Tried {
 
 /** What a quantity is measured in. Fractions are 0-1. */
 export type Unit = "bytes" | "bytes_per_second" | "code" | "count" | "fraction" | "ns" | "number" | "text";
+
+/**
+ * unused, all: nodes of forward ops in those steps that have unused ones, per step. steps: names of these steps.
+ * name: the op that takes most of the time of the ops that created unused nodes; ns: the time of them all, mean over
+ * all steps. start_ns, end_ns: from the first to the last one in the step in which that takes longest.
+ */
+export interface UnusedGraph {
+  unused: number;
+  all: number;
+  steps: string[];
+  name: string;
+  ns: number;
+  start_ns: number;
+  end_ns: number;
+}
 
 /**
  * tiles: the metrics whose tiles are at the top of the view, so that it can be laid out before they are known.

@@ -53,6 +53,7 @@ _RESTS_ON: dict[str, frozenset[Affected]] = {
             "python_loop",
             "recurring_steps",
             "growing_graph",
+            "unused_graph",
             "anomaly_detection",
         ),
         _ON_HOST,

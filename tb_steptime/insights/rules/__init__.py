@@ -51,6 +51,7 @@ from tb_steptime.insights.rules.host.serial_devices import serial_devices
 from tb_steptime.insights.rules.host.sync_bubble import sync_bubble
 from tb_steptime.insights.rules.host.synchronous_exchange import synchronous_exchange
 from tb_steptime.insights.rules.host.unrecorded_work import unrecorded_work
+from tb_steptime.insights.rules.host.unused_graph import unused_graph
 from tb_steptime.insights.rules.memory.growing import memory_grows
 from tb_steptime.insights.rules.memory.nearly_full import fragmented, gradients_kept, peak_of_activations
 from tb_steptime.insights.rules.memory.room import larger_batch
@@ -107,6 +108,7 @@ RULES: dict[Rule, Gain] = {
     slow_steps: Gain.OVERLAPS,
     recurring_steps: Gain.OVERLAPS,
     growing_graph: Gain.OVERLAPS,
+    unused_graph: Gain.OVERLAPS,
     anomaly_detection: Gain.OVERLAPS,
     pageable_batch_copies: Gain.OVERLAPS,
     tensor_cores_unused: Gain.OVERLAPS,
