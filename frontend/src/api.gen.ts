@@ -3562,7 +3562,8 @@ export interface RecordedWorker {
 
 /**
  * every: from one such step to the next. steps: their names. excess_ns: their mean length above the median of the
- * others. name: the op that takes most of what they call more often, more: how many more calls of it each has.
+ * others, or where steps vary that at the place of what they do; outside_ns: of this, after ops and in none. name: the
+ * op that takes most of what they call more often, "" without any; more: how many more calls of it each has.
  */
 export interface RecurringWork {
   every: number;
@@ -3570,6 +3571,7 @@ export interface RecurringWork {
   excess_ns: number;
   name: string;
   more: number;
+  outside_ns: number;
 }
 
 /**
