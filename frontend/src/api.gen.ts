@@ -1503,9 +1503,9 @@ export interface Hits {
  * in which no op runs; python_work: functions that compute no ops; outside_range: the named range that holds most
  * of the time without an op; held_interpreter: another thread that runs Python then; all where nothing ran on a
  * GPU. recaptures: graphs that are captured again and again. recurring: steps at equal distances that do more.
- * growing: a backward pass that grows from step to step. unused_graph: nodes that no backward pass runs. anomaly:
- * what autograd's anomaly detection costs; None where it is off. whatif: a steady step replayed, as it is and after
- * changes; None where none can be.
+ * growing: a backward pass that grows from step to step. unused_graph: nodes that no backward pass runs.
+ * recomputed: what checkpoints compute again. anomaly: what autograd's anomaly detection costs; None where it is off.
+ * whatif: a steady step replayed, as it is and after changes; None where none can be.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -1549,6 +1549,7 @@ export interface HostResult {
   recurring: RecurringWork | null;
   growing: GrowingGraph | null;
   unused_graph: UnusedGraph | null;
+  recomputed: Recomputed | null;
   anomaly: AnomalyChecks | null;
   between_ops_ns: number;
 }
@@ -3442,6 +3443,17 @@ export interface Recaptures {
   steps: number;
   step_ns: number;
   other_ns: number | null;
+}
+
+/**
+ * Of the mean step. calls: checkpoints; ns: work on devices of what is computed again, or without any the time of
+ * its ops; kept_bytes: what keeping it instead would take, on the main device, at most; None where memory is not
+ * recorded.
+ */
+export interface Recomputed {
+  calls: number;
+  ns: number;
+  kept_bytes: number | null;
 }
 
 /**

@@ -31,6 +31,7 @@ from tb_steptime.metrics.job.kind import job_kind
 from tb_steptime.metrics.launches.queue import QueueLevel, full_queue_ns, queue_levels, queue_per_step
 from tb_steptime.metrics.launches.recaptures import Recaptures, recaptures
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures
+from tb_steptime.metrics.memory.recomputed import Recomputed, recomputed
 from tb_steptime.metrics.phases.assignment import phase_labels
 from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
 from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
@@ -89,9 +90,9 @@ class HostResult(msgspec.Struct, frozen=True):
     in which no op runs; python_work: functions that compute no ops; outside_range: the named range that holds most
     of the time without an op; held_interpreter: another thread that runs Python then; all where nothing ran on a
     GPU. recaptures: graphs that are captured again and again. recurring: steps at equal distances that do more.
-    growing: a backward pass that grows from step to step. unused_graph: nodes that no backward pass runs. anomaly:
-    what autograd's anomaly detection costs; None where it is off. whatif: a steady step replayed, as it is and after
-    changes; None where none can be.
+    growing: a backward pass that grows from step to step. unused_graph: nodes that no backward pass runs.
+    recomputed: what checkpoints compute again. anomaly: what autograd's anomaly detection costs; None where it is off.
+    whatif: a steady step replayed, as it is and after changes; None where none can be.
     """
 
     unknown: Reason | None
@@ -135,6 +136,7 @@ class HostResult(msgspec.Struct, frozen=True):
     recurring: RecurringWork | None = None
     growing: GrowingGraph | None = None
     unused_graph: UnusedGraph | None = None
+    recomputed: Recomputed | None = None
     anomaly: AnomalyChecks | None = None
     between_ops_ns: int = 0
 
@@ -194,6 +196,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         recurring=recurring_work(trace, device),
         growing=growing_graph(trace, device),
         unused_graph=unused_graph(trace),
+        recomputed=recomputed(trace, device),
         anomaly=anomaly_checks(trace),
     )
 

@@ -54,6 +54,7 @@ from tb_steptime.insights.rules.host.unrecorded_work import unrecorded_work
 from tb_steptime.insights.rules.host.unused_graph import unused_graph
 from tb_steptime.insights.rules.memory.growing import memory_grows
 from tb_steptime.insights.rules.memory.nearly_full import fragmented, gradients_kept, peak_of_activations
+from tb_steptime.insights.rules.memory.needless_checkpoints import needless_checkpoints
 from tb_steptime.insights.rules.memory.room import larger_batch
 from tb_steptime.insights.rules.steps.growing_graph import growing_graph
 from tb_steptime.insights.rules.steps.one_time import one_time
@@ -130,6 +131,7 @@ RULES: dict[Rule, Gain] = {
     gradients_kept: Gain.OVERLAPS,
     fragmented: Gain.OVERLAPS,
     larger_batch: Gain.OVERLAPS,
+    needless_checkpoints: Gain.OVERLAPS,
     one_time: Gain.OVERLAPS,
     back_pressure: Gain.OVERLAPS,
     trace_quality: Gain.OVERLAPS,
