@@ -1504,8 +1504,9 @@ export interface Hits {
  * of the time without an op; held_interpreter: another thread that runs Python then; all where nothing ran on a
  * GPU. recaptures: graphs that are captured again and again. recurring: steps at equal distances that do more.
  * growing: a backward pass that grows from step to step. unused_graph: nodes that no backward pass runs.
- * recomputed: what checkpoints compute again. anomaly: what autograd's anomaly detection costs; None where it is off.
- * whatif: a steady step replayed, as it is and after changes; None where none can be.
+ * recomputed: what checkpoints compute again. without_cache: generation that computes all earlier tokens again.
+ * anomaly: what autograd's anomaly detection costs; None where it is off. whatif: a steady step replayed, as it is and
+ * after changes; None where none can be.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -1550,6 +1551,7 @@ export interface HostResult {
   growing: GrowingGraph | null;
   unused_graph: UnusedGraph | null;
   recomputed: Recomputed | null;
+  without_cache: WithoutCache | null;
   anomaly: AnomalyChecks | null;
   between_ops_ns: number;
 }
@@ -4505,6 +4507,22 @@ export interface WhatIfTexts {
   changes: Phrase[];
   larger: Phrase[];
   remark: Phrase | null;
+}
+
+/**
+ * repetitions: how many are recorded; first, last: the tokens of one text that they compute, added: how many of
+ * these are new. ns: what computing the earlier tokens takes in a step; None where it cannot be told. by_slope: that
+ * follows from how much longer repetitions take with more tokens, and not from the work of products. is_causal:
+ * whether all attention ops say that no token depends on later ones; None where one does not say it.
+ */
+export interface WithoutCache {
+  repetitions: number;
+  first: number;
+  last: number;
+  added: number;
+  ns: number | null;
+  by_slope: boolean;
+  is_causal: boolean | null;
 }
 
 /**

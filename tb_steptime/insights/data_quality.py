@@ -54,6 +54,7 @@ _RESTS_ON: dict[str, frozenset[Affected]] = {
             "recurring_steps",
             "growing_graph",
             "unused_graph",
+            "without_cache",
             "anomaly_detection",
         ),
         _ON_HOST,

@@ -127,7 +127,7 @@ def _texts(run: Run, *, cached: bool) -> Iterator[None]:
                 yield
 
 
-@program("generation without a cache", {"no_cache": "cached"}, shapes=True)
+@program("generation without a cache", {"without_cache": "cached"}, shapes=True)
 def uncached(run: Run) -> Iterator[None]:
     return _texts(run, cached=False)
 

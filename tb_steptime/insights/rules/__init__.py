@@ -52,6 +52,7 @@ from tb_steptime.insights.rules.host.sync_bubble import sync_bubble
 from tb_steptime.insights.rules.host.synchronous_exchange import synchronous_exchange
 from tb_steptime.insights.rules.host.unrecorded_work import unrecorded_work
 from tb_steptime.insights.rules.host.unused_graph import unused_graph
+from tb_steptime.insights.rules.host.without_cache import without_cache
 from tb_steptime.insights.rules.memory.growing import memory_grows
 from tb_steptime.insights.rules.memory.nearly_full import fragmented, gradients_kept, peak_of_activations
 from tb_steptime.insights.rules.memory.needless_checkpoints import needless_checkpoints
@@ -110,6 +111,7 @@ RULES: dict[Rule, Gain] = {
     recurring_steps: Gain.OVERLAPS,
     growing_graph: Gain.OVERLAPS,
     unused_graph: Gain.OVERLAPS,
+    without_cache: Gain.OVERLAPS,
     anomaly_detection: Gain.OVERLAPS,
     pageable_batch_copies: Gain.OVERLAPS,
     tensor_cores_unused: Gain.OVERLAPS,
