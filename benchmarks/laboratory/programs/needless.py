@@ -222,7 +222,7 @@ def penalty(run: Run) -> Iterator[None]:
         yield
 
 
-@program("rows one by one", {"one_by_one": "together"})
+@program("rows one by one", {"cpu_ops": "together"})
 def one_by_one(run: Run) -> Iterator[None]:
     learner, (inputs, targets) = Learner(mlp(256, 3)), table(64)
     while True:
