@@ -175,12 +175,12 @@ def _taught(run: Run, *, recorded: bool, width: int = 512) -> Iterator[None]:
         yield
 
 
-@program("a teacher whose graph is recorded", {"unused_graph": "no_grad"})
+@program("a teacher whose graph is recorded", {"unused_graph": "no_grad", "cpu_ops": "no_grad"})
 def recorded_teacher(run: Run) -> Iterator[None]:
     return _taught(run, recorded=True)
 
 
-@program("an evaluation whose graph is recorded", {"unused_graph": "no_grad"})
+@program("an evaluation whose graph is recorded", {"unused_graph": "no_grad", "cpu_ops": "no_grad"})
 def recorded_evaluation(run: Run) -> Iterator[None]:
     learner, (inputs, targets), (others, classes) = Learner(mlp(256, 8)), table(32), table(1024)
     right = 0.0

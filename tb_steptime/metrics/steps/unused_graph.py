@@ -29,6 +29,8 @@ FEWEST_LAYERS = 2
 LEAST_SHARE = 0.1
 #: Minimum number of steps: in one, the backward pass may have been left out.
 FEWEST_STEPS = 2
+#: The last steps do not suffice: in a pipeline of ranks their backward passes may come after the recording.
+LAST = 2
 #: The steps that have any agree in their number up to this factor. Where rows are lost, they differ at random.
 ALIKE = 2
 
@@ -60,7 +62,9 @@ def unused_graph(trace: Trace) -> UnusedGraph | None:
     unused, place = created[~ran], step[~ran]
     counts = np.bincount(place, minlength=len(steps))
     having = np.flatnonzero(counts)
-    if not ran.any() or len(having) < FEWEST_STEPS or counts[having].max() > ALIKE * counts[having].min():
+    if not ran.any() or len(having) < FEWEST_STEPS or having[0] >= len(steps) - LAST:
+        return None
+    if counts[having].max() > ALIKE * counts[having].min():
         return None
     layers = int(named_in(trace, unused, lambda name: _LAYER.match(name) is not None)[events.name[unused]].sum())
     if layers < FEWEST_LAYERS * len(having) or len(unused) < LEAST_SHARE * len(created):

@@ -20,14 +20,14 @@ _COUNTED = phrase(
 
 def unused_graph(facts: Facts) -> Insight | None:
     """Fires when a tenth of the nodes that autograd creates, with two layers or more among them, run in no backward
-    pass of the recording, in two steps or more.
+    pass of the recording, in two steps or more, which are not only the last two.
 
     Similar pattern: frozen layers, and what runs under `no_grad`, create no nodes. A graph that is used in a later
     step: its nodes run there. What a checkpoint computes again, and what the end of the recording cuts off, does not
     count. A metric of the outputs has few nodes, and no layers. A head of the model that no loss uses: the same waste,
     and the card names this remedy as well. Inference alone: without a backward pass, it may lie outside the recording.
 
-    Needs: two steps, and the CPU ops with their sequence numbers.
+    Needs: three steps, and the CPU ops with their sequence numbers.
 
     Jobs: training, on a GPU or not.
 

@@ -40,7 +40,8 @@ def without_cache(facts: Facts) -> Insight | None:
     Jobs: inference, on a GPU or not.
 
     Gain: what the earlier tokens take, by how much longer repetitions take with more tokens, or on the CPU by the work
-    of products; none where neither is known.
+    of products; none where neither is known. Where the recorder timed steps without the profiler, the same share of
+    such a step.
 
     Left out: reading the cache. Models without an embedding. Texts cut to the model's length no longer grow, and their
     repetitions are not found.
@@ -58,7 +59,7 @@ def without_cache(facts: Facts) -> Insight | None:
             id="without_cache",
             title=_TITLE,
             why=_why(found),
-            gain_ns=min(found.ns, facts.step_ns),
+            gain_ns=round(min(found.ns, facts.step_ns) / facts.slowed),
             formula=_BY_SLOPE if found.by_slope else _BY_WORK,
             best=best,
             why_confidence=why_confidence,

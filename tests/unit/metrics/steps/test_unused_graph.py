@@ -86,6 +86,8 @@ def test_an_evaluation_in_some_steps():
         ("lll", "lllB", "lllB"),  # that of the first step runs in the second one
         ("llB", "ttllB", "llB"),  # one step, in which it may have been left out
         ("llB", "llB", "lltttt"),  # the recording ends before its backward pass
+        ("llB", "llB", "ttllB", "ttllB"),  # the last two: their backward passes may come later
+        ("ttllB", "ttllB"),
         ("ttllB", "tttttttllB", "llB"),  # rows are lost
     ],
 )
