@@ -33,7 +33,18 @@ class _Noise:
         time.sleep(times * self._most_s * self._random.random())
 
 
-@program("a checkpoint in every fourth step of a disturbed machine", SELDOM)
+@program("healthy: a small copy in every fifth step of a disturbed machine")
+def small_copies(run: Run) -> Iterator[None]:
+    learner, (inputs, targets), noise = Learner(mlp(1024, 3)), table(64), _Noise(0.006)
+    for step in itertools.count():
+        loss = learner.step(inputs, targets)[1]
+        if step % 5 == 0:
+            loss.item()
+        noise()
+        yield
+
+
+@program("a checkpoint in every fourth step of a disturbed machine", SELDOM, taught=True)
 def saved(run: Run) -> Iterator[None]:
     learner, (inputs, targets), noise = Learner(mlp(1024, 3)), table(64), _Noise(0.006)
     path = Path(tempfile.mkdtemp(prefix="laboratory_")) / "model.pt"
@@ -45,7 +56,19 @@ def saved(run: Run) -> Iterator[None]:
         yield
 
 
-@program("gradients looked at in every third step of a disturbed machine", SELDOM)
+@program("healthy: frozen layers")
+def frozen(run: Run) -> Iterator[None]:
+    layers = mlp(512, 8)
+    for parameter in layers[:-4].parameters():
+        parameter.requires_grad_(False)
+    learner, (inputs, targets) = Learner(layers), table(64)
+    while True:
+        outputs, _ = learner.step(inputs, targets)
+        outputs.softmax(1).amax(1).mean().item()
+        yield
+
+
+@program("gradients looked at in every third step of a disturbed machine", SELDOM, taught=True)
 def looked_at(run: Run) -> Iterator[None]:
     learner, (inputs, targets), noise = Learner(mlp(1024, 3)), table(64), _Noise(0.006)
     seen = list[list[float]]()
@@ -58,22 +81,26 @@ def looked_at(run: Run) -> Iterator[None]:
         yield
 
 
-@program("healthy: steps of a disturbed machine")
+@program("rows one by one", {"cpu_ops": "together"})
+def one_by_one(run: Run) -> Iterator[None]:
+    learner, (inputs, targets) = Learner(mlp(256, 3)), table(64)
+    while True:
+        if run.change:
+            outputs = learner.model(inputs)
+        else:
+            outputs = torch.cat([learner.model(row) for row in inputs.split(1)])
+        loss = nn.functional.cross_entropy(outputs, targets)
+        learner.optimizer.zero_grad()
+        loss.backward()
+        learner.optimizer.step()
+        yield
+
+
+@program("healthy: steps of a disturbed machine", taught=True)
 def disturbed(run: Run) -> Iterator[None]:
     learner, (inputs, targets), noise = Learner(mlp(1024, 3)), table(64), _Noise(0.006)
     while True:
         learner.step(inputs, targets)
-        noise()
-        yield
-
-
-@program("healthy: a small copy in every fifth step of a disturbed machine")
-def small_copies(run: Run) -> Iterator[None]:
-    learner, (inputs, targets), noise = Learner(mlp(1024, 3)), table(64), _Noise(0.006)
-    for step in itertools.count():
-        loss = learner.step(inputs, targets)[1]
-        if step % 5 == 0:
-            loss.item()
         noise()
         yield
 
@@ -127,14 +154,14 @@ def _texts(run: Run, *, cached: bool) -> Iterator[None]:
                 yield
 
 
-@program("generation without a cache", {"without_cache": "cached"}, shapes=True)
-def uncached(run: Run) -> Iterator[None]:
-    return _texts(run, cached=False)
-
-
 @program("healthy: generation with a cache", shapes=True)
 def cached(run: Run) -> Iterator[None]:
     return _texts(run, cached=True)
+
+
+@program("generation without a cache", {"without_cache": "cached"}, shapes=True, taught=True)
+def uncached(run: Run) -> Iterator[None]:
+    return _texts(run, cached=False)
 
 
 @program("healthy: inference over texts sorted by length", shapes=True)
@@ -175,66 +202,14 @@ def _taught(run: Run, *, recorded: bool, width: int = 512) -> Iterator[None]:
         yield
 
 
-@program("a teacher whose graph is recorded", {"unused_graph": "no_grad", "cpu_ops": "no_grad"})
-def recorded_teacher(run: Run) -> Iterator[None]:
-    return _taught(run, recorded=True)
-
-
-@program("an evaluation whose graph is recorded", {"unused_graph": "no_grad", "cpu_ops": "no_grad"})
-def recorded_evaluation(run: Run) -> Iterator[None]:
-    learner, (inputs, targets), (others, classes) = Learner(mlp(256, 8)), table(32), table(1024)
-    right = 0.0
-    while True:
-        learner.step(inputs, targets)
-        with torch.set_grad_enabled(not run.change):
-            right += (learner.model(others).argmax(1) == classes).sum().item()
-        yield
-
-
 @program("healthy: a teacher without a graph")
 def plain_teacher(run: Run) -> Iterator[None]:
     return _taught(run, recorded=False)
 
 
-@program("healthy: frozen layers")
-def frozen(run: Run) -> Iterator[None]:
-    layers = mlp(512, 8)
-    for parameter in layers[:-4].parameters():
-        parameter.requires_grad_(False)
-    learner, (inputs, targets) = Learner(layers), table(64)
-    while True:
-        outputs, _ = learner.step(inputs, targets)
-        outputs.softmax(1).amax(1).mean().item()
-        yield
-
-
-@program("healthy: a penalty of gradients")
-def penalty(run: Run) -> Iterator[None]:
-    model, (inputs, targets) = mlp(256, 3), table(64)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
-    inputs.requires_grad_()
-    while True:
-        loss = nn.functional.cross_entropy(model(inputs), targets)
-        (slope,) = torch.autograd.grad(loss, inputs, create_graph=True)
-        optimizer.zero_grad()
-        (loss + slope.square().sum()).backward()
-        optimizer.step()
-        yield
-
-
-@program("rows one by one", {"cpu_ops": "together"})
-def one_by_one(run: Run) -> Iterator[None]:
-    learner, (inputs, targets) = Learner(mlp(256, 3)), table(64)
-    while True:
-        if run.change:
-            outputs = learner.model(inputs)
-        else:
-            outputs = torch.cat([learner.model(row) for row in inputs.split(1)])
-        loss = nn.functional.cross_entropy(outputs, targets)
-        learner.optimizer.zero_grad()
-        loss.backward()
-        learner.optimizer.step()
-        yield
+@program("a teacher whose graph is recorded", {"unused_graph": "no_grad", "cpu_ops": "no_grad"}, taught=True)
+def recorded_teacher(run: Run) -> Iterator[None]:
+    return _taught(run, recorded=True)
 
 
 @program("healthy: a cell that is called for each word")
@@ -249,5 +224,30 @@ def cells(run: Run) -> Iterator[None]:
         loss = nn.functional.cross_entropy(head(state), targets)
         optimizer.zero_grad()
         loss.backward()
+        optimizer.step()
+        yield
+
+
+@program("an evaluation whose graph is recorded", {"unused_graph": "no_grad", "cpu_ops": "no_grad"}, taught=True)
+def recorded_evaluation(run: Run) -> Iterator[None]:
+    learner, (inputs, targets), (others, classes) = Learner(mlp(256, 8)), table(32), table(1024)
+    right = 0.0
+    while True:
+        learner.step(inputs, targets)
+        with torch.set_grad_enabled(not run.change):
+            right += (learner.model(others).argmax(1) == classes).sum().item()
+        yield
+
+
+@program("healthy: a penalty of gradients", taught=True)
+def penalty(run: Run) -> Iterator[None]:
+    model, (inputs, targets) = mlp(256, 3), table(64)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+    inputs.requires_grad_()
+    while True:
+        loss = nn.functional.cross_entropy(model(inputs), targets)
+        (slope,) = torch.autograd.grad(loss, inputs, create_graph=True)
+        optimizer.zero_grad()
+        (loss + slope.square().sum()).backward()
         optimizer.step()
         yield
