@@ -31,7 +31,8 @@ def recurring_steps(facts: Facts) -> Insight | None:
 
     Gain: what these steps take beyond the median of the others, or beyond it at that place, mean over all steps.
 
-    Left out: that some of it has to be done: a minor card.
+    Left out: that some of it has to be done: a minor card. Where `python_loop` names the function that runs in the same
+    steps, this one is not shown.
     """
     found = facts.host.recurring
     if found is None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
+from tb_steptime.insights.rules.steps.slow_steps import without_named
 from tb_steptime.metrics.steps.recurring import RecurringWork, recurring_work
 from tb_steptime.trace.model import Job, Trace
 from tests.drawn.cards import said, sure
@@ -95,3 +97,16 @@ def test_a_rank_may_wait_for_the_others_in_a_pause():
 def test_the_card_says_where_the_time_is(extra: dict[int, str], words: str):
     insight = sure(drawn(extra), "recurring_steps")
     assert (said(insight), insight.severity.value, insight.confidence.value) == (words, "minor", "low")
+
+
+def test_a_card_that_names_the_function_replaces_it():
+    """The function runs in the same steps, and has nearly all of the gain."""
+    insight = sure(drawn(dict.fromkeys((1, 5, 9), "x.x.......")), "recurring_steps")
+    named, elsewhere, less = (
+        msgspec.structs.replace(insight, id="python_loop", steps=steps, gain_ns=gain_ns)
+        for steps, gain_ns in ((["1", "5", "9"], 3_000), (["1"], 3_000), (["1", "5", "9"], 2_000))
+    )
+    assert insight.gain_ns == 3_000
+    assert without_named([insight, named]) == [named]
+    assert without_named([insight, elsewhere]) == [insight, elsewhere]
+    assert without_named([insight, less]) == [insight, less]
