@@ -24,7 +24,7 @@ from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind, median
+from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in, median
 
 #: REGULAR steps at equal distances are not chance. Of fewer, FEWEST suffice if they all call the same number of ops,
 #: and all other steps also agree in theirs.
@@ -55,7 +55,7 @@ class _Step(NamedTuple):
     """The outermost ops of a step, as rows of the event table, and their names; when the host begins and ends it."""
 
     rows: Int64
-    names: tuple[int, ...]
+    names: Int32
     start_ns: int
     end_ns: int
 
@@ -66,10 +66,10 @@ def inserted(trace: Trace, lengths: Int64, has_device: bool) -> Inserted | None:
     lengths: of the steps, ns. With a device these count, as it may work on while the host is at another place.
     """
     steps = _steps(trace)
-    groups: dict[tuple[int, ...], list[int]] = {}
+    groups: dict[bytes, list[int]] = {}
     for place, step in enumerate(steps):
-        groups.setdefault(step.names, []).append(place)
-    usual = max(groups, key=lambda names: (len(groups[names]), -len(names)), default=())
+        groups.setdefault(step.names.tobytes(), []).append(place)
+    usual = max(groups, key=lambda names: (len(groups[names]), -len(names)), default=b"")
     others = [names for names in groups if names != usual and groups[names] != [0]]
     if not usual:
         return None
@@ -101,7 +101,7 @@ def _ops(
     before = _alike(ours, theirs)
     after = _alike(ours[before:][::-1], theirs[before:][::-1])
     own = ours[before : len(ours) - after]
-    names = {trace.strings[name] for name in own}
+    names = {trace.strings[name] for name in distinct_in(own).tolist()}
     if (SEED in names and names <= NO_WORK) or any(_UPDATE.match(name) for name in names):
         return None  # a loader begins to iterate, and has a card of its own
     rows = np.concatenate([steps[place].rows[before : len(ours) - after] for place in more])
@@ -122,7 +122,7 @@ def _ops(
     took = exact_sums(trace.events.name[rows], trace.events.dur_ns[rows], len(trace.strings))
     name = int(took.argmax())
     outside_ns = 0 if has_device else max(0, excess_ns - in_ops_ns)
-    return Inserted(more, every, excess_ns, outside_ns, trace.strings[name], own.count(name))
+    return Inserted(more, every, excess_ns, outside_ns, trace.strings[name], int((own == name).sum()))
 
 
 def _pause(trace: Trace, lengths: Int64, steps: list[_Step], alike: Int64) -> Inserted | None:
@@ -152,12 +152,11 @@ def _gaps(trace: Trace, step: _Step, before: int, after: int) -> Int64:
     return gaps
 
 
-def _alike(one: tuple[int, ...], other: tuple[int, ...]) -> int:
+def _alike(one: Int32, other: Int32) -> int:
     """The number of first items in which two sequences agree."""
-    return next(
-        (place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
-        min(len(one), len(other)),
-    )
+    shorter = min(len(one), len(other))
+    differ = np.flatnonzero(one[:shorter] != other[:shorter])
+    return int(differ[0]) if len(differ) else shorter
 
 
 def _steps(trace: Trace) -> list[_Step]:
@@ -169,10 +168,10 @@ def _steps(trace: Trace) -> list[_Step]:
     events = trace.events
     rows = events.rows(Kind.CPU_OP)
     rows = top_level(trace, rows[events.thread[rows] == threads[0]])
-    names, start = events.name[rows].tolist(), events.start_ns[rows]
+    names, start = events.name[rows].astype(np.int32), events.start_ns[rows]
     found = []
     for step in find_steps(trace).steps:
         begins, ends = step.host_start_ns, step.host_start_ns + step.host_ns
         low, high = np.searchsorted(start, (begins, ends)).tolist()
-        found.append(_Step(rows[low:high], tuple(names[low:high]), begins, ends))
+        found.append(_Step(rows[low:high], names[low:high], begins, ends))
     return found
