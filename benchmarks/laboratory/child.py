@@ -69,7 +69,7 @@ def _as_rank(rank: int, ranks: int, store: str, function: Callable[P, R], *argum
 
 def record(name: str, folder: str) -> None:
     program = _begun(name)
-    with profile_steps(folder, stack=program.stacks) as profiler:
+    with profile_steps(folder, stack=program.stacks, shapes=program.shapes) as profiler:
         body = program.body(Run(watch=profiler.watch))
         for _ in range(RECORDED_STEPS):
             next(body)

@@ -42,8 +42,8 @@ class Program:
 
     changes: by card, the program's own change that follows the card, or "" if the card's line of code is followed. Each
     of these cards names the cause. A program without changes is healthy, and every card above minor is wrong on it.
-    measures_only: constants are never set by looking at this program. stacks: record with call stacks. ranks: the
-    number of processes that train together, over gloo.
+    measures_only: constants are never set by looking at this program. stacks, shapes: record with call
+    stacks, with the shapes of inputs. ranks: the number of processes that train together, over gloo.
     """
 
     name: str
@@ -51,6 +51,7 @@ class Program:
     changes: Mapping[str, str]
     measures_only: bool
     stacks: bool = False
+    shapes: bool = False
     ranks: int = 1
 
     @property
@@ -66,6 +67,7 @@ def program(
     changes: Mapping[str, str] | None = None,
     *,
     stacks: bool = False,
+    shapes: bool = False,
     taught: bool = False,
     ranks: int = 1,
 ) -> Callable[[Body], Body]:
@@ -74,7 +76,7 @@ def program(
     def add(body: Body) -> Body:
         assert name not in PROGRAMS, name
         only = len(PROGRAMS) % 2 == 1 and not taught
-        PROGRAMS[name] = Program(name, body, changes or {}, measures_only=only, stacks=stacks, ranks=ranks)
+        PROGRAMS[name] = Program(name, body, changes or {}, only, stacks, shapes, ranks)
         return body
 
     return add

@@ -1505,8 +1505,10 @@ export interface Hits {
  * in which no op runs; python_work: functions that compute no ops; outside_range: the named range that holds most
  * of the time without an op; held_interpreter: another thread that runs Python then; all where nothing ran on a
  * GPU. recaptures: graphs that are captured again and again. recurring: steps at equal distances that do more.
- * growing: a backward pass that grows from step to step. anomaly: what autograd's anomaly detection costs; None
- * where it is off. whatif: a steady step replayed, as it is and after changes; None where none can be.
+ * growing: a backward pass that grows from step to step. unused_graph: nodes that no backward pass runs.
+ * recomputed: what checkpoints compute again. without_cache: generation that computes all earlier tokens again.
+ * anomaly: what autograd's anomaly detection costs; None where it is off. whatif: a steady step replayed, as it is and
+ * after changes; None where none can be.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -1549,6 +1551,9 @@ export interface HostResult {
   recaptures: Recaptures | null;
   recurring: RecurringWork | null;
   growing: GrowingGraph | null;
+  unused_graph: UnusedGraph | null;
+  recomputed: Recomputed | null;
+  without_cache: WithoutCache | null;
   anomaly: AnomalyChecks | null;
   between_ops_ns: number;
 }
@@ -3445,6 +3450,17 @@ export interface Recaptures {
 }
 
 /**
+ * Of the mean step. calls: checkpoints; ns: work on devices of what is computed again, or without any the time of
+ * its ops; kept_bytes: what keeping it instead would take, on the main device, at most; None where memory is not
+ * recorded.
+ */
+export interface Recomputed {
+  calls: number;
+  ns: number;
+  kept_bytes: number | null;
+}
+
+/**
  * The recorder's data about the batches that the span's steps received; ns are means per batch, None if no batch
  * has the value.
  * main: the loader with the most waiting; every field is about it except lanes, queues, workers and slowest batches.
@@ -3562,7 +3578,8 @@ export interface RecordedWorker {
 
 /**
  * every: from one such step to the next. steps: their names. excess_ns: their mean length above the median of the
- * others. name: the op that takes most of what they call more often, more: how many more calls of it each has.
+ * others, or where steps vary that at the place of what they do; outside_ns: of this, after ops and in none. name: the
+ * op that takes most of what they call more often, "" without any; more: how many more calls of it each has.
  */
 export interface RecurringWork {
   every: number;
@@ -3570,6 +3587,7 @@ export interface RecurringWork {
   excess_ns: number;
   name: string;
   more: number;
+  outside_ns: number;
 }
 
 /**
@@ -4356,6 +4374,21 @@ export interface Tried {
 export type Unit = "bytes" | "bytes_per_second" | "code" | "count" | "fraction" | "ns" | "number" | "text";
 
 /**
+ * unused, all: nodes of forward ops in those steps that have unused ones, per step. steps: names of these steps.
+ * name: the op that takes most of the time of the ops that created unused nodes; ns: the time of them all, mean over
+ * all steps. start_ns, end_ns: from the first to the last one in the step in which that takes longest.
+ */
+export interface UnusedGraph {
+  unused: number;
+  all: number;
+  steps: string[];
+  name: string;
+  ns: number;
+  start_ns: number;
+  end_ns: number;
+}
+
+/**
  * tiles: the metrics whose tiles are at the top of the view, so that it can be laid out before they are known.
  * share: the whole of which the list of views shows the view's share; empty where it shows none.
  */
@@ -4476,6 +4509,22 @@ export interface WhatIfTexts {
   changes: Phrase[];
   larger: Phrase[];
   remark: Phrase | null;
+}
+
+/**
+ * repetitions: how many are recorded; first, last: the tokens of one text that they compute, added: how many of
+ * these are new. ns: what computing the earlier tokens takes in a step; None where it cannot be told. by_slope: that
+ * follows from how much longer repetitions take with more tokens, and not from the work of products. is_causal:
+ * whether all attention ops say that no token depends on later ones; None where one does not say it.
+ */
+export interface WithoutCache {
+  repetitions: number;
+  first: number;
+  last: number;
+  added: number;
+  ns: number | null;
+  by_slope: boolean;
+  is_causal: boolean | null;
 }
 
 /**

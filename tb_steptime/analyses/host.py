@@ -32,6 +32,7 @@ from tb_steptime.metrics.job.kind import job_kind
 from tb_steptime.metrics.launches.queue import QueueLevel, full_queue_ns, queue_levels, queue_per_step
 from tb_steptime.metrics.launches.recaptures import Recaptures, recaptures
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures
+from tb_steptime.metrics.memory.recomputed import Recomputed, recomputed
 from tb_steptime.metrics.phases.assignment import phase_labels
 from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
 from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
@@ -42,6 +43,8 @@ from tb_steptime.metrics.steps.parts import between_ops_ns, mean_duration_ns, me
 from tb_steptime.metrics.steps.recurring import RecurringWork, recurring_work
 from tb_steptime.metrics.steps.segments import Grown, Segment, segments, slow_steps, slow_steps_of_host
 from tb_steptime.metrics.steps.sites import PhaseRow, SiteRow, host_phase_rows, phase_rows, site_rows
+from tb_steptime.metrics.steps.unused_graph import UnusedGraph, unused_graph
+from tb_steptime.metrics.steps.without_cache import WithoutCache, without_cache
 from tb_steptime.replay.whatif import WhatIf, what_if
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
@@ -89,8 +92,10 @@ class HostResult(msgspec.Struct, frozen=True):
     in which no op runs; python_work: functions that compute no ops; outside_range: the named range that holds most
     of the time without an op; held_interpreter: another thread that runs Python then; all where nothing ran on a
     GPU. recaptures: graphs that are captured again and again. recurring: steps at equal distances that do more.
-    growing: a backward pass that grows from step to step. anomaly: what autograd's anomaly detection costs; None
-    where it is off. whatif: a steady step replayed, as it is and after changes; None where none can be.
+    growing: a backward pass that grows from step to step. unused_graph: nodes that no backward pass runs.
+    recomputed: what checkpoints compute again. without_cache: generation that computes all earlier tokens again.
+    anomaly: what autograd's anomaly detection costs; None where it is off. whatif: a steady step replayed, as it is and
+    after changes; None where none can be.
     """
 
     unknown: Reason | None
@@ -133,6 +138,9 @@ class HostResult(msgspec.Struct, frozen=True):
     recaptures: Recaptures | None = None
     recurring: RecurringWork | None = None
     growing: GrowingGraph | None = None
+    unused_graph: UnusedGraph | None = None
+    recomputed: Recomputed | None = None
+    without_cache: WithoutCache | None = None
     anomaly: AnomalyChecks | None = None
     between_ops_ns: int = 0
 
@@ -191,6 +199,9 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         recaptures=recaptures(trace),
         recurring=recurring_work(trace, device),
         growing=growing_graph(trace, device),
+        unused_graph=unused_graph(trace),
+        recomputed=recomputed(trace, device),
+        without_cache=without_cache(trace),
         anomaly=anomaly_checks(trace),
     )
 
@@ -218,6 +229,8 @@ def _of_host_alone(trace: Trace) -> HostResult:
         held_interpreter=held_interpreter(trace),
         recurring=recurring_work(trace, None),
         growing=growing_graph(trace, None),
+        unused_graph=unused_graph(trace),
+        without_cache=without_cache(trace),
         anomaly=anomaly_checks(trace),
         between_ops_ns=between_ops_ns(trace),
     )

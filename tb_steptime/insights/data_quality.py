@@ -53,6 +53,8 @@ _RESTS_ON: dict[str, frozenset[Affected]] = {
             "python_loop",
             "recurring_steps",
             "growing_graph",
+            "unused_graph",
+            "without_cache",
             "anomaly_detection",
         ),
         _ON_HOST,

@@ -32,9 +32,10 @@ FOLLOWED: dict[str, Followed] = {
     "more_workers": Followed(3, 0.94, 1.02, 1.03),
     "no_workers": Followed(4, 0.98, 1.84, 2.23),
     "python_loop": Followed(6, 0.38, 0.9, 1.99),
-    "recurring_steps": Followed(1, 0.89, 0.89, 0.89),
+    "recurring_steps": Followed(2, 0.44, 0.67, 0.89),
     "slow_worker": Followed(1, 0.94, 0.94, 0.94),
     "straggler": Followed(4, 0.66, 1.08, 1.55),
+    "without_cache": Followed(1, 1.2, 1.2, 1.2),
 }
 
 #: On an H200; a card counts wherever it stands.

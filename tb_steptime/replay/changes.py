@@ -14,6 +14,7 @@ import numpy as np
 from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators
 from tb_steptime.metrics.gpu.copy_directions import way
 from tb_steptime.metrics.job.kind import job_kind
+from tb_steptime.metrics.memory.recomputed import again_activities, checkpointed
 from tb_steptime.metrics.phases.assignment import optimizer_updates
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.replay.host import Role, host_lanes
@@ -23,7 +24,7 @@ from tb_steptime.replay.sweep import HOLDS, EdgeKind, edges_of, joined
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
-from tb_steptime.trace.table import Bool, Kind, distinct, is_in
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct, is_in
 
 #: Number of workers in `more_workers` if the training thread makes its batches itself.
 WORKERS = 4
@@ -48,23 +49,43 @@ def changes(trace: Trace) -> list[Named]:
         Named("more_workers", lambda step: more_workers(trace, step)),
         Named("tensor_cores_unused", lambda step: on_tensor_cores(trace, step)),
         Named("exposed_communication", lambda step: overlapped(trace, step)),
+        Named("needless_checkpoints", lambda step: without_checkpoints(trace, step)),
     ]
 
 
 def launch_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
     """The step with its ops launched as graphs: their time on the host vanishes, together with that of the launches in
     them. Python between ops and the optimizer stay unchanged."""
-    graph, events = step.graph, trace.events
-    own, lanes = graph.own_ns.copy(), host_lanes(trace)
-    ops = events.rows(Kind.CPU_OP)
-    kept = optimizer_updates(trace)
-    host = (graph.role == Role.STRETCH) | (graph.role == Role.CALL)
-    lane = lanes[events.thread[ops]]
-    for each in distinct(graph.track[host]).tolist():
-        here, mine = np.flatnonzero(host & (graph.track == each)), ops[lane == each]
-        captured = Intervals.union(events.start_ns[mine], events.ends(mine)) - kept
-        own[here] -= np.minimum(overlap_ns(captured, graph, here), own[here])
+    events, ops = trace.events, trace.events.rows(Kind.CPU_OP)
+    called = events.thread[ops], events.start_ns[ops], events.ends(ops)
+    own = _own_without(trace, step, *called, optimizer_updates(trace))
+    return replace(step, graph=replace(step.graph, own_ns=own))
+
+
+def without_checkpoints(trace: Trace, step: SteadyStep) -> SteadyStep:
+    """The step without what checkpoints compute again: neither on the host, from the first op of each checkpoint to the
+    last one, nor on a device."""
+    again, graph = checkpointed(trace), step.graph
+    if not len(again.rows):
+        return step
+    own = _own_without(trace, step, *again.intervals(trace), Intervals.empty())
+    own[graph.on_device & is_in(graph.event, again_activities(trace))] = 0
     return replace(step, graph=replace(graph, own_ns=own))
+
+
+def _own_without(
+    trace: Trace, step: SteadyStep, thread: Int32 | Int64, start_ns: Int64, end_ns: Int64, kept: Intervals
+) -> Int64:
+    """`own_ns` of the step's nodes, if these times of threads, outside of some intervals, are no longer spent."""
+    graph, lanes = step.graph, host_lanes(trace)
+    own: Int64 = graph.own_ns.copy()
+    lane = lanes[thread]
+    host = (graph.role == Role.STRETCH) | (graph.role == Role.CALL)
+    for each in distinct(graph.track[host]).tolist():
+        here, mine = np.flatnonzero(host & (graph.track == each)), lane == each
+        gone = Intervals.union(start_ns[mine], end_ns[mine]) - kept
+        own[here] -= np.minimum(overlap_ns(gone, graph, here), own[here])
+    return own
 
 
 def without_calls(step: SteadyStep, calls: Bool) -> SteadyStep:

@@ -154,6 +154,12 @@ def computed_again(trace: Trace, rows: Rows) -> Bool:
     return _again(trace, rows, _node(trace, rows))
 
 
+def in_nodes(trace: Trace, rows: Rows) -> Bool:
+    """Which host rows are inside a node of the backward pass."""
+    inside: Bool = _node(trace, rows) >= 0
+    return inside
+
+
 def _node_rows(trace: Trace) -> Int64:
     return backward_nodes(trace).event.astype(np.int64)
 

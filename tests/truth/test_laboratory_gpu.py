@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 from benchmarks.laboratory.on_gpu.judging import all_judged, followed, page
 from benchmarks.laboratory.on_gpu.names import RECORDED, recorded_programs
 from tb_steptime import cli
-from tb_steptime.ingest.measure import read_file
+from tb_steptime.ingest.measure import measure_file, read_file
+from tb_steptime.insights import judge
 from tb_steptime.insights.followed import ON_GPU
 from tb_steptime.metrics.gpu.occupancy import filling
 from tb_steptime.metrics.gpu.utilization import blocks_per_sm
@@ -93,3 +95,24 @@ def test_a_job_that_reached_a_limit_of_its_own_is_not_told_to_expand_segments(ca
     assert "146.4 GB free on the GPU" in said
     assert "set_per_process_memory_fraction" in said
     assert "expandable_segments" not in said
+
+
+@pytest.mark.parametrize("name", ["blocks_half_all_checkpointed", "blocks_half_three_checkpointed"])
+def test_checkpoints_that_are_not_needed_promise_less_than_they_cost(name: str):
+    """Times and peaks without a profiler, of the same model with and without checkpoints, as shares of a step."""
+    folder = RECORDED / "memory"
+    rows = {row["name"]: row for row in map(json.loads, (folder / "peaks.jsonl").read_text().splitlines())}
+    peak, kept_peak = (rows[each]["peaks"]["8"] for each in (name, "blocks_half"))
+    step, kept_step = (rows[each]["steps"]["8"] for each in (name, "blocks_half"))
+    results = dict(measure_file(folder / f"{name}.pt.trace.json.gz").results)
+    (card,) = [each for each in judge(results).insights if each.id == "needless_checkpoints"]
+    again = results["host"].recomputed
+    assert again is not None
+    assert kept_peak - peak <= again.kept_bytes <= 2 * (kept_peak - peak)
+    assert 0.6 <= card.gain_fraction / (1 - kept_step / step) <= 1.0
+
+
+def test_a_job_without_checkpoints_has_no_such_card():
+    results = dict(measure_file(RECORDED / "memory" / "blocks_half.pt.trace.json.gz").results)
+    assert results["host"].recomputed is None
+    assert [each.id for each in judge(results).insights if each.id == "needless_checkpoints"] == []

@@ -51,8 +51,11 @@ from tb_steptime.insights.rules.host.serial_devices import serial_devices
 from tb_steptime.insights.rules.host.sync_bubble import sync_bubble
 from tb_steptime.insights.rules.host.synchronous_exchange import synchronous_exchange
 from tb_steptime.insights.rules.host.unrecorded_work import unrecorded_work
+from tb_steptime.insights.rules.host.unused_graph import unused_graph
+from tb_steptime.insights.rules.host.without_cache import without_cache
 from tb_steptime.insights.rules.memory.growing import memory_grows
 from tb_steptime.insights.rules.memory.nearly_full import fragmented, gradients_kept, peak_of_activations
+from tb_steptime.insights.rules.memory.needless_checkpoints import needless_checkpoints
 from tb_steptime.insights.rules.memory.room import larger_batch
 from tb_steptime.insights.rules.steps.growing_graph import growing_graph
 from tb_steptime.insights.rules.steps.one_time import one_time
@@ -107,6 +110,8 @@ RULES: dict[Rule, Gain] = {
     slow_steps: Gain.OVERLAPS,
     recurring_steps: Gain.OVERLAPS,
     growing_graph: Gain.OVERLAPS,
+    unused_graph: Gain.OVERLAPS,
+    without_cache: Gain.OVERLAPS,
     anomaly_detection: Gain.OVERLAPS,
     pageable_batch_copies: Gain.OVERLAPS,
     tensor_cores_unused: Gain.OVERLAPS,
@@ -128,6 +133,7 @@ RULES: dict[Rule, Gain] = {
     gradients_kept: Gain.OVERLAPS,
     fragmented: Gain.OVERLAPS,
     larger_batch: Gain.OVERLAPS,
+    needless_checkpoints: Gain.OVERLAPS,
     one_time: Gain.OVERLAPS,
     back_pressure: Gain.OVERLAPS,
     trace_quality: Gain.OVERLAPS,

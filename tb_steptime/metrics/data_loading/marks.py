@@ -23,10 +23,10 @@ from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in
 #: Stands for the loader of a mark that no recorder knows, and for the seed of an iterator that is not new.
 NOT_RECORDED = NO_SEED = -1
 #: Op with which a new iterator draws a seed for its workers, and its sampler one for shuffling.
-_SEED = "aten::random_"
+SEED = "aten::random_"
 #: Ops of a new iterator and its sampler, and ops that only pass a batch on: they do not count as work on it.
-_NO_WORK = {
-    _SEED, "aten::empty", "aten::item", "aten::_local_scalar_dense", "aten::randperm", "aten::scalar_tensor",
+NO_WORK = {
+    SEED, "aten::empty", "aten::item", "aten::_local_scalar_dense", "aten::randperm", "aten::scalar_tensor",
     "aten::resize_", "aten::resolve_conj", "aten::resolve_neg",
     "aten::to", "aten::_to_copy", "aten::copy_", "aten::empty_strided", "aten::is_pinned", "aten::pin_memory",
     "aten::_pin_memory", "aten::record_stream",
@@ -119,7 +119,7 @@ def _between(trace: Trace, rows: Int64) -> tuple[Bool, Int64]:
     """For the time between each mark and the one before it: whether its thread works, and when it draws a first
     seed."""
     events, is_op, is_work = trace.events, trace.events.kind == Kind.CPU_OP, _is_work(trace)
-    is_seed = np.array([name == _SEED for name in trace.strings.strings], bool)
+    is_seed = np.array([name == SEED for name in trace.strings.strings], bool)
     works, seed_ns = np.zeros(len(rows), bool), np.full(len(rows), NO_SEED, np.int64)
     begin = np.append(0, events.ends(rows))[: len(rows)]
     for i, (low, high) in enumerate(zip(begin.tolist(), events.start_ns[rows].tolist(), strict=True)):
@@ -143,7 +143,7 @@ def work_rows(trace: Trace) -> Int64:
 def _is_work(trace: Trace) -> Bool:
     """Marks the events that are work on a batch: an op, a range of the user's, a launch."""
     kind, name, strings = trace.events.kind, trace.events.name, trace.strings.strings
-    no_work = loader_names(trace) | np.array([each in _NO_WORK for each in strings], bool)
+    no_work = loader_names(trace) | np.array([each in NO_WORK for each in strings], bool)
     launch = np.array(["Launch" in each for each in strings], bool)
     of_loop = is_in(kind, (Kind.CPU_OP, Kind.USER)) & ~no_work[name]
     return np.asarray(of_loop | (is_in(kind, (Kind.RUNTIME, Kind.DRIVER)) & launch[name]))

@@ -7,14 +7,13 @@ ops      a b  a b  a b c c  a b  a b  a b c c  a b  a b  a b c c       and calls
 
 from __future__ import annotations
 
-import itertools
-
 import msgspec
 import numpy as np
 
 from tb_steptime.metrics.excluded_time.ranges import judged_ns
 from tb_steptime.metrics.outliers import SLOW_FRACTION
 from tb_steptime.metrics.phases.marks import training_threads
+from tb_steptime.metrics.steps.inserted import FEWEST, REGULAR, every_of, inserted
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import self_times
@@ -22,22 +21,21 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct, is_in, median
 
-#: REGULAR steps at equal distances are not chance. Of fewer, FEWEST suffice if they all call the same number of ops,
-#: and all other steps also agree in theirs.
-REGULAR, FEWEST = 3, 2
 #: Steps do extra work if they call this many times as many ops as the median step.
 MORE = 1.1
 
 
 class RecurringWork(msgspec.Struct, frozen=True):
     """every: from one such step to the next. steps: their names. excess_ns: their mean length above the median of the
-    others. name: the op that takes most of what they call more often, more: how many more calls of it each has."""
+    others, or where steps vary that at the place of what they do; outside_ns: of this, after ops and in none. name: the
+    op that takes most of what they call more often, "" without any; more: how many more calls of it each has."""
 
     every: int
     steps: list[str]
     excess_ns: int
     name: str
     more: int
+    outside_ns: int = 0
 
 
 def recurring_work(trace: Trace, device: int | None) -> RecurringWork | None:
@@ -50,8 +48,10 @@ def recurring_work(trace: Trace, device: int | None) -> RecurringWork | None:
     found = (calls >= MORE * median(calls)) & (lengths >= (1 + SLOW_FRACTION) * median(lengths))
     found[:1] &= (calls[1:][found[1:]] == calls[0]).all()  # otherwise it does one-time work
     alike = len(distinct(calls[found])) == len(distinct(calls[1:][~found[1:]])) == 1
-    every = _every(np.flatnonzero(found), len(found), FEWEST if alike else REGULAR)
-    if every is None or _are_updates(trace, found):
+    every = every_of(np.flatnonzero(found), len(found), FEWEST if alike else REGULAR)
+    if every is None:
+        return _at_one_place(trace, lengths, device is not None)
+    if _are_updates(trace, found):
         return None
     of_found = found[step]
     names, sign = trace.events.name[rows], np.where(of_found, 1 / found.sum(), -1 / (~found).sum())
@@ -67,14 +67,17 @@ def recurring_work(trace: Trace, device: int | None) -> RecurringWork | None:
     )
 
 
-def _every(places: Int64, steps: int, fewest: int) -> int | None:
-    """The distance of these steps, if there are enough of them, it is the same for all, and none is missing before or
-    after."""
-    distances = {later - place for place, later in itertools.pairwise(places.tolist())}
-    if len(places) < fewest or len(distances) != 1:
+def _at_one_place(trace: Trace, lengths: Int64, has_device: bool) -> RecurringWork | None:
+    """Where the lengths of the steps show nothing, what they do at one place may."""
+    own = inserted(trace, lengths, has_device)
+    if own is None:
         return None
-    (every,) = distances
-    return every if every > 1 and places[0] <= every and steps - places[-1] <= every else None
+    found = np.zeros(len(lengths), bool)
+    found[own.places] = True
+    if _are_updates(trace, found):
+        return None
+    names = [find_steps(trace).steps[each].name for each in own.places.tolist()]
+    return RecurringWork(own.every, names, own.excess_ns, own.name, own.more, own.outside_ns)
 
 
 def _are_updates(trace: Trace, found: Bool) -> bool:

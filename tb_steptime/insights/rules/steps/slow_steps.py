@@ -15,7 +15,7 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, HostCard, host_card, unlinked_share
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.outliers import SLOW_FRACTION, median
-from tb_steptime.metrics.steps.recurring import REGULAR
+from tb_steptime.metrics.steps.inserted import REGULAR
 from tb_steptime.metrics.steps.segments import Grown
 from tb_steptime.text import Phrase, agreeing, count, label, ns, phrase, text
 
@@ -88,9 +88,19 @@ def slow_steps(facts: Facts) -> Insight | None:
 
 def without_named(insights: list[Insight]) -> list[Insight]:
     """Returns all cards, without the card about slow steps if a card that says why steps are slow has nearly all of its
-    gain."""
-    named_ns = max((each.gain_ns for each in insights if each.id in _NAMING), default=0)
-    return [each for each in insights if each.id != "slow_steps" or named_ns < NEARLY_ALL * each.gain_ns]
+    gain; likewise without the one about steps that do more if a card names the function that runs in the same steps."""
+    named = [each for each in insights if each.id in _NAMING]
+    return [
+        each for each in insights
+        if not (each.id == "slow_steps" and _is_named(each, named))
+        and not (each.id == "recurring_steps" and _is_named(each, [card for card in named if card.steps == each.steps]))
+    ]  # fmt: skip
+
+
+def _is_named(card: Insight, named: list[Insight]) -> bool:
+    """Whether one of the cards that say why has nearly all of its gain."""
+    named_ns = max((each.gain_ns for each in named), default=0)
+    return named_ns >= NEARLY_ALL * card.gain_ns
 
 
 def _slow(host: HostResult) -> list[Grown]:

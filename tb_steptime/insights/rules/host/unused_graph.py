@@ -1,0 +1,70 @@
+"""Forward ops whose graph no backward pass uses."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
+from tb_steptime.insights.facts import Facts, confidence
+from tb_steptime.insights.rules.host.blocking_rows import brief
+from tb_steptime.text import code, count, phrase
+
+_HOW = (
+    "with torch.no_grad():            # a teacher, an evaluation, a rollout\n"
+    "    targets = teacher(inputs)\n"
+    "# or leave out what no loss uses"
+)
+_FORMULA = phrase("No gain is computed: the ops stay, without their nodes and what these keep for a backward pass.")
+_COUNTED = phrase(
+    "Nodes are counted as they are created and run. A trace does not tell apart an output that no loss uses."
+)
+
+
+def unused_graph(facts: Facts) -> Insight | None:
+    """Fires when a tenth of the nodes that autograd creates, with two layers or more among them, run in no backward
+    pass of the recording, in two steps or more, which are not only the last two.
+
+    Similar pattern: frozen layers, and what runs under `no_grad`, create no nodes. A graph that is used in a later
+    step: its nodes run there. What a checkpoint computes again, and what the end of the recording cuts off, does not
+    count. A metric of the outputs has few nodes, and no layers. A head of the model that no loss uses: the same waste,
+    and the card names this remedy as well. Inference alone: without a backward pass, it may lie outside the recording.
+
+    Needs: three steps, and the CPU ops with their sequence numbers.
+
+    Jobs: training, on a GPU or not.
+
+    Gain: none is computed: creating nodes takes a small part of an op's time. It gives memory.
+
+    Left out: the memory that is kept, which is not known without its record.
+    """
+    found = facts.host.unused_graph
+    if found is None:
+        return None
+    words = (
+        "Autograd creates {all} nodes in each of {steps} steps, and never runs {unused} of them: of {name} and others."
+    )
+    sure, why = confidence(facts, Confidence.MEDIUM, _COUNTED)
+    starts = [step.name for step in facts.host.steps if step.start_ns <= found.start_ns]
+    return Insight(
+        id="unused_graph",
+        severity=Severity.MINOR,
+        title=phrase("Use `no_grad` where no backward pass follows"),
+        why=phrase(
+            words,
+            all=count(found.all),
+            steps=count(len(found.steps)),
+            unused=count(found.unused),
+            name=code(brief(found.name)),
+        ),
+        how=_HOW,
+        gain_ns=0,
+        gain_fraction=0.0,
+        later_ns=None,
+        gain_formula=_FORMULA,
+        confidence=sure,
+        why_confidence=why,
+        view="host",
+        colour="cpu",
+        steps=found.steps,
+        evidence=[Evidence(starts[-1], found.start_ns, found.end_ns)] if starts else [],
+        about_ns=found.ns,
+        instead=phrase("less memory"),
+    )

@@ -1,0 +1,98 @@
+"""Generation that computes all earlier tokens again for each new one."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.base import Confidence, Insight, Severity
+from tb_steptime.insights.facts import Facts, confidence
+from tb_steptime.insights.host_gains import HostCard, host_card
+from tb_steptime.metrics.steps.without_cache import WithoutCache
+from tb_steptime.text import Phrase, agreeing, count, phrase
+
+_HOW = (
+    "model.generate(..., use_cache=True)    # Transformers\n"
+    "# else keep the keys and values of each layer, and pass only the new tokens"
+)
+_TITLE = phrase("Cache keys and values: earlier tokens are computed again")
+_BY_SLOPE = phrase(
+    "Time of one more token, by how much longer repetitions take with more tokens, times the earlier ones, mean over "
+    "the steps (est.)."
+)
+_BY_WORK = phrase(
+    "Time of the ops that multiply matrices or attend, times the share of the earlier tokens, mean over the steps "
+    "(est.): products of fewer rows are assumed to take as much less."
+)
+_NO_TIME = phrase(
+    "No gain is computed: whether fewer tokens take less time on a device does not follow from this trace."
+)
+_CAUSAL = phrase("All attention is causal, so earlier tokens give the same keys and values again.")
+_MASKED = phrase("No op says that its attention is causal; a model whose tokens depend on later ones has no cache.")
+
+
+def without_cache(facts: Facts) -> Insight | None:
+    """Fires when tokens that have just been computed are put behind the others, and all of them are embedded again,
+    five times in a row and by the same number.
+
+    Similar pattern: a cache of keys and values: the tokens grow likewise, but only the new ones are embedded. Training
+    on longer and longer texts, and inference over texts sorted by length: nothing is put behind what was embedded.
+
+    Needs: shapes, also of lists of tensors (PyTorch 2.1 or later), and the CPU ops.
+
+    Jobs: inference, on a GPU or not.
+
+    Gain: what the earlier tokens take, by how much longer repetitions take with more tokens, or on the CPU by the work
+    of products; none where neither is known. Where the recorder timed steps without the profiler, the same share of
+    such a step.
+
+    Left out: reading the cache. Models without an embedding. Texts cut to the model's length no longer grow, and their
+    repetitions are not found.
+    """
+    found = facts.host.without_cache
+    if found is None:
+        return None
+    best = Confidence.MEDIUM if found.is_causal else Confidence.LOW
+    why_confidence = _CAUSAL if found.is_causal else _MASKED
+    if not found.ns:
+        return _without_gain(facts, found, best, why_confidence)
+    return host_card(
+        facts,
+        HostCard(
+            id="without_cache",
+            title=_TITLE,
+            why=_why(found),
+            gain_ns=round(min(found.ns, facts.step_ns) / facts.slowed),
+            formula=_BY_SLOPE if found.by_slope else _BY_WORK,
+            best=best,
+            why_confidence=why_confidence,
+            how=_HOW,
+        ),
+    )
+
+
+def _without_gain(facts: Facts, found: WithoutCache, best: Confidence, why_confidence: Phrase) -> Insight:
+    sure, why = confidence(facts, best, why_confidence)
+    return Insight(
+        id="without_cache",
+        severity=Severity.MINOR,
+        title=_TITLE,
+        why=_why(found),
+        how=_HOW,
+        gain_ns=0,
+        gain_fraction=0.0,
+        later_ns=None,
+        gain_formula=_NO_TIME,
+        confidence=sure,
+        why_confidence=why,
+        view="host",
+        colour="cpu",
+    )
+
+
+def _why(found: WithoutCache) -> Phrase:
+    words = "{repetitions} repetitions compute {first} to {last} tokens of each text, of which {added} (is|are) new."
+    return phrase(
+        agreeing(words, found.added),
+        repetitions=count(found.repetitions),
+        first=count(found.first),
+        last=count(found.last),
+        added=count(found.added),
+    )

@@ -1,0 +1,177 @@
+"""What some steps do that the others do not: ops inserted into the same sequence, or a pause at the same place.
+
+step 1   [a]..[b].....[c]                     the same ops in the same order
+step 2   [a]..[b].....[c]
+step 3   [a]..[b].[x]....................[c]  x is inserted: the time from the end of b to the start of c,
+                 |---- inserted -------|      less that of the others, whatever else in the step varies
+step 4   [a]..[b].....[c]
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.metrics.data_loading.marks import NO_WORK, SEED
+from tb_steptime.metrics.outliers import SLOW_FRACTION, robust_deviation
+from tb_steptime.metrics.phases.marks import training_threads
+from tb_steptime.text.patterns import expression
+from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.loader_marks import loader_intervals
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import top_level
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in, median
+
+#: REGULAR steps at equal distances are not chance. Of fewer, FEWEST suffice if they all call the same number of ops,
+#: and all other steps also agree in theirs.
+REGULAR, FEWEST = 3, 2
+#: Maximum probability with which the steps that have the ops are by chance those with the longest times.
+CHANCE = 0.03
+#: Ops of an optimizer: steps that alone have them update the weights after several passes.
+_UPDATE = expression(r"aten::(_fused_\w+_?|_foreach_addcdiv_|addcdiv_)$")
+#: A pause at one place, where all ops are the same, needs one more step: another process may interrupt three at equal
+#: distances. The shortest one is this many times as long as the longest of the other steps, and the longest at most
+#: this many times as long as the shortest.
+PAUSES, APART, ALIKE = 4, 2.0, 2.0
+
+
+class Inserted(NamedTuple):
+    """places: of the steps. excess_ns: what each of them takes more at this place, mean; outside_ns: of this, in no op.
+    name: the op that takes most of the inserted ones, "" without any; more: how often it is inserted."""
+
+    places: Int64
+    every: int
+    excess_ns: int
+    outside_ns: int
+    name: str
+    more: int
+
+
+class _Step(NamedTuple):
+    """The outermost ops of a step, as rows of the event table, and their names; when the host begins and ends it."""
+
+    rows: Int64
+    names: Int32
+    start_ns: int
+    end_ns: int
+
+
+def inserted(trace: Trace, lengths: Int64, has_device: bool) -> Inserted | None:
+    """What the steps at equal distances have and the others lack; None if nothing separates them.
+
+    lengths: of the steps, ns. With a device these count, as it may work on while the host is at another place.
+    """
+    steps = _steps(trace)
+    groups: dict[bytes, list[int]] = {}
+    for place, step in enumerate(steps):
+        groups.setdefault(step.names.tobytes(), []).append(place)
+    usual = max(groups, key=lambda names: (len(groups[names]), -len(names)), default=b"")
+    others = [names for names in groups if names != usual and groups[names] != [0]]
+    if not usual:
+        return None
+    if not others:
+        waits_for_ranks = (trace.job.world_size or 1) > 1
+        return None if has_device or waits_for_ranks else _pause(trace, lengths, steps, np.array(groups[usual]))
+    if len(others) > 1 or len(others[0]) <= len(usual):
+        return None
+    return _ops(trace, lengths, steps, np.array(groups[others[0]]), np.array(groups[usual]), has_device)
+
+
+def every_of(places: Int64, steps: int, fewest: int) -> int | None:
+    """The distance of these steps, if there are enough of them, it is the same for all, and none is missing before or
+    after."""
+    distances = {later - place for place, later in itertools.pairwise(places.tolist())}
+    if len(places) < fewest or len(distances) != 1:
+        return None
+    (every,) = distances
+    return every if every > 1 and places[0] <= every and steps - places[-1] <= every else None
+
+
+def _ops(
+    trace: Trace, lengths: Int64, steps: list[_Step], more: Int64, usual: Int64, has_device: bool
+) -> Inserted | None:
+    every = every_of(more, len(steps), FEWEST)
+    if every is None or 1 / math.comb(len(more) + len(usual), len(more)) > CHANCE:
+        return None
+    ours, theirs = steps[more[0]].names, steps[usual[0]].names
+    before = _alike(ours, theirs)
+    after = _alike(ours[before:][::-1], theirs[before:][::-1])
+    own = ours[before : len(ours) - after]
+    names = {trace.strings[name] for name in distinct_in(own).tolist()}
+    if (SEED in names and names <= NO_WORK) or any(_UPDATE.match(name) for name in names):
+        return None  # a loader begins to iterate, and has a card of its own
+    rows = np.concatenate([steps[place].rows[before : len(ours) - after] for place in more])
+    in_ops_ns = int(trace.events.dur_ns[rows].sum()) // len(more)
+    if has_device:
+        longer, shorter = lengths[more], lengths[usual]
+    else:
+        longer, shorter = (
+            np.array([_gaps(trace, steps[each], before, after)[before] for each in group.tolist()])
+            for group in (more, usual)
+        )
+    excess_ns = round(float(longer.mean() - median(shorter)))
+    if longer.min() - shorter.max() < robust_deviation(shorter):
+        # the rest varies too much: what the ops take is certain
+        excess_ns = 0 if has_device else in_ops_ns
+    if excess_ns < SLOW_FRACTION * median(lengths[usual]):
+        return None
+    took = exact_sums(trace.events.name[rows], trace.events.dur_ns[rows], len(trace.strings))
+    name = int(took.argmax())
+    outside_ns = 0 if has_device else max(0, excess_ns - in_ops_ns)
+    return Inserted(more, every, excess_ns, outside_ns, trace.strings[name], int((own == name).sum()))
+
+
+def _pause(trace: Trace, lengths: Int64, steps: list[_Step], alike: Int64) -> Inserted | None:
+    """The same ops in all steps, and a pause at the same place of some: the loop does something that is no op."""
+    gaps = np.stack([_gaps(trace, steps[each], len(steps[each].names), 0) for each in alike.tolist()])
+    found = None
+    for gap in gaps.T[gaps.max(axis=0) >= SLOW_FRACTION * median(lengths)]:
+        long = gap >= gap.max() / ALIKE
+        if long.all() or gap[long].min() < APART * gap[~long].max():
+            continue
+        every = every_of(alike[long], len(steps), PAUSES)
+        excess_ns = round(float(gap[long].mean() - median(gap[~long])))
+        if every is not None and excess_ns >= max(SLOW_FRACTION * median(lengths), found.excess_ns if found else 0):
+            found = Inserted(alike[long], every, excess_ns, excess_ns, "", 0)
+    return found
+
+
+def _gaps(trace: Trace, step: _Step, before: int, after: int) -> Int64:
+    """The time before each of the first `before` ops of a step, and then until the last `after` ones begin, without
+    waits for batches."""
+    events = trace.events
+    first, last = step.rows[:before], step.rows[len(step.rows) - after :]
+    begins = np.append(step.start_ns, events.ends(first))
+    ends = np.concatenate((events.start_ns[first], events.start_ns[last[:1]] if after else [step.end_ns]))
+    ends = np.maximum(begins, ends)
+    gaps: Int64 = ends - begins - loader_intervals(trace).overlap_ns(begins, ends)
+    return gaps
+
+
+def _alike(one: Int32, other: Int32) -> int:
+    """The number of first items in which two sequences agree."""
+    shorter = min(len(one), len(other))
+    differ = np.flatnonzero(one[:shorter] != other[:shorter])
+    return int(differ[0]) if len(differ) else shorter
+
+
+def _steps(trace: Trace) -> list[_Step]:
+    """The steps with the ops of the one training thread; none if there are several threads, which may take turns in
+    any order."""
+    threads = training_threads(trace)
+    if len(threads) != 1:
+        return []
+    events = trace.events
+    rows = events.rows(Kind.CPU_OP)
+    rows = top_level(trace, rows[events.thread[rows] == threads[0]])
+    names, start = events.name[rows].astype(np.int32), events.start_ns[rows]
+    found = []
+    for step in find_steps(trace).steps:
+        begins, ends = step.host_start_ns, step.host_start_ns + step.host_ns
+        low, high = np.searchsorted(start, (begins, ends)).tolist()
+        found.append(_Step(rows[low:high], names[low:high], begins, ends))
+    return found
