@@ -450,7 +450,7 @@ export interface Cause {
 }
 
 /**
- * An experiment. parts_ns: of its mean step, to which they sum. work: the same number for all that do the same work.
+ * An experiment. parts_ns: of its mean step, to which they sum. work: the same number where the same work is done.
  * from_first, from_previous: against the first of these, and against the one before; None of the first one itself.
  */
 export interface ChainLink {
