@@ -9,7 +9,9 @@ from math import floor
 
 from tb_steptime.trace.table import DEVICE_KINDS, Kind
 from tests.judged.rewriting import (
+    MEMORY,
     ON_DEVICE,
+    SHAPES,
     STEP,
     Document,
     Event,
@@ -22,12 +24,13 @@ from tests.judged.rewriting import (
     rewritten,
     with_each,
     without,
+    without_arguments,
 )
 
 _IDS = ("correlation", "External id", "external id", "Python id", "Python parent id", "Ev Idx", "Record function id")
 _SIZES = ("grid", "block", "registers per thread", "shared memory", "blocks per SM", "warps per SM", "priority")
 _OCCUPANCY = "est. achieved occupancy %"
-_PAUSE_US = 1_000_000
+_PAUSE_US, _CLOCK_US = 1_000_000, 5
 _FIRST_STEP = 10_000
 #: Categories as Kineto wrote them in 2021.
 _IN_2021 = {
@@ -49,15 +52,6 @@ def _without_ranks(document: Document) -> Document | None:
     """Kineto knows the ranks only if the process group was made before the profiler."""
     left = {key: value for key, value in document.items() if key != "distributedInfo"}
     return left if len(left) < len(document) else None
-
-
-def _without_arguments(*names: str) -> Rewriting:
-    def less(event: Event) -> Event:
-        found = arguments(event)
-        left = {key: value for key, value in found.items() if key not in names}
-        return event | {"args": left} if len(left) < len(found) else event
-
-    return with_each(less)
 
 
 def _in_2021(event: Event) -> Event:
@@ -185,6 +179,56 @@ def _small_ops(document: Document, pid: object, tid: int) -> Iterator[Event]:
         yield {"ph": "X", "cat": "cpu_op", "name": "aten::empty", "pid": pid, "tid": tid, "ts": at, "dur": 1}
 
 
+def _without_options(document: Document) -> Document | None:
+    """What `profile()` records without any option and without `step()`, as in most files. The header still says which
+    options slowed the CPU."""
+    bare = without(lambda event: is_of(Kind.PYTHON)(event) or event.get("name") == MEMORY or is_step(event))
+    left = bare(document)
+    return without_arguments(*SHAPES)(left or document) or left
+
+
+def _with_calls(pattern: str, name: str) -> Rewriting:
+    """Calls of the runtime are named after the version and the options with which a library was built."""
+    expression = re.compile(pattern)
+
+    def renamed(event: Event) -> Event:
+        return event | {"name": expression.sub(name, str(event["name"]))} if is_of(Kind.RUNTIME)(event) else event
+
+    return with_each(renamed)
+
+
+def _on_gpu_3(document: Document) -> Document | None:
+    """A process that sees all GPUs and uses the fourth one; only where one GPU works."""
+    events = document["traceEvents"]
+    if {arguments(each).get("device") for each in events if is_of(*DEVICE_KINDS)(each)} != {0}:
+        return None
+    moved = rewritten(document, map(_moved, events))
+    listed = document.get("deviceProperties")
+    if moved is None or not isinstance(listed, list):
+        return moved
+    return moved | {"deviceProperties": [each | {"id": 3} for each in listed if each.get("id") == 0]}
+
+
+def _moved(event: Event) -> Event:
+    found = arguments(event)
+    number = "Device Id" if event.get("name") == MEMORY and found.get("Device Type") == 1 else "device"
+    changed = event | {"args": found | {number: 3}} if number in found else event
+    return changed | {"pid": 3} if is_of(*ON_DEVICE)(event) else changed
+
+
+def _on_other_stream(event: Event) -> Event:
+    """Streams are numbered in the order in which a process makes them."""
+    stream = arguments(event).get("stream")
+    if not isinstance(stream, int) or not is_of(*ON_DEVICE)(event):
+        return event
+    return event | {"tid": 1000 - stream, "args": event["args"] | {"stream": 1000 - stream}}
+
+
+def _on_later_clock(event: Event) -> Event:
+    """Clocks of CPU and GPU are aligned to some microseconds only."""
+    return event | {"ts": event["ts"] + _CLOCK_US} if is_of(*ON_DEVICE)(event) else event
+
+
 def _is_shadow(event: Event) -> bool:
     return is_of(Kind.GPU_USER)(event)
 
@@ -211,10 +255,16 @@ OTHER_FILES: dict[str, Rewriting] = {
     "events alone": _headless,
     "no names of processes": without(lambda event: event.get("ph") == "M"),
     "no ranks": _without_ranks,
-    "no launch sizes": _without_arguments(*_SIZES, _OCCUPANCY),
-    "no external ids": _without_arguments("External id", "external id"),
+    "no launch sizes": without_arguments(*_SIZES, _OCCUPANCY),
+    "no external ids": without_arguments("External id", "external id"),
     "no waits of streams": without(is_of(Kind.SYNC)),
     "no ranges on devices": without(_is_shadow),
+    "no options": _without_options,
+    "streams per thread": _with_calls(r"^(cuda(?:Launch|Memcpy|Memset|Stream|Event)\w*)$", r"\1_ptsz"),
+    "launches of CUDA 12": _with_calls(r"^cudaLaunchKernel$", "cudaLaunchKernelExC"),
+    "GPU 3": _on_gpu_3,
+    "other streams": with_each(_on_other_stream),
+    "clock of the device 5 us late": with_each(_on_later_clock),
     "no CPU activity": _where_devices_work(without(_is_on_host_alone)),
     "no device activity": _where_devices_work(without(_is_of_device)),
     "categories of 2021": with_each(_in_2021),

@@ -16,7 +16,8 @@ Rewriting = Callable[[Document], Document | None]
 
 #: What a profiler records on a device's tracks.
 ON_DEVICE = (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC)
-STEP = "ProfilerStep#"
+STEP, MEMORY = "ProfilerStep#", "[memory]"
+SHAPES = ("Input Dims", "Input dims", "Input type", "Input Strides", "Concrete Inputs")
 
 
 def rewritten(document: Document, events: Iterable[Event]) -> Document | None:
@@ -31,6 +32,15 @@ def with_each(change: Callable[[Event], Event]) -> Rewriting:
 
 def without(is_missing: Callable[[Event], bool]) -> Rewriting:
     return lambda document: rewritten(document, (each for each in document["traceEvents"] if not is_missing(each)))
+
+
+def without_arguments(*names: str) -> Rewriting:
+    def less(event: Event) -> Event:
+        found = arguments(event)
+        left = {key: value for key, value in found.items() if key not in names}
+        return event | {"args": left} if len(left) < len(found) else event
+
+    return with_each(less)
 
 
 def is_of(*kinds: Kind) -> Callable[[Event], bool]:

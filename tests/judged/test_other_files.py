@@ -21,7 +21,7 @@ def event(cat: str, name: str, start: str, length: str, **args: Any) -> Event:
 STEP = event("user_annotation", "ProfilerStep#7", "10.6", "9")
 OP = event("cpu_op", "aten::sum", "11", "2", **{"External id": 5})
 CALL = event("cuda_runtime", "cudaLaunchKernel", "11.7", "0.6", correlation=3)
-WORK = event("kernel", KERNEL, "13.2", "3.9", correlation=3, grid=[1, 1, 1], device=0)
+WORK = event("kernel", KERNEL, "13.2", "3.9", correlation=3, grid=[1, 1, 1], device=0, stream=7)
 SHADOW = event("gpu_user_annotation", "mine", "13", "4")
 WAIT = event("cuda_sync", "Stream Sync", "17", "1")
 NAMED = {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python"}}
@@ -50,6 +50,30 @@ def at(each: Event, start: str, length: str | None = None) -> Event:
         ("no external ids", [STEP, without(OP, "External id"), CALL, WORK, SHADOW, WAIT, NAMED, FLOW]),
         ("no waits of streams", [STEP, OP, CALL, WORK, SHADOW, NAMED, FLOW]),
         ("no ranges on devices", [STEP, OP, CALL, WORK, WAIT, NAMED, FLOW]),
+        ("no options", [OP, CALL, WORK, SHADOW, WAIT, NAMED, FLOW]),
+        ("streams per thread", [STEP, OP, CALL | {"name": "cudaLaunchKernel_ptsz"}, WORK, SHADOW, WAIT, NAMED, FLOW]),
+        ("launches of CUDA 12", [STEP, OP, CALL | {"name": "cudaLaunchKernelExC"}, WORK, SHADOW, WAIT, NAMED, FLOW]),
+        (
+            "GPU 3",
+            [
+                STEP,
+                OP,
+                CALL,
+                WORK | {"pid": 3, "args": WORK["args"] | {"device": 3}},
+                SHADOW | {"pid": 3},
+                WAIT | {"pid": 3},
+                NAMED,
+                FLOW,
+            ],
+        ),
+        (
+            "other streams",
+            [STEP, OP, CALL, WORK | {"tid": 993, "args": WORK["args"] | {"stream": 993}}, SHADOW, WAIT, NAMED, FLOW],
+        ),
+        (
+            "clock of the device 5 us late",
+            [STEP, OP, CALL, at(WORK, "18.2"), at(SHADOW, "18"), at(WAIT, "22"), NAMED, FLOW],
+        ),
         ("no CPU activity", [CALL, WORK, WAIT, NAMED, FLOW]),
         ("no device activity", [STEP, OP, NAMED]),
         (

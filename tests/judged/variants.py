@@ -16,7 +16,9 @@ from tb_steptime.trace.kineto.categories import LEFT_OUT
 from tb_steptime.trace.table import Kind
 from tests.judged.other_files import OTHER_FILES
 from tests.judged.rewriting import (
+    MEMORY,
     ON_DEVICE,
+    SHAPES,
     Document,
     Event,
     Rewriting,
@@ -27,11 +29,10 @@ from tests.judged.rewriting import (
     lasts,
     with_each,
     without,
+    without_arguments,
 )
 
 _DAY_US = 24 * 3600 * 1_000_000
-_SHAPES = ("Input Dims", "Input dims", "Input type", "Input Strides", "Concrete Inputs")
-_MEMORY = "[memory]"
 _GENERATOR = 7
 
 
@@ -52,18 +53,12 @@ def _is_annotation(event: Event) -> bool:
     return _is_named_by_user(event) or str(event.get("name", "")).startswith("nn.Module: ")
 
 
-def _shapeless(event: Event) -> Event:
-    found = arguments(event)
-    left = {key: value for key, value in found.items() if key not in _SHAPES}
-    return event | {"args": left} if len(left) < len(found) else event
-
-
 def _is_flow(event: Event) -> bool:
     return event.get("ph") in ("s", "t", "f")
 
 
 def _is_of_memory(event: Event) -> bool:
-    return event.get("name") == _MEMORY
+    return event.get("name") == MEMORY
 
 
 def _without_devices(document: Document) -> Document | None:
@@ -170,7 +165,7 @@ _VARIANTS: dict[str, Rewriting] = {
     "no flows": without(_is_flow),
     "no memory events": without(_is_of_memory),
     "no call stacks": without(is_of(Kind.PYTHON)),
-    "no shapes": with_each(_shapeless),
+    "no shapes": without_arguments(*SHAPES),
     "no device properties": _without_devices,
     "no annotations": without(_is_annotation),
     "no step marks": without(is_step),
