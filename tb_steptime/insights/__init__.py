@@ -79,10 +79,9 @@ def _cards(facts: Facts, guarded: Guarded) -> tuple[list[Insight], set[str]]:
     little = guarded.ask("what is left out", little_is_judged, facts, False)
     cards = without_named([each for each, _ in fired])
     unknown = guarded.ask("what is recorded of the CPU", one_time_is_unknown, facts, False)
-    insights = in_order(
-        lowered(card, LITTLE) if little else lowered(card, ONLY_LAUNCHES) if unknown and card.view in _OF_CPU else card
-        for card in cards
-    )
+    if unknown:
+        cards = [lowered(card, ONLY_LAUNCHES) if card.view in _OF_CPU else card for card in cards]
+    insights = in_order(lowered(card, LITTLE) if little else card for card in cards)
     if little:
         insights.sort(key=lambda insight: insight.id != "one_time")  # what the others are about is little
     if not facts.gaps and not any(insight.gain_ns for insight in insights):

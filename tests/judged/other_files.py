@@ -64,11 +64,9 @@ def _in_whole_us(event: Event) -> Event:
     if "ts" not in event:
         return event
     start = floor(event["ts"])
-    return (
-        event | {"ts": start, "dur": floor(event["ts"] + event["dur"]) - start}
-        if "dur" in event
-        else event | {"ts": start}
-    )
+    if "dur" not in event:
+        return event | {"ts": start}
+    return event | {"ts": start, "dur": floor(event["ts"] + event["dur"]) - start}
 
 
 def _with_short_name(length: int) -> Rewriting:
@@ -229,10 +227,6 @@ def _on_later_clock(event: Event) -> Event:
     return event | {"ts": event["ts"] + _CLOCK_US} if is_of(*ON_DEVICE)(event) else event
 
 
-def _is_shadow(event: Event) -> bool:
-    return is_of(Kind.GPU_USER)(event)
-
-
 def _is_on_host_alone(event: Event) -> bool:
     """What is recorded only with ProfilerActivity.CPU."""
     return is_of(Kind.CPU_OP, Kind.USER, Kind.PYTHON, Kind.GPU_USER)(event) or event.get("cat") == "fwdbwd"
@@ -251,20 +245,27 @@ def _where_devices_work(rewriting: Rewriting) -> Rewriting:
     return lambda document: rewriting(document) if _has_device(document) else None
 
 
+#: Why the job is the same stands in a comment, or in the docstring of what rewrites it.
 OTHER_FILES: dict[str, Rewriting] = {
     "events alone": _headless,
+    # Tools that filter events drop metadata first.
     "no names of processes": without(lambda event: event.get("ph") == "M"),
     "no ranks": _without_ranks,
+    # Not every device maker's profiler knows how a kernel was launched.
     "no launch sizes": without_arguments(*_SIZES, _OCCUPANCY),
+    # They only repeat which op encloses a call.
     "no external ids": without_arguments("External id", "external id"),
+    # These rows need an experimental flag.
     "no waits of streams": without(is_of(Kind.SYNC)),
-    "no ranges on devices": without(_is_shadow),
+    # They repeat ranges of the host, and Kineto writes them only since 2022.
+    "no ranges on devices": without(is_of(Kind.GPU_USER)),
     "no options": _without_options,
     "streams per thread": _with_calls(r"^(cuda(?:Launch|Memcpy|Memset|Stream|Event)\w*)$", r"\1_ptsz"),
     "launches of CUDA 12": _with_calls(r"^cudaLaunchKernel$", "cudaLaunchKernelExC"),
     "GPU 3": _on_gpu_3,
     "other streams": with_each(_on_other_stream),
     "clock of the device 5 us late": with_each(_on_later_clock),
+    # profile(activities=[CUDA]), and the reverse.
     "no CPU activity": _where_devices_work(without(_is_on_host_alone)),
     "no device activity": _where_devices_work(without(_is_of_device)),
     "categories of 2021": with_each(_in_2021),
