@@ -1500,15 +1500,15 @@ export interface Hits {
  * the bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a
  * step in which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the
  * buckets of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by
- * place, those before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops
- * compute; between_ops_ns: of the mean step, with a named range and no op; python_function: which takes the time
- * in which no op runs; python_work: functions that compute no ops; outside_range: the named range that holds most
- * of the time without an op; held_interpreter: another thread that runs Python then; all where nothing ran on a
- * GPU. recaptures: graphs that are captured again and again. recurring: steps at equal distances that do more.
- * growing: a backward pass that grows from step to step. unused_graph: nodes that no backward pass runs.
- * recomputed: what checkpoints compute again. without_cache: generation that computes all earlier tokens again.
- * anomaly: what autograd's anomaly detection costs; None where it is off. whatif: a steady step replayed, as it is and
- * after changes; None where none can be.
+ * place, those before which the host does one thing for long. with_stack: recorded with call stacks. cpu_unrecorded:
+ * only its launch calls are in the recording. cpu: what ops compute; between_ops_ns: of the mean step, with a named
+ * range and no op; python_function: which takes the time in which no op runs; python_work: functions that compute no
+ * ops; outside_range: the named range that holds most of the time without an op; held_interpreter: another thread that
+ * runs Python then; all where nothing ran on a GPU. recaptures: graphs that are captured again and again. recurring:
+ * steps at equal distances that do more. growing: a backward pass that grows from step to step. unused_graph: nodes
+ * that no backward pass runs. recomputed: what checkpoints compute again. without_cache: generation that computes all
+ * earlier tokens again. anomaly: what autograd's anomaly detection costs; None where it is off. whatif: a steady step
+ * replayed, as it is and after changes; None where none can be.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -1521,6 +1521,7 @@ export interface HostResult {
   ranges: RangeRow[];
   with_stack: boolean;
   with_memory: boolean;
+  cpu_unrecorded: boolean;
   device: number | null;
   tiles: Series[];
   segments: Segment[];

@@ -48,6 +48,7 @@ from tb_steptime.metrics.steps.without_cache import WithoutCache, without_cache
 from tb_steptime.replay.whatif import WhatIf, what_if
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.quality import is_cpu_unrecorded
 from tb_steptime.trace.steps import find_steps
 
 
@@ -87,15 +88,15 @@ class HostResult(msgspec.Struct, frozen=True):
     the bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a
     step in which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the
     buckets of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by
-    place, those before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops
-    compute; between_ops_ns: of the mean step, with a named range and no op; python_function: which takes the time
-    in which no op runs; python_work: functions that compute no ops; outside_range: the named range that holds most
-    of the time without an op; held_interpreter: another thread that runs Python then; all where nothing ran on a
-    GPU. recaptures: graphs that are captured again and again. recurring: steps at equal distances that do more.
-    growing: a backward pass that grows from step to step. unused_graph: nodes that no backward pass runs.
-    recomputed: what checkpoints compute again. without_cache: generation that computes all earlier tokens again.
-    anomaly: what autograd's anomaly detection costs; None where it is off. whatif: a steady step replayed, as it is and
-    after changes; None where none can be.
+    place, those before which the host does one thing for long. with_stack: recorded with call stacks. cpu_unrecorded:
+    only its launch calls are in the recording. cpu: what ops compute; between_ops_ns: of the mean step, with a named
+    range and no op; python_function: which takes the time in which no op runs; python_work: functions that compute no
+    ops; outside_range: the named range that holds most of the time without an op; held_interpreter: another thread that
+    runs Python then; all where nothing ran on a GPU. recaptures: graphs that are captured again and again. recurring:
+    steps at equal distances that do more. growing: a backward pass that grows from step to step. unused_graph: nodes
+    that no backward pass runs. recomputed: what checkpoints compute again. without_cache: generation that computes all
+    earlier tokens again. anomaly: what autograd's anomaly detection costs; None where it is off. whatif: a steady step
+    replayed, as it is and after changes; None where none can be.
     """
 
     unknown: Reason | None
@@ -108,6 +109,7 @@ class HostResult(msgspec.Struct, frozen=True):
     ranges: list[RangeRow]
     with_stack: bool = False
     with_memory: bool = False
+    cpu_unrecorded: bool = False
     device: int | None = None
     tiles: list[Series] = []
     segments: list[Segment] = []
@@ -169,7 +171,8 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         end_ns=high,
         mean_step_ns=mean.step_ns,
         steps=_steps(trace, device, aggregates),
-        bound=_bound(mean, launches, replayed),
+        bound=_bound(mean, launches, replayed, is_cpu_unrecorded(trace)),
+        cpu_unrecorded=is_cpu_unrecorded(trace),
         phases=phase_rows(trace, device, mean, mean_host_ns(trace)),
         ranges=range_rows(trace, idle_of_activity(trace, device)),
         with_stack=trace.job.with_stack,
@@ -236,11 +239,14 @@ def _of_host_alone(trace: Trace) -> HostResult:
     )
 
 
-def _bound(mean: StepAggregates, launches: LaunchFigures, replayed: WhatIf | None) -> Bound:
+def _bound(mean: StepAggregates, launches: LaunchFigures, replayed: WhatIf | None, cpu_unrecorded: bool) -> Bound:
     """Judges by what a replayed step is sensitive to, or, if the replay is not trusted, by the idle time of the
-    device."""
-    if replayed is not None and replayed.trusted:
-        return Bound(replayed.pace)
+    device. Only what the device shows by itself is known of a recording without the CPU."""
+    found = _bound_of_device(mean, launches) if replayed is None or not replayed.trusted else Bound(replayed.pace)
+    return Bound.UNKNOWN if cpu_unrecorded and found not in (Bound.GPU, Bound.COMMUNICATION) else found
+
+
+def _bound_of_device(mean: StepAggregates, launches: LaunchFigures) -> Bound:
     works = mean.works_of(0)
     pace = Pace(
         mean.idle_of(0), mean.bubble_ns(0), works.total_ns, works.communication, launches.starved_share

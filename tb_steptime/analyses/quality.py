@@ -22,7 +22,7 @@ from tb_steptime.metrics.roofline.validated import validated_tensor_work, valida
 from tb_steptime.metrics.steady.before_recording import has_launches
 from tb_steptime.text import Note, Quantity, Unit, count, fraction, ns, shortened, text
 from tb_steptime.trace.model import Trace, is_cut_short
-from tb_steptime.trace.quality import recording_findings, unseen_device
+from tb_steptime.trace.quality import is_cpu_unrecorded, recording_findings, unseen_device
 from tb_steptime.trace.step_pace import StepPace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
@@ -44,6 +44,7 @@ def notes(trace: Trace) -> list[Note]:
         *_simulated(trace),
         *trace.notes,
         *_cpu_only(trace),
+        *_launches_only(trace),
         *find_steps(trace).notes,
         *_told_apart(trace),
         *_left_out(trace),
@@ -72,6 +73,11 @@ def _cpu_only(trace: Trace) -> list[Note]:
     if job_kind(trace).device == "cpu":
         return [Note("cpu_job")]
     return [] if unseen_device(trace) else [Note("cpu_only")]  # the finding says more
+
+
+def _launches_only(trace: Trace) -> list[Note]:
+    """Returns a note where launch calls are all that is recorded of the CPU."""
+    return [Note("launches_only", qualifies=("overview", "host", "data_loading"))] if is_cpu_unrecorded(trace) else []
 
 
 def _told_apart(trace: Trace) -> list[Note]:

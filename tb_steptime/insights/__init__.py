@@ -12,7 +12,7 @@ from tb_steptime.insights.base import Headline, Insight, Judgement, NoteText
 from tb_steptime.insights.basis import basis_of
 from tb_steptime.insights.data_quality import quality_lines, weighed
 from tb_steptime.insights.excess import excess_sentences
-from tb_steptime.insights.facts import LITTLE, Facts, little_is_judged
+from tb_steptime.insights.facts import LITTLE, ONLY_LAUNCHES, Facts, little_is_judged, one_time_is_unknown
 from tb_steptime.insights.guarded import Guarded
 from tb_steptime.insights.headlines import HEADLINES
 from tb_steptime.insights.host_verdict import judge_span
@@ -68,12 +68,19 @@ def judge(results: Mapping[str, msgspec.Struct], gaps: Mapping[str, str] | None 
     )
 
 
+#: Views whose cards are about what the CPU does.
+_OF_CPU = ("host", "data_loading")
+
+
 def _cards(facts: Facts, guarded: Guarded) -> tuple[list[Insight], set[str]]:
     """In their order, and ids of those whose gains may be added."""
     asked = [(_asked(rule, facts, guarded), gain) for rule, gain in RULES.items()]
     fired = [(insight, gain) for insight, gain in asked if insight is not None]
     little = guarded.ask("what is left out", little_is_judged, facts, False)
     cards = without_named([each for each, _ in fired])
+    unknown = guarded.ask("what is recorded of the CPU", one_time_is_unknown, facts, False)
+    if unknown:
+        cards = [lowered(card, ONLY_LAUNCHES) if card.view in _OF_CPU else card for card in cards]
     insights = in_order(lowered(card, LITTLE) if little else card for card in cards)
     if little:
         insights.sort(key=lambda insight: insight.id != "one_time")  # what the others are about is little

@@ -38,6 +38,8 @@ FEW_STEPS = 3
 LITTLE_FRACTION = 0.5
 LITTLE = phrase("Most of this recording is one-time work or was launched before it, so later steps will differ.")
 
+ONLY_LAUNCHES = phrase("Only launch calls are recorded of the CPU: this may be one-time work, as of first calls.")
+
 #: Share of the step in launch calls that wait for room in the full queue, from which on they explain a busy CPU.
 FULL_QUEUE_FRACTION = 0.05
 
@@ -160,6 +162,11 @@ class Facts:
         return Bound.GPU if self.only_profiler_waits else self.host.bound
 
     @property
+    def cpu_unrecorded(self) -> bool:
+        """Whether launch calls are all that the recording has of the CPU."""
+        return self.host.cpu_unrecorded
+
+    @property
     def idle(self) -> IdleNs | None:
         """Returns the mean step's idle time of the span's main device by reason, as far as it is judged; None without a
         device."""
@@ -221,6 +228,12 @@ def little_is_judged(facts: Facts) -> bool:
     whole = sum(step.duration_ns - step.judged_ns < WARNING_FRACTION * step.duration_ns for step in steps)
     recorded_ns = sum(step.duration_ns for step in steps)
     return whole < FEW_STEPS and facts.left_out_ns >= max(LITTLE_FRACTION * recorded_ns, 1)
+
+
+def one_time_is_unknown(facts: Facts) -> bool:
+    """Whether what the CPU does may come once: nothing shows first calls, and there are not even a few steps to
+    compare."""
+    return facts.cpu_unrecorded and len(facts.overview.steps) < FEW_STEPS
 
 
 def confidence(facts: Facts, best: Confidence, why: Phrase) -> tuple[Confidence, Phrase]:

@@ -72,6 +72,7 @@ _UNRECORDED = (
     "For {unrecorded} of the step {gpu} must be busy with work that this trace does not show: record again, after a "
     "warm-up."
 )
+_ONLY_LAUNCHES = "{Gpu} is idle for {idle} of the step. Why is not known: only launch calls are recorded of the CPU."
 _IN_GRAPHS = "For {unrecorded} of the step {gpu} must be busy with graphs, whose kernels this trace does not show."
 
 _TIMED = phrase("Steps without the profiler were timed; the GPU's work is that of recorded steps.")
@@ -122,6 +123,8 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     bound = facts.host.bound
     if facts.only_profiler_waits:
         return _ONLY_PROFILED
+    if bound is Bound.UNKNOWN and facts.cpu_unrecorded:
+        return _ONLY_LAUNCHES
     if bound is Bound.GPU and waits_for_queue(facts):
         return _FULL_QUEUE
     if facts.replayed is not None:

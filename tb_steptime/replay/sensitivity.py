@@ -104,6 +104,37 @@ def without_batches(step: SteadyStep) -> SteadyStep:
     return without(step, EdgeKind.BATCH)
 
 
+def pace_of(trace: Trace, step: SteadyStep, step_ns: int, said: Sensitivity) -> Bound:
+    """What sets the pace, by the verdict on its parts and by what is left of one once another is gone.
+
+    A host that takes no time is so far ahead that its waits for batches are hidden, too. So the loader comes first if
+    its waits cost more than the host does without them.
+
+    Blocking calls must set the pace also without waits of streams for each other, which are only inferred: else the
+    device waits for the host in any case.
+
+    stream 7   kkkkkkkk      kkkk            is the second kernel late because of the one of stream 9, or because the
+    stream 9           cccccc                host launched it late, after it had waited for both?
+    """
+    found = verdict(step_ns, said, step)
+    if found is Bound.HOST and _loader_first(step, step_ns, said):
+        return Bound.INPUT
+    if found is not Bound.SYNC:
+        return found
+    plain = without(step, EdgeKind.CROSSING)
+    if verdict(step_length(plain), sensitivity(trace, plain), plain) is found:
+        return found
+    return verdict(step_ns, msgspec.structs.replace(said, blocking=step_ns), step)
+
+
+def _loader_first(step: SteadyStep, step_ns: int, said: Sensitivity) -> bool:
+    """Whether waits for batches limit the step, and cost more than the host's own time does once they are gone."""
+    gain = step_ns - said.loader
+    if gain <= LIMITS * step_ns:
+        return False
+    return gain >= said.loader - step_length(without_batches(free(step, ~step.graph.on_device)))
+
+
 def verdict(step_ns: int, said: Sensitivity, step: SteadyStep) -> Bound:
     """What sets the pace: one part, or a dependency by which host and device wait for each other. Unknown if no part
     that can be replayed does."""

@@ -19,7 +19,7 @@ from tb_steptime.replay.gates import recorded_length, unlinked, wait_error
 from tb_steptime.replay.graph import build_graph
 from tb_steptime.replay.host import Role
 from tb_steptime.replay.ranks import held_by_ranks
-from tb_steptime.replay.sensitivity import Sensitivity, exchanges, scaled, sensitivity, verdict, without
+from tb_steptime.replay.sensitivity import Sensitivity, exchanges, pace_of, scaled, sensitivity, without
 from tb_steptime.replay.steady import SteadyStep, less_excess, steady_step, step_length
 from tb_steptime.replay.sweep import INFERRED, EdgeKind
 from tb_steptime.trace.model import Trace
@@ -141,7 +141,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     length, replayed, recorded = step_length(step), step_length(as_recorded), recorded_length(trace, as_recorded)
     unexplained = min(int(step.graph.unexplained_ns.sum()) / max(length, 1), 1.0)
     said, unseen = sensitivity(trace, step), unlinked(graph)
-    pace = verdict(length, said, step)
+    pace = pace_of(trace, step, length, said)
     compute = step.graph.on_device & ~exchanges(trace, step.graph)
     held = held_by_ranks(trace, step)
     error = abs(replayed - recorded) / recorded
@@ -182,7 +182,7 @@ def _with_half_of_the_host(trace: Trace, step: SteadyStep) -> tuple[int, Bound]:
     graph = step.graph
     quick = scaled(step, ~graph.on_device & (graph.role != Role.LOADER), 0.5)
     length = step_length(quick)
-    return length, verdict(length, sensitivity(trace, quick), quick)
+    return length, pace_of(trace, quick, length, sensitivity(trace, quick))
 
 
 def _device_curve(step: SteadyStep, compute: Bool, parts: Sequence[float]) -> list[int]:

@@ -83,4 +83,6 @@ def test_conclusions_on_a_job_do_not_depend_on_how_it_was_recorded():
     assert found == {
         "no annotations": {"other cause", "new card", "weaker, not said why"},
         "the middle step alone": {"weaker"},
+        "no CPU activity": {"weaker"},
+        "no device activity": {"weaker"},
     }

@@ -7,92 +7,58 @@ conclusions are the same or weaker: never another cause, and no card above minor
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
-from tb_steptime.trace.table import DEVICE_KINDS, Kind
-
-#: Decoded JSON, with exact times.
-Document = dict[str, Any]
-_Event = dict[str, Any]
+from tb_steptime.trace.kineto.categories import LEFT_OUT
+from tb_steptime.trace.table import Kind
+from tests.judged.other_files import OTHER_FILES
+from tests.judged.rewriting import (
+    MEMORY,
+    ON_DEVICE,
+    SHAPES,
+    Document,
+    Event,
+    Rewriting,
+    arguments,
+    is_of,
+    is_step,
+    kind,
+    lasts,
+    with_each,
+    without,
+    without_arguments,
+)
 
 _DAY_US = 24 * 3600 * 1_000_000
-_STEP = "ProfilerStep#"
-_SHAPES = ("Input Dims", "Input dims", "Input type", "Input Strides", "Concrete Inputs")
-_MEMORY = "[memory]"
 _GENERATOR = 7
 
 
 def variants(document: Document) -> Iterator[tuple[str, Document]]:
     """All variants that this recording can have, by name."""
-    for name, rewritten in _VARIANTS.items():
-        variant = rewritten(document)
+    for name, rewriting in {**_VARIANTS, **OTHER_FILES}.items():
+        variant = rewriting(document)
         if variant is not None:
             yield name, variant
 
 
-def _with(document: Document, events: Iterable[_Event]) -> Document | None:
-    """The same recording with these events; None if they are the ones that it has already."""
-    changed = list(events)
-    return None if changed == document["traceEvents"] else document | {"traceEvents": changed}
+def _is_named_by_user(event: Event) -> bool:
+    return kind(event) in (Kind.USER, Kind.GPU_USER) and not is_step(event)
 
 
-def _kind(event: _Event) -> int:
-    return kind_of(event.get("cat", ""), str(event.get("name", "")))
+def _is_annotation(event: Event) -> bool:
+    """Whether it is a range of the user or of PyTorch, or a module."""
+    return _is_named_by_user(event) or str(event.get("name", "")).startswith("nn.Module: ")
 
 
-def _lasts(event: _Event) -> bool:
-    return event.get("ph") == "X"
+def _is_flow(event: Event) -> bool:
+    return event.get("ph") in ("s", "t", "f")
 
 
-def _without(kind: Kind) -> Callable[[Document], Document | None]:
-    return lambda document: _with(document, (e for e in document["traceEvents"] if not _lasts(e) or _kind(e) != kind))
-
-
-def _is_step(event: _Event) -> bool:
-    return str(event.get("name", "")).startswith(_STEP)
-
-
-def _without_steps(document: Document) -> Document | None:
-    return _with(document, (event for event in document["traceEvents"] if not _is_step(event)))
-
-
-def _is_named_by_user(event: _Event) -> bool:
-    return _kind(event) in (Kind.USER, Kind.GPU_USER) and not _is_step(event)
-
-
-def _without_annotations(document: Document) -> Document | None:
-    """The recording without ranges of the user or of PyTorch, and without modules."""
-    return _with(
-        document,
-        (
-            event
-            for event in document["traceEvents"]
-            if not _is_named_by_user(event) and not str(event.get("name", "")).startswith("nn.Module: ")
-        ),
-    )
-
-
-def _without_shapes(document: Document) -> Document | None:
-    return _with(document, map(_shapeless, document["traceEvents"]))
-
-
-def _shapeless(event: _Event) -> _Event:
-    arguments = event.get("args")
-    if not isinstance(arguments, dict) or not any(key in arguments for key in _SHAPES):
-        return event
-    return event | {"args": {key: value for key, value in arguments.items() if key not in _SHAPES}}
-
-
-def _without_flows(document: Document) -> Document | None:
-    return _with(document, (event for event in document["traceEvents"] if event.get("ph") not in ("s", "t", "f")))
-
-
-def _without_memory(document: Document) -> Document | None:
-    return _with(document, (event for event in document["traceEvents"] if event.get("name") != _MEMORY))
+def _is_of_memory(event: Event) -> bool:
+    return event.get("name") == MEMORY
 
 
 def _without_devices(document: Document) -> Document | None:
@@ -100,14 +66,10 @@ def _without_devices(document: Document) -> Document | None:
     return left if len(left) < len(document) else None
 
 
-def _other_threads(document: Document) -> Document | None:
+def _on_other_thread(event: Event) -> Event:
     """Host threads have other numbers, in another order."""
-    return _with(document, map(_on_other_thread, document["traceEvents"]))
-
-
-def _on_other_thread(event: _Event) -> _Event:
     thread = event.get("tid")
-    is_of_host = _lasts(event) and _kind(event) not in (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC, LEFT_OUT)
+    is_of_host = lasts(event) and kind(event) not in (*ON_DEVICE, LEFT_OUT)
     return event | {"tid": 900_000 - thread % 800_000} if is_of_host and isinstance(thread, int) else event
 
 
@@ -124,7 +86,7 @@ def _shuffled(document: Document) -> Document:
 
 def _with_idle_device(document: Document) -> Document | None:
     """A second GPU on which one byte was set, because a library created a context there."""
-    first = next((event for event in document["traceEvents"] if _lasts(event) and _kind(event) == Kind.KERNEL), None)
+    first = next((event for event in document["traceEvents"] if lasts(event) and kind(event) == Kind.KERNEL), None)
     device = first["args"].get("device") if first else None
     if first is None or not isinstance(device, int):
         return None
@@ -145,16 +107,16 @@ class _Cut:
     def of(self, document: Document) -> Document:
         return document | {"traceEvents": list(self._events(document["traceEvents"]))}
 
-    def _events(self, events: list[_Event]) -> Iterator[_Event]:
-        calls = (event for event in events if _lasts(event) and _kind(event) in (Kind.RUNTIME, Kind.DRIVER))
+    def _events(self, events: list[Event]) -> Iterator[Event]:
+        calls = (event for event in events if lasts(event) and kind(event) in (Kind.RUNTIME, Kind.DRIVER))
         later = {_correlation(call) for call in calls if call["ts"] >= self.end} - {None, 0}
         for event in events:
             if "ts" not in event:
                 yield event
-            elif not _lasts(event):
+            elif not lasts(event):
                 if self._has(event["ts"]):
                     yield event
-            elif _kind(event) in (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC):
+            elif kind(event) in ON_DEVICE:
                 if self._is_recorded(event, later):
                     yield event
             elif self._has(event["ts"]):
@@ -163,14 +125,13 @@ class _Cut:
     def _has(self, time: Decimal) -> bool:
         return self.start <= time < self.end
 
-    def _is_recorded(self, event: _Event, later: set[Any]) -> bool:
+    def _is_recorded(self, event: Event, later: set[Any]) -> bool:
         over = event["ts"] + event.get("dur", 0) > self.end
         return event["ts"] >= self.start and (self.is_whole or not over) and _correlation(event) not in later
 
 
-def _correlation(event: _Event) -> Any:
-    arguments = event.get("args")
-    return arguments.get("correlation") if isinstance(arguments, dict) else None
+def _correlation(event: Event) -> Any:
+    return arguments(event).get("correlation")
 
 
 def _marks(document: Document) -> list[tuple[Decimal, Decimal]]:
@@ -178,36 +139,36 @@ def _marks(document: Document) -> list[tuple[Decimal, Decimal]]:
     found = [
         (event["ts"], event["ts"] + event["dur"])
         for event in document["traceEvents"]
-        if _lasts(event) and _is_step(event) and _kind(event) == Kind.USER
+        if lasts(event) and is_step(event) and kind(event) == Kind.USER
     ]
     return sorted(found) if len(found) >= 3 else []
 
 
-def _cut(span: Callable[[list[tuple[Decimal, Decimal]]], _Cut]) -> Callable[[Document], Document | None]:
-    def rewritten(document: Document) -> Document | None:
+def _cut(span: Callable[[list[tuple[Decimal, Decimal]]], _Cut]) -> Rewriting:
+    def cut(document: Document) -> Document | None:
         marks = _marks(document)
         return span(marks).of(document) if marks else None
 
-    return rewritten
+    return cut
 
 
 def _middle(mark: tuple[Decimal, Decimal]) -> Decimal:
     return (mark[0] + mark[1]) / 2
 
 
-_VARIANTS: dict[str, Callable[[Document], Document | None]] = {
+_VARIANTS: dict[str, Rewriting] = {
     "not packed": dict,
     "shuffled": _shuffled,
     "a day later": _a_day_later,
-    "other threads": _other_threads,
-    "no overhead": _without(Kind.OVERHEAD),
-    "no flows": _without_flows,
-    "no memory events": _without_memory,
-    "no call stacks": _without(Kind.PYTHON),
-    "no shapes": _without_shapes,
+    "other threads": with_each(_on_other_thread),
+    "no overhead": without(is_of(Kind.OVERHEAD)),
+    "no flows": without(_is_flow),
+    "no memory events": without(_is_of_memory),
+    "no call stacks": without(is_of(Kind.PYTHON)),
+    "no shapes": without_arguments(*SHAPES),
     "no device properties": _without_devices,
-    "no annotations": _without_annotations,
-    "no step marks": _without_steps,
+    "no annotations": without(_is_annotation),
+    "no step marks": without(is_step),
     "an idle second GPU": _with_idle_device,
     "without the first step": _cut(lambda marks: _Cut(marks[1][0], marks[-1][1])),
     "without the last step": _cut(lambda marks: _Cut(marks[0][0], marks[-2][1])),

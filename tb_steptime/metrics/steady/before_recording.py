@@ -18,6 +18,9 @@ waited behind earlier work. This does not apply if the device was found empty be
 the process only starts to use it, if other devices or streams, for which it may wait, work meanwhile, or if later calls
 with that name wait as long for an idle device: that is a cost of every step.
 
+A file may hold several recordings of one process, with a pause in between. Work without a launch record after the pause
+whose number lies between those of the launches before and after it was launched meanwhile.
+
 Without any launch call it is unknown whether the device is idle before its first recorded work, so that time counts,
 too.
 """
@@ -47,6 +50,9 @@ LONG_FRACTION = 0.05
 #: A shorter synchronize found the device idle, which takes 5 to 20 us.
 EMPTY_NS = 50_000
 
+#: A pause in which nothing is recorded ends a recording from this length on: it holds steps.
+PAUSE_NS = 10_000_000
+
 #: Calls after which a device has no work left.
 _EMPTIES_DEVICE = expression(r"(cuda|cu|hip)(Device|Ctx)Synchronize")
 
@@ -60,9 +66,8 @@ def before_recording(trace: Trace, device: int) -> Intervals:
     if not len(linked):
         return Intervals.empty() if has_launches(trace) else _before_first(trace, low, rows)
     seen = _seen(trace, rows, linked)
-    if len(seen):
-        return _up_to_first(trace, low, seen, linked)
-    return _awaited(trace, low) | _unseen(trace, low, rows)
+    head = _up_to_first(trace, low, seen, linked) if len(seen) else _awaited(trace, low) | _unseen(trace, low, rows)
+    return head | _later_heads(trace, rows, linked)
 
 
 def has_launches(trace: Trace) -> bool:
@@ -93,6 +98,31 @@ def _up_to_first(trace: Trace, low: int, seen: Int32, linked: Int64) -> Interval
     before = end[start < own]
     head = Intervals.of((low, int(before.max()))) if len(before) else Intervals.empty()
     return head | Intervals.union(start, end)
+
+
+def _later_heads(trace: Trace, rows: Int64, linked: Int64) -> Intervals:
+    """Likewise after each pause of the recording: work that was launched meanwhile, as its numbers show."""
+    events, launches = trace.events, find_launches(trace)
+    number, start = events.correlation_id[launches.activity], events.start_ns[launches.activity]
+    lost = rows[(launches.call[rows] < 0) & (number[rows] > number[linked].min())]
+    if not len(lost):
+        return Intervals.empty()
+    heads = []
+    for _, resumed in _pauses(trace):
+        before, after = linked[start[linked] < resumed], linked[start[linked] >= resumed]
+        if len(before) and len(after):
+            meanwhile = (number[lost] > number[before].max()) & (number[lost] < number[after].min())
+            seen = launches.activity[lost[meanwhile & (start[lost] >= resumed)]]
+            heads += [_up_to_first(trace, resumed, seen, after)] if len(seen) else []
+    return reduce(or_, heads, Intervals.empty())
+
+
+def _pauses(trace: Trace) -> Intervals:
+    """When nothing at all is recorded for long, on the host or any device, as between two recordings in one file."""
+    events = trace.events
+    working = Intervals.union(events.start_ns[:], events.ends(np.arange(len(events))))
+    gaps = working.gaps(int(working.start[0]), int(working.end[-1]))
+    return Intervals.of(*(each for each in gaps if each[1] - each[0] >= PAUSE_NS))
 
 
 def _awaited(trace: Trace, low: int) -> Intervals:

@@ -15,4 +15,5 @@ from __future__ import annotations
 
 from tb_steptime.trace.quality.recording import recording_findings as recording_findings
 from tb_steptime.trace.quality.repair import repaired as repaired
+from tb_steptime.trace.quality.unrecorded_cpu import is_cpu_unrecorded as is_cpu_unrecorded
 from tb_steptime.trace.quality.unrecorded_device import unseen_device as unseen_device

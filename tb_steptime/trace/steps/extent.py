@@ -8,7 +8,8 @@ Ops, ranges of the user, calls of the runtime and what they launch count as work
 before or after these, functions of the user that are called and return there count too, such as one that prepares a
 batch in numpy. A shorter time is the profiler's start and end. torch.profiler synchronizes as it starts and stops; if
 nothing is left to wait for, that is not work of the job. Threads that only poll the state of the runtime, such as
-NCCL's watchdog, do so as long as the process lives, and do not show work either.
+NCCL's watchdog, do so as long as the process lives, and do not show work either. A file may have events of another
+process too, since tools merge files: only processes that launch work count, if any does.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Int64, Kind, distinct_in
+from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
 #: Calls that wait until a device has finished all its work.
 _SYNCHRONIZE = re.compile(r"(cuda|cu|hip)(Device|Ctx)Synchronize")
@@ -44,13 +45,26 @@ class Extent(NamedTuple):
 @shared
 def recorded_extent(trace: Trace) -> Extent:
     """The extent by ops, ranges and calls; by all events if the host is not recorded; 0, 0 without events."""
-    rows = np.concatenate((trace.events.rows(Kind.CPU_OP, Kind.USER), _calls_of_the_job(trace)))
+    rows = _of_launching_processes(
+        trace, np.concatenate((trace.events.rows(Kind.CPU_OP, Kind.USER), _calls_of_the_job(trace)))
+    )
     if not len(rows):
         rows = np.arange(len(trace.events))
     if not len(rows):
         return Extent(0, 0)
     found = Extent(int(trace.events.start_ns[rows].min()), int(trace.events.ends(rows).max()))
     return _with_functions(trace, found)
+
+
+def _of_launching_processes(trace: Trace, rows: Int64) -> Int64:
+    """Rows of the processes that launch what runs on a device; all of them if no launch is known."""
+    call = find_launches(trace).call
+    threads = distinct_in(trace.events.thread[call[call >= 0]]).tolist()
+    processes = {trace.threads[thread].pid for thread in threads}
+    if not processes:
+        return rows
+    theirs = [number for number, thread in enumerate(trace.threads) if thread.pid in processes]
+    return rows[is_in(trace.events.thread[rows], theirs)]
 
 
 def _with_functions(trace: Trace, found: Extent) -> Extent:

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.replay.graph import Graph
 from tb_steptime.replay.host import Role
-from tb_steptime.replay.sensitivity import Sensitivity, free, scaled, verdict, without_waits
+from tb_steptime.replay.sensitivity import Sensitivity, free, pace_of, scaled, sensitivity, verdict, without_waits
 from tb_steptime.replay.steady import SteadyStep, less_excess, step_length
 from tb_steptime.replay.sweep import EdgeKind, edges_of, joined
+from tests.drawn.timeline import timeline
 
 TIMES = st.integers(min_value=1, max_value=10**9)
 
@@ -85,6 +86,46 @@ def test_a_step_that_nothing_shortens_alone_is_that_of_a_busy_stream_or_of_none(
     chain = Sensitivity(98, 91, 100, 100, 100, 1)
     found = [verdict(100, chain, drawn(1, device, waits=True)).value for device in (90, 30)]
     assert found == ["gpu", "dependency"]
+
+
+def graph_of(own: list[int], role: list[Role], track: list[int], edges: list[tuple[EdgeKind, int, int]]) -> Graph:
+    nothing = np.zeros(len(own), np.int64)
+    inner = [
+        edges_of(kind, *(np.array([value], np.int64) for value in (before, after, 0))) for kind, before, after in edges
+    ]
+    roles, tracks = np.array(role, np.uint8), np.array(track, np.int64)
+    return Graph(
+        nothing, nothing, np.array(own, np.int64), nothing, nothing, nothing, nothing - 1, roles, tracks, joined(inner)
+    )
+
+
+def pace(graph: Graph, *links: tuple[EdgeKind, int, int]) -> str:
+    """What sets the pace of a step that repeats, in a recording without exchanges."""
+    between = [
+        edges_of(kind, *(np.array([value], np.int64) for value in (before, after, 0))) for kind, before, after in links
+    ]
+    trace, step = timeline("kernel 7 | k |"), SteadyStep(graph, joined(between), True, 1)
+    return pace_of(trace, step, step_length(step), sensitivity(trace, step)).value
+
+
+@pytest.mark.parametrize(("loader", "host", "expected"), [(29, 116, "input"), (16, 129, "host")])
+def test_the_loader_comes_first_if_the_host_costs_less_without_it(loader, host, expected):
+    """An instant host makes both steps as long as their kernels, 100: it is ahead, and waits for batches meanwhile."""
+    role = [Role.LOADER, Role.STRETCH, Role.CALL, Role.ACTIVITY]
+    edges = [(EdgeKind.LANE, 0, 1), (EdgeKind.LANE, 1, 2), (EdgeKind.LAUNCH, 2, 3)]
+    graph = graph_of([loader, host, 0, 100], role, [0, 0, 0, 1], edges)
+    assert pace(graph, (EdgeKind.LANE, 2, 0), (EdgeKind.STREAM, 3, 3)) == expected
+
+
+@pytest.mark.parametrize(("waited_for", "expected"), [(2, "sync"), (4, "host")])
+def test_a_wait_that_is_long_only_by_an_inferred_wait_of_streams_is_no_cause(waited_for, expected):
+    """The second kernel may wait for the first, or was launched late: its own wait takes 5 of 115."""
+    role = [Role.STRETCH, Role.CALL, Role.ACTIVITY, Role.CALL, Role.ACTIVITY, Role.WAIT]
+    lane = [(EdgeKind.LANE, 0, 1), (EdgeKind.LANE, 1, 3), (EdgeKind.LANE, 3, 5)]
+    device = [(EdgeKind.LAUNCH, 1, 2), (EdgeKind.LAUNCH, 3, 4), (EdgeKind.CROSSING, 2, 4)]
+    edges = [*lane, *device, (EdgeKind.RETURN, waited_for, 5)]
+    graph = graph_of([60, 0, 50, 0, 5, 0], role, [0, 0, 1, 0, 2, 0], edges)
+    assert pace(graph, (EdgeKind.LANE, 5, 0), (EdgeKind.STREAM, 2, 2), (EdgeKind.STREAM, 4, 4)) == expected
 
 
 def test_a_graph_is_cut_to_some_nodes():

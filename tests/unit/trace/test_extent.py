@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -47,6 +49,19 @@ def test_calls_and_ranges_before_the_first_op_and_after_the_last_one_are_in_it()
         cell_ns=10_000,
     )
     assert window(trace) == (0, 180_000)
+
+
+@pytest.mark.parametrize(("kernel", "expected"), [(".kk......", (3_000, 9_000)), (".........", (0, 16_000))])
+def test_another_process_that_launches_nothing_is_not_the_job(kernel, expected):
+    """Tools merge the files of processes; without a known launch, none of them is more the job than another."""
+    trace = timeline(f"""
+        op other | a..............b |
+        op       | ...c..d......... |
+        runtime  | ......k......... |
+        kernel 7 | ......{kernel}. |""")
+    threads = tuple(replace(each, pid="2") if each.tid == "other" else each for each in trace.threads)
+    assert window(replace(trace, threads=threads, memo={})) == expected
+    assert window(trace) == (0, 16_000), "a thread of the same process is the job's"
 
 
 def test_a_synchronize_of_an_idle_device_at_an_edge_is_the_profilers_own():

@@ -41,7 +41,8 @@ def long_stretches(facts: Facts) -> Insight | None:
     Similar pattern: many short gaps: `launch_graphs` is about those. A gap counts from a millisecond on, and from ten
     times the median of all. Where no name holds most of them, there is a card from a twentieth of the step on. A job
     that has nothing to do, such as a server without requests: where nothing of the CPU is recorded, the card says so. A
-    GPU that waits while the CPU works for another one of the process: without a name `serial_devices` alone says so.
+    recording that has no more of the CPU than launch calls: there is no card, since these gaps may be anything. A GPU
+    that waits while the CPU works for another one of the process: without a name `serial_devices` alone says so.
 
     Needs: CPU and GPU activity, with the launch calls; `with_stack=True` to name Python code.
 
@@ -57,7 +58,7 @@ def long_stretches(facts: Facts) -> Insight | None:
     names = _names(facts, late, compiled=False)
     name = _common_name(names)
     unclear = name is None and (in_series(facts.host) or facts.share(sum(late.values())) < WARNING_FRACTION)
-    if not late or unclear:
+    if not late or unclear or facts.cpu_unrecorded:
         return None
     title = _UNKNOWN if _is_unknown(facts, gaps) else phrase("Shorten what the CPU does between launches")
     if name is not None:
@@ -94,7 +95,7 @@ def compiled_waits(facts: Facts) -> Insight | None:
     """
     late = model_late(facts.host).compiled
     gaps = _longest(facts, late, compiled=True)
-    if not gaps:
+    if not gaps or facts.cpu_unrecorded:
         return None
     if facts.host.recaptures is not None:
         title, how = phrase("Keep torch.compile from capturing the same graph again"), _how_to_capture_once(facts)

@@ -15,6 +15,11 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "There are no GPU figures.",
         more="The Host view shows what the CPU computes.",
     ),
+    "launches_only": NoteWords(
+        "Only launch calls are recorded of the CPU.",
+        "Why work is launched late, and what is one-time work, is not known. Record with {code}, too.",
+        code="ProfilerActivity.CPU",
+    ),
     "cut_before_device": NoteWords(
         "The file is cut, and no GPU activity is left in it.",
         "Only the CPU's part is shown.",

@@ -144,6 +144,26 @@ def test_recorded_work_without_launch_is_a_head_by_its_number(first: int, head: 
     assert head_ms(numbered_before(trace, first)) == head
 
 
+@pytest.mark.parametrize(
+    ("pause", "number", "heads"),
+    [(10, 150, [(14, 16)]), (9, 150, []), (10, 250, [])],
+    ids=["launched meanwhile", "a short pause", "a lost call"],
+)
+def test_a_second_recording_in_the_file_has_a_head_too(pause: int, number: int, heads: list[tuple[float, float]]):
+    """The first launch has the number 100, the second one 200."""
+    trace = timeline(
+        f"""
+        step     | 0000{"." * pause}111111 |
+        runtime  | k...{"." * pause}l..... |
+        kernel 7 | .kkk{"." * pause}zz..ll |""",
+        cell_ns=MS,
+    )
+    events = trace.events
+    ids = 100 * events.correlation_id.astype(np.int64)
+    ids[[trace.strings[name] == "z" for name in events.name]] = number
+    assert head_ms(replace(trace, events=replace(events, correlation_id=ids), memo={})) == heads
+
+
 def test_without_any_launch_record_nothing_is_known():
     assert excluded_time(timeline("kernel 7 | ..kk.kk |"), 0).total == Intervals.empty()
 
