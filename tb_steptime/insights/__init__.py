@@ -73,7 +73,7 @@ _OF_CPU = ("host", "data_loading")
 
 
 def _cards(facts: Facts, guarded: Guarded) -> tuple[list[Insight], set[str]]:
-    """In their order, and ids of those whose gains may be added."""
+    """Returns the cards in their order, and the ids of those whose gains may be added."""
     asked = [(_asked(rule, facts, guarded), gain) for rule, gain in RULES.items()]
     fired = [(insight, gain) for insight, gain in asked if insight is not None]
     little = guarded.ask("what is left out", little_is_judged, facts, False)
@@ -90,7 +90,7 @@ def _cards(facts: Facts, guarded: Guarded) -> tuple[list[Insight], set[str]]:
 
 
 def _asked(rule: Rule, facts: Facts, guarded: Guarded) -> Insight | None:
-    """Its card, with the confidence that the recording allows; None where it has none."""
+    """Returns the rule's card with the confidence that the recording allows; None where the rule has none."""
     insight = guarded.ask(rule.__name__, rule, facts, None)
     no_card: Insight | None = None
     return no_card if insight is None else guarded.made(rule.__name__, lambda: weighed(facts, insight), no_card)
@@ -103,7 +103,7 @@ def _notes(facts: Facts, guarded: Guarded, failed: list[str]) -> dict[str, list[
 
 
 def _shown_step(insights: list[Insight]) -> str | None:
-    """The step of the longest evidence of the card that the headline speaks of."""
+    """Returns the step that holds the longest evidence of the headline's card."""
     first = most_gain(insights)
     return next(iter([*(range.step for range in first.evidence), *first.steps]), None) if first else None
 

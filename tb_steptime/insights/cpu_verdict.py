@@ -20,7 +20,7 @@ _COMPILED = "CompiledFxGraph"
 
 
 def cpu_sentence(facts: Facts) -> Phrase:
-    """What takes most of the step, with the number that says how much."""
+    """Returns a sentence that says what takes most of the step, and how much."""
     step, parts = ns(facts.step_ns), facts.overview.mean_parts_ns
     bound = facts.host.bound
     if bound is Bound.INPUT:
@@ -89,7 +89,7 @@ def op_name(row: CpuOpRow) -> str:
 
 
 def cpu_sureness(facts: Facts) -> tuple[Confidence, Phrase]:
-    """How sure the bound is."""
+    """Returns how sure the bound is."""
     bound = facts.host.bound
     if bound is Bound.INPUT:
         return confidence(facts, Confidence.HIGH, phrase("The DataLoader marks its waits itself."))

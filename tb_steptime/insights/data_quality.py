@@ -80,7 +80,7 @@ def _line(finding: Finding) -> FindingText:
 
 
 def _evidence(finding: Finding, steps: Sequence[StepRow]) -> list[Evidence]:
-    """Each with the step in which it begins, or the last one that has begun."""
+    """Returns each range with the step in which it begins, or else the last step that began before it."""
     starts = [step.start_ns for step in steps]
     return [
         Evidence(steps[max(0, bisect_right(starts, start) - 1)].name, start, end)
@@ -125,13 +125,13 @@ def _worst(findings: Iterable[Finding]) -> dict[Affected, Trust]:
 
 
 def _lowest(facts: Facts, rests_on: frozenset[Affected]) -> Finding | None:
-    """The finding that takes most trust from what rests on these; None where none does."""
+    """Returns the finding that lowers the trust in these things most; None where none does."""
     touching = [each for each in facts.overview.findings if each.trust != "high" and rests_on & set(each.affects)]
     return min(touching, key=lambda each: _LEVELS.index(each.trust), default=None)
 
 
 def weighed(facts: Facts, insight: Insight) -> Insight | None:
-    """The card with no more confidence than the recording allows; None where no conclusion can be drawn."""
+    """Returns the card with no more confidence than the recording allows; None where no conclusion can be drawn."""
     rests_on = _RESTS_ON.get(insight.id, _RESTS_ON_VIEW.get(insight.view, _WITH_DEVICE))
     if not facts.overview.has_device and insight.view == "data_loading":
         rests_on = frozenset({"steps"})  # the loader's own marks

@@ -78,7 +78,7 @@ class Facts:
 
     @property
     def job(self) -> JobKind:
-        """Training or inference, eager or compiled, on what, in how many ranks."""
+        """The kind of job: training or inference, eager or compiled, on which devices, in how many ranks."""
         return self.overview.job
 
     @property
@@ -99,7 +99,7 @@ class Facts:
 
     @property
     def memory(self) -> MemoryResult:
-        """Without devices where allocations were not recorded."""
+        """The allocations. It has no devices where they were not recorded."""
         return self.result("memory", MemoryResult)
 
     @property
@@ -113,7 +113,7 @@ class Facts:
 
     @property
     def operators(self) -> OperatorsResult | None:
-        """None where it was left out, as `gpu`."""
+        """None where it was left out, like `gpu`."""
         if not self.has("operators"):
             return None
         from tb_steptime.analyses.operators import OperatorsResult
@@ -128,7 +128,7 @@ class Facts:
 
     @property
     def left_out_ns(self) -> int:
-        """What of the steps is left out, in all."""
+        """The time that is left out of all steps together."""
         return sum(step.duration_ns - step.judged_ns for step in self.overview.steps)
 
     @cached_property
@@ -142,12 +142,12 @@ class Facts:
 
     @property
     def slowed(self) -> float:
-        """So many times as long takes a step with the profiler as without it; 1 where no recorder has timed both."""
+        """How many times as long a step takes with the profiler as without it; 1 where no recorder has timed both."""
         return self.step_ns / self.plain_ns if self.plain_ns else 1.0
 
     @property
     def busy_ns(self) -> int:
-        """What of `step_ns` the main device works; 0 without one."""
+        """The part of `step_ns` in which the main device works; 0 without one."""
         return self.step_ns - self.idle.total_ns if self.idle is not None else 0
 
     @property
@@ -158,7 +158,7 @@ class Facts:
 
     @property
     def bound(self) -> Bound:
-        """What limits a step of the job, which runs without the profiler."""
+        """What limits a step when the job runs without the profiler."""
         return Bound.GPU if self.only_profiler_waits else self.host.bound
 
     @property
@@ -174,12 +174,12 @@ class Facts:
 
     @property
     def replayed(self) -> WhatIf | None:
-        """The replay of a step, where it decides; None where the recording does not allow one that is to be trusted."""
+        """The replay of a step; None where the recording does not allow one that can be trusted."""
         found = self.host.whatif
         return found if found is not None and found.trusted else None
 
     def replayed_gain(self, change: str) -> Gain | None:
-        """What a change gains by a replay that is to be trusted; None without one, or where it gains nothing."""
+        """Returns what a change gains by a replay that can be trusted; None without one, or where it gains nothing."""
         found = self.replayed
         return None if found is None else next((each for each in found.changes if each.id == change), None)
 
@@ -237,7 +237,7 @@ def one_time_is_unknown(facts: Facts) -> bool:
 
 
 def confidence(facts: Facts, best: Confidence, why: Phrase) -> tuple[Confidence, Phrase]:
-    """`best` with its reason, or low where so little was recorded that the mean may be an accident."""
+    """Returns `best` with its reason, or low where so little was recorded that the mean may be an accident."""
     if little_is_judged(facts):
         return Confidence.LOW, LITTLE
     steps = len(facts.overview.steps)

@@ -25,7 +25,7 @@ class Guarded:
     failed: list[str] = field(default_factory=list)
 
     def made(self, name: str, make: Callable[[], T], otherwise: T) -> T:
-        """What `make` makes, or the other where that cannot be made. Raises MemoryError."""
+        """Returns what `make` makes, or `other` where that fails. Raises MemoryError."""
         try:
             return make()
         except NotComputed:

@@ -44,14 +44,14 @@ def _elsewhere(card: Insight) -> str | None:
 
 
 def _lesser(card: Insight) -> Phrase:
-    """A card whose gain is small or not computed: it says that, too."""
+    """Words a card whose gain is small or not computed, and says so."""
     if card.gain_ns:
         return _gain(card)
     return joined(card.title, joined(card.instead or phrase("no gain now"), phrase("."), by=""), by=": ")
 
 
 def _look(facts: Facts) -> tuple[Phrase, str] | tuple[()]:
-    """Where no card says what to do: what takes most of the step, and the view that shows more of it."""
+    """Says where to look if no card says what to do: what takes most of the step, and which view shows it."""
     if not facts.overview.has_device:
         return (_SEE_OPS, "host") if facts.host.cpu is not None else ()
     if not nothing_waits(facts):
@@ -72,7 +72,7 @@ _SEE_LAUNCHES = phrase("The Host view shows before which launches the GPU is idl
 
 
 def _record(facts: Facts) -> Phrase | None:
-    """What to record where the trace lacks what would tell more; None where it has it."""
+    """Says what to record if the trace lacks what would tell more; None where it lacks nothing."""
     if not facts.overview.has_device:
         known = {finding.id for finding in facts.overview.findings}
         if "work_not_recorded" in known:
@@ -255,7 +255,7 @@ _ON_TENSOR_CORES = {
 
 
 def gpu(facts: Facts, insights: list[Insight]) -> Headline:
-    """With the first thing to do about the step: an idle GPU comes before a half-empty one."""
+    """Adds the first thing to do about the step: an idle GPU comes before a half-empty one."""
     assert facts.gpu is not None  # a view's headline is asked for where its result is
     headline = gpu_headline(facts.gpu, facts.job.vendor)
     first = most_gain(insights)
@@ -265,7 +265,7 @@ def gpu(facts: Facts, insights: list[Insight]) -> Headline:
 
 
 def host(facts: Facts, insights: list[Insight]) -> Headline:
-    """With what the host itself can do, and how many launches of the phase that launches most come too late."""
+    """Adds what the host itself can do, and how many launches come too late in the phase that launches most."""
     verdict = judge_span(facts).text
     first = most_gain([insight for insight in insights if insight.view == "host"])
     if first is None:
@@ -275,7 +275,7 @@ def host(facts: Facts, insights: list[Insight]) -> Headline:
 
 
 def _starved(facts: Facts) -> list[Phrase]:
-    """How many launches of the phase that launches most come too late, where that is most of them."""
+    """Says how many launches come too late in the phase that launches most, if most of them do."""
     late = [each for each in facts.host.phases if each.bound is Bound.HOST and each.starved_share is not None]
     most = max(late, key=lambda each: each.launches, default=None)
     if most is None or (most.starved_share or 0.0) < STARVED_FRACTION:
@@ -285,7 +285,7 @@ def _starved(facts: Facts) -> list[Phrase]:
 
 
 def operators(facts: Facts, insights: list[Insight]) -> Headline:
-    """With the first thing to do about the step: an op that takes most need not be what the step waits for."""
+    """Adds the first thing to do about the step: an op that takes most need not be what the step waits for."""
     assert facts.operators is not None  # a view's headline is asked for where its result is
     verdict, first = operators_verdict(facts.operators), most_gain(insights)
     if verdict is None or first is None:

@@ -61,7 +61,7 @@ class HostCard(NamedTuple):
 
 
 def host_card(facts: Facts, card: HostCard) -> Insight | None:
-    """The insight, if its gain is worth a card and the recording shows how the job runs."""
+    """Returns the card if its gain is worth one and the recording shows how the job runs."""
     if card.gain_ns <= 0 or facts.share(card.gain_ns) < WORTH_FRACTION or not shows_the_job(facts):
         return None
     sure_ns = card.gain_ns if card.sure_ns is None else card.sure_ns
@@ -102,7 +102,7 @@ def shows_the_job(facts: Facts) -> bool:
 
 
 def _confidence(facts: Facts, card: HostCard) -> tuple[Confidence, Phrase]:
-    """The card's own at best; less where launches are missing or call stacks slowed the host."""
+    """Returns the card's own confidence, or a lower one where launches are missing or call stacks slowed the host."""
     if unlinked_share(facts.host) >= UNLINKED_FRACTION:
         return confidence(facts, Confidence.LOW, phrase("Many launches are missing in this trace."))
     slowed = slowed_by(facts.host)
@@ -112,7 +112,7 @@ def _confidence(facts: Facts, card: HostCard) -> tuple[Confidence, Phrase]:
 
 
 def slowed_by(host: HostResult) -> Phrase | None:
-    """What of the recording slowed the CPU more than recording does anyway."""
+    """Says which option of the recording slowed the CPU more than recording does anyway; None if none did."""
     if host.with_stack and host.with_memory:
         return phrase("Recorded with call stacks and memory profiling, which slow the CPU.")
     if host.with_memory:
@@ -129,7 +129,7 @@ def unlinked_share(host: HostResult) -> float:
 
 
 def late_by_site(host: HostResult) -> dict[str, int]:
-    """ns a step in which the device waits for a launch from each site, less what blocking calls and pauses cause."""
+    """Returns for each site how long a step waits for its launches, ns, less what blocking calls and pauses cause."""
     late = {row.site: max(0, row.idle_ns.late_ns - row.bubble_ns) for row in host.sites}
     quiet = {row.site: min(late[row.site], row.idle_ns.nothing_recorded) for row in host.sites}
     interrupted = sum(pause.idle_ns for pause in host.pauses if pause.cause == "interrupted")  # in ops and calls
@@ -143,7 +143,7 @@ def late_ns(host: HostResult, sites: Collection[str]) -> int:
 
 
 def _less(late: dict[str, int], shares: dict[str, int], total_ns: int) -> dict[str, int]:
-    """What is left of each site's time when total_ns are taken from them in proportion to `shares`, rounded up."""
+    """Returns each site's time after total_ns are taken from all sites in proportion to `shares`, rounded up."""
     whole = sum(shares.values())
     taken = min(total_ns, whole)
     return {site: ns - (-(-taken * shares[site] // whole) if whole else 0) for site, ns in late.items()}
@@ -170,7 +170,7 @@ def row_of_sites(rows: Sequence[SiteRow]) -> EvidenceRow | None:
 
 
 def row_of_call(rows: Sequence[BlockingRow]) -> EvidenceRow | None:
-    """The first of them."""
+    """Returns the row of the first of these calls."""
     return EvidenceRow("blocking", str(rows[0].worst_start_ns)) if rows else None
 
 

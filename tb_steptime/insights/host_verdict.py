@@ -92,13 +92,13 @@ _CAUSES = {
 
 
 def judge_span(facts: Facts) -> Verdict:
-    """The bound of the span with its sentence."""
+    """Returns what limits the span, with a sentence."""
     level, why = _sureness(facts)
     return weighed_verdict(facts, Verdict(facts.bound, _sentence(facts), level, why))
 
 
 def _sentence(facts: Facts) -> Phrase:
-    """One cause, the largest, with the number that says how much."""
+    """Words the largest cause with the number that says how much it takes."""
     if little_is_judged(facts):
         return sentence_of_little(facts)
     said = (
@@ -215,13 +215,13 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
 
 
 def _largest(host: HostResult, idle: IdleNs) -> list[tuple[Bound, int]]:
-    """The two largest causes of idle time. Exposed communication does not count as a cause."""
+    """Returns the two largest causes of idle time. Exposed communication does not count as a cause."""
     pace = _pace(host, idle)._replace(exposed_communication_ns=0)
     return sorted(causes(pace).items(), key=lambda cause: -cause[1])[:2]
 
 
 def _exchange_ns(host: HostResult) -> int:
-    """Time a step in which the device does nothing but communicate."""
+    """Returns the time a step in which the device only communicates, in ns."""
     return sum(segment.ns for segment in host.segments if segment.id == "communication")
 
 
@@ -252,7 +252,7 @@ def _sureness(facts: Facts) -> tuple[Confidence, Phrase]:
 
 
 def _holds_unprofiled(facts: Facts, idle: IdleNs) -> bool:
-    """Whether the verdict is the same if the host took half of the time to launch."""
+    """Says whether the verdict would be the same if the host took half the time for its launches."""
     if facts.replayed is not None:
         return facts.replayed.holds_unprofiled
     host = facts.host

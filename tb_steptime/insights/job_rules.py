@@ -20,7 +20,7 @@ JOB_RULES: tuple[JobRule, ...] = (
 
 
 def judge_job(job: JobRanks) -> list[Insight]:
-    """What to do about a job, in the order of cards; where its collectives are not matched only what messages tell."""
+    """Returns the cards about a job in their order. Where its collectives are not matched, only messages are judged."""
     rules = JOB_RULES if job.unmatched is None else (pipeline_bubbles,)
     fired = [insight for rule in rules if (insight := rule(job)) is not None]
     return in_order(fired)

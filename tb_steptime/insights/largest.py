@@ -66,7 +66,7 @@ def largest_kernels(facts: Facts) -> list[Piece]:
 
 
 def _threads(facts: Facts) -> Phrase:
-    """Threads of OpenMP, which share the work of one op, are in no trace."""
+    """Words the number of threads. A trace does not show the threads of OpenMP, which share the work of one op."""
     work = facts.host.cpu
     assert work is not None
     number = {"threads": count(work.threads)}

@@ -12,7 +12,7 @@ RECORD_LATER = phrase("Record later steps: begin the recording after a warm-up."
 
 
 def sentence_of_little(facts: Facts) -> Phrase:
-    """What most of the recording is."""
+    """Says what most of the recording is."""
     steps, costs = facts.overview.steps, facts.host.one_time
     recorded_ns, once_ns = sum(step.duration_ns for step in steps), sum(step.once_ns for step in steps)
     if not costs or 2 * once_ns < facts.left_out_ns:

@@ -51,14 +51,14 @@ def severity_of_gain(fraction: float) -> Severity:
 
 
 def lowered(insight: Insight, why: Phrase) -> Insight:
-    """The card as no more than a hint. why: what makes it so unsure."""
+    """Returns the card as a hint at most. why: what makes it unsure."""
     if insight.severity is Severity.MINOR:
         return insight
     return msgspec.structs.replace(insight, severity=Severity.MINOR, confidence=Confidence.LOW, why_confidence=why)
 
 
 def in_order(insights: Iterable[Insight]) -> list[Insight]:
-    """The gravest first, among these the one that gains most; each says from what it was lowered."""
+    """Returns the cards by severity, then by gain; each says from which severity it was lowered."""
     return sorted(map(_with_origin, insights), key=_place)
 
 

@@ -32,7 +32,7 @@ UNKNOWN_SHARE = SidebarShare(None, "other", reason=NOT_COMPUTED)
 
 
 def shares(facts: Facts) -> dict[str, Callable[[Facts], SidebarShare]]:
-    """How each share is measured, by view id; without that of a view that was left out."""
+    """Returns each view's share by view id, without views that were left out."""
     measured: dict[str, Callable[[Facts], SidebarShare]] = {
         "data_loading": _loader, "tensor_cores": _tensor_cores, "host": _host,
     }  # fmt: skip
@@ -40,7 +40,7 @@ def shares(facts: Facts) -> dict[str, Callable[[Facts], SidebarShare]]:
 
 
 def _loader(facts: Facts) -> SidebarShare:
-    """Exposed data loading."""
+    """Returns the share of exposed data loading."""
     mean = facts.data_loading.mean
     if mean is None:
         return SidebarShare(None, "data", reason=facts.data_loading.unknown or NO_LOADER)
@@ -48,7 +48,7 @@ def _loader(facts: Facts) -> SidebarShare:
 
 
 def _tensor_cores(facts: Facts) -> SidebarShare:
-    """Kernel time that could move to the tensor cores."""
+    """Returns the share of kernel time that could move to the tensor cores."""
     eligible = facts.figure("matmul_like_time")
     if eligible is None:
         reason = facts.tensor_cores.unknown or Reason("no_kernels_in_steps")
@@ -57,7 +57,7 @@ def _tensor_cores(facts: Facts) -> SidebarShare:
 
 
 def _host(facts: Facts) -> SidebarShare:
-    """Time in which the device waits for the host; of a job on the CPU what the CPU computes."""
+    """Returns the share in which the device waits for the host; for a job on the CPU, that in which it computes."""
     if facts.idle is None and facts.job.device == "cpu":
         parts = facts.overview.mean_parts_ns
         return SidebarShare(facts.share_as_recorded(parts.cpu_exec + parts.runtime), "cpu", meaning=_COMPUTES)
@@ -67,7 +67,7 @@ def _host(facts: Facts) -> SidebarShare:
 
 
 def _gpu(facts: Facts) -> SidebarShare:
-    """Time in which a GPU works."""
+    """Returns the share in which a GPU works."""
     overview = facts.overview
     if not overview.has_device or not overview.mean_duration_ns:
         return SidebarShare(None, "kernel", reason=NO_DEVICE)

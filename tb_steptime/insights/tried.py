@@ -47,7 +47,7 @@ def could_be(facts: Facts, insights: Sequence[Insight]) -> CouldBe | None:
 
 
 def tried(facts: Facts, insights: Sequence[Insight]) -> Tried:
-    """Every set of the first cards whose change can be replayed. The first card is ticked where it is one of them."""
+    """Returns all sets of the first cards whose change can be replayed. The first card is ticked if it is in them."""
     found = facts.replayed
     if found is None:
         return NOT_TRIED
@@ -65,7 +65,7 @@ def tried(facts: Facts, insights: Sequence[Insight]) -> Tried:
 
 
 def tickable(facts: Facts, insights: Sequence[Insight]) -> list[Insight]:
-    """The first cards whose change can be replayed, in their order."""
+    """Returns the first cards whose change can be replayed, in their order."""
     found = facts.replayed
     if found is None or _differs(facts, found):
         return []
@@ -78,7 +78,7 @@ def _differs(facts: Facts, found: WhatIf) -> bool:
 
 
 def _replayable(found: WhatIf, card: Insight) -> bool:
-    """Whether it gains something, now or later, by a change that is replayed."""
+    """Says whether the card gains something, now or later, by a change that is replayed."""
     gains = bool(card.gain_ns or card.later_ns)
     return gains and (_change(found, card) is not None or bool(card.less_work_ns and found.device_ns))
 
@@ -97,7 +97,7 @@ def _change(found: WhatIf, card: Insight) -> str | None:
 
 
 def _shares(found: WhatIf, cards: Sequence[Insight]) -> list[tuple[Insight, int]]:
-    """What each card adds to those before it, ns."""
+    """Returns what each card adds to those before it, in ns."""
     saved = [_saved_ns(found, cards[:number]) for number in range(len(cards) + 1)]
     return [(card, max(after - before, 0)) for card, (before, after) in zip(cards, pairwise(saved), strict=True)]
 
