@@ -93,7 +93,7 @@ function AllRunsLink({ here, tab: { address, update } }: { here: boolean; tab: P
     update(to);
   };
   return (
-    <div class="picker">
+    <div class="picker firm">
       <a class="pick" href={address(to)} onClick={follow}>
         {here ? "Back to the run" : "All runs"}
       </a>

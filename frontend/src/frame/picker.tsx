@@ -76,7 +76,7 @@ export function Picker(props: PickerProps) {
     );
   if (entries.length < 2)
     return (
-      <div class="picker">
+      <div class="picker sole">
         <span class="pick only" {...hint(whole)}>
           {text}
         </span>
@@ -88,7 +88,7 @@ export function Picker(props: PickerProps) {
     choose(id);
   };
   return (
-    <div class={apart ? "picker apart" : "picker"} ref={root}>
+    <div class={`picker${apart ? " apart" : rest ? " long" : closed ? " firm" : ""}`} ref={root}>
       <button
         class="pick"
         aria-haspopup="listbox"
