@@ -3,7 +3,7 @@ import type { SpanHead } from "../src/api.gen";
 import { scaleFor, share } from "../src/format";
 import { differing } from "../src/frame/comparison";
 import { fittingLines } from "../src/views/compare/charts/chain_columns";
-import { fallAxis, levelsOf } from "../src/views/compare/charts/waterfall";
+import { fallAxis, legible, levelsOf } from "../src/views/compare/charts/waterfall";
 import { differenceColumn } from "../src/views/compare/compared_columns";
 import { differenceOf, differenceTitle, pairsOf, signed } from "../src/views/compare/difference";
 import { PartDifferences } from "../src/views/compare/parts";
@@ -107,6 +107,17 @@ describe("a waterfall", () => {
     expect(levelsOf(100, [fall(-40, -45, -38), fall(10)])).toEqual([
       { from: 100, to: 60, low: 55, high: 62 },
       { from: 60, to: 70, low: null, high: null },
+    ]);
+  });
+
+  test("labels only as many ticks as have room side by side, at equal distances, the last with the unit", () => {
+    const labels = (width: number) =>
+      legible([0, 5, 10, 15, 20], (value) => (value / 20) * width, "ms").map(({ text }) => text.replace("\u00a0", " "));
+    expect([600, 80, 40, 5].map(labels)).toEqual([
+      ["0", "5", "10", "15", "20 ms"],
+      ["0", "10", "20 ms"],
+      ["0", "20 ms"],
+      ["20 ms"],
     ]);
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { selections } from "../src/address/selection";
-import { age, compareEntries, runEntries } from "../src/frame/entries";
+import { age, compareEntries, runEntries, saidByRun } from "../src/frame/entries";
 import { simulatedRuns } from "../src/frame/top";
 import { index, run, span } from "./fixtures/pages";
 
@@ -81,4 +81,21 @@ describe("what the pickers list", () => {
     expect(simulatedRuns(INDEX, ["jobs/model_v100", "jobs/amp_v100"])).toBe("These runs come from a simulator: model.");
     expect(simulatedRuns(INDEX, ["jobs/amp_v100", "jobs/baseline_v100"])).toBeNull();
   });
+});
+
+test("the only worker is left out of the path where its name repeats the run's; its rank and a choice stay", () => {
+  const only = (name: string, worker: string, rank: number | null = null) => {
+    const entry = run(name, [span(1)], worker);
+    return { ...entry, workers: entry.workers.map((each) => ({ ...each, rank })) };
+  };
+  const two = { ...only("a", "a"), workers: [...only("a", "a").workers, ...only("a", "b").workers] };
+  const runs = [
+    only("jobs/eager", "eager"),
+    only("resnet_CUDA", "cuda"),
+    only("resnet", "cuda"),
+    only("a", "a", 3),
+    two,
+  ];
+  const said = runs.map((entry) => saidByRun({ run: entry, worker: entry.workers[0]!, span: span(1) }));
+  expect(said).toEqual([true, true, false, false, false]);
 });

@@ -2,7 +2,7 @@
 
 import { h } from "preact";
 import { render } from "preact-render-to-string";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { crowdOf, lineIn, nearestAt, valueIn, valuesAt } from "../src/charts/lines/crowd";
 import { Plot } from "../src/charts/lines/line_chart";
 import type { ChartLine } from "../src/charts/lines/line_layout";
@@ -10,12 +10,12 @@ import { scaleFor } from "../src/format";
 
 const MS = 1e6;
 
-function borders(lines: ChartLine[]): number {
+function drawn(lines: ChartLine[], more: Partial<Parameters<typeof Plot>[0]> = {}): string {
   const stops = [0, 1, 2, 3].map((at) => ({ key: `${at}`, segment: 0, at }));
-  const html = render(
+  return render(
     h(Plot, {
       label: "",
-      width: 400,
+      width: 600,
       height: 200,
       segments: [{ from: 0, to: 3, caption: "", marks: [] }],
       stops,
@@ -28,10 +28,12 @@ function borders(lines: ChartLine[]): number {
       hover: () => undefined,
       select: () => undefined,
       tip: () => ({ title: "", rows: [] }),
+      ...more,
     }),
   );
-  return html.split('class="border"').length - 1;
 }
+
+const borders = (lines: ChartLine[]): number => drawn(lines).split('class="border"').length - 1;
 
 const points = (changed: number) =>
   [10, 10, 20, 20].map((value, stop) => ({ stop, value: value * MS, changed: stop === changed }));
@@ -61,3 +63,61 @@ test("lines by stop: what is known there, and which line is nearest", () => {
   expect(lineIn(crowd, "a")!.points).toEqual([{ stop: 0, value: 5 }, null, { stop: 2, value: 7 }]);
   expect(lineIn(crowd, null)).toBeUndefined();
 });
+
+describe("the name of the reference line", () => {
+  const reference = { value: 12 * MS, name: "median 12.0 ms" };
+  const one: ChartLine = { key: "a", name: "run a", focus: true, points: points(-1) };
+  /** The texts at the right of everything that is drawn of the lines, and where the lines and the reference end. */
+  const beside = (lines: ChartLine[], width: number) => {
+    const html = drawn(lines, { width, reference });
+    const texts = [...html.matchAll(/<text[^>]*?x="([\d.]+)"[^>]*>([^<]*)</g)].map(([, x, text]) => ({
+      x: Number(x),
+      text,
+    }));
+    const ends = [...html.matchAll(/ (?:x2|cx)="([\d.]+)"/g)].map(([, x]) => Number(x));
+    const right = Math.max(...ends);
+    return texts.filter(({ x }) => x > right).map(({ text }) => text);
+  };
+
+  test("stands in two rows at its right end, outside the plot", () => {
+    expect(beside([one], 600)).toEqual(["median", "12.0 ms"]);
+  });
+
+  test("stands in one row among the names of several runs", () => {
+    const lines = [
+      { ...one, hue: 0 },
+      { ...one, key: "b", name: "run b", focus: false, hue: 1 },
+    ];
+    expect(beside(lines, 600)).toEqual(["run a", "run b", "median 12.0 ms"]);
+  });
+
+  test("stands in a narrow plot where it touches no point and no ring, or nowhere", () => {
+    const next = randomFrom(7);
+    const found = Array.from({ length: 40 }, () => {
+      const of = [0, 1, 2, 3].map((stop) => ({ stop, value: (10 + 10 * next()) * MS, slow: next() < 0.3 }));
+      const html = drawn([{ ...one, points: of }], { width: 300, height: 140, reference });
+      const [, x, y] = /<text class="second halo mid" x="([\d.]+)" y="([\d.]+)"/.exec(html)?.map(Number) ?? [];
+      if (x === undefined || y === undefined) return null;
+      const circles = [...html.matchAll(/cx="([\d.]+)" cy="([\d.]+)" r="([\d.]+)"/g)].map((each) => each.map(Number));
+      return circles.filter(
+        ([, cx, cy, r]) => Math.abs(cx! - x) < LEAST_HALF && cy! + r! > y - CAPITALS && cy! - r! < y,
+      ).length;
+    });
+    expect(found.filter((touched) => touched === 0).length).toBeGreaterThan(5);
+    expect(found.filter((touched) => touched !== 0 && touched !== null)).toEqual([]);
+    expect(found).toContain(null);
+  });
+});
+
+/** Half the width of the shortest drawing of the name, and the height of its capitals and figures, px. */
+const LEAST_HALF = 38;
+const CAPITALS = 9;
+
+/** Numbers from 0 to 1, the same for a seed. */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 48_271) % 2_147_483_647;
+    return state / 2_147_483_647;
+  };
+}

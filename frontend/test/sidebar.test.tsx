@@ -24,11 +24,14 @@ test("the list of views has a share for what explains a part of the step, a dash
     />
   );
   expect(words(list)).toBe(
-    "|Overview|Trends|Share of the step|Data loading|33 %|Tensor cores|–|Host|Ranks|Timeline|Tesla V100|80 SMs|" +
+    "|Overview|Trends|Data loading|33 %|Tensor cores|–|Host|Ranks|Timeline|Tesla V100|80 SMs|" +
       "2 steps, 8 June 2021|75 718 events, 1.2 MB|",
   );
   const html = renderToString(list);
-  expect(html).toContain('data-hint="Share of the step that waits for a batch."');
+  expect(html).toContain(
+    'data-hint="Share of the step that waits for a batch.\n' +
+      'Two views may explain the same time of the mean step, so the shares have no sum."',
+  );
   expect(html).toContain('data-hint="Share of the step.\nNo kernel runs."');
 });
 
@@ -36,6 +39,18 @@ test("the share of the tensor cores is what misses them: a tile gives the share 
   const missed = { share: 0.38, colour: "kernel", hatched: true, reason: null, meaning: null };
   const head = { ...HEAD, sidebar: { ...HEAD.sidebar, tensor_cores: missed } };
   expect(words(<ViewList current="overview" meanings={MEANINGS} head={head} tab={TAB} />)).toContain(
-    "|Tensor cores|38 % missed|",
+    "|Tensor cores|38 %|missed|",
   );
+});
+
+test("the rail of a view is as long as its share; under 1 % there is none", () => {
+  const rails = [0.4, 0.01, 0.009, 0, null].map((share) => {
+    const waits = { share, colour: "data_loading", hatched: false, reason: null, meaning: null };
+    const head = { ...HEAD, sidebar: { data_loading: waits } };
+    return renderToString(<ViewList current="overview" meanings={MEANINGS} head={head} tab={TAB} />);
+  });
+  expect(rails.map((html) => /share-bar.*?width:([\d.]+%)/.exec(html)?.[1])).toEqual([
+    ...["40%", "1%"],
+    ...[undefined, undefined, undefined],
+  ]);
 });

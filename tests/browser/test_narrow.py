@@ -49,6 +49,14 @@ OUTSIDE = """() => [...document.querySelectorAll(".cards .meta, .cards h3, .card
     || each.scrollWidth > each.clientWidth + 1 && getComputedStyle(each).display !== "inline")
   .map(each => each.textContent)"""
 
+#: Pairs of texts of one picture that overlap.
+TOUCHING = """() => [...document.querySelectorAll("svg.chart")].flatMap((picture) => {
+    const texts = [...picture.querySelectorAll("text")].map((each) => [each.textContent, each.getBoundingClientRect()]);
+    return texts.flatMap(([one, a], at) => texts.slice(at + 1)
+      .filter(([, b]) => a.left < b.right && b.left < a.right && a.top + 2 < b.bottom && b.top + 2 < a.bottom)
+      .map(([other]) => `${picture.getAttribute("class")}: ${one} / ${other}`));
+  })"""
+
 #: The positions of the bar, its first choice and its buttons.
 BAR = """() => Object.fromEntries(Object.entries({
     bar: ".bar", run: ".bar .pick", share: ".bar .menu button", help: ".bar .ask",
@@ -138,6 +146,34 @@ def test_the_buttons_stay_at_the_end_of_the_bar(
         boxes = one.frame.evaluate(BAR)
         assert abs(boxes["share"]["top"] - boxes["run"]["top"]) < 8, f"{width} px: {boxes}"
         assert boxes["bar"]["right"] - 32 < boxes["help"]["right"] < boxes["bar"]["right"], f"{width} px: {boxes}"
+
+
+def test_the_search_of_the_bar_is_wide_where_there_is_room(
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
+) -> None:
+    server = tensorboard(measured_demo)
+    one = tab(server, state(run=RUN))
+    one.view("overview")
+    search = one.frame.get_by_role("button", name="Go to anything")
+    shown = {}
+    for width in (PHONE_PX, 900, 1099, 1101, 1280):
+        one.page.set_viewport_size({"width": width, "height": 800})
+        box = search.bounding_box()
+        assert box is not None and box["height"] == 28
+        shown[width] = box["width"] >= 190 and search.get_by_text("Ctrl K").is_visible()
+        assert shown[width] or box["width"] < 34
+    assert shown == {PHONE_PX: False, 900: False, 1099: False, 1101: True, 1280: True}
+
+
+@pytest.mark.parametrize("width", [PHONE_PX, 900])
+def test_no_texts_of_a_comparison_overlap(
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab, width: int
+) -> None:
+    server = tensorboard(measured_demo)
+    one = tab(server, state(view="compare", run="gpu_num_dataloaders", **{"with": "gpu_baseline/cuda/1"}), width=width)
+    wait_until_all_is_read(server)
+    expect(one.view("compare").locator("svg.waterfall")).to_be_visible()
+    assert one.frame.evaluate(TOUCHING) == []
 
 
 def test_no_card_is_wider_than_its_place(tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab) -> None:

@@ -1,4 +1,4 @@
-/** The narrow bar at the top: run, worker and span, what is being read, and a link to share. */
+/** The narrow bar at the top: a path of run, worker and span, what is being read, a search, and a link to share. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import {
@@ -21,7 +21,7 @@ import { bytesOf, count, counted } from "../format";
 import type { Source } from "../server/use_answer";
 import { focusRun, namedRuns, trendRuns } from "../views/choices";
 import type { Tab } from "../views/props";
-import { compareEntries, runEntries, spanEntries, steps, workerEntries } from "./entries";
+import { compareEntries, runEntries, saidByRun, spanEntries, steps, workerEntries } from "./entries";
 import { PaletteButton } from "./palette/palette";
 import { Picker, type PickerEntry } from "./picker";
 import { ShortcutsButton } from "./shortcuts";
@@ -63,15 +63,15 @@ export function Bar(props: BarProps) {
           {one && many && <FocusPicker index={index} selection={one} tab={tab} />}
           {one && !many && <Pickers index={index} selection={one} tab={tab} />}
           {one && index.spans_total > 1 && <ComparePicker index={index} selection={one} tab={tab} />}
-          {one && totals && hasSteps(one.span) && <TotalsPicker tab={tab} />}
           {one && simulated && (
             <b class="stamp" {...hint("These figures come from a simulator, not from a recording.")}>
               Simulated
             </b>
           )}
+          <span class="state push">{tab.written_ms === undefined && readState(index, spansAtFirst)}</span>
+          {one && totals && hasSteps(one.span) && <TotalsPicker tab={tab} />}
         </div>
       </div>
-      <span class="state push">{tab.written_ms === undefined && readState(index, spansAtFirst)}</span>
       {selection && <PaletteButton {...{ tab, selection, source }} />}
       <Share
         link={() => tab.address(tab.state.with === undefined ? {} : { with: tab.state.with })}
@@ -93,9 +93,11 @@ function AllRunsLink({ here, tab: { address, update } }: { here: boolean; tab: P
     update(to);
   };
   return (
-    <a class="all-link" href={address(to)} onClick={follow}>
-      {here ? "Back to the run" : "All runs"}
-    </a>
+    <div class="picker firm">
+      <a class="pick" href={address(to)} onClick={follow}>
+        {here ? "Back to the run" : "All runs"}
+      </a>
+    </div>
   );
 }
 
@@ -103,6 +105,7 @@ function Pickers(props: { index: Index; selection: Selection; tab: Pick<Tab, "wo
   const { index, selection, tab } = props;
   const { run, worker, span } = selection;
   const open = (next: Selection | null | undefined) => next && tab.update(keysOf(next));
+  const spans = spanText(span, worker);
   return (
     <>
       <Picker
@@ -112,30 +115,33 @@ function Pickers(props: { index: Index; selection: Selection; tab: Pick<Tab, "wo
         chosen={run.name}
         choose={(name) => open(inRun(index.runs.find((other) => other.name === name)!, selection))}
       />
-      <Picker
-        label="Worker"
-        many="workers"
-        entries={workerEntries(run, selection)}
-        chosen={worker.name}
-        choose={(name) => open(inWorker(run, run.workers.find((other) => other.name === name)!, selection))}
-      />
-      <Picker
-        label="Span"
-        many="spans"
-        firm
-        entries={spanEntries(worker.spans)}
-        chosen={String(span.number)}
-        value={spanValue(span, worker)}
-        choose={(number) =>
-          open(
-            inWorker(run, worker, {
-              run,
-              worker,
-              span: worker.spans.find((other) => String(other.number) === number)!,
-            }),
-          )
-        }
-      />
+      {!saidByRun(selection) && (
+        <Picker
+          label="Worker"
+          many="workers"
+          entries={workerEntries(run, selection)}
+          chosen={worker.name}
+          choose={(name) => open(inWorker(run, run.workers.find((other) => other.name === name)!, selection))}
+        />
+      )}
+      {spans && (
+        <Picker
+          label="Span"
+          many="spans"
+          entries={spanEntries(worker.spans)}
+          chosen={String(span.number)}
+          {...spans}
+          choose={(number) =>
+            open(
+              inWorker(run, worker, {
+                run,
+                worker,
+                span: worker.spans.find((other) => String(other.number) === number)!,
+              }),
+            )
+          }
+        />
+      )}
     </>
   );
 }
@@ -176,18 +182,16 @@ function ComparePicker(props: { index: Index; selection: Selection; tab: Pick<Ta
   const entries = useMemo(() => [NONE, ...compareEntries(selection, index, tab.works)], [index, id, tab.works]);
   const compared = comparedWith(index, tab.state, selection);
   return (
-    <>
-      <span class="sep" />
-      <Picker
-        label="Compare with"
-        many="spans"
-        firm={compared === null}
-        entries={entries}
-        chosen={compared ? compareKey(compared) : NONE.id}
-        {...(compared && { value: shortly(selection, compared) })}
-        choose={(key) => tab.update(key === NONE.id ? endOfComparison(tab.state) : { with: key })}
-      />
-    </>
+    <Picker
+      label="Compare with"
+      many="spans"
+      said="Compare with"
+      closed={compared ? undefined : "Compare"}
+      entries={entries}
+      chosen={compared ? compareKey(compared) : NONE.id}
+      {...(compared && { value: shortly(selection, compared) })}
+      choose={(key) => tab.update(key === NONE.id ? endOfComparison(tab.state) : { with: key })}
+    />
   );
 }
 
@@ -204,7 +208,7 @@ function TotalsPicker({ tab }: { tab: Pick<Tab, "state" | "update"> }) {
     <Picker
       label="Totals"
       many="choices"
-      firm
+      apart
       entries={TOTALS}
       chosen={tab.state.totals ?? "step"}
       choose={(id) => tab.update({ totals: id === "recording" ? id : null })}
@@ -217,8 +221,12 @@ const TOTALS: readonly PickerEntry[] = [
   { id: "recording", label: "all steps", aside: "sum over the whole recording" },
 ];
 
-function spanValue(span: SpanEntry, worker: WorkerEntry): string {
-  return `${span.number} of ${count(worker.spans.length)}${steps(span)}`;
+/** The span in the path: "1" of 2 and its steps, or only the steps of a single one; null where that says nothing. */
+function spanText(span: SpanEntry, worker: WorkerEntry): { value: string; rest?: string; said?: string } | null {
+  if (worker.spans.length > 1)
+    return { value: String(span.number), rest: ` of ${count(worker.spans.length)}${steps(span)}`, said: "span" };
+  const named = steps(span).slice(", ".length);
+  return named === "" ? null : { value: named };
 }
 
 /** "2 of 2 spans read", or what is being read. */

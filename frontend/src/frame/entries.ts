@@ -96,6 +96,15 @@ export function workerEntries({ workers }: RunEntry, like: Selection): PickerEnt
   return workers.map((worker) => workerEntry(worker, labels.get(worker.name)!, like));
 }
 
+/** Whether the name of the only worker repeats what the name of its run says: "cuda", in the run "resnet_cuda". */
+export function saidByRun({ run, worker }: Selection): boolean {
+  if (run.workers.length > 1) return false;
+  const said = wordsOf(run.name);
+  return wordsOf(workerLabels(run.workers).get(worker.name)!).every((word) => said.includes(word));
+}
+
+const wordsOf = (name: string): string[] => name.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+
 const workerEntry = (worker: WorkerEntry, label: string, like: Selection): PickerEntry => ({
   ...spanAside(inWorker(like.run, worker, like)?.span),
   id: worker.name,

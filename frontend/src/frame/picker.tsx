@@ -1,6 +1,6 @@
 /**
- * A choice among a few or thousands: label and value in one control, and a searchable list that draws only what is
- * visible.
+ * One part of the bar's path. Where there is a choice among a few or thousands, it opens a searchable list, which draws
+ * only what is visible.
  */
 
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
@@ -32,8 +32,14 @@ interface PickerProps {
   chosen: string | null;
   /** The text of the closed control, in place of the entry's label. */
   value?: string;
-  /** Keeps its width where the bar is full, because its value is short. */
-  firm?: boolean;
+  /** Follows the value, less important. */
+  rest?: string;
+  /** The label as it is visible in the bar. Without it, the place in the path says what the value is. */
+  said?: string;
+  /** The visible text while nothing is chosen, with which label and value begin. */
+  closed?: string | undefined;
+  /** Stands at the end of the bar, apart from the path. */
+  apart?: boolean;
   choose(id: string): void;
 }
 
@@ -45,20 +51,36 @@ const ROW_PX = 24;
 const ROWS_SHOWN = 12;
 
 export function Picker(props: PickerProps) {
-  const { label, entries, chosen, value, firm = false, choose } = props;
+  const { label, entries, chosen, value, rest = "", said, closed, apart = false, choose } = props;
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   useDismiss(root, open, () => setOpen(false));
   useInFrame(root, open);
   const entry = entries.find((each) => each.id === chosen);
   const shown = value ?? entry?.label ?? "none";
-  const whole = value ?? entry?.full ?? shown;
+  const whole = `${value ?? entry?.full ?? shown}${rest}`;
+  const text =
+    closed === undefined ? (
+      <>
+        <span class={said ? "k said" : "k"}>{said ?? label}</span>
+        <span class="clip">
+          {shortened(shown, VALUE_LENGTH)}
+          {rest && <span class="rest">{rest}</span>}
+        </span>
+      </>
+    ) : (
+      <span class="clip rest">
+        {closed}
+        <span class="visually-hidden">{`${label} ${shown}`.slice(closed.length)}</span>
+      </span>
+    );
   if (entries.length < 2)
     return (
-      <span class={firm ? "pick only firm" : "pick only"} {...hint(whole)}>
-        <span class="k">{label}</span>
-        <span class="clip">{shortened(shown, VALUE_LENGTH)}</span>
-      </span>
+      <div class="picker sole">
+        <span class="pick only" {...hint(whole)}>
+          {text}
+        </span>
+      </div>
     );
   const pick = (id: string) => {
     setOpen(false);
@@ -66,7 +88,7 @@ export function Picker(props: PickerProps) {
     choose(id);
   };
   return (
-    <div class={firm ? "picker firm" : "picker"} ref={root}>
+    <div class={`picker${apart ? " apart" : rest ? " long" : closed ? " firm" : ""}`} ref={root}>
       <button
         class="pick"
         aria-haspopup="listbox"
@@ -74,8 +96,7 @@ export function Picker(props: PickerProps) {
         data-hint={whole}
         onClick={() => setOpen(!open)}
       >
-        <span class="k">{label}</span>
-        <span class="clip">{shortened(shown, VALUE_LENGTH)}</span>
+        {text}
         <svg viewBox="0 0 8 8" aria-hidden="true">
           <path d="M1 2.5l3 3 3-3" />
         </svg>

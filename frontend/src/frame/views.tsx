@@ -1,5 +1,6 @@
 /** The list of views, each with how much of the step it explains, and where the figures come from. */
 
+import { Fragment } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { SidebarShare, SpanHead, ViewId, ViewMeaning } from "../api.gen";
 import { fillClass } from "../colour";
@@ -41,14 +42,19 @@ export function ViewList({ current, meanings, head, tab }: ViewListProps) {
   useEffect(() => {
     list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   }, [current]);
+  const whole = views.filter((view) => !explainsPart(view.id));
+  const parts = views.filter((view) => explainsPart(view.id));
+  const unmeasured = parts.find((view) => shareOf(view) === undefined);
   return (
     <nav class="views" aria-label="Views" ref={list}>
-      {views.filter((view) => !explainsPart(view.id)).map(entry)}
+      {whole.map(entry)}
       <hr />
-      <p class="shares-of" {...hint(SHARES_OF)}>
-        Share of the step
-      </p>
-      {views.filter((view) => explainsPart(view.id)).map(entry)}
+      {parts.map((view) => (
+        <Fragment key={view.id}>
+          {view === unmeasured && <hr />}
+          {entry(view)}
+        </Fragment>
+      ))}
       {head && <Origin head={head} written_ms={tab.written_ms} />}
     </nav>
   );
@@ -81,10 +87,13 @@ function ViewLink({ title, current, sidebarShare, shareMeaning, word, meanings, 
       data-hint={sidebarShare ? titleOf(sidebarShare, shareMeaning, meanings) : undefined}
       onClick={follow}
     >
-      <span>{title}</span>
-      <span class="share">{sidebarShare && shareText(sidebarShare, word)}</span>
-      {sidebarShare !== undefined && (
-        <span class="share-bar">{sidebarShare && <ShareFill sidebarShare={sidebarShare} />}</span>
+      <span class="clip">{title}</span>
+      {sidebarShare && (
+        <>
+          <ShareRail {...sidebarShare} />
+          <span class="share">{sidebarShare.share === null ? DASH : share(sidebarShare.share)}</span>
+          {sidebarShare.share !== null && word && <span class="of">{word}</span>}
+        </>
       )}
     </a>
   );
@@ -93,24 +102,21 @@ function ViewLink({ title, current, sidebarShare, shareMeaning, word, meanings, 
 /** A bare "0 %" beside tensor cores would read as their share of the work, which a tile of the overview gives. */
 const SHARE_WORDS: Partial<Record<string, string>> = { tensor_cores: "missed" };
 
-const shareText = (sidebarShare: SidebarShare, word: string | undefined): string =>
-  sidebarShare.share === null ? DASH : [share(sidebarShare.share), word].filter(Boolean).join("\u00a0");
-
 /** The meaning of the share; where it is not known, the reason. */
-const titleOf = ({ reason, meaning: own }: SidebarShare, usual: string, meanings: Meanings): string | undefined =>
-  [own ? sentence(own) : usual, reason && sentence(meanings.explain(reason))].filter(Boolean).join("\n") || undefined;
+const titleOf = ({ reason, meaning: own }: SidebarShare, usual: string, meanings: Meanings): string =>
+  [own ? sentence(own) : usual, reason ? sentence(meanings.explain(reason)) : SHARES_OF].filter(Boolean).join("\n");
 
 /** What all shares have in common. */
-const SHARES_OF =
-  "How much of the mean step, as the overview shows it, each view explains. Two views may explain the same " +
-  "time, so the shares have no sum.";
+const SHARES_OF = "Two views may explain the same time of the mean step, so the shares have no sum.";
 
-function ShareFill({ sidebarShare }: { sidebarShare: SidebarShare }) {
-  return sidebarShare.share ? (
-    <i
-      class={fillClass(sidebarShare.colour, sidebarShare.hatched)}
-      style={{ width: `${100 * Math.min(1, sidebarShare.share)}%` }}
-    />
+/** A shorter rail would be a dot. */
+const LEAST_SHARE = 0.01;
+
+function ShareRail({ share: part, colour, hatched }: SidebarShare) {
+  return part !== null && part >= LEAST_SHARE ? (
+    <span class="share-bar">
+      <i class={fillClass(colour, hatched)} style={{ width: `${100 * Math.min(1, part)}%` }} />
+    </span>
   ) : null;
 }
 

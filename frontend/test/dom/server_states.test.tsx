@@ -62,7 +62,7 @@ describe("a span that cannot be analysed", () => {
     server.index = { kind: "ready", value: index([run("a", [span(1, "failed", { error: problem }), span(2)])]) };
     await openTab("run=a&span=1", server);
     expect(await screen.findByText("This trace could not be analysed.")).toBeTruthy();
-    press(/^Span/);
+    press(/^span/);
     fireEvent.click(await screen.findByRole("option", { name: /^2/ }));
     expect(await screen.findByText("A step takes long.")).toBeTruthy();
   });

@@ -172,12 +172,15 @@ const APART = 13;
 const JOINED = 40;
 
 function EndLabels(drawn: Drawn) {
-  const { lines, frame, ends } = drawn;
-  if (ends === 0) return null;
+  const { lines, frame, ends, beside, reference, y } = drawn;
+  if (ends === 0) return beside.length > 0 ? <ReferenceName {...drawn} /> : null;
   const found = lines.flatMap((line) => {
     const last = chains(dotsOf(line, drawn)).at(-1)?.at(-1);
-    return last && line.hue !== undefined ? [{ line, last }] : [];
+    return last && line.hue !== undefined ? [{ line, last, name: line.name }] : [];
   });
+  const focus = lines.find((line) => line.focus && line.hue !== undefined);
+  if (focus && reference && beside.length > 0)
+    found.push({ line: focus, last: { x: frame.right, y: y(reference.value) }, name: reference.name });
   const places = spread(
     found.map(({ last }) => last.y),
     frame.top - 2,
@@ -185,8 +188,8 @@ function EndLabels(drawn: Drawn) {
   );
   return (
     <>
-      {found.map(({ line, last }, at) => (
-        <g key={line.key} class={hueClass(line.hue!)}>
+      {found.map(({ line, last, name }, at) => (
+        <g key={`${line.key} ${at}`} class={hueClass(line.hue!)}>
           <path
             class={lineClass(line)}
             fill="none"
@@ -197,9 +200,27 @@ function EndLabels(drawn: Drawn) {
             x={frame.right + END_GAP}
             y={places[at]! + 4}
           >
-            {shortenedTo(line.name, ends - END_GAP, "small")}
+            {shortenedTo(name, ends - END_GAP, "small")}
           </text>
         </g>
+      ))}
+    </>
+  );
+}
+
+/** Pixels between the rows of a name. */
+const NAME_ROW = 14;
+
+/** The name of the reference line at its right end, where it covers nothing; it stays above the axis. */
+function ReferenceName({ beside, frame, reference, y }: Drawn) {
+  const foot = y(reference!.value) + 4 - ((beside.length - 1) * NAME_ROW) / 2;
+  const top = Math.min(foot, frame.bottom - (beside.length - 1) * NAME_ROW);
+  return (
+    <>
+      {beside.map((row, at) => (
+        <text key={row} class="second" x={frame.right + END_GAP / 2} y={top + at * NAME_ROW}>
+          {row}
+        </text>
       ))}
     </>
   );

@@ -106,6 +106,8 @@ interface Layout
 export interface Drawn extends Layout {
   /** Room for names at the ends of lines, px; 0 where they are not written there. */
   ends: number;
+  /** The name of the reference line where it stands at that line's right end, outside the plot: a text for each row. */
+  beside: readonly string[];
   frame: Frame;
   axis: BrokenAxis;
   xs: readonly number[];
@@ -122,9 +124,11 @@ export function layout(props: Layout): Drawn {
   const { small, width, height, lines, scale, segments, stops, end } = props;
   const over = end === null ? 0 : small ? SMALL_OVER : OVER;
   const ends = endsWidth(props);
+  const beside = besideReference(props, ends);
+  const right = Math.max(ends, beside.length > 0 ? END_GAP + Math.ceil(widestOf(beside, "axis")) : 0);
   const frame = small
     ? { left: 44, right: width, top: 11 + over, bottom: height - 20 }
-    : { left: 50, right: width - ends - (props.overlay ? OVERLAY_PX : 0), top: 10 + over, bottom: height - 34 };
+    : { left: 50, right: width - right - (props.overlay ? OVERLAY_PX : 0), top: 10 + over, bottom: height - 34 };
   const inner = small ? 2 : 4; // the last mark stays inside the picture
   const axis = brokenAxis(segments, frame.left, frame.right - inner, props.pad);
   const values: (number | null)[] = lines.flatMap((line) =>
@@ -142,6 +146,7 @@ export function layout(props: Layout): Drawn {
   return {
     ...props,
     ends,
+    beside,
     frame,
     axis,
     xs: stops.map((stop) => axis.x(stop.segment, stop.at)),
@@ -165,8 +170,16 @@ const ENDS_FROM = 420;
 /** The gap between a line's end and its name, px. */
 export const END_GAP = 14;
 
+/** The name of the reference line as it stands next to it: one row among the names of lines, else two short ones. */
+function besideReference({ small, named, width, reference, overlay }: Layout, ends: number): string[] {
+  if (!reference || small || !named || overlay || width < ENDS_FROM) return [];
+  if (ends > 0) return [reference.name];
+  const [first, ...others] = reference.name.split(" ");
+  return [first!, others.join(" ")].filter((row) => row !== "");
+}
+
 /** Coloured lines are named at their ends where most of them end near the right; over time each ends elsewhere. */
-function endsWidth({ small, named, width, lines, stops, overlay }: Layout): number {
+function endsWidth({ small, named, width, lines, stops, overlay, reference }: Layout): number {
   const runs = lines.filter((line) => line.hue !== undefined);
   if (small || !named || overlay || width < ENDS_FROM || runs.length < 2) return 0;
   const last = runs.map((line) => line.points.findLast((point) => point?.value != null)?.stop ?? 0);
@@ -174,12 +187,7 @@ function endsWidth({ small, named, width, lines, stops, overlay }: Layout): numb
   if (early > last.length / 2) return 0;
   return Math.min(
     MOST_ENDS,
-    END_GAP +
-      widestOf(
-        runs.map((line) => line.name),
-        "small",
-      ) +
-      2,
+    END_GAP + widestOf([...runs.map((line) => line.name), reference?.name ?? ""], "small") + 2,
   );
 }
 

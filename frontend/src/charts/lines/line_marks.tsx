@@ -142,16 +142,28 @@ export function dotsOf(line: ChartLine, drawn: Drawn, value = (point: LinePoint)
 
 /** Rings around slow steps, where points are far enough apart; the table next to the picture lists all slow steps. */
 export function Rings(drawn: Drawn) {
-  const lines = drawn.lines.filter((line) => line.focus && !isDense(line, drawn));
-  const slow = lines.flatMap((line) => line.points.filter((point) => point?.slow === true && point.value !== null));
   return (
     <>
-      {slow.map((point) => (
-        <circle key={point!.stop} class="ring" cx={drawn.xs[point!.stop]} cy={drawn.y(point!.value!)} r="7" />
+      {ringedPoints(drawn).map(({ x, y }) => (
+        <circle key={x} class="ring" cx={x} cy={y} r={RING} />
       ))}
     </>
   );
 }
+
+const RING = 7;
+
+const ringedPoints = (drawn: Drawn): Dot[] =>
+  drawn.lines
+    .filter((line) => line.focus && !isDense(line, drawn))
+    .flatMap((line) => line.points.flatMap((point) => (point?.slow === true ? (dotOf(drawn, point) ?? []) : [])));
+
+/** The upper and the lower edge of a ring. */
+const edgesOf = ({ x, y }: Dot): Dot[][] =>
+  [y - RING, y + RING].map((edge) => [
+    { x: x - RING, y: edge },
+    { x: x + RING, y: edge },
+  ]);
 
 /** Half the width of a border's flag, and how far it is to the left of its first point, px. */
 const FLAG = 4;
@@ -224,15 +236,17 @@ const NAMED_LINES = 4;
 /** The most characters of a name next to its line. */
 export const NAME_LENGTH = 28;
 
-/** The name of each line next to it; the line in focus is named at its reference line. */
+/** The name of each line next to it; the line in focus is named at its reference line, where that has no name. */
 export function DirectLabels(drawn: Drawn) {
-  const { lines, frame, reference } = drawn;
+  const { lines, frame } = drawn;
+  const reference = drawn.beside.length > 0 ? undefined : drawn.reference;
   if (lines.length === 1 && !reference) return null;
   // Where names are at the ends of lines, or there are too many lines to name, only the reference line is named here.
   const named = drawn.ends > 0 || lines.length > NAMED_LINES ? lines.filter((line) => line.focus && reference) : lines;
   const taken = lines.flatMap((line) => chains(dotsOf(line, drawn)).map(decimated));
-  const level = reference && referenceChains(drawn, reference.value);
+  const level = drawn.reference && referenceChains(drawn, drawn.reference.value);
   if (level) taken.push(...level);
+  taken.push(...ringedPoints(drawn).flatMap(edgesOf));
   const areas = drawn.axis.edges.map(([left, right]) => ({
     left: left + 4,
     right,
@@ -242,15 +256,12 @@ export function DirectLabels(drawn: Drawn) {
   return (
     <>
       {named.map((line) => {
-        const atReference = line.focus && level;
-        const text = atReference ? reference!.name : shortened(line.name, NAME_LENGTH);
-        const own = atReference ? level : chains(dotsOf(line, drawn)).map(decimated);
-        const spot = placeLabel(
-          text,
-          own,
-          taken.filter((chain) => !own.includes(chain)),
-          areas,
-        );
+        const ownLevel = line.focus && reference ? level : undefined;
+        const text = ownLevel ? reference!.name : shortened(line.name, NAME_LENGTH);
+        const own = ownLevel?.map(piecesOf) ?? chains(dotsOf(line, drawn)).map(decimated);
+        const itself: readonly (readonly Dot[])[] = ownLevel ?? own;
+        const others = taken.filter((chain) => !itself.includes(chain));
+        const spot = placeLabel(text, own, others, areas);
         if (!spot) return null;
         taken.push([
           { x: spot.x - 3 * text.length, y: spot.y - 4 },
@@ -269,6 +280,17 @@ export function DirectLabels(drawn: Drawn) {
 /** Pixels between a line and the baseline of a name above it, or of a name below it. */
 const ABOVE = 7;
 const BELOW = 16;
+
+/** The length of the pieces of a level along which its name is tried, px. */
+const PIECE = 12;
+
+function piecesOf([from, to]: [Dot, Dot]): Dot[] {
+  const count = Math.max(1, Math.ceil((to.x - from.x) / PIECE));
+  return Array.from({ length: count + 1 }, (_, at) => ({ x: from.x + ((to.x - from.x) * at) / count, y: from.y }));
+}
+
+/** The least distance of any line from the middle of a name, px: half of the name, a point and a gap. */
+const CLEAR = 10;
 
 /** The most places that are tried: on a long line, only every n-th. */
 const MOST_SPOTS = 120;
@@ -292,7 +314,7 @@ export function placeLabel(
 ): Dot | null {
   const half = labelWidth({ text }) / 2;
   let best: Dot | null = null;
-  let room = 4;
+  let room = CLEAR;
   const spots = own.flatMap(middles);
   const pace = Math.ceil(spots.length / MOST_SPOTS);
   for (const { x, y } of spots.filter((_, at) => at % pace === 0)) {

@@ -42,10 +42,15 @@ export function PaletteButton(props: PaletteProps) {
   useViewKeys(props);
   return (
     <>
-      <button class="button go-to" aria-label="Go to anything" aria-haspopup="dialog" onClick={() => setOpen(true)}>
+      <button
+        class="button go-to"
+        aria-haspopup="dialog"
+        aria-keyshortcuts="Control+K Meta+K"
+        onClick={() => setOpen(true)}
+      >
         <Glass />
         <span>Go to anything</span>
-        <kbd>Ctrl K</kbd>
+        <kbd aria-hidden="true">Ctrl K</kbd>
       </button>
       {open && <Palette {...props} close={() => setOpen(false)} />}
     </>

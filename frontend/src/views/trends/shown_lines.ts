@@ -133,9 +133,7 @@ function reference(lines: readonly ChartLine[], unit: Unit): Shown["level"] {
   const focus = lines.find((line) => line.focus);
   const values = focus?.points.flatMap((point) => (point === null || point.value === null ? [] : [point.value])) ?? [];
   const median = values.length > 3 ? medianOf(values) : null;
-  return median === null
-    ? undefined
-    : { value: median, name: `${shortened(focus!.name, NAME_LENGTH)}, median ${text(median, unit)}` };
+  return median === null ? undefined : { value: median, name: `median ${text(median, unit)}` };
 }
 
 function pointsByStop(lines: readonly ChartLine[]): ReadonlyMap<number, Pointed> {

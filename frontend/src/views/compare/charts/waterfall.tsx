@@ -6,7 +6,7 @@ import { moved, pointerX, pointerY, slider } from "../../../charts/pointer/point
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import { svgPaint } from "../../../colour";
 import { Sized } from "../../../dom/size";
-import { shortenedTo, widestOf } from "../../../dom/text_width";
+import { shortenedTo, textWidth, widestOf } from "../../../dom/text_width";
 import { type Scale, tick } from "../../../format";
 
 export interface FallRow extends Fall {
@@ -162,16 +162,39 @@ const scaled = ({ from, to, low, high }: Level, { of }: Scale): Level => ({
 function Ticks({ axis, x, foot, unit }: { axis: FallAxis; x(value: number): number; foot: number; unit: string }) {
   return (
     <g>
-      {axis.ticks.map((value, at) => (
+      {legible(axis.ticks, x, unit).map(({ value, text }) => (
         <g key={value}>
           <line class={value === 0 ? "tick" : "grid"} x1={x(value)} x2={x(value)} y1={TOP} y2={foot} />
           <text class="mid" x={x(value)} y={foot + 14}>
-            {at === axis.ticks.length - 1 ? `${tick(value)}\u00a0${unit}` : tick(value)}
+            {text}
           </text>
         </g>
       ))}
     </g>
   );
+}
+
+/** The least distance between the labels of two ticks, px. */
+const TICK_GAP = 6;
+
+/**
+ * The ticks whose labels do not touch: all of them, or else as many as there is room for at equal distances from the
+ * first to the last, which names the unit.
+ */
+export function legible(ticks: readonly number[], x: (value: number) => number, unit: string) {
+  const last = ticks.length - 1;
+  const labels = ticks.map((value, at) => ({ value, text: at === last ? `${tick(value)}\u00a0${unit}` : tick(value) }));
+  const half = (text: string) => textWidth(text, "axis") / 2;
+  for (let pace = 1; pace <= last; pace++) {
+    if (last % pace !== 0) continue;
+    const kept = labels.filter((_, at) => at % pace === 0);
+    const apart = kept.every(({ value, text }, at) => {
+      const next = kept[at + 1];
+      return !next || x(next.value) - half(next.text) - x(value) - half(text) >= TICK_GAP;
+    });
+    if (apart) return kept;
+  }
+  return labels.slice(-1);
 }
 
 /** A total, from 0 on; where the axis begins above 0 the bar has a break. */
