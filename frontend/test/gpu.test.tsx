@@ -186,8 +186,7 @@ describe("the GPU view", () => {
     const page = draw();
     expect(page).toContain("|The GPU is idle while the main process waits for data|span 2, 200.0 ms|");
     expect(page).toContain(
-      "|Tensor cores|5.0 ms|10.0 %|Matmul-like, no tensor cores|30.0 ms|60.0 %|" +
-        "Other kernels|15.0 ms|30.0 %|",
+      "|Tensor cores|5.0 ms|10.0 %|Matmul-like, no tensor cores|30.0 ms|60.0 %|" + "Other kernels|15.0 ms|30.0 %|",
     );
     expect(page).toContain("|a step|Kernel|Kernel and op|Op|Module|");
     expect(page).toContain("|Occupancy of 5.0 % of kernel time is computed from the launch.| |");

@@ -39,7 +39,7 @@ test("the share of the tensor cores is what misses them: a tile gives the share 
   const missed = { share: 0.38, colour: "kernel", hatched: true, reason: null, meaning: null };
   const head = { ...HEAD, sidebar: { ...HEAD.sidebar, tensor_cores: missed } };
   expect(words(<ViewList current="overview" meanings={MEANINGS} head={head} tab={TAB} />)).toContain(
-    "|Tensor cores|38 %|missed|",
+    "|Tensor cores|38 % missed|",
   );
 });
 

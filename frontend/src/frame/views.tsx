@@ -91,8 +91,10 @@ function ViewLink({ title, current, sidebarShare, shareMeaning, word, meanings, 
       {sidebarShare && (
         <>
           <ShareRail {...sidebarShare} />
-          <span class="share">{sidebarShare.share === null ? DASH : share(sidebarShare.share)}</span>
-          {sidebarShare.share !== null && word && <span class="of">{word}</span>}
+          <span class="share">
+            {sidebarShare.share === null ? DASH : share(sidebarShare.share)}
+            {sidebarShare.share !== null && word && ` ${word}`}
+          </span>
         </>
       )}
     </a>

@@ -214,7 +214,7 @@ describe("experiments", () => {
     expect(keys().with).toBeUndefined();
   });
 
-  test("share an axis only with those that do the same work, the chosen run's first; one alone has no picture", async () => {
+  test("share an axis with those that do the same work, the chosen run's first; one alone has no picture", async () => {
     const links = [
       link("d", "id-8", 9_000, { work: 1 }),
       link("b", "id-3", 100, { work: 2 }),

@@ -85,7 +85,7 @@ export function PlacePicture({ span, place, tab }: PlacePictureProps) {
                     paintScene(pen, scene);
                     if (boxes && stream) paintWaits(pen, scene, boxes, stream);
                   }}
-                  of={groundOf(scene)}
+                  of={[...groundOf(scene), scene.chosen]}
                 />
                 <Sheet
                   width={scene.width}
