@@ -39,16 +39,22 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
 
 NO_MODULES = Reason("memory_fit_needs_modules")
+#: What a checkpoint's own Python takes of the host, ns: per call, and per op whose tensors its hooks save and restore.
+#: `benchmarks/memory_fit.py --checkpoint` measures them: about 260 calls of Python per checkpoint and 47 per saved
+#: tensor, with caches that the ops between them have filled.
+_PER_CALL_NS, _PER_OP_NS = 600_000, 65_000
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """All modules of a class. calls: per step; lines: the peak at any batch; again_ns: time to recompute in a step, on
-    the GPU if the calls launch anything, else on the host."""
+    """All modules of a class. calls: per step; lines: the peak at any batch; again_ns: time that it adds to a step, on
+    the GPU if the calls launch anything, else on the host; own_ns: of it what the checkpoints' own Python takes, est.
+    """
 
     module: str
     calls: int
     lines: list[PeakLine]
     again_ns: int
+    own_ns: int
 
 
 @shared
@@ -70,7 +76,7 @@ def checkpoints(trace: Trace, place: Place) -> list[Checkpoint] | Reason:
         calls = _calls(trace, outermost[parent_places(trace, outermost) < 0], nodes)
         if calls is not None:
             count = round(len(calls.start) / len(of.steps))
-            found.append(Checkpoint(name, count, _lines(trace, place, of, calls), _again_ns(trace, of, calls)))
+            found.append(Checkpoint(name, count, _lines(trace, place, of, calls), *_longer_ns(trace, of, calls)))
     return found
 
 
@@ -126,6 +132,7 @@ class _Calls(NamedTuple):
     """Calls of modules, disjoint on each thread, ns: one entry each.
 
     stop       recomputation ends: everything that the backward pass needs is saved
+    ops        how many of its ops save anything
     first      row of the event table: its first op
     following  the time when the next op on the thread begins
     begins     the time of the first node of its backward pass that needs anything saved
@@ -137,6 +144,7 @@ class _Calls(NamedTuple):
     start: Int64
     end: Int64
     stop: Int64
+    ops: Int64
     first: Int64
     following: Int64
     begins: Int64
@@ -164,23 +172,27 @@ def _calls(trace: Trace, rows: Int64, nodes: _Nodes) -> _Calls | None:
             follows = int(ops_start[after]) if after < len(ops) else end
             follows_end = int(events.ends(ops[after : after + 1])[0]) if after < len(ops) else end
             next_saves = high < len(here) and int(op_start[high]) < follows_end and bool(nodes.saves[here[high]])
+            ends_saved = bool(nodes.result[here[high - 1]]) and next_saves
             found.append((
-                thread, start, end, int(nodes.after[last]), int(ops[first]), follows, int(nodes.start[own].min()),
-                int(nodes.end[own].max()), bool(nodes.result[here[high - 1]]) and next_saves,
+                thread, start, end, int(nodes.after[last]), len(own), int(ops[first]), follows,
+                int(nodes.start[own].min()), int(nodes.end[own].max()), ends_saved,
             ))  # fmt: skip
     if not found:
         return None
-    thread, start, end, stop, first, following, begins, ends, result = np.array(sorted(found, key=_start), np.int64).T
-    return _Calls(thread, start, end, stop, first, following, begins, ends, result.astype(bool))
+    thread, start, end, stop, ops_saved, op, following, begins, ends, result = np.array(
+        sorted(found, key=_start), np.int64
+    ).T
+    return _Calls(thread, start, end, stop, ops_saved, op, following, begins, ends, result.astype(bool))
 
 
 def _start(call: tuple[int, ...]) -> int:
     return call[1]
 
 
-def _again_ns(trace: Trace, of: Steady, calls: _Calls) -> int:
-    """Median recomputation time over the steps: on the device if the calls launch anything there, else of their ops on
-    the host."""
+def _longer_ns(trace: Trace, of: Steady, calls: _Calls) -> tuple[int, int]:
+    """Time that a step takes longer, and of it that of the checkpoints themselves; medians over the steps. On a device
+    the calls' work runs again; on the host their ops do, and the checkpoint's own code. The code between ops runs again
+    too, but takes little: recorded stacks lengthen it several times."""
     device, host = np.zeros(len(calls.start), np.int64), np.zeros(len(calls.start), np.int64)
     events, launches, ops = trace.events, find_launches(trace), op_rows(trace)
     at, length = events.start_ns[launches.call], events.dur_ns[launches.activity]
@@ -193,7 +205,11 @@ def _again_ns(trace: Trace, of: Steady, calls: _Calls) -> int:
         device[mine] = until[np.searchsorted(at[order], stop)] - until[np.searchsorted(at[order], start)]
         host[mine] = union_of(trace, ops[events.thread[ops] == thread]).overlap_ns(start, stop)
     step = np.searchsorted(of.steps, steps_at(trace, calls.start))
-    return int(np.median(exact_sums(step, device if device.any() else host, len(of.steps))))
+    if device.any():
+        return int(np.median(exact_sums(step, device, len(of.steps)))), 0
+    own = _PER_CALL_NS + _PER_OP_NS * calls.ops
+    longer, part = (exact_sums(step, each, len(of.steps)) for each in (host + own, own))
+    return int(np.median(longer)), int(np.median(part))
 
 
 def _lines(trace: Trace, place: Place, of: Steady, calls: _Calls) -> list[PeakLine]:
