@@ -64,19 +64,31 @@ def checkpoints(trace: Trace, place: Place) -> list[Checkpoint] | Reason:
     of = steady(trace, place)
     if isinstance(of, Reason):
         return of
-    frames = _forward_frames(trace, of)
-    if not len(frames):
+    if not len(_forward_frames(trace, of)):
         return NO_MODULES
+    return [
+        Checkpoint(
+            name,
+            round(len(calls.start) / len(of.steps)),
+            _lines(trace, place, of, calls),
+            *_longer_ns(trace, of, calls),
+        )
+        for name, calls in module_calls(trace, of).items()
+    ]
+
+
+def module_calls(trace: Trace, of: Steady) -> dict[str, Calls]:
+    """For each class of modules in order of first appearance, its outermost calls whose backward pass needs
+    anything."""
     by_class: dict[str, list[int]] = defaultdict(list)
-    for row in frames.tolist():
+    for row in _forward_frames(trace, of).tolist():
         by_class[module_class(trace.strings[int(trace.events.name[row])])].append(row)
-    nodes, found = _nodes(trace), list[Checkpoint]()
+    nodes, found = _nodes(trace), dict[str, Calls]()
     for name, rows in by_class.items():
         outermost = np.array(rows, np.int64)
         calls = _calls(trace, outermost[parent_places(trace, outermost) < 0], nodes)
         if calls is not None:
-            count = round(len(calls.start) / len(of.steps))
-            found.append(Checkpoint(name, count, _lines(trace, place, of, calls), *_longer_ns(trace, of, calls)))
+            found[name] = calls
     return found
 
 
@@ -128,7 +140,7 @@ def _nodes(trace: Trace) -> _Nodes:
     )
 
 
-class _Calls(NamedTuple):
+class Calls(NamedTuple):
     """Calls of modules, disjoint on each thread, ns: one entry each.
 
     stop       recomputation ends: everything that the backward pass needs is saved
@@ -152,7 +164,7 @@ class _Calls(NamedTuple):
     result: Bool
 
 
-def _calls(trace: Trace, rows: Int64, nodes: _Nodes) -> _Calls | None:
+def _calls(trace: Trace, rows: Int64, nodes: _Nodes) -> Calls | None:
     """The calls, out of these rows of the event table, whose backward pass needs anything; None if there is none."""
     events, found = trace.events, list[tuple[int, ...]]()
     for thread in distinct_in(events.thread[rows]).tolist():
@@ -182,14 +194,14 @@ def _calls(trace: Trace, rows: Int64, nodes: _Nodes) -> _Calls | None:
     thread, start, end, stop, ops_saved, op, following, begins, ends, result = np.array(
         sorted(found, key=_start), np.int64
     ).T
-    return _Calls(thread, start, end, stop, ops_saved, op, following, begins, ends, result.astype(bool))
+    return Calls(thread, start, end, stop, ops_saved, op, following, begins, ends, result.astype(bool))
 
 
 def _start(call: tuple[int, ...]) -> int:
     return call[1]
 
 
-def _longer_ns(trace: Trace, of: Steady, calls: _Calls) -> tuple[int, int]:
+def _longer_ns(trace: Trace, of: Steady, calls: Calls) -> tuple[int, int]:
     """Time that a step takes longer, and of it that of the checkpoints themselves; medians over the steps. On a device
     the calls' work runs again; on the host their ops do, and the checkpoint's own code. The code between ops runs again
     too, but takes little: recorded stacks lengthen it several times."""
@@ -212,7 +224,7 @@ def _longer_ns(trace: Trace, of: Steady, calls: _Calls) -> tuple[int, int]:
     return int(np.median(longer)), int(np.median(part))
 
 
-def _lines(trace: Trace, place: Place, of: Steady, calls: _Calls) -> list[PeakLine]:
+def _lines(trace: Trace, place: Place, of: Steady, calls: Calls) -> list[PeakLine]:
     """Lines of the curve without what is dropped, and of what is recomputed on top of it."""
     moved = _moved(trace, place, calls)
     size = trace.memory.bytes[allocations(trace).born]
@@ -232,7 +244,7 @@ def _lines(trace: Trace, place: Place, of: Steady, calls: _Calls) -> list[PeakLi
 class _Level:
     """Bytes with checkpoints: `events`, after each event of the curve, and at each instant that is recomputed."""
 
-    def __init__(self, level: Int64, ts: Int64, moved: _Moved, calls: _Calls, died: Int64, part: Int64) -> None:
+    def __init__(self, level: Int64, ts: Int64, moved: _Moved, calls: Calls, died: Int64, part: Int64) -> None:
         changes = (
             (calls.end[moved.call], -part[moved.dropped]),
             (calls.begins[moved.call], part[moved.dropped]),
@@ -264,7 +276,7 @@ class _Moved(NamedTuple):
     result: Int64
 
 
-def _moved(trace: Trace, place: Place, calls: _Calls) -> _Moved:
+def _moved(trace: Trace, place: Place, calls: Calls) -> _Moved:
     found, table, died = allocations(trace), trace.memory, ends_ns(trace)
     born, thread, size = table.ts[found.born], table.thread[found.born], table.bytes[found.born]
     of_device = (table.device_type[found.born] == place.type) & (table.device[found.born] == place.device)
