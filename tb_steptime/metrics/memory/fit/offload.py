@@ -119,6 +119,7 @@ def _absences(
     inside = np.where(steady, step, of.steps[0])
     saved = (table.device_type[found.born] == place.type) & (table.device[found.born] == place.device) & steady
     saved &= (births(trace).phase != PHASE["backward"]) & (died >= first[inside]) & (died <= last[inside])
+    saved &= died != NEVER
     some = np.flatnonzero(saved)
     call = np.maximum(np.searchsorted(start, born[some], side="right") - 1, 0)
     within = (born[some] >= start[call]) & (born[some] < end[call]) & (thread[some] == threads[call])
@@ -148,10 +149,12 @@ def _saved_bytes(trace: Trace, of: Steady, absent: Int64) -> int:
     made = allocations(trace).born[absent]
     order = np.argsort(trace.memory.ts[made], kind="stable")
     born, until = trace.memory.ts[made][order], np.append(0, np.cumsum(trace.memory.bytes[made][order]))
-    total = 0
-    for op, name in zip(ops[steady].tolist(), names[steady].tolist(), strict=True):
-        low, high = np.searchsorted(born, (events.start_ns[op], events.ends(np.array([op]))[0]))
-        total += _saved(trace.strings[name], tensors_of(trace, op), int(until[high] - until[low]))
+    ops, names = ops[steady], names[steady]
+    own = until[np.searchsorted(born, events.ends(ops))] - until[np.searchsorted(born, events.start_ns[ops])]
+    total = sum(
+        _saved(trace.strings[name], tensors_of(trace, op), made_in)
+        for op, name, made_in in zip(ops.tolist(), names.tolist(), own.tolist(), strict=True)
+    )
     return round(total / len(of.steps))
 
 
