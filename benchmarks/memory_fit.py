@@ -467,22 +467,15 @@ class Loop:
 
 def record(loop: Loop, path: Path, stacks: bool = False) -> Trace:
     """Records a few steps, after one that is not recorded."""
-    return record_and_share(loop, path, stacks)[0]
-
-
-def record_and_share(loop: Loop, path: Path, stacks: bool) -> tuple[Trace, float]:
-    """A recording, and the share of its steps' time in which the CPU worked for this process."""
     loop.step()
     with profile(
         activities=[ProfilerActivity.CPU], profile_memory=True, record_shapes=True, with_stack=stacks
     ) as profiler:
-        clock, own_time = time.perf_counter(), time.process_time()
         for _ in range(STEPS):
             loop.step()
             profiler.step()
-        share = (time.process_time() - own_time) / (time.perf_counter() - clock)
     profiler.export_chrome_trace(str(path))
-    return alone(read_file(str(path))), share
+    return alone(read_file(str(path)))
 
 
 def alone(trace: Trace) -> Trace:
@@ -539,11 +532,9 @@ def checkpointed(training: Training, name: str, path: Path) -> Checkpointed:
 
 
 def _again(loop: Loop, path: Path, name: str) -> float:
-    """Predicted seconds. A recording has wall-clock time, during which the CPU may work for others; what it takes of
-    the checkpoints' own time, which is no recorded one, is not reduced by it."""
-    trace, share = record_and_share(loop, path, stacks=True)
-    found = _of_class(trace, memory_devices(trace)[0], name)
-    return (found.own_ns + (found.again_ns - found.own_ns) * share) / 1e9
+    """Predicted seconds."""
+    trace = record(loop, path, stacks=True)
+    return _of_class(trace, memory_devices(trace)[0], name).again_ns / 1e9
 
 
 def _longer(plain: Loop, again: Loop) -> float:

@@ -30,7 +30,6 @@ from tb_steptime.text import Reason
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.frames import module_class, module_frames
 from tb_steptime.trace.groups import exact_sums
-from tb_steptime.trace.host_ranges import union_of
 from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -215,13 +214,32 @@ def _longer_ns(trace: Trace, of: Steady, calls: Calls) -> tuple[int, int]:
         order = here[np.argsort(at[here], kind="stable")]
         until = np.append(0, np.cumsum(length[order]))
         device[mine] = until[np.searchsorted(at[order], stop)] - until[np.searchsorted(at[order], start)]
-        host[mine] = union_of(trace, ops[events.thread[ops] == thread]).overlap_ns(start, stop)
+        host[mine] = _undisturbed_ns(trace, ops[events.thread[ops] == thread], start, stop)
     step = np.searchsorted(of.steps, steps_at(trace, calls.start))
     if device.any():
         return int(np.median(exact_sums(step, device, len(of.steps)))), 0
     own = _PER_CALL_NS + _PER_OP_NS * calls.ops
     longer, part = (exact_sums(step, each, len(of.steps)) for each in (host + own, own))
     return int(np.median(longer)), int(np.median(part))
+
+
+def _undisturbed_ns(trace: Trace, ops: Int64, start: Int64, stop: Int64) -> Int64:
+    """For each of these disjoint intervals the time of its outermost ops, each as long as the fastest one of its name
+    and shapes in any interval. What others take longer is no part of running again: the CPU works for others, or memory
+    is touched for the first time, as where the profiler's own events have taken what a step has freed."""
+    events = trace.events
+    ops = ops[parent_places(trace, ops) < 0]
+    low, high = np.searchsorted(events.start_ns[ops], (start, stop))
+    count = high - low
+    call = np.repeat(np.arange(len(start)), count)
+    some = ops[np.arange(len(call)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)]
+    length = np.maximum(events.dur_ns[some], 1)
+    shapes = np.zeros(len(some), np.int64) if events.shapes is None else events.shapes[some].astype(np.int64)
+    _, like = np.unique(np.column_stack((events.name[some], shapes)), axis=0, return_inverse=True)
+    fastest = np.full(len(some), NEVER, np.int64)
+    np.minimum.at(fastest, like.reshape(-1), length)
+    inside = np.minimum(events.ends(some), stop[call]) - events.start_ns[some]
+    return exact_sums(call, inside * fastest[like.reshape(-1)] // length, len(start))
 
 
 def _lines(trace: Trace, place: Place, of: Steady, calls: Calls) -> list[PeakLine]:

@@ -10,7 +10,7 @@ from tb_steptime.metrics.memory.fit.lines import PeakLine, peak_at
 from tb_steptime.metrics.memory.fit.scaled import SMALL
 from tb_steptime.metrics.memory.fit.states import NO_STATE
 from tests.drawn.memory import CPU
-from tests.drawn.module_training import NAMES, training
+from tests.drawn.module_training import DRAWN, NAMES, training
 
 HOST = Place(*CPU)
 NO_FRAMES = NAMES | {"M": "train.py(3): net", "B": "train.py(7): first", "C": "train.py(8): second"}
@@ -50,6 +50,14 @@ def test_a_checkpoint_drops_what_was_saved_and_keeps_the_input():
     ]
     assert isinstance(found[1], Checkpoint)
     assert found[1].lines == [PeakLine(1000, 1701.0, found[1].lines[0].row)]
+
+
+def test_an_op_that_took_longer_than_one_of_its_shapes_does_so_once():
+    """The first ReLU takes 1 us, the second 3 us: running both again takes 2 us. In the whole net the sums between and
+    after them are 3 us each, and the second ReLU takes 1 us there, too; the last sum is not computed again."""
+    found = checkpoints(training(drawn=DRAWN.replace("fff", "f..")), HOST)
+    assert isinstance(found, list)
+    assert [(each.module, each.again_ns - each.own_ns) for each in found] == [("Net", 5_000), ("Block", 2_000)]
 
 
 def test_settings_are_best_where_no_other_one_needs_less_of_both():
