@@ -47,7 +47,7 @@ GOAL = 0.05
 BYTES_GOAL, TIME_GOAL = 0.10, 0.15
 STEPS = 3
 #: For a time: recordings that predict it, and pairs of steps without and with checkpoints that measure it.
-ROUNDS, PAIRS = 10, 5
+ROUNDS, PAIRS = 8, 5
 
 
 class Training(NamedTuple):
@@ -234,6 +234,130 @@ TRAININGS: dict[str, Training] = {
 }  # fmt: skip
 
 
+class Conditioned(nn.Module):
+    """Convolutions by depth and by point, with channels weighted by what the picture shows."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.deep = nn.Conv2d(width, width, 3, padding=1, groups=width, bias=False)
+        self.point, self.norm = nn.Conv2d(width, width, 1, bias=False), nn.GroupNorm(4, width)
+        self.squeeze = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(width, width // 4, 1), nn.ReLU(),
+                                     nn.Conv2d(width // 4, width, 1), nn.Sigmoid())  # fmt: skip
+
+    def forward(self, x: Tensor) -> Tensor:
+        made = functional.hardswish(self.norm(self.point(self.deep(x))))
+        return x + made * self.squeeze(made)
+
+
+class Hourglass(nn.Module):
+    """Down by a strided convolution, up by a transposed one, and the input beside the result."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.first, self.down = nn.Conv2d(3, width, 3, padding=1), nn.Conv2d(width, 2 * width, 2, stride=2)
+        self.up, self.last = nn.ConvTranspose2d(2 * width, width, 2, stride=2), nn.Conv2d(2 * width, 10, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        wide = functional.leaky_relu(self.first(x), 0.1)
+        up = self.up(functional.leaky_relu(self.down(wide), 0.1))
+        return self.last(torch.cat((wide, up), 1)).mean((2, 3))
+
+
+class Patches(nn.Module):
+    """Attention between patches of a picture and one learned token."""
+
+    def __init__(self, width: int, layers: int) -> None:
+        super().__init__()
+        self.patches, self.token = nn.Conv2d(3, width, 4, stride=4), nn.Parameter(torch.zeros(1, 1, width))
+        self.body = nn.Sequential(*(Block(width, Fused(width, 4)) for _ in range(layers)))
+        self.places, self.out = nn.Parameter(torch.zeros(1, 65, width)), nn.Linear(width, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        cut = self.patches(x).flatten(2).transpose(1, 2)
+        whole = torch.cat((self.token.expand(len(x), -1, -1), cut), 1) + self.places
+        return self.out(self.body(whole)[:, 0])
+
+
+class Mixer(nn.Module):
+    """Layers along the sequence and along the features by turns."""
+
+    def __init__(self, length: int, width: int) -> None:
+        super().__init__()
+        self.along, self.across = (mlp(side, 2 * side, side, between=lambda _: nn.GELU()) for side in (length, width))
+        self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.along(self.first(x).transpose(1, 2)).transpose(1, 2)
+        return x + self.across(self.second(x))
+
+
+class Pooled(nn.Module):
+    """The mean over the sequence, classified."""
+
+    def __init__(self, body: nn.Module, width: int) -> None:
+        super().__init__()
+        self.body, self.head = body, nn.Linear(width, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.body(x).mean(1))
+
+
+class Decoder(nn.Module):
+    """Queries that are learned attend to a series."""
+
+    def __init__(self, width: int, queries: int) -> None:
+        super().__init__()
+        self.queries = nn.Parameter(torch.randn(1, queries, width))
+        layer = nn.TransformerDecoderLayer(width, 4, 2 * width, dropout=0.0, batch_first=True)
+        self.layers, self.head = nn.TransformerDecoder(layer, 2), nn.Linear(width, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.layers(self.queries.expand(len(x), -1, -1), x).mean(1))
+
+
+def temporal(width: int) -> nn.Module:
+    """Convolutions along time whose steps grow."""
+    layers: list[nn.Module] = [nn.Conv1d(6, width, 3, padding=1)]
+    for apart in (1, 2, 4):
+        layers += [nn.Conv1d(width, width, 3, padding=apart, dilation=apart), nn.BatchNorm1d(width), nn.ELU()]
+    return nn.Sequential(*layers, nn.AdaptiveMaxPool1d(1), nn.Flatten(), nn.Linear(width, 10))
+
+
+def deep_pictures() -> nn.Module:
+    layers: list[nn.Module] = []
+    for before, width in ((3, 24), (24, 24), (24, 48), (48, 48)):
+        layers += [nn.Conv2d(before, width, 3, padding=1), nn.LeakyReLU(0.1, inplace=True)]
+        layers += [nn.AvgPool2d(2)] if before == width else []
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(48 * 64, 64), nn.ReLU(), nn.Linear(64, 10))
+
+
+#: Written after the rules had been finished, and measured once.
+TRAININGS |= {
+    "pictures_deep": Training(deep_pictures, 8, pictures(3, 32), MOMENTUM, True),
+    "pictures_by_depth": Training(
+        lambda: nn.Sequential(nn.Conv2d(3, 24, 3, 2, 1), Conditioned(24), Conditioned(24), nn.AdaptiveAvgPool2d(1),
+                              nn.Flatten(), nn.Linear(24, 10)), 12, pictures(3, 32), ADAM, True,
+    ),
+    "hourglass": Training(lambda: Hourglass(16), 6, pictures(3, 32), SGD, True),
+    "patches": Training(lambda: Patches(64, 2), 8, pictures(3, 32), ADAM, True),
+    "mixer_of_batch_width": Training(
+        lambda: Pooled(nn.Sequential(Mixer(32, 64), Mixer(32, 64)), 64), 64, series(32, 64), SGD, True
+    ),
+    "temporal": Training(lambda: temporal(40), 20, lambda batch: (
+        torch.randn(batch, 6, 128), torch.randint(10, (batch,))), ADAM, True),
+    "lstm_both_ways": Training(
+        lambda: Last(nn.LSTM(24, 40, batch_first=True, bidirectional=True), 80), 12, series(30, 24), MOMENTUM, True
+    ),
+    "bag_of_words": Training(
+        lambda: Pooled(nn.Sequential(nn.Embedding(800, 48), nn.Linear(48, 96), nn.Softplus(), nn.Linear(96, 48)), 48),
+        16, lambda batch: (torch.randint(800, (batch, 40)), torch.randint(10, (batch,))), ADAM, True,
+    ),
+    "decoder": Training(lambda: Decoder(48, 12), 10, series(36, 48), ADAM, True),
+    "gru_deep": Training(lambda: Last(nn.GRU(32, 64, num_layers=2, batch_first=True, dropout=0.1), 64), 24,
+                         series(16, 32), ADAM, True),
+}  # fmt: skip
+
+
 class Gated(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -295,6 +419,14 @@ CHECKPOINTED: dict[str, tuple[Training, str]] = {
         Training(lambda: blocks(lambda: Block(128, Fused(128, 4)), 128, 4), 16, tokens(64, 100), ADAM, True), "Fused",
     ),
     "stages_silu": (Training(lambda: stages(24, 48, 48, 48, act=nn.SiLU), 12, pictures(3, 32), SGD, True), "Stage"),
+    "mixer": (Training(lambda: Pooled(nn.Sequential(*(Mixer(64, 128) for _ in range(4))), 128), 24, series(64, 128),
+                       SGD, True), "Mixer"),
+    "pictures_by_depth": (
+        Training(lambda: nn.Sequential(nn.Conv2d(3, 64, 3, padding=1), *(Conditioned(64) for _ in range(3)),
+                                       nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10)),
+                 12, pictures(3, 32), ADAM, True), "Conditioned",
+    ),
+    "patches": (Training(lambda: Patches(128, 4), 16, pictures(3, 32), ADAM, True), "Block"),
 }  # fmt: skip
 
 
@@ -400,11 +532,9 @@ def checkpointed(training: Training, name: str, path: Path) -> Checkpointed:
 
 
 def _again(loop: Loop, path: Path, name: str) -> float:
-    """Predicted seconds. A recording has wall-clock time, during which the CPU may work for others."""
-    clock, own_time = time.perf_counter(), time.process_time()
+    """Predicted seconds."""
     trace = record(loop, path, stacks=True)
-    share = (time.process_time() - own_time) / (time.perf_counter() - clock)
-    return _of_class(trace, memory_devices(trace)[0], name).again_ns / 1e9 * share
+    return _of_class(trace, memory_devices(trace)[0], name).again_ns / 1e9
 
 
 def _longer(plain: Loop, again: Loop) -> float:

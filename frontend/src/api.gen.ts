@@ -729,6 +729,16 @@ export interface CopyPlace {
 }
 
 /**
+ * Bytes per second of the recorded copies between host and GPU of 1 MB or more; from pinned memory, where some are.
+ * A direction without such copies has the rate of the other one.
+ */
+export interface CopyRates {
+  to_device: number;
+  to_host: number;
+  pinned: boolean;
+}
+
+/**
  * Copies of one direction between two kinds of memory, by the activity's name; means per step.
  * name: "HtoD"; source, target: "Pageable", "Pinned", "Device"; pageable: one of the two is. bytes_per_second: over
  * the copies' own time, None if bytes are not recorded. hidden_ns: time in which a kernel runs too. op: the outermost
@@ -910,7 +920,8 @@ export interface DeviceFigures {
  * neither is known. largest: the largest batch within it, with the least and the most that the margin allows; 0: not
  * even one sample fits. modules: what fills the peak, by what made it; unnamed: why no module names it. settings: what
  * would change the peak. unused_bytes: what the caching allocator had reserved besides at the recorded peak, as
- * fragments and cache; None without one.
+ * fragments and cache; None without one. rates: at which the recording copied between host and this device; None where
+ * it did not, and for the CPU.
  */
 export interface DeviceFit {
   device: string;
@@ -926,6 +937,7 @@ export interface DeviceFit {
   unnamed: Reason | null;
   settings: FitSetting[];
   unused_bytes: number | null;
+  rates: CopyRates | null;
 }
 
 /**
@@ -1308,9 +1320,11 @@ export interface FindingText {
 
 /**
  * At the recorded batch. label: what is set; code: how, None as recorded.
- * peak_bytes, low_bytes, high_bytes: est. but as recorded; None with `unknown`. again_ns: computed again per step;
- * step_ns: the mean steady step and that; None with `no_time`. largest: the largest batch within the limit; None
- * where none is known. best: no other setting of known time needs less memory or time, and none more of the other.
+ * peak_bytes, low_bytes, high_bytes: est. but as recorded; None with `unknown`. again_ns: computed again per step,
+ * with what a checkpoint's own Python takes of a CPU; copied_bytes: between GPU and host per step, both directions;
+ * copy_ns: what that takes at the recorded rates; None where none is known or nothing is copied. step_ns: the mean
+ * steady step and these; None with `no_time`. largest: the largest batch within the limit; None where none is known.
+ * best: no other setting of known time needs less memory or time, and none more of the other.
  */
 export interface FitSetting {
   label: string;
@@ -1324,6 +1338,8 @@ export interface FitSetting {
   best: boolean;
   unknown: Reason | null;
   no_time: Reason | null;
+  copied_bytes: number | null;
+  copy_ns: number | null;
 }
 
 /**

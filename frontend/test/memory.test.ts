@@ -60,7 +60,7 @@ const setting = (label: string, peak_bytes: number, step_ns: number | null, best
   code: null,
   peak_bytes,
   ...{ low_bytes: peak_bytes, high_bytes: peak_bytes, again_ns: null, step_ns, largest: null, best },
-  ...{ unknown: null, no_time: null },
+  ...{ unknown: null, no_time: null, copied_bytes: null, copy_ns: null },
 });
 
 const FRAME = { x: (bytes: number) => bytes, y: (ns: number) => 100 - ns, untimed: 130, right: 300 };

@@ -137,7 +137,15 @@ SETTINGS: Table[FitSetting] = Table(
         ),
         head(
             "step_ns", "Step, est.", Unit.NS,
-            "The mean steady step, and what a checkpoint computes again.", "memory_setting_step",
+            "The mean steady step, and what a checkpoint computes again or the host copies.", "memory_setting_step",
+        ),
+        head(
+            "copied_bytes", "Copied", Unit.BYTES,
+            "Between GPU and host per step, both directions.", "memory_setting_copied",
+        ),
+        head(
+            "copy_ns", "Copies, est.", Unit.NS,
+            "Time of these copies, at the rates of the recorded ones.", "memory_setting_copies",
         ),
         head(
             "largest", "Largest batch", Unit.NUMBER,

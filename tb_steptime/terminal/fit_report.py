@@ -14,7 +14,7 @@ from tb_steptime.metrics.memory.fit.asked import DeviceFit
 from tb_steptime.metrics.memory.fit.fit import MARGIN
 from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.terminal.output import aligned
-from tb_steptime.text.printer import duration, nbytes, percent, plain, printable
+from tb_steptime.text.printer import duration, nbytes, percent, plain, printable, rate
 
 NOT_RECORDED = "Allocations were not recorded: profile(..., profile_memory=True, record_shapes=True) records them."
 
@@ -87,22 +87,40 @@ def _modules(device: DeviceFit) -> list[str]:
     return ["", *aligned(table), *unnamed]
 
 
+#: Place of the first of the two columns of copies, which stand only where a setting copies.
+_COPIED = 3
+
+
 def _settings(device: DeviceFit) -> list[str]:
     """Returns the table of settings, which marks those that no other setting beats in both memory and time."""
     if not device.settings:
         return []
-    table: list[tuple[str, ...]] = [("Setting", "peak, est.", "again", "step, est.", "largest batch", "best")]
+    table: list[tuple[str, ...]] = [
+        ("Setting", "peak, est.", "again", "copied", "copies, est.", "step, est.", "largest batch", "best")
+    ]
     for setting in device.settings:
         table.append((
             printable(setting.label),
             "-" if setting.peak_bytes is None else nbytes(setting.peak_bytes),
             duration(setting.again_ns) if setting.again_ns else "-",
+            "-" if setting.copied_bytes is None else nbytes(setting.copied_bytes),
+            "-" if setting.copy_ns is None else duration(setting.copy_ns),
             "-" if setting.step_ns is None else duration(setting.step_ns),
             "-" if setting.largest is None else str(setting.largest),
             "yes" if setting.best else "",
         ))  # fmt: skip
     reasons = {plain(explain(why)): None for each in device.settings for why in (each.unknown, each.no_time) if why}
-    return ["", *aligned(table), *reasons]
+    if all(setting.copied_bytes is None for setting in device.settings):
+        table = [(*row[:_COPIED], *row[_COPIED + 2 :]) for row in table]
+    return ["", *aligned(table), *_rates(device), *reasons]
+
+
+def _rates(device: DeviceFit) -> list[str]:
+    if device.rates is None:
+        return []
+    to_device, to_host = rate(device.rates.to_device), rate(device.rates.to_host)
+    memory = "pinned" if device.rates.pinned else "pageable"
+    return [f"Copies take their recorded rates from and to {memory} memory: {to_device} to the GPU, {to_host} back."]
 
 
 def _code(device: DeviceFit) -> list[str]:

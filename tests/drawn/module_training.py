@@ -35,6 +35,13 @@ SAID = """i +400 @0.5, p +1600 @2, t +3200 @2.5, q +1600 @5, r +1600 @8, s +1600
     u +1600 @16, s -1600 @16.5, r -1600 @17.5, u -1600 @17.9, v +1600 @20, p -1600 @21, t -3200 @21.2, v -1600 @21.5"""
 
 
-def training(names: dict[str, str] = NAMES) -> Trace:
-    trace = timeline(DRAWN, names=names, inputs=INPUTS, sequences=SEQUENCES)
-    return with_memory(trace, SAID, before=1000, device=CPU)
+def training(
+    names: dict[str, str] = NAMES,
+    *,
+    device: tuple[int, int] = CPU,
+    drawn: str = DRAWN,
+    nbytes: dict[str, int] | None = None,
+) -> Trace:
+    """drawn: with further rows; nbytes: of the copies in them."""
+    trace = timeline(drawn, names=names, inputs=INPUTS, sequences=SEQUENCES, nbytes=nbytes)
+    return with_memory(trace, SAID, before=1000, device=device)

@@ -127,10 +127,12 @@ test("what fills the peak, and the settings that change it", () => {
     "before the recording|2.0 MB|2.0 MB|0 kB",
   ]);
   expect(rowsOf("Settings")).toEqual([
-    "As recorded|10 MB|10 µs|319\u202f992",
-    "Checkpoint every Block|6.0 MB|12 µs|400\u202f000",
-    "SGD|9.0 MB|–|–",
+    "As recorded|10 MB|10 µs|–|–|319\u202f992",
+    "Checkpoint every Block|6.0 MB|12 µs|–|–|400\u202f000",
+    "SGD|9.0 MB|–|–|–|–",
+    "Activations on the CPU|5.0 MB|18 µs|8.0 MB|8 µs|480\u202f000",
   ]);
+  expect(document.body.textContent).toContain("pinned memory: 25.0\u00a0GB/s to the GPU, 20.0\u00a0GB/s back");
 });
 
 test("the best setting's code stands there, and arrow keys choose another one", () => {
@@ -138,9 +140,12 @@ test("the best setting's code stands there, and arrow keys choose another one", 
   expect(screen.getByRole("region", { name: "Checkpoint every Block" }).textContent).toContain("checkpoint(block)");
   const chart = screen.getByRole("slider", { name: "Settings by memory and step time" });
   fireEvent.keyDown(chart, { key: "End" });
-  expect(chart.getAttribute("aria-valuetext")).toContain("SGD");
+  expect(chart.getAttribute("aria-valuetext")).toContain("Activations on the CPU");
+  expect(chart.getAttribute("aria-valuetext")).toContain("Copies, est. 8\u00a0µs");
   fireEvent.keyDown(chart, { key: "Enter" });
-  expect(screen.getByRole("region", { name: "SGD" }).textContent).toContain("SGD()");
+  const text = screen.getByRole("region", { name: "Activations on the CPU" }).textContent;
+  expect(text).toContain("each step copies 8.0\u00a0MB in est. 8\u00a0µs.");
+  expect(text).toContain("save_on_cpu()");
 });
 
 const SNAPSHOTS = [entry("x"), entry("y", { step: 20 }), entry("z", { run: "b" })];

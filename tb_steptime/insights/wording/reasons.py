@@ -54,6 +54,8 @@ REASONS: dict[str, str] = {
     "checkpointing each of them would save.",
     "memory_fit_needs_state": "The memory of the optimizer's state is not known: of the CPU it is counted only where "
     "the recording begins before the first step, and elsewhere by the optimizer's name.",
+    "memory_fit_no_copies": "How long copies between host and GPU would take is not computed: none of 1 MB or more is "
+    "recorded.",
     "memory_fit_no_time": "How long a step with this setting takes is not recorded.",
     "memory_fit_needs_shapes": "The batch is not known: record_shapes=True records it, with a backward pass.",
     "memory_fit_own_choice": "What recurrent layers and attention in written ops would take is not known: their "

@@ -211,7 +211,8 @@ class ModuleMemory(msgspec.Struct, frozen=True):
 
 
 class SettingLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    """At the recorded batch, est. step_ms: with what is computed again; code: how it is set; best: no other setting
+    """At the recorded batch, est. step_ms: with what is computed again and copied; copied_mb: between GPU and host per
+    step; code: how it is set; best: no other setting
     of known time needs less memory and time."""
 
     setting: str
@@ -221,6 +222,8 @@ class SettingLine(msgspec.Struct, frozen=True, omit_defaults=True):
     best: bool
     code: str | None = None
     why_none: list[str] = []
+    copied_mb: float | None = None
+    copy_ms: float | None = None
 
 
 class DeviceFitLine(msgspec.Struct, frozen=True, omit_defaults=True):

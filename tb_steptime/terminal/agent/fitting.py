@@ -54,4 +54,6 @@ def _setting(found: FitSetting) -> contract.SettingLine:
         best=found.best,
         code=found.code,
         why_none=[plain(explain(why)) for why in (found.unknown, found.no_time) if why],
+        copied_mb=None if found.copied_bytes is None else mb(found.copied_bytes),
+        copy_ms=None if found.copy_ns is None else ms(found.copy_ns),
     )

@@ -14,6 +14,7 @@ from tb_steptime.metrics.memory.fit.by_module import ModuleBytes, by_module
 from tb_steptime.metrics.memory.fit.checkpoints import checkpoints
 from tb_steptime.metrics.memory.fit.fit import MARGIN, MemoryFit, bounds, memory_fit, steady
 from tb_steptime.metrics.memory.fit.lines import PeakLine, largest_batch, peak_at
+from tb_steptime.metrics.memory.fit.offload import CopyRates, copy_rates
 from tb_steptime.metrics.memory.fit.settings import FitSetting, settings
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
@@ -40,7 +41,8 @@ class DeviceFit(msgspec.Struct, frozen=True):
     neither is known. largest: the largest batch within it, with the least and the most that the margin allows; 0: not
     even one sample fits. modules: what fills the peak, by what made it; unnamed: why no module names it. settings: what
     would change the peak. unused_bytes: what the caching allocator had reserved besides at the recorded peak, as
-    fragments and cache; None without one.
+    fragments and cache; None without one. rates: at which the recording copied between host and this device; None where
+    it did not, and for the CPU.
     """
 
     device: str
@@ -56,6 +58,7 @@ class DeviceFit(msgspec.Struct, frozen=True):
     unnamed: Reason | None = None
     settings: list[FitSetting] = []
     unused_bytes: int | None = None
+    rates: CopyRates | None = None
 
 
 def fits(trace: Trace, batches: Sequence[int] = (), limit_bytes: int | None = None) -> list[DeviceFit]:
@@ -76,6 +79,7 @@ def fits(trace: Trace, batches: Sequence[int] = (), limit_bytes: int | None = No
                 unnamed=found if isinstance(found, Reason) else None,
                 settings=settings(trace, place, limit),
                 unused_bytes=_unused(trace, place),
+                rates=None if place.type == CPU else copy_rates(trace, place),
             )
         answers.append(answer)
     return answers

@@ -30,7 +30,6 @@ from tb_steptime.text import Reason
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.frames import module_class, module_frames
 from tb_steptime.trace.groups import exact_sums
-from tb_steptime.trace.host_ranges import union_of
 from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -39,16 +38,22 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
 
 NO_MODULES = Reason("memory_fit_needs_modules")
+#: What a checkpoint's own Python takes of the host, ns: per call, and per op whose tensors its hooks save and restore.
+#: `benchmarks/memory_fit.py --checkpoint` measures them: about 260 calls of Python per checkpoint and 47 per saved
+#: tensor, with caches that the ops between them have filled.
+_PER_CALL_NS, _PER_OP_NS = 600_000, 65_000
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """All modules of a class. calls: per step; lines: the peak at any batch; again_ns: time to recompute in a step, on
-    the GPU if the calls launch anything, else on the host."""
+    """All modules of a class. calls: per step; lines: the peak at any batch; again_ns: time that it adds to a step, on
+    the GPU if the calls launch anything, else on the host; own_ns: of it what the checkpoints' own Python takes, est.
+    """
 
     module: str
     calls: int
     lines: list[PeakLine]
     again_ns: int
+    own_ns: int
 
 
 @shared
@@ -58,19 +63,31 @@ def checkpoints(trace: Trace, place: Place) -> list[Checkpoint] | Reason:
     of = steady(trace, place)
     if isinstance(of, Reason):
         return of
-    frames = _forward_frames(trace, of)
-    if not len(frames):
+    if not len(_forward_frames(trace, of)):
         return NO_MODULES
+    return [
+        Checkpoint(
+            name,
+            round(len(calls.start) / len(of.steps)),
+            _lines(trace, place, of, calls),
+            *_longer_ns(trace, of, calls),
+        )
+        for name, calls in module_calls(trace, of).items()
+    ]
+
+
+def module_calls(trace: Trace, of: Steady) -> dict[str, Calls]:
+    """For each class of modules in order of first appearance, its outermost calls whose backward pass needs
+    anything."""
     by_class: dict[str, list[int]] = defaultdict(list)
-    for row in frames.tolist():
+    for row in _forward_frames(trace, of).tolist():
         by_class[module_class(trace.strings[int(trace.events.name[row])])].append(row)
-    nodes, found = _nodes(trace), list[Checkpoint]()
+    nodes, found = _nodes(trace), dict[str, Calls]()
     for name, rows in by_class.items():
         outermost = np.array(rows, np.int64)
         calls = _calls(trace, outermost[parent_places(trace, outermost) < 0], nodes)
         if calls is not None:
-            count = round(len(calls.start) / len(of.steps))
-            found.append(Checkpoint(name, count, _lines(trace, place, of, calls), _again_ns(trace, of, calls)))
+            found[name] = calls
     return found
 
 
@@ -122,10 +139,11 @@ def _nodes(trace: Trace) -> _Nodes:
     )
 
 
-class _Calls(NamedTuple):
+class Calls(NamedTuple):
     """Calls of modules, disjoint on each thread, ns: one entry each.
 
     stop       recomputation ends: everything that the backward pass needs is saved
+    ops        how many of its ops save anything
     first      row of the event table: its first op
     following  the time when the next op on the thread begins
     begins     the time of the first node of its backward pass that needs anything saved
@@ -137,6 +155,7 @@ class _Calls(NamedTuple):
     start: Int64
     end: Int64
     stop: Int64
+    ops: Int64
     first: Int64
     following: Int64
     begins: Int64
@@ -144,7 +163,7 @@ class _Calls(NamedTuple):
     result: Bool
 
 
-def _calls(trace: Trace, rows: Int64, nodes: _Nodes) -> _Calls | None:
+def _calls(trace: Trace, rows: Int64, nodes: _Nodes) -> Calls | None:
     """The calls, out of these rows of the event table, whose backward pass needs anything; None if there is none."""
     events, found = trace.events, list[tuple[int, ...]]()
     for thread in distinct_in(events.thread[rows]).tolist():
@@ -164,23 +183,27 @@ def _calls(trace: Trace, rows: Int64, nodes: _Nodes) -> _Calls | None:
             follows = int(ops_start[after]) if after < len(ops) else end
             follows_end = int(events.ends(ops[after : after + 1])[0]) if after < len(ops) else end
             next_saves = high < len(here) and int(op_start[high]) < follows_end and bool(nodes.saves[here[high]])
+            ends_saved = bool(nodes.result[here[high - 1]]) and next_saves
             found.append((
-                thread, start, end, int(nodes.after[last]), int(ops[first]), follows, int(nodes.start[own].min()),
-                int(nodes.end[own].max()), bool(nodes.result[here[high - 1]]) and next_saves,
+                thread, start, end, int(nodes.after[last]), len(own), int(ops[first]), follows,
+                int(nodes.start[own].min()), int(nodes.end[own].max()), ends_saved,
             ))  # fmt: skip
     if not found:
         return None
-    thread, start, end, stop, first, following, begins, ends, result = np.array(sorted(found, key=_start), np.int64).T
-    return _Calls(thread, start, end, stop, first, following, begins, ends, result.astype(bool))
+    thread, start, end, stop, ops_saved, op, following, begins, ends, result = np.array(
+        sorted(found, key=_start), np.int64
+    ).T
+    return Calls(thread, start, end, stop, ops_saved, op, following, begins, ends, result.astype(bool))
 
 
 def _start(call: tuple[int, ...]) -> int:
     return call[1]
 
 
-def _again_ns(trace: Trace, of: Steady, calls: _Calls) -> int:
-    """Median recomputation time over the steps: on the device if the calls launch anything there, else of their ops on
-    the host."""
+def _longer_ns(trace: Trace, of: Steady, calls: Calls) -> tuple[int, int]:
+    """Time that a step takes longer, and of it that of the checkpoints themselves; medians over the steps. On a device
+    the calls' work runs again; on the host their ops do, and the checkpoint's own code. The code between ops runs again
+    too, but takes little: recorded stacks lengthen it several times."""
     device, host = np.zeros(len(calls.start), np.int64), np.zeros(len(calls.start), np.int64)
     events, launches, ops = trace.events, find_launches(trace), op_rows(trace)
     at, length = events.start_ns[launches.call], events.dur_ns[launches.activity]
@@ -191,12 +214,35 @@ def _again_ns(trace: Trace, of: Steady, calls: _Calls) -> int:
         order = here[np.argsort(at[here], kind="stable")]
         until = np.append(0, np.cumsum(length[order]))
         device[mine] = until[np.searchsorted(at[order], stop)] - until[np.searchsorted(at[order], start)]
-        host[mine] = union_of(trace, ops[events.thread[ops] == thread]).overlap_ns(start, stop)
+        host[mine] = _undisturbed_ns(trace, ops[events.thread[ops] == thread], start, stop)
     step = np.searchsorted(of.steps, steps_at(trace, calls.start))
-    return int(np.median(exact_sums(step, device if device.any() else host, len(of.steps))))
+    if device.any():
+        return int(np.median(exact_sums(step, device, len(of.steps)))), 0
+    own = _PER_CALL_NS + _PER_OP_NS * calls.ops
+    longer, part = (exact_sums(step, each, len(of.steps)) for each in (host + own, own))
+    return int(np.median(longer)), int(np.median(part))
 
 
-def _lines(trace: Trace, place: Place, of: Steady, calls: _Calls) -> list[PeakLine]:
+def _undisturbed_ns(trace: Trace, ops: Int64, start: Int64, stop: Int64) -> Int64:
+    """For each of these disjoint intervals the time of its outermost ops, each as long as the fastest one of its name
+    and shapes in any interval. What others take longer is no part of running again: the CPU works for others, or memory
+    is touched for the first time, as where the profiler's own events have taken what a step has freed."""
+    events = trace.events
+    ops = ops[parent_places(trace, ops) < 0]
+    low, high = np.searchsorted(events.start_ns[ops], (start, stop))
+    count = high - low
+    call = np.repeat(np.arange(len(start)), count)
+    some = ops[np.arange(len(call)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)]
+    length = np.maximum(events.dur_ns[some], 1)
+    shapes = np.zeros(len(some), np.int64) if events.shapes is None else events.shapes[some].astype(np.int64)
+    _, like = np.unique(np.column_stack((events.name[some], shapes)), axis=0, return_inverse=True)
+    fastest = np.full(len(some), NEVER, np.int64)
+    np.minimum.at(fastest, like.reshape(-1), length)
+    inside = np.minimum(events.ends(some), stop[call]) - events.start_ns[some]
+    return exact_sums(call, inside * fastest[like.reshape(-1)] // length, len(start))
+
+
+def _lines(trace: Trace, place: Place, of: Steady, calls: Calls) -> list[PeakLine]:
     """Lines of the curve without what is dropped, and of what is recomputed on top of it."""
     moved = _moved(trace, place, calls)
     size = trace.memory.bytes[allocations(trace).born]
@@ -216,7 +262,7 @@ def _lines(trace: Trace, place: Place, of: Steady, calls: _Calls) -> list[PeakLi
 class _Level:
     """Bytes with checkpoints: `events`, after each event of the curve, and at each instant that is recomputed."""
 
-    def __init__(self, level: Int64, ts: Int64, moved: _Moved, calls: _Calls, died: Int64, part: Int64) -> None:
+    def __init__(self, level: Int64, ts: Int64, moved: _Moved, calls: Calls, died: Int64, part: Int64) -> None:
         changes = (
             (calls.end[moved.call], -part[moved.dropped]),
             (calls.begins[moved.call], part[moved.dropped]),
@@ -248,7 +294,7 @@ class _Moved(NamedTuple):
     result: Int64
 
 
-def _moved(trace: Trace, place: Place, calls: _Calls) -> _Moved:
+def _moved(trace: Trace, place: Place, calls: Calls) -> _Moved:
     found, table, died = allocations(trace), trace.memory, ends_ns(trace)
     born, thread, size = table.ts[found.born], table.thread[found.born], table.bytes[found.born]
     of_device = (table.device_type[found.born] == place.type) & (table.device[found.born] == place.device)

@@ -3,6 +3,7 @@
 aten::linear [[32,784],[64,784]]  +8192     32 x 64 floats: made of a tensor with the batch in its shape     grows
 aten::batch_norm [[32,8,9,9],[8]]   +32     as large as its weight: statistics of each channel               stays
 aten::mm [[64,32],[32,784]]     +200704     gradient of a weight, by its lifetime or by its shape            stays
+aten::lstm [[9,32,16],[256,64]]  +69632     the weight in padded rows: 64 of 272 floats instead of 256       stays
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tb_steptime.metrics.memory.births import PHASE, births
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
 from tb_steptime.metrics.memory.devices import CPU
 from tb_steptime.metrics.memory.fit.batch import holds_batch, parameter_shapes
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import parent_places
@@ -29,6 +31,16 @@ from tb_steptime.trace.table import Bool, Int64, is_in
 _CONSTANT = ("parameters", "gradients", "optimizer_state")
 #: Matrix products, and the places of the two factors among their inputs.
 _PRODUCTS = {"aten::mm": (0, 1), "aten::addmm": (1, 2)}
+#: Ops that contract dimensions of two inputs, so that equal sizes at the same place mean nothing.
+_CONTRACTIONS = expression(
+    r"aten::(linear|matmul|einsum|(add)?mm|(b|baddb)mm|addmv|mv|bilinear|\w*convolution\w*|\w*conv(_transpose)?\dd"
+    r"|\w*embedding\w*|\w*(rnn|lstm|gru)\w*)$"
+)
+#: Type of buffers that a library fills for its own backward pass. They are no tensors of the model.
+_OPAQUE = "unsigned char"
+#: oneDNN pads rows of a reordered matrix to whole cache lines, and by another one if they would start at multiples of
+#: a quarter of a page (here of 256 floats), which compete for the same sets of the cache.
+_LINE_BYTES, _ROW_STRIDE = 64, 256
 #: Ops that only copy: a parameter is copied by these before an op uses it.
 _COPIES = {"aten::to", "aten::_to_copy", "aten::copy_", "aten::clone", "aten::contiguous"}
 #: torch's name of the 4-byte type.
@@ -78,11 +90,12 @@ def telling_ops(trace: Trace, op: Int64) -> Int64:
 
 
 class Tensor(NamedTuple):
-    """floating: of a 4-byte type that a shorter one can replace."""
+    """floating: of a 4-byte type that a shorter one can replace; opaque: a library's own buffer."""
 
     shape: Shape
     bytes: int
     floating: bool
+    opaque: bool = False
 
 
 def tensors_of(trace: Trace, op: int) -> list[Tensor]:
@@ -98,10 +111,30 @@ def _tensors(trace: Trace, shapes: int, dtypes: int) -> list[Tensor]:
     said = shapes_of(trace.inputs[shapes]) or ()
     names = [types[place] if place < len(types) else FLOAT for place in range(len(said))]
     return [
-        Tensor(shape, math.prod(shape) * TYPE_BYTES.get(name, 4), name == FLOAT)
+        Tensor(shape, math.prod(shape) * TYPE_BYTES.get(name, 4), name == FLOAT, name == _OPAQUE and len(shape) == 1)
         for shape, name in zip(said, names, strict=True)
         if shape
     ]
+
+
+def _padded(tensor: Tensor) -> set[int]:
+    """Bytes of a matrix, or of its transpose, in padded rows where these are longer; empty for what is no matrix.
+
+    >>> _padded(Tensor((256, 32), 256 * 32 * 4, True)), _padded(Tensor((256,), 1024, True))
+    ({34816}, set())
+    """
+    if len(tensor.shape) != 2 or not tensor.bytes:
+        return set()
+    rows, columns = tensor.shape
+    item = tensor.bytes // (rows * columns)
+    return {count * _row(side, item) for count, side in ((rows, columns), (columns, rows))} - {tensor.bytes}
+
+
+def _row(side: int, item: int) -> int:
+    """Bytes of a padded row."""
+    line = _LINE_BYTES // item
+    side = -(-side // line) * line
+    return (side if side % _ROW_STRIDE else side + line) * item
 
 
 class _Judge:
@@ -125,8 +158,10 @@ class _Judge:
         batched = self._batched(op, tensors)
         if not batched or size < self.batch:
             return False
+        if on_cpu and any(size in _padded(tensor) for tensor in tensors if tensor not in batched):
+            return size in {tensor.bytes for tensor in batched}
         if on_cpu and size % self.batch:  # a workspace, if it is too large for a parameter
-            return size > max((tensor.bytes for tensor in tensors), default=0)
+            return size > max((tensor.bytes for tensor in tensors if not tensor.opaque), default=0)
         if factors := _PRODUCTS.get(op):
             return self._is_batched_product(shapes, factors)
         step = 1 if on_cpu else ROUNDED_TO
@@ -143,6 +178,9 @@ class _Judge:
         neurons."""
         holding = [tensor for tensor in tensors if all(tensor.shape) and holds_batch(tensor.shape, self.batch)]
         sure = [tensor for tensor in holding if tensor.shape not in self.parameters]
+        if sure and _CONTRACTIONS.match(op) is None:  # others of the same rank and leading dimension are not parameters
+            leading = {(len(tensor.shape), tensor.shape[0]) for tensor in sure}
+            return [tensor for tensor in holding if tensor in sure or (len(tensor.shape), tensor.shape[0]) in leading]
         return sure or ([] if op in _COPIES else sorted(holding, key=lambda tensor: -len(tensor.shape))[:1])
 
     def _is_batched_product(self, shapes: int, factors: tuple[int, int]) -> bool:

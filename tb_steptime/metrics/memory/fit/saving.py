@@ -24,6 +24,8 @@ _INPUTS = expression(
     r"Addmm|Mm|Bmm|Baddbmm|Matmul|Linear|Mul|Div|Pow|Convolution|MkldnnConvolution|Gelu|Silu|Softplus|Hardswish|Mish"
     r"|Hardtanh|Embedding|AvgPool2D|AdaptiveAvgPool2D|Where|Abs|Log|Sin|Cos|Index|IndexSelect|Gather"
 )
+#: Of these, ops that save where to look, and not what they look up in.
+_LOOKUPS = expression(r"Embedding|Index|IndexSelect|Gather")
 #: Ops that save their result.
 _RESULT = expression(
     r"Relu|LeakyRelu|Elu|Tanh|Sigmoid|Softmax|LogSoftmax|Exp|Sqrt|Rsqrt|Reciprocal|ScaledDotProduct\w*Attention\w*"
@@ -56,6 +58,14 @@ def saves_inputs_only(node: str) -> bool:
     (True, False)
     """
     return _INPUTS.fullmatch(_op(node)) is not None
+
+
+def is_lookup(node: str) -> bool:
+    """
+    >>> is_lookup("EmbeddingBackward0"), is_lookup("AddmmBackward0")
+    (True, False)
+    """
+    return _LOOKUPS.fullmatch(_op(node)) is not None
 
 
 def saves_result(node: str) -> bool:

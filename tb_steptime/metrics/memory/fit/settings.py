@@ -16,15 +16,16 @@ import numpy as np
 
 from tb_steptime.metrics.memory.devices import CPU, Place, memory_devices
 from tb_steptime.metrics.memory.fit.checkpoints import Checkpoint, checkpoints
-from tb_steptime.metrics.memory.fit.fit import MARGIN, Steady, memory_fit, steady
+from tb_steptime.metrics.memory.fit.fit import MARGIN, MemoryFit, Steady, memory_fit, steady
 from tb_steptime.metrics.memory.fit.lines import PeakLine, largest_batch, peak_at
+from tb_steptime.metrics.memory.fit.offload import NO_COPIES, CopyRates, activations_on_cpu, copy_rates
 from tb_steptime.metrics.memory.fit.scaled import scaled_settings
 from tb_steptime.metrics.memory.fit.states import CATEGORY_MARGIN, NO_TIME, Other, other_settings
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 
-#: A checkpoint that saves less than this share of the peak is not worth setting.
+#: A checkpoint, or copying activations, that saves less than this share of the peak is not worth setting.
 _LEAST_SAVED = 0.01
 
 _CHECKPOINT = """\
@@ -39,9 +40,11 @@ for module in model.modules():
 class FitSetting(msgspec.Struct, frozen=True):
     """At the recorded batch. label: what is set; code: how, None as recorded.
 
-    peak_bytes, low_bytes, high_bytes: est. but as recorded; None with `unknown`. again_ns: computed again per step;
-    step_ns: the mean steady step and that; None with `no_time`. largest: the largest batch within the limit; None
-    where none is known. best: no other setting of known time needs less memory or time, and none more of the other.
+    peak_bytes, low_bytes, high_bytes: est. but as recorded; None with `unknown`. again_ns: computed again per step,
+    with what a checkpoint's own Python takes of a CPU; copied_bytes: between GPU and host per step, both directions;
+    copy_ns: what that takes at the recorded rates; None where none is known or nothing is copied. step_ns: the mean
+    steady step and these; None with `no_time`. largest: the largest batch within the limit; None where none is known.
+    best: no other setting of known time needs less memory or time, and none more of the other.
     """
 
     label: str
@@ -55,6 +58,8 @@ class FitSetting(msgspec.Struct, frozen=True):
     best: bool = False
     unknown: Reason | None = None
     no_time: Reason | None = None
+    copied_bytes: int | None = None
+    copy_ns: int | None = None
 
 
 def settings(trace: Trace, place: Place, limit_bytes: int | None) -> list[FitSetting]:
@@ -67,17 +72,22 @@ def settings(trace: Trace, place: Place, limit_bytes: int | None) -> list[FitSet
     recorded = FitSetting(
         "As recorded", None, fit.peak_bytes, fit.peak_bytes, fit.peak_bytes, 0, step, _largest(fit.lines, limit_bytes)
     )
-    others = [
-        _checkpointed(each, of.batch, step, limit_bytes)
-        for each in modules
-        if peak_at(each.lines, of.batch) < fit.peak_bytes * (1 - _LEAST_SAVED)
-    ]
+    others = [_checkpointed(each, of.batch, step, limit_bytes) for each in modules if _saves(each.lines, fit, of.batch)]
     if place.type != CPU or memory_devices(trace)[0].type == CPU:  # beside a GPU the CPU holds no parameters
         units = max((each.calls for each in modules), default=1)
         changed = [*other_settings(trace, place, of, units), *scaled_settings(trace, place, of)]
-        others += [_other(each, of.batch, limit_bytes) for each in changed]
+        rates = None
+        if place.type != CPU:
+            rates, left = copy_rates(trace, place), activations_on_cpu(trace, place, of)
+            if isinstance(left.lines, Reason) or _saves(left.lines, fit, of.batch):
+                changed.append(left)
+        others += [_other(each, of.batch, step, limit_bytes, rates) for each in changed]
     others.sort(key=lambda setting: -(setting.peak_bytes or 0))
     return _with_best([recorded, *others])
+
+
+def _saves(lines: list[PeakLine], fit: MemoryFit, batch: int) -> bool:
+    return peak_at(lines, batch) < fit.peak_bytes * (1 - _LEAST_SAVED)
 
 
 def _step_ns(trace: Trace, of: Steady) -> int:
@@ -99,10 +109,12 @@ def _checkpointed(of: Checkpoint, batch: int, step: int, limit: int | None) -> F
     )
 
 
-def _other(of: Other, batch: int, limit: int | None) -> FitSetting:
+def _other(of: Other, batch: int, step: int, limit: int | None, rates: CopyRates | None) -> FitSetting:
     if isinstance(of.lines, Reason):
         return FitSetting(of.label, of.code, None, None, None, None, None, None, unknown=of.lines, no_time=NO_TIME)
-    peak = peak_at(of.lines, batch)
+    peak, copied = peak_at(of.lines, batch), of.copied
+    copy_ns = None if copied is None or rates is None else rates.ns(copied)
+    added = copy_ns is not None and copied is not None and copied.added
     return FitSetting(
         of.label,
         of.code,
@@ -110,9 +122,11 @@ def _other(of: Other, batch: int, limit: int | None) -> FitSetting:
         math.floor(peak * (1 - CATEGORY_MARGIN)),
         math.ceil(peak * (1 + CATEGORY_MARGIN)),
         None,
-        None,
+        step + copy_ns if copy_ns is not None and added else None,
         _largest(of.lines, limit),
-        no_time=NO_TIME,
+        no_time=None if added else NO_COPIES if copied is not None and rates is None else NO_TIME,
+        copied_bytes=None if copied is None else copied.to_host + copied.to_device,
+        copy_ns=copy_ns,
     )
 
 

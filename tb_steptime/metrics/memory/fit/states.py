@@ -5,6 +5,7 @@ AdamW                        1            1                  2         as record
 SGD with momentum            1            1                  1         as recorded
 FSDP over N                1/N          1/N                1/N         as recorded, plus the layers gathered at a time
 state on the CPU             1            1                  -         as recorded
+FSDP, parameters on the CPU  -            -                  -         as recorded, plus these layers
 
 Parameters are counted by the shapes of their gradients, so frozen ones are not included.
 """
@@ -48,20 +49,30 @@ from torchao.optim import CPUOffloadOptimizer
 
 optimizer = CPUOffloadOptimizer(model.parameters(), torch.optim.{optimizer}, fused=True)"""
 _FSDP = """\
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import {policy}fully_shard
 
 for block in model.blocks:  # the repeated layers
-    fully_shard(block)
-fully_shard(model)
+    fully_shard(block{given})
+fully_shard(model{given})
 # torchrun --nproc-per-node {ranks} train.py"""
 
 
+class Copied(NamedTuple):
+    """Bytes that each step copies. added: the GPU works on nothing else meanwhile; else a CPU's own work, which is not
+    recorded, comes on top."""
+
+    to_host: int
+    to_device: int
+    added: bool = False
+
+
 class Other(NamedTuple):
-    """lines: the peak at any batch, or why it is not known."""
+    """lines: the peak at any batch, or why it is not known. copied: None where nothing is."""
 
     label: str
     code: str | None
     lines: list[PeakLine] | Reason
+    copied: Copied | None = None
 
 
 class States(NamedTuple):
@@ -90,10 +101,18 @@ def other_settings(trace: Trace, place: Place, of: Steady, units: int) -> list[O
         return found
     if states.copies:
         code = _OFFLOAD.format(optimizer=states.optimizer)
-        found.append(Other("Optimizer state on the CPU", code, _with_state(trace, place, of, states, 0)))
+        copied = Copied(to_host=states.parameters, to_device=states.parameters)
+        found.append(Other("Optimizer state on the CPU", code, _with_state(trace, place, of, states, 0), copied))
     for ranks in _RANKS:
         lines = _sharded(trace, place, of, states, ranks, units)
-        found.append(Other(f"FSDP over {ranks} GPUs", _FSDP.format(ranks=ranks), lines))
+        found.append(Other(f"FSDP over {ranks} GPUs", _FSDP.format(ranks=ranks, policy="", given=""), lines))
+    for ranks in (1, *_RANKS):
+        lines = _sharded(trace, place, of, states, ranks, units, kept=0)
+        shard = states.parameters // ranks
+        code = _FSDP.format(ranks=ranks, policy="CPUOffloadPolicy, ", given=", offload_policy=CPUOffloadPolicy()")
+        label = f"FSDP over {ranks} GPU{'s' if ranks > 1 else ''}, parameters on the CPU"
+        # The layers are gathered for the forward and again for the backward pass.
+        found.append(Other(label, code, lines, Copied(to_host=shard, to_device=2 * shard)))
     return found
 
 
@@ -156,11 +175,13 @@ def _optimizer_steps(trace: Trace) -> Int64:
     return rows_named(trace, (Kind.USER,), lambda name: _STEP.match(name) is not None)
 
 
-def _sharded(trace: Trace, place: Place, of: Steady, states: States, ranks: int, units: int) -> list[PeakLine]:
+def _sharded(
+    trace: Trace, place: Place, of: Steady, states: States, ranks: int, units: int, kept: int = 1
+) -> list[PeakLine]:
     """Lines with shards: one layer is gathered while it computes, the next one arrives meanwhile, and the gradients of
-    one are not reduced yet."""
+    one are not reduced yet. kept: 0 where the CPU has the shards, else 1."""
     gradients = growing_bytes(trace, place, categories(trace) == CATEGORIES.index("gradients"))
     whole = (1 + states.copies) * states.parameters + gradients
-    constant = of.curve.allocated - of.grown - whole + whole // ranks
+    constant = of.curve.allocated - of.grown - whole + kept * (whole // ranks)
     constant += states.parameters * min(_GATHERED, units) // units
     return highest_lines(constant[of.within], of.grown[of.within], of.batch)

@@ -46,6 +46,44 @@ def test_a_layer_as_wide_as_the_batch_grows_all_the_same():
     assert growing(training(inputs), 4).tolist() == [True, True, False] * 2
 
 
+def grown(op: str, shapes: str, size: int, types: str = FLOATS) -> bool:
+    """Whether what this op of the backward pass allocates for a moment grows with the batch of 4, in a training whose
+    parameters are [8,6] and [8]."""
+    names = NAMES | {"m": op}
+    drawn = timeline(TRAINING, names=names, inputs=INPUTS | {"m": (shapes, types)},
+                     sequences={"f": (5, 0), "n": (5, 1)})  # fmt: skip
+    trace = with_memory(drawn, f"t +{size} @7.5, t -{size} @7.9", before=1000, device=CPU)
+    assert step_batches(trace) == (4, 4)
+    return bool(growing(trace, 4)[0])
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes", "size", "grows"),
+    [
+        # [8,6] is the gradient of a layer's result here, since an op by element pairs equal places; [4,1] is sure.
+        ("aten::native_layer_norm_backward", "[[8,6],[8,6],[8,1]]", 192, True),
+        ("aten::linear", "[[4,6],[8,6]]", 192, False),
+        # The weight in rows of 16 floats instead of 6; the same size with a batch of such rows is the batch's.
+        ("aten::mkldnn_rnn_layer_backward", "[[4,6],[8,6]]", 8 * 16 * 4, False),
+        ("aten::mkldnn_rnn_layer_backward", "[[4,32],[8,6]]", 8 * 16 * 4, True),
+        # Rows of 256 floats get a cache line more.
+        ("aten::mkldnn_rnn_layer_backward", "[[4,6],[6,256]]", 6 * 272 * 4, False),
+        # A workspace that no tensor explains: too large for a parameter or not.
+        ("aten::mkldnn_rnn_layer_backward", "[[4,6],[8,6]]", 999, True),
+        ("aten::mkldnn_rnn_layer_backward", "[[4,6],[8,6]]", 99, False),
+    ],
+)
+def test_what_a_library_allocates_besides_its_results(op: str, shapes: str, size: int, grows: bool):
+    assert grown(op, shapes, size) == grows
+
+
+def test_a_workspace_is_not_compared_with_another_one():
+    """The buffer of 5000 bytes that the forward pass filled is no parameter, though it is larger than 999 bytes."""
+    shapes, types = "[[4,6],[8,6],[5000]]", '["float","float","{}"]'
+    assert grown("aten::mkldnn_rnn_layer_backward", shapes, 999, types.format("unsigned char"))
+    assert not grown("aten::mkldnn_rnn_layer_backward", shapes, 999, types.format("float"))
+
+
 def test_the_peak_is_a_line_over_the_batch():
     fit = memory_fit(training(), HOST)
     assert fit == MemoryFit(batch=4, peak_bytes=1416, lines=[PeakLine(constant=1192, per_sample=56.0, row=8)])

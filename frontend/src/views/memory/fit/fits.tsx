@@ -8,7 +8,7 @@ import { Details } from "../../../components/details";
 import { Picture } from "../../../components/picture";
 import { Sentence } from "../../../components/sentence";
 import { type Column, fileColumns, Table } from "../../../components/table";
-import { bytes, ns } from "../../../format";
+import { bytes, ns, rate } from "../../../format";
 import type { Meanings } from "../../../meanings";
 import { sentence } from "../../../phrase";
 import { titleOf } from "../../props";
@@ -111,12 +111,15 @@ export function Settings({ device: { fit }, tab, name }: MemoryPart) {
   const [picked, setPicked] = useState<string | null>(null);
   const settings = fit?.settings ?? [];
   if (!fit || settings.length < 2) return null;
-  const columns = settingColumns(tab.meanings).filter(({ id }) => id !== "largest" || fit.limit_bytes !== null);
+  const copies = settings.some(({ copied_bytes }) => copied_bytes !== null);
+  const columns = settingColumns(tab.meanings).filter(
+    ({ id }) => (id !== "largest" || fit.limit_bytes !== null) && (copies || !(id === "copied" || id === "copies")),
+  );
   const chosen = settings.find(({ label }) => label === picked) ?? settings.find(({ best, code }) => best && code);
   return (
     <Picture
       title="Which settings need less memory?"
-      sub={`at a batch of ${fit.batch}`}
+      sub={settingsAt(fit)}
       name={`memory settings ${name}`}
       table={() => tableData(fileColumns(columns), settings)}
     >
@@ -147,8 +150,18 @@ export function Settings({ device: { fit }, tab, name }: MemoryPart) {
   );
 }
 
-function gainOf({ peak_bytes, low_bytes, high_bytes, again_ns }: FitSetting): string {
+/** The recorded batch, and the rates on which the times of copies rest. */
+function settingsAt({ batch, rates }: DeviceFit): string {
+  const of = `at a batch of ${batch}`;
+  if (!rates) return of;
+  const memory = rates.pinned ? "pinned" : "pageable";
+  return `${of}; recorded copies of ${memory} memory: ${rate(rates.to_device)} to the GPU, ${rate(rates.to_host)} back`;
+}
+
+function gainOf({ peak_bytes, low_bytes, high_bytes, again_ns, copied_bytes, copy_ns }: FitSetting): string {
   const peak = `The peak is est. ${bytes(peak_bytes)} (${bytes(low_bytes)} to ${bytes(high_bytes)})`;
+  if (copied_bytes !== null)
+    return `${peak}, and each step copies ${bytes(copied_bytes)}${copy_ns === null ? "" : ` in est. ${ns(copy_ns)}`}.`;
   return again_ns ? `${peak}, and ${ns(again_ns)} of each step are computed again.` : `${peak}.`;
 }
 
@@ -171,6 +184,8 @@ function settingColumns(meanings: Meanings): Column<FitSetting>[] {
     { id: "label", label: "Setting", order: (row) => row.label, cell: (row) => nameCell(row.label) },
     figure("peak", "memory_setting_peak", 72, (row) => row.peak_bytes),
     figure("step", "memory_setting_step", 72, (row) => row.step_ns),
+    figure("copied", "memory_setting_copied", 72, (row) => row.copied_bytes),
+    figure("copies", "memory_setting_copies", 80, (row) => row.copy_ns),
     figure("largest", "memory_setting_largest", 88, (row) => row.largest),
   ];
 }

@@ -181,13 +181,14 @@ function nearestTo(points: readonly Placed[], x: number, y: number): number | nu
   return least <= NEAR_PX ? apart.indexOf(least) : null;
 }
 
-function tipOf({ label, peak_bytes, step_ns, again_ns, largest }: FitSetting): TipContent {
+function tipOf({ label, peak_bytes, step_ns, again_ns, copy_ns, largest }: FitSetting): TipContent {
   return {
     title: label,
     rows: [
       { name: "Peak, est.", value: bytes(peak_bytes) },
       { name: "Step, est.", value: step_ns === null ? "not recorded" : ns(step_ns) },
       ...(again_ns ? [{ name: "Computed again", value: ns(again_ns) }] : []),
+      ...(copy_ns === null ? [] : [{ name: "Copies, est.", value: ns(copy_ns) }]),
       ...(largest === null ? [] : [{ name: "Largest batch", value: String(largest) }]),
     ],
     act: "A press shows its code.",
