@@ -87,7 +87,8 @@ WIDTH = 1280
 def main(names: Sequence[str]) -> int:
     wanted = [picture for picture in PICTURES if not names or picture.name in names or picture.view in names]
     TARGET.mkdir(exist_ok=True)
-    runs = {*TUTORIAL, *(picture.run for picture in PICTURES)}
+    bases = {picture.keys["with"].split("/")[0] for picture in PICTURES if "with" in picture.keys}
+    runs = {*TUTORIAL, *bases, *(picture.run for picture in PICTURES)}
     with showing({run: ROOT / "demo_logs" / run for run in runs}) as (browser, server):
         sizes = [take(browser, server, picture) for picture in wanted]
     return int(any(size > LARGEST_BYTES for size in sizes))
