@@ -132,7 +132,7 @@ def _loader_first(step: SteadyStep, step_ns: int, said: Sensitivity) -> bool:
     gain = step_ns - said.loader
     if gain <= LIMITS * step_ns:
         return False
-    return gain >= said.loader - step_length(without_batches(free(step, ~step.graph.on_device)))
+    return gain > said.loader - step_length(without_batches(free(step, ~step.graph.on_device)))
 
 
 def verdict(step_ns: int, said: Sensitivity, step: SteadyStep) -> Bound:
