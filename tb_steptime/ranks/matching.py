@@ -75,13 +75,10 @@ class Matched:
     def transfer_ns(self) -> Int64:
         """(m, n), the part of each length that is no wait: what it takes on the rank on which it is shortest, which
         arrived last; of ranks that exchange different numbers of bytes, on that one of those with as many or more."""
-        transfer = np.repeat(self.length.min(axis=1, initial=_LONGEST)[:, None], self.length.shape[1], axis=1)
+        transfer = np.repeat(self.length.min(axis=1)[:, None], self.length.shape[1], axis=1)
         unequal = np.flatnonzero(~self.alike)
         transfer[unequal] = _least_of_as_many(self.length[unequal], self.bytes[unequal])
         return transfer
-
-
-_LONGEST = np.iinfo(np.int64).max
 
 
 def _least_of_as_many(length: Int64, size: Int64) -> Int64:

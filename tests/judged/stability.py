@@ -55,6 +55,7 @@ def report(word: str = "") -> Iterator[str]:
     columns = ("recordings", "same", *CHANGES)
     yield f"| variant | {' | '.join(columns)} |"
     yield f"|---|{'---:|' * len(columns)}"
+    counts["**all**"] = sum(counts.values(), Counter[str]())
     for variant, of in counts.items():
         yield f"| {variant} | {' | '.join(str(of[column]) for column in columns)} |"
     yield ""

@@ -27,14 +27,15 @@ from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in, is_in
 
 @shared
 def holding_ops(trace: Trace) -> Int64:
-    """Their rows, in time order."""
-    found, _, holds = _nested(trace)
-    return found[holds]
+    """Returns the rows of these ops, in time order."""
+    rows, _, holds = _nested(trace)
+    found: Int64 = rows[holds]
+    return found
 
 
 def computing_ops(trace: Trace) -> Intervals:
-    """When the host of a job without a device computes: in an op that is not a collective's, and that does not wait for
-    one that it has started."""
+    """Returns when the host of a job without a device computes: while it is in an op that is not a collective's and
+    does not wait for one that it has started."""
     rows, parent, holds = _nested(trace)
     inside = _inside(parent, holds)
     computes = ~collective_names(trace)[trace.events.name[rows]] & ~holds
@@ -49,9 +50,10 @@ def computing_ops(trace: Trace) -> Intervals:
     return Intervals.union(start, end)
 
 
+@shared
 def _nested(trace: Trace) -> tuple[Int64, Int32, Bool]:
-    """Rows of all ops; the place among them of the op around each, -1 for none; and whether it calls a collective
-    directly, which ends before it does. No parents are looked for where no collective is."""
+    """Returns the rows of all ops; for each, the place among them of the op around it, -1 for none; and whether it
+    calls a collective directly that ends before it does. Without collectives, no op around another is looked for."""
     rows, exchanging = trace.events.rows(Kind.CPU_OP), collective_names(trace)
     holds = np.zeros(len(rows), bool)
     calls = np.flatnonzero(exchanging[trace.events.name[rows]])

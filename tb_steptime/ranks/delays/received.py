@@ -17,14 +17,15 @@ from tb_steptime.metrics.communication.packed import unpacked
 from tb_steptime.ranks.instances import exchanges_of
 from tb_steptime.ranks.spans import RankSpan
 
-#: Less more than this makes no rank late.
+#: A smaller factor does not explain why a rank is late.
 _MORE = 1.1
 
 
 def received_factor(spans: Sequence[RankSpan], place: int) -> float | None:
-    """How many times as many bytes the rank at this place exchanges in all-to-alls as the median of the others, if that
-    is more. None where it is not, or is not recorded. Of an exchange the larger of what a rank sends and receives is
-    known: all send alike, so for a rank that is sent more it is what it receives, and what it sends back."""
+    """Returns how many times as many bytes the rank at this place exchanges in all-to-alls as the median of the others;
+    None where it does not exchange more, or where bytes are not recorded. NCCL's arguments give the larger of what a
+    rank sends and receives in one of them. Those of gloo give what it sends: a rank that receives more also sends more
+    back."""
     found = [_bytes_a_step(span) for span in spans]
     known = [each for each in found if each]
     if len(known) < len(spans):
@@ -34,7 +35,7 @@ def received_factor(spans: Sequence[RankSpan], place: int) -> float | None:
 
 
 def _bytes_a_step(span: RankSpan) -> float:
-    """Of all-to-alls whose bytes are recorded; 0 if there are none."""
+    """Returns the bytes of all-to-alls in a step; 0 if none has any recorded."""
     kept = exchanges_of(span)
     size = [each.bytes or 0 if each.kind == "all_to_all" else 0 for each in kept.classes]
     if not any(size):

@@ -59,7 +59,7 @@ def meetings_of(
         rows = np.flatnonzero(waited_for(found)) if group < len(matched) else np.arange(len(found.step))
         size, members = len(rows), len(found.members)
         if group < len(matched):
-            transfer, stalled = found.length[rows].min(axis=1, initial=_LONGEST), stalled_ns(found)[rows]
+            transfer, stalled = found.length[rows].min(axis=1), stalled_ns(found)[rows]
         else:
             transfer, stalled = _under_way_ns(found, offsets_ns), np.zeros(size, np.int64)
         columns.append((
@@ -69,9 +69,6 @@ def meetings_of(
         first += size
     none = (np.empty(0, np.int64),) * 8
     return Meetings(*(np.concatenate(each) for each in zip(none, *columns, strict=True)))
-
-
-_LONGEST = np.iinfo(np.int64).max
 
 
 def _under_way_ns(found: Matched, offsets_ns: Sequence[int]) -> Int64:

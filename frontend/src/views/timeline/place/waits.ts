@@ -26,10 +26,10 @@ export function waitsOf(boxes: Boxes, stream: Track, visible: TimeRange): TimeRa
   const waits: TimeRange[] = [];
   if (!row) return waits;
   const { first, end } = inSight(boxes, row, visible);
-  let until = Number.POSITIVE_INFINITY;
-  for (let at = first; at < end; at++) {
+  let until = boxes.to[first] ?? 0;
+  for (let at = first + 1; at < end; at++) {
     if (boxes.from[at]! > until) waits.push({ from: until, to: boxes.from[at]! });
-    until = Math.max(Number.isFinite(until) ? until : 0, boxes.to[at]!);
+    until = Math.max(until, boxes.to[at]!);
   }
   return waits;
 }
