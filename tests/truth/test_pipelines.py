@@ -82,12 +82,25 @@ def test_balanced_stages_wait_for_their_schedule(tmp_path: Path, schedule: str, 
 
 @pytest.mark.live
 def test_delayed_messages_are_transfers(tmp_path: Path):
-    """A GPipe of three stages waits for four messages, each of which is sent 100 ms late."""
-    arguments = ["--schedule", "GPipe", "--stages", "3", "--micro-batches", "4", "--forward", "20", "--backward", "40"]
-    at_once, late = (analysed_job(tmp_path / each, *arguments, "--transfer", each) for each in ("0", "100"))
+    """A GPipe of three stages waits for four messages, each of which is sent 300 ms late."""
+    arguments = [
+        "--schedule",
+        "GPipe",
+        "--stages",
+        "3",
+        "--micro-batches",
+        "4",
+        "--forward",
+        "20",
+        "--backward",
+        "40",
+        "--steps",
+        "3",
+    ]
+    at_once, late = (analysed_job(tmp_path / each, *arguments, "--transfer", each) for each in ("0", "300"))
     assert at_once.pipeline is not None
     assert late.pipeline is not None
-    assert late.pipeline.transfer_ns - at_once.pipeline.transfer_ns == pytest.approx(4 * 100 * MS, rel=0.05)
+    assert late.pipeline.transfer_ns - at_once.pipeline.transfer_ns == pytest.approx(4 * 300 * MS, rel=0.05)
     # The messages are sent by a thread that the profiler does not record.
     assert (late.what_if, late.what_if_reason) == (None, Reason("messages_one_sided"))
 
