@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import operator
 from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -97,7 +98,8 @@ def _rows(exact: bool, full: bool) -> _Rows:
     args: Any = ("args", InstantArgs | None, NO_INSTANT_ARGS) if full else ("args", PlainArgs | None, NO_PLAIN_ARGS)
     timed[:2] = [msgspec.defstruct(kind.__name__, [args], bases=(kind,), **_tagged(kind)) for kind in timed[:2]]
     arrows = (PlacedStart, PlacedEnd) if full else (FlowStart, FlowEnd)
-    events: Any = list[Union.__getitem__((*timed, Meta, Counter, *arrows, *COUNTED))]  # type: ignore[misc]
+    one: Any = functools.reduce(operator.or_, (*timed, Meta, Counter, *arrows, *COUNTED))
+    events: Any = list[one]
     decoder, lax = msgspec.json.Decoder(events), msgspec.json.Decoder(events, strict=False)
     return _Rows(decoder, lax, *timed)
 
