@@ -37,6 +37,8 @@ sys.modules["fcntl"] = None
     + """
 for name in ("fork", "register_at_fork", "pread", "nice", "getuid", "geteuid", "O_NONBLOCK", "O_NOFOLLOW", "setsid"):
     delattr(os, name)
+os.supports_dir_fd = set()
+sys.modules.pop("shutil", None)  # it looks at what the system can do when it is imported
 import mmap
 for name in [each for each in dir(mmap) if each.startswith("MADV_")]:
     delattr(mmap, name)

@@ -204,6 +204,7 @@ def made(folder: Path) -> set[tuple[int, int]]:
 
 
 def test_a_killed_training_leaves_what_it_recorded(tmp_path):
+    """The workers are forked: those of a fork server, the default from Python 3.14 on, outlive a killed training."""
     script = f"""
         import os, signal
         from torch.utils.data import DataLoader
@@ -212,7 +213,7 @@ def test_a_killed_training_leaves_what_it_recorded(tmp_path):
         from tests.drawn.recorded import Stamped
         rationed.REST = 0  # however slow the machine's disk is just now
         recorder = LoaderRecorder({str(tmp_path)!r})
-        for number, _ in enumerate(recorder.watch(DataLoader(Stamped(400, 5), 4, num_workers=2))):
+        for number, _ in enumerate(recorder.watch(DataLoader(Stamped(400, 5), 4, num_workers=2, multiprocessing_context="fork"))):
             if number == 80:
                 os.kill(os.getpid(), signal.SIGKILL)
     """
