@@ -1726,7 +1726,7 @@ export interface Index {
 }
 
 /**
- * A card.
+ * A card. Without a gain it is minor.
  * title is what to do ("Pin the memory of the batch"), why the measured numbers that show it, how the setting or code
  * to copy; None where there is none.
  * gain_ns: what it is worth now, per step, at most; later_ns: what it is worth once something else changed.

@@ -42,8 +42,8 @@ class EvidenceRow(msgspec.Struct, frozen=True):
     key: str
 
 
-class Insight(msgspec.Struct, frozen=True):
-    """A card.
+class Insight(msgspec.Struct, frozen=True, kw_only=True):
+    """A card. Without a gain it is minor.
 
     title is what to do ("Pin the memory of the batch"), why the measured numbers that show it, how the setting or code
     to copy; None where there is none.
@@ -58,13 +58,13 @@ class Insight(msgspec.Struct, frozen=True):
     """
 
     id: str
-    severity: Severity
+    severity: Severity = Severity.MINOR
     title: Phrase
     why: Phrase
-    how: str | None
-    gain_ns: int
-    gain_fraction: float
-    later_ns: int | None
+    how: str | None = None
+    gain_ns: int = 0
+    gain_fraction: float = 0.0
+    later_ns: int | None = None
     gain_formula: Phrase
     confidence: Confidence
     why_confidence: Phrase

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.communication.exchange_cards import ExchangeCard, exchange_card
+from tb_steptime.insights.rules.communication.exchange_cards import exchange_card
 from tb_steptime.metrics.communication.reducer import Reducer
 from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase
 
@@ -41,23 +41,21 @@ def unused_parameters(facts: Facts) -> Insight | None:
         return None
     return exchange_card(
         facts,
-        ExchangeCard(
-            id="unused_parameters",
-            title=phrase("Turn off find_unused_parameters in DDP"),
-            later=phrase("Turn off find_unused_parameters in DDP"),
-            why=_why(found),
-            how=_NO_SEARCH,
-            gain_ns=found.idle_search_ns + found.map_ns,
-            formula=phrase(
-                "Time of the search in which no GPU works, and the median exposed time of the all-reduce that tells "
-                "which parameters were used."
-            ),
-            best=Confidence.MEDIUM if found.all_used else Confidence.LOW,
-            why_confidence=phrase("Another rank or a later step may leave parameters out.")
-            if found.all_used
-            else phrase("Whether all parameters are used is not recorded."),
-            spares_host=True,
+        id="unused_parameters",
+        title=phrase("Turn off find_unused_parameters in DDP"),
+        later=phrase("Turn off find_unused_parameters in DDP"),
+        why=_why(found),
+        how=_NO_SEARCH,
+        gain_ns=found.idle_search_ns + found.map_ns,
+        formula=phrase(
+            "Time of the search in which no GPU works, and the median exposed time of the all-reduce that tells "
+            "which parameters were used."
         ),
+        best=Confidence.MEDIUM if found.all_used else Confidence.LOW,
+        why_confidence=phrase("Another rank or a later step may leave parameters out.")
+        if found.all_used
+        else phrase("Whether all parameters are used is not recorded."),
+        spares_host=True,
     )
 
 
@@ -88,21 +86,19 @@ def gradient_copies(facts: Facts) -> Insight | None:
     copies = round(found.copies)
     return exchange_card(
         facts,
-        ExchangeCard(
-            id="gradient_copies",
-            title=phrase("Keep gradients in DDP's buckets"),
-            later=phrase("Keep gradients in DDP's buckets"),
-            why=phrase(
-                agreeing("DDP copies {copies} (gradient|gradients) a step out of its buckets: {copying}.", copies),
-                copies=count(copies),
-                copying=ns(found.copies_ns),
-            ),
-            how=_VIEWS,
-            gain_ns=found.copies_ns,
-            formula=phrase("Time of these copies, mean over the steps."),
-            best=Confidence.HIGH,
-            why_confidence=phrase("The copies are measured."),
+        id="gradient_copies",
+        title=phrase("Keep gradients in DDP's buckets"),
+        later=phrase("Keep gradients in DDP's buckets"),
+        why=phrase(
+            agreeing("DDP copies {copies} (gradient|gradients) a step out of its buckets: {copying}.", copies),
+            copies=count(copies),
+            copying=ns(found.copies_ns),
         ),
+        how=_VIEWS,
+        gain_ns=found.copies_ns,
+        formula=phrase("Time of these copies, mean over the steps."),
+        best=Confidence.HIGH,
+        why_confidence=phrase("The copies are measured."),
     )
 
 

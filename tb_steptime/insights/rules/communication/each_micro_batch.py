@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.communication.exchange_cards import ExchangeCard, early_ns, exchange_card, rows
+from tb_steptime.insights.rules.communication.exchange_cards import early_ns, exchange_card, rows
 from tb_steptime.text import count, ns, phrase
 
 _NO_SYNC = """for number, batch in enumerate(micro_batches, 1):
@@ -35,24 +35,22 @@ def each_micro_batch(facts: Facts) -> Insight | None:
     early = sum(early_ns(facts, row) for row in rows(facts))
     return exchange_card(
         facts,
-        ExchangeCard(
-            id="each_micro_batch",
-            title=phrase("Exchange gradients once per optimizer step"),
-            later=phrase("After the first fix: exchange gradients once per optimizer step"),
-            why=phrase(
-                "Before one optimizer step, {passes} backward passes exchange the same gradients: for {early} a step "
-                "only those run that the last could replace.",
-                passes=count(found.passes),
-                early=ns(early),
-            ),
-            how=_NO_SYNC,
-            gain_ns=early,
-            formula=phrase(
-                "Exposed time of the exchanges before the last of each optimizer step, less est. waits. At most what "
-                "the host leaves."
-            ),
-            best=Confidence.MEDIUM,
-            why_confidence=phrase("The trace does not tell one model from two of the same size."),
-            evidence=found.examples,
+        id="each_micro_batch",
+        title=phrase("Exchange gradients once per optimizer step"),
+        later=phrase("After the first fix: exchange gradients once per optimizer step"),
+        why=phrase(
+            "Before one optimizer step, {passes} backward passes exchange the same gradients: for {early} a step "
+            "only those run that the last could replace.",
+            passes=count(found.passes),
+            early=ns(early),
         ),
+        how=_NO_SYNC,
+        gain_ns=early,
+        formula=phrase(
+            "Exposed time of the exchanges before the last of each optimizer step, less est. waits. At most what "
+            "the host leaves."
+        ),
+        best=Confidence.MEDIUM,
+        why_confidence=phrase("The trace does not tell one model from two of the same size."),
+        evidence=found.examples,
     )

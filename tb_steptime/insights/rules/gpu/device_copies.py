@@ -6,7 +6,7 @@ import msgspec
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
+from tb_steptime.insights.rules.gpu.kernel_gains import device_split, kernel_card
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.kernels import closed, site_phrase
 from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, CopyKind
@@ -61,19 +61,17 @@ def device_copies(facts: Facts) -> Insight | None:
     title = _TITLES[copies[0].kind]
     return kernel_card(
         facts,
-        KernelCard(
-            id="device_copies",
-            title=phrase(title),
-            later=phrase("After the first fix: " + title[:1].lower() + title[1:]),
-            why=closed(_why(copies[0], number, total_ns)),
-            how=_how(copies[0]),
-            gain_ns=total_ns,
-            formula=phrase("Time a step of the copies within the GPU, if none of them were needed (est.)."),
-            why_confidence=phrase("Which of the copies are needed is not known."),
-            view="gpu",
-            site=copies[0].site,
-            estimated=True,
-        ),
+        id="device_copies",
+        title=phrase(title),
+        later=phrase("After the first fix: " + title[:1].lower() + title[1:]),
+        why=closed(_why(copies[0], number, total_ns)),
+        how=_how(copies[0]),
+        gain_ns=total_ns,
+        formula=phrase("Time a step of the copies within the GPU, if none of them were needed (est.)."),
+        why_confidence=phrase("Which of the copies are needed is not known."),
+        view="gpu",
+        site=copies[0].site,
+        estimated=True,
     )
 
 

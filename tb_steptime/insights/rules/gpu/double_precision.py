@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
+from tb_steptime.insights.rules.gpu.kernel_gains import device_split, kernel_card
 from tb_steptime.insights.wording.kernels import closed, site_phrase
 from tb_steptime.metrics.flops.peaks import Peaks, peaks_of
 from tb_steptime.metrics.kernels.waste import Waste
@@ -47,19 +47,17 @@ def double_precision(facts: Facts) -> Insight | None:
     formulas += [_OF_OTHERS] * (others is not None)
     return kernel_card(
         facts,
-        KernelCard(
-            id="double_precision",
-            title=phrase("Compute in FP32 where FP64 is not needed"),
-            later=phrase("After the first fix: compute in FP32 where FP64 is not needed"),
-            why=closed(_why(products, others, found, facts.figure("kernel_sum_time") or 0.0)),
-            how=_AND_TF32 if products is not None and peaks is not None and peaks.tf32 else _HOW,
-            gain_ns=gain_ns,
-            formula=joined(*formulas, by=" "),
-            why_confidence=phrase("Whether the job needs FP64 is not recorded."),
-            view="tensor_cores",
-            site=found.site,
-            estimated=True,
-        ),
+        id="double_precision",
+        title=phrase("Compute in FP32 where FP64 is not needed"),
+        later=phrase("After the first fix: compute in FP32 where FP64 is not needed"),
+        why=closed(_why(products, others, found, facts.figure("kernel_sum_time") or 0.0)),
+        how=_AND_TF32 if products is not None and peaks is not None and peaks.tf32 else _HOW,
+        gain_ns=gain_ns,
+        formula=joined(*formulas, by=" "),
+        why_confidence=phrase("Whether the job needs FP64 is not recorded."),
+        view="tensor_cores",
+        site=found.site,
+        estimated=True,
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import msgspec
 
 from tb_steptime.analyses.tensor_cores import DeviceSplit
@@ -36,56 +34,55 @@ def worth_now(facts: Facts, gain_ns: int, change: str) -> int:
     return now_ns if facts.share(now_ns) >= WORTH_FRACTION else 0
 
 
-class KernelCard(NamedTuple):
-    """What differs between cards about kernels. gain_ns: GPU time a step that the change saves at most; later: the
-    title while something else limits the step; why_confidence: the reason for the confidence, which is at most medium.
+def kernel_card(
+    facts: Facts,
+    id: str,
+    title: Phrase,
+    later: Phrase,
+    why: Phrase,
+    gain_ns: float,
+    formula: Phrase,
+    why_confidence: Phrase,
+    view: str,
+    how: str | None = None,
+    estimated: bool = False,
+    site: KernelSite | None = None,
+    row: EvidenceRow | None = None,
+) -> Insight | None:
+    """Returns the card, if its gain is worth one now, or will be once the GPU limits the step.
 
-    estimated: the gain is a guess of what another kernel would take, so the card is a minor one with low confidence.
-    site: where the kernels come from; the timeline shows its longest launch. row: a row of a table of the view; None:
-    the site's kernel in the table of kernels."""
-
-    id: str
-    title: Phrase
-    later: Phrase
-    why: Phrase
-    gain_ns: float
-    formula: Phrase
-    why_confidence: Phrase
-    view: str
-    how: str | None = None
-    estimated: bool = False
-    site: KernelSite | None = None
-    row: EvidenceRow | None = None
-
-
-def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
-    """Returns the insight, if its gain is worth a card now, or will be once the GPU limits the step."""
-    gain_ns = round(card.gain_ns)
-    if facts.share(gain_ns) < WORTH_FRACTION:
+    gain_ns: GPU time a step that the change saves at most; later: the title while something else limits the step;
+    why_confidence: the reason for the confidence, which is at most medium. estimated: the gain is a guess of what
+    another kernel would take, so the card is a minor one with low confidence. site: where the kernels come from; the
+    timeline shows its longest launch. row: a row of a table of the view; None: the site's kernel in the table of
+    kernels.
+    """
+    all_ns = round(gain_ns)
+    if facts.share(all_ns) < WORTH_FRACTION:
         return None
-    now_ns = worth_now(facts, gain_ns, card.id)
-    if not now_ns and facts.share_as_recorded(gain_ns) < WORTH_FRACTION:
+    now_ns = worth_now(facts, all_ns, id)
+    if not now_ns and facts.share_as_recorded(all_ns) < WORTH_FRACTION:
         return None  # if most of a recording is left out, a share of the rest says nothing about later steps
-    best = Confidence.LOW if card.estimated else Confidence.MEDIUM
-    level, why = confidence(facts, best, card.why_confidence)
+    best = Confidence.LOW if estimated else Confidence.MEDIUM
+    level, why_level = confidence(facts, best, why_confidence)
     return Insight(
-        id=card.id,
+        id=id,
         severity=severity(facts.share(now_ns), best, level),
-        title=card.title if now_ns else card.later,
-        why=fitted(card.why),
-        how=card.how,
+        title=title if now_ns else later,
+        why=fitted(why),
+        how=how,
         gain_ns=now_ns,
         gain_fraction=facts.share(now_ns),
-        later_ns=None if now_ns == gain_ns else gain_ns,
-        gain_formula=card.formula,
+        later_ns=None if now_ns == all_ns else all_ns,
+        gain_formula=formula,
         confidence=level,
-        why_confidence=why,
-        view=card.view,
+        why_confidence=why_level,
+        view=view,
         colour="kernel",
         part="kernel",
-        evidence=_evidence(card.site),
-        row=card.row or (_row_of_kernel(facts, card.site, card.view) if card.site else None),
-        less_work_ns=gain_ns,
+        evidence=_evidence(site),
+        row=row or (_row_of_kernel(facts, site, view) if site else None),
+        less_work_ns=all_ns,
     )
 
 

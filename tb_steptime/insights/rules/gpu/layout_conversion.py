@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
+from tb_steptime.insights.rules.gpu.kernel_gains import device_split, kernel_card
 from tb_steptime.insights.wording.kernels import closed, site_phrase
 from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.kernels.waste import Waste
@@ -38,18 +38,16 @@ def layout_conversion(facts: Facts) -> Insight | None:
     cores = matrix_units(facts.job.vendor)
     return kernel_card(
         facts,
-        KernelCard(
-            id="layout_conversion",
-            title=phrase("Keep images in channels-last layout"),
-            later=phrase("After the first fix: keep images in channels-last layout"),
-            why=closed(_why(found, cores)),
-            how=CHANNELS_LAST,
-            gain_ns=found.gain_ns,
-            formula=phrase("Time a step of the layout conversions in ops that run on {cores}.", cores=cores),
-            why_confidence=phrase("Layers that do not support channels-last convert it back."),
-            view="tensor_cores",
-            site=found.site,
-        ),
+        id="layout_conversion",
+        title=phrase("Keep images in channels-last layout"),
+        later=phrase("After the first fix: keep images in channels-last layout"),
+        why=closed(_why(found, cores)),
+        how=CHANNELS_LAST,
+        gain_ns=found.gain_ns,
+        formula=phrase("Time a step of the layout conversions in ops that run on {cores}.", cores=cores),
+        why_confidence=phrase("Layers that do not support channels-last convert it back."),
+        view="tensor_cores",
+        site=found.site,
     )
 
 

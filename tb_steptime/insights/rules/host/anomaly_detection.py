@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import HostCard, host_card
+from tb_steptime.insights.host_gains import host_card
 from tb_steptime.text import agreeing, count, ns, phrase
 
 _FORMULA = phrase(
@@ -40,14 +40,12 @@ def anomaly_detection(facts: Facts) -> Insight | None:
     )
     return host_card(
         facts,
-        HostCard(
-            id="anomaly_detection",
-            title=phrase("Turn off autograd's anomaly detection"),
-            why=phrase(agreeing(words, found.checks), checks=count(found.checks), time=ns(found.ns)),
-            gain_ns=gain_ns,
-            formula=_FORMULA,
-            best=Confidence.HIGH,
-            why_confidence=_CERTAIN,
-            how="torch.autograd.set_detect_anomaly(False)  # Lightning: Trainer(detect_anomaly=False)",
-        ),
+        id="anomaly_detection",
+        title=phrase("Turn off autograd's anomaly detection"),
+        why=phrase(agreeing(words, found.checks), checks=count(found.checks), time=ns(found.ns)),
+        gain_ns=gain_ns,
+        formula=_FORMULA,
+        best=Confidence.HIGH,
+        why_confidence=_CERTAIN,
+        how="torch.autograd.set_detect_anomaly(False)  # Lightning: Trainer(detect_anomaly=False)",
     )

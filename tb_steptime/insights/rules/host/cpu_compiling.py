@@ -45,7 +45,6 @@ def cpu_compiles(facts: Facts) -> Insight | None:
         how=LOGS,
         gain_ns=group.self_ns,
         gain_fraction=facts.share(group.self_ns),
-        later_ns=None,
         gain_formula=phrase("Own time of the ranges of torch.compile's work, mean over the steps."),
         confidence=sure,
         why_confidence=why,

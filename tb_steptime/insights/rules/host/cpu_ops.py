@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, EvidenceRow, Insight, Severity
+from tb_steptime.insights.base import Confidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts, confidence
 from tb_steptime.insights.rules.host.cpu_outside import outside_leads
 from tb_steptime.insights.severity import severity
@@ -80,13 +80,9 @@ def cpu_ops(facts: Facts) -> Insight | None:
     sure, why = confidence(facts, Confidence.MEDIUM, phrase("The time is measured; what the setting gains is not."))
     return Insight(
         id="cpu_ops",
-        severity=Severity.MINOR,
         title=_title(leading, first=not outside_leads(facts)),
         why=_why(facts, leading, _dtype(work, leading)),
         how=how,
-        gain_ns=0,
-        gain_fraction=0.0,
-        later_ns=None,
         gain_formula=phrase("Not computed: how fast the op is in another type or layout depends on the CPU."),
         confidence=sure,
         why_confidence=why,
@@ -135,7 +131,6 @@ def cpu_optimizer(facts: Facts) -> Insight | None:
         how=f"torch.optim.{optimizer.name}(model.parameters(), fused=True)  # on the CPU since torch 2.4",
         gain_ns=gain_ns,
         gain_fraction=facts.share(gain_ns),
-        later_ns=None,
         gain_formula=phrase(
             "Own time of the optimizer's ops, of each its lower median over the steps, and the Python between them, "
             "less addcdiv_, a pass over the parameters."

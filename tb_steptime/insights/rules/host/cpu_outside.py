@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Insight, Severity
+from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.text import Phrase, fraction, ns, phrase, text
@@ -35,13 +35,9 @@ def cpu_outside(facts: Facts) -> Insight | None:
     outside_ns = outside_ops_ns(facts)
     return Insight(
         id="cpu_outside",
-        severity=Severity.MINOR,
         title=phrase("Record call stacks, too"),
         why=_why(facts, outside_ns),
         how="profile(..., with_stack=True)",
-        gain_ns=0,
-        gain_fraction=0.0,
-        later_ns=None,
         gain_formula=phrase("No gain: call stacks show where the time is spent."),
         confidence=Confidence.HIGH,
         why_confidence=phrase("It is measured when ops run."),

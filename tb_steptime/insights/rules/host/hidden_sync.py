@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, hidden, name_of, place_of
-from tb_steptime.insights.rules.host.idle_cards import CallsCard, calls_card
+from tb_steptime.insights.rules.host.idle_cards import calls_card
 from tb_steptime.insights.rules.host.waiting_ops import waiting_op
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.text import Phrase, ns, phrase, text
@@ -56,7 +56,7 @@ def _hidden_sync(facts: Facts, where: str) -> Insight | None:
     if not rows:
         return None
     why, how = _why(rows[0], bubble_ns(rows)), waiting_op(rows[0]).how
-    return calls_card(facts, CallsCard(f"hidden_sync_{where}", _TITLES[where], why, rows, how))
+    return calls_card(facts, f"hidden_sync_{where}", _TITLES[where], why, rows, how)
 
 
 def _why(row: BlockingRow, total_ns: int) -> Phrase:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, name_of, place_of, plain
-from tb_steptime.insights.rules.host.idle_cards import CallsCard, calls_card
+from tb_steptime.insights.rules.host.idle_cards import calls_card
 from tb_steptime.insights.rules.host.model_launches import model_late
 from tb_steptime.insights.rules.host.waiting_ops import waiting_op
 from tb_steptime.metrics.idle.bubbles import BlockingRow
@@ -34,7 +34,7 @@ def sync_bubble(facts: Facts) -> Insight | None:
         return None
     op, more_ns = waiting_op(rows[0]), _before_few_launches_ns(facts, bubble_ns(rows))
     why = _why(rows[0], bubble_ns(rows) + more_ns, more_ns > 0)
-    return calls_card(facts, CallsCard("sync_bubble", op.title, why, rows, op.how, more_ns))
+    return calls_card(facts, "sync_bubble", op.title, why, rows, op.how, more_ns)
 
 
 def _before_few_launches_ns(facts: Facts, bubbles_ns: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, exchanged, name_of, place_of
-from tb_steptime.insights.rules.host.idle_cards import CallsCard, calls_card
+from tb_steptime.insights.rules.host.idle_cards import calls_card
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.text import Phrase, filled, ns, phrase, text
 
@@ -38,7 +38,7 @@ def synchronous_exchange(facts: Facts) -> Insight | None:
     barrier = rows[0].collective == "barrier"
     title = phrase("Remove barriers from the loop") if barrier else phrase("Read less often what ranks exchange")
     how = _BARRIER if barrier else _READ
-    return calls_card(facts, CallsCard("synchronous_exchange", title, _why(rows[0], bubble_ns(rows)), rows, how))
+    return calls_card(facts, "synchronous_exchange", title, _why(rows[0], bubble_ns(rows)), rows, how)
 
 
 #: Reasons by whether the place is known, and whether other calls leave the GPU idle, too.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
+from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import Facts, confidence
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.text import code, count, phrase
@@ -45,7 +45,6 @@ def unused_graph(facts: Facts) -> Insight | None:
     starts = [step.name for step in facts.host.steps if step.start_ns <= found.start_ns]
     return Insight(
         id="unused_graph",
-        severity=Severity.MINOR,
         title=phrase("Use `no_grad` where no backward pass follows"),
         why=phrase(
             words,
@@ -55,9 +54,6 @@ def unused_graph(facts: Facts) -> Insight | None:
             name=code(brief(found.name)),
         ),
         how=_HOW,
-        gain_ns=0,
-        gain_fraction=0.0,
-        later_ns=None,
         gain_formula=_FORMULA,
         confidence=sure,
         why_confidence=why,

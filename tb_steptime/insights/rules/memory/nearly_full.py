@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from tb_steptime.analyses.memory import DeviceMemory, MemoryResult
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.memory.cards import NEARLY_FULL, MemoryCard, memory_card
+from tb_steptime.insights.rules.memory.cards import NEARLY_FULL, memory_card
 from tb_steptime.metrics.memory.categories import CategoryId
 from tb_steptime.text import Phrase, fraction, nbytes, phrase, text
 
@@ -158,12 +158,10 @@ def _asks_driver(memory: MemoryResult) -> bool:
 
 def _card(device: DeviceMemory, id: str, title: Phrase, why: Phrase, how: str) -> Insight:
     return memory_card(
-        MemoryCard(
-            id=id,
-            title=title,
-            why=why,
-            how=how,
-            saves=phrase("Bytes at the peak of what is allocated, at most; no time of the step."),
-            why_confidence=phrase("The allocator's own totals; kinds follow from when memory is made and freed."),
-        )
+        id=id,
+        title=title,
+        why=why,
+        how=how,
+        saves=phrase("Bytes at the peak of what is allocated, at most; no time of the step."),
+        why_confidence=phrase("The allocator's own totals; kinds follow from when memory is made and freed."),
     )
