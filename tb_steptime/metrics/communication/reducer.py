@@ -18,7 +18,8 @@ from tb_steptime.metrics.communication.exposure import exposure, judged_windows
 from tb_steptime.metrics.communication.kinds import KINDS
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.host_ranges import union_of, union_where
+from tb_steptime.trace.host_ranges import union_where
+from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind, is_in, median
@@ -55,12 +56,12 @@ def reducer(trace: Trace) -> Reducer | None:
     if not len(copies) and not len(searches):
         return None
     steps, judged = len(find_steps(trace).steps), judged_windows(trace)
-    searching = union_of(trace, searches) & judged
+    searching = Intervals.of_events(trace.events, searches) & judged
     maps = _maps(trace, find_collectives(trace)) if len(searches) else np.empty(0, np.int64)
     parameters = _parameters(trace, maps, len(searches))
     return Reducer(
         copies=len(copies) / steps,
-        copies_ns=(union_of(trace, copies) & judged).total_ns // steps,
+        copies_ns=(Intervals.of_events(trace.events, copies) & judged).total_ns // steps,
         searches=len(searches) / steps,
         search_ns=searching.total_ns // steps,
         idle_search_ns=(searching - union_where(trace, _on_device(trace))).total_ns // steps,

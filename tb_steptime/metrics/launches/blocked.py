@@ -14,7 +14,7 @@ def blocked_intervals(trace: Trace) -> Intervals:
     """When a host thread is inside a call that waits for the device, or waits for room in the full queue of one."""
     events, calls = trace.events, blocking_calls(trace)
     rows = calls.row[is_in(calls.kind, WAITING)]
-    blocked = Intervals.union(events.start_ns[rows], events.ends(rows))
+    blocked = Intervals.of_events(events, rows)
     for device in devices_with_activity(trace):
         stalled = stalled_launches(trace, device)
         start = events.start_ns[stalled.call]

@@ -134,7 +134,7 @@ def queued_intervals(trace: Trace, device: int | None = None) -> Intervals:
     for first in range(0, len(launches.call), _JOINED_AT_ONCE):
         piece = slice(first, first + _JOINED_AT_ONCE)
         pieces.append(Intervals.union(start[launches.call[piece]], start[launches.activity[piece]]))
-    return Intervals.union(*(np.concatenate([getattr(p, side) for p in pieces]) for side in ("start", "end")))
+    return Intervals.joined(pieces)
 
 
 def queue_levels(trace: Trace, device: int | None = None) -> list[QueueLevel]:
@@ -184,7 +184,7 @@ def full_queue_ns(trace: Trace, device: int) -> int:
     """Time for which launch calls that begin in the steps wait for room in the full queue, ns per step."""
     steps, stalled = find_steps(trace), stalled_launches(trace, device)
     start = trace.events.start_ns[stalled.call]
-    begun = Intervals.union(steps.start_ns, steps.end_ns).overlap_ns(start, start + 1) > 0
+    begun = steps.intervals.overlap_ns(start, start + 1) > 0
     return int(stalled.wait_ns[begun].sum()) // len(steps.steps)
 
 

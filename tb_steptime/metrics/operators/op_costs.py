@@ -25,7 +25,6 @@ from tb_steptime.metrics.operators.op_memory import allocated_by_ops
 from tb_steptime.metrics.operators.op_tree import OpTree, in_steps
 from tb_steptime.metrics.tensor_cores.usage import BINS, device_has_tensor_cores, kernel_bins
 from tb_steptime.trace.groups import exact_sums
-from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -184,6 +183,6 @@ def outside_ops(trace: Trace, unless: Labelled = "op") -> OutsideOps:
     lost = np.flatnonzero(without_op)
     call, activity = launches.call[lost], launches.activity[lost]
     start = trace.events.start_ns[activity]
-    on_device = Intervals.union(steps.start_ns, steps.end_ns).overlap_ns(start, start + 1) > 0
+    on_device = steps.intervals.overlap_ns(start, start + 1) > 0
     inside = lost[np.where(call >= 0, in_steps(trace, np.where(call >= 0, call, activity)), on_device)]
     return OutsideOps(inside, launches.call[inside].astype(np.int64))

@@ -78,7 +78,7 @@ def steady_step_ns(trace: Trace, device: int | None) -> int:
 def excess_rows(trace: Trace, device: int | None) -> list[ExcessRow]:
     """A row for every kind that makes a step longer, most first."""
     steps = find_steps(trace)
-    within = Intervals.union(steps.start_ns, steps.end_ns)
+    within = steps.intervals
     rows = []
     for kind in KINDS:
         when = excess_by_kind(trace, device)[ExcessKind[kind.upper()]] & within

@@ -53,7 +53,7 @@ def waits_ns(trace: Trace, host: HostEvents, stretches: Stretches) -> Int64:
     add(loader_intervals(trace))
     exchanging = rows_named(trace, (Kind.CPU_OP, Kind.USER), lambda name: _ON_HOST.match(name) is not None)
     if len(exchanging):
-        on_host = Intervals.union(trace.events.start_ns[exchanging], trace.events.ends(exchanging))
+        on_host = Intervals.of_events(trace.events, exchanging)
         may = (inside < 0) | _in(host, inside, _named(trace, host, _EXCHANGES) | _is_range(trace, host))
         add(on_host, may)
     if autograd_threads(trace):

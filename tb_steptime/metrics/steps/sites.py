@@ -152,7 +152,7 @@ def _device_ns(trace: Trace, device: int, group: UInt8, groups: int) -> list[int
         for first in range(0, len(activity), _AT_ONCE):
             rows = activity[first : first + _AT_ONCE][group[first : first + _AT_ONCE] == number]
             rows = rows[events.device[rows] == device]
-            runs = runs | Intervals.union(events.start_ns[rows], events.ends(rows))
+            runs = runs | Intervals.of_events(events, rows)
         found.append(int(runs.overlap_ns(steps.start_ns, steps.end_ns).sum()) // len(steps.steps))
     return found
 

@@ -21,6 +21,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.text import Note, count, fraction, ns, text
+from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches, launched_before
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality.lost_launches import last_launch_ns
@@ -71,6 +72,10 @@ class Steps:
     def window(self) -> tuple[int, int]:
         """From the first step's start to the last step's end: the window of the span's GPU figures."""
         return self.steps[0].start_ns, self.steps[-1].end_ns
+
+    @cached_property
+    def intervals(self) -> Intervals:
+        return Intervals.union(self.start_ns, self.end_ns)
 
     @cached_property
     def start_ns(self) -> Int64:
