@@ -148,13 +148,14 @@ def synchronous_exchange(facts: Facts) -> Insight | None:
     return calls_card(facts, "synchronous_exchange", title, why, rows, _BARRIER if barrier else _READ)
 
 
-_WAITS = "waits for {kind} of all ranks, then the GPU is idle for {most} a step"
 #: The same of calls that wait for other ranks.
 _WAITS_THEN = {
-    (True, True): f"{{op}} in {{place}} {_WAITS}; all such calls: {{total}}.",
-    (True, False): f"{{op}} in {{place}} {_WAITS}.",
-    (False, True): f"{{op}} {_WAITS}; all such calls: {{total}}.",
-    (False, False): f"{{op}} {_WAITS}.",
+    (True, True): "{op} in {place} waits for {kind} of all ranks, then the GPU is idle for {most} a step; all such "
+    "calls: {total}.",
+    (True, False): "{op} in {place} waits for {kind} of all ranks, then the GPU is idle for {most} a step.",
+    (False, True): "{op} waits for {kind} of all ranks, then the GPU is idle for {most} a step; all such calls: "
+    "{total}.",
+    (False, False): "{op} waits for {kind} of all ranks, then the GPU is idle for {most} a step.",
 }
 _ARTICLES = {"all-reduce": "an all-reduce", "all-gather": "an all-gather", "all-to-all": "an all-to-all",
              "send and receive": "a send or receive"}  # fmt: skip
