@@ -39,7 +39,6 @@ def collectives_on_compute_stream(facts: Facts) -> Insight | None:
         facts,
         id="collectives_on_compute_stream",
         title=phrase("Move collectives off the compute stream"),
-        later=phrase("After the first fix: move collectives off the compute stream"),
         why=phrase(
             "Collectives ({kind}) of {exposed} a step run on the stream of the model's kernels, so no later kernel "
             "can overlap them.",

@@ -43,7 +43,6 @@ def unused_parameters(facts: Facts) -> Insight | None:
         facts,
         id="unused_parameters",
         title=phrase("Turn off find_unused_parameters in DDP"),
-        later=phrase("Turn off find_unused_parameters in DDP"),
         why=_why(found),
         how=_NO_SEARCH,
         gain_ns=found.idle_search_ns + found.map_ns,
@@ -88,7 +87,6 @@ def gradient_copies(facts: Facts) -> Insight | None:
         facts,
         id="gradient_copies",
         title=phrase("Keep gradients in DDP's buckets"),
-        later=phrase("Keep gradients in DDP's buckets"),
         why=phrase(
             agreeing("DDP copies {copies} (gradient|gradients) a step out of its buckets: {copying}.", copies),
             copies=count(copies),
@@ -136,7 +134,6 @@ def each_micro_batch(facts: Facts) -> Insight | None:
         facts,
         id="each_micro_batch",
         title=phrase("Exchange gradients once per optimizer step"),
-        later=phrase("After the first fix: exchange gradients once per optimizer step"),
         why=phrase(
             "Before one optimizer step, {passes} backward passes exchange the same gradients: for {early} a step "
             "only those run that the last could replace.",

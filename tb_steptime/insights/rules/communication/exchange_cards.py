@@ -16,7 +16,7 @@ from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence
 from tb_steptime.insights.host_gains import late_ns, sites_of
 from tb_steptime.insights.severity import severity
-from tb_steptime.insights.wording.card_text import fitted
+from tb_steptime.insights.wording.card_text import fitted, later_title
 from tb_steptime.metrics.communication.summary import CollectiveRow, CommRange, InARow
 from tb_steptime.text import Phrase
 
@@ -39,20 +39,20 @@ def exchange_card(
     facts: Facts,
     id: str,
     title: Phrase,
-    later: Phrase,
     why: Phrase,
     how: str | None,
     gain_ns: int,
     formula: Phrase,
     why_confidence: Phrase,
+    later: Phrase | None = None,
     best: Confidence = Confidence.MEDIUM,
     evidence: Sequence[CommRange] = (),
     spares_host: bool = False,
 ) -> Insight | None:
     """Returns the card, if its gain is worth one now, or will be once the host does not limit the step.
 
-    gain_ns: exposed time a step that the change saves at most; later: the title while the host limits the step;
-    spares_host: the change saves the host's time too.
+    gain_ns: exposed time a step that the change saves at most. later: the title while the host limits the step; None:
+    `later_title`. spares_host: the change saves the host's time too.
     """
     if facts.share(gain_ns) < WORTH_FRACTION:
         return None
@@ -61,7 +61,7 @@ def exchange_card(
     return Insight(
         id=id,
         severity=severity(facts.share(now_ns), best, level),
-        title=title if now_ns else later,
+        title=title if now_ns else later or later_title(title),
         why=fitted(why),
         how=how,
         gain_ns=now_ns,

@@ -62,7 +62,6 @@ def many_small_collectives(facts: Facts) -> Insight | None:
         facts,
         id="many_small_collectives",
         title=_title(row.kind),
-        later=_title(row.kind),
         why=_why(row, leading, late if facts.share(late) >= WORTH_FRACTION else 0),
         how=_HOW.get(row.kind, _COALESCE),
         gain_ns=sum(_gain_ns(facts, each, small) for each, small in found) + late,

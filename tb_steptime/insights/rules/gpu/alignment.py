@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.gpu.kernel_gains import device_split, kernel_card, row_of_op
+from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card, row_of_op
 from tb_steptime.insights.wording.kernels import sizes
 from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.tensor_cores.opportunities import Obstacle
@@ -26,7 +26,7 @@ def alignment(facts: Facts) -> Insight | None:
 
     Left out: the padding's own cost.
     """
-    device = device_split(facts)
+    device = facts.kernel_split
     found = next((each for each in device.obstacles if each.why_not == "alignment"), None) if device else None
     if device is None or found is None:
         return None

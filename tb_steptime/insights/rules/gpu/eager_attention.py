@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.gpu.kernel_gains import device_split, kernel_card
+from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
 from tb_steptime.insights.wording.kernels import closed, site_phrase
 from tb_steptime.metrics.kernels.eager_attention import EagerAttention
 from tb_steptime.text import Phrase, joined, ns, phrase
@@ -34,7 +34,7 @@ def eager_attention(facts: Facts) -> Insight | None:
 
     Left out: the products, which fused kernels mostly speed up too, and the gradients of a bias that some cannot give.
     """
-    device = device_split(facts)
+    device = facts.kernel_split
     found = device.waste.attention if device else None
     if found is None:
         return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import late_ns, sites_of
-from tb_steptime.insights.rules.gpu.kernel_gains import device_split
 from tb_steptime.insights.rules.host.host_bound import OPTIMIZER
 from tb_steptime.insights.rules.host.idle_cards import late_card
 from tb_steptime.text import Phrase, agreeing, count, ns, phrase
@@ -104,10 +103,10 @@ def _form_for_many_tensors(optimizer: str | None) -> str:
 
 
 def _is_fused(facts: Facts) -> bool:
-    device = device_split(facts)
+    device = facts.kernel_split
     return device is not None and device.waste.fused
 
 
 def _short_kernels(facts: Facts) -> float:
-    device = device_split(facts)
+    device = facts.kernel_split
     return device.waste.optimizer.count if device else 0.0
