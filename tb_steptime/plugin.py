@@ -278,10 +278,10 @@ def _now_or_later(content: Any) -> Answer:
     return Answer(content, 202 if isinstance(content, Waiting) else 200)
 
 
-def _problem(status: int, problem: str, hint: str, file: str = "") -> Answer:
+def _problem(status: int, problem: str, hint: str) -> Answer:
     from tb_steptime.ingest.states import Problem
 
-    return Answer(Problem(problem, file, hint), status)
+    return Answer(Problem(problem, "", hint), status)
 
 
 def _application(route: Callable[[Request], Answer]) -> _Wsgi:

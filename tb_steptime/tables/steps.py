@@ -32,8 +32,8 @@ def step_lines(overview: OverviewResult, loading: DataLoadingResult) -> list[Ste
     return [StepLine(row, waits.get(row.name)) for row in overview.steps]
 
 
-def _ns(id: str, label: str, meaning: str, *, on: Surface = _ROWS | _EXPORT, of: str = "") -> Column[StepLine]:
-    return Column(id, label, Unit.NS, meaning, attrgetter(of or f"row.{id}"), on, kind="int")
+def _ns(id: str, label: str, meaning: str, *, of: str = "") -> Column[StepLine]:
+    return Column(id, label, Unit.NS, meaning, attrgetter(of or f"row.{id}"), _ROWS | _EXPORT, kind="int")
 
 
 def _wait_ns(id: str, label: str, meaning: str) -> Column[StepLine]:

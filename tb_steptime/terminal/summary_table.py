@@ -292,11 +292,7 @@ def _advice(insights: Iterable[Insight], notes: Iterable[Note], width: int, ink:
         yield from _wrap(f"{title} {_stressed(insight.why, ink)}{lowered_words(insight)}", width, "  ")
         yield from (f"    {line}" for line in (insight.how or "").splitlines())
     for note in notes:  # a simulation says so first
-        yield from _wrap(f"{ink.bold('Note')}: {_note(note)}", width, "  ")
-
-
-def _note(note: Note) -> str:
-    return render(said_in_full(worded(note)))
+        yield from _wrap(f"{ink.bold('Note')}: {render(said_in_full(worded(note)))}", width, "  ")
 
 
 def _wrap(text: str, width: int, indent: str = "") -> Iterable[str]:

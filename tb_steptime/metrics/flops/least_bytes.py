@@ -107,12 +107,12 @@ def _copy(tensors: Tensors) -> Moved | None:
     return Moved(tensors.read(0, 1), 0)
 
 
-def _norm(*read: int, like: int = 0, operations: int = 8) -> Formula:
-    """Formula for a norm, whose result has the shape of one of the inputs."""
+def _norm(*read: int, operations: int = 8) -> Formula:
+    """Formula for a norm, whose result has the shape of the first input."""
 
     def measure(tensors: Tensors) -> Moved | None:
-        elements = prod(tensors.call.shapes[like])
-        return Moved(tensors.read(*read, like), operations * elements) if tensors.call.shapes[like] else None
+        elements = prod(tensors.call.shapes[0])
+        return Moved(tensors.read(*read, 0), operations * elements) if tensors.call.shapes[0] else None
 
     return measure
 

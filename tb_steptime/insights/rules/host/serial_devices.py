@@ -41,7 +41,7 @@ def serial_devices(facts: Facts) -> Insight | None:
         id="serial_devices",
         title=phrase("Run one process per GPU"),
         why=_why(several),
-        how=_how(len(several.devices)),
+        how=f"torchrun --nproc-per-node={len(several.devices)} train.py\n# with DistributedDataParallel",
         gain_ns=several.union_busy_ns - max(several.busy_ns),
         formula=phrase("Time of the step in which any GPU works, less the time of the GPU that works longest."),
         best=Confidence.MEDIUM,
@@ -55,10 +55,6 @@ def in_series(host: HostResult) -> bool:
     """Whether the process has several GPUs, and they work one after another."""
     several = host.several_devices
     return several is not None and several.concurrency - 1 <= SERIAL_FRACTION * (len(several.devices) - 1)
-
-
-def _how(devices: int) -> str:
-    return f"torchrun --nproc-per-node={devices} train.py\n# with DistributedDataParallel"
 
 
 def _why(several: SeveralDevices) -> Phrase:

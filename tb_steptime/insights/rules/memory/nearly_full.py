@@ -13,7 +13,6 @@ from tb_steptime.analyses.memory import DeviceMemory, MemoryResult
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.memory.cards import NEARLY_FULL, memory_card
-from tb_steptime.metrics.memory.categories import CategoryId
 from tb_steptime.text import Phrase, fraction, nbytes, phrase, text
 
 #: From this share of the peak on, a kind of memory decides how high the peak is.
@@ -44,7 +43,7 @@ def peak_of_activations(facts: Facts) -> Insight | None:
     Left out: the time that recomputing costs, about another forward pass; what else peaks once they are gone.
     """
     for device in _nearly_full(facts.memory):
-        kept = _bytes_of(device, "activations")
+        kept = sum(part.bytes for part in device.categories or [] if part.category == "activations")
         if kept >= DOMINATES * device.peak.allocated_bytes:
             return _card(
                 device,
@@ -139,10 +138,6 @@ def _nearly_full(memory: MemoryResult) -> Iterator[DeviceMemory]:
         most = device.reserved_peak.reserved_bytes if device.reserved_peak else None
         if device.whole and device.total_bytes and most and most >= NEARLY_FULL * device.total_bytes:
             yield device
-
-
-def _bytes_of(device: DeviceMemory, category: CategoryId) -> int:
-    return sum(part.bytes for part in device.categories or [] if part.category == category)
 
 
 def _one_pass_a_step(memory: MemoryResult) -> bool:

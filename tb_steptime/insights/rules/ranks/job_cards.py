@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.insights.severity import severity
@@ -27,7 +25,6 @@ def job_card(
     formula: Phrase,
     why_confidence: Phrase,
     best: Confidence = Confidence.HIGH,
-    steps: Sequence[str] = (),
     measured_steps: int | None = None,
 ) -> Insight | None:
     """Returns the card, if its gain is worth one.
@@ -57,5 +54,4 @@ def job_card(
         view="ranks",
         colour="comm",
         part="communication",
-        steps=list(steps),
     )
