@@ -16,7 +16,7 @@ from tb_steptime.insights.wording.snapshots import out_of_memory_text, snapshot_
 from tb_steptime.metrics.flame.labels import FrameKind
 from tb_steptime.metrics.memory.bins import MemoryBins, memory_bins
 from tb_steptime.metrics.memory.devices import Curve
-from tb_steptime.serve.snapshot_answers import SnapshotEntry, SnapshotPage
+from tb_steptime.serve.answers import SnapshotEntry, SnapshotPage
 from tb_steptime.snapshots.growth import growth
 from tb_steptime.snapshots.kept import kept_snapshot
 from tb_steptime.snapshots.model import Snapshot

@@ -23,9 +23,9 @@ from tb_steptime.ingest.sources import SourceText
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.serve.answers import ChainPage, ComparePage, RunsPage, SnapshotPage
 from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.serve.compare import chain_page, compare_page
-from tb_steptime.serve.compare_answers import ChainPage, ComparePage
 from tb_steptime.serve.directory import POLL_PATIENCE_SECONDS, LogDirectory
 from tb_steptime.serve.job_steps import JobSteps, job_steps
 from tb_steptime.serve.kept import Bounded, KeptResults
@@ -35,11 +35,9 @@ from tb_steptime.serve.pickers import KeptIndex
 from tb_steptime.serve.ranks import Ranks
 from tb_steptime.serve.reading import Reader
 from tb_steptime.serve.refusals import SpanFailed, UnknownDevice, UnknownEvent, UnknownSpan
-from tb_steptime.serve.run_answers import RunsPage
 from tb_steptime.serve.run_lines import RunLines
 from tb_steptime.serve.served import ServedSpan, SpanNames, near
 from tb_steptime.serve.slices import StepSlice
-from tb_steptime.serve.snapshot_answers import SnapshotPage
 from tb_steptime.serve.snapshots import SnapshotAsked, snapshot_page
 from tb_steptime.serve.source_text import span_source
 from tb_steptime.serve.trends import TrendsAsked, TrendsPages

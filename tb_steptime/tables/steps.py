@@ -10,8 +10,7 @@ from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.overview import OverviewResult, StepRow
 from tb_steptime.metrics.data_loading.waits import LoaderStep
-from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
-from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS, IdleNs
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.tables.base import Column, Surface, Table
 from tb_steptime.text import Unit

@@ -22,7 +22,7 @@ from tb_steptime.insights.wording.card_text import as_one, card_head, lowered_wo
 from tb_steptime.insights.wording.notes import said_in_full, worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.idle.bubbles import BlockingRow
-from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
+from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.terminal.rows import columns, row, share_row, shortened

@@ -9,7 +9,7 @@ aten::addmm         host: its own code
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -41,7 +41,7 @@ from tb_steptime.trace.table import MODULE_SEPARATOR, Bool, Int32, Int64, Kind
 #: device: kernels, copies and sets; host: ops and runtime calls in them; idle: idle time of the device that a launch
 #: ended; bytes: allocated, whether or not freed later.
 Measure = Literal["device", "host", "idle", "bytes"]
-MEASURES: tuple[Measure, ...] = ("device", "host", "idle", "bytes")
+MEASURES: tuple[Measure, ...] = get_args(Measure)
 
 #: A node's own cost, by measure: pairs of nodes and values.
 Spent = dict[Measure, list[tuple[Int64, Int64]]]

@@ -8,7 +8,7 @@ mul neg cat mul add               a rotary embedding, of halves that are turned
 from __future__ import annotations
 
 import enum
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool, Int64
 
 ChainKind = Literal["rms_norm", "layer_norm", "rotary", "elementwise"]
-KINDS: tuple[ChainKind, ...] = ("rms_norm", "layer_norm", "rotary", "elementwise")
+KINDS: tuple[ChainKind, ...] = get_args(ChainKind)
 
 
 class _Does(enum.IntFlag):

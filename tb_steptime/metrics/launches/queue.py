@@ -15,7 +15,8 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.host.blocking_calls import blocking_calls
+from tb_steptime.metrics.gpu.utilization import devices_with_activity
+from tb_steptime.metrics.host.blocking_calls import WAITING, blocking_calls
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches, launched_before
 from tb_steptime.trace.model import Trace
@@ -208,3 +209,15 @@ def _time_since(knots: Int64, instants: Int64) -> Int64:
     count = np.searchsorted(knots, instants, side="left")
     sums = np.concatenate(([0], np.cumsum(knots - origin)))[count]
     return np.asarray(count * (instants - origin) - sums, np.int64)
+
+
+def blocked_intervals(trace: Trace) -> Intervals:
+    """When a host thread is inside a call that waits for the device, or waits for room in the full queue of one."""
+    events, calls = trace.events, blocking_calls(trace)
+    rows = calls.row[is_in(calls.kind, WAITING)]
+    blocked = Intervals.of_events(events, rows)
+    for device in devices_with_activity(trace):
+        stalled = stalled_launches(trace, device)
+        start = events.start_ns[stalled.call]
+        blocked = blocked | Intervals.union(start, start + stalled.wait_ns)
+    return blocked

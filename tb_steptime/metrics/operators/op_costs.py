@@ -14,7 +14,7 @@ includes the kernel in its total.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from tb_steptime.trace.table import Int64, Kind
 #: kernel: the part of `device` that is kernels; tensor, unknown: the time of these on tensor cores, and the time for
 #: which that is unknown.
 DeviceCost = Literal["device", "launches", "idle", "kernel", "tensor", "unknown"]
-DEVICE_COSTS: tuple[DeviceCost, ...] = ("device", "launches", "idle", "kernel", "tensor", "unknown")
+DEVICE_COSTS: tuple[DeviceCost, ...] = get_args(DeviceCost)
 #: allocated: bytes, where memory was recorded.
 SometimesCost = Literal["allocated"] | DeviceCost
 SOMETIMES: tuple[SometimesCost, ...] = ("allocated", *DEVICE_COSTS)

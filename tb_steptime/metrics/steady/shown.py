@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 import numpy as np
@@ -23,7 +23,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct, is_in, median
 
 ExcessId = Literal["once", "interrupted", "periodic", "profiler", "edge", "unknown"]
-KINDS: tuple[ExcessId, ...] = ("once", "interrupted", "periodic", "profiler", "edge", "unknown")
+KINDS: tuple[ExcessId, ...] = get_args(ExcessId)
 
 #: Maximum number of names, as many as fit in a sentence.
 NAMES = 3
