@@ -17,7 +17,7 @@ from tb_steptime.metrics.operators.op_costs import outside_ops
 from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.metrics.operators.outside_modules import OutsideModules, outside_modules
 from tb_steptime.metrics.operators.recorded import OpsRecorded, recorded
-from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tables
+from tb_steptime.metrics.operators.table import OperatorRow, OpGrouping, operator_tables
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -112,8 +112,10 @@ class OperatorsResult(msgspec.Struct, frozen=True):
 
 def analyse(trace: Trace) -> OperatorsResult:
     (low, high), said = host_window(trace), recorded(trace)
-    sorts = _sorts(said)
-    tables = [_table(sort, rows) for sort, rows in zip(sorts, operator_tables(trace, sorts), strict=True)]
+    groupings = _groupings(said)
+    tables = [
+        _table(grouping, rows) for grouping, rows in zip(groupings, operator_tables(trace, groupings), strict=True)
+    ]
     found, outside = find_modules(trace), outside_ops(trace)
     modules, more = module_rows(found, folded=False)
     return OperatorsResult(
@@ -137,18 +139,18 @@ def analyse(trace: Trace) -> OperatorsResult:
     )
 
 
-def _sorts(said: OpsRecorded) -> list[Sort]:
+def _groupings(said: OpsRecorded) -> list[OpGrouping]:
     """Returns the ways in which the recorded data can group ops; the first one is by name, where work ran."""
     there: dict[By, bool] = {
         "name": True, "shape": said.shapes, "stack": said.stacks, "module": said.modules, "line": said.stacks,
         "phase": True,
     }  # fmt: skip
     ways: tuple[Where, ...] = ("ran", "made") if said.backward else ("ran",)
-    return [Sort(by, where) for where in ways for by, is_there in there.items() if is_there]
+    return [OpGrouping(by, where) for where in ways for by, is_there in there.items() if is_there]
 
 
-def _table(sort: Sort, rows: Sequence[OperatorRow]) -> OperatorTable:
-    shown, more = list(rows[: ROWS[sort.by]]), rows[ROWS[sort.by] :]
+def _table(grouping: OpGrouping, rows: Sequence[OperatorRow]) -> OperatorTable:
+    shown, more = list(rows[: ROWS[grouping.by]]), rows[ROWS[grouping.by] :]
     device = [row.device_self_ns for row in more if row.device_self_ns is not None]
     allocated = [row.allocated_self_bytes for row in more if row.allocated_self_bytes is not None]
     rest = OperatorRest(
@@ -159,7 +161,7 @@ def _table(sort: Sort, rows: Sequence[OperatorRow]) -> OperatorTable:
         device_self_ns=sum(device) if device else None,
         allocated_self_bytes=sum(allocated) if allocated else None,
     )
-    return OperatorTable(sort.by, sort.where, shown, rest)
+    return OperatorTable(grouping.by, grouping.where, shown, rest)
 
 
 def _lines(trace: Trace) -> LineTable | None:

@@ -59,10 +59,10 @@ _PREFETCHED_STEPS = 3
 @shared
 def categories(trace: Trace) -> UInt8:
     """For each of `allocations` the place in `CATEGORIES`."""
-    return _Deciding(trace).categories() if len(allocations(trace)) else np.empty(0, np.uint8)
+    return _AllocationColumns(trace).categories() if len(allocations(trace)) else np.empty(0, np.uint8)
 
 
-class _Deciding:
+class _AllocationColumns:
     """Columns of all allocations. start, end: ns, NEVER if it outlives the recording; step: -1 outside of all."""
 
     def __init__(self, trace: Trace) -> None:
