@@ -79,12 +79,12 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
-
 def write_utf8(stream: TextIO) -> None:
     """Makes a stream that is no terminal accept every character: JSON is UTF-8, and names and units contain characters
     that a code page of Windows lacks. A terminal keeps its encoding, and one set by PYTHONIOENCODING is kept, too."""
     if isinstance(stream, io.TextIOWrapper) and not stream.isatty() and "PYTHONIOENCODING" not in os.environ:
         stream.reconfigure(encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
