@@ -74,7 +74,7 @@ def activity_site(trace: Trace, event: Int64, call: Int64, op: Int64) -> KernelS
     user = np.where(made >= 0, made, anchor)
     return KernelSite(
         kernel=short_name(trace.strings[name]),
-        op=trace.strings[op_name] if op_name >= 0 else None,
+        op=trace.strings.get(op_name),
         shapes=_input(trace, events.shapes, op[mine], dur[mine]),
         dtypes=_input(trace, events.dtypes, op[mine], dur[mine]),
         module=_word(modules(trace, user), dur, lambda word: _NUMBER.sub("", word)),
