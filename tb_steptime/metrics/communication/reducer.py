@@ -79,7 +79,7 @@ def _ops(trace: Trace, pattern: re.Pattern[str]) -> Int64:
     rows, steps = trace.events.rows(Kind.CPU_OP), find_steps(trace)
     rows = rows[named[trace.events.name[rows]]]
     start = trace.events.start_ns[rows]
-    place = np.searchsorted(steps.start_ns, start, side="right") - 1
+    place = steps.begun_at(start)
     inside: Int64 = rows[(place >= 0) & (start < steps.end_ns[np.maximum(place, 0)])]
     return inside
 

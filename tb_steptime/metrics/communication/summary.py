@@ -268,6 +268,6 @@ def _examples(trace: Trace, start: Int64, end: Int64, weight: Int64 | None = Non
     """The ranges with the most weight; weight=None: the longest."""
     steps = find_steps(trace)
     order = np.argsort(start - end if weight is None else -weight, kind="stable")[:EXAMPLES]
-    step = np.maximum(np.searchsorted(steps.start_ns, start[order], side="right") - 1, 0)
+    step = np.maximum(steps.begun_at(start[order]), 0)
     ranges = zip(step.tolist(), start[order].tolist(), end[order].tolist(), strict=True)
     return [CommRange(steps.steps[one].name, low, high) for one, low, high in ranges]

@@ -86,9 +86,8 @@ def activity_site(trace: Trace, event: Int64, call: Int64, op: Int64) -> KernelS
 
 def run_of(trace: Trace, event: int) -> KernelRun:
     """The time of an event, and the step in which it begins."""
-    start_ns, steps = int(trace.events.start_ns[event]), find_steps(trace)
-    step = steps.steps[max(0, int(np.searchsorted(steps.start_ns, start_ns, side="right")) - 1)]
-    return KernelRun(step.name, start_ns, start_ns + int(trace.events.dur_ns[event]))
+    start_ns = int(trace.events.start_ns[event])
+    return KernelRun(find_steps(trace).at(start_ns).name, start_ns, start_ns + int(trace.events.dur_ns[event]))
 
 
 def _leading(values: npt.NDArray[np.integer], weight: Int64) -> int:

@@ -54,7 +54,7 @@ def copies_in_steps(trace: Trace) -> tuple[Int64, Int64, list[CopyDirection]]:
     events, launches, steps = trace.events, find_launches(trace), find_steps(trace)
     rows = np.flatnonzero(events.kind[launches.activity] == Kind.MEMCPY)
     start = events.start_ns[launches.activity[rows]]
-    step = np.searchsorted(steps.start_ns, start, side="right") - 1
+    step = steps.begun_at(start)
     rows = rows[(step >= 0) & (start < steps.end_ns[step])]
     names, place = np.unique(events.name[launches.activity[rows]], return_inverse=True)
     named = [way(trace.strings[int(name)]) for name in names]

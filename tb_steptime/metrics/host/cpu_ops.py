@@ -181,7 +181,7 @@ def _of_steps(trace: Trace, waiting: Int64) -> tuple[Int64, Int64]:
     rows = rows[np.argsort(events.thread[rows], kind="stable")]
     own_ns = self_times(trace, rows)
     start = events.start_ns[rows]
-    step = np.searchsorted(steps.start_ns, start, side="right") - 1
+    step = steps.begun_at(start)
     inside = (step >= 0) & (start < steps.end_ns[step]) & ~is_in(rows, waiting)
     return rows[inside], own_ns[inside]
 
@@ -283,7 +283,7 @@ def _between_ns(trace: Trace, rows: Int64, left_out: Intervals) -> int:
         between = ~is_in(gaps.start, update.start) & ~is_in(gaps.end, update.end)
         short = between & (gaps.end - gaps.start <= LONG_GAP_NS)
         found += (Intervals(gaps.start[short], gaps.end[short]) - left_out).overlap_ns(steps.start_ns, steps.end_ns)
-    updated = np.sort(found[distinct_in(np.searchsorted(steps.start_ns, events.start_ns[rows], side="right") - 1)])
+    updated = np.sort(found[distinct_in(steps.begun_at(events.start_ns[rows]))])
     return int(updated[(len(updated) - 1) // 2]) * len(updated) // len(found)
 
 

@@ -97,16 +97,15 @@ def _here(trace: Trace, device: int | None, kind: ExcessId) -> Excess:
 
 
 def _row(trace: Trace, kind: ExcessId, when: Intervals, found: Excess) -> ExcessRow:
-    steps, length = find_steps(trace), when.end - when.start
+    length = when.end - when.start
     worst = int(length.argmax())
     own_ns = when.overlap_ns(found.start_ns, found.end_ns)
     start = int(when.start[worst])
-    step = max(int(np.searchsorted(steps.start_ns, start, side="right")) - 1, 0)
     return ExcessRow(
         kind=kind,
         total_ns=when.total_ns,
         count=int((own_ns > 0).sum()),
-        step=steps.steps[step].name,
+        step=find_steps(trace).at(start).name,
         start_ns=start,
         end_ns=int(when.end[worst]),
         names=_names(trace, found.where(own_ns > 0), own_ns[own_ns > 0]),

@@ -77,6 +77,14 @@ class Steps:
     def intervals(self) -> Intervals:
         return Intervals.union(self.start_ns, self.end_ns)
 
+    def begun_at(self, instants: Int64) -> Int64:
+        """The place of the step that began last at or before each instant; -1 before the first one."""
+        return np.searchsorted(self.start_ns, instants, side="right") - 1
+
+    def at(self, instant_ns: int) -> Step:
+        """The step that began last at or before this instant; before the first one, that one."""
+        return self.steps[max(int(np.searchsorted(self.start_ns, instant_ns, side="right")) - 1, 0)]
+
     @cached_property
     def start_ns(self) -> Int64:
         return np.array([step.start_ns for step in self.steps], np.int64)
