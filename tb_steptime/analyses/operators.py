@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tb_steptime.analyses.base import Analysis
+from tb_steptime.analyses.base import Analysis, TimelineStep
 from tb_steptime.metrics.base import step_lengths
 from tb_steptime.metrics.operators.details import OperatorDetail, host_window, operator_details
 from tb_steptime.metrics.operators.keys import By
@@ -28,14 +28,6 @@ ROWS: dict[By, int] = {"name": 150, "shape": 100, "stack": 60, "module": 100, "l
 LINE_ROWS = 200
 #: Number of ops, those with most time, whose calls can be opened.
 OPENED_OPS = 40
-
-
-class OperatorStep(msgspec.Struct, frozen=True):
-    """Where the host's part of a step is, relative to the span's origin: ops are the step's that begin in it."""
-
-    name: str
-    start_ns: int
-    end_ns: int
 
 
 class OperatorRest(msgspec.Struct, frozen=True):
@@ -84,7 +76,8 @@ class OutsideOps(msgspec.Struct, frozen=True):
 
 
 class OperatorsResult(msgspec.Struct, frozen=True):
-    """Sums over the steps, which are steps_ns long in all. start_ns, end_ns: when the host is in them.
+    """Sums over the steps, which are steps_ns long in all. start_ns, end_ns: when the host is in them. steps: the part of
+    each that the host takes, in which its ops begin.
 
     tables: one for each grouping for which something is recorded, and where the links to the forward pass are, one with
     the work of the backward pass where it was made. details: of the ops with most time. folded: modules, repeated
@@ -96,7 +89,7 @@ class OperatorsResult(msgspec.Struct, frozen=True):
 
     start_ns: int = 0
     end_ns: int = 0
-    steps: list[OperatorStep] = []
+    steps: list[TimelineStep] = []
     steps_ns: int = 0
     has_device: bool = False
     recorded: OpsRecorded = OpsRecorded()
@@ -122,7 +115,7 @@ def analyse(trace: Trace) -> OperatorsResult:
         start_ns=low,
         end_ns=high,
         steps=[
-            OperatorStep(step.name, step.host_start_ns, step.host_start_ns + step.host_ns)
+            TimelineStep(step.name, step.host_start_ns, step.host_start_ns + step.host_ns)
             for step in find_steps(trace).steps
         ],
         steps_ns=int(step_lengths(trace).sum()),

@@ -6,6 +6,7 @@ import enum
 
 import msgspec
 
+from tb_steptime.metrics.base import Evidence as Evidence
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.steps.parts import Parts
 from tb_steptime.text import Phrase, Reason
@@ -24,14 +25,6 @@ class Confidence(enum.Enum):
     HIGH = "high"
     MEDIUM = "medium"
     LOW = "low"
-
-
-class Evidence(msgspec.Struct, frozen=True):
-    """A time range that shows it, relative to the span's origin, and the step in which it begins."""
-
-    step: str
-    start_ns: int
-    end_ns: int
 
 
 class EvidenceRow(msgspec.Struct, frozen=True):

@@ -160,7 +160,7 @@ def evidence_of_sites(rows: Iterable[SiteRow]) -> list[Evidence]:
     gaps = [sorted(row.examples, key=lambda each: each.start_ns - each.end_ns) for row in by_cost]
     first, others = [each for of in gaps for each in of[:1]], [each for of in gaps for each in of[1:]]
     others.sort(key=lambda each: each.start_ns - each.end_ns)
-    return [Evidence(each.step, each.start_ns, each.end_ns) for each in [*first, *others][:EVIDENCE]]
+    return [*first, *others][:EVIDENCE]
 
 
 def row_of_sites(rows: Sequence[SiteRow]) -> EvidenceRow | None:

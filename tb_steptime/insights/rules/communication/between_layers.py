@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Evidence, Insight
+from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.communication.exchange_advice import FEWER_RANKS
 from tb_steptime.insights.severity import WARNING_FRACTION
@@ -53,7 +53,7 @@ def between_layers(facts: Facts) -> Insight | None:
         view="overview",
         colour="comm",
         part="communication",
-        evidence=[Evidence(each.step, each.start_ns, each.end_ns) for each in found.examples],
+        evidence=found.examples,
         about_ns=found.exposed_ns,
         instead=phrase("gain not computed"),
     )

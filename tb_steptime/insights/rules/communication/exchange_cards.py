@@ -17,7 +17,7 @@ from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence
 from tb_steptime.insights.host_gains import late_ns, sites_of
 from tb_steptime.insights.severity import severity
 from tb_steptime.insights.wording.card_text import fitted, later_title
-from tb_steptime.metrics.communication.summary import CollectiveRow, CommRange, InARow
+from tb_steptime.metrics.communication.summary import CollectiveRow, InARow
 from tb_steptime.text import Phrase
 
 #: Minimum number of small collectives in a row. A model has hundreds of parameters, but a bucketed exchange of its
@@ -46,7 +46,7 @@ def exchange_card(
     why_confidence: Phrase,
     later: Phrase | None = None,
     best: Confidence = Confidence.MEDIUM,
-    evidence: Sequence[CommRange] = (),
+    evidence: Sequence[Evidence] = (),
     spares_host: bool = False,
 ) -> Insight | None:
     """Returns the card, if its gain is worth one now, or will be once the host does not limit the step.
@@ -73,7 +73,7 @@ def exchange_card(
         view="overview",
         colour="comm",
         part="communication",
-        evidence=[Evidence(each.step, each.start_ns, each.end_ns) for each in evidence],
+        evidence=list(evidence),
     )
 
 

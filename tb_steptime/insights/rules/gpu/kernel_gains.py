@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
+from tb_steptime.insights.base import Confidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence
 from tb_steptime.insights.severity import severity
 from tb_steptime.insights.wording.card_text import LATER, fitted, later_title
@@ -74,7 +74,7 @@ def kernel_card(
         view=view,
         colour="kernel",
         part="kernel",
-        evidence=_evidence(site),
+        evidence=[site.longest] if site and site.longest else [],
         row=row or (_row_of_kernel(facts, site, view) if site else None),
         less_work_ns=all_ns,
     )
@@ -109,8 +109,3 @@ def _row_of_kernel(facts: Facts, site: KernelSite, view: str) -> EvidenceRow | N
 def row_of_op(table: str, op: str | None, shapes: str | None) -> EvidenceRow:
     """Returns the row of an op in a table of ops by their inputs."""
     return EvidenceRow(table, " ".join(filter(None, (op, shapes))))
-
-
-def _evidence(site: KernelSite | None) -> list[Evidence]:
-    longest = site.longest if site else None
-    return [Evidence(longest.step, longest.start_ns, longest.end_ns)] if longest else []
