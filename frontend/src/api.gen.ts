@@ -2808,8 +2808,8 @@ export interface OperatorTable {
 }
 
 /**
- * Sums over the steps, which are steps_ns long in all. start_ns, end_ns: when the host is in them. steps: the host's
- * part of each.
+ * Sums over the steps, which are steps_ns long in all.
+ * start_ns, end_ns: when the host is in them. steps: the host's part of each.
  * tables: one for each grouping for which something is recorded, and where the links to the forward pass are, one with
  * the work of the backward pass where it was made. details: of the ops with most time. folded: modules, repeated
  * layers as one; modules: each by itself, of which the smallest more_modules are left out. lines: None where no line
