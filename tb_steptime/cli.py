@@ -8,15 +8,16 @@ from __future__ import annotations
 import argparse
 import atexit
 import gc
+import io
 import logging
 import os
 import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 from tb_steptime import __version__
 from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.terminal.commands import COMMANDS
-from tb_steptime.terminal.encoding import write_utf8
 
 #: Number of new objects between garbage collections: a command makes a hundred thousand objects that all stay, most of
 #: them of modules, and with the usual 700 the collections take a twentieth of its time.
@@ -76,6 +77,13 @@ class _Version(argparse.Action):
         if problem := why_it_cannot_start():
             sys.stderr.write(f"{problem}\n")
         parser.exit()
+
+
+def write_utf8(stream: TextIO) -> None:
+    """Makes a stream that is no terminal accept every character: JSON is UTF-8, and names and units contain characters
+    that a code page of Windows lacks. A terminal keeps its encoding, and one set by PYTHONIOENCODING is kept, too."""
+    if isinstance(stream, io.TextIOWrapper) and not stream.isatty() and "PYTHONIOENCODING" not in os.environ:
+        stream.reconfigure(encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -123,10 +123,10 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     def _trends(self, request: Request) -> Answer:
         from tb_steptime.serve.served import SpanNames
-        from tb_steptime.serve.trends import TrendsAsked
+        from tb_steptime.serve.trends import TrendsRequest
 
         named = SpanNames(*(request.args.getlist(key) for key in ("run", "worker", "span")))
-        asked = TrendsAsked(
+        asked = TrendsRequest(
             request.args.get("focus"), request.args.getlist("metric"), number_if_named(request, "strips")
         )
         return Answer(self.store.trends(named, asked, work=may_work(request)))
@@ -181,21 +181,21 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return _now_or_later(self.store.busy(request.args.get("span", ""), start, end, bins, work=may_work(request)))
 
     def _memory(self, request: Request) -> Answer:
-        from tb_steptime.timeline.memory import MemoryAsked
+        from tb_steptime.timeline.memory import MemoryRequest
 
         device, bins = (whole_number(request, key) for key in ("device", "bins"))
-        asked = MemoryAsked(device, window(request), bins, number_if_named(request, "at"))
+        asked = MemoryRequest(device, window(request), bins, number_if_named(request, "at"))
         return _now_or_later(self.store.memory(request.args.get("span", ""), asked, work=may_work(request)))
 
     def _snapshot(self, request: Request) -> Answer:
-        from tb_steptime.serve.snapshots import SnapshotAsked
+        from tb_steptime.serve.snapshots import SnapshotRequest
 
         device, bins = (whole_number(request, key) for key in ("device", "bins"))
         if device < 0:
             raise BadRequest("device", "must not be less than 0")
         between = window(request) if "from" in request.args else None
         at, since = number_if_named(request, "at"), request.args.get("since", "")
-        asked = SnapshotAsked(request.args.get("id", ""), device, between, bins, at, since)
+        asked = SnapshotRequest(request.args.get("id", ""), device, between, bins, at, since)
         return _now_or_later(self.store.snapshot(asked, work=may_work(request)))
 
     def _flame(self, request: Request) -> Answer:
@@ -278,10 +278,10 @@ def _now_or_later(content: Any) -> Answer:
     return Answer(content, 202 if isinstance(content, Waiting) else 200)
 
 
-def _problem(status: int, problem: str, hint: str, file: str = "") -> Answer:
+def _problem(status: int, problem: str, hint: str) -> Answer:
     from tb_steptime.ingest.states import Problem
 
-    return Answer(Problem(problem, file, hint), status)
+    return Answer(Problem(problem, "", hint), status)
 
 
 def _application(route: Callable[[Request], Answer]) -> _Wsgi:

@@ -588,13 +588,6 @@ export interface Combined {
   step_ns: number | null;
 }
 
-/** Where to look: a range relative to the span's origin, and the step in which it begins. */
-export interface CommRange {
-  step: string;
-  start_ns: number;
-  end_ns: number;
-}
-
 /**
  * What the mean step exchanges, in its judged time. rows: most exposed first; their exposed_ns sum to exposed_ns.
  * left_out_ns: the rest of the step's part "communication", in work from before the recording, or where without a GPU
@@ -616,8 +609,8 @@ export interface Communication {
   computing_ns: number;
   free_compute_ns: number;
   rows: CollectiveRow[];
-  examples: CommRange[];
-  waits: CommRange[];
+  examples: Evidence[];
+  waits: Evidence[];
   reducer: Reducer | null;
   passes: number;
 }
@@ -1161,7 +1154,7 @@ export interface EventLink {
   end_ns: number;
 }
 
-/** A time range that shows it, relative to the span's origin, and the step in which it begins. */
+/** A time range that shows something, relative to the span's origin, and the step in which it begins. */
 export interface Evidence {
   step: string;
   start_ns: number;
@@ -1392,27 +1385,13 @@ export interface Gain {
   rests_on: string[];
 }
 
-/** Evidence: a range of time, relative to the span's origin, and the step in which it begins. */
-export interface GapExample {
-  step: string;
-  start_ns: number;
-  end_ns: number;
-}
-
 /** start_ns, end_ns: the window of all figures. unknown says why there is no device. */
 export interface GpuResult {
   unknown: Reason | null;
   start_ns: number;
   end_ns: number;
-  steps: GpuStep[];
+  steps: TimelineStep[];
   devices: DeviceGpu[];
-}
-
-/** Where a step is, relative to the span's origin. */
-export interface GpuStep {
-  name: string;
-  start_ns: number;
-  end_ns: number;
 }
 
 /**
@@ -1726,7 +1705,7 @@ export interface Index {
 }
 
 /**
- * A card.
+ * A card. Without a gain it is minor.
  * title is what to do ("Pin the memory of the batch"), why the measured numbers that show it, how the setting or code
  * to copy; None where there is none.
  * gain_ns: what it is worth now, per step, at most; later_ns: what it is worth once something else changed.
@@ -2073,13 +2052,6 @@ export interface KernelRow {
   short: string;
 }
 
-/** One launch, relative to the trace's origin, and the step in which it begins. */
-export interface KernelRun {
-  step: string;
-  start_ns: number;
-  end_ns: number;
-}
-
 /**
  * The place from which most time of some kernels comes.
  * kernel           short name
@@ -2098,7 +2070,7 @@ export interface KernelSite {
   module: string | null;
   source: string | null;
   backward: boolean;
-  longest: KernelRun | null;
+  longest: Evidence | null;
 }
 
 /** Kernels of one name that begin in a window, with their whole length. name: as it is written on boxes. */
@@ -2777,7 +2749,7 @@ export interface OperatorDetail {
   name: string;
   lengths: LaunchLengths;
   calls: LaunchTimes;
-  longest: KernelRun;
+  longest: Evidence;
   kernels: OpKernel[];
   more_kernels: number;
 }
@@ -2827,13 +2799,6 @@ export interface OperatorRow {
   allocated_self_bytes: number | null;
 }
 
-/** Where the host's part of a step is, relative to the span's origin: ops are the step's that begin in it. */
-export interface OperatorStep {
-  name: string;
-  start_ns: number;
-  end_ns: number;
-}
-
 /** Ops grouped by their name and one more; own times of the rows and of the rest sum to those of all ops. */
 export interface OperatorTable {
   by: "line" | "module" | "name" | "phase" | "shape" | "stack";
@@ -2843,7 +2808,8 @@ export interface OperatorTable {
 }
 
 /**
- * Sums over the steps, which are steps_ns long in all. start_ns, end_ns: when the host is in them.
+ * Sums over the steps, which are steps_ns long in all.
+ * start_ns, end_ns: when the host is in them. steps: the host's part of each.
  * tables: one for each grouping for which something is recorded, and where the links to the forward pass are, one with
  * the work of the backward pass where it was made. details: of the ops with most time. folded: modules, repeated
  * layers as one; modules: each by itself, of which the smallest more_modules are left out. lines: None where no line
@@ -2853,7 +2819,7 @@ export interface OperatorTable {
 export interface OperatorsResult {
   start_ns: number;
   end_ns: number;
-  steps: OperatorStep[];
+  steps: TimelineStep[];
   steps_ns: number;
   has_device: boolean;
   recorded: OpsRecorded;
@@ -3930,7 +3896,7 @@ export interface SiteRow {
   device_ns: number;
   idle_ns: IdleNs;
   bubble_ns: number;
-  examples: GapExample[];
+  examples: Evidence[];
   split_ns: number;
   each_ns: number | null;
 }
@@ -4296,7 +4262,7 @@ export interface TimelineResult {
   steps: TimelineStep[];
 }
 
-/** A step's window, relative to the span's origin. */
+/** A step's name and its window, relative to the span's origin. */
 export interface TimelineStep {
   name: string;
   start_ns: number;

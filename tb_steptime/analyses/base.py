@@ -18,6 +18,14 @@ R = TypeVar("R", bound=msgspec.Struct)
 NOT_COMPUTED = Reason("not_computed")
 
 
+class TimelineStep(msgspec.Struct, frozen=True):
+    """A step's name and its window, relative to the span's origin."""
+
+    name: str
+    start_ns: int
+    end_ns: int
+
+
 @dataclass(frozen=True)
 class Analysis(Generic[R]):
     """id is the view's name in routes, summary files and the URL; title is its name in the list of views. nothing: the

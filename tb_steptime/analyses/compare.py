@@ -9,7 +9,7 @@ import msgspec
 
 from tb_steptime.analyses.base import Analysis
 from tb_steptime.metrics.catalogue import main_device
-from tb_steptime.metrics.excluded_time.whole_steps import step_at, whole_steps
+from tb_steptime.metrics.excluded_time.ranges import step_at, whole_steps
 from tb_steptime.metrics.host.blocking_places import BlockingPlace, blocking_places
 from tb_steptime.metrics.host.copy_places import CopyPlace, copy_places
 from tb_steptime.metrics.host.op_times import OpTime, op_times

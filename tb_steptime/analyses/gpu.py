@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.analyses.base import NOT_COMPUTED, Analysis, Series
+from tb_steptime.analyses.base import NOT_COMPUTED, Analysis, Series, TimelineStep
 from tb_steptime.metrics.catalogue import measure
 from tb_steptime.metrics.gpu.counters import measured_shares
 from tb_steptime.metrics.gpu.occupancy import SLOT_EFFICIENCY, kineto_zero_fraction, slot_efficiency
@@ -46,14 +46,6 @@ OPENED_KERNELS = 60
 RANGE_FRACTION = 0.05
 
 NO_ACTIVITY = Reason("no_gpu_activity")
-
-
-class GpuStep(msgspec.Struct, frozen=True):
-    """Where a step is, relative to the span's origin."""
-
-    name: str
-    start_ns: int
-    end_ns: int
 
 
 class BinLevel(msgspec.Struct, frozen=True):
@@ -123,7 +115,7 @@ class GpuResult(msgspec.Struct, frozen=True):
     unknown: Reason | None
     start_ns: int
     end_ns: int
-    steps: list[GpuStep]
+    steps: list[TimelineStep]
     devices: list[DeviceGpu]
 
 
@@ -136,7 +128,7 @@ def analyse(trace: Trace) -> GpuResult:
         unknown=None if devices else NO_ACTIVITY,
         start_ns=low,
         end_ns=high,
-        steps=[GpuStep(step.name, step.start_ns, step.end_ns) for step in steps.steps],
+        steps=[TimelineStep(step.name, step.start_ns, step.end_ns) for step in steps.steps],
         devices=[_device(trace, device, len(devices), tables) for device in devices],
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tb_steptime.analyses.base import Analysis
+from tb_steptime.analyses.base import Analysis, TimelineStep
 from tb_steptime.metrics.base import step_lengths
 from tb_steptime.metrics.operators.details import OperatorDetail, host_window, operator_details
 from tb_steptime.metrics.operators.keys import By
@@ -17,7 +17,7 @@ from tb_steptime.metrics.operators.op_costs import outside_ops
 from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.metrics.operators.outside_modules import OutsideModules, outside_modules
 from tb_steptime.metrics.operators.recorded import OpsRecorded, recorded
-from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tables
+from tb_steptime.metrics.operators.table import OperatorRow, OpGrouping, operator_tables
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -28,14 +28,6 @@ ROWS: dict[By, int] = {"name": 150, "shape": 100, "stack": 60, "module": 100, "l
 LINE_ROWS = 200
 #: Number of ops, those with most time, whose calls can be opened.
 OPENED_OPS = 40
-
-
-class OperatorStep(msgspec.Struct, frozen=True):
-    """Where the host's part of a step is, relative to the span's origin: ops are the step's that begin in it."""
-
-    name: str
-    start_ns: int
-    end_ns: int
 
 
 class OperatorRest(msgspec.Struct, frozen=True):
@@ -84,7 +76,9 @@ class OutsideOps(msgspec.Struct, frozen=True):
 
 
 class OperatorsResult(msgspec.Struct, frozen=True):
-    """Sums over the steps, which are steps_ns long in all. start_ns, end_ns: when the host is in them.
+    """Sums over the steps, which are steps_ns long in all.
+
+    start_ns, end_ns: when the host is in them. steps: the host's part of each.
 
     tables: one for each grouping for which something is recorded, and where the links to the forward pass are, one with
     the work of the backward pass where it was made. details: of the ops with most time. folded: modules, repeated
@@ -96,7 +90,7 @@ class OperatorsResult(msgspec.Struct, frozen=True):
 
     start_ns: int = 0
     end_ns: int = 0
-    steps: list[OperatorStep] = []
+    steps: list[TimelineStep] = []
     steps_ns: int = 0
     has_device: bool = False
     recorded: OpsRecorded = OpsRecorded()
@@ -112,15 +106,17 @@ class OperatorsResult(msgspec.Struct, frozen=True):
 
 def analyse(trace: Trace) -> OperatorsResult:
     (low, high), said = host_window(trace), recorded(trace)
-    sorts = _sorts(said)
-    tables = [_table(sort, rows) for sort, rows in zip(sorts, operator_tables(trace, sorts), strict=True)]
+    groupings = _groupings(said)
+    tables = [
+        _table(grouping, rows) for grouping, rows in zip(groupings, operator_tables(trace, groupings), strict=True)
+    ]
     found, outside = find_modules(trace), outside_ops(trace)
     modules, more = module_rows(found, folded=False)
     return OperatorsResult(
         start_ns=low,
         end_ns=high,
         steps=[
-            OperatorStep(step.name, step.host_start_ns, step.host_start_ns + step.host_ns)
+            TimelineStep(step.name, step.host_start_ns, step.host_start_ns + step.host_ns)
             for step in find_steps(trace).steps
         ],
         steps_ns=int(step_lengths(trace).sum()),
@@ -137,18 +133,18 @@ def analyse(trace: Trace) -> OperatorsResult:
     )
 
 
-def _sorts(said: OpsRecorded) -> list[Sort]:
+def _groupings(said: OpsRecorded) -> list[OpGrouping]:
     """Returns the ways in which the recorded data can group ops; the first one is by name, where work ran."""
     there: dict[By, bool] = {
         "name": True, "shape": said.shapes, "stack": said.stacks, "module": said.modules, "line": said.stacks,
         "phase": True,
     }  # fmt: skip
     ways: tuple[Where, ...] = ("ran", "made") if said.backward else ("ran",)
-    return [Sort(by, where) for where in ways for by, is_there in there.items() if is_there]
+    return [OpGrouping(by, where) for where in ways for by, is_there in there.items() if is_there]
 
 
-def _table(sort: Sort, rows: Sequence[OperatorRow]) -> OperatorTable:
-    shown, more = list(rows[: ROWS[sort.by]]), rows[ROWS[sort.by] :]
+def _table(grouping: OpGrouping, rows: Sequence[OperatorRow]) -> OperatorTable:
+    shown, more = list(rows[: ROWS[grouping.by]]), rows[ROWS[grouping.by] :]
     device = [row.device_self_ns for row in more if row.device_self_ns is not None]
     allocated = [row.allocated_self_bytes for row in more if row.allocated_self_bytes is not None]
     rest = OperatorRest(
@@ -159,7 +155,7 @@ def _table(sort: Sort, rows: Sequence[OperatorRow]) -> OperatorTable:
         device_self_ns=sum(device) if device else None,
         allocated_self_bytes=sum(allocated) if allocated else None,
     )
-    return OperatorTable(sort.by, sort.where, shown, rest)
+    return OperatorTable(grouping.by, grouping.where, shown, rest)
 
 
 def _lines(trace: Trace) -> LineTable | None:

@@ -11,7 +11,6 @@ from tb_steptime.metrics.gpu.utilization import NO_KERNELS, kernel_rows
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
 from tb_steptime.metrics.kernels.waste import LaunchWaste, launch_waste
-from tb_steptime.metrics.tensor_cores.bins import KernelBin
 from tb_steptime.metrics.tensor_cores.opportunities import (
     Obstacle,
     Opportunity,
@@ -26,6 +25,7 @@ from tb_steptime.metrics.tensor_cores.profiler_tab import profiler_tab
 from tb_steptime.metrics.tensor_cores.usage import (
     BINS,
     NO_TENSOR_CORES,
+    KernelBin,
     Split,
     device_has_tensor_cores,
     kernel_answers,

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.analyses.base import Analysis
+from tb_steptime.analyses.base import Analysis, TimelineStep
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 
 #: Number of events read at once: the ends of all events of a large trace would take 20 MB.
 _AT_ONCE = 1 << 18
-
-
-class TimelineStep(msgspec.Struct, frozen=True):
-    """A step's window, relative to the span's origin."""
-
-    name: str
-    start_ns: int
-    end_ns: int
 
 
 class TimelineResult(msgspec.Struct, frozen=True):

@@ -42,14 +42,10 @@ def chain(sides: Sequence[Side]) -> list[ChainLink]:
                 simulated=side.first.simulated,
                 steps=len(side.step_ns),
                 step_ns=mean_step_ns(side),
-                parts_ns=_mean_parts(side),
+                parts_ns=Parts(*shared_out(side.parts_ns.sum(axis=0).tolist(), len(side.step_ns), mean_step_ns(side))),
                 work=links[alike[0]].work if alike else place,
                 from_first=step_change(sides[alike[0]], side) if alike else None,
                 from_previous=step_change(sides[alike[-1]], side) if alike else None,
             )
         )
     return links
-
-
-def _mean_parts(side: Side) -> Parts:
-    return Parts(*shared_out(side.parts_ns.sum(axis=0).tolist(), len(side.step_ns), mean_step_ns(side)))

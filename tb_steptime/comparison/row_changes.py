@@ -64,7 +64,7 @@ class ChangeTable(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Said:
+class PlaceTexts:
     """The texts of a place in its row."""
 
     name: str
@@ -99,7 +99,7 @@ class Kind(Generic[P]):
     key: Callable[[P], Hashable]
     passes: Passes[P]
     ns: Callable[[P], int]
-    said: Callable[[P], Said]
+    said: Callable[[P], PlaceTexts]
     order: Callable[[P], int] = lambda place: 0
 
 

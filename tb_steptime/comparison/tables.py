@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 from tb_steptime.comparison.kernel_keys import PASSES, by_name
 from tb_steptime.comparison.matching import Passes, by
-from tb_steptime.comparison.row_changes import ChangeTable, Kind, Said, TableId, table
+from tb_steptime.comparison.row_changes import ChangeTable, Kind, PlaceTexts, TableId, table
 from tb_steptime.comparison.sides import Side
 from tb_steptime.metrics.host.blocking_places import BlockingPlace
 from tb_steptime.metrics.host.copy_places import CopyPlace
@@ -33,22 +33,22 @@ def table_of(id: TableId, found: list[ChangeTable]) -> ChangeTable:
     return next((each for each in found if each.of == id), ChangeTable(id, []))
 
 
-def _kernel(place: LaunchPlace) -> Said:
-    return Said(place.name, place.short, place.op, place.shapes, place.module, phase=place.phase)
+def _kernel(place: LaunchPlace) -> PlaceTexts:
+    return PlaceTexts(place.name, place.short, place.op, place.shapes, place.module, phase=place.phase)
 
 
-def _op(place: OpTime) -> Said:
-    return Said(place.name, place.name)
+def _op(place: OpTime) -> PlaceTexts:
+    return PlaceTexts(place.name, place.name)
 
 
-def _blocking(place: BlockingPlace) -> Said:
+def _blocking(place: BlockingPlace) -> PlaceTexts:
     op = place.outer_op if place.outer_op and place.outer_op.startswith("aten::") else place.op
-    return Said(place.call, place.call, op, module=place.module, source=place.source, phase=place.phase)
+    return PlaceTexts(place.call, place.call, op, module=place.module, source=place.source, phase=place.phase)
 
 
-def _copy(place: CopyPlace) -> Said:
+def _copy(place: CopyPlace) -> PlaceTexts:
     way = f"{place.direction} {place.source} → {place.target}"
-    return Said(way, way, place.op, phase=place.phase)
+    return PlaceTexts(way, way, place.op, phase=place.phase)
 
 
 def _blocking_place(place: BlockingPlace) -> Hashable:

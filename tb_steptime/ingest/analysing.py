@@ -110,7 +110,7 @@ def _analysed_by_two(trace: Trace, shares: _Shares) -> Found:
         try:
             places = _places(len(shares.either))
             after.callback(os.close, places)
-            excess = after.enter_context(_Handed())
+            excess = after.enter_context(_ExcessFile())
         except OSError:
             return {}
         child = fork_child(
@@ -126,7 +126,7 @@ def _analysed_by_two(trace: Trace, shares: _Shares) -> Found:
         return found | _said(child, shares.either)
 
 
-class _Handed:
+class _ExcessFile:
     """Passes the excess from one process to the other through an unnamed file. Raises OSError."""
 
     def __init__(self) -> None:
@@ -163,7 +163,7 @@ class _Handed:
             os.close(self._says)
             self._says = -1
 
-    def __enter__(self) -> _Handed:
+    def __enter__(self) -> _ExcessFile:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -137,12 +137,12 @@ class _Scan:
     def _folder(self, known: _Folder | None, listing: Listing, where: _Where) -> _Folder:
         if known and known.sure and known.listing is listing:
             return known
-        tried = _Tried(known.opened if known else {})
+        tried = _OpenedFiles(known.opened if known else {})
         spans = tuple(self._spans(listing.files, where, tried))
         snapshots = tuple(self._snapshots(listing.files, where, tried))
         return _Folder(listing, spans, snapshots, tried.opened, tried.sure)
 
-    def _snapshots(self, files: Sequence[Entry], where: _Where, tried: _Tried) -> Iterator[FoundSnapshot]:
+    def _snapshots(self, files: Sequence[Entry], where: _Where, tried: _OpenedFiles) -> Iterator[FoundSnapshot]:
         for entry in files:
             if not entry.name.endswith(SNAPSHOT_ENDINGS) or not self._is(where.files.is_snapshot, entry, where, tried):
                 continue
@@ -156,7 +156,7 @@ class _Scan:
                 mtime_ns=entry.mtime_ns,
             )
 
-    def _spans(self, files: Sequence[Entry], where: _Where, tried: _Tried) -> Iterator[FoundSpan]:
+    def _spans(self, files: Sequence[Entry], where: _Where, tried: _OpenedFiles) -> Iterator[FoundSpan]:
         traces = {file.name: file for file in files if TRACE_NAME.fullmatch(file.name)}
         summaries = {file.name.removesuffix(SUFFIX): file for file in files if file.name.endswith(SUFFIX)}
         records = _Records.of(files)
@@ -184,7 +184,7 @@ class _Scan:
                 log_directory=where.place.root,
             )
 
-    def _is(self, sort: Callable[[str], bool], entry: Entry, where: _Where, tried: _Tried) -> bool:
+    def _is(self, sort: Callable[[str], bool], entry: Entry, where: _Where, tried: _OpenedFiles) -> bool:
         """Whether the file is of this kind, judged by its first bytes."""
         if entry not in tried.before:
             self.newly_opened += 1
@@ -215,7 +215,7 @@ class _Where(msgspec.Struct, frozen=True):
 
 
 @dataclass
-class _Tried:
+class _OpenedFiles:
     """Files of a folder that were opened in the last scan (before) and in this one. sure: no file was skipped because
     of a limit."""
 

@@ -43,7 +43,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 MOST_TURNS = 20
 
 
-class _Known(msgspec.Struct, frozen=True):
+class _KnownFolder(msgspec.Struct, frozen=True):
     """A folder as it was listed. same: identifies its state; settled: any later change of its entries will change that
     value."""
 
@@ -57,8 +57,8 @@ class LocalFiles:
     """See `listing.Files`."""
 
     root: Path
-    _known: dict[str, _Known] = field(default_factory=dict)
-    _before: dict[str, _Known] = field(default_factory=dict)
+    _known: dict[str, _KnownFolder] = field(default_factory=dict)
+    _before: dict[str, _KnownFolder] = field(default_factory=dict)
     _seen: set[tuple[int, ...]] = field(default_factory=set)
     _scans: int = 0
     _began: float | None = None
@@ -90,7 +90,7 @@ class LocalFiles:
             if before is not None and before.listing == listing:
                 listing = before.listing
         settled = not links and now_ns - max(same[-2:]) > COARSE_NS
-        self._known[folder] = _Known(same, listing, settled)
+        self._known[folder] = _KnownFolder(same, listing, settled)
         return listing
 
     def path(self, folder: str, entry: Entry) -> Path:
@@ -104,7 +104,7 @@ class LocalFiles:
 
         return looks_like_snapshot(Path(self._top, file))
 
-    def _as_before(self, path: str, known: _Known | None, same: tuple[int, ...], now_ns: int) -> Listing | None:
+    def _as_before(self, path: str, known: _KnownFolder | None, same: tuple[int, ...], now_ns: int) -> Listing | None:
         """Returns the folder's listing without listing it again; None where it has to be listed."""
         if known is None or not known.settled or known.same != same or self._whole or self._is_turn(path, RELIST_TURNS):
             return None

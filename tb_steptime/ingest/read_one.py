@@ -54,7 +54,7 @@ _ORDERS = msgspec.json.Decoder(list[str])
 _WRITING = threading.Lock()
 
 
-class Far(msgspec.Struct, frozen=True, tag="far"):
+class ReadSoFar(msgspec.Struct, frozen=True, tag="far"):
     """Progress of reading. Bytes are bytes on disk."""
 
     read_bytes: int
@@ -75,7 +75,7 @@ class Refused(msgspec.Struct, frozen=True, tag="refused"):
     hint: str
 
 
-Message = Far | Done | Refused
+Message = ReadSoFar | Done | Refused
 
 
 def steps_option(first: int, last: int) -> str:
@@ -255,7 +255,7 @@ def _every(seconds: float, say: Callable[[Message], None]) -> Callable[[ReadProg
         now = time.monotonic()
         if now - last >= seconds:
             last = now
-            say(Far(progress.read_bytes, progress.total_bytes, progress.events))
+            say(ReadSoFar(progress.read_bytes, progress.total_bytes, progress.events))
 
     return on_progress
 

@@ -25,8 +25,8 @@ from tb_steptime.ingest.read_one import (
     MORE,
     RECORDING,
     Done,
-    Far,
     Message,
+    ReadSoFar,
     Refused,
     names_option,
     processes_option,
@@ -72,7 +72,7 @@ class Job:
     log_directory: AnyPath | None = None
     names_from: AnyPath | None = None
     started: float | None = None
-    far: Far | None = None
+    far: ReadSoFar | None = None
     process: subprocess.Popen[bytes] | None = None
 
 
@@ -177,7 +177,7 @@ def listen(job: Job, process: subprocess.Popen[bytes]) -> Done | Refused | None:
         for line in process.stdout:
             watch.heard = time.monotonic()
             message = _MESSAGES.decode(line)
-            if not isinstance(message, Far):
+            if not isinstance(message, ReadSoFar):
                 return message
             job.far = message
     return None

@@ -6,6 +6,7 @@ import enum
 
 import msgspec
 
+from tb_steptime.metrics.base import Evidence as Evidence
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.steps.parts import Parts
 from tb_steptime.text import Phrase, Reason
@@ -26,14 +27,6 @@ class Confidence(enum.Enum):
     LOW = "low"
 
 
-class Evidence(msgspec.Struct, frozen=True):
-    """A time range that shows it, relative to the span's origin, and the step in which it begins."""
-
-    step: str
-    start_ns: int
-    end_ns: int
-
-
 class EvidenceRow(msgspec.Struct, frozen=True):
     """The row of a view's table that shows it. key: what that table tells its rows apart by (a site, an op, a step, a
     kernel's short name, the start of the worst call)."""
@@ -42,8 +35,8 @@ class EvidenceRow(msgspec.Struct, frozen=True):
     key: str
 
 
-class Insight(msgspec.Struct, frozen=True):
-    """A card.
+class Insight(msgspec.Struct, frozen=True, kw_only=True):
+    """A card. Without a gain it is minor.
 
     title is what to do ("Pin the memory of the batch"), why the measured numbers that show it, how the setting or code
     to copy; None where there is none.
@@ -58,13 +51,13 @@ class Insight(msgspec.Struct, frozen=True):
     """
 
     id: str
-    severity: Severity
+    severity: Severity = Severity.MINOR
     title: Phrase
     why: Phrase
-    how: str | None
-    gain_ns: int
-    gain_fraction: float
-    later_ns: int | None
+    how: str | None = None
+    gain_ns: int = 0
+    gain_fraction: float = 0.0
+    later_ns: int | None = None
     gain_formula: Phrase
     confidence: Confidence
     why_confidence: Phrase

@@ -5,8 +5,7 @@ from __future__ import annotations
 from tb_steptime.insights.base import Confidence
 from tb_steptime.insights.facts import Facts, confidence
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
-from tb_steptime.insights.rules.host.cpu_compiling import compiling
-from tb_steptime.insights.rules.host.cpu_outside import outside_ops_ns
+from tb_steptime.insights.rules.host.cpu_ops import compiling, outside_ops_ns
 from tb_steptime.insights.rules.host.long_waits import CALL_LENGTH, function_of, placed
 from tb_steptime.insights.severity import MAJOR_FRACTION, WARNING_FRACTION
 from tb_steptime.metrics.host.cpu_ops import CpuOpRow

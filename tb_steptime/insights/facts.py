@@ -13,7 +13,7 @@ from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.memory import MemoryResult
 from tb_steptime.analyses.overview import OverviewResult
-from tb_steptime.analyses.tensor_cores import TensorCoresResult
+from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights.base import Confidence
 from tb_steptime.insights.severity import WARNING_FRACTION
@@ -26,6 +26,7 @@ from tb_steptime.text import Phrase, count, phrase
 if TYPE_CHECKING:
     from tb_steptime.analyses.gpu import GpuResult
     from tb_steptime.analyses.operators import OperatorsResult
+    from tb_steptime.metrics.kernels.table import KernelGroup
 
 #: Minimum share of the step for a card: smaller gains are noise.
 WORTH_FRACTION = 0.01
@@ -119,6 +120,18 @@ class Facts:
         from tb_steptime.analyses.operators import OperatorsResult
 
         return self.result("operators", OperatorsResult)
+
+    @property
+    def kernel_split(self) -> DeviceSplit | None:
+        """The use of tensor cores by the kernels of the main device."""
+        return next((each for each in self.tensor_cores.devices if each.device == self.overview.device), None)
+
+    @property
+    def kernels(self) -> list[KernelGroup]:
+        """The main device's kernels by name, those with most time first; empty where the view of the GPU was left
+        out."""
+        devices = [each for each in self.gpu.devices if each.device == self.overview.device] if self.gpu else []
+        return [row for each in devices for table in each.tables if table.by == "name" for row in table.rows]
 
     @cached_property
     def step_ns(self) -> int:

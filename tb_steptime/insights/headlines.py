@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.insights.base import Confidence, Headline, Insight
 from tb_steptime.insights.basis import leaves_out
 from tb_steptime.insights.facts import Facts, little_is_judged
-from tb_steptime.insights.gpu_verdict import SEE_HOST, gpu_headline
-from tb_steptime.insights.host_verdict import judge_span
+from tb_steptime.insights.host_verdict import RECORD_LATER, judge_span
 from tb_steptime.insights.largest import largest_kernels, nothing_waits
-from tb_steptime.insights.little_verdict import RECORD_LATER
 from tb_steptime.insights.rules.data_loading.loader_waits import shares
 from tb_steptime.insights.severity import WARNING_FRACTION, most_gain
 from tb_steptime.insights.tried import tickable
@@ -18,12 +18,15 @@ from tb_steptime.insights.wording.kernels import TELL_APART_FRACTION
 from tb_steptime.insights.wording.memory import memory_headline
 from tb_steptime.insights.wording.operators import operators_verdict
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.insights.wording.vendors import matrix_units
+from tb_steptime.insights.wording.vendors import matrix_units, processors_short
 from tb_steptime.metrics.catalogue import NO_DEVICE
 from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.metrics.idle.bottleneck import STARVED_FRACTION, Bound
 from tb_steptime.metrics.job.machine import Vendor
 from tb_steptime.text import Phrase, Quantity, code, filled, fraction, joined, label, ns, phrase, text
+
+if TYPE_CHECKING:
+    from tb_steptime.analyses.gpu import DeviceGpu, GpuResult
 
 
 def overview(facts: Facts, insights: list[Insight]) -> Headline:
@@ -310,4 +313,51 @@ HEADLINES = {
     "operators": operators,
     "memory": memory,
     "timeline": timeline,
+}
+
+
+#: From this share on, advice treats a GPU as busy all the time, or as having work for all its SMs.
+NEARLY_ALL = 0.90
+
+
+#: The advice where nothing about a GPU is recorded.
+SEE_HOST = phrase("The Host view shows what the CPU does.")
+
+
+def gpu_headline(result: GpuResult, vendor: Vendor | None = None) -> Headline:
+    """Returns the headline of the device that is busy longest. It speaks of kernels, as the tiles do, because "the GPU
+    works" counts copies too."""
+    if not result.devices:
+        return Headline(explain(result.unknown or NO_DEVICE), SEE_HOST, "host")
+    return Headline(_gpu_verdict(result.devices[0], len(result.devices) > 1, vendor))
+
+
+def _gpu_verdict(device: DeviceGpu, several: bool, vendor: Vendor | None) -> Phrase:
+    figures = {tile.metric: tile.value for tile in device.tiles}
+    works, efficiency = figures["gpu_utilization"], figures["est_sm_efficiency"]
+    if not works:
+        return phrase("No kernel runs within the steps.")
+    filled_share = efficiency / works if efficiency is not None else None
+    values = {
+        "works": fraction(works),
+        "filled": fraction(filled_share),
+        "gpu": text(f"GPU {device.device}" if several else "the GPU"),
+        "units": processors_short(vendor),
+    }
+    return filled(_gpu_template(works, filled_share), values)
+
+
+def _gpu_template(works: float, filled_share: float | None) -> str:
+    if filled_share is None:
+        return "Kernels run on {gpu} for {works} of the recorded time."
+    return _GPU_TEMPLATES[works >= NEARLY_ALL, filled_share >= NEARLY_ALL]
+
+
+#: Sentences, by whether kernels run nearly all the time, and whether they have blocks for nearly all SMs.
+_GPU_TEMPLATES = {
+    (True, True): "Kernels run on {gpu} for {works} of the recorded time, and fill it.",
+    (False, True): "Kernels fill {gpu} when they run, but they run for only {works} of the recorded time.",
+    (True, False): "Kernels run on {gpu} for {works} of the recorded time, but have blocks for only {filled} of its "
+    "{units}.",
+    (False, False): "Kernels run on {gpu} for {works} of the recorded time, and then on only {filled} of its {units}.",
 }

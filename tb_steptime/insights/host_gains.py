@@ -11,7 +11,6 @@ An instant belongs to the first that fits, so that the gains of all these cards 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
@@ -39,52 +38,53 @@ _ONLY_PROFILED = phrase(
 )
 
 
-class HostCard(NamedTuple):
-    """What differs between cards about the host. gain_ns: idle time of a step that nobody else claims. sure_ns: what of
-    it remains if the profiler slowed the host much, which decides how grave the card is; None for all of it."""
+def host_card(
+    facts: Facts,
+    id: str,
+    title: Phrase,
+    why: Phrase,
+    gain_ns: int,
+    formula: Phrase,
+    best: Confidence,
+    why_confidence: Phrase,
+    colour: str = "cpu",
+    part: str | None = "cpu_exec",
+    view: str = "host",
+    evidence: Sequence[Evidence] = (),
+    steps: Sequence[str] = (),
+    how: str | None = None,
+    row: EvidenceRow | None = None,
+    sure_ns: int | None = None,
+) -> Insight | None:
+    """Returns the card if its gain is worth one and the recording shows how the job runs.
 
-    id: str
-    title: Phrase
-    why: Phrase
-    gain_ns: int
-    formula: Phrase
-    best: Confidence
-    why_confidence: Phrase
-    colour: str = "cpu"
-    part: str | None = "cpu_exec"
-    view: str = "host"
-    evidence: Sequence[Evidence] = ()
-    steps: Sequence[str] = ()
-    how: str | None = None
-    row: EvidenceRow | None = None
-    sure_ns: int | None = None
-
-
-def host_card(facts: Facts, card: HostCard) -> Insight | None:
-    """Returns the card if its gain is worth one and the recording shows how the job runs."""
-    if card.gain_ns <= 0 or facts.share(card.gain_ns) < WORTH_FRACTION or not shows_the_job(facts):
+    gain_ns: idle time of a step that nobody else claims. sure_ns: what of it remains if the profiler slowed the host
+    much, which decides how grave the card is; None for all of it. best: the confidence in the best recording.
+    """
+    if gain_ns <= 0 or facts.share(gain_ns) < WORTH_FRACTION or not shows_the_job(facts):
         return None
-    sure_ns = card.gain_ns if card.sure_ns is None else card.sure_ns
-    lowers = severity_of_gain(facts.share(sure_ns)) is not severity_of_gain(facts.share(card.gain_ns))
-    level, why = confidence(facts, Confidence.LOW, _ONLY_PROFILED) if lowers else _confidence(facts, card)
+    sure_fraction = facts.share(gain_ns if sure_ns is None else sure_ns)
+    if severity_of_gain(sure_fraction) is not severity_of_gain(facts.share(gain_ns)):
+        level, why_level = confidence(facts, Confidence.LOW, _ONLY_PROFILED)
+    else:
+        level, why_level = _confidence(facts, best, why_confidence)
     return Insight(
-        id=card.id,
-        severity=severity(facts.share(sure_ns), card.best, level),
-        title=card.title,
-        why=fitted(card.why),
-        how=card.how,
-        gain_ns=card.gain_ns,
-        gain_fraction=facts.share(card.gain_ns),
-        later_ns=None,
-        gain_formula=card.formula,
+        id=id,
+        severity=severity(sure_fraction, best, level),
+        title=title,
+        why=fitted(why),
+        how=how,
+        gain_ns=gain_ns,
+        gain_fraction=facts.share(gain_ns),
+        gain_formula=formula,
         confidence=level,
-        why_confidence=why,
-        view=card.view,
-        colour=card.colour,
-        part=card.part,
-        steps=list(card.steps),
-        evidence=list(card.evidence),
-        row=card.row,
+        why_confidence=why_level,
+        view=view,
+        colour=colour,
+        part=part,
+        steps=list(steps),
+        evidence=list(evidence),
+        row=row,
     )
 
 
@@ -101,14 +101,14 @@ def shows_the_job(facts: Facts) -> bool:
     return not (unrecorded or cold or little)
 
 
-def _confidence(facts: Facts, card: HostCard) -> tuple[Confidence, Phrase]:
+def _confidence(facts: Facts, best: Confidence, why: Phrase) -> tuple[Confidence, Phrase]:
     """Returns the card's own confidence, or a lower one where launches are missing or call stacks slowed the host."""
     if unlinked_share(facts.host) >= UNLINKED_FRACTION:
         return confidence(facts, Confidence.LOW, phrase("Many launches are missing in this trace."))
     slowed = slowed_by(facts.host)
-    if slowed is not None and card.best is Confidence.HIGH:
+    if slowed is not None and best is Confidence.HIGH:
         return confidence(facts, Confidence.MEDIUM, slowed)
-    return confidence(facts, card.best, card.why_confidence)
+    return confidence(facts, best, why)
 
 
 def slowed_by(host: HostResult) -> Phrase | None:
@@ -160,7 +160,7 @@ def evidence_of_sites(rows: Iterable[SiteRow]) -> list[Evidence]:
     gaps = [sorted(row.examples, key=lambda each: each.start_ns - each.end_ns) for row in by_cost]
     first, others = [each for of in gaps for each in of[:1]], [each for of in gaps for each in of[1:]]
     others.sort(key=lambda each: each.start_ns - each.end_ns)
-    return [Evidence(each.step, each.start_ns, each.end_ns) for each in [*first, *others][:EVIDENCE]]
+    return [*first, *others][:EVIDENCE]
 
 
 def row_of_sites(rows: Sequence[SiteRow]) -> EvidenceRow | None:

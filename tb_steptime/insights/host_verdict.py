@@ -15,7 +15,7 @@ from tb_steptime.insights.cpu_verdict import cpu_sentence, cpu_sureness
 from tb_steptime.insights.data_quality import weighed_verdict
 from tb_steptime.insights.facts import Facts, confidence, little_is_judged, waits_for_queue
 from tb_steptime.insights.host_gains import PROFILING_SLOWS, UNLINKED_FRACTION, slowed_by, unlinked_share
-from tb_steptime.insights.little_verdict import sentence_of_little
+from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.insights.rules.host.long_waits import main_wait
 from tb_steptime.insights.rules.host.unrecorded_work import hidden_in_graphs
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, LEADING_FRACTION, Bound, Pace, causes, judge
@@ -259,3 +259,31 @@ def _holds_unprofiled(facts: Facts, idle: IdleNs) -> bool:
     names = ("cpu_work", "nothing_recorded", "launch_latency")
     pace = _pace(host, msgspec.structs.replace(idle, **{name: getattr(idle, name) // 2 for name in names}))
     return judge(pace) is host.bound
+
+
+#: From this share of the one-time costs on, a single cost counts as all of them.
+_MOST_OF_ONCE = 0.99
+RECORD_LATER = phrase("Record later steps: begin the recording after a warm-up.")
+
+
+def sentence_of_little(facts: Facts) -> Phrase:
+    """Says what most of the recording is."""
+    steps, costs = facts.overview.steps, facts.host.one_time
+    recorded_ns, once_ns = sum(step.duration_ns for step in steps), sum(step.once_ns for step in steps)
+    if not costs or 2 * once_ns < facts.left_out_ns:
+        return phrase(
+            "For {time} of the recorded {recorded} the GPU runs work from before the recording, or has none left.",
+            time=ns(facts.left_out_ns),
+            recorded=ns(recorded_ns),
+        )
+    longest_ns = costs[0].worst_ns
+    words = "{time} of the recorded {recorded} is one-time work, mostly {name} ({longest})."
+    if longest_ns > _MOST_OF_ONCE * once_ns:
+        words = "{time} of the recorded {recorded} is one-time work in {name}."
+    return phrase(
+        words,
+        time=ns(once_ns),
+        recorded=ns(recorded_ns),
+        longest=ns(longest_ns),
+        name=text(costs[0].place.format(name=brief(costs[0].where))),
+    )

@@ -56,12 +56,10 @@ def _communicates(facts: Facts) -> bool:
 
 
 def largest_kernels(facts: Facts) -> list[Piece]:
-    devices = [each for each in facts.gpu.devices if each.device == facts.overview.device] if facts.gpu else []
-    rows = [row for each in devices for table in each.tables if table.by == "name" for row in table.rows]
     steps = max(1, len(facts.overview.steps))
     return [
         Piece(row.short or row.name, row.total_ns // steps, row.share, "gpu", EvidenceRow("kernels", row.name))
-        for row in rows[:PIECES]
+        for row in facts.kernels[:PIECES]
     ]
 
 

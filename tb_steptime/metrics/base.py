@@ -55,6 +55,14 @@ class PartMeaning(msgspec.Struct, frozen=True):
     works: bool = False
 
 
+class Evidence(msgspec.Struct, frozen=True):
+    """A time range that shows something, relative to the span's origin, and the step in which it begins."""
+
+    step: str
+    start_ns: int
+    end_ns: int
+
+
 class Figure(msgspec.Struct, frozen=True):
     """A figure over the span's window and over each step; None if not known, with the reason."""
 

@@ -17,7 +17,7 @@ from tb_steptime.insights.wording.compare import (
     residual_text,
     warning_texts,
 )
-from tb_steptime.serve.compare_answers import ChainPage, ComparedSpans, ComparePage, LinkOfChain
+from tb_steptime.serve.answers import ChainPage, ComparedSpans, ComparePage, LinkOfChain
 from tb_steptime.serve.served import ServedSpan, first_workers
 
 #: Errors raised by a summary that cannot be read, or that an earlier release wrote without what a comparison needs.

@@ -18,7 +18,7 @@ from tb_steptime.ingest.summaries import summary_of
 from tb_steptime.serve.directory import LogDirectory
 from tb_steptime.serve.refusals import SpanFailed
 from tb_steptime.serve.served import ServedSpan
-from tb_steptime.serve.slices import Made, StepSlice, slice_job, slice_name, whole_file
+from tb_steptime.serve.slices import StepSlice, WrittenFiles, slice_job, slice_name, whole_file
 from tb_steptime.serve.snapshots import snapshot_job
 from tb_steptime.serve.wire import Waiting
 from tb_steptime.timeline.event_cache import EventFiles
@@ -45,7 +45,7 @@ class Reader:
         self.queue = ReadingQueue(self._on_end, processes)
         directory.is_being_read = lambda id: id in self.queue.running
         self.events = EventFiles()
-        self.slices, self.snapshots = Made("slices"), Made("columns")
+        self.slices, self.snapshots = WrittenFiles("slices"), WrittenFiles("columns")
 
     def close(self) -> None:
         self.queue.close()

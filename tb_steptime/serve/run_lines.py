@@ -20,8 +20,8 @@ from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.insights.run_advice import SpanAdvice, run_advice, span_advice
 from tb_steptime.insights.wording.run_advice import agreement
 from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.serve.answers import RunLine, RunsPage
 from tb_steptime.serve.kept import KeptResults
-from tb_steptime.serve.run_answers import RunLine, RunsPage
 from tb_steptime.serve.served import ServedSpan, first_workers
 from tb_steptime.text import Phrase, count, phrase
 

@@ -41,7 +41,7 @@ class StepSlice:
 
 
 @dataclass(eq=False)
-class Made:
+class WrittenFiles:
     """Slices, or columns of snapshots, by the id of the job that made them, the latest last. All methods may be called
     from any thread. name: part of the name of the folder that holds them."""
 

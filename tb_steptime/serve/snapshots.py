@@ -16,7 +16,7 @@ from tb_steptime.insights.wording.snapshots import out_of_memory_text, snapshot_
 from tb_steptime.metrics.flame.labels import FrameKind
 from tb_steptime.metrics.memory.bins import MemoryBins, memory_bins
 from tb_steptime.metrics.memory.devices import Curve
-from tb_steptime.serve.snapshot_answers import SnapshotEntry, SnapshotPage
+from tb_steptime.serve.answers import SnapshotEntry, SnapshotPage
 from tb_steptime.snapshots.growth import growth
 from tb_steptime.snapshots.kept import kept_snapshot
 from tb_steptime.snapshots.model import Snapshot
@@ -33,7 +33,7 @@ _OPEN = 4
 
 
 @dataclass(frozen=True)
-class SnapshotAsked:
+class SnapshotRequest:
     """device: place among those of the snapshot. window: ns, None for all of it; at_ns: None for the peak. since: the
     id of another snapshot, empty for none."""
 
@@ -85,7 +85,7 @@ def snapshot_entry(found: FoundSnapshot) -> SnapshotEntry:
     )
 
 
-def snapshot_page(folder: Path, asked: SnapshotAsked, since: Path | None = None) -> SnapshotPage:
+def snapshot_page(folder: Path, asked: SnapshotRequest, since: Path | None = None) -> SnapshotPage:
     """folder: the columns that the other process wrote; since: those of an earlier snapshot. Raises OSError, and
     IndexError where there is no such device."""
     opened = _opened(folder)
@@ -143,7 +143,7 @@ def _strips(folder: Path, device: int) -> tuple[list[Strip], int]:
     return strips(_opened(folder).snapshot, device)
 
 
-def _curve(device: _Device, asked: SnapshotAsked) -> MemoryBins | None:
+def _curve(device: _Device, asked: SnapshotRequest) -> MemoryBins | None:
     """None where there are fewer than two entries."""
     of, times = device.of, device.times_ns
     if len(times) < 2:

@@ -23,9 +23,9 @@ from tb_steptime.ingest.sources import SourceText
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.serve.answers import ChainPage, ComparePage, RunsPage, SnapshotPage
 from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.serve.compare import chain_page, compare_page
-from tb_steptime.serve.compare_answers import ChainPage, ComparePage
 from tb_steptime.serve.directory import POLL_PATIENCE_SECONDS, LogDirectory
 from tb_steptime.serve.job_steps import JobSteps, job_steps
 from tb_steptime.serve.kept import Bounded, KeptResults
@@ -35,14 +35,12 @@ from tb_steptime.serve.pickers import KeptIndex
 from tb_steptime.serve.ranks import Ranks
 from tb_steptime.serve.reading import Reader
 from tb_steptime.serve.refusals import SpanFailed, UnknownDevice, UnknownEvent, UnknownSpan
-from tb_steptime.serve.run_answers import RunsPage
 from tb_steptime.serve.run_lines import RunLines
 from tb_steptime.serve.served import ServedSpan, SpanNames, near
 from tb_steptime.serve.slices import StepSlice
-from tb_steptime.serve.snapshot_answers import SnapshotPage
-from tb_steptime.serve.snapshots import SnapshotAsked, snapshot_page
+from tb_steptime.serve.snapshots import SnapshotRequest, snapshot_page
 from tb_steptime.serve.source_text import span_source
-from tb_steptime.serve.trends import TrendsAsked, TrendsPages
+from tb_steptime.serve.trends import TrendsPages, TrendsRequest
 from tb_steptime.serve.wire import (
     Index,
     Opening,
@@ -57,13 +55,13 @@ from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, Time
 from tb_steptime.timeline.bins import busy_bins
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.flame import FlamePage, flame_page
-from tb_steptime.timeline.memory import MemoryAsked, MemoryPage, memory_page
+from tb_steptime.timeline.memory import MemoryPage, MemoryRequest, memory_page
 from tb_steptime.timeline.page import timeline_page
 from tb_steptime.timeline.search import Search, search_page
 
 logger = logging.getLogger(__name__)
 
-ALL_TRENDS = TrendsAsked()
+ALL_TRENDS = TrendsRequest()
 
 #: Maximum size of the cached openings, which are sent along with the first script.
 MAX_OPENING_BYTES = 2_000_000
@@ -161,7 +159,7 @@ class Store:
             for span in self.directory.spans()[1][-MAX_WARM_SPANS:]:
                 time.sleep(WARM_REST_SECONDS)
                 self.kept.trends(span)
-            self.trends(SpanNames(), TrendsAsked(metrics=("step_time",), strips=0), work=False)  # texts about all
+            self.trends(SpanNames(), TrendsRequest(metrics=("step_time",), strips=0), work=False)  # texts about all
         except Exception:  # runs in its own thread: no caller would see it
             logger.exception("tb_steptime could not prepare its trends")
 
@@ -173,7 +171,7 @@ class Store:
             return None
         return None if isinstance(page, Waiting) else page
 
-    def trends(self, named: SpanNames, asked: TrendsAsked = ALL_TRENDS, *, work: bool) -> TrendsPage:
+    def trends(self, named: SpanNames, asked: TrendsRequest = ALL_TRENDS, *, work: bool) -> TrendsPage:
         """The trends of some spans."""
         self.directory.refresh()
         spans = [span for span in self.directory.spans()[1] if named.hold(span.found)]
@@ -242,7 +240,7 @@ class Store:
         events = self.reader.event_file(self._find(id), work=work)
         return events if isinstance(events, Waiting) else busy_bins(events, start_ns, end_ns, bins)
 
-    def memory(self, id: str, asked: MemoryAsked, *, work: bool) -> MemoryPage | Waiting:
+    def memory(self, id: str, asked: MemoryRequest, *, work: bool) -> MemoryPage | Waiting:
         """How much a device has allocated. Raises UnknownSpan, UnknownDevice, SpanFailed."""
         events = self.reader.event_file(self._find(id), work=work)
         if isinstance(events, Waiting):
@@ -252,7 +250,7 @@ class Store:
             raise UnknownDevice(asked.device)
         return page
 
-    def snapshot(self, asked: SnapshotAsked, *, work: bool) -> SnapshotPage | Waiting:
+    def snapshot(self, asked: SnapshotRequest, *, work: bool) -> SnapshotPage | Waiting:
         """A memory snapshot. Raises UnknownSpan, UnknownDevice, SpanFailed."""
         folders = []
         for id in filter(None, (asked.id, asked.since)):

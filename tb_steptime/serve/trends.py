@@ -33,7 +33,7 @@ MAX_SAID = 16
 
 
 @dataclass(frozen=True)
-class TrendsAsked:
+class TrendsRequest:
     """focus: as in `judge_trends`. metrics: the metrics whose series are wanted; empty: all. strips: the maximum number
     of spans with time bins; spans of the run in focus come first, then those with the longest steps; None: all."""
 
@@ -42,7 +42,7 @@ class TrendsAsked:
     strips: int | None = None
 
 
-class _Said(NamedTuple):
+class _TrendsTexts(NamedTuple):
     """The texts about a set of spans. They do not depend on which metrics are shown."""
 
     headline: Headline
@@ -60,10 +60,10 @@ class TrendsPages:
     """All methods may be called from any thread."""
 
     kept: KeptResults
-    _said: dict[bytes, _Said] = field(default_factory=dict)
+    _said: dict[bytes, _TrendsTexts] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def page(self, spans: Sequence[ServedSpan], places: Mapping[str, QueuePlace], asked: TrendsAsked) -> TrendsPage:
+    def page(self, spans: Sequence[ServedSpan], places: Mapping[str, QueuePlace], asked: TrendsRequest) -> TrendsPage:
         """places: the places in the queue, by span id."""
         shown = _newest(spans)
         rows = [_Row(span, self.kept.trends(span)) for span in shown]
@@ -89,7 +89,7 @@ class TrendsPages:
             reasons={id: series.reason for id, series in found.items() if series.reason},
         )
 
-    def _what_is_said(self, rows: Sequence[_Row], focus: str | None) -> _Said:
+    def _what_is_said(self, rows: Sequence[_Row], focus: str | None) -> _TrendsTexts:
         """Returns the texts about the spans, from the cache where the spans and their measurements are the same."""
         key = _key(rows, focus)
         with self._lock:
@@ -109,11 +109,11 @@ def _key(rows: Sequence[_Row], focus: str | None) -> bytes:
     return hashlib.blake2b(repr((focus, found)).encode("utf-8", "surrogateescape"), digest_size=16).digest()
 
 
-def _say(rows: Sequence[_Row], focus: str | None) -> _Said:
+def _say(rows: Sequence[_Row], focus: str | None) -> _TrendsTexts:
     read = [(row.span, row.columns.result(WATCHED, strips=False, others=True)) for row in rows if row.columns]
     found = ((span.found, result) for span, result in read)
     headline, titles = judge_trends([(each.run, each.worker, each.number, result) for each, result in found], focus)
-    return _Said(headline, titles, find_changes(_workers(read)))
+    return _TrendsTexts(headline, titles, find_changes(_workers(read)))
 
 
 def _workers(read: Sequence[tuple[ServedSpan, TrendsResult]]) -> list[Spans]:
@@ -149,7 +149,7 @@ def _newest(spans: Sequence[ServedSpan]) -> Sequence[ServedSpan]:
     return [span for span in spans if span.found.mtime_ns >= since][-MAX_SPANS:]
 
 
-def _longest(rows: Sequence[_Row], asked: TrendsAsked) -> set[str]:
+def _longest(rows: Sequence[_Row], asked: TrendsRequest) -> set[str]:
     """Ids of the spans whose strips are wanted: of the run in focus first, those with the longest mean step first."""
     spans = [row.span for row in rows if row.columns]
     focus = asked.focus if asked.focus or not spans else spans[-1].found.run

@@ -53,14 +53,14 @@ def constant(name: str, value: int) -> str:
     return f"export const {name} = {value};\n"
 
 
-def doc_comment(text: str, indent: str = "") -> str:
+def doc_comment(text: str) -> str:
     """A text as a JSDoc comment, wrapped; empty for an empty text."""
     lines = [line for paragraph in text.strip().splitlines() for line in textwrap.wrap(paragraph.strip(), _DOC_WIDTH)]
     if not lines:
         return ""
     if len(lines) == 1:
-        return f"{indent}/** {lines[0]} */\n"
-    return f"{indent}/**\n" + "".join(f"{indent} * {line}\n" for line in lines) + f"{indent} */\n"
+        return f"/** {lines[0]} */\n"
+    return "/**\n" + "".join(f" * {line}\n" for line in lines) + " */\n"
 
 
 def _declaration(name: str, schema: Schema) -> str:

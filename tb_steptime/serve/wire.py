@@ -74,13 +74,11 @@ from tb_steptime.insights.base import (
 )
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.insights.wording.title_ids import RANKS_TITLES, SPAN_TITLES, TRENDS_TITLES
+from tb_steptime.serve.answers import ChainPage, ComparePage, RunsPage, SnapshotEntry, SnapshotPage
 from tb_steptime.serve.catalogue import Catalogue
-from tb_steptime.serve.compare_answers import ChainPage, ComparePage
 from tb_steptime.serve.job_steps import JobSteps
 from tb_steptime.serve.rank_answers import JobTimeline, RankMap, RanksPage
-from tb_steptime.serve.run_answers import RunsPage
 from tb_steptime.serve.scalars import Scalars
-from tb_steptime.serve.snapshot_answers import SnapshotEntry, SnapshotPage
 from tb_steptime.serve.typescript import doc_comment, interfaces, pattern_union, string_union
 from tb_steptime.tables.derived import derived_schemas
 from tb_steptime.tables.heads import TABLES

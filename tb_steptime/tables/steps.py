@@ -10,8 +10,7 @@ from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.overview import OverviewResult, StepRow
 from tb_steptime.metrics.data_loading.waits import LoaderStep
-from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
-from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS, IdleNs
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.tables.base import Column, Surface, Table
 from tb_steptime.text import Unit
@@ -32,8 +31,8 @@ def step_lines(overview: OverviewResult, loading: DataLoadingResult) -> list[Ste
     return [StepLine(row, waits.get(row.name)) for row in overview.steps]
 
 
-def _ns(id: str, label: str, meaning: str, *, on: Surface = _ROWS | _EXPORT, of: str = "") -> Column[StepLine]:
-    return Column(id, label, Unit.NS, meaning, attrgetter(of or f"row.{id}"), on, kind="int")
+def _ns(id: str, label: str, meaning: str, *, of: str = "") -> Column[StepLine]:
+    return Column(id, label, Unit.NS, meaning, attrgetter(of or f"row.{id}"), _ROWS | _EXPORT, kind="int")
 
 
 def _wait_ns(id: str, label: str, meaning: str) -> Column[StepLine]:

@@ -19,7 +19,7 @@ from tb_steptime.metrics.operators.modules import find_modules
 from tb_steptime.metrics.operators.op_costs import outside_ops
 from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.metrics.operators.outside_modules import OutsideModules, outside_modules
-from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tables
+from tb_steptime.metrics.operators.table import OperatorRow, OpGrouping, operator_tables
 from tb_steptime.tables.base import Table, report_of
 from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.tables.operators import OPERATORS
@@ -136,7 +136,7 @@ def windowed(trace: Trace, choice: OperatorChoice) -> Trace:
 
 def span_operators(found: FoundSpan, trace: Trace, choice: OperatorChoice) -> SpanOperators:
     trace = windowed(trace, choice)
-    (rows,), outside = operator_tables(trace, [Sort(choice.by, choice.backward)]), outside_ops(trace)
+    (rows,), outside = operator_tables(trace, [OpGrouping(choice.by, choice.backward)]), outside_ops(trace)
     tree = find_modules(trace)
     modules, more = module_rows(tree, folded=False)
     return SpanOperators(

@@ -18,11 +18,9 @@ from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
 from tb_steptime.metrics.data_loading.waits import LoaderStep
-from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.steady.shown import KINDS, ExcessNs
-from tb_steptime.metrics.steps.sites import PhaseRow
 from tb_steptime.tables.base import report_of
 from tb_steptime.tables.notes import note_report
 from tb_steptime.terminal.contract import (
@@ -80,8 +78,8 @@ def span_report(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) 
         unprofiled_step_ns=overview.pace.plain_ns if overview.pace else None,
         profiled_times=round(overview.pace.times, 3) if overview.pace and overview.pace.differ else None,
         devices=_devices(overview, measured.result("tensor_cores", TensorCoresResult)),
-        phases=[_phase(row) for row in host.phases],
-        blocking_calls=[_blocking_call(row) for row in host.blocking],
+        phases=[report_of(PhaseReport, row, idle_ns=row.idle_ns.total_ns) for row in host.phases],
+        blocking_calls=[report_of(BlockingCallReport, row) for row in host.blocking],
         queue_depth=_queue_depth(host),
         data_loading=_data_loading(loading),
         cpu_ops=host.cpu.ops if host.cpu else [],
@@ -178,14 +176,6 @@ def _job(job: JobKind, words: JobText) -> JobReport:
 
 def _verdict(verdict: Verdict) -> VerdictReport:
     return VerdictReport(verdict.bound, plain(verdict.text), verdict.confidence)
-
-
-def _phase(row: PhaseRow) -> PhaseReport:
-    return report_of(PhaseReport, row, idle_ns=row.idle_ns.total_ns)
-
-
-def _blocking_call(row: BlockingRow) -> BlockingCallReport:
-    return report_of(BlockingCallReport, row)
 
 
 def _queue_depth(host: HostResult) -> QueueDepthReport:

@@ -22,7 +22,7 @@ from tb_steptime.insights.wording.card_text import as_one, card_head, lowered_wo
 from tb_steptime.insights.wording.notes import said_in_full, worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.idle.bubbles import BlockingRow
-from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
+from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.terminal.rows import columns, row, share_row, shortened
@@ -292,11 +292,7 @@ def _advice(insights: Iterable[Insight], notes: Iterable[Note], width: int, ink:
         yield from _wrap(f"{title} {_stressed(insight.why, ink)}{lowered_words(insight)}", width, "  ")
         yield from (f"    {line}" for line in (insight.how or "").splitlines())
     for note in notes:  # a simulation says so first
-        yield from _wrap(f"{ink.bold('Note')}: {_note(note)}", width, "  ")
-
-
-def _note(note: Note) -> str:
-    return render(said_in_full(worded(note)))
+        yield from _wrap(f"{ink.bold('Note')}: {render(said_in_full(worded(note)))}", width, "  ")
 
 
 def _wrap(text: str, width: int, indent: str = "") -> Iterable[str]:

@@ -37,7 +37,7 @@ from tb_steptime.trace.table import Int64
 
 
 @dataclass(frozen=True)
-class MemoryAsked:
+class MemoryRequest:
     """A request: a device by its place in the view, a window in a number of bins, and an instant if live allocations
     are wanted."""
 

@@ -26,7 +26,7 @@ from tb_steptime.timeline.event_file import Columns, EventFile
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.sources import Words, modules, sources
+from tb_steptime.trace.sources import modules, sources
 from tb_steptime.trace.table import Int32
 
 
@@ -114,11 +114,7 @@ def _write_stacks(trace: Trace, columns: Columns, strings: _Strings) -> None:
         return
     columns.add("stack.event", rows)
     for name, words in (("source", sources(trace, rows)), ("module", modules(trace, rows))):
-        columns.add(f"stack.{name}", _numbers(words, strings))
-
-
-def _numbers(words: Words, strings: _Strings) -> Int32:
-    return strings.of(words.number, words.texts)
+        columns.add(f"stack.{name}", strings.of(words.number, words.texts))
 
 
 def row_of(events: EventFile, column: str, number: int) -> int | None:

@@ -34,16 +34,11 @@ JOINED_AT_ONCE = 1 << 18
 
 
 def union_where(trace: Trace, mask: Bool) -> Intervals:
-    pieces = [Intervals.empty()]
-    for first in range(0, len(mask), JOINED_AT_ONCE):
-        pieces.append(union_of(trace, first + np.flatnonzero(mask[first : first + JOINED_AT_ONCE])))
-    return Intervals.union(
-        np.concatenate([piece.start for piece in pieces]), np.concatenate([piece.end for piece in pieces])
+    """When any event runs for which the mask is set."""
+    return Intervals.joined(
+        Intervals.of_events(trace.events, first + np.flatnonzero(mask[first : first + JOINED_AT_ONCE]))
+        for first in range(0, len(mask), JOINED_AT_ONCE)
     )
-
-
-def union_of(trace: Trace, rows: Int64) -> Intervals:
-    return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
 
 
 _LOADER_MARKS = ("enumerate(DataLoader)#", "enumerate(DataPipe)#")
@@ -62,7 +57,7 @@ def named_ranges(trace: Trace) -> dict[str, Intervals]:
     for name in distinct_in(events.name[rows]).tolist():
         mine = rows[events.name[rows] == name]
         if not trace.strings[name].startswith(_LOADER_MARKS):
-            named[trace.strings[name]] = Intervals.union(events.start_ns[mine], events.ends(mine))
+            named[trace.strings[name]] = Intervals.of_events(events, mine)
     return named
 
 

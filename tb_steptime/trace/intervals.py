@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.trace.extension import one_pass
-from tb_steptime.trace.table import Float64, Int64
+from tb_steptime.trace.table import EventTable, Float64, Int32, Int64
 
 
 class Intervals(msgspec.Struct, frozen=True, eq=False):
@@ -48,6 +48,19 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
         reach = np.maximum.accumulate(end)
         opens = np.flatnonzero(start[1:] > reach[:-1]) + 1
         return Intervals(start[np.append(0, opens)], reach[np.append(opens - 1, len(reach) - 1)])
+
+    @staticmethod
+    def of_events(events: EventTable, rows: Int32 | Int64) -> Intervals:
+        """When any event of these rows runs."""
+        return Intervals.union(events.start_ns[rows], events.ends(rows))
+
+    @staticmethod
+    def joined(several: Iterable[Intervals]) -> Intervals:
+        """The union of any number of them, which may overlap; empty without any."""
+        parts = [Intervals.empty(), *several]
+        return Intervals.union(
+            np.concatenate([each.start for each in parts]), np.concatenate([each.end for each in parts])
+        )
 
     @property
     def total_ns(self) -> int:

@@ -53,7 +53,7 @@ def _by_loop(trace: Trace, rows: Int64) -> Bool:
 def loader_intervals(trace: Trace) -> Intervals:
     """When the main process waits for a batch."""
     rows = loader_rows(trace)
-    return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
+    return Intervals.of_events(trace.events, rows)
 
 
 def iterator_of(mark: str) -> str:

@@ -49,7 +49,7 @@ def mean_nothing(trace: Trace, marks: Int64) -> bool:
         return False
     start, end, linked = events.start_ns[marks], events.ends(marks), launches.call >= 0
     if not linked.any():
-        work = Intervals.union(events.start_ns[launches.activity], events.ends(launches.activity))
+        work = Intervals.of_events(events, launches.activity)
         return int((work & Intervals.union(start, end)).total_ns) < MEANINGLESS_FRACTION * work.total_ns
     call, length = launches.call[linked], events.dur_ns[launches.activity[linked]]
     if _hold_launches(trace, marks, call):

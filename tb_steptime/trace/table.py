@@ -58,6 +58,10 @@ class StringTable:
     def __getitem__(self, index: int) -> str:
         return self.strings[index]
 
+    def get(self, index: int) -> str | None:
+        """The string of this number; None for a negative one, which columns have where there is no string."""
+        return self.strings[index] if index >= 0 else None
+
     def __len__(self) -> int:
         return len(self.strings)
 

@@ -13,6 +13,7 @@ from tb_steptime.analyses.host import DeviceIdle, HostResult, HostStep
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight, Judgement
+from tb_steptime.metrics.base import Evidence
 from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bottleneck import Pace
 from tb_steptime.metrics.idle.bottleneck import judge as bound_of
@@ -22,7 +23,7 @@ from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures
 from tb_steptime.metrics.phases.assignment import SITES
 from tb_steptime.metrics.steps.segments import Segment
-from tb_steptime.metrics.steps.sites import GapExample, SiteRow
+from tb_steptime.metrics.steps.sites import SiteRow
 from tb_steptime.trace.step_pace import StepPace
 from tests.drawn.timeline import timeline
 
@@ -36,7 +37,7 @@ LAUNCHES = LaunchFigures(100.0, 100.0, 12_000, 0.2, 0, 1.0, 10, 0.5, 0.0)
 def site(id: str, idle: IdleNs, *, launches: float = 100.0, bubble: int = 0, device: int = 0) -> SiteRow:
     """Work launched from a place in SITES; all times in ns per step."""
     known = next(each for each in SITES if each.id == id)
-    example = GapExample("1", STEP, STEP + idle.total_ns)
+    example = Evidence("1", STEP, STEP + idle.total_ns)
     return SiteRow(id, known.phase, known.label, launches, 0.5, 12_000, device, idle, bubble, [example])
 
 

@@ -30,7 +30,7 @@ from tb_steptime.serve.kept import KeptResults
 from tb_steptime.serve.refusals import SpanFailed, UnknownSpan
 from tb_steptime.serve.served import SpanNames
 from tb_steptime.serve.store import Store
-from tb_steptime.serve.trends import TrendsAsked
+from tb_steptime.serve.trends import TrendsRequest
 from tb_steptime.serve.wire import RESULTS, SpanPage, Waiting
 from tb_steptime.timeline.answers import TimelinePage
 from tests.drawn.real_traces import REAL, needs, real_trace
@@ -436,7 +436,7 @@ def test_a_page_of_trends_has_what_was_asked_for(logs, opened):
         write_trace(logs / "a" / f"host.{number}.pt.trace.json", steps=2 + number)
     all_read(opened)
     whole = opened.trends(SpanNames(), work=True)
-    asked = TrendsAsked(metrics=["step_time"], strips=1)
+    asked = TrendsRequest(metrics=["step_time"], strips=1)
     some = opened.trends(SpanNames(), asked, work=True)
     assert (some.headline, some.titles, some.changes) == (whole.headline, whole.titles, whole.changes)
     for part, all in zip(some.spans, whole.spans, strict=True):

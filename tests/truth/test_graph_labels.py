@@ -7,7 +7,7 @@ import pytest
 
 from tb_steptime.analyses.operators import analyse
 from tb_steptime.metrics.catalogue import main_device
-from tb_steptime.metrics.operators.table import Sort, operator_tables
+from tb_steptime.metrics.operators.table import OpGrouping, operator_tables
 from tb_steptime.metrics.replays.labels import labelled
 from tb_steptime.metrics.roofline.utilization import model_gflop
 from tb_steptime.trace.ops import graph_kernels, kernel_origins
@@ -40,7 +40,11 @@ def test_a_training_in_graphs_gets_the_labels_of_the_eager_one():
     device = main_device(eager)
     assert model_gflop(found.trace, device).value == pytest.approx(model_gflop(eager, device).value)
     launches = [
-        {row.name: row.launches for row in operator_tables(trace, [Sort()])[0] if row.name in ("aten::mm", "aten::sum")}
+        {
+            row.name: row.launches
+            for row in operator_tables(trace, [OpGrouping()])[0]
+            if row.name in ("aten::mm", "aten::sum")
+        }
         for trace in (eager, found.trace)
     ]
     assert launches[0] == launches[1] != {}

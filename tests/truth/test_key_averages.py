@@ -11,7 +11,7 @@ import pytest
 from tb_steptime.metrics.operators.module_tree import module_rows
 from tb_steptime.metrics.operators.modules import find_modules
 from tb_steptime.metrics.operators.outside_modules import outside_modules
-from tb_steptime.metrics.operators.table import Sort, operator_tables
+from tb_steptime.metrics.operators.table import OpGrouping, operator_tables
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.steps import as_one_step
 
@@ -43,7 +43,7 @@ def test_calls_and_cpu_times_are_those_of_key_averages(job: Callable[[], None], 
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as recording:
         job()
     recording.export_chrome_trace(str(tmp_path / "trace.json"))
-    (rows,) = operator_tables(as_one_step(read_trace(tmp_path / "trace.json")), [Sort()])
+    (rows,) = operator_tables(as_one_step(read_trace(tmp_path / "trace.json")), [OpGrouping()])
     ours = {row.name: (row.calls, row.host_total_ns / 1e3, row.host_self_ns / 1e3) for row in rows}
     theirs: dict[str, Any] = {row.key: row for row in recording.key_averages()}
     assert ours.keys() == {name for name in theirs if not name.startswith("Optimizer.")}

@@ -13,7 +13,7 @@ import pytest
 
 from tb_steptime.metrics.operators.module_tree import module_rows
 from tb_steptime.metrics.operators.modules import find_modules
-from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tables
+from tb_steptime.metrics.operators.table import OperatorRow, OpGrouping, operator_tables
 from tb_steptime.trace.mangled.demangling import demangled
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import kernel_origins
@@ -64,7 +64,7 @@ def trace_of(name: str) -> Trace:
 
 @cache
 def rows_of(name: str, by: Any) -> list[OperatorRow]:
-    (rows,) = operator_tables(trace_of(name), [Sort(by)])
+    (rows,) = operator_tables(trace_of(name), [OpGrouping(by)])
     return rows
 
 

@@ -14,7 +14,7 @@ import pytest
 from tb_steptime.metrics.data_loading.waits import loader_iterators, loader_waits
 from tb_steptime.metrics.gpu.utilization import busy_intervals, est_sm_efficiency, gpu_utilization
 from tb_steptime.metrics.idle.sums import idle_partition
-from tb_steptime.metrics.operators.table import Sort, operator_tables
+from tb_steptime.metrics.operators.table import OpGrouping, operator_tables
 from tb_steptime.metrics.steps.parts import step_breakdown
 from tb_steptime.metrics.tensor_cores.usage import split_kernel_time
 from tb_steptime.trace.intervals import Intervals
@@ -119,7 +119,7 @@ def test_reasons_for_idleness_are_the_declared_ones(simulated):
 
 def test_idle_time_of_ops_is_that_of_the_declared_launches(simulated):
     trace, truth = simulated
-    (rows,) = operator_tables(trace, [Sort("name", "ran")])
+    (rows,) = operator_tables(trace, [OpGrouping("name", "ran")])
     assert {row.name: row.idle_ns for row in rows} == truth["ops_idle_ns"]
     assert sum(truth["ops_idle_ns"].values())
 

@@ -9,8 +9,7 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.communication.between_layers import between_layers
 from tb_steptime.insights.rules.communication.compute_stream import collectives_on_compute_stream
-from tb_steptime.insights.rules.communication.ddp_options import gradient_copies, unused_parameters
-from tb_steptime.insights.rules.communication.each_micro_batch import each_micro_batch
+from tb_steptime.insights.rules.communication.ddp_options import each_micro_batch, gradient_copies, unused_parameters
 from tb_steptime.insights.rules.communication.exposed_communication import exposed_communication
 from tb_steptime.insights.rules.communication.many_small_collectives import many_small_collectives
 from tb_steptime.insights.rules.data_loading.late_batches import input_bound, more_workers, no_workers, slow_worker
@@ -29,12 +28,15 @@ from tb_steptime.insights.rules.gpu.slow_products import slow_products
 from tb_steptime.insights.rules.gpu.small_grids import small_grids
 from tb_steptime.insights.rules.gpu.tensor_cores_unused import tensor_cores_unused
 from tb_steptime.insights.rules.host.allocator_steady import allocator_steady
-from tb_steptime.insights.rules.host.anomaly_detection import anomaly_detection
+from tb_steptime.insights.rules.host.autograd import anomaly_detection, unused_graph
 from tb_steptime.insights.rules.host.back_pressure import back_pressure
-from tb_steptime.insights.rules.host.cpu_compiling import cpu_compiles
-from tb_steptime.insights.rules.host.cpu_ops import cpu_ops, cpu_optimizer
-from tb_steptime.insights.rules.host.cpu_outside import cpu_outside
-from tb_steptime.insights.rules.host.hidden_sync import hidden_sync_backward, hidden_sync_optimizer
+from tb_steptime.insights.rules.host.blocking_calls import (
+    hidden_sync_backward,
+    hidden_sync_optimizer,
+    sync_bubble,
+    synchronous_exchange,
+)
+from tb_steptime.insights.rules.host.cpu_ops import cpu_compiles, cpu_ops, cpu_optimizer, cpu_outside
 from tb_steptime.insights.rules.host.host_bound import (
     between_passes,
     buffer_broadcast,
@@ -48,10 +50,7 @@ from tb_steptime.insights.rules.host.optimizer_launches import fused_optimizer, 
 from tb_steptime.insights.rules.host.pageable_copies import pageable_batch_copies, pageable_copies
 from tb_steptime.insights.rules.host.python_loop import python_loop
 from tb_steptime.insights.rules.host.serial_devices import serial_devices
-from tb_steptime.insights.rules.host.sync_bubble import sync_bubble
-from tb_steptime.insights.rules.host.synchronous_exchange import synchronous_exchange
 from tb_steptime.insights.rules.host.unrecorded_work import unrecorded_work
-from tb_steptime.insights.rules.host.unused_graph import unused_graph
 from tb_steptime.insights.rules.host.without_cache import without_cache
 from tb_steptime.insights.rules.memory.growing import memory_grows
 from tb_steptime.insights.rules.memory.nearly_full import fragmented, gradients_kept, peak_of_activations

@@ -10,13 +10,12 @@ from collections.abc import Callable
 from tb_steptime.insights.base import NoteText, Titles
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.wording.data_loading import data_loading_titles
-from tb_steptime.insights.wording.gpu import gpu_titles
+from tb_steptime.insights.wording.gpu import gpu_titles, tensor_core_titles
 from tb_steptime.insights.wording.host import host_titles
 from tb_steptime.insights.wording.memory import memory_titles
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.operators import operator_titles
 from tb_steptime.insights.wording.overview import overview_titles
-from tb_steptime.insights.wording.tensor_cores import tensor_core_titles
 
 #: Functions that make titles, by view id. Views that are not listed have no titles of their own.
 TITLES: dict[str, Callable[[Facts], Titles]] = {

@@ -71,6 +71,15 @@ def as_one(line: FindingText) -> Phrase:
     return joined(label, Phrase(f"[{cause}]", line.cause.values), line.effect)
 
 
+#: Beginning of the title of a card that gains nothing yet.
+LATER = "After the first fix: "
+
+
+def later_title(title: Phrase) -> Phrase:
+    """The title of a card while something else limits the step."""
+    return Phrase(LATER + title.template[:1].lower() + title.template[1:], title.values)
+
+
 def fitted(said: Phrase) -> Phrase:
     """The sentence with its names as short as a card asks for."""
     values, over = dict(said.values), length(said) - CARD_LENGTH

@@ -10,7 +10,7 @@ from tb_steptime.comparison.predictions import Prediction
 from tb_steptime.comparison.waterfall import REST, Contribution
 from tb_steptime.insights.base import NoteText
 from tb_steptime.insights.wording.notes import worded
-from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
+from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, fraction, joined, ns, phrase, text

@@ -1,4 +1,4 @@
-"""Titles of the GPU view, of each of its GPUs: when it is idle, what its kernel time is, which kernels take it."""
+"""Titles of the views of kernels: of the GPU view, of its roofline, and of the tensor-core view."""
 
 from __future__ import annotations
 
@@ -8,12 +8,23 @@ from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.wording.kernels import kernel_time, kernels_title, split_title
 from tb_steptime.insights.wording.operators import MISSING, NO_FRAMES
-from tb_steptime.insights.wording.roofline import roofline_title
 from tb_steptime.text import Phrase, fraction, phrase, text
 
 if TYPE_CHECKING:
     from tb_steptime.analyses.gpu import DeviceGpu
     from tb_steptime.metrics.kernels.table import By
+
+
+from typing import TYPE_CHECKING
+
+from tb_steptime.metrics.roofline.dots import GOOD_FRACTION
+from tb_steptime.text import ns
+
+if TYPE_CHECKING:
+    from tb_steptime.analyses.gpu import DeviceGpu
+
+
+from tb_steptime.insights.wording.vendors import matrix_units
 
 #: Phrases for when the GPU is idle, by the reason for most of its idle time.
 IDLE_WHEN = {
@@ -85,3 +96,40 @@ def _idle(device: DeviceGpu) -> Phrase:
 def _kernels(device: DeviceGpu) -> Phrase:
     rows = next((table.rows for table in device.tables if table.by == "name"), [])
     return kernels_title([(row.share, row.tensor_core_reason) for row in rows])
+
+
+_BOUND = {"memory": "memory-bound", "compute": "compute-bound", "launch": "launch-bound", "grid": "of small grids"}
+
+
+def roofline_title(facts: Facts, device: DeviceGpu) -> Phrase:
+    """ "60 % of kernel time is memory-bound; 80 % of the roofs would save up to 12.3 ms a step"."""
+    found = device.roofline
+    if found is None or not found.dots:
+        return phrase("How far are kernels from the GPU's limits?")
+    times: dict[str, int] = {}
+    for dot in found.dots:
+        if dot.bound is not None:
+            times[dot.bound] = times.get(dot.bound, 0) + dot.total_ns
+    if not times:
+        return phrase("How far kernels are from the limits of this GPU is not known")
+    most, steps = max(times, key=lambda bound: times[bound]), max(1, len(facts.gpu.steps) if facts.gpu else 1)
+    share = times[most] / max(1, device.split.kernel_ns)
+    gain_ns = sum(dot.gain_ns for dot in found.dots) / steps
+    words = "{share} of kernel time is " + _BOUND[most] + "; {part} of the roofs would save up to {gain} a step"
+    return phrase(words, share=fraction(share), part=fraction(GOOD_FRACTION), gain=ns(gain_ns))
+
+
+def tensor_core_titles(facts: Facts) -> Titles:
+    """ "split.<device>", "kernels.<device>" and "kernel_time.<device>"."""
+    devices = facts.tensor_cores.devices
+    times = {f"kernel_time.{each.device}": kernel_time(facts, each.device, each.total.kernel_ns) for each in devices}
+    splits = {
+        f"split.{each.device}": split_title(each.total, each.share_low is not None, facts.job.vendor)
+        for each in devices[1:]
+    }
+    if devices:  # the headline has the figures of the device that is busy longest
+        splits[f"split.{devices[0].device}"] = phrase("Use of {cores}", cores=matrix_units(facts.job.vendor))
+    kernels = {
+        f"kernels.{each.device}": kernels_title([(row.share, row.reason) for row in each.kernels]) for each in devices
+    }
+    return splits | times | kernels

@@ -15,8 +15,7 @@ from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS, Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.host_stalls import Pause
-from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
-from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS, IdleNs
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices
 from tb_steptime.metrics.steps.sites import PhaseRow
 from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, filled, fraction, ns, phrase, text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tb_steptime.analyses.overview import OverviewResult
-from tb_steptime.analyses.tensor_cores import TensorCoresResult
+from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import Facts
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
@@ -20,7 +20,7 @@ WORTH_SAYING_FRACTION = 0.05
 
 def overview_titles(facts: Facts) -> Titles:
     """ "steps", and "tile.<metric>" where a tile says more than the change since the previous span."""
-    return {"steps": _steps(facts.overview)} | _tensor_core_tile(facts.overview, facts.tensor_cores)
+    return {"steps": _steps(facts.overview)} | _tensor_core_tile(facts.kernel_split)
 
 
 def _steps(result: OverviewResult) -> Phrase:
@@ -39,8 +39,7 @@ def _steps(result: OverviewResult) -> Phrase:
     return phrase("{widest} makes steps differ most", widest=labels[widest])
 
 
-def _tensor_core_tile(overview: OverviewResult, tensor_cores: TensorCoresResult) -> Titles:
-    device = next((each for each in tensor_cores.devices if each.device == overview.device), None)
+def _tensor_core_tile(device: DeviceSplit | None) -> Titles:
     if device and device.unclassified is not None:
         return {"tile.tensor_core_share": phrase("{unknown} unclassified", unknown=fraction(device.unclassified))}
     eligible = device.matmul_like_share if device else None

@@ -12,13 +12,13 @@ all are.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import msgspec
 import numpy as np
 
 from tb_steptime.metrics.communication.kinds import UNKNOWN_KIND, kind_of
-from tb_steptime.metrics.communication.sizes import element_bytes, input_bytes
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.text.patterns import expression
@@ -217,3 +217,39 @@ def _of_inputs(trace: Trace, mark: Int64) -> Int64:
 def _input_bytes(trace: Trace, shapes: int, dtypes: int) -> int:
     known = input_bytes(trace.inputs[shapes], trace.inputs[dtypes]) if min(shapes, dtypes) >= 0 else None
     return -1 if known is None else known
+
+
+#: Bytes of an element by its type, in the words of every place that names types: Float, BFloat16, Float8_e4m3fn, Long,
+#: "long int", "c10::Half", "unsigned char". The first that is found counts.
+_ELEMENT_BYTES = (
+    (expression(r"float8|char|byte|bool|int8"), 1),
+    (expression(r"bfloat16|half|short|int16"), 2),
+    (expression(r"double|long|int64|complexfloat"), 8),
+    (expression(r"float|int"), 4),
+)
+
+
+def element_bytes(dtype: str) -> int | None:
+    """Bytes of an element; None for an unknown type.
+
+    >>> element_bytes("BFloat16"), element_bytes("long int"), element_bytes("Float8_e4m3fn")
+    (2, 8, 1)
+    """
+    return next((size for words, size in _ELEMENT_BYTES if words.search(dtype.lower())), None)
+
+
+def input_bytes(shapes: str, dtypes: str) -> int | None:
+    """Returns the bytes of all inputs that are tensors, given as compact JSON; None where a type is not known or
+    nothing is stated.
+
+    >>> input_bytes("[[1024,8],[]]", '["float",""]')
+    32768
+    """
+    try:
+        sizes = msgspec.json.decode(shapes, type=list[list[int]])
+        types = msgspec.json.decode(dtypes, type=list[str])
+        pairs = [(size, element_bytes(dtype)) for size, dtype in zip(sizes, types, strict=True) if dtype and size]
+        known = [math.prod(size) * each for size, each in pairs if each is not None]
+    except (msgspec.MsgspecError, ValueError):
+        return None
+    return sum(known) if known and len(known) == len(pairs) else None

@@ -23,7 +23,6 @@ from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.host_ranges import union_of
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
@@ -68,7 +67,9 @@ def exposure(trace: Trace) -> Exposure:
 def computing_times(trace: Trace) -> Intervals:
     """When computing kernels (without a device: ops) other than collectives run, within the judged time of the
     steps."""
-    computing = union_of(trace, _computing(trace)) if has_device_activity(trace) else computing_ops(trace)
+    computing = (
+        Intervals.of_events(trace.events, _computing(trace)) if has_device_activity(trace) else computing_ops(trace)
+    )
     return computing & judged_windows(trace)
 
 
@@ -76,7 +77,7 @@ def judged_windows(trace: Trace) -> Intervals:
     """The steps, without what verdicts and cards leave out of them on the device that works longest."""
     steps, devices = find_steps(trace), devices_by_activity(trace)
     left_out = excluded_time(trace, devices[0] if devices else None).total
-    return Intervals.union(steps.start_ns, steps.end_ns) - left_out
+    return steps.intervals - left_out
 
 
 def _exposed_ns(found: Collectives, alone: Intervals) -> Int64:

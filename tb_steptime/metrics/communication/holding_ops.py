@@ -17,7 +17,6 @@ import numpy as np
 from tb_steptime.metrics.communication.collectives import find_collectives
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.job.execution import compiled_ranges
-from tb_steptime.trace.host_ranges import union_of
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import parent_places
@@ -43,11 +42,12 @@ def computing_ops(trace: Trace) -> Intervals:
     with_waits = distinct_in(on[holds])
     for thread in with_waits.tolist():
         here = on == thread
-        waits = union_of(trace, rows[here & holds]) - union_of(trace, rows[here & inside & computes])
-        pieces.append(union_of(trace, rows[here & computes]) - waits)
-    pieces.append(union_of(trace, rows[computes & ~is_in(on, with_waits)]))
-    start, end = (np.concatenate([getattr(each, side) for each in pieces]) for side in ("start", "end"))
-    return Intervals.union(start, end)
+        waits = Intervals.of_events(trace.events, rows[here & holds]) - Intervals.of_events(
+            trace.events, rows[here & inside & computes]
+        )
+        pieces.append(Intervals.of_events(trace.events, rows[here & computes]) - waits)
+    pieces.append(Intervals.of_events(trace.events, rows[computes & ~is_in(on, with_waits)]))
+    return Intervals.joined(pieces)
 
 
 @shared

@@ -52,7 +52,7 @@ def early_exchanges(trace: Trace) -> EarlyExchanges:
     asked = events.start_ns[calls[reduces]]
     place = np.searchsorted(events.start_ns[forward], asked, side="right") - 1
     step = np.searchsorted(np.sort(events.ends(update)), asked)
-    before = Intervals.union(events.start_ns[update], events.ends(update)).overlap_ns(asked, asked + 1) == 0
+    before = Intervals.of_events(events, update).overlap_ns(asked, asked + 1) == 0
     counts = (place >= 0) & (asked >= events.ends(forward)[place]) & (step < len(update))
     reduces, place, step, before = reduces[counts], place[counts], step[counts], before[counts]
     order = np.lexsort((reduces, step))

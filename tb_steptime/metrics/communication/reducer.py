@@ -18,10 +18,11 @@ from tb_steptime.metrics.communication.exposure import exposure, judged_windows
 from tb_steptime.metrics.communication.kinds import KINDS
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.host_ranges import union_of, union_where
+from tb_steptime.trace.host_ranges import union_where
+from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind, is_in, median
+from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, is_in, median
 
 _REDUCER = r"torch(?:\.|::)distributed(?:\.ddp\.|::)reducer::"
 _SEARCH, _COPY_BACK = (expression(_REDUCER + name) for name in ("search_unused_parameters$", "copy_bucket_to_grad$"))
@@ -55,15 +56,15 @@ def reducer(trace: Trace) -> Reducer | None:
     if not len(copies) and not len(searches):
         return None
     steps, judged = len(find_steps(trace).steps), judged_windows(trace)
-    searching = union_of(trace, searches) & judged
+    searching = Intervals.of_events(trace.events, searches) & judged
     maps = _maps(trace, find_collectives(trace)) if len(searches) else np.empty(0, np.int64)
     parameters = _parameters(trace, maps, len(searches))
     return Reducer(
         copies=len(copies) / steps,
-        copies_ns=(union_of(trace, copies) & judged).total_ns // steps,
+        copies_ns=(Intervals.of_events(trace.events, copies) & judged).total_ns // steps,
         searches=len(searches) / steps,
         search_ns=searching.total_ns // steps,
-        idle_search_ns=(searching - union_where(trace, _on_device(trace))).total_ns // steps,
+        idle_search_ns=(searching - union_where(trace, is_in(trace.events.kind, DEVICE_KINDS))).total_ns // steps,
         map_ns=int(median(exposure(trace).exposed_ns[maps])) * len(searches) // steps if parameters else 0,
         parameters=parameters,
         all_used=None if parameters is None else _all_used(trace, parameters * len(searches)),
@@ -78,13 +79,9 @@ def _ops(trace: Trace, pattern: re.Pattern[str]) -> Int64:
     rows, steps = trace.events.rows(Kind.CPU_OP), find_steps(trace)
     rows = rows[named[trace.events.name[rows]]]
     start = trace.events.start_ns[rows]
-    place = np.searchsorted(steps.start_ns, start, side="right") - 1
+    place = steps.begun_at(start)
     inside: Int64 = rows[(place >= 0) & (start < steps.end_ns[np.maximum(place, 0)])]
     return inside
-
-
-def _on_device(trace: Trace) -> Bool:
-    return is_in(trace.events.kind, DEVICE_KINDS)
 
 
 def _maps(trace: Trace, found: Collectives) -> Int64:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.base import Evidence
 from tb_steptime.metrics.communication.collectives import Collectives, find_collectives
 from tb_steptime.metrics.communication.exposure import (
     Exposure,
@@ -36,14 +37,6 @@ EXAMPLES = 5
 #: Maximum number of rows in the page; all rows beyond it are merged into the last one. A rank of a large job is in ten
 #: groups.
 MOST_ROWS = 200
-
-
-class CommRange(msgspec.Struct, frozen=True):
-    """Where to look: a range relative to the span's origin, and the step in which it begins."""
-
-    step: str
-    start_ns: int
-    end_ns: int
 
 
 class InARow(msgspec.Struct, frozen=True):
@@ -113,8 +106,8 @@ class Communication(msgspec.Struct, frozen=True):
     computing_ns: int
     free_compute_ns: int
     rows: list[CollectiveRow]
-    examples: list[CommRange]
-    waits: list[CommRange]
+    examples: list[Evidence]
+    waits: list[Evidence]
     reducer: Reducer | None = None
     passes: int = 0
 
@@ -264,10 +257,10 @@ def _best_rate(found: Collectives, mine: Int64) -> float:
     return float((found.bytes[mine] / np.maximum(found.end - found.start, 1)[mine]).max()) * _NANOSECONDS
 
 
-def _examples(trace: Trace, start: Int64, end: Int64, weight: Int64 | None = None) -> list[CommRange]:
+def _examples(trace: Trace, start: Int64, end: Int64, weight: Int64 | None = None) -> list[Evidence]:
     """The ranges with the most weight; weight=None: the longest."""
     steps = find_steps(trace)
     order = np.argsort(start - end if weight is None else -weight, kind="stable")[:EXAMPLES]
-    step = np.maximum(np.searchsorted(steps.start_ns, start[order], side="right") - 1, 0)
+    step = np.maximum(steps.begun_at(start[order]), 0)
     ranges = zip(step.tolist(), start[order].tolist(), end[order].tolist(), strict=True)
-    return [CommRange(steps.steps[one].name, low, high) for one, low, high in ranges]
+    return [Evidence(steps.steps[one].name, low, high) for one, low, high in ranges]

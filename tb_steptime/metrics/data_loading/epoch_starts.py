@@ -71,7 +71,7 @@ def _exposed(trace: Trace, others: Int64) -> Intervals:
     events, rows, steps = trace.events, loader_rows(trace), find_steps(trace).steps
     low, high = steps[0].host_start_ns, steps[-1].host_start_ns + steps[-1].host_ns
     others = np.concatenate((others, rows[(events.start_ns[rows] < low) | (events.start_ns[rows] >= high)]))
-    return exposed_waits(trace) - Intervals.union(events.start_ns[others], events.ends(others))
+    return exposed_waits(trace) - Intervals.of_events(events, others)
 
 
 def _setup(trace: Trace) -> Intervals:

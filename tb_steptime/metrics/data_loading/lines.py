@@ -114,7 +114,7 @@ def _marks(trace: Trace) -> Int64:
 def _inside_waits(trace: Trace, marks: Int64, rows: Int64) -> Int64:
     """Those of `rows` that lie entirely within a wait, on a thread that waits."""
     events = trace.events
-    waits = Intervals.union(events.start_ns[marks], events.ends(marks))
+    waits = Intervals.of_events(events, marks)
     rows = rows[is_in(events.thread[rows], distinct(events.thread[marks]))]
     wait = np.searchsorted(waits.start, events.start_ns[rows], side="right") - 1
     return rows[(wait >= 0) & (events.ends(rows) <= waits.end[np.maximum(wait, 0)])] if len(waits.start) else rows[:0]

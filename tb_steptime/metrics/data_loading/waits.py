@@ -8,9 +8,6 @@ hidden      hhh                  the device works on what was launched before
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import or_
-
 import msgspec
 
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
@@ -34,15 +31,13 @@ class LoaderWaits(msgspec.Struct, frozen=True, eq=False):
 @shared
 def device_busy(trace: Trace) -> Intervals:
     """When any device of this process is busy: kernels, copies, sets, collectives."""
-    first, *others = [busy_intervals(trace, device) for device in devices_with_activity(trace)] or [Intervals.empty()]
-    return reduce(or_, others, first)
+    return Intervals.joined(busy_intervals(trace, device) for device in devices_with_activity(trace))
 
 
 @shared
 def work_from_before(trace: Trace) -> Intervals:
     """When any device runs work that was launched before the recording, whether or not the launch was seen."""
-    runs = (excluded_time(trace, device).before_recording for device in devices_with_activity(trace))
-    return reduce(or_, runs, Intervals.empty())
+    return Intervals.joined(excluded_time(trace, device).before_recording for device in devices_with_activity(trace))
 
 
 @shared

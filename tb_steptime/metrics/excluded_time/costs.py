@@ -51,7 +51,7 @@ def one_time_rows(trace: Trace, device: int | None) -> list[OneTimeCost]:
 def _row(trace: Trace, device: int | None, cost: OneTime) -> OneTimeCost:
     """One row; the longest cost is the op, call or range with most of the excess, which may consist of several
     pieces."""
-    events, steps = trace.events, find_steps(trace)
+    events = trace.events
     own_ns = cost.when.overlap_ns(cost.excess.start_ns, cost.excess.end_ns)
     groups = Groups.of(np.where(cost.row >= 0, cost.row, -2 - np.arange(len(cost.row))))
     sums = groups.sum(own_ns)
@@ -59,7 +59,6 @@ def _row(trace: Trace, device: int | None, cost: OneTime) -> OneTimeCost:
     piece = int(mine[own_ns[mine].argmax()])
     row, event = int(cost.row[piece]), int(cost.excess.event[piece])
     start, end = int(cost.excess.start_ns[mine].min()), int(cost.excess.end_ns[mine].max())
-    step = max(int(np.searchsorted(steps.start_ns, start, side="right")) - 1, 0)
     return OneTimeCost(
         cause=cost.cause,
         count=int((sums > 0).sum()),
@@ -67,7 +66,7 @@ def _row(trace: Trace, device: int | None, cost: OneTime) -> OneTimeCost:
         idle_ns=(cost.when & excluded_time(trace, device).once).total_ns,
         op=trace.strings[int(events.name[row])] if row >= 0 and events.kind[row] == Kind.CPU_OP else None,
         name=trace.strings[int(events.name[event])] if event >= 0 else "",
-        worst_step=steps.steps[step].name,
+        worst_step=find_steps(trace).at(start).name,
         worst_start_ns=start,
         worst_end_ns=end,
         worst_ns=int(sums.max()),

@@ -54,7 +54,7 @@ def one_time_costs(trace: Trace, device: int | None) -> tuple[OneTime, ...]:
     the loader are not included."""
     steps, found = find_steps(trace), find_excess(trace).of(ExcessKind.ONCE)
     found = found.on(*training_threads(trace), *autograd_threads(trace))
-    rest = (Intervals.union(steps.start_ns, steps.end_ns) & on_host_once(trace, device)) - loader_intervals(trace)
+    rest = (steps.intervals & on_host_once(trace, device)) - loader_intervals(trace)
     row, costs, left = _rows(trace, found), [], np.ones(len(found), bool)
     for cause, mine in _causes(trace, found, row):
         some = found.where(mine & left)
@@ -69,11 +69,7 @@ def one_time_costs(trace: Trace, device: int | None) -> tuple[OneTime, ...]:
 
 def once(trace: Trace, device: int | None) -> Intervals:
     """When the host does one-time work."""
-    costs = one_time_costs(trace, device)
-    return Intervals.union(*(np.concatenate([getattr(cost.when, side) for cost in costs] or [[]]) for side in _SIDES))
-
-
-_SIDES = ("start", "end")
+    return Intervals.joined(cost.when for cost in one_time_costs(trace, device))
 
 
 def _rows(trace: Trace, found: Excess) -> Int64:
@@ -91,7 +87,7 @@ def _causes(trace: Trace, found: Excess, row: Int64) -> Iterator[tuple[OneTimeCa
     """The costs of each cause, in the order of attribution."""
     events, calls = trace.events, blocking_calls(trace)
     compiled = compilations(trace)
-    compiling = Intervals.union(events.start_ns[compiled], events.ends(compiled))
+    compiling = Intervals.of_events(events, compiled)
     yield "compilation", _within(compiling, found)
     yield "graph_capture", _within(capture_intervals(trace), found)
     yield "loading", is_in(found.event, np.concatenate((loading_calls(trace), _launches(trace))))

@@ -9,6 +9,7 @@ The figures of a step keep their definition and include this time: what is left 
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 
 from tb_steptime.metrics.excluded_time.one_time import once
 from tb_steptime.metrics.gpu.utilization import busy_intervals
@@ -20,7 +21,7 @@ from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Bool, Int64
 
 
 class ExcludedTime(msgspec.Struct, frozen=True, eq=False):
@@ -57,3 +58,24 @@ def judged_ns(trace: Trace, device: int | None) -> Int64:
     left_out = excluded_time(trace, device).total.overlap_ns(steps.start_ns, steps.end_ns)
     judged: Int64 = steps.end_ns - steps.start_ns - left_out
     return judged
+
+
+#: A step with more than this share excluded from verdicts is not comparable with the others.
+WHOLE_FRACTION = 0.05
+
+
+def whole_steps(trace: Trace, device: int | None) -> Bool:
+    """Which steps are compared: those of which at most a twentieth is excluded from verdicts for `device` (None: for a
+    process without a device). All of them if no step is whole, since there is nothing else."""
+    steps = find_steps(trace)
+    length: Int64 = steps.end_ns - steps.start_ns
+    whole: Bool = length - judged_ns(trace, device) <= WHOLE_FRACTION * length
+    return whole if whole.any() else np.ones(len(length), bool)
+
+
+def step_at(trace: Trace, instants: Int64, wanted: Bool) -> Int64:
+    """The place of the step that contains each instant; -1 outside the wanted steps."""
+    steps = find_steps(trace)
+    place: Int64 = steps.begun_at(instants)
+    inside = (place >= 0) & (instants < steps.end_ns[place])
+    return np.where(inside & wanted[place], place, -1)

@@ -9,7 +9,7 @@ aten::addmm         host: its own code
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -41,14 +41,14 @@ from tb_steptime.trace.table import MODULE_SEPARATOR, Bool, Int32, Int64, Kind
 #: device: kernels, copies and sets; host: ops and runtime calls in them; idle: idle time of the device that a launch
 #: ended; bytes: allocated, whether or not freed later.
 Measure = Literal["device", "host", "idle", "bytes"]
-MEASURES: tuple[Measure, ...] = ("device", "host", "idle", "bytes")
+MEASURES: tuple[Measure, ...] = get_args(Measure)
 
 #: A node's own cost, by measure: pairs of nodes and values.
 Spent = dict[Measure, list[tuple[Int64, Int64]]]
 
 
 @dataclass(frozen=True, eq=False)
-class Own:
+class OwnCosts:
     """Each node's own cost in the steps.
 
     values   by measure that the trace has, the node's own cost
@@ -60,7 +60,7 @@ class Own:
     calls: Int64
 
 
-class _Spending:
+class _CostSums:
     """Adds what was measured to a tree of call paths."""
 
     def __init__(self, trace: Trace, paths: CallPaths, tree: Prefixes, labels: Labels) -> None:
@@ -162,9 +162,9 @@ class _Spending:
         self.spent["bytes"] = [(np.concatenate(nodes), table.bytes[rows[np.concatenate((known, loose))]])]
 
 
-def own_values(trace: Trace, paths: CallPaths, tree: Prefixes, labels: Labels) -> Own:
+def own_values(trace: Trace, paths: CallPaths, tree: Prefixes, labels: Labels) -> OwnCosts:
     """Each node's own cost. Adds nodes to the tree."""
-    spending = _Spending(trace, paths, tree, labels)
+    spending = _CostSums(trace, paths, tree, labels)
     spending.add_host()
     if len(find_launches(trace).activity):
         spending.add_device()
@@ -175,4 +175,4 @@ def own_values(trace: Trace, paths: CallPaths, tree: Prefixes, labels: Labels) -
         for measure in MEASURES
         if measure in spending.spent
     }
-    return Own(values, np.bincount(np.concatenate(spending.called), minlength=tree.size))
+    return OwnCosts(values, np.bincount(np.concatenate(spending.called), minlength=tree.size))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -11,9 +11,7 @@ from tb_steptime.trace.table import Int32, Int64, distinct_in
 
 #: outside: no recorded op did it; smaller: frames that are too small to show separately, merged into one.
 FrameKind = Literal["all", "python", "module", "op", "runtime", "kernel", "collective", "copy", "outside", "smaller"]
-FRAME_KINDS: tuple[FrameKind, ...] = (
-    "all", "python", "module", "op", "runtime", "kernel", "collective", "copy", "outside", "smaller",
-)  # fmt: skip
+FRAME_KINDS: tuple[FrameKind, ...] = get_args(FrameKind)
 
 
 class Labels:

@@ -29,7 +29,7 @@ from typing import NamedTuple
 from tb_steptime.metrics.flops.calls import TYPE_BYTES, Call, Shape, Work, settings_of, shapes_of, types_of
 
 
-class Moved(NamedTuple):
+class CallTraffic(NamedTuple):
     """Bytes and operations of one call."""
 
     bytes: int
@@ -48,7 +48,7 @@ class Tensors(NamedTuple):
         return sum(prod(given[at]) * self.sizes[at] for at in places if at < len(given) and at < len(self.sizes))
 
 
-Formula = Callable[[Tensors], Moved | None]
+Formula = Callable[[Tensors], CallTraffic | None]
 
 
 def moved_by(op: str, shapes: str, dtypes: str, settings: str = "") -> Work | None:
@@ -77,7 +77,7 @@ def _elementwise(arity: int, operations: int = 1, out_bytes: int | None = None, 
     """Formula for an op that uses the first inputs; the result has their common shape and the widest of their types, or
     in place the first one's."""
 
-    def measure(tensors: Tensors) -> Moved | None:
+    def measure(tensors: Tensors) -> CallTraffic | None:
         given = tensors.call.shapes[:arity]
         shape = _common([each for each in given if each])
         if shape is None:
@@ -85,7 +85,7 @@ def _elementwise(arity: int, operations: int = 1, out_bytes: int | None = None, 
         widest = max((size for each, size in zip(given, tensors.sizes, strict=False) if each), default=0)
         elements = prod(shape)
         written = elements * (tensors.sizes[0] if in_place else widest if out_bytes is None else out_bytes)
-        return Moved(tensors.read(*range(arity)) + written, operations * elements)
+        return CallTraffic(tensors.read(*range(arity)) + written, operations * elements)
 
     return measure
 
@@ -99,32 +99,32 @@ def _common(shapes: list[Shape]) -> Shape | None:
     return longest if fit and shapes else None
 
 
-def _fill(tensors: Tensors) -> Moved | None:
-    return Moved(tensors.read(0), 0)
+def _fill(tensors: Tensors) -> CallTraffic | None:
+    return CallTraffic(tensors.read(0), 0)
 
 
-def _copy(tensors: Tensors) -> Moved | None:
-    return Moved(tensors.read(0, 1), 0)
+def _copy(tensors: Tensors) -> CallTraffic | None:
+    return CallTraffic(tensors.read(0, 1), 0)
 
 
-def _norm(*read: int, like: int = 0, operations: int = 8) -> Formula:
-    """Formula for a norm, whose result has the shape of one of the inputs."""
+def _norm(*read: int, operations: int = 8) -> Formula:
+    """Formula for a norm, whose result has the shape of the first input."""
 
-    def measure(tensors: Tensors) -> Moved | None:
-        elements = prod(tensors.call.shapes[like])
-        return Moved(tensors.read(*read, like), operations * elements) if tensors.call.shapes[like] else None
+    def measure(tensors: Tensors) -> CallTraffic | None:
+        elements = prod(tensors.call.shapes[0])
+        return CallTraffic(tensors.read(*read, 0), operations * elements) if tensors.call.shapes[0] else None
 
     return measure
 
 
 def _reduction(*read: int) -> Formula:
-    def measure(tensors: Tensors) -> Moved | None:
-        return Moved(tensors.read(*read), max(prod(tensors.call.shapes[place]) for place in read))
+    def measure(tensors: Tensors) -> CallTraffic | None:
+        return CallTraffic(tensors.read(*read), max(prod(tensors.call.shapes[place]) for place in read))
 
     return measure
 
 
-def _max_pool(tensors: Tensors) -> Moved | None:
+def _max_pool(tensors: Tensors) -> CallTraffic | None:
     """Also writes the indices of the maxima, 8 bytes each."""
     call = tensors.call
     source, count = call.shapes[0], 2
@@ -133,30 +133,30 @@ def _max_pool(tensors: Tensors) -> Moved | None:
         return None
     lengths = zip(source[-count:], window, stride or window, padding, dilation, strict=True)
     results = prod(source[:-count]) * prod((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in lengths)
-    return Moved(tensors.read(0) + results * (tensors.sizes[0] + 8), prod(source))
+    return CallTraffic(tensors.read(0) + results * (tensors.sizes[0] + 8), prod(source))
 
 
-def _pool_backward(tensors: Tensors) -> Moved | None:
+def _pool_backward(tensors: Tensors) -> CallTraffic | None:
     """Reads the gradient of the result and the indices of the maxima, and writes the gradient of the input."""
-    return Moved(tensors.read(0, 1, 7), prod(tensors.call.shapes[0]))
+    return CallTraffic(tensors.read(0, 1, 7), prod(tensors.call.shapes[0]))
 
 
 def _rows(places: int) -> Formula:
     """Formula for rows of a table, read and written, and their indices."""
 
-    def measure(tensors: Tensors) -> Moved | None:
+    def measure(tensors: Tensors) -> CallTraffic | None:
         table, asked = tensors.call.shapes[0], tensors.call.shapes[places]
         along_first = places == 1 or tensors.call.setting(1) == "0"
         if not table or not asked or not along_first:
             return None
-        return Moved(2 * prod(asked) * prod(table[1:]) * tensors.sizes[0] + tensors.read(places), 0)
+        return CallTraffic(2 * prod(asked) * prod(table[1:]) * tensors.sizes[0] + tensors.read(places), 0)
 
     return measure
 
 
-def _embedding_backward(tensors: Tensors) -> Moved | None:
+def _embedding_backward(tensors: Tensors) -> CallTraffic | None:
     gradient, rows = tensors.call.shapes[0], int(tensors.call.setting(2))
-    return Moved(tensors.read(0, 1) + rows * gradient[-1] * tensors.sizes[0], prod(gradient))
+    return CallTraffic(tensors.read(0, 1) + rows * gradient[-1] * tensors.sizes[0], prod(gradient))
 
 
 def _each(arity: int, names: str, operations: int = 1, out_bytes: int | None = None) -> dict[str, Formula]:

@@ -36,4 +36,4 @@ def computing_intervals(trace: Trace, device: int) -> Intervals:
     if not exchanges.any():
         return kernel_intervals(trace, device)
     rows = trace.kernels.event[kernels[~exchanges]]
-    return Intervals.union(events.start_ns[rows], events.ends(rows))
+    return Intervals.of_events(events, rows)

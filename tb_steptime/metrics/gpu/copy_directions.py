@@ -21,7 +21,7 @@ _IN_WORDS = expression(r"Copy(?P<source>Host|Device)To(?P<target>Host|Device)")
 _UNKNOWN_MEMORY = "Unknown"
 
 
-class Way(NamedTuple):
+class CopyDirection(NamedTuple):
     """Direction, source and target of a copy."""
 
     direction: str
@@ -29,17 +29,17 @@ class Way(NamedTuple):
     target: str
 
 
-def way(name: str) -> Way:
+def way(name: str) -> CopyDirection:
     """The way that the name of a copy shows.
 
     >>> way("Memcpy DtoH (Device -> Pinned)")
     Way(direction='DtoH', source='Device', target='Pinned')
     """
     if found := _SPELLED.search(name):
-        return Way(found["direction"], found["source"], found["target"])
+        return CopyDirection(found["direction"], found["source"], found["target"])
     if found := _IN_WORDS.search(name):
-        return Way(f"{found['source'][0]}to{found['target'][0]}", found["source"], found["target"])
-    return Way(name, _UNKNOWN_MEMORY, _UNKNOWN_MEMORY)
+        return CopyDirection(f"{found['source'][0]}to{found['target'][0]}", found["source"], found["target"])
+    return CopyDirection(name, _UNKNOWN_MEMORY, _UNKNOWN_MEMORY)
 
 
 def directions(trace: Trace, copies: Int32) -> Words:

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from tb_steptime.metrics.base import Evidence
 from tb_steptime.metrics.kernel_names.short_names import short_name
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import exact_sums
@@ -24,14 +25,6 @@ from tb_steptime.trace.table import Int32, Int64
 
 #: Suffix number of a module: modules of one class do the same work.
 _NUMBER = expression(r"_\d+$")
-
-
-class KernelRun(msgspec.Struct, frozen=True):
-    """One launch, relative to the trace's origin, and the step in which it begins."""
-
-    step: str
-    start_ns: int
-    end_ns: int
 
 
 class KernelSite(msgspec.Struct, frozen=True):
@@ -53,7 +46,7 @@ class KernelSite(msgspec.Struct, frozen=True):
     module: str | None = None
     source: str | None = None
     backward: bool = False
-    longest: KernelRun | None = None
+    longest: Evidence | None = None
 
 
 def kernel_site(trace: Trace, rows: Int64) -> KernelSite:
@@ -74,7 +67,7 @@ def activity_site(trace: Trace, event: Int64, call: Int64, op: Int64) -> KernelS
     user = np.where(made >= 0, made, anchor)
     return KernelSite(
         kernel=short_name(trace.strings[name]),
-        op=trace.strings[op_name] if op_name >= 0 else None,
+        op=trace.strings.get(op_name),
         shapes=_input(trace, events.shapes, op[mine], dur[mine]),
         dtypes=_input(trace, events.dtypes, op[mine], dur[mine]),
         module=_word(modules(trace, user), dur, lambda word: _NUMBER.sub("", word)),
@@ -84,11 +77,10 @@ def activity_site(trace: Trace, event: Int64, call: Int64, op: Int64) -> KernelS
     )
 
 
-def run_of(trace: Trace, event: int) -> KernelRun:
+def run_of(trace: Trace, event: int) -> Evidence:
     """The time of an event, and the step in which it begins."""
-    start_ns, steps = int(trace.events.start_ns[event]), find_steps(trace)
-    step = steps.steps[max(0, int(np.searchsorted(steps.start_ns, start_ns, side="right")) - 1)]
-    return KernelRun(step.name, start_ns, start_ns + int(trace.events.dur_ns[event]))
+    start_ns = int(trace.events.start_ns[event])
+    return Evidence(find_steps(trace).at(start_ns).name, start_ns, start_ns + int(trace.events.dur_ns[event]))
 
 
 def _leading(values: npt.NDArray[np.integer], weight: Int64) -> int:

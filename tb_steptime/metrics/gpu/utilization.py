@@ -86,20 +86,21 @@ def runs_alone(trace: Trace, rows: Int64) -> Bool:
 @shared
 def kernel_intervals(trace: Trace, device: int) -> Intervals:
     """When at least one kernel runs on the device, over the whole recording."""
-    return _union(trace, device, Kind.KERNEL)
+    return activity_intervals(trace, device, Kind.KERNEL)
 
 
 @shared
 def busy_intervals(trace: Trace, device: int) -> Intervals:
     """When the device is busy: kernels, copies and sets of all streams, over the whole recording."""
-    kernels, copies = kernel_intervals(trace, device), _union(trace, device, Kind.MEMCPY, Kind.MEMSET)
+    kernels, copies = kernel_intervals(trace, device), activity_intervals(trace, device, Kind.MEMCPY, Kind.MEMSET)
     return kernels | copies if len(copies) else kernels
 
 
-def _union(trace: Trace, device: int, *kinds: Kind) -> Intervals:
+def activity_intervals(trace: Trace, device: int, *kinds: Kind) -> Intervals:
+    """When activities of these kinds run on the device, over the whole recording."""
     events, rows = trace.events, trace.events.rows(*kinds)
     rows = rows[events.device[rows] == device]
-    return Intervals.union(events.start_ns[rows], events.ends(rows))
+    return Intervals.of_events(events, rows)
 
 
 def gpu_utilization(trace: Trace, device: int) -> Figure:

@@ -146,7 +146,7 @@ def _host_sums(trace: Trace, tree: _Tree) -> tuple[Int64, Int64, Int64]:
     without the ranges inside."""
     size = len(tree.parent)
     start, end = trace.events.start_ns[tree.rows], trace.events.ends(tree.rows)
-    windows = _windows(trace)
+    windows = find_steps(trace).intervals
     begins = windows.overlap_ns(start, start + 1) > 0
     open_ns = windows.overlap_ns(start, end)
     host_ns = _sums(tree.path, open_ns, size)
@@ -181,7 +181,7 @@ def _launched(trace: Trace, tree: _Tree, nearest: Int64, idle_of_activity: Int64
     order = np.argsort(path, kind="stable")
     inside, path = inside[order], path[order]
     start = trace.events.start_ns[launches.activity[inside]]
-    windows = _windows(trace)
+    windows = find_steps(trace).intervals
     begins = (windows.overlap_ns(start, start + 1) > 0).astype(np.int64)
     idle = np.zeros(len(inside), np.int64) if idle_of_activity is None else idle_of_activity[inside]
     running = _running(start, trace.events.ends(launches.activity[inside]), path, tree.parent)
@@ -227,11 +227,6 @@ def _outwards(values: Int64, parent: Int64) -> Int64:
 def _sums(group: Int64, values: Int64, size: int) -> Int64:
     """Sums of integers by group, exact below 2**53."""
     return np.rint(np.bincount(group, values, minlength=size)).astype(np.int64)
-
-
-def _windows(trace: Trace) -> Intervals:
-    steps = find_steps(trace)
-    return Intervals.union(steps.start_ns, steps.end_ns)
 
 
 def _depth_first(parent: Int64, host_ns: Int64) -> list[int]:

@@ -82,8 +82,8 @@ class _Stand:
         return BlockingPlace(
             call=" + ".join(self._trace.strings[name] for name in self._names[row].tolist() if name >= 0),
             kind=KINDS[int(self._kind[row])],
-            op=self._text(int(self._op[row])),
-            outer_op=self._text(int(self._outer[row])),
+            op=self._trace.strings.get(int(self._op[row])),
+            outer_op=self._trace.strings.get(int(self._outer[row])),
             phase=SITES[int(self._site[row])].phase,
             direction=self._direction[row],
             module=self._module[row],
@@ -92,9 +92,6 @@ class _Stand:
             total_ns=total_ns,
             deviation_ns=deviation_ns,
         )
-
-    def _text(self, name: int) -> str | None:
-        return self._trace.strings[name] if name >= 0 else None
 
 
 def _without_lines(words: Words) -> Words:

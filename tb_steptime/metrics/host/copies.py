@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.copy_directions import Way, way
+from tb_steptime.metrics.gpu.copy_directions import CopyDirection, way
 from tb_steptime.metrics.gpu.utilization import devices_with_activity, kernel_intervals
 from tb_steptime.metrics.host.sync_groups import blocking_groups
 from tb_steptime.trace.host_ranges import short_range
@@ -49,12 +49,12 @@ def copy_rows(trace: Trace) -> list[CopyRow]:
     return sorted(found, key=lambda row: (-row.total_ns, row.direction, row.source))
 
 
-def copies_in_steps(trace: Trace) -> tuple[Int64, Int64, list[Way]]:
+def copies_in_steps(trace: Trace) -> tuple[Int64, Int64, list[CopyDirection]]:
     """Rows of `find_launches` that are copies within the steps, the number of each one's way, and the ways."""
     events, launches, steps = trace.events, find_launches(trace), find_steps(trace)
     rows = np.flatnonzero(events.kind[launches.activity] == Kind.MEMCPY)
     start = events.start_ns[launches.activity[rows]]
-    step = np.searchsorted(steps.start_ns, start, side="right") - 1
+    step = steps.begun_at(start)
     rows = rows[(step >= 0) & (start < steps.end_ns[step])]
     names, place = np.unique(events.name[launches.activity[rows]], return_inverse=True)
     named = [way(trace.strings[int(name)]) for name in names]
@@ -62,7 +62,7 @@ def copies_in_steps(trace: Trace) -> tuple[Int64, Int64, list[Way]]:
     return rows, np.array([ways.index(each) for each in named], np.int64)[place], ways
 
 
-def copy_row(trace: Trace, each: Way, rows: Int64) -> CopyRow:
+def copy_row(trace: Trace, each: CopyDirection, rows: Int64) -> CopyRow:
     """Builds the row for some copies, given as rows of `find_launches`."""
     events, activity = trace.events, find_launches(trace).activity[rows]
     steps = len(find_steps(trace).steps)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.copy_directions import Way
+from tb_steptime.metrics.gpu.copy_directions import CopyDirection
 from tb_steptime.metrics.host.copies import copies_in_steps
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, activity_sites
 from tb_steptime.metrics.phases.marks import PhaseId
@@ -82,7 +82,7 @@ def _known_sums(alike: Groups, nbytes: Int64) -> list[int | None]:
 
 
 def _place(
-    trace: Trace, way: Way, maker: int, phase: PhaseId, figures: tuple[int, int, int | None, float | None]
+    trace: Trace, way: CopyDirection, maker: int, phase: PhaseId, figures: tuple[int, int, int | None, float | None]
 ) -> CopyPlace:
     count, total_ns, nbytes, deviation_ns = figures
     op = short_range(trace.strings[maker]) if maker >= 0 else None

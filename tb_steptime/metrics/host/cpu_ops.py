@@ -181,7 +181,7 @@ def _of_steps(trace: Trace, waiting: Int64) -> tuple[Int64, Int64]:
     rows = rows[np.argsort(events.thread[rows], kind="stable")]
     own_ns = self_times(trace, rows)
     start = events.start_ns[rows]
-    step = np.searchsorted(steps.start_ns, start, side="right") - 1
+    step = steps.begun_at(start)
     inside = (step >= 0) & (start < steps.end_ns[step]) & ~is_in(rows, waiting)
     return rows[inside], own_ns[inside]
 
@@ -279,11 +279,11 @@ def _between_ns(trace: Trace, rows: Int64, left_out: Intervals) -> int:
     for thread in distinct_in(events.thread[rows]).tolist():
         mine = rows[events.thread[rows] == thread]
         update = host_courses(trace)[thread].when("optimizer")
-        gaps = update - Intervals.union(events.start_ns[mine], events.ends(mine))
+        gaps = update - Intervals.of_events(events, mine)
         between = ~is_in(gaps.start, update.start) & ~is_in(gaps.end, update.end)
         short = between & (gaps.end - gaps.start <= LONG_GAP_NS)
         found += (Intervals(gaps.start[short], gaps.end[short]) - left_out).overlap_ns(steps.start_ns, steps.end_ns)
-    updated = np.sort(found[distinct_in(np.searchsorted(steps.start_ns, events.start_ns[rows], side="right") - 1)])
+    updated = np.sort(found[distinct_in(steps.begun_at(events.start_ns[rows]))])
     return int(updated[(len(updated) - 1) // 2]) * len(updated) // len(found)
 
 
@@ -319,7 +319,7 @@ def _judged_ns(trace: Trace, left_out: Intervals) -> int:
 def _busy_ns(trace: Trace, rows: Int64, left_out: Intervals) -> int:
     """Time of all steps in which any of these ops runs."""
     steps = find_steps(trace)
-    union = Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows)) - left_out
+    union = Intervals.of_events(trace.events, rows) - left_out
     return int(union.overlap_ns(steps.start_ns, steps.end_ns).sum())
 
 

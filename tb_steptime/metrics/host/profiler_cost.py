@@ -61,6 +61,6 @@ def _counts(trace: Trace, thread: Int32, at: Int64) -> Bool:
     steps = find_steps(trace)
     on = np.zeros(len(trace.threads), bool)
     on[[*training_threads(trace), *autograd_threads(trace)]] = True
-    place = np.searchsorted(steps.start_ns, at, side="right") - 1
+    place = steps.begun_at(at)
     inside: Bool = (place >= 0) & (at < steps.end_ns[place]) & on[thread]
     return inside

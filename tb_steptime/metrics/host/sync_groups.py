@@ -11,7 +11,7 @@ if it is waited for at once. The profiler's own synchronize, after the last step
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 import numpy as np
@@ -30,7 +30,7 @@ _NAMED_CALLS = 3
 
 #: Kinds of calls after which a group is named; the most important first.
 BlockingKind = Literal["sync", "pageable_copy", "copy", "allocator"]
-KINDS: tuple[BlockingKind, ...] = ("sync", "pageable_copy", "copy", "allocator")
+KINDS: tuple[BlockingKind, ...] = get_args(BlockingKind)
 _BY_WEIGHT = (
     (Blocks.ALLOCATOR, "allocator"),
     (Blocks.SYNC, "sync"),

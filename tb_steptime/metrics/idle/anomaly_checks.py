@@ -54,7 +54,7 @@ def anomaly_checks(trace: Trace) -> AnomalyChecks | None:
         return None
     stacks = rows_named(trace, (Kind.PYTHON,), lambda name: _KEPT_STACK.match(name) is not None)
     rows = np.sort(np.concatenate((ops[of_check & of_node], stacks)))
-    steps, taken = find_steps(trace), Intervals.union(events.start_ns[rows], events.ends(rows))
+    steps, taken = find_steps(trace), Intervals.of_events(events, rows)
     number = len(steps.steps)
     return AnomalyChecks(
         checks=round(int((check & of_node).sum()) / number),

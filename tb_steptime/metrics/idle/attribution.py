@@ -14,8 +14,6 @@ number. Each gap is attributed to the place that launched the activity which end
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce
-from operator import or_
 from typing import NamedTuple
 
 import numpy as np
@@ -239,16 +237,16 @@ class _Threads:
         if thread not in self._known:
             others = sorted(self._one_at_a_time - {thread}) if thread in self._one_at_a_time else []
             theirs = zip(*(self._own(other) for other in others), strict=True) if others else [()] * 3
-            joined = [reduce(or_, each, Intervals.empty()) for each in theirs]
+            joined = [Intervals.joined(each) for each in theirs]
             self._known[thread] = [*self.before_all, *self._own(thread), *joined]
         return self._known[thread]
 
     def _own(self, thread: int) -> list[Intervals]:
         if thread not in self._own_known:
-            calls = blocking_calls(self._trace)
+            events, calls = self._trace.events, blocking_calls(self._trace)
             allocates = calls.kind == Blocks.ALLOCATOR
             rows = (calls.row[~allocates], calls.row[allocates])
-            blocked = [_union(self._trace, each[self._trace.events.thread[each] == thread]) for each in rows]
+            blocked = [Intervals.of_events(events, each[events.thread[each] == thread]) for each in rows]
             self._own_known[thread] = [*blocked, _cpu_work(self._trace, thread)]
         return self._own_known[thread]
 
@@ -260,14 +258,11 @@ _JOINED_AT_ONCE = 1 << 18
 
 def _cpu_work(trace: Trace, thread: int) -> Intervals:
     """When a thread is inside a recorded op or call. Named ranges are not work, as they include Python code too."""
-    events, parts = trace.events, [Intervals.empty()]
+    events, parts = trace.events, []
     for first in range(0, len(events), _JOINED_AT_ONCE):
         some = slice(first, first + _JOINED_AT_ONCE)
         work = np.zeros(256, bool)
         work[[Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER]] = True
-        parts.append(_union(trace, first + np.flatnonzero(work[events.kind[some]] & (events.thread[some] == thread))))
-    return Intervals.union(np.concatenate([part.start for part in parts]), np.concatenate([part.end for part in parts]))
-
-
-def _union(trace: Trace, rows: Int64) -> Intervals:
-    return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
+        mine = first + np.flatnonzero(work[events.kind[some]] & (events.thread[some] == thread))
+        parts.append(Intervals.of_events(events, mine))
+    return Intervals.joined(parts)

@@ -55,5 +55,5 @@ def launch_rows(trace: Trace, device: int) -> Int32:
 def idle_outside_loader(trace: Trace, device: int) -> Intervals:
     """When the device is idle within the steps, without the loader's waits and without time excluded from judgement."""
     steps = find_steps(trace)
-    idle = Intervals.union(steps.start_ns, steps.end_ns) - busy_intervals(trace, device)
+    idle = steps.intervals - busy_intervals(trace, device)
     return idle - loader_intervals(trace) - excluded_time(trace, device).total

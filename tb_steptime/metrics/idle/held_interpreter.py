@@ -50,15 +50,15 @@ def held_interpreter(trace: Trace) -> HeldInterpreter | None:
     if not threads or not len(rows):
         return None
     of_models = distinct_in(events.thread[module_frames(trace)]).tolist()
-    outside = Intervals.union(steps.start_ns, steps.end_ns) - _busy(trace, threads[0], rows) - loader_intervals(trace)
+    outside = steps.intervals - _busy(trace, threads[0], rows) - loader_intervals(trace)
     for thread in distinct_in(events.thread[rows]).tolist():
         if thread in (*threads, *of_models):
             continue
         mine = rows[events.thread[rows] == thread]
-        runs = (_open(trace, mine) - _busy(trace, thread, rows)) & outside
+        runs = (Intervals.of_events(events, mine) - _busy(trace, thread, rows)) & outside
         if runs.total_ns < max(MOSTLY * outside.total_ns, 1):
             continue
-        own = runs - _open(trace, mine[_named(trace, mine, lambda name: name.startswith("<built-in "))])
+        own = runs - Intervals.of_events(events, mine[_named(trace, mine, lambda name: name.startswith("<built-in "))])
         function = _function(trace, mine, runs) if own.total_ns >= OF_PYTHON * runs.total_ns else None
         if function is not None:
             number, ns = trace.threads[thread].tid, runs.total_ns // len(steps.steps)
@@ -71,7 +71,7 @@ def _busy(trace: Trace, thread: int, frames: Int64) -> Intervals:
     events, recorded = trace.events, trace.events.rows(*RECORDED)
     frames = frames[events.thread[frames] == thread]
     waits = frames[_named(trace, frames, is_wait)]
-    return _open(trace, recorded[events.thread[recorded] == thread]) | _open(trace, waits)
+    return Intervals.of_events(events, recorded[events.thread[recorded] == thread]) | Intervals.of_events(events, waits)
 
 
 def _function(trace: Trace, frames: Int64, runs: Intervals) -> str | None:
@@ -84,10 +84,6 @@ def _function(trace: Trace, frames: Int64, runs: Intervals) -> str | None:
         if within_ns >= MOSTLY * runs.total_ns:
             found.append((int(trace.events.dur_ns[calls].sum()), name))
     return short_frame(trace.strings[min(found)[1]]) if found else None
-
-
-def _open(trace: Trace, rows: Int64) -> Intervals:
-    return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
 
 
 def _named(trace: Trace, rows: Int64, wanted: Callable[[str], bool]) -> Bool:

@@ -14,7 +14,7 @@ import numpy as np
 from tb_steptime.metrics.base import Figure, Metric, mean_figure
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.idle.reasons import devices_by_activity
-from tb_steptime.metrics.launches.blocked import blocked_intervals
+from tb_steptime.metrics.launches.queue import blocked_intervals
 from tb_steptime.text import Unit
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace

@@ -12,8 +12,6 @@ The stops of different rows are disjoint: a stop counts for the first of these c
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce
-from operator import or_
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -92,13 +90,13 @@ def pauses(trace: Trace, device: int) -> list[Pause]:
 
 def pause_intervals(trace: Trace, device: int) -> Intervals:
     """When the host pauses, whatever the cause."""
-    return reduce(or_, (own for _, own in _own_stops(trace, device)), Intervals.empty())
+    return Intervals.joined(own for _, own in _own_stops(trace, device))
 
 
 def _own_stops(trace: Trace, device: int) -> Iterator[tuple[_Stops, Intervals]]:
     """The stops of each cause that has any, without those of earlier causes."""
     steps = find_steps(trace)
-    rest = Intervals.union(steps.start_ns, steps.end_ns)
+    rest = steps.intervals
     for stops in _stops(trace, device):
         own = rest & Intervals.union(stops.start, stops.end)
         long = own.end - own.start >= stops.least_ns

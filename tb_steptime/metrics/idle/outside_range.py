@@ -40,8 +40,8 @@ def outside_range(trace: Trace) -> OutsideRange | None:
         return None
     recorded = events.rows(*RECORDED)
     recorded = recorded[events.thread[recorded] == threads[0]]
-    outside = Intervals.union(steps.start_ns, steps.end_ns) - loader_intervals(trace)
-    outside = outside - Intervals.union(events.start_ns[recorded], events.ends(recorded))
+    outside = steps.intervals - loader_intervals(trace)
+    outside = outside - Intervals.of_events(events, recorded)
     rows, found = _ranges(trace, threads[0]), []
     names = events.name[rows]
     for name in distinct_in(names).tolist():

@@ -81,7 +81,7 @@ def _recorded(trace: Trace, rows: Int64) -> Intervals:
     """When one of these rows is an op, a call, or a wait of the loader."""
     events = trace.events
     mine = rows[is_in(events.kind[rows], RECORDED) | loader_names(trace)[events.name[rows]]]
-    return Intervals.union(events.start_ns[mine], events.ends(mine))
+    return Intervals.of_events(events, mine)
 
 
 def _function(trace: Trace, rows: Int64, step: Step, outside: Intervals) -> Int64:

@@ -89,8 +89,8 @@ def python_work(trace: Trace) -> list[PythonWork]:
         return []
     events, steps = trace.events, find_steps(trace)
     recorded, waits = _calls(trace, threads[0]), _waits(trace, threads[0])
-    waited = Intervals.union(events.start_ns[waits], events.ends(waits))
-    judged = Intervals.union(steps.start_ns, steps.end_ns) - excluded_time(trace, None).total - recorded
+    waited = Intervals.of_events(events, waits)
+    judged = steps.intervals - excluded_time(trace, None).total - recorded
     judged = judged - _locks(trace, threads[0])
     interrupted = find_excess(trace).on(threads[0]).intervals(ExcessKind.INTERRUPTED, ExcessKind.PROFILER)
     chosen = _timed(trace, _chosen(trace, threads[0]), judged - waited, interrupted)
@@ -296,14 +296,14 @@ def _calls(trace: Trace, thread: int) -> Intervals:
     """When this thread runs an op or a call of a runtime, or waits for a batch."""
     events, rows = trace.events, trace.events.rows(*RECORDED)
     rows = rows[events.thread[rows] == thread]
-    return Intervals.union(events.start_ns[rows], events.ends(rows)) | loader_intervals(trace)
+    return Intervals.of_events(events, rows) | loader_intervals(trace)
 
 
 def _locks(trace: Trace, thread: int) -> Intervals:
     """When this thread takes or passes on a lock."""
     rows = rows_named(trace, (Kind.PYTHON,), lambda name: _LOCKS.match(name) is not None)
     rows = rows[trace.events.thread[rows] == thread]
-    return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
+    return Intervals.of_events(trace.events, rows)
 
 
 def _waits(trace: Trace, thread: int) -> Int64:

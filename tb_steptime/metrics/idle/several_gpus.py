@@ -11,9 +11,6 @@ several groups last, the one that began first counts, so no idle time is counted
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import or_
-
 import msgspec
 import numpy as np
 
@@ -56,14 +53,14 @@ class SeveralDevices(msgspec.Struct, frozen=True):
 def several_devices(trace: Trace) -> SeveralDevices | None:
     """The comparison; None if the process drives at most one device."""
     steps = find_steps(trace)
-    windows, count = Intervals.union(steps.start_ns, steps.end_ns), len(steps.steps)
+    windows, count = steps.intervals, len(steps.steps)
     works = {device: busy_intervals(trace, device) & windows for device in devices_with_activity(trace)}
     least_ns = DRIVEN_FRACTION * max((each.total_ns for each in works.values()), default=0)
     devices = tuple(device for device, each in works.items() if each.total_ns >= least_ns)
     if len(devices) < 2:
         return None
     busy = [works[device] for device in devices]
-    total, union = sum(each.total_ns for each in busy), reduce(or_, busy).total_ns
+    total, union = sum(each.total_ns for each in busy), Intervals.joined(busy).total_ns
     return SeveralDevices(
         devices=list(devices),
         concurrency=total / union if union else 0.0,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.base import Figure, Metric, mean_figure
+from tb_steptime.metrics.base import Evidence, Figure, Metric, mean_figure
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles
 from tb_steptime.metrics.idle.reasons import EXCLUDED, HOST_BOUND, HOST_LATE, REASONS, devices_by_activity
@@ -63,14 +62,6 @@ class IdleSums(msgspec.Struct, frozen=True, eq=False):
     bubble_ns: Int64
 
 
-class Longest(NamedTuple):
-    """A range of idle time as evidence: the part of a gap with one reason at one site."""
-
-    start_ns: int
-    end_ns: int
-    step: str
-
-
 @shared
 def idle_sums(trace: Trace) -> Mapping[int, IdleSums]:
     """The partition of each device by step, site and reason."""
@@ -101,7 +92,7 @@ def idle_of_activity(trace: Trace, device: int) -> Int64:
     return total
 
 
-def longest_gaps(trace: Trace, device: int, count: int) -> dict[tuple[str, str], list[Longest]]:
+def longest_gaps(trace: Trace, device: int, count: int) -> dict[tuple[str, str], list[Evidence]]:
     """The longest segments of each (site, reason) that has any, longest first, at most `count` of each."""
     kept: dict[int, list[tuple[int, int, int]]] = {}
     for segments in idle_segments(trace, device):
@@ -114,7 +105,7 @@ def longest_gaps(trace: Trace, device: int, count: int) -> dict[tuple[str, str],
     steps = find_steps(trace).steps
     return {
         (SITES[key // len(REASONS)].id, REASONS[key % len(REASONS)]): [
-            Longest(start, start - negative, steps[step].name) for negative, start, step in sorted(found)[:count]
+            Evidence(steps[step].name, start, start - negative) for negative, start, step in sorted(found)[:count]
         ]
         for key, found in sorted(kept.items())
     }

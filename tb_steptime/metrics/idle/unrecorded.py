@@ -18,9 +18,6 @@ Delays of an idle device in recordings of V100, A100, H100, B200 and MI250, for 
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import or_
-
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
@@ -86,7 +83,7 @@ def unrecorded_work(trace: Trace, device: int) -> Intervals:
 def _busy_elsewhere(trace: Trace, device: int) -> Intervals:
     """When any other device of the process works."""
     others = [each for each in devices_with_activity(trace) if each != device]
-    return reduce(or_, (busy_intervals(trace, each) for each in others), Intervals.empty())
+    return Intervals.joined(busy_intervals(trace, each) for each in others)
 
 
 def _after_launches(trace: Trace, device: int, gaps: Gaps) -> Intervals:
@@ -153,7 +150,7 @@ def _waits(start: Int64, end: Int64, usual_ns: Int64 | int) -> Intervals:
 def _blocked(trace: Trace, *kinds: Blocks) -> Intervals:
     calls = blocking_calls(trace)
     rows = calls.row[is_in(calls.kind, kinds)]
-    return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
+    return Intervals.of_events(trace.events, rows)
 
 
 def _calls(trace: Trace, gaps: Gaps) -> Int64:

@@ -14,7 +14,7 @@ from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.job.evidence import JobEvidence, named_evidence
 from tb_steptime.metrics.kernel_names.work_kinds import COMPILED_KERNEL
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.host_ranges import union_of
+from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in, rows_named
@@ -108,6 +108,6 @@ def _is_graph(trace: Trace, call: Int64) -> Bool:
 
 def _of_ops(trace: Trace) -> tuple[float, float] | None:
     """Time in compiled ranges as a share of the time in ops and such ranges."""
-    compiled = union_of(trace, compiled_ranges(trace))
-    ops = union_of(trace, trace.events.rows(Kind.CPU_OP)) | compiled
+    compiled = Intervals.of_events(trace.events, compiled_ranges(trace))
+    ops = Intervals.of_events(trace.events, trace.events.rows(Kind.CPU_OP)) | compiled
     return (compiled.total_ns / ops.total_ns, 0.0) if ops.total_ns else None

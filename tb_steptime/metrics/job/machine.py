@@ -29,7 +29,7 @@ _NVIDIA = expression(r"NVIDIA|Tesla|GeForce|Quadro|TITAN|GRID|[AHBVTPL]\d+", re.
 _AMD = expression(r"AMD|Instinct|Radeon|MI\d+|gfx\d+", re.ASCII)
 
 
-class Where(NamedTuple):
+class ComputeDevice(NamedTuple):
     """device: where the job computes; vendor of its GPU; None if there is none or it is unknown."""
 
     device: DeviceKind
@@ -37,16 +37,16 @@ class Where(NamedTuple):
     evidence: list[JobEvidence]
 
 
-def where_it_runs(trace: Trace) -> Where:
+def where_it_runs(trace: Trace) -> ComputeDevice:
     """GPU if one worked or was called, CPU if none is listed or ops show it, else unknown."""
     evidence = _gpu_evidence(trace)
     if evidence:
-        return Where("gpu", _vendor(trace), evidence)
+        return ComputeDevice("gpu", _vendor(trace), evidence)
     on_cpu = named_evidence("cpu_ops", trace, (Kind.CPU_OP,), lambda name: bool(_CPU_OP.match(name)))
     on_cpu = on_cpu or _cpu_memory(trace)
     if on_cpu or (not trace.devices and len(trace.events.rows(Kind.CPU_OP))):
-        return Where("cpu", None, on_cpu)
-    return Where("unknown", None, [])
+        return ComputeDevice("cpu", None, on_cpu)
+    return ComputeDevice("unknown", None, [])
 
 
 def _cpu_memory(trace: Trace) -> list[JobEvidence]:

@@ -8,7 +8,7 @@ mul neg cat mul add               a rotary embedding, of halves that are turned
 from __future__ import annotations
 
 import enum
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -16,10 +16,10 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool, Int64
 
 ChainKind = Literal["rms_norm", "layer_norm", "rotary", "elementwise"]
-KINDS: tuple[ChainKind, ...] = ("rms_norm", "layer_norm", "rotary", "elementwise")
+KINDS: tuple[ChainKind, ...] = get_args(ChainKind)
 
 
-class _Does(enum.IntFlag):
+class _Op(enum.IntFlag):
     SQUARE = enum.auto()
     MEAN = enum.auto()
     ROOT = enum.auto()
@@ -33,9 +33,9 @@ class _Does(enum.IntFlag):
 
 #: Effect of an op, by its name without namespace and in-place mark.
 _OPS = {
-    "pow": _Does.SQUARE, "square": _Does.SQUARE, "mean": _Does.MEAN, "rsqrt": _Does.ROOT, "sqrt": _Does.ROOT,
-    "var": _Does.VARIANCE, "std": _Does.VARIANCE | _Does.ROOT, "var_mean": _Does.VARIANCE,
-    "sub": _Does.DIFFERENCE, "neg": _Does.NEGATION, "cat": _Does.CONCATENATION, "mul": _Does.PRODUCT, "add": _Does.SUM,
+    "pow": _Op.SQUARE, "square": _Op.SQUARE, "mean": _Op.MEAN, "rsqrt": _Op.ROOT, "sqrt": _Op.ROOT,
+    "var": _Op.VARIANCE, "std": _Op.VARIANCE | _Op.ROOT, "var_mean": _Op.VARIANCE,
+    "sub": _Op.DIFFERENCE, "neg": _Op.NEGATION, "cat": _Op.CONCATENATION, "mul": _Op.PRODUCT, "add": _Op.SUM,
 }  # fmt: skip
 
 
@@ -46,14 +46,14 @@ def chain_kinds(trace: Trace, names: Int64, first: Int64) -> Int64:
         return first
     does = np.array([int(_OPS.get(_bare(text), 0)) for text in trace.strings.strings], np.int64)
     has = np.bitwise_or.reduceat(does[names], first)
-    by_variance = _all(has, _Does.MEAN | _Does.DIFFERENCE | _Does.ROOT) | _all(has, _Does.VARIANCE | _Does.ROOT)
-    by_square = _all(has, _Does.MEAN | _Does.ROOT) & (_all(has, _Does.SQUARE) | _all(has, _Does.PRODUCT))
-    turned = _all(has, _Does.NEGATION | _Does.CONCATENATION | _Does.PRODUCT | _Does.SUM)
+    by_variance = _all(has, _Op.MEAN | _Op.DIFFERENCE | _Op.ROOT) | _all(has, _Op.VARIANCE | _Op.ROOT)
+    by_square = _all(has, _Op.MEAN | _Op.ROOT) & (_all(has, _Op.SQUARE) | _all(has, _Op.PRODUCT))
+    turned = _all(has, _Op.NEGATION | _Op.CONCATENATION | _Op.PRODUCT | _Op.SUM)
     places = [KINDS.index(kind) for kind in ("layer_norm", "rms_norm", "rotary")]
     return np.select([by_variance, by_square, turned], places, KINDS.index("elementwise")).astype(np.int64)
 
 
-def _all(has: Int64, wanted: _Does) -> Bool:
+def _all(has: Int64, wanted: _Op) -> Bool:
     found: Bool = (has & int(wanted)) == int(wanted)
     return found
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import msgspec
 import numpy as np
@@ -35,7 +35,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in
 
 CopyKind = Literal["layout", "type", "concatenation", "assignment"]
-KINDS: tuple[CopyKind, ...] = ("layout", "type", "concatenation", "assignment")
+KINDS: tuple[CopyKind, ...] = get_args(CopyKind)
 
 #: Ops that request another layout or size, and so copy if the tensor does not have it; and ops that request another
 #: type. Ops that a user writes come first, then the ops inside them.

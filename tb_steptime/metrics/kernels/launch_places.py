@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.excluded_time.whole_steps import step_at
+from tb_steptime.metrics.excluded_time.ranges import step_at
 from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.phases.marks import PhaseId

@@ -11,7 +11,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.occupancy import filling
 from tb_steptime.metrics.gpu.utilization import blocks, blocks_per_sm
-from tb_steptime.metrics.kernel_names.traits import PERSISTENT
+from tb_steptime.metrics.kernel_names.work_kinds import PERSISTENT
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in

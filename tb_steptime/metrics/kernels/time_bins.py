@@ -20,6 +20,7 @@ from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, SLOT_EFFIC
 from tb_steptime.metrics.gpu.utilization import (
     EST_SM_EFFICIENCY,
     GPU_UTILIZATION,
+    activity_intervals,
     busy_intervals,
     kernel_intervals,
     kernel_rows,
@@ -118,20 +119,15 @@ def _sm_efficiency(trace: Trace, device: int, edges: Int64) -> Bins | None:
 
 
 def _communication(trace: Trace, device: int, edges: Int64) -> Bins | None:
-    rows = trace.events.rows(Kind.KERNEL)
-    rows = rows[collective_names(trace)[trace.events.name[rows]]]
-    return _covered(_union(trace, device, rows), edges) if len(rows) else None
+    events, rows = trace.events, trace.events.rows(Kind.KERNEL)
+    rows = rows[collective_names(trace)[events.name[rows]]]
+    mine = rows[events.device[rows] == device]
+    return _covered(Intervals.of_events(events, mine), edges) if len(rows) else None
 
 
 def _copies(trace: Trace, device: int, edges: Int64) -> Bins | None:
-    rows = trace.events.rows(Kind.MEMCPY, Kind.MEMSET)
-    return _covered(_union(trace, device, rows), edges) if len(rows) else None
-
-
-def _union(trace: Trace, device: int, rows: Int64) -> Intervals:
-    events = trace.events
-    mine = rows[events.device[rows] == device]
-    return Intervals.union(events.start_ns[mine], events.ends(mine))
+    kinds = (Kind.MEMCPY, Kind.MEMSET)
+    return _covered(activity_intervals(trace, device, *kinds), edges) if len(trace.events.rows(*kinds)) else None
 
 
 def _of_kernels(trace: Trace, device: int, edges: Int64, values: Float64) -> Bins | None:

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.host.blocking_calls import blocking_calls
+from tb_steptime.metrics.gpu.utilization import devices_with_activity
+from tb_steptime.metrics.host.blocking_calls import WAITING, blocking_calls
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches, launched_before
 from tb_steptime.trace.model import Trace
@@ -134,7 +135,7 @@ def queued_intervals(trace: Trace, device: int | None = None) -> Intervals:
     for first in range(0, len(launches.call), _JOINED_AT_ONCE):
         piece = slice(first, first + _JOINED_AT_ONCE)
         pieces.append(Intervals.union(start[launches.call[piece]], start[launches.activity[piece]]))
-    return Intervals.union(*(np.concatenate([getattr(p, side) for p in pieces]) for side in ("start", "end")))
+    return Intervals.joined(pieces)
 
 
 def queue_levels(trace: Trace, device: int | None = None) -> list[QueueLevel]:
@@ -184,7 +185,7 @@ def full_queue_ns(trace: Trace, device: int) -> int:
     """Time for which launch calls that begin in the steps wait for room in the full queue, ns per step."""
     steps, stalled = find_steps(trace), stalled_launches(trace, device)
     start = trace.events.start_ns[stalled.call]
-    begun = Intervals.union(steps.start_ns, steps.end_ns).overlap_ns(start, start + 1) > 0
+    begun = steps.intervals.overlap_ns(start, start + 1) > 0
     return int(stalled.wait_ns[begun].sum()) // len(steps.steps)
 
 
@@ -208,3 +209,15 @@ def _time_since(knots: Int64, instants: Int64) -> Int64:
     count = np.searchsorted(knots, instants, side="left")
     sums = np.concatenate(([0], np.cumsum(knots - origin)))[count]
     return np.asarray(count * (instants - origin) - sums, np.int64)
+
+
+def blocked_intervals(trace: Trace) -> Intervals:
+    """When a host thread is inside a call that waits for the device, or waits for room in the full queue of one."""
+    events, calls = trace.events, blocking_calls(trace)
+    rows = calls.row[is_in(calls.kind, WAITING)]
+    blocked = Intervals.of_events(events, rows)
+    for device in devices_with_activity(trace):
+        stalled = stalled_launches(trace, device)
+        start = events.start_ns[stalled.call]
+        blocked = blocked | Intervals.union(start, start + stalled.wait_ns)
+    return blocked

@@ -45,7 +45,7 @@ def recaptures(trace: Trace) -> Recaptures | None:
     if not mine:
         return None
     steps = find_steps(trace)
-    held = np.searchsorted(steps.start_ns, trace.events.start_ns[begins[mine]], side="right") - 1
+    held = steps.begun_at(trace.events.start_ns[begins[mine]])
     captured = distinct(held[held >= 0])
     if len(captured) < 2:
         return None

@@ -15,10 +15,11 @@ An allocation that is only freed, or never seen, was made before the recording, 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
+from tb_steptime.metrics.base import PartMeaning
 from tb_steptime.metrics.memory.allocations import NEVER, allocations, ends_ns
 from tb_steptime.metrics.memory.births import PHASE, births, moments, step_marks_ns
 from tb_steptime.metrics.phases.assignment import host_phases
@@ -46,16 +47,7 @@ CategoryId = Literal[
 ]
 
 #: Categories in the order of tables; the last one is for memory without a recorded allocation.
-CATEGORIES: tuple[CategoryId, ...] = (
-    "parameters",
-    "gradients",
-    "optimizer_state",
-    "activations",
-    "inputs",
-    "temporary",
-    "unknown",
-    "before_recording",
-)
+CATEGORIES: tuple[CategoryId, ...] = get_args(CategoryId)
 _PLACE = {category: place for place, category in enumerate(CATEGORIES)}
 
 #: Python frames in which a module makes or moves its parameters and buffers.
@@ -67,10 +59,10 @@ _PREFETCHED_STEPS = 3
 @shared
 def categories(trace: Trace) -> UInt8:
     """For each of `allocations` the place in `CATEGORIES`."""
-    return _Deciding(trace).categories() if len(allocations(trace)) else np.empty(0, np.uint8)
+    return _AllocationColumns(trace).categories() if len(allocations(trace)) else np.empty(0, np.uint8)
 
 
-class _Deciding:
+class _AllocationColumns:
     """Columns of all allocations. start, end: ns, NEVER if it outlives the recording; step: -1 outside of all."""
 
     def __init__(self, trace: Trace) -> None:
@@ -173,3 +165,36 @@ def _passes(trace: Trace) -> Intervals:
     """The engine's backward passes; if the engine left no marks, the user's ranges with such names."""
     passes = backward_passes(trace)
     return passes if len(passes) else host_phases(trace)["backward"]
+
+
+#: In the order of `CATEGORIES`.
+MEMORY_PARTS = (
+    PartMeaning(
+        "parameters", "Parameters",
+        "Made by the code of an nn.Module outside the steps, and never freed: parameters and buffers.", "kernel",
+    ),
+    PartMeaning("gradients", "Gradients", "Made in the backward pass, and still there when it ends.", "comm"),
+    PartMeaning(
+        "optimizer_state", "Optimizer state", "Made in the optimizer by the first step, and never freed.", "tensor"
+    ),
+    PartMeaning(
+        "activations", "Activations",
+        "Made in the forward pass, and needed until the backward pass of the step begins or longer.", "cpu",
+    ),
+    PartMeaning(
+        "inputs", "Inputs",
+        "Batches: made while the loader is read, copied from the host, or made in the step before the first op that "
+        "the backward pass differentiates.", "data",
+    ),
+    PartMeaning("temporary", "Temporary", "Freed in the phase of the step that made it.", "copy"),
+    PartMeaning(
+        "unknown", "Unknown",
+        "Kept longer than the phase that made it, and nothing in the recording tells what for; leaks are here. The "
+        "table of the largest allocations says what made it.", "other",
+    ),
+    PartMeaning(
+        "before_recording", "Before the recording",
+        "Allocated before the recording began, and not freed yet: parameters above all. The recording does not tell "
+        "its kinds apart.", "other", hatched=True,
+    ),
+)  # fmt: skip

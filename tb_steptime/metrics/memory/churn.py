@@ -43,8 +43,5 @@ def churn(trace: Trace, place: Place) -> list[ChurnRow]:
     columns = zip(
         name[groups.first].tolist(), groups.count().tolist(), groups.sum(size).tolist(), most.tolist(), strict=True
     )
-    rows = [
-        ChurnRow(trace.strings[op] if op >= 0 else None, number / steps, total / steps, top)
-        for op, number, total, top in columns
-    ]
+    rows = [ChurnRow(trace.strings.get(op), number / steps, total / steps, top) for op, number, total, top in columns]
     return sorted(rows, key=lambda row: -row.bytes)[:MOST_OPS]

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.kernel_site import KernelRun, run_of
+from tb_steptime.metrics.base import Evidence
+from tb_steptime.metrics.gpu.kernel_site import run_of
 from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
 from tb_steptime.metrics.kernels.details import LaunchLengths, LaunchTimes, launch_times, lengths
 from tb_steptime.metrics.operators.op_tree import OpTree, op_tree
@@ -37,7 +38,7 @@ class OperatorDetail(msgspec.Struct, frozen=True):
     name: str
     lengths: LaunchLengths
     calls: LaunchTimes
-    longest: KernelRun
+    longest: Evidence
     kernels: list[OpKernel]
     more_kernels: int
 

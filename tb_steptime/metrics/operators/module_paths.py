@@ -37,7 +37,7 @@ class ModulePaths:
 
 def paths_of(calls: ModuleCalls, name: Int64) -> ModulePaths:
     """name: of each call's frame, row of the string table."""
-    again, known = _again(calls, name), _Known(int(name.max(initial=0)) + 1)
+    again, known = _again(calls, name), _PathNumbers(int(name.max(initial=0)) + 1)
     path = np.full(len(name), -1, np.int64)
     for tree in (~again, again):
         level, outer = tree & (calls.around < 0), np.full(len(name), -1, np.int64)
@@ -59,7 +59,7 @@ def _again(calls: ModuleCalls, name: Int64) -> Bool:
     return result
 
 
-class _Known:
+class _PathNumbers:
     """Numbers of paths by the path around and the name, in order of first appearance."""
 
     def __init__(self, names: int) -> None:

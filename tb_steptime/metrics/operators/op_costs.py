@@ -14,7 +14,7 @@ includes the kernel in its total.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from tb_steptime.metrics.operators.op_memory import allocated_by_ops
 from tb_steptime.metrics.operators.op_tree import OpTree, in_steps
 from tb_steptime.metrics.tensor_cores.usage import BINS, device_has_tensor_cores, kernel_bins
 from tb_steptime.trace.groups import exact_sums
-from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -38,7 +37,7 @@ from tb_steptime.trace.table import Int64, Kind
 #: kernel: the part of `device` that is kernels; tensor, unknown: the time of these on tensor cores, and the time for
 #: which that is unknown.
 DeviceCost = Literal["device", "launches", "idle", "kernel", "tensor", "unknown"]
-DEVICE_COSTS: tuple[DeviceCost, ...] = ("device", "launches", "idle", "kernel", "tensor", "unknown")
+DEVICE_COSTS: tuple[DeviceCost, ...] = get_args(DeviceCost)
 #: allocated: bytes, where memory was recorded.
 SometimesCost = Literal["allocated"] | DeviceCost
 SOMETIMES: tuple[SometimesCost, ...] = ("allocated", *DEVICE_COSTS)
@@ -184,6 +183,6 @@ def outside_ops(trace: Trace, unless: Labelled = "op") -> OutsideOps:
     lost = np.flatnonzero(without_op)
     call, activity = launches.call[lost], launches.activity[lost]
     start = trace.events.start_ns[activity]
-    on_device = Intervals.union(steps.start_ns, steps.end_ns).overlap_ns(start, start + 1) > 0
+    on_device = steps.intervals.overlap_ns(start, start + 1) > 0
     inside = lost[np.where(call >= 0, in_steps(trace, np.where(call >= 0, call, activity)), on_device)]
     return OutsideOps(inside, launches.call[inside].astype(np.int64))

@@ -64,7 +64,7 @@ class OperatorRow(msgspec.Struct, frozen=True):
     allocated_self_bytes: int | None = None
 
 
-class Sort(NamedTuple):
+class OpGrouping(NamedTuple):
     """Options of a table of ops: the grouping key, and where work of the backward pass counts."""
 
     by: By = "name"
@@ -111,13 +111,13 @@ class _Table:
         )
 
 
-def operator_tables(trace: Trace, sorts: Sequence[Sort]) -> list[list[OperatorRow]]:
+def operator_tables(trace: Trace, groupings: Sequence[OpGrouping]) -> list[list[OperatorRow]]:
     """Tables of the ops that begin in the steps: most self time on the device first, then on the host. Several tables
     are made at once, since each cost is computed once for all of them and dropped as soon as it is used."""
-    found: dict[Sort, list[OperatorRow]] = {}
-    for where in dict.fromkeys(sort.where for sort in sorts):
+    found: dict[OpGrouping, list[OperatorRow]] = {}
+    for where in dict.fromkeys(grouping.where for grouping in groupings):
         tree = op_tree(trace, where)
-        tables = {sort: _Table(trace, tree, sort.by) for sort in sorts if sort.where == where}
+        tables = {grouping: _Table(trace, tree, grouping.by) for grouping in groupings if grouping.where == where}
         for cost in measured_costs(trace):
             own = own_costs(trace, tree, cost)
             inside = tree.with_inside(own + graph_costs(trace, tree, cost))
@@ -125,8 +125,8 @@ def operator_tables(trace: Trace, sorts: Sequence[Sort]) -> list[list[OperatorRo
             del own, inside
             for table in tables.values():
                 table.add(cost, *floats)
-        found |= {sort: _rows(table, _labelled_rows(trace, sort.by)) for sort, table in tables.items()}
-    return [found[sort] for sort in sorts]
+        found |= {grouping: _rows(table, _labelled_rows(trace, grouping.by)) for grouping, table in tables.items()}
+    return [found[grouping] for grouping in groupings]
 
 
 def _labelled_rows(trace: Trace, by: By) -> list[OperatorRow]:

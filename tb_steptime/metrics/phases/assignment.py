@@ -161,7 +161,7 @@ def host_phases(trace: Trace) -> HostPhases:
     steps, courses = find_steps(trace), host_courses(trace)
     thread = training_threads(trace)[0] if training_threads(trace) else -1
     course = courses.get(thread, courses[-1])
-    windows = Intervals.union(steps.start_ns, steps.end_ns)
+    windows = steps.intervals
     return {phase: course.when(phase) & windows for phase in PHASES}
 
 
@@ -182,11 +182,8 @@ def optimizer_marks(trace: Trace) -> Int64:
 def optimizer_updates(trace: Trace) -> Intervals:
     """When optimizers run, without the closures that they call."""
     events, rows = trace.events, optimizer_marks(trace)
-    found = [course.when("optimizer") for course in host_courses(trace).values()]
-    updates = Intervals.union(
-        np.concatenate([each.start for each in found]), np.concatenate([each.end for each in found])
-    )
-    return updates & Intervals.union(events.start_ns[rows], events.ends(rows))
+    updates = Intervals.joined(course.when("optimizer") for course in host_courses(trace).values())
+    return updates & Intervals.of_events(events, rows)
 
 
 def optimizer_class(trace: Trace) -> str | None:

@@ -49,11 +49,7 @@ def phase_spans(trace: Trace) -> list[list[PhaseSpan]]:
         for step, start, end in _site_ranges(trace, phase, SITE[site]):
             found[step].append(PhaseSpan(phase, label, start, end, inner=True))
     most = max(LEAST_SPANS, MOST_SPANS // max(1, len(found)))
-    return [_in_time_order(_longest(spans, most)) for spans in found]
-
-
-def _longest(spans: list[PhaseSpan], most: int) -> list[PhaseSpan]:
-    return sorted(spans, key=lambda span: span.start_ns - span.end_ns)[:most]
+    return [_in_time_order(sorted(spans, key=lambda span: span.start_ns - span.end_ns)[:most]) for spans in found]
 
 
 def _in_time_order(spans: list[PhaseSpan]) -> list[PhaseSpan]:

@@ -215,7 +215,7 @@ def _ops_outside_nodes(trace: Trace) -> Int64:
     outside = ops.copy()
     for thread in distinct_in(events.thread[nodes]).tolist():
         mine = nodes[events.thread[nodes] == thread]
-        inside = Intervals.union(events.start_ns[mine], events.ends(mine))
+        inside = Intervals.of_events(events, mine)
         start = events.start_ns[(events.kind == Kind.CPU_OP) & (events.thread == thread)]
         place = np.searchsorted(inside.start, start, side="right") - 1
         outside[thread] -= np.count_nonzero((place >= 0) & (start < inside.end[place])) if len(inside) else 0
@@ -235,7 +235,7 @@ def autograd_threads(trace: Trace) -> tuple[int, ...]:
 def backward_passes(trace: Trace) -> Intervals:
     """From the first to the last node of each backward pass, on whichever threads they run."""
     nodes = engine_nodes(trace)
-    union = Intervals.union(trace.events.start_ns[nodes], trace.events.ends(nodes))
+    union = Intervals.of_events(trace.events, nodes)
     if len(union) < 2:
         return union
     apart = _work_in(trace, Intervals(union.end[:-1], union.start[1:]))

@@ -186,7 +186,7 @@ def known_flops_share(trace: Trace, device: int) -> Figure:
     event, steps = trace.kernels.event[rows], find_steps(trace)
     start, dur = trace.events.start_ns[event], trace.events.dur_ns[event]
     low, high = steps.window
-    step = np.searchsorted(steps.start_ns, start, side="right") - 1
+    step = steps.begun_at(start)
     inside = (start >= low) & (start < high) & (step >= 0)
     count = len(steps.steps)
     part, whole = (

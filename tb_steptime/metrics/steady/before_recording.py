@@ -27,9 +27,6 @@ too.
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import or_
-
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
@@ -114,7 +111,7 @@ def _later_heads(trace: Trace, rows: Int64, linked: Int64) -> Intervals:
             meanwhile = (number[lost] > number[before].max()) & (number[lost] < number[after].min())
             seen = launches.activity[lost[meanwhile & (start[lost] >= resumed)]]
             heads += [_up_to_first(trace, resumed, seen, after)] if len(seen) else []
-    return reduce(or_, heads, Intervals.empty())
+    return Intervals.joined(heads)
 
 
 def _pauses(trace: Trace) -> Intervals:
@@ -150,7 +147,7 @@ def _unseen(trace: Trace, low: int, rows: Int64) -> Intervals:
     wait."""
     stream = trace.events.stream[find_launches(trace).activity[rows]]
     found = (_unseen_on_stream(trace, low, rows, rows[stream == each]) for each in distinct(stream))
-    return reduce(or_, found, Intervals.empty())
+    return Intervals.joined(found)
 
 
 def _unseen_on_stream(trace: Trace, low: int, rows: Int64, mine: Int64) -> Intervals:

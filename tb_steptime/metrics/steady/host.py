@@ -8,9 +8,6 @@ range    [compile_inner (dynamo_timed)     ]    what the recording names as work
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import or_
-
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
@@ -71,8 +68,8 @@ def _explained(trace: Trace, stretches: Stretches, excess: Int64, kind: Int64) -
     collected = garbage_collections(trace)
     cut_off = (cut_off_intervals(trace, device) for device in devices_with_activity(trace))
     for named, when in (
-        (ExcessKind.PERIODIC, Intervals.union(trace.events.start_ns[collected], trace.events.ends(collected))),
-        (ExcessKind.EDGE, reduce(or_, cut_off, Intervals.empty())),
+        (ExcessKind.PERIODIC, Intervals.of_events(trace.events, collected)),
+        (ExcessKind.EDGE, Intervals.joined(cut_off)),
         (ExcessKind.PROFILER, profiler_intervals(trace)),
     ):
         kind[long] = np.where(2 * when.overlap_ns(start, end) >= excess[long], named, kind[long])
@@ -90,7 +87,7 @@ def profiler_intervals(trace: Trace) -> Intervals:
     """When the profiler works. Its rows for loading belong to the job: a first launch loads code without a profiler,
     too."""
     rows = rows_named(trace, (Kind.OVERHEAD,), lambda name: LOADING_OVERHEAD.match(name) is None)
-    return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
+    return Intervals.of_events(trace.events, rows)
 
 
 def _events(host: HostEvents, stretches: Stretches, long: Int64) -> Int32:
@@ -194,7 +191,7 @@ def _of_first_use(
     writes the loading of code on a track of its own; the launch that loads is the call at that time. Returns the excess
     of each stretch, its kind, and where it ends."""
     rows = loading_overheads(trace)
-    loads = Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
+    loads = Intervals.of_events(trace.events, rows)
     inside = stretches.inside
     calls = (inside >= 0) & is_in(trace.events.kind[host.row], (Kind.RUNTIME, Kind.DRIVER))[inside]
     named = np.where(calls, loads.overlap_ns(stretches.start_ns, stretches.end_ns), 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 import numpy as np
@@ -23,7 +23,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct, is_in, median
 
 ExcessId = Literal["once", "interrupted", "periodic", "profiler", "edge", "unknown"]
-KINDS: tuple[ExcessId, ...] = ("once", "interrupted", "periodic", "profiler", "edge", "unknown")
+KINDS: tuple[ExcessId, ...] = get_args(ExcessId)
 
 #: Maximum number of names, as many as fit in a sentence.
 NAMES = 3
@@ -78,7 +78,7 @@ def steady_step_ns(trace: Trace, device: int | None) -> int:
 def excess_rows(trace: Trace, device: int | None) -> list[ExcessRow]:
     """A row for every kind that makes a step longer, most first."""
     steps = find_steps(trace)
-    within = Intervals.union(steps.start_ns, steps.end_ns)
+    within = steps.intervals
     rows = []
     for kind in KINDS:
         when = excess_by_kind(trace, device)[ExcessKind[kind.upper()]] & within
@@ -97,16 +97,15 @@ def _here(trace: Trace, device: int | None, kind: ExcessId) -> Excess:
 
 
 def _row(trace: Trace, kind: ExcessId, when: Intervals, found: Excess) -> ExcessRow:
-    steps, length = find_steps(trace), when.end - when.start
+    length = when.end - when.start
     worst = int(length.argmax())
     own_ns = when.overlap_ns(found.start_ns, found.end_ns)
     start = int(when.start[worst])
-    step = max(int(np.searchsorted(steps.start_ns, start, side="right")) - 1, 0)
     return ExcessRow(
         kind=kind,
         total_ns=when.total_ns,
         count=int((own_ns > 0).sum()),
-        step=steps.steps[step].name,
+        step=find_steps(trace).at(start).name,
         start_ns=start,
         end_ns=int(when.end[worst]),
         names=_names(trace, found.where(own_ns > 0), own_ns[own_ns > 0]),

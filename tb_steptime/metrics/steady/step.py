@@ -10,8 +10,6 @@ step     |        #############       ##      |        excess of a step: on the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
-from operator import or_
 
 import numpy as np
 
@@ -87,7 +85,7 @@ def _share_that_shows(trace: Trace, device: int | None) -> Float64:
 
 def _named(trace: Trace) -> Intervals:
     """When any thread does work of a first use that the recording identifies."""
-    return reduce(or_, (when for _, when in first_uses(trace)), Intervals.empty())
+    return Intervals.joined(when for _, when in first_uses(trace))
 
 
 def _shortened(trace: Trace, when: Intervals, share: Float64) -> Intervals:

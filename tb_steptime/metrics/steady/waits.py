@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity, has_device_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
-from tb_steptime.metrics.launches.blocked import blocked_intervals
+from tb_steptime.metrics.launches.queue import blocked_intervals
 from tb_steptime.metrics.phases.marks import autograd_threads, backward_passes, training_threads
 from tb_steptime.metrics.steady.stretches import HostEvents, Stretches
 from tb_steptime.text.patterns import expression
@@ -53,7 +53,7 @@ def waits_ns(trace: Trace, host: HostEvents, stretches: Stretches) -> Int64:
     add(loader_intervals(trace))
     exchanging = rows_named(trace, (Kind.CPU_OP, Kind.USER), lambda name: _ON_HOST.match(name) is not None)
     if len(exchanging):
-        on_host = Intervals.union(trace.events.start_ns[exchanging], trace.events.ends(exchanging))
+        on_host = Intervals.of_events(trace.events, exchanging)
         may = (inside < 0) | _in(host, inside, _named(trace, host, _EXCHANGES) | _is_range(trace, host))
         add(on_host, may)
     if autograd_threads(trace):

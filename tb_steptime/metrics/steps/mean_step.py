@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.collectives import computing_intervals
-from tb_steptime.metrics.gpu.utilization import kernel_intervals
+from tb_steptime.metrics.gpu.utilization import activity_intervals, kernel_intervals
 from tb_steptime.metrics.idle.reasons import REASONS, IdleNs
 from tb_steptime.metrics.idle.sums import idle_sums
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_time_ns
@@ -21,7 +21,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int32, Int64, Kind
+from tb_steptime.trace.table import Int64, Kind
 
 
 class Works(msgspec.Struct, frozen=True):
@@ -114,13 +114,7 @@ def _works(trace: Trace, device: int) -> Int64:
 
 def kinds_of_work(trace: Trace, device: int) -> tuple[Intervals, Intervals, Intervals]:
     """When the device computes; when only a collective runs; and when it copies or sets and no kernel runs. Disjoint,
-    over the whole recording.
-    disjoint, over the whole recording."""
+    over the whole recording."""
     compute, kernels = computing_intervals(trace, device), kernel_intervals(trace, device)
-    memory = _union(trace, device, trace.events.rows(Kind.MEMCPY, Kind.MEMSET))
+    memory = activity_intervals(trace, device, Kind.MEMCPY, Kind.MEMSET)
     return compute, kernels - compute if compute is not kernels else Intervals.empty(), memory - kernels
-
-
-def _union(trace: Trace, device: int, rows: Int64 | Int32) -> Intervals:
-    mine = rows[trace.events.device[rows] == device]
-    return Intervals.union(trace.events.start_ns[mine], trace.events.ends(mine))

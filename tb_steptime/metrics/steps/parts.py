@@ -11,7 +11,7 @@ from tb_steptime.metrics.base import Figure, Metric, PartMeaning, mean_figure, s
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.text import Unit
-from tb_steptime.trace.host_ranges import host_ranges, is_host_range, union_of, union_where
+from tb_steptime.trace.host_ranges import host_ranges, is_host_range, union_where
 from tb_steptime.trace.intervals import Intervals, partition
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
@@ -101,7 +101,7 @@ def part_time(part: str) -> Callable[[Trace], Figure]:
 def collective_kernels(trace: Trace) -> Intervals:
     """When a collective's kernel runs on any device of this process."""
     rows = trace.events.rows(Kind.KERNEL)
-    return union_of(trace, rows[collective_names(trace)[trace.events.name[rows]]])
+    return Intervals.of_events(trace.events, rows[collective_names(trace)[trace.events.name[rows]]])
 
 
 @shared
@@ -121,7 +121,7 @@ def part_intervals(trace: Trace) -> Mapping[str, Intervals]:
     """
     steps = find_steps(trace)
     layers = _layers(trace)
-    shared = partition(Intervals.union(steps.start_ns, steps.end_ns), [layers[part] for part in PRIORITY])
+    shared = partition(steps.intervals, [layers[part] for part in PRIORITY])
     return dict(zip([*PRIORITY, "other"], shared, strict=True))
 
 
@@ -152,11 +152,11 @@ def _layers(trace: Trace) -> dict[str, Intervals]:
     compute = kernels[~collective_names(trace)[events.name[kernels]]]
     on_device = has_device_activity(trace)
     return {
-        "kernel": union_of(trace, compute),
+        "kernel": Intervals.of_events(trace.events, compute),
         "communication": collective_kernels(trace) if on_device else _collective_calls(trace),
-        "memcpy": union_of(trace, events.rows(Kind.MEMCPY)),
-        "memset": union_of(trace, events.rows(Kind.MEMSET)),
-        "runtime": union_of(trace, events.rows(Kind.RUNTIME, Kind.DRIVER)),
+        "memcpy": Intervals.of_events(trace.events, events.rows(Kind.MEMCPY)),
+        "memset": Intervals.of_events(trace.events, events.rows(Kind.MEMSET)),
+        "runtime": Intervals.of_events(trace.events, events.rows(Kind.RUNTIME, Kind.DRIVER)),
         "data_loader": loader_intervals(trace),
         "cpu_exec": host_ranges(trace),
     }

@@ -12,8 +12,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
-from tb_steptime.metrics.idle.reasons import EXCLUDED, IdleNs
+from tb_steptime.metrics.idle.reasons import EXCLUDED, IDLE_MEANINGS, IdleNs
 from tb_steptime.metrics.outliers import slow
 from tb_steptime.metrics.phases.assignment import PHASES
 from tb_steptime.metrics.phases.marks import PhaseId

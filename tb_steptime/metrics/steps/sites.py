@@ -11,11 +11,12 @@ from collections.abc import Mapping
 
 import msgspec
 
+from tb_steptime.metrics.base import Evidence
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.idle.bottleneck import Bound, Pace, judge
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, REASONS, IdleNs
 from tb_steptime.metrics.idle.split_launches import split_late_ns
-from tb_steptime.metrics.idle.sums import Longest, longest_gaps
+from tb_steptime.metrics.idle.sums import longest_gaps
 from tb_steptime.metrics.launches.run_ahead import LaunchedFrom, by_phase, by_site
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS, SITE_PHASE, SITES, activity_sites, phase_labels
 from tb_steptime.metrics.phases.marks import PhaseId
@@ -33,14 +34,6 @@ EXAMPLES = 5
 _AT_ONCE = 1 << 18
 
 _NOTHING = LaunchedFrom(0.0, None, None)
-
-
-class GapExample(msgspec.Struct, frozen=True):
-    """Evidence: a range of time, relative to the span's origin, and the step in which it begins."""
-
-    step: str
-    start_ns: int
-    end_ns: int
 
 
 class SiteRow(msgspec.Struct, frozen=True):
@@ -63,7 +56,7 @@ class SiteRow(msgspec.Struct, frozen=True):
     device_ns: int
     idle_ns: IdleNs
     bubble_ns: int
-    examples: list[GapExample]
+    examples: list[Evidence]
     split_ns: int = 0
     each_ns: int | None = None
 
@@ -152,14 +145,14 @@ def _device_ns(trace: Trace, device: int, group: UInt8, groups: int) -> list[int
         for first in range(0, len(activity), _AT_ONCE):
             rows = activity[first : first + _AT_ONCE][group[first : first + _AT_ONCE] == number]
             rows = rows[events.device[rows] == device]
-            runs = runs | Intervals.union(events.start_ns[rows], events.ends(rows))
+            runs = runs | Intervals.of_events(events, rows)
         found.append(int(runs.overlap_ns(steps.start_ns, steps.end_ns).sum()) // len(steps.steps))
     return found
 
 
-def _examples(gaps: Mapping[tuple[str, str], list[Longest]], site: str) -> list[GapExample]:
+def _examples(gaps: Mapping[tuple[str, str], list[Evidence]], site: str) -> list[Evidence]:
     """The longest gaps before late launches, or, if there are none, the longest of any reason."""
     late = [gap for reason in HOST_BOUND for gap in gaps.get((site, reason), [])]
     found = late or [gap for reason in REASONS for gap in gaps.get((site, reason), [])]
     found.sort(key=lambda gap: (gap.start_ns - gap.end_ns, gap.start_ns))
-    return [GapExample(gap.step, gap.start_ns, gap.end_ns) for gap in found[:EXAMPLES]]
+    return found[:EXAMPLES]

@@ -91,7 +91,7 @@ def without_cache(trace: Trace) -> WithoutCache | None:
 def _products_ns(trace: Trace, begins: Int64, ends: Int64) -> Int64:
     """The time in ops that multiply matrices or attend, in each of these intervals, ns."""
     rows = rows_named(trace, (Kind.CPU_OP,), OPS.__contains__)
-    products = Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
+    products = Intervals.of_events(trace.events, rows)
     return products.overlap_ns(begins, ends)
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tb_steptime.metrics.flops.calls import TYPE_BYTES, Work
 from tb_steptime.metrics.flops.peaks import Peaks
-from tb_steptime.metrics.kernel_names.traits import ALWAYS_ALIGNED, LOADED_AT_ONCE
+from tb_steptime.metrics.kernel_names.work_kinds import ALWAYS_ALIGNED, LOADED_AT_ONCE
 from tb_steptime.text import Reason, count
 
 #: Duration of an empty kernel, ns: no kernel is shorter.

@@ -18,7 +18,7 @@ import numpy as np
 from tb_steptime.metrics.flops.calls import TYPE_BYTES
 from tb_steptime.metrics.flops.peaks import HALVES, Peaks, peaks_of
 from tb_steptime.metrics.kernel_names.name_rules import Answer
-from tb_steptime.metrics.kernel_names.traits import MISALIGNED_KERNEL
+from tb_steptime.metrics.kernel_names.work_kinds import MISALIGNED_KERNEL
 from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.arithmetic_proof import TF32_CAPABILITY
 from tb_steptime.metrics.tensor_cores.matmul_ops import Product, alike, find_products

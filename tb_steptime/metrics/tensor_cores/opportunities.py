@@ -171,7 +171,7 @@ def _opportunity(trace: Trace, row: int, count: int, total_ns: int, gain_ns: int
     name = int(kernel_op_names(trace, np.array([row]))[0])
     kernel = trace.strings[int(trace.events.name[trace.kernels.event[row]])]
     return Opportunity(
-        op=product.op if product else trace.strings[name] if name >= 0 else None,
+        op=product.op if product else trace.strings.get(name),
         shapes=product.shapes or None if product else None,
         dtypes=product.dtypes or None if product else None,
         kernel=kernel,
@@ -204,7 +204,7 @@ def split_by_op(trace: Trace, device: int) -> list[OpSplit]:
     group, first = alike(names)
     splits, counts = _splits(trace, rows, group, len(first))
     table = [
-        OpSplit(_name(trace, int(names[at])), _no_op(int(names[at])), counts[i], splits[i])
+        OpSplit(trace.strings.get(int(names[at])), _no_op(int(names[at])), counts[i], splits[i])
         for i, at in enumerate(first.tolist())
     ]
     table.sort(key=lambda row: (-row.split.kernel_ns, row.op or ""))
@@ -245,10 +245,6 @@ def _in_window(trace: Trace, device: int) -> Int64:
     low, high = find_steps(trace).window
     inside: Bool = (start >= low) & (start < high)
     return rows[inside]
-
-
-def _name(trace: Trace, name: int) -> str | None:
-    return trace.strings[name] if name >= 0 else None
 
 
 def _no_op(name: int) -> str | None:

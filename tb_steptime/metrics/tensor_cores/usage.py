@@ -12,7 +12,7 @@ sum to the span's.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import msgspec
 import numpy as np
@@ -21,7 +21,6 @@ from tb_steptime.metrics.base import Figure, Metric, unknown
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, kernel_rows, windows
 from tb_steptime.metrics.kernel_names.name_rules import Answer, classify, has_tensor_cores
 from tb_steptime.metrics.tensor_cores.arithmetic_proof import KernelAnswers, resolve
-from tb_steptime.metrics.tensor_cores.bins import KernelBin
 from tb_steptime.text import Reason, Unit, fraction
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
@@ -30,6 +29,36 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Float64, Int64, Kind, UInt8, distinct_in, is_in
+
+KernelBin = Literal["tensor_core", "matmul_like", "unknown", "other"]
+
+
+class BinMeaning(msgspec.Struct, frozen=True):
+    """A bin of kernel time. short: over a column; answer: to the question whether a kernel runs on tensor cores."""
+
+    id: KernelBin
+    label: str
+    short: str
+    answer: str
+    meaning: str
+    colour: str
+    hatched: bool
+
+
+#: Bins in the order of the bar.
+KERNEL_BINS = (
+    BinMeaning("tensor_core", "Tensor cores", "Tensor cores", "yes",
+               "Kernels that run on tensor cores (AMD: matrix cores).", "tensor", False),
+    BinMeaning("matmul_like", "Matmul-like, no tensor cores", "Matmul-like", "no",
+               "Matrix products, convolutions and attention without tensor cores. This time could move to tensor "
+               "cores.", "kernel", True),
+    BinMeaning("unknown", "Unknown", "Unknown", "unknown",
+               "Kernels whose names do not show whether they use tensor cores.", "other", True),
+    BinMeaning("other", "Other kernels", "Other", "not eligible",
+               "Kernels that cannot use tensor cores: elementwise, reductions, normalization, copies.", "kernel",
+               False),
+)  # fmt: skip
+
 
 TENSOR_CORE_SHARE = Metric(
     "tensor_core_share",
@@ -84,7 +113,7 @@ NO_TENSOR_CORES = Reason("no_tensor_cores")
 MOST_UNCLASSIFIED = 0.5
 
 #: Bins of kernel time, in the order of the columns here and of `Split`.
-BINS: tuple[KernelBin, ...] = ("tensor_core", "matmul_like", "unknown", "other")
+BINS: tuple[KernelBin, ...] = get_args(KernelBin)
 _TENSOR_CORE, _MATMUL_LIKE, _UNKNOWN, _OTHER = range(len(BINS))
 
 #: Ops that are a matrix product, a convolution or attention, including backward ops.

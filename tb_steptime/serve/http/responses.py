@@ -75,7 +75,7 @@ def _content(request: Request, answer: Answer) -> Response:
     content = answer.content if isinstance(answer.content, bytes) else encode(answer.content)
     response = _response_type()(content, answer.status, {**_NO_GUESS, **answer.headers})
     response.headers["Content-Type"] = answer.content_type
-    etag = answer.etag or (_hash(content) if answer.status == 200 else None)
+    etag = answer.etag or (hashlib.blake2b(content, digest_size=8).hexdigest() if answer.status == 200 else None)
     response.headers.setdefault("Cache-Control", "no-cache" if etag else "no-store")
     response.headers["Vary"] = "Accept-Encoding"
     known = etag is not None and request.if_none_match.contains_weak(etag)
@@ -112,10 +112,6 @@ def _file(request: Request, answer: Answer) -> Response:
         **_NO_GUESS,
     }
     return _response_type()(wrap_file(request.environ, answer.content), answer.status, headers, direct_passthrough=True)
-
-
-def _hash(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
 def _packed(content: bytes) -> bytes:

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from tb_steptime.analyses.timeline import TimelineResult, TimelineStep
+from tb_steptime.analyses.base import TimelineStep
+from tb_steptime.analyses.timeline import TimelineResult
 from tb_steptime.serve.pages import judgement
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.timeline.answers import BusyBins, EventDetail, TimelinePage

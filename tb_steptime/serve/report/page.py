@@ -23,8 +23,7 @@ from tb_steptime.errors import TraceError
 from tb_steptime.ingest.states import Problem
 from tb_steptime.serve.http.bundle import report_program
 from tb_steptime.serve.refusals import SpanFailed
-from tb_steptime.serve.report.coarser import Detail, coarser
-from tb_steptime.serve.report.packing import Json, pack
+from tb_steptime.serve.report.packing import Detail, Json, coarser, pack
 from tb_steptime.serve.report.private import events_without_machine, without_machine
 from tb_steptime.serve.report.read_again import Included
 from tb_steptime.serve.report.recorded import IncludedAnswers, recorded

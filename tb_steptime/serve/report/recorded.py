@@ -24,8 +24,8 @@ from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.insights.base import Headline, Insight, Tried
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.ranks.result import JobRanks
+from tb_steptime.serve.answers import ChainPage, ComparePage
 from tb_steptime.serve.catalogue import Catalogue, catalogue
-from tb_steptime.serve.compare_answers import ChainPage, ComparePage
 from tb_steptime.serve.job_steps import JobSteps
 from tb_steptime.serve.rank_answers import RankMap, RanksPage
 from tb_steptime.serve.ranks.map import WAIT_METRICS
@@ -34,7 +34,7 @@ from tb_steptime.serve.report.scalars import logged
 from tb_steptime.serve.scalars import JobScalars, Scalars
 from tb_steptime.serve.served import ServedSpan, SpanNames
 from tb_steptime.serve.store import Store
-from tb_steptime.serve.trends import TrendsAsked
+from tb_steptime.serve.trends import TrendsRequest
 from tb_steptime.serve.wire import (
     RESULTS,
     Index,
@@ -161,7 +161,7 @@ def _trends(store: Store, runs: Sequence[str]) -> IncludedTrends:
 
 
 def _said(store: Store, runs: Sequence[str], focus: str | None) -> SaidOfRuns:
-    page = store.trends(SpanNames(runs), TrendsAsked(focus, strips=0), work=False)
+    page = store.trends(SpanNames(runs), TrendsRequest(focus, strips=0), work=False)
     return SaidOfRuns(page.headline, dict(page.titles))
 
 

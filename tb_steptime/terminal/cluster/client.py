@@ -14,17 +14,20 @@ import logging
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from tb_steptime import __version__
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.files.remote import masked
 from tb_steptime.ingest.cores import cores
 from tb_steptime.ingest.reader_process import Job
 from tb_steptime.ingest.states import Problem
+from tb_steptime.ingest.summaries.freshness import user_peaks_digest
+from tb_steptime.ingest.summaries.layout import DEFINITIONS, FORMAT
 from tb_steptime.ingest.summaries.writing import places_for, write_summary
-from tb_steptime.terminal.cluster.releases import Release, release_there, said_of
 from tb_steptime.terminal.cluster.there import Outcome, Task, packed
+from tb_steptime.text.printer import counted
 
 #: `--dask local`: a cluster of processes on this machine, for as long as the command runs.
 LOCAL = "local"
@@ -152,3 +155,33 @@ def _failure(job: Job, error: BaseException) -> Problem:
         return Problem("Every worker that read it died", job.file, hint)
     hint = "The workers' logs have the details. Run it again for what is left."
     return Problem(f"The worker that read it failed ({type(error).__name__})", job.file, hint)
+
+
+class Release(NamedTuple):
+    """summaries: everything besides the trace that decides whether a summary written there is fresh here."""
+
+    version: str
+    summaries: str
+
+
+def release_there() -> Release:
+    return Release(__version__, f"{FORMAT} {DEFINITIONS} {user_peaks_digest()}")
+
+
+def said_of(workers: Mapping[str, Release | BaseException]) -> tuple[list[str], bool]:
+    """Returns lines about workers whose release differs from the one here, and whether no worker can be used."""
+    here = release_there()
+    without = [each for each in workers.values() if not isinstance(each, Release)]
+    differing = [each for each in workers.values() if isinstance(each, Release) and each.summaries != here.summaries]
+    lines = []
+    if without:
+        of_all = f"{len(without)} of {counted(len(workers), 'worker')}"
+        lines.append(f"{of_all} cannot run tb-steptime: pip install 'tb-steptime=={here.version}' there.")
+    if differing:
+        versions = ", ".join(sorted({each.version for each in differing}))
+        of_all = f"{len(differing)} of {counted(len(workers), 'worker')}"
+        lines.append(
+            f"{of_all} measure with another build of tb-steptime ({versions}; here {here.version}), or with other peak "
+            "rates: what they write is measured again when it is opened here. Install the same release on all."
+        )
+    return lines, len(without) == len(workers)

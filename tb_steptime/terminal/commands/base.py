@@ -96,6 +96,17 @@ def _from_to(text: str) -> tuple[int, int] | None:
     return int(numbers[1]), int(numbers[2] or numbers[1])
 
 
+#: Exit codes of a command that could not do what was asked: something could not be read or written; the arguments are
+#: wrong, or what they name does not exist.
+FAILED, ASKED_WRONGLY = 1, 2
+
+
+def refused(line: str, code: int = ASKED_WRONGLY) -> int:
+    """Writes why the command does not do what was asked to stderr, and returns the exit code."""
+    sys.stderr.write(f"{line}\n")
+    return code
+
+
 def exit_code(problems: Sequence[Problem]) -> int:
     """Writes each problem to stderr, on a line of its own. Returns 1 if there is any, else 0."""
     for problem in problems:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from tb_steptime.terminal.commands.base import (
     add_paths,
     add_steps,
     exit_code,
+    refused,
 )
 
 if TYPE_CHECKING:
@@ -74,8 +74,7 @@ def _run(options: argparse.Namespace) -> int:
         else:
             sides = compared_sides(options.paths, problems, options.steps, options.names_from)
     except (GateError, AskedWronglyError) as error:
-        sys.stderr.write(f"{error}\n")
-        return NOT_COMPARED
+        return refused(str(error), NOT_COMPARED)
     return _compare(sides, gates, problems, options)
 
 

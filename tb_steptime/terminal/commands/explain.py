@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tb_steptime.files.paths import any_path
-from tb_steptime.terminal.commands.base import Command, add_format, add_steps, exit_code
+from tb_steptime.terminal.commands.base import Command, add_format, add_steps, exit_code, refused
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
-
-#: Exit code: the trace has no card with this id.
-ASKED_WRONGLY = 2
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,8 +48,7 @@ def _not_there(card: str, known: Sequence[str]) -> int:
     from tb_steptime.text import did_you_mean
 
     cards = f"Its cards are: {', '.join(known)}." if known else "It has none."
-    sys.stderr.write(f"There is no card {card} for this trace.{did_you_mean(card, known)} {cards}\n")
-    return ASKED_WRONGLY
+    return refused(f"There is no card {card} for this trace.{did_you_mean(card, known)} {cards}")
 
 
 COMMAND = Command(

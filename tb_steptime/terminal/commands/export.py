@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tb_steptime.files.paths import any_path
-from tb_steptime.terminal.commands.base import Command, exit_code
+from tb_steptime.terminal.commands.base import FAILED, Command, exit_code, refused
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
     from tb_steptime.terminal.export.scalars import ScalarRun
     from tb_steptime.terminal.export.spans import ExportedSpan
-
-#: Exit codes: a file could not be written; the arguments are wrong.
-FAILED, ASKED_WRONGLY = 1, 2
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,8 +51,7 @@ def _run(options: argparse.Namespace) -> int:
     from tb_steptime.terminal.export.spans import exported_spans
 
     if options.output is None and not (options.kind == "scalars" and isinstance(options.path, Path)):
-        sys.stderr.write(f"Name a folder for the {'scalars' if options.kind == 'scalars' else 'tables'}: -o DIR.\n")
-        return ASKED_WRONGLY
+        return refused(f"Name a folder for the {'scalars' if options.kind == 'scalars' else 'tables'}: -o DIR.")
     problems: list[Problem] = []
     spans = exported_spans(options.path, problems, keep_names=options.keep_paths)
     try:
@@ -65,8 +60,9 @@ def _run(options: argparse.Namespace) -> int:
         else:
             _write_tables(spans, options.output, options.kind)
     except OSError as error:
-        sys.stderr.write(f"{error.filename}: It cannot be written: {error.strerror}. Name another folder with -o.\n")
-        return FAILED
+        return refused(
+            f"{error.filename}: It cannot be written: {error.strerror}. Name another folder with -o.", FAILED
+        )
     return exit_code(problems)
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
 from tb_steptime.files.paths import any_path
-from tb_steptime.terminal.commands.base import Command, add_names_from, exit_code
+from tb_steptime.terminal.commands.base import Command, add_names_from, exit_code, refused
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
@@ -60,8 +59,7 @@ def _run(options: argparse.Namespace) -> int:
     try:
         write_summaries(indexed, _readers(options.dask if indexed.to_write else None, options.jobs))
     except NoClusterError as error:
-        sys.stderr.write(f"{error}\n")
-        return NOT_STARTED
+        return refused(str(error), NOT_STARTED)
     except KeyboardInterrupt:
         print_lines(outcome_lines(indexed, interrupted=True))
         raise

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from tb_steptime.files.paths import any_path
-from tb_steptime.terminal.commands.base import Command
+from tb_steptime.terminal.commands.base import Command, refused
 
 #: Exit code: the SDK is not installed, or there is no such folder.
 NOT_STARTED = 2
@@ -18,15 +17,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     if not options.path.is_dir():
-        sys.stderr.write(f"{options.path}: This is no folder. Name a log directory.\n")
-        return NOT_STARTED
+        return refused(f"{options.path}: This is no folder. Name a log directory.", NOT_STARTED)
     try:
         from tb_steptime.terminal.agent.server import serve
     except ModuleNotFoundError as missing:
         if not missing.name or missing.name.partition(".")[0] not in ("mcp", "pydantic"):
             raise
-        sys.stderr.write("The MCP SDK is not installed: pip install 'tb-steptime[mcp]'\n")
-        return NOT_STARTED
+        return refused("The MCP SDK is not installed: pip install 'tb-steptime[mcp]'", NOT_STARTED)
     serve(options.path)
     return 0
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import sys
 from typing import TYPE_CHECKING
 
 from tb_steptime.terminal.commands.base import (
@@ -14,6 +13,7 @@ from tb_steptime.terminal.commands.base import (
     add_paths,
     add_steps,
     exit_code,
+    refused,
 )
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 _FLAME_GRAPHS = ("folded", "speedscope")
 #: The groupings of call paths. Grouped by name, a path consists of nested ops.
 _PATHS: dict[str, FlameBy] = {"name": "op", "stack": "stack", "module": "module"}
-ASKED_WRONGLY = 2
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,10 +95,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _flame_graphs(options: argparse.Namespace) -> int:
     if options.by not in _PATHS:
-        sys.stderr.write(
-            f"Call paths are grouped --by {', '.join(_PATHS)}; with --format json every choice is there.\n"
-        )
-        return ASKED_WRONGLY
+        return refused(f"Call paths are grouped --by {', '.join(_PATHS)}; with --format json every choice is there.")
     from tb_steptime import __version__
     from tb_steptime.errors import TraceError
     from tb_steptime.ingest.states import Problem

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tb_steptime.files.paths import AnyPath, any_path
-from tb_steptime.terminal.commands.base import Command, exit_code, step_numbers
+from tb_steptime.terminal.commands.base import FAILED, Command, exit_code, refused, step_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,9 +15,6 @@ if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
     from tb_steptime.serve.report import Included, IncludedAnswers
     from tb_steptime.serve.store import Store
-
-#: Exit codes: the directory cannot be read or the page cannot be written; the arguments are wrong.
-FAILED, ASKED_WRONGLY = 1, 2
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,13 +54,13 @@ def _run(options: argparse.Namespace) -> int:
     if options.steps and not options.timeline:
         refusal = "--steps names steps of the Timeline. Add --timeline, or leave --steps out."
     if refusal:
-        return _say(refusal, ASKED_WRONGLY)
+        return refused(refusal)
     try:
         return _report(options)
     except TraceError as error:
-        return _say(f"{error.problem}. {error.hint}", FAILED)
+        return refused(f"{error.problem}. {error.hint}", FAILED)
     except OSError as error:
-        return _say(f"{options.output}: It cannot be written: {error.strerror}. Name another place.", FAILED)
+        return refused(f"{options.output}: It cannot be written: {error.strerror}. Name another place.", FAILED)
 
 
 def _refusal(folder: AnyPath, output: Path, *, force: bool) -> str | None:
@@ -92,7 +88,7 @@ def _is_report(file: Path) -> bool:
 def _report(options: argparse.Namespace) -> int:
     from tb_steptime.files.whole_file import whole_file
     from tb_steptime.serve.report import Included, recorded, report_page
-    from tb_steptime.serve.scalars.of_folder import scalars_of
+    from tb_steptime.serve.scalars import scalars_of
     from tb_steptime.terminal.opened import opened_store
     from tb_steptime.text.printer import counted, nbytes
 
@@ -101,13 +97,13 @@ def _report(options: argparse.Namespace) -> int:
     with opened_store(folder, problems) as store:
         answers = recorded(store, scalars_of(folder), options.tried)
         if refusal := _unknown_card(answers, options.tried):
-            return _say(f"{folder}: {refusal}", ASKED_WRONGLY)
+            return refused(f"{folder}: {refusal}")
         held = _besides(store, options, problems) if options.timeline or options.flame else Included()
     if not answers.pages:
         return exit_code(problems)
     if options.steps and not held.events and not problems:
         first, last = options.steps
-        return _say(f"{folder}: No span has the steps {first} to {last}.", ASKED_WRONGLY)
+        return refused(f"{folder}: No span has the steps {first} to {last}.")
     with whole_file(output, output.suffix) as file:
         file.write(report_page(answers, held))
     runs, spans = counted(len(answers.index.runs), "run"), counted(len(answers.pages), "span")
@@ -145,11 +141,6 @@ def _besides(store: Store, options: argparse.Namespace, problems: list[Problem])
         held = held_besides(store, Besides(options.timeline, options.steps, options.flame), found, bar.show)
     problems += [replace(each, file=str(options.path / each.file)) for each in found]
     return held
-
-
-def _say(line: str, code: int) -> int:
-    sys.stderr.write(line + "\n")
-    return code
 
 
 COMMAND = Command(

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from tb_steptime.files.paths import AnyPath, any_path
-from tb_steptime.terminal.commands.base import Command, step_numbers
-
-#: Exit codes: the file is no trace, or cannot be read or written; the arguments are wrong.
-FAILED, ASKED_WRONGLY = 1, 2
+from tb_steptime.terminal.commands.base import FAILED, Command, refused, step_numbers
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,13 +25,13 @@ def _run(options: argparse.Namespace) -> int:
 
     refusal = _refusal(options.path, options.output, force=options.force)
     if refusal:
-        return _say(refusal, ASKED_WRONGLY)
+        return refused(refusal)
     try:
         return _slice(options.path, options.steps, options.output)
     except TraceError as error:
-        return _say(str(error), FAILED)
+        return refused(str(error), FAILED)
     except OSError as error:
-        return _say(f"{options.output}: It cannot be written: {error.strerror}. Name another place.", FAILED)
+        return refused(f"{options.output}: It cannot be written: {error.strerror}. Name another place.", FAILED)
 
 
 def _refusal(trace: AnyPath, output: Path, *, force: bool) -> str | None:
@@ -59,17 +55,12 @@ def _slice(path: AnyPath, steps: tuple[int, int], output: Path) -> int:
         with ProgressBar("finding steps  ") as bar:
             plan = plan_slice(path, *steps, bar.show)
     except ValueError as known:
-        return _say(f"{path}: It has no steps {steps[0]} to {steps[1]}. Its steps are {known}.", ASKED_WRONGLY)
+        return refused(f"{path}: It has no steps {steps[0]} to {steps[1]}. Its steps are {known}.")
     with whole_file(output, output.suffix) as file, ProgressBar("writing  ") as bar:
         count = write_slice(path, plan, file, packed=output.name.endswith(".gz"), on_progress=bar.show)
     named = f"step {plan.first}" if plan.first == plan.last else f"steps {plan.first} to {plan.last}"
     print(f"{output}: {named}, {counted(count, 'event')}, {nbytes(output.stat().st_size)}")
     return 0
-
-
-def _say(line: str, code: int) -> int:
-    sys.stderr.write(line + "\n")
-    return code
 
 
 COMMAND = Command(

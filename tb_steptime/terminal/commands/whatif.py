@@ -7,13 +7,10 @@ import sys
 from typing import TYPE_CHECKING
 
 from tb_steptime.files.paths import any_path
-from tb_steptime.terminal.commands.base import Command, add_format, add_steps, exit_code
+from tb_steptime.terminal.commands.base import Command, add_format, add_steps, exit_code, refused
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
-
-#: Exit code: there is no such change.
-ASKED_WRONGLY = 2
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,8 +46,7 @@ def _run(options: argparse.Namespace) -> int:
         try:
             said = what_if(trace, options.apply)
         except ValueError as error:
-            sys.stderr.write(f"{error}\n")
-            return ASKED_WRONGLY
+            return refused(str(error))
         if said is not None:
             spans.append(span_what_if(found, said))
         elif options.format == "table":

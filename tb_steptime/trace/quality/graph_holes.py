@@ -156,16 +156,12 @@ def _is_idle_without(trace: Trace, replays: _Replays, replay: int, whole: int) -
     """Whether the device is idle at the time when the rest of this whole replay would run."""
     twin = int(replays.example[whole])
     rows, others = replays.rows(replay), replays.rows(twin)
-    busy, twin_busy = _busy(trace, rows), _busy(trace, others)
+    busy, twin_busy = (Intervals.of_events(trace.events, each) for each in (rows, others))
     needed = IDLE_FRACTION * twin_busy.total_ns * _missing_share(trace, replays, replay, twin)
     if (replays.nodes_of(replay)[[0, -1]] == replays.nodes_of(twin)[[0, -1]]).all():
         gaps = busy.start[1:] - busy.end[:-1]
         return needed <= max(int(gaps.max(initial=0)), _idle_ns(busy) - _idle_ns(twin_busy))
     return needed <= _idle_around(trace, rows, busy)
-
-
-def _busy(trace: Trace, rows: Int64) -> Intervals:
-    return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
 
 
 def _idle_ns(busy: Intervals) -> int:

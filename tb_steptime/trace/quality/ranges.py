@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.text.findings import MOST_RANGES
+from tb_steptime.text.notes import MOST_RANGES
 from tb_steptime.trace.table import Int64
 
 

@@ -21,6 +21,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.text import Note, count, fraction, ns, text
+from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches, launched_before
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality.lost_launches import last_launch_ns
@@ -71,6 +72,18 @@ class Steps:
     def window(self) -> tuple[int, int]:
         """From the first step's start to the last step's end: the window of the span's GPU figures."""
         return self.steps[0].start_ns, self.steps[-1].end_ns
+
+    @cached_property
+    def intervals(self) -> Intervals:
+        return Intervals.union(self.start_ns, self.end_ns)
+
+    def begun_at(self, instants: Int64) -> Int64:
+        """The place of the step that began last at or before each instant; -1 before the first one."""
+        return np.searchsorted(self.start_ns, instants, side="right") - 1
+
+    def at(self, instant_ns: int) -> Step:
+        """The step that began last at or before this instant; before the first one, that one."""
+        return self.steps[max(int(np.searchsorted(self.start_ns, instant_ns, side="right")) - 1, 0)]
 
     @cached_property
     def start_ns(self) -> Int64:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from tb_steptime.insights.base import Evidence
 from tb_steptime.insights.host_gains import evidence_of_sites
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.metrics.steps.sites import GapExample, SiteRow
+from tb_steptime.metrics.steps.sites import SiteRow
 
 
 def site(name: str, late_us: int, *gaps_us: tuple[int, int]) -> SiteRow:
     """A site whose late time in a step is this long, with gaps from one time to another."""
-    examples = [GapExample("3", start, end) for start, end in gaps_us]
+    examples = [Evidence("3", start, end) for start, end in gaps_us]
     return SiteRow(name, "forward", name, 1.0, None, None, 0, IdleNs(cpu_work=late_us), 0, examples)
 
 

@@ -9,14 +9,14 @@ from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import EvidenceRow
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.gpu.kernel_gains import device_split, row_of_op
+from tb_steptime.insights.rules.gpu.kernel_gains import row_of_op
 from tests.drawn.cards import judged
 from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.timeline import timeline
 
 
 def _split(facts: Facts) -> DeviceSplit:
-    split = device_split(facts)
+    split = facts.kernel_split
     assert split is not None
     return split
 

@@ -7,7 +7,7 @@ import pytest
 from tb_steptime.analyses import ANALYSES, gpu
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Judgement
-from tb_steptime.insights.gpu_verdict import gpu_headline
+from tb_steptime.insights.headlines import gpu_headline
 from tb_steptime.text import Reason
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace

@@ -5,8 +5,7 @@ import pytest
 
 from tb_steptime.analyses.host import DeviceIdle, HostResult
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS, Bound
-from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
-from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS, IdleNs
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures
 from tb_steptime.metrics.steps.sites import PhaseRow

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import pytest
 from tensorboard.errors import NotFoundError
 
-from tb_steptime.serve.scalars import JobScalars, Scalars, ScalarSeries
-from tb_steptime.serve.scalars.folders import folders_of
+from tb_steptime.serve.scalars import JobScalars, Scalars, ScalarSeries, folders_of
 
 
 @pytest.mark.parametrize(

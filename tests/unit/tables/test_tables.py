@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
-from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS, IdleNs
 from tb_steptime.metrics.steps.parts import PART_MEANINGS, Parts
 from tb_steptime.ranks.result import JobRanks, RankRow
 from tb_steptime.tables.base import EVERYWHERE, Column, Surface, Table, report_of

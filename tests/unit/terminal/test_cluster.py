@@ -10,7 +10,7 @@ from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.reader_process import Job
 from tb_steptime.ingest.states import Problem
 from tb_steptime.terminal.cluster import client
-from tb_steptime.terminal.cluster.releases import Release, release_there, said_of
+from tb_steptime.terminal.cluster.client import Release, release_there, said_of
 from tb_steptime.terminal.cluster.there import Outcome, Task, measure_there
 from tests.drawn.small_trace import write_trace
 

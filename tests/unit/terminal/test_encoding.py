@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from tb_steptime.terminal.encoding import write_utf8
+from tb_steptime.cli import write_utf8
 
 
 class Terminal(io.BytesIO):

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from tb_steptime.metrics.gpu.copy_directions import Way, way
+from tb_steptime.metrics.gpu.copy_directions import CopyDirection, way
 from tb_steptime.metrics.gpu.occupancy import NO_LAUNCH_SHAPES, est_achieved_occupancy
 from tb_steptime.metrics.gpu.utilization import NO_BLOCKS, blocks, busy_intervals, est_sm_efficiency
 from tb_steptime.timeline.answers import EventFact
@@ -61,9 +61,9 @@ def test_copies_that_are_called_memcpy_say_from_where_to_where_they_go() -> None
     trace = read("monitor_copies.json")
     names = [trace.strings[name] for name in trace.events.name[trace.events.rows(Kind.MEMCPY, Kind.MEMSET)]]
     assert [way(name) for name in names[:3]] == [
-        Way("HtoD", "Pageable", "Device"),
-        Way("DtoH", "Device", "Pinned"),
-        Way("PtoP", "Device", "Device"),
+        CopyDirection("HtoD", "Pageable", "Device"),
+        CopyDirection("DtoH", "Device", "Pinned"),
+        CopyDirection("PtoP", "Device", "Device"),
     ]
     assert names[3] == "Memset (Device)"
 

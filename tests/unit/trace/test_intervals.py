@@ -53,6 +53,13 @@ def test_or_and_minus(a, b):
     assert canonical(a - b)
 
 
+@given(st.lists(intervals, max_size=4))
+def test_joined_covers_what_any_covers(several):
+    joined = Intervals.joined(several)
+    assert covered(joined) == set().union(*map(covered, several))
+    assert canonical(joined)
+
+
 @given(intervals, intervals)
 def test_equality_is_equality_of_what_is_covered(a, b):
     assert (a == b) == (covered(a) == covered(b))

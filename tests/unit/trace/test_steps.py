@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tb_steptime.trace import steps
@@ -26,6 +27,17 @@ def test_a_step_ends_with_the_last_work_it_launched_and_the_next_begins_there():
     assert windows(trace) == [("5", 0, 7_000), ("6", 7_000, 14_000)]
     assert [step.host_ns for step in find_steps(trace).steps] == [5_000, 5_000]
     assert note_ids(trace) == []
+
+
+def test_the_step_of_an_instant_is_the_one_that_began_last():
+    found = find_steps(
+        timeline("""
+        step | ..55.666. |""")
+    )
+    instants = [0, 2_000, 3_999, 4_500, 5_000, 9_000]
+    assert found.begun_at(np.array(instants)).tolist() == [-1, 0, 0, 0, 1, 1]
+    assert [found.at(instant).name for instant in instants] == ["5", "5", "5", "5", "6", "6"]
+    assert list(found.intervals) == [(2_000, 4_000), (5_000, 8_000)]
 
 
 def test_the_first_step_begins_after_work_that_was_launched_before_it():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_steptime.trace.table import distinct, is_in, median
+from tb_steptime.trace.table import StringTable, distinct, is_in, median
 
 TYPES = (np.uint8, np.int16, np.int32, np.int64)
 
@@ -49,3 +49,8 @@ def test_median_is_that_of_numpy(values: list[float]) -> None:
 @pytest.mark.parametrize("values", [[], [1.0, np.nan], [np.nan]])
 def test_median_of_what_has_none(values: list[float]) -> None:
     assert np.isnan(median(values))
+
+
+def test_a_string_that_is_not_there_is_none():
+    table = StringTable(["a", "b"])
+    assert [table.get(number) for number in (-1, 0, 1)] == [None, "a", "b"]

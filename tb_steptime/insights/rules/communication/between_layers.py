@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
+from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.communication.exchange_advice import FEWER_RANKS
 from tb_steptime.insights.severity import WARNING_FRACTION
@@ -44,20 +44,16 @@ def between_layers(facts: Facts) -> Insight | None:
         why = phrase(_WAITS, exposed=ns(found.exposed_ns), wait=ns(wait_ns))
     return Insight(
         id="between_layers",
-        severity=Severity.MINOR,
         title=phrase(title),
         why=why,
         how=how,
-        gain_ns=0,
-        gain_fraction=0.0,
-        later_ns=None,
         gain_formula=phrase("Not computed: the next layer needs the result, so nothing can hide the exchange."),
         confidence=Confidence.MEDIUM,
         why_confidence=phrase("Measured on this rank, where a collective's time includes its wait for the slowest."),
         view="overview",
         colour="comm",
         part="communication",
-        evidence=[Evidence(each.step, each.start_ns, each.end_ns) for each in found.examples],
+        evidence=found.examples,
         about_ns=found.exposed_ns,
         instead=phrase("gain not computed"),
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.communication.exchange_cards import (
-    ExchangeCard,
     exchange_card,
     on_compute_stream_ns,
     rows,
@@ -38,23 +37,20 @@ def collectives_on_compute_stream(facts: Facts) -> Insight | None:
     exposed_ns = sum(on_compute_stream_ns(facts, row) for row in mine)
     return exchange_card(
         facts,
-        ExchangeCard(
-            id="collectives_on_compute_stream",
-            title=phrase("Move collectives off the compute stream"),
-            later=phrase("After the first fix: move collectives off the compute stream"),
-            why=phrase(
-                "Collectives ({kind}) of {exposed} a step run on the stream of the model's kernels, so no later kernel "
-                "can overlap them.",
-                kind=text(leading.label),
-                exposed=ns(exposed_ns),
-            ),
-            how=_ASYNC,
-            gain_ns=min(exposed_ns, found.free_compute_ns),
-            formula=phrase(
-                "Exposed time of these collectives, at most the computing time of the step that no collective "
-                "overlaps, and at most what the host leaves."
-            ),
-            why_confidence=phrase("Which kernels need the result at once is not recorded."),
-            evidence=found.examples,
+        id="collectives_on_compute_stream",
+        title=phrase("Move collectives off the compute stream"),
+        why=phrase(
+            "Collectives ({kind}) of {exposed} a step run on the stream of the model's kernels, so no later kernel "
+            "can overlap them.",
+            kind=text(leading.label),
+            exposed=ns(exposed_ns),
         ),
+        how=_ASYNC,
+        gain_ns=min(exposed_ns, found.free_compute_ns),
+        formula=phrase(
+            "Exposed time of these collectives, at most the computing time of the step that no collective "
+            "overlaps, and at most what the host leaves."
+        ),
+        why_confidence=phrase("Which kernels need the result at once is not recorded."),
+        evidence=found.examples,
     )

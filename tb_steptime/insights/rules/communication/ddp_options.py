@@ -1,10 +1,10 @@
-"""Work that DistributedDataParallel does in each step, and that an option turns off."""
+"""Work that DistributedDataParallel does in each step, and that an option or `no_sync` saves."""
 
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.communication.exchange_cards import ExchangeCard, exchange_card
+from tb_steptime.insights.rules.communication.exchange_cards import early_ns, exchange_card, rows
 from tb_steptime.metrics.communication.reducer import Reducer
 from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase
 
@@ -41,23 +41,20 @@ def unused_parameters(facts: Facts) -> Insight | None:
         return None
     return exchange_card(
         facts,
-        ExchangeCard(
-            id="unused_parameters",
-            title=phrase("Turn off find_unused_parameters in DDP"),
-            later=phrase("Turn off find_unused_parameters in DDP"),
-            why=_why(found),
-            how=_NO_SEARCH,
-            gain_ns=found.idle_search_ns + found.map_ns,
-            formula=phrase(
-                "Time of the search in which no GPU works, and the median exposed time of the all-reduce that tells "
-                "which parameters were used."
-            ),
-            best=Confidence.MEDIUM if found.all_used else Confidence.LOW,
-            why_confidence=phrase("Another rank or a later step may leave parameters out.")
-            if found.all_used
-            else phrase("Whether all parameters are used is not recorded."),
-            spares_host=True,
+        id="unused_parameters",
+        title=phrase("Turn off find_unused_parameters in DDP"),
+        why=_why(found),
+        how=_NO_SEARCH,
+        gain_ns=found.idle_search_ns + found.map_ns,
+        formula=phrase(
+            "Time of the search in which no GPU works, and the median exposed time of the all-reduce that tells "
+            "which parameters were used."
         ),
+        best=Confidence.MEDIUM if found.all_used else Confidence.LOW,
+        why_confidence=phrase("Another rank or a later step may leave parameters out.")
+        if found.all_used
+        else phrase("Whether all parameters are used is not recorded."),
+        spares_host=True,
     )
 
 
@@ -88,23 +85,68 @@ def gradient_copies(facts: Facts) -> Insight | None:
     copies = round(found.copies)
     return exchange_card(
         facts,
-        ExchangeCard(
-            id="gradient_copies",
-            title=phrase("Keep gradients in DDP's buckets"),
-            later=phrase("Keep gradients in DDP's buckets"),
-            why=phrase(
-                agreeing("DDP copies {copies} (gradient|gradients) a step out of its buckets: {copying}.", copies),
-                copies=count(copies),
-                copying=ns(found.copies_ns),
-            ),
-            how=_VIEWS,
-            gain_ns=found.copies_ns,
-            formula=phrase("Time of these copies, mean over the steps."),
-            best=Confidence.HIGH,
-            why_confidence=phrase("The copies are measured."),
+        id="gradient_copies",
+        title=phrase("Keep gradients in DDP's buckets"),
+        why=phrase(
+            agreeing("DDP copies {copies} (gradient|gradients) a step out of its buckets: {copying}.", copies),
+            copies=count(copies),
+            copying=ns(found.copies_ns),
         ),
+        how=_VIEWS,
+        gain_ns=found.copies_ns,
+        formula=phrase("Time of these copies, mean over the steps."),
+        best=Confidence.HIGH,
+        why_confidence=phrase("The copies are measured."),
     )
 
 
 def _reducer(facts: Facts) -> Reducer | None:
     return facts.overview.communication.reducer if facts.overview.communication else None
+
+
+_NO_SYNC = """for number, batch in enumerate(micro_batches, 1):
+    with contextlib.nullcontext() if number == len(micro_batches) else model.no_sync():
+        loss_of(model(batch)).backward()  # gradients add up; only the last pass exchanges them"""
+
+
+def each_micro_batch(facts: Facts) -> Insight | None:
+    """Fires when DistributedDataParallel exchanges the same gradients after several backward passes before one step of
+    an optimizer.
+
+    Similar pattern: several models with an optimizer for all: passes that exchange other sizes are not counted, and
+    models of the same size look alike. A model that is called several times before one backward pass exchanges once.
+    Losses with a backward pass each are micro-batches too.
+
+    Needs: CPU activity with the ranges of DistributedDataParallel and of the optimizer, and what launched collectives.
+
+    Jobs: training with DistributedDataParallel and gradient accumulation.
+
+    Gain: exposed time of the exchanges before the last of each optimizer step, less est. waits for other ranks, which
+    the last one keeps. At most what the host leaves.
+
+    Left out: that without an exchange a pass needs no copies into buckets.
+    """
+    found = facts.overview.communication
+    if found is None or found.passes < 2:
+        return None
+    early = sum(early_ns(facts, row) for row in rows(facts))
+    return exchange_card(
+        facts,
+        id="each_micro_batch",
+        title=phrase("Exchange gradients once per optimizer step"),
+        why=phrase(
+            "Before one optimizer step, {passes} backward passes exchange the same gradients: for {early} a step "
+            "only those run that the last could replace.",
+            passes=count(found.passes),
+            early=ns(early),
+        ),
+        how=_NO_SYNC,
+        gain_ns=early,
+        formula=phrase(
+            "Exposed time of the exchanges before the last of each optimizer step, less est. waits. At most what "
+            "the host leaves."
+        ),
+        best=Confidence.MEDIUM,
+        why_confidence=phrase("The trace does not tell one model from two of the same size."),
+        evidence=found.examples,
+    )

@@ -14,17 +14,16 @@ SLOW_LINK, MUCH_BYTES = 5e9, 4_000_000
 
 
 class Advice(NamedTuple):
-    """Advice of a card. later: the title while something else limits the step. by_rank: the remedy depends on what
-    other ranks did."""
+    """Advice of a card. later: the title while something else limits the step, where it is another. by_rank: the remedy
+    depends on what other ranks did."""
 
     title: Phrase
-    later: Phrase
+    later: Phrase | None
     how: str
     by_rank: bool = False
 
 
 _OVERLAP = phrase("Overlap communication with computation")
-_OVERLAP_LATER = phrase("After the first fix: overlap communication with computation")
 _BALANCE = phrase("Find the rank that the others wait for")
 _BALANCE_LATER = phrase("After the first fix: find the rank that others wait for")
 _LINK = phrase("Check the links between ranks, or send less")
@@ -76,7 +75,7 @@ def overlapped(row: CollectiveRow) -> Advice:
     pass are not those of gradients."""
     in_forward = row.forward_ns >= row.exposed_ns / 2 > 0
     how = how_to_overlap(row.kind, in_forward=in_forward, sized=row.bytes is not None)
-    return Advice(_OVERLAP, _OVERLAP_LATER, how)
+    return Advice(_OVERLAP, None, how)
 
 
 #: Advice for layers that are split over ranks: each rank needs the results of all ranks.

@@ -11,14 +11,13 @@ the host waits.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence
 from tb_steptime.insights.host_gains import late_ns, sites_of
 from tb_steptime.insights.severity import severity
-from tb_steptime.insights.wording.card_text import fitted
-from tb_steptime.metrics.communication.summary import CollectiveRow, CommRange, InARow
+from tb_steptime.insights.wording.card_text import fitted, later_title
+from tb_steptime.metrics.communication.summary import CollectiveRow, InARow
 from tb_steptime.text import Phrase
 
 #: Minimum number of small collectives in a row. A model has hundreds of parameters, but a bucketed exchange of its
@@ -36,45 +35,45 @@ SMALL_NS = 300_000
 AFTER_BACKWARD, LAUNCHES_EACH = ("other",), 3
 
 
-class ExchangeCard(NamedTuple):
-    """What differs between cards about communication. gain_ns: exposed time a step that the change saves at most;
-    later: the title while the host limits the step."""
+def exchange_card(
+    facts: Facts,
+    id: str,
+    title: Phrase,
+    why: Phrase,
+    how: str | None,
+    gain_ns: int,
+    formula: Phrase,
+    why_confidence: Phrase,
+    later: Phrase | None = None,
+    best: Confidence = Confidence.MEDIUM,
+    evidence: Sequence[Evidence] = (),
+    spares_host: bool = False,
+) -> Insight | None:
+    """Returns the card, if its gain is worth one now, or will be once the host does not limit the step.
 
-    id: str
-    title: Phrase
-    later: Phrase
-    why: Phrase
-    how: str | None
-    gain_ns: int
-    formula: Phrase
-    why_confidence: Phrase
-    best: Confidence = Confidence.MEDIUM
-    evidence: Sequence[CommRange] = ()
-    spares_host: bool = False
-
-
-def exchange_card(facts: Facts, card: ExchangeCard) -> Insight | None:
-    """Returns the insight, if its gain is worth a card now, or will be once the host does not limit the step."""
-    if facts.share(card.gain_ns) < WORTH_FRACTION:
+    gain_ns: exposed time a step that the change saves at most. later: the title while the host limits the step; None:
+    `later_title`. spares_host: the change saves the host's time too.
+    """
+    if facts.share(gain_ns) < WORTH_FRACTION:
         return None
-    now_ns = card.gain_ns if card.spares_host else _worth_now(facts, card.gain_ns)
-    level, why = confidence(facts, card.best, card.why_confidence)
+    now_ns = gain_ns if spares_host else _worth_now(facts, gain_ns)
+    level, why_level = confidence(facts, best, why_confidence)
     return Insight(
-        id=card.id,
-        severity=severity(facts.share(now_ns), card.best, level),
-        title=card.title if now_ns else card.later,
-        why=fitted(card.why),
-        how=card.how,
+        id=id,
+        severity=severity(facts.share(now_ns), best, level),
+        title=title if now_ns else later or later_title(title),
+        why=fitted(why),
+        how=how,
         gain_ns=now_ns,
         gain_fraction=facts.share(now_ns),
-        later_ns=None if now_ns == card.gain_ns else card.gain_ns,
-        gain_formula=card.formula,
+        later_ns=None if now_ns == gain_ns else gain_ns,
+        gain_formula=formula,
         confidence=level,
-        why_confidence=why,
+        why_confidence=why_level,
         view="overview",
         colour="comm",
         part="communication",
-        evidence=[Evidence(each.step, each.start_ns, each.end_ns) for each in card.evidence],
+        evidence=list(evidence),
     )
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.rules.communication.exchange_advice import Advice, balanced, less_to_send, overlapped
-from tb_steptime.insights.rules.communication.exchange_cards import ExchangeCard, exchange_card, rest_ns, rows
+from tb_steptime.insights.rules.communication.exchange_cards import exchange_card, rest_ns, rows
 from tb_steptime.metrics.communication.summary import CollectiveRow
 from tb_steptime.text import Phrase, Quantity, Unit, count, filled, nbytes, ns, phrase, text
 
@@ -75,18 +75,16 @@ def exposed_communication(facts: Facts) -> Insight | None:
     doubt = _doubt(facts, found, advice)
     return exchange_card(
         facts,
-        ExchangeCard(
-            id="exposed_communication",
-            title=advice.title,
-            later=advice.later,
-            why=_why(facts, found),
-            how=advice.how,
-            gain_ns=gain_ns,
-            formula=formula,
-            best=Confidence.LOW if doubt else Confidence.MEDIUM,
-            why_confidence=doubt or _ONE_RANK,
-            evidence=whole.waits if _mostly_waits(facts, found) else whole.examples,
-        ),
+        id="exposed_communication",
+        title=advice.title,
+        later=advice.later,
+        why=_why(facts, found),
+        how=advice.how,
+        gain_ns=gain_ns,
+        formula=formula,
+        best=Confidence.LOW if doubt else Confidence.MEDIUM,
+        why_confidence=doubt or _ONE_RANK,
+        evidence=whole.waits if _mostly_waits(facts, found) else whole.examples,
     )
 
 

@@ -6,7 +6,6 @@ from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.rules.communication.exchange_advice import SLOW_LINK
 from tb_steptime.insights.rules.communication.exchange_cards import (
-    ExchangeCard,
     exchange_card,
     exchanged_one_by_one_ns,
     rows,
@@ -61,19 +60,16 @@ def many_small_collectives(facts: Facts) -> Insight | None:
     late, known = exchanged_one_by_one_ns(facts), all(small.bytes is not None for _, small in found)
     return exchange_card(
         facts,
-        ExchangeCard(
-            id="many_small_collectives",
-            title=_title(row.kind),
-            later=_title(row.kind),
-            why=_why(row, leading, late if facts.share(late) >= WORTH_FRACTION else 0),
-            how=_HOW.get(row.kind, _COALESCE),
-            gain_ns=sum(_gain_ns(facts, each, small) for each, small in found) + late,
-            formula=_KNOWN if known else _UNKNOWN,
-            best=Confidence.MEDIUM if known else Confidence.LOW,
-            why_confidence=phrase("What one exchange of all takes is an estimate; nothing computes between these."),
-            evidence=facts.overview.communication.examples if facts.overview.communication else (),
-            spares_host=True,
-        ),
+        id="many_small_collectives",
+        title=_title(row.kind),
+        why=_why(row, leading, late if facts.share(late) >= WORTH_FRACTION else 0),
+        how=_HOW.get(row.kind, _COALESCE),
+        gain_ns=sum(_gain_ns(facts, each, small) for each, small in found) + late,
+        formula=_KNOWN if known else _UNKNOWN,
+        best=Confidence.MEDIUM if known else Confidence.LOW,
+        why_confidence=phrase("What one exchange of all takes is an estimate; nothing computes between these."),
+        evidence=facts.overview.communication.examples if facts.overview.communication else (),
+        spares_host=True,
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
-from tb_steptime.insights.host_gains import HostCard
 from tb_steptime.insights.rules.data_loading.loader_waits import (
     DEEPER,
     EXPOSED,
@@ -91,7 +92,7 @@ def no_workers(facts: Facts) -> Insight | None:
     title, why = phrase("Load batches in worker processes"), phrase(_ITSELF, batch=ns(result.batch_ns))
     gain_ns = curve.gain_ns if curve else shares(facts).late_ns - HANDOVER_NS
     how = f"DataLoader(..., num_workers={curve.recommended if curve else 'N'})"
-    return loader_card(facts, HostCard("no_workers", title, why, gain_ns, EXPOSED, *_sure(result.batch_ns), how=how))
+    return loader_card(facts, "no_workers", title, why, gain_ns, EXPOSED, *_sure(result.batch_ns), how=how)
 
 
 def _sure(batch_ns: float | None) -> tuple[Confidence, Phrase]:
@@ -133,19 +134,19 @@ def more_workers(facts: Facts) -> Insight | None:
     title = "Use {workers} (worker|workers)"
     if beyond_usual_cores(curve):
         title = "Use more workers, up to {workers} if there are cores for them"
-    card = HostCard(
+    guessed = check is not None and curve.measured_workers > LIKELY_WORKERS
+    best = Confidence.HIGH if computing_known and not respawned else Confidence.MEDIUM
+    return loader_card(
+        facts,
         id="more_workers",
-        title=phrase(agreeing(title, number), workers=count(number)),
-        why=with_held(pace(result, curve), recorded),
-        how=f"DataLoader(..., {workers_setting(curve)})",
+        title=_RECORD_FIRST if guessed else phrase(agreeing(title, number), workers=count(number)),
+        why=check if check and guessed else with_held(pace(result, curve), recorded),
+        how=_RECORD if guessed else f"DataLoader(..., {workers_setting(curve)})",
         gain_ns=curve.gain_ns,
         formula=_BY_CURVE,
-        best=Confidence.HIGH if computing_known and not respawned else Confidence.MEDIUM,
+        best=Confidence.LOW if guessed else best,
         why_confidence=joined(_INFERRED, check) if check else sure,
     )
-    if check and curve.measured_workers > LIKELY_WORKERS:
-        card = card._replace(title=_RECORD_FIRST, why=check, how=_RECORD, best=Confidence.LOW)
-    return loader_card(facts, card)
 
 
 def slow_worker(facts: Facts) -> Insight | None:
@@ -172,7 +173,8 @@ def slow_worker(facts: Facts) -> Insight | None:
         return None
     words = "Worker {worker} needs {slow} per batch, the others {usual}, and the loop takes their batches in turn."
     late_ns = shares(facts).late_ns
-    card = HostCard(
+    return loader_card(
+        facts,
         id="slow_worker",
         title=phrase("Make worker {worker} as fast as the others", worker=count(worker)),
         why=phrase(words, worker=count(worker), slow=ns(slow_ns), usual=ns(others_ns)),
@@ -181,7 +183,6 @@ def slow_worker(facts: Facts) -> Insight | None:
         best=Confidence.HIGH,
         why_confidence=_RECORDED,
     )
-    return loader_card(facts, card, late_ns)
 
 
 def _slowest(recorded: Recorded) -> tuple[int, int, int] | None:
@@ -215,29 +216,35 @@ def input_bound(facts: Facts) -> Insight | None:
     result, late_ns = facts.data_loading, shares(facts).late_ns
     if result.mean is None or any(rule(facts) is not None for rule in (no_workers, slow_worker, more_workers)):
         return None
-    card = _remedy(facts, late_ns) if result.multiprocess is not False else _of_short_batches(facts, late_ns)
-    return loader_card(facts, card, late_ns)
+    advice = _remedy(facts) if result.multiprocess is not False else _of_short_batches(result.batch_ns)
+    return loader_card(facts, "input_bound", advice.title, advice.why, late_ns, EXPOSED, *advice.sure, how=advice.how)
 
 
-def _of_short_batches(facts: Facts, late_ns: int) -> HostCard:
-    """Returns the card for a loader without workers where workers would cost more than they save."""
-    why = phrase(_ITSELF_SHORT, batch=ns(facts.data_loading.batch_ns))
-    title = phrase("Produce batches faster in the training process")
-    return HostCard("input_bound", title, why, late_ns, EXPOSED, Confidence.LOW, _UNKNOWN_COST, how=_WHOLE_BATCHES)
+class _Advice(NamedTuple):
+    """What the card about late batches advises. sure: its confidence and the reason for that."""
+
+    title: Phrase
+    why: Phrase
+    how: str | None
+    sure: tuple[Confidence, Phrase]
 
 
-def _remedy(facts: Facts, late_ns: int) -> HostCard:
-    recorded, curve = facts.data_loading.recorded, facts.data_loading.curve
-    title = phrase("Produce batches faster")
-    card = HostCard("input_bound", title, _UNKNOWN, late_ns, EXPOSED, *_confidence(facts))
+def _of_short_batches(batch_ns: float | None) -> _Advice:
+    """Returns the advice for a loader without workers where workers would cost more than they save."""
+    title, why = phrase("Produce batches faster in the training process"), phrase(_ITSELF_SHORT, batch=ns(batch_ns))
+    return _Advice(title, why, _WHOLE_BATCHES, (Confidence.LOW, _UNKNOWN_COST))
+
+
+def _remedy(facts: Facts) -> _Advice:
+    recorded, curve, sure = facts.data_loading.recorded, facts.data_loading.curve, _confidence(facts)
     if recorded is not None and recorded.kind == "cores":
-        return _short_of_cores(card, recorded)
+        return _short_of_cores(recorded, sure)
     if curve is None or not curve.measured_workers:
-        unsure = card._replace(best=Confidence.MEDIUM, why_confidence=_CAUSE_UNKNOWN)
-        return unsure if recorded else unsure._replace(how=_RECORD)
+        how = None if recorded else _RECORD
+        return _Advice(phrase("Produce batches faster"), _UNKNOWN, how, (Confidence.MEDIUM, _CAUSE_UNKNOWN))
     if recorded is not None and curve.needed > curve.measured_workers:
-        return _short_of_cores(card, recorded)
-    return card._replace(title=SLOWEST_FASTER, why=_ENOUGH, how=DEEPER)
+        return _short_of_cores(recorded, sure)
+    return _Advice(SLOWEST_FASTER, _ENOUGH, DEEPER, sure)
 
 
 def _confidence(facts: Facts) -> tuple[Confidence, Phrase]:
@@ -247,8 +254,8 @@ def _confidence(facts: Facts) -> tuple[Confidence, Phrase]:
     return Confidence.HIGH, MARKS_AGREE
 
 
-def _short_of_cores(card: HostCard, recorded: Recorded) -> HostCard:
-    """Returns the card for workers that have too few cores. It names the longest line of code, if that takes long
+def _short_of_cores(recorded: Recorded, sure: tuple[Confidence, Phrase]) -> _Advice:
+    """Returns the advice for workers that have too few cores. It names the longest line of code, if that takes long
     enough."""
     if recorded.kind == "cores":
         words = "The workers compute, and for {waits} of their time they wait for a core ({sampled} sampled batches)."
@@ -268,4 +275,4 @@ def _short_of_cores(card: HostCard, recorded: Recorded) -> HostCard:
     if longest is not None and longest.share >= WORTH_LINE:
         place = longest.line.partition(": ")[0].rpartition("/")[2]
         how = f"# {place}: {longest.share:.0%} of a batch, est."
-    return card._replace(title=phrase("Make the dataset cheaper"), why=with_held(why, recorded), how=how)
+    return _Advice(phrase("Make the dataset cheaper"), with_held(why, recorded), how, sure)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import HostCard, host_card
+from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.wording.data_loading import main_label, of_loader
 from tb_steptime.metrics.data_loading.wait_shares import WaitShares
 from tb_steptime.text import Phrase, fraction, joined, ns, phrase
@@ -32,34 +32,53 @@ def shares(facts: Facts) -> WaitShares:
     return facts.data_loading.causes.shares if facts.data_loading.causes else _ALL_ZERO
 
 
-def loader_card(facts: Facts, card: HostCard, waited_ns: int | None = None, of_main: bool = True) -> Insight | None:
-    """Returns the card, if its gain is worth one. waited_ns: the wait in the mean step that the reason states; None:
-    the same as the gain. of_main: whether the card is about the main loader, which is named if there are other
-    loaders."""
-    waits = _waits(facts, card.gain_ns if waited_ns is None else waited_ns)
-    why, label = joined(waits, card.why), main_label(facts.data_loading)
-    why = of_loader(label, why) if label and of_main else why
-    evidence = _evidence(facts, card.steps)
-    shown = _without_gpu(facts, card)._replace(
-        why=why, colour="data", part="data_loader", view="data_loading", evidence=evidence
-    )
-    if evidence:
-        shown = shown._replace(row=EvidenceRow("waits", evidence[0].step))
-    return host_card(facts, shown)
+def loader_card(
+    facts: Facts,
+    id: str,
+    title: Phrase,
+    why: Phrase,
+    gain_ns: int,
+    formula: Phrase,
+    best: Confidence,
+    why_confidence: Phrase,
+    how: str | None = None,
+    steps: Sequence[str] = (),
+    waited_ns: int | None = None,
+    of_main: bool = True,
+) -> Insight | None:
+    """Returns the card, if its gain is worth one. Without GPU activity in the trace only the waits are known; if the
+    job has a GPU, its work may hide them, so the confidence is low.
 
-
-def _without_gpu(facts: Facts, card: HostCard) -> HostCard:
-    """Returns the card as it is without GPU activity in the trace: then only the waits are known. If the job has a GPU,
-    its work may hide them, so the confidence is low."""
-    if facts.overview.has_device:
-        return card
-    said = card._replace(
-        formula=_WAITED if card.formula is EXPOSED else card.formula,
-        why_confidence=_MARKS_SAY if card.why_confidence is MARKS_AGREE else card.why_confidence,
+    waited_ns: the wait in the mean step that the reason states; None: the same as the gain. of_main: whether the card
+    is about the main loader, which is named if there are other loaders.
+    """
+    said, label = (
+        joined(_waits(facts, gain_ns if waited_ns is None else waited_ns), why),
+        main_label(facts.data_loading),
     )
-    if facts.job.device != "gpu":
-        return said
-    return said._replace(best=Confidence.LOW, why_confidence=_GPU_NOT_RECORDED)
+    if not facts.overview.has_device:
+        formula = _WAITED if formula is EXPOSED else formula
+        why_confidence = _MARKS_SAY if why_confidence is MARKS_AGREE else why_confidence
+        if facts.job.device == "gpu":
+            best, why_confidence = Confidence.LOW, _GPU_NOT_RECORDED
+    evidence = _evidence(facts, steps)
+    return host_card(
+        facts,
+        id=id,
+        title=title,
+        why=of_loader(label, said) if label and of_main else said,
+        how=how,
+        gain_ns=gain_ns,
+        formula=formula,
+        best=best,
+        why_confidence=why_confidence,
+        colour="data",
+        part="data_loader",
+        view="data_loading",
+        steps=steps,
+        evidence=evidence,
+        row=EvidenceRow("waits", evidence[0].step) if evidence else None,
+    )
 
 
 def _waits(facts: Facts, waited_ns: int) -> Phrase:

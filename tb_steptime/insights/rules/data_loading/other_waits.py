@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import HostCard
 from tb_steptime.insights.rules.data_loading.loader_waits import (
     DEEP_PREFETCH,
     DEEPER,
@@ -90,7 +89,8 @@ def epoch_starts(facts: Facts) -> Insight | None:
     if starts.respawned is None and setup_ns:
         why = _WITH_SETUP
     often = "{number} (epoch begins|epochs begin) in these steps; longer epochs do so less often."
-    card = HostCard(
+    return loader_card(
+        facts,
         id="epoch_starts",
         title=phrase(title),
         why=filled(why, {"each": ns(starts.wait_ns), "produced": ns(_produced_ns(starts)), "setup": ns(setup_ns)}),
@@ -100,8 +100,9 @@ def epoch_starts(facts: Facts) -> Insight | None:
         best=Confidence.LOW if starts.batches == 1 else Confidence.MEDIUM,  # from one, no frequency is known
         why_confidence=phrase(agreeing(often, starts.batches), number=count(starts.batches)),
         steps=starts.steps,
+        waited_ns=begin_ns if starts.respawned else starts.exposed_ns,
+        of_main=False,
     )
-    return loader_card(facts, card, begin_ns if starts.respawned else starts.exposed_ns, of_main=False)
 
 
 def _produced_ns(starts: EpochStarts) -> int:
@@ -133,17 +134,15 @@ def loader_jitter(facts: Facts) -> Insight | None:
     )
     return loader_card(
         facts,
-        HostCard(
-            id="loader_jitter",
-            title=SLOWEST_FASTER if deep else PREFETCH_MORE,
-            why=phrase(words, number=count(jitter.long_count), long=ns(jitter.long_ns), typical=ns(jitter.typical_ns)),
-            how=None if deep else DEEPER,
-            gain_ns=shares(facts).jitter_ns,
-            formula=phrase("Mean over the steps of what these waits cost beyond the usual one."),
-            best=Confidence.MEDIUM,
-            why_confidence=FEW_STEPS,
-            steps=jitter.steps,
-        ),
+        id="loader_jitter",
+        title=SLOWEST_FASTER if deep else PREFETCH_MORE,
+        why=phrase(words, number=count(jitter.long_count), long=ns(jitter.long_ns), typical=ns(jitter.typical_ns)),
+        how=None if deep else DEEPER,
+        gain_ns=shares(facts).jitter_ns,
+        formula=phrase("Mean over the steps of what these waits cost beyond the usual one."),
+        best=Confidence.MEDIUM,
+        why_confidence=FEW_STEPS,
+        steps=jitter.steps,
     )
 
 
@@ -181,17 +180,15 @@ def loader_overhead(facts: Facts) -> Insight | None:
         title, why, how = _of_receiving(facts, overhead)
     return loader_card(
         facts,
-        HostCard(
-            id="loader_overhead",
-            title=title,
-            why=why,
-            how=how,
-            gain_ns=gain_ns,
-            formula=formula,
-            best=Confidence.HIGH if overhead.source == "recorder" else Confidence.MEDIUM,
-            why_confidence=phrase(
-                "It is known from when each batch was produced, or from the short waits between long ones."
-            ),
+        id="loader_overhead",
+        title=title,
+        why=why,
+        how=how,
+        gain_ns=gain_ns,
+        formula=formula,
+        best=Confidence.HIGH if overhead.source == "recorder" else Confidence.MEDIUM,
+        why_confidence=phrase(
+            "It is known from when each batch was produced, or from the short waits between long ones."
         ),
     )
 

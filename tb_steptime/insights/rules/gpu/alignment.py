@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card, row_of_op
+from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card, row_of_op
 from tb_steptime.insights.wording.kernels import sizes
 from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.tensor_cores.opportunities import Obstacle
@@ -26,29 +26,27 @@ def alignment(facts: Facts) -> Insight | None:
 
     Left out: the padding's own cost.
     """
-    device = device_split(facts)
+    device = facts.kernel_split
     found = next((each for each in device.obstacles if each.why_not == "alignment"), None) if device else None
     if device is None or found is None:
         return None
     steps, cores = len(device.steps), matrix_units(facts.job.vendor)
     return kernel_card(
         facts,
-        KernelCard(
-            id="alignment",
-            title=phrase("Pad the sizes that do not fit {cores}", cores=cores),
-            later=phrase("After the first fix: pad sizes that do not fit"),
-            why=_why(found, found.total_ns / steps, cores),
-            how=padding(found.why),
-            gain_ns=found.gain_ns / steps,
-            formula=phrase(
-                "Kernel by kernel: time x (1 - the ratio of the peak rates without and with {cores}), at most what "
-                "the memory bandwidth leaves; without the cost of padding.",
-                cores=cores,
-            ),
-            why_confidence=phrase("The gain is a bound from data-sheet peak rates, and padding costs time of its own."),
-            view="tensor_cores",
-            row=row_of_op("could", found.op, found.shapes),
+        id="alignment",
+        title=phrase("Pad the sizes that do not fit {cores}", cores=cores),
+        later=phrase("After the first fix: pad sizes that do not fit"),
+        why=_why(found, found.total_ns / steps, cores),
+        how=padding(found.why),
+        gain_ns=found.gain_ns / steps,
+        formula=phrase(
+            "Kernel by kernel: time x (1 - the ratio of the peak rates without and with {cores}), at most what "
+            "the memory bandwidth leaves; without the cost of padding.",
+            cores=cores,
         ),
+        why_confidence=phrase("The gain is a bound from data-sheet peak rates, and padding costs time of its own."),
+        view="tensor_cores",
+        row=row_of_op("could", found.op, found.shapes),
     )
 
 

@@ -6,11 +6,11 @@ import msgspec
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
+from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
 from tb_steptime.insights.severity import WARNING_FRACTION
-from tb_steptime.insights.wording.kernels import closed, site_phrase
+from tb_steptime.insights.wording.kernels import mostly
 from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, CopyKind
-from tb_steptime.text import Phrase, count, joined, ns, phrase
+from tb_steptime.text import Phrase, count, ns, phrase
 from tb_steptime.text.patterns import expression
 
 #: From this many copies a step on, copying is a habit of the code and not limited to a single place.
@@ -53,7 +53,7 @@ def device_copies(facts: Facts) -> Insight | None:
     Left out: copies that are needed, such as a cast to the type of autocast, and what a kernel loses that reads another
     layout.
     """
-    device = device_split(facts)
+    device = facts.kernel_split
     copies = device.waste.copies if device else []
     total_ns, number = sum(each.total_ns for each in copies), sum(each.count for each in copies)
     if not copies or (number < MANY_COPIES and facts.share(total_ns) < WARNING_FRACTION):
@@ -61,19 +61,16 @@ def device_copies(facts: Facts) -> Insight | None:
     title = _TITLES[copies[0].kind]
     return kernel_card(
         facts,
-        KernelCard(
-            id="device_copies",
-            title=phrase(title),
-            later=phrase("After the first fix: " + title[:1].lower() + title[1:]),
-            why=closed(_why(copies[0], number, total_ns)),
-            how=_how(copies[0]),
-            gain_ns=total_ns,
-            formula=phrase("Time a step of the copies within the GPU, if none of them were needed (est.)."),
-            why_confidence=phrase("Which of the copies are needed is not known."),
-            view="gpu",
-            site=copies[0].site,
-            estimated=True,
-        ),
+        id="device_copies",
+        title=phrase(title),
+        why=_why(copies[0], number, total_ns),
+        how=_how(copies[0]),
+        gain_ns=total_ns,
+        formula=phrase("Time a step of the copies within the GPU, if none of them were needed (est.)."),
+        why_confidence=phrase("Which of the copies are needed is not known."),
+        view="gpu",
+        site=copies[0].site,
+        estimated=True,
     )
 
 
@@ -85,4 +82,4 @@ def _how(leading: CopiesOfKind) -> str:
 def _why(leading: CopiesOfKind, number: float, total_ns: float) -> Phrase:
     """Returns the reason, which names the op that causes the copy and not the copy itself."""
     what = phrase("{count} copies within the GPU take {time} a step", count=count(round(number)), time=ns(total_ns))
-    return joined(what, site_phrase(msgspec.structs.replace(leading.site, op=leading.op)), by=", mostly ")
+    return mostly(what, msgspec.structs.replace(leading.site, op=leading.op))

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
-from tb_steptime.insights.wording.kernels import closed, site_phrase
+from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
+from tb_steptime.insights.wording.kernels import mostly
 from tb_steptime.metrics.flops.peaks import Peaks, peaks_of
 from tb_steptime.metrics.kernels.waste import Waste
 from tb_steptime.text import Phrase, Quantity, Unit, filled, joined, ns, phrase, text
@@ -34,7 +34,7 @@ def double_precision(facts: Facts) -> Insight | None:
 
     Left out: ops whose types are not recorded, other than products.
     """
-    device = device_split(facts)
+    device = facts.kernel_split
     if device is None:
         return None
     products, others = device.waste.double, device.waste.double_others
@@ -47,19 +47,16 @@ def double_precision(facts: Facts) -> Insight | None:
     formulas += [_OF_OTHERS] * (others is not None)
     return kernel_card(
         facts,
-        KernelCard(
-            id="double_precision",
-            title=phrase("Compute in FP32 where FP64 is not needed"),
-            later=phrase("After the first fix: compute in FP32 where FP64 is not needed"),
-            why=closed(_why(products, others, found, facts.figure("kernel_sum_time") or 0.0)),
-            how=_AND_TF32 if products is not None and peaks is not None and peaks.tf32 else _HOW,
-            gain_ns=gain_ns,
-            formula=joined(*formulas, by=" "),
-            why_confidence=phrase("Whether the job needs FP64 is not recorded."),
-            view="tensor_cores",
-            site=found.site,
-            estimated=True,
-        ),
+        id="double_precision",
+        title=phrase("Compute in FP32 where FP64 is not needed"),
+        why=_why(products, others, found, facts.figure("kernel_sum_time") or 0.0),
+        how=_AND_TF32 if products is not None and peaks is not None and peaks.tf32 else _HOW,
+        gain_ns=gain_ns,
+        formula=joined(*formulas, by=" "),
+        why_confidence=phrase("Whether the job needs FP64 is not recorded."),
+        view="tensor_cores",
+        site=found.site,
+        estimated=True,
     )
 
 
@@ -77,7 +74,7 @@ def _why(products: Waste | None, others: Waste | None, leading: Waste, kernels_n
     else:
         words = "{time} of {kernels} kernel time a step is work with FP64 inputs, {products} of it matrix products"
         what = phrase(words, products=ns(products.total_ns), **values)
-    return joined(what, site_phrase(leading.site), by=", mostly ") if leading.site else what
+    return mostly(what, leading.site)
 
 
 def _formula(device: str, peaks: Peaks | None) -> Phrase:

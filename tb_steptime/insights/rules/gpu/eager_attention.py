@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
+from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
 from tb_steptime.insights.wording.kernels import closed, site_phrase
 from tb_steptime.metrics.kernels.eager_attention import EagerAttention
 from tb_steptime.text import Phrase, joined, ns, phrase
@@ -34,7 +34,7 @@ def eager_attention(facts: Facts) -> Insight | None:
 
     Left out: the products, which fused kernels mostly speed up too, and the gradients of a bias that some cannot give.
     """
-    device = device_split(facts)
+    device = facts.kernel_split
     found = device.waste.attention if device else None
     if found is None:
         return None
@@ -42,23 +42,21 @@ def eager_attention(facts: Facts) -> Insight | None:
     title = "Let attention use a fused kernel" if by_torch else "Use fused attention (scaled_dot_product_attention)"
     return kernel_card(
         facts,
-        KernelCard(
-            id="eager_attention",
-            title=phrase(title),
-            later=phrase("After the first fix: use fused attention"),
-            why=closed(_why(found)),
-            how=EXPLAIN if by_torch else FUSED,
-            gain_ns=found.total_ns,
-            formula=phrase(
-                "Time a step of the softmax, scale, mask and dropout kernels between the products of attention: fused, "
-                "they never write the weights to memory."
-            ),
-            why_confidence=phrase(
-                "What else uses the weights of attention, such as a model that returns them, keeps them in memory."
-            ),
-            view="gpu",
-            site=found.site,
+        id="eager_attention",
+        title=phrase(title),
+        later=phrase("After the first fix: use fused attention"),
+        why=closed(_why(found)),
+        how=EXPLAIN if by_torch else FUSED,
+        gain_ns=found.total_ns,
+        formula=phrase(
+            "Time a step of the softmax, scale, mask and dropout kernels between the products of attention: fused, "
+            "they never write the weights to memory."
         ),
+        why_confidence=phrase(
+            "What else uses the weights of attention, such as a model that returns them, keeps them in memory."
+        ),
+        view="gpu",
+        site=found.site,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
+from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.kernels import place_of
 from tb_steptime.metrics.kernels.chain_kinds import ChainKind
@@ -40,7 +40,7 @@ def fusible_chains(facts: Facts) -> Insight | None:
 
     Left out: results that the backward pass reads and that have to be written anyway; time to compile.
     """
-    device = device_split(facts)
+    device = facts.kernel_split
     chains = device.waste.chains if device else None
     if chains is None or chains.compiled or facts.share(chains.gain_ns) < WARNING_FRACTION:
         return None
@@ -48,22 +48,19 @@ def fusible_chains(facts: Facts) -> Insight | None:
     title = _TITLES[leading.kind]
     return kernel_card(
         facts,
-        KernelCard(
-            id="fusible_chains",
-            title=phrase(title),
-            later=phrase("After the first fix: " + title[:1].lower() + title[1:]),
-            why=_why(chains, leading),
-            how=_HOW[leading.kind] if leading.kind == "elementwise" else f"{_HOW[leading.kind]}\n{_COMPILE}",
-            gain_ns=chains.gain_ns,
-            formula=phrase(
-                "Chain by chain: time of its kernels less that of the longest, at most three quarters of it (est.): a "
-                "fused kernel reads and writes at least what that one does."
-            ),
-            why_confidence=phrase("Which results must stay in memory, mainly for the backward pass, is not known."),
-            view="gpu",
-            site=leading.site,
-            estimated=True,
+        id="fusible_chains",
+        title=phrase(title),
+        why=_why(chains, leading),
+        how=_HOW[leading.kind] if leading.kind == "elementwise" else f"{_HOW[leading.kind]}\n{_COMPILE}",
+        gain_ns=chains.gain_ns,
+        formula=phrase(
+            "Chain by chain: time of its kernels less that of the longest, at most three quarters of it (est.): a "
+            "fused kernel reads and writes at least what that one does."
         ),
+        why_confidence=phrase("Which results must stay in memory, mainly for the backward pass, is not known."),
+        view="gpu",
+        site=leading.site,
+        estimated=True,
     )
 
 

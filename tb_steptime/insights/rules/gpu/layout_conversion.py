@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
-from tb_steptime.insights.wording.kernels import closed, site_phrase
+from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
+from tb_steptime.insights.wording.kernels import mostly
 from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.kernels.waste import Waste
-from tb_steptime.text import Phrase, Quantity, agreeing, count, joined, ns, phrase
+from tb_steptime.text import Phrase, Quantity, agreeing, count, ns, phrase
 
 _WHY = (
     "{count} (kernel|kernels) of {time} a step only (converts|convert) the layout of images around matrix work on "
@@ -31,29 +31,26 @@ def layout_conversion(facts: Facts) -> Insight | None:
 
     Left out: layers without a channels-last version, which convert back.
     """
-    device = device_split(facts)
+    device = facts.kernel_split
     if device is None or not device.waste.layout_conversions.count:
         return None
     found = device.waste.layout_conversions
     cores = matrix_units(facts.job.vendor)
     return kernel_card(
         facts,
-        KernelCard(
-            id="layout_conversion",
-            title=phrase("Keep images in channels-last layout"),
-            later=phrase("After the first fix: keep images in channels-last layout"),
-            why=closed(_why(found, cores)),
-            how=CHANNELS_LAST,
-            gain_ns=found.gain_ns,
-            formula=phrase("Time a step of the layout conversions in ops that run on {cores}.", cores=cores),
-            why_confidence=phrase("Layers that do not support channels-last convert it back."),
-            view="tensor_cores",
-            site=found.site,
-        ),
+        id="layout_conversion",
+        title=phrase("Keep images in channels-last layout"),
+        why=_why(found, cores),
+        how=CHANNELS_LAST,
+        gain_ns=found.gain_ns,
+        formula=phrase("Time a step of the layout conversions in ops that run on {cores}.", cores=cores),
+        why_confidence=phrase("Layers that do not support channels-last convert it back."),
+        view="tensor_cores",
+        site=found.site,
     )
 
 
 def _why(found: Waste, cores: Quantity) -> Phrase:
     kernels = round(found.count)
     what = phrase(agreeing(_WHY, kernels), count=count(kernels), time=ns(found.total_ns), cores=cores)
-    return joined(what, site_phrase(found.site), by=", mostly ") if found.site else what
+    return mostly(what, found.site)

@@ -6,7 +6,7 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.alignment import padding
 from tb_steptime.insights.rules.gpu.eager_attention import FUSED
-from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card, row_of_op
+from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card, row_of_op
 from tb_steptime.insights.wording.kernels import closed, site_phrase
 from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.tensor_cores.attainable import ALIGNED_FRACTION, MEMORY_FRACTION
@@ -45,7 +45,7 @@ def slow_products(facts: Facts) -> Insight | None:
     Left out: the padding's own cost, and what larger products would cost in memory. Products of attention that is
     written out are not padded: a fused kernel replaces them.
     """
-    device = device_split(facts)
+    device = facts.kernel_split
     rows = [row for row in device.rates.rows if row.slow] if device and device.rates else []
     if device is None or device.rates is None or not rows:
         return None
@@ -55,21 +55,16 @@ def slow_products(facts: Facts) -> Insight | None:
     cores = {"cores": matrix_units(facts.job.vendor)}
     return kernel_card(
         facts,
-        KernelCard(
-            id="slow_products",
-            title=filled(title, cores),
-            later=filled("After the first fix: " + title[:1].lower() + title[1:], cores),
-            why=closed(_why(rows[0], sum(row.total_ns for row in mine) / steps)),
-            how=FUSED if of_attention else _how(rows[0]),
-            gain_ns=sum(row.gain_ns for row in mine) / steps,
-            formula=_formula(device.rates.best_tflops.get(rows[0].dtype)),
-            why_confidence=phrase(
-                "Other products, memory and tiles only give a bound of what these sizes would reach."
-            ),
-            view="tensor_cores",
-            site=rows[0].site,
-            row=row_of_op("rates", rows[0].site.op, rows[0].site.shapes),
-        ),
+        id="slow_products",
+        title=filled(title, cores),
+        why=closed(_why(rows[0], sum(row.total_ns for row in mine) / steps)),
+        how=FUSED if of_attention else _how(rows[0]),
+        gain_ns=sum(row.gain_ns for row in mine) / steps,
+        formula=_formula(device.rates.best_tflops.get(rows[0].dtype)),
+        why_confidence=phrase("Other products, memory and tiles only give a bound of what these sizes would reach."),
+        view="tensor_cores",
+        site=rows[0].site,
+        row=row_of_op("rates", rows[0].site.op, rows[0].site.shapes),
     )
 
 

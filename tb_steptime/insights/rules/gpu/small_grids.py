@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
-from tb_steptime.insights.wording.kernels import closed, site_phrase
+from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
+from tb_steptime.insights.wording.kernels import mostly
 from tb_steptime.insights.wording.vendors import processors
 from tb_steptime.metrics.kernels.waste import Waste
-from tb_steptime.text import Phrase, fraction, joined, ns, phrase
+from tb_steptime.text import Phrase, fraction, ns, phrase
 
 
 def small_grids(facts: Facts) -> Insight | None:
@@ -27,31 +27,27 @@ def small_grids(facts: Facts) -> Insight | None:
 
     Left out: whether the larger kernel is as fast for each block.
     """
-    device = device_split(facts)
+    device = facts.kernel_split
     faults = [each for each in (device.waste.small_grids, device.waste.small_tails) if each] if device else []
     if not any(fault.count for fault in faults):
         return None
     return kernel_card(
         facts,
-        KernelCard(
-            id="small_grids",
-            title=phrase("Increase the work per kernel (larger batch or fusion)"),
-            later=phrase("After the first fix: increase the work per kernel"),
-            why=closed(_why(faults)),
-            how=_how(facts),
-            gain_ns=sum(fault.gain_ns for fault in faults),
-            formula=phrase(
-                "Sum over these kernels of time x the share of the GPU that their blocks leave empty: "
-                "{processors} without a block, or the rest of a small last wave. At most the time that the memory "
-                "bandwidth leaves.",
-                processors=processors(facts.job.vendor),
-            ),
-            why_confidence=phrase(
-                "Occupancy is an estimate from the launch, and a larger batch changes the kernels too."
-            ),
-            view="gpu",
-            site=max(faults, key=lambda fault: fault.gain_ns).site,
+        id="small_grids",
+        title=phrase("Increase the work per kernel (larger batch or fusion)"),
+        later=phrase("After the first fix: increase the work per kernel"),
+        why=_why(faults),
+        how=_how(facts),
+        gain_ns=sum(fault.gain_ns for fault in faults),
+        formula=phrase(
+            "Sum over these kernels of time x the share of the GPU that their blocks leave empty: "
+            "{processors} without a block, or the rest of a small last wave. At most the time that the memory "
+            "bandwidth leaves.",
+            processors=processors(facts.job.vendor),
         ),
+        why_confidence=phrase("Occupancy is an estimate from the launch, and a larger batch changes the kernels too."),
+        view="gpu",
+        site=max(faults, key=lambda fault: fault.gain_ns).site,
     )
 
 
@@ -72,4 +68,4 @@ def _why(faults: list[Waste]) -> Phrase:
         time=ns(total_ns),
         filled=fraction(1 - gain_ns / total_ns),
     )
-    return what if leading is None else joined(what, site_phrase(leading), by=", mostly ")
+    return mostly(what, leading)

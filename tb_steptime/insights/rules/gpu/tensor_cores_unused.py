@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
-from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card, row_of_op
+from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card, row_of_op
 from tb_steptime.insights.wording.kernels import closed, sizes
 from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.flops.peaks import peaks_of
@@ -30,7 +30,7 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
 
     Left out: casts between the types, and what the memory bandwidth limits.
     """
-    eligible_ns, device = facts.figure("matmul_like_time"), device_split(facts)
+    eligible_ns, device = facts.figure("matmul_like_time"), facts.kernel_split
     if facts.tensor_cores.unknown or not eligible_ns or device is None or facts.share(eligible_ns) < WORTH_FRACTION:
         return None
     mine = [obstacle for obstacle in device.obstacles if obstacle.why_not not in ELSEWHERE]
@@ -41,19 +41,16 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
     how = _how(facts, leading)
     return kernel_card(
         facts,
-        KernelCard(
-            id="tensor_cores_unused",
-            title=phrase("Use the {cores}", cores=cores),
-            later=phrase("After the first fix: use the {cores}", cores=cores),
-            why=_why(facts, eligible_ns, leading),
-            how=how or (_OUTPUT_CODE if leading.shapes is None else None),
-            gain_ns=bound_ns,
-            formula=_formula(eligible_ns, device, mine, cores),
-            why_confidence=_OF_PEAKS if how else _UNEXPLAINED,
-            estimated=how is None,
-            view="tensor_cores",
-            row=row_of_op("could", leading.op, leading.shapes),
-        ),
+        id="tensor_cores_unused",
+        title=phrase("Use the {cores}", cores=cores),
+        why=_why(facts, eligible_ns, leading),
+        how=how or (_OUTPUT_CODE if leading.shapes is None else None),
+        gain_ns=bound_ns,
+        formula=_formula(eligible_ns, device, mine, cores),
+        why_confidence=_OF_PEAKS if how else _UNEXPLAINED,
+        estimated=how is None,
+        view="tensor_cores",
+        row=row_of_op("could", leading.op, leading.shapes),
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.host.blocking_rows import allocations, bubble_ns
-from tb_steptime.insights.rules.host.idle_cards import CallsCard, calls_card
+from tb_steptime.insights.rules.host.idle_cards import calls_card
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.text import Phrase, count, ns, phrase, text
 
@@ -67,8 +67,6 @@ def allocator_steady(facts: Facts) -> Insight | None:
     if "memory_short" in known:
         why = phrase(_SHORT, times=count(known["memory_short"].count), idle=ns(bubble_ns(rows)))
     if "caching_off" in known:
-        return calls_card(facts, CallsCard("allocator_steady", _CACHE_AGAIN, _not_cached(facts, rows), rows, _UNSET))
+        return calls_card(facts, "allocator_steady", _CACHE_AGAIN, _not_cached(facts, rows), rows, _UNSET)
     how = _KEEP_CACHE if facts.job.vendor == "amd" else _EXPANDABLE  # which most releases for ROCm lack
-    return calls_card(
-        facts, CallsCard("allocator_steady", phrase("Stop allocating GPU memory in every step"), why, rows, how)
-    )
+    return calls_card(facts, "allocator_steady", phrase("Stop allocating GPU memory in every step"), why, rows, how)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Insight, Severity
+from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts, confidence, waits_for_queue
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import fraction, ns, phrase
@@ -29,7 +29,6 @@ def back_pressure(facts: Facts) -> Insight | None:
     level, why = confidence(facts, Confidence.HIGH, phrase("The depth of the queue is counted at every launch."))
     return Insight(
         id="back_pressure",
-        severity=Severity.MINOR,
         title=phrase("Ignore the busy CPU"),
         why=phrase(
             "For {wait} a step the CPU only waits for room in the GPU's launch queue. At {all} it is no limit here: "
@@ -37,10 +36,6 @@ def back_pressure(facts: Facts) -> Insight | None:
             wait=ns(facts.host.full_queue_ns),
             all=fraction(1.0),
         ),
-        how=None,
-        gain_ns=0,
-        gain_fraction=0.0,
-        later_ns=None,
         gain_formula=phrase("No gain: the GPU works while these launches wait."),
         confidence=level,
         why_confidence=why,

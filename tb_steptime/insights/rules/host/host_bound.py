@@ -16,7 +16,7 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import late_ns, sites_of
 from tb_steptime.insights.rules.communication.exchange_cards import exchanged_one_by_one_ns
-from tb_steptime.insights.rules.host.idle_cards import LateCard, late_card
+from tb_steptime.insights.rules.host.idle_cards import late_card
 from tb_steptime.insights.rules.host.model_launches import BACKWARD, BETWEEN, HOOKS, bucket_late_ns, model_late
 from tb_steptime.text import Phrase, agreeing, count, phrase
 
@@ -42,7 +42,7 @@ def zero_gradients(facts: Facts) -> Insight | None:
     why = _of_launches(facts.host, ZERO_GRAD, "{launches} (launch|launches) a step (fills|fill) gradients with zeros.")
     title, gain_ns = phrase("Set gradients to None instead of zero"), late_ns(facts.host, ZERO_GRAD)
     how = "optimizer.zero_grad(set_to_none=True)"
-    return late_card(facts, LateCard("zero_gradients", title, why, ZERO_GRAD, gain_ns, how))
+    return late_card(facts, "zero_gradients", title, why, ZERO_GRAD, gain_ns, how)
 
 
 def buffer_broadcast(facts: Facts) -> Insight | None:
@@ -66,7 +66,7 @@ def buffer_broadcast(facts: Facts) -> Insight | None:
     )
     title, gain_ns = phrase("Stop broadcasting buffers in DDP"), late_ns(facts.host, BROADCAST)
     how = "DistributedDataParallel(model, broadcast_buffers=False)"
-    return late_card(facts, LateCard("buffer_broadcast", title, why, BROADCAST, gain_ns, how, certain=True))
+    return late_card(facts, "buffer_broadcast", title, why, BROADCAST, gain_ns, how, certain=True)
 
 
 def gradient_buckets(facts: Facts) -> Insight | None:
@@ -90,7 +90,7 @@ def gradient_buckets(facts: Facts) -> Insight | None:
     )
     title, gain_ns = phrase("Keep gradients in DDP's buckets"), bucket_late_ns(facts.host)
     how = "DistributedDataParallel(model, gradient_as_bucket_view=True)"
-    return late_card(facts, LateCard("gradient_buckets", title, why, HOOKS, gain_ns, how, certain=True))
+    return late_card(facts, "gradient_buckets", title, why, HOOKS, gain_ns, how, certain=True)
 
 
 def between_passes(facts: Facts) -> Insight | None:
@@ -115,9 +115,7 @@ def between_passes(facts: Facts) -> Insight | None:
     gain_ns = sum(model_late(facts.host).between.values())
     advice = _between(facts.host)
     why, title = _of_launches(facts.host, BETWEEN, advice.why), phrase(advice.title)
-    return late_card(
-        facts, LateCard("between_passes", title, why, BETWEEN, gain_ns, advice.how, guessed=advice is _UNNAMED)
-    )
+    return late_card(facts, "between_passes", title, why, BETWEEN, gain_ns, advice.how, guessed=advice is _UNNAMED)
 
 
 class _Between(NamedTuple):

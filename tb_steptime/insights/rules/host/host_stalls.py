@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import EVIDENCE, HostCard, host_card
+from tb_steptime.insights.host_gains import EVIDENCE, host_card
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.text import Phrase, agreeing, count, ns, phrase
 
@@ -87,18 +87,16 @@ def _card(facts: Facts, card: _Card, *also: str) -> Insight | None:
     sure = all(pause.sure for pause in found)
     return host_card(
         facts,
-        HostCard(
-            id=card.id,
-            title=card.title,
-            why=_why(_INTERRUPTED if found[0].cause == "interrupted" else card.why, found),
-            how=card.how,
-            gain_ns=sum(pause.idle_ns for pause in found),
-            formula=phrase("GPU idle time during these pauses, mean over the steps."),
-            best=_best(card, sure),
-            why_confidence=_NAMED if sure else _INFERRED[card is _UNEXPLAINED],
-            evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in found][:EVIDENCE],
-            row=EvidenceRow("pauses", str(found[0].worst_start_ns)),
-        ),
+        id=card.id,
+        title=card.title,
+        why=_why(_INTERRUPTED if found[0].cause == "interrupted" else card.why, found),
+        how=card.how,
+        gain_ns=sum(pause.idle_ns for pause in found),
+        formula=phrase("GPU idle time during these pauses, mean over the steps."),
+        best=_best(card, sure),
+        why_confidence=_NAMED if sure else _INFERRED[card is _UNEXPLAINED],
+        evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in found][:EVIDENCE],
+        row=EvidenceRow("pauses", str(found[0].worst_start_ns)),
     )
 
 

@@ -7,13 +7,11 @@ blocking calls   |--- bubble ---| from the drain, or the call's start, to the ne
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import (
     PROFILING_SLOWS,
-    HostCard,
     evidence_of_calls,
     evidence_of_sites,
     host_card,
@@ -52,61 +50,42 @@ _UNNAMED = phrase("The wait is measured; whose launches these are is not recorde
 _MEASURED = phrase("The GPU's idle time behind these calls is measured in every step.")
 
 
-class LateCard(NamedTuple):
-    """A card about launches from some sites. certain: the change removes these launches, however much profiling slows
-    them. long: the card is about a few long gaps, which profiling hardly lengthens. guessed: the trace does not record
-    what makes these launches. evidence: None for the sites' longest gaps."""
+def late_card(
+    facts: Facts,
+    id: str,
+    title: Phrase,
+    why: Phrase,
+    sites: Collection[str],
+    gain_ns: int,
+    how: str | None = None,
+    certain: bool = False,
+    long: bool = False,
+    guessed: bool = False,
+    evidence: Sequence[Evidence] | None = None,
+) -> Insight | None:
+    """Returns a card about launches from some sites.
 
-    id: str
-    title: Phrase
-    why: Phrase
-    sites: Collection[str]
-    gain_ns: int
-    how: str | None = None
-    certain: bool = False
-    long: bool = False
-    guessed: bool = False
-    evidence: Sequence[Evidence] | None = None
-
-
-class CallsCard(NamedTuple):
-    """A card about groups of blocking calls. Its gain is the bubbles that they leave, plus more_ns: further idle time
-    of the GPU that these calls cause, as a replay shows."""
-
-    id: str
-    title: Phrase
-    why: Phrase
-    rows: list[BlockingRow]
-    how: str | None = None
-    more_ns: int = 0
-
-
-def late_card(facts: Facts, card: LateCard) -> Insight | None:
-    evidence = evidence_of_sites(sites_of(facts.host, card.sites)) if card.evidence is None else card.evidence
-    plain = 1.0 if card.long else _left_without_profiler(facts, facts.step_ns - facts.step_ns / facts.slowed)
-    gain_ns = round(_worth_now(facts, card) * plain)
+    certain: the change removes these launches, however much profiling slows them. long: the card is about a few long
+    gaps, which profiling hardly lengthens. guessed: the trace does not record what makes these launches. evidence: None
+    for the sites' longest gaps.
+    """
+    rows = sites_of(facts.host, sites)
+    plain = 1.0 if long else _left_without_profiler(facts, facts.step_ns - facts.step_ns / facts.slowed)
+    gain_ns = round(_worth_now(facts, id, gain_ns) * plain)
     return host_card(
         facts,
-        HostCard(
-            id=card.id,
-            title=card.title,
-            why=card.why,
-            how=card.how,
-            gain_ns=gain_ns,
-            sure_ns=None if card.long else round(gain_ns * _sure(facts)),
-            formula=_LATE if plain == 1 else _LATE_PLAIN,
-            best=_sureness(card),
-            why_confidence=_MEASURED if card.certain else _UNNAMED if card.guessed else PROFILING_SLOWS,
-            evidence=evidence,
-            row=row_of_sites(sites_of(facts.host, card.sites)),
-        ),
+        id=id,
+        title=title,
+        why=why,
+        how=how,
+        gain_ns=gain_ns,
+        sure_ns=None if long else round(gain_ns * _sure(facts)),
+        formula=_LATE if plain == 1 else _LATE_PLAIN,
+        best=Confidence.HIGH if certain else Confidence.LOW if guessed else Confidence.MEDIUM,
+        why_confidence=_MEASURED if certain else _UNNAMED if guessed else PROFILING_SLOWS,
+        evidence=evidence_of_sites(rows) if evidence is None else evidence,
+        row=row_of_sites(rows),
     )
-
-
-def _sureness(card: LateCard) -> Confidence:
-    if card.certain:
-        return Confidence.HIGH
-    return Confidence.LOW if card.guessed else Confidence.MEDIUM
 
 
 def _sure(facts: Facts) -> float:
@@ -129,31 +108,33 @@ def _left_without_profiler(facts: Facts, added_ns: float) -> float:
     return max(0.0, 1 - added_ns / all_ns) if all_ns > 0 else 1.0
 
 
-def _worth_now(facts: Facts, card: LateCard) -> int:
+def _worth_now(facts: Facts, id: str, gain_ns: int) -> int:
     """Returns the card's gain, limited to what a replay of the change gains. Without a replay it is limited to what an
     instant CPU gains, unless the CPU or the loader sets the pace. Where the loader does, the card says what is worth
     doing once batches come in time."""
-    change = facts.replayed_gain(card.id) if card.id == "between_graphs" else None
+    change = facts.replayed_gain(id) if id == "between_graphs" else None
     if change is not None:
-        return min(card.gain_ns, change.gain_ns or 0)
-    return card.gain_ns if facts.host.bound in (Bound.HOST, Bound.INPUT) else facts.at_most_ns(card.gain_ns, "host")
+        return min(gain_ns, change.gain_ns or 0)
+    return gain_ns if facts.host.bound in (Bound.HOST, Bound.INPUT) else facts.at_most_ns(gain_ns, "host")
 
 
-def calls_card(facts: Facts, card: CallsCard) -> Insight | None:
+def calls_card(
+    facts: Facts, id: str, title: Phrase, why: Phrase, rows: list[BlockingRow], how: str | None = None, more_ns: int = 0
+) -> Insight | None:
+    """Returns a card about groups of blocking calls. Its gain is the bubbles that they leave, plus more_ns: further
+    idle time of the GPU that these calls cause, as a replay shows."""
     return host_card(
         facts,
-        HostCard(
-            id=card.id,
-            title=card.title,
-            why=card.why,
-            how=card.how,
-            gain_ns=bubble_ns(card.rows) + card.more_ns,
-            formula=_BUBBLES_AND_MORE if card.more_ns else _BUBBLES,
-            best=Confidence.MEDIUM if card.more_ns else Confidence.HIGH,
-            why_confidence=_REPLAYED if card.more_ns else _MEASURED,
-            colour="blocking",
-            part="runtime",
-            evidence=evidence_of_calls(card.rows),
-            row=row_of_call(card.rows),
-        ),
+        id=id,
+        title=title,
+        why=why,
+        how=how,
+        gain_ns=bubble_ns(rows) + more_ns,
+        formula=_BUBBLES_AND_MORE if more_ns else _BUBBLES,
+        best=Confidence.MEDIUM if more_ns else Confidence.HIGH,
+        why_confidence=_REPLAYED if more_ns else _MEASURED,
+        colour="blocking",
+        part="runtime",
+        evidence=evidence_of_calls(rows),
+        row=row_of_call(rows),
     )

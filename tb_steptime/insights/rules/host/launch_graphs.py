@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import sites_of
-from tb_steptime.insights.rules.host.idle_cards import LateCard, late_card
+from tb_steptime.insights.rules.host.idle_cards import late_card
 from tb_steptime.insights.rules.host.model_launches import BACKWARD, FORWARD, HOOKS, model_late
 from tb_steptime.insights.wording.vendors import captured_graph
 from tb_steptime.text import agreeing, count, filled, fraction, ns
@@ -84,7 +84,7 @@ def _card(facts: Facts, id: str, short: Mapping[str, int], launches: float, advi
         "late": ns(gain_ns),
     }
     title, why = filled(advice.title, values), filled(agreeing(advice.why, round(launches)), values)
-    return late_card(facts, LateCard(id, title, why, short.keys(), gain_ns, how=advice.how))
+    return late_card(facts, id, title, why, short.keys(), gain_ns, how=advice.how)
 
 
 class _Advice(NamedTuple):

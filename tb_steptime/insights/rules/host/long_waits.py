@@ -15,7 +15,7 @@ from tb_steptime.insights.base import Evidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE
 from tb_steptime.insights.rules.host.blocking_rows import NAME_LENGTH, PLACE_LENGTH, brief
-from tb_steptime.insights.rules.host.idle_cards import LateCard, late_card
+from tb_steptime.insights.rules.host.idle_cards import late_card
 from tb_steptime.insights.rules.host.model_launches import model_late
 from tb_steptime.insights.rules.host.serial_devices import in_series
 from tb_steptime.insights.severity import WARNING_FRACTION
@@ -146,8 +146,9 @@ class _Waits(NamedTuple):
 def _card(facts: Facts, waits: _Waits) -> Insight | None:
     evidence = [Evidence(gap.step, gap.start_ns, gap.end_ns) for gap in waits.gaps[:EVIDENCE]] or None
     gain_ns = sum(waits.late.values())
-    card = LateCard(waits.id, waits.title, waits.why, waits.late, gain_ns, how=waits.how, long=True, evidence=evidence)
-    return late_card(facts, card)
+    return late_card(
+        facts, waits.id, waits.title, waits.why, waits.late, gain_ns, how=waits.how, long=True, evidence=evidence
+    )
 
 
 def _longest(facts: Facts, late: Collection[str], compiled: bool) -> list[LongGap]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import late_ns, sites_of
-from tb_steptime.insights.rules.gpu.kernel_gains import device_split
 from tb_steptime.insights.rules.host.host_bound import OPTIMIZER
-from tb_steptime.insights.rules.host.idle_cards import LateCard, late_card
+from tb_steptime.insights.rules.host.idle_cards import late_card
 from tb_steptime.text import Phrase, agreeing, count, ns, phrase
 
 #: Minimum number of short kernels. An optimizer that updates all tensors at once launches a few dozen at most.
@@ -53,7 +52,7 @@ def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
         ),
     )
     how = _form_for_many_tensors(facts.job.optimizer)
-    return late_card(facts, LateCard("tiny_optimizer_kernels", title, why, OPTIMIZER, late, how))
+    return late_card(facts, "tiny_optimizer_kernels", title, why, OPTIMIZER, late, how)
 
 
 def fused_optimizer(facts: Facts) -> Insight | None:
@@ -85,7 +84,7 @@ def fused_optimizer(facts: Facts) -> Insight | None:
         {"launches": count(round(launches)), "each": ns(late / launches if launches else None)},
     )
     how = f"torch.optim.{facts.job.optimizer}(model.parameters(), fused=True)"
-    return late_card(facts, LateCard("fused_optimizer", phrase("Fuse the optimizer"), why, OPTIMIZER, late, how))
+    return late_card(facts, "fused_optimizer", phrase("Fuse the optimizer"), why, OPTIMIZER, late, how)
 
 
 def _form_for_many_tensors(optimizer: str | None) -> str:
@@ -104,10 +103,10 @@ def _form_for_many_tensors(optimizer: str | None) -> str:
 
 
 def _is_fused(facts: Facts) -> bool:
-    device = device_split(facts)
+    device = facts.kernel_split
     return device is not None and device.waste.fused
 
 
 def _short_kernels(facts: Facts) -> float:
-    device = device_split(facts)
+    device = facts.kernel_split
     return device.waste.optimizer.count if device else 0.0

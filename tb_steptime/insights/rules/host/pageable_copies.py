@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import HostCard, host_card
+from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.rules.host.blocking_rows import name_of, pageable
-from tb_steptime.insights.rules.host.idle_cards import CallsCard, calls_card
+from tb_steptime.insights.rules.host.idle_cards import calls_card
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.text import Phrase, nbytes, ns, phrase, text
 
@@ -30,7 +30,7 @@ def pageable_copies(facts: Facts) -> Insight | None:
     if not rows:
         return None
     title, how = _OF_LOADER if facts.data_loading.unknown is None else _OF_TENSOR
-    return calls_card(facts, CallsCard("pageable_copies", phrase(title), _why(rows), rows, how))
+    return calls_card(facts, "pageable_copies", phrase(title), _why(rows), rows, how)
 
 
 #: The title and the code of the advice. If no loader is recorded, the job may have none.
@@ -78,16 +78,14 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     depends = "The copies are recorded; whether kernels are there to run meanwhile depends on the script."
     return host_card(
         facts,
-        HostCard(
-            id="pageable_batch_copies",
-            title=phrase("Copy the next batch while kernels run"),
-            why=phrase(words, bytes=nbytes(sum(known) if known else None), alone=ns(alone_ns)),
-            how=_AHEAD_OF_LOADER if facts.data_loading.unknown is None else _AHEAD,
-            gain_ns=alone_ns,
-            formula=phrase("Mean over the steps of the batches' copies during which no kernel runs."),
-            best=Confidence.MEDIUM,
-            why_confidence=phrase(depends),
-            colour="copy",
-            part="memcpy",
-        ),
+        id="pageable_batch_copies",
+        title=phrase("Copy the next batch while kernels run"),
+        why=phrase(words, bytes=nbytes(sum(known) if known else None), alone=ns(alone_ns)),
+        how=_AHEAD_OF_LOADER if facts.data_loading.unknown is None else _AHEAD,
+        gain_ns=alone_ns,
+        formula=phrase("Mean over the steps of the batches' copies during which no kernel runs."),
+        best=Confidence.MEDIUM,
+        why_confidence=phrase(depends),
+        colour="copy",
+        part="memcpy",
     )

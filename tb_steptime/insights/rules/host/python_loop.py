@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import EVIDENCE, HostCard, host_card
+from tb_steptime.insights.host_gains import EVIDENCE, host_card
 from tb_steptime.metrics.idle.held_interpreter import HeldInterpreter
 from tb_steptime.metrics.idle.python_work import PythonWork
 from tb_steptime.text import Phrase, agreeing, code, count, filled, fraction, ns, phrase, text
@@ -54,20 +54,18 @@ def python_loop(facts: Facts) -> Insight | None:
         return None
     return host_card(
         facts,
-        HostCard(
-            id="python_loop",
-            title=_title(work),
-            why=_why(facts, work),
-            gain_ns=min(round(work.ns / facts.slowed), _beyond_ops_ns(facts)),
-            formula=_FORMULA,
-            best=Confidence.MEDIUM,
-            why_confidence=_MAY_BE_NEEDED,
-            colour="other",
-            part="other",
-            evidence=_evidence(facts, work),
-            steps=work.steps,
-            how=_how(work),
-        ),
+        id="python_loop",
+        title=_title(work),
+        why=_why(facts, work),
+        gain_ns=min(round(work.ns / facts.slowed), _beyond_ops_ns(facts)),
+        formula=_FORMULA,
+        best=Confidence.MEDIUM,
+        why_confidence=_MAY_BE_NEEDED,
+        colour="other",
+        part="other",
+        evidence=_evidence(facts, work),
+        steps=work.steps,
+        how=_how(work),
     )
 
 
@@ -79,18 +77,16 @@ def _held(facts: Facts, held: HeldInterpreter) -> Insight | None:
     )
     return host_card(
         facts,
-        HostCard(
-            id="python_loop",
-            title=phrase("Run {function} in a process of its own", function=code(function_name(held.name))),
-            why=phrase(words, thread=text(held.thread), share=fraction(held.share)),
-            gain_ns=min(round(held.ns / facts.slowed), _beyond_ops_ns(facts)),
-            formula=_HELD_FORMULA,
-            best=Confidence.LOW,
-            why_confidence=phrase("A trace does not show which thread holds the interpreter."),
-            colour="other",
-            part="other",
-            how=f"# {_place(held.name)}: a worker of a DataLoader, or multiprocessing",
-        ),
+        id="python_loop",
+        title=phrase("Run {function} in a process of its own", function=code(function_name(held.name))),
+        why=phrase(words, thread=text(held.thread), share=fraction(held.share)),
+        gain_ns=min(round(held.ns / facts.slowed), _beyond_ops_ns(facts)),
+        formula=_HELD_FORMULA,
+        best=Confidence.LOW,
+        why_confidence=phrase("A trace does not show which thread holds the interpreter."),
+        colour="other",
+        part="other",
+        how=f"# {_place(held.name)}: a worker of a DataLoader, or multiprocessing",
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import HostCard, host_card
+from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices
 from tb_steptime.text import Phrase, Quantity, Unit, count, ns, phrase, text
@@ -38,18 +38,16 @@ def serial_devices(facts: Facts) -> Insight | None:
         return None
     return host_card(
         facts,
-        HostCard(
-            id="serial_devices",
-            title=phrase("Run one process per GPU"),
-            why=_why(several),
-            how=_how(len(several.devices)),
-            gain_ns=several.union_busy_ns - max(several.busy_ns),
-            formula=phrase("Time of the step in which any GPU works, less the time of the GPU that works longest."),
-            best=Confidence.MEDIUM,
-            why_confidence=phrase("Assumes that no GPU needs results of another one."),
-            colour="kernel",
-            part="kernel",
-        ),
+        id="serial_devices",
+        title=phrase("Run one process per GPU"),
+        why=_why(several),
+        how=f"torchrun --nproc-per-node={len(several.devices)} train.py\n# with DistributedDataParallel",
+        gain_ns=several.union_busy_ns - max(several.busy_ns),
+        formula=phrase("Time of the step in which any GPU works, less the time of the GPU that works longest."),
+        best=Confidence.MEDIUM,
+        why_confidence=phrase("Assumes that no GPU needs results of another one."),
+        colour="kernel",
+        part="kernel",
     )
 
 
@@ -57,10 +55,6 @@ def in_series(host: HostResult) -> bool:
     """Whether the process has several GPUs, and they work one after another."""
     several = host.several_devices
     return several is not None and several.concurrency - 1 <= SERIAL_FRACTION * (len(several.devices) - 1)
-
-
-def _how(devices: int) -> str:
-    return f"torchrun --nproc-per-node={devices} train.py\n# with DistributedDataParallel"
 
 
 def _why(several: SeveralDevices) -> Phrase:

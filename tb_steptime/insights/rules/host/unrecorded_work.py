@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Insight, Severity
+from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.vendors import device_activity
@@ -50,13 +50,9 @@ def unrecorded_work(facts: Facts) -> Insight | None:
         return None
     return Insight(
         id="unrecorded_work",
-        severity=Severity.MINOR,
         title=phrase("Record the kernels of graphs") if in_graphs else phrase("Record the GPU's work after a warm-up"),
         why=phrase(_BEHIND_GRAPHS if in_graphs else _BEHIND_ANYTHING, unrecorded=ns(unrecorded_ns)),
         how=_HOW_OF_GRAPHS if in_graphs else _HOW.format(activity=device_activity(facts.job.accelerator)),
-        gain_ns=0,
-        gain_fraction=0.0,
-        later_ns=None,
         gain_formula=phrase("No gain: the other figures become certain."),
         confidence=Confidence.MEDIUM,
         why_confidence=phrase("Launches, synchronizes and copies take far longer than an idle GPU lets them take."),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Insight, Severity
+from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts, confidence
-from tb_steptime.insights.host_gains import HostCard, host_card
+from tb_steptime.insights.host_gains import host_card
 from tb_steptime.metrics.steps.without_cache import WithoutCache
 from tb_steptime.text import Phrase, agreeing, count, phrase
 
@@ -55,16 +55,14 @@ def without_cache(facts: Facts) -> Insight | None:
         return _without_gain(facts, found, best, why_confidence)
     return host_card(
         facts,
-        HostCard(
-            id="without_cache",
-            title=_TITLE,
-            why=_why(found),
-            gain_ns=round(min(found.ns, facts.step_ns) / facts.slowed),
-            formula=_BY_SLOPE if found.by_slope else _BY_WORK,
-            best=best,
-            why_confidence=why_confidence,
-            how=_HOW,
-        ),
+        id="without_cache",
+        title=_TITLE,
+        why=_why(found),
+        gain_ns=round(min(found.ns, facts.step_ns) / facts.slowed),
+        formula=_BY_SLOPE if found.by_slope else _BY_WORK,
+        best=best,
+        why_confidence=why_confidence,
+        how=_HOW,
     )
 
 
@@ -72,13 +70,9 @@ def _without_gain(facts: Facts, found: WithoutCache, best: Confidence, why_confi
     sure, why = confidence(facts, best, why_confidence)
     return Insight(
         id="without_cache",
-        severity=Severity.MINOR,
         title=_TITLE,
         why=_why(found),
         how=_HOW,
-        gain_ns=0,
-        gain_fraction=0.0,
-        later_ns=None,
         gain_formula=_NO_TIME,
         confidence=sure,
         why_confidence=why,

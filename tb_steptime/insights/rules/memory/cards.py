@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from tb_steptime.insights.base import Confidence, EvidenceRow, Insight, Severity
 from tb_steptime.text import Phrase, phrase
 
@@ -11,36 +9,30 @@ from tb_steptime.text import Phrase, phrase
 NEARLY_FULL = 0.8
 
 
-class MemoryCard(msgspec.Struct, frozen=True):
-    """What differs between cards about memory. saves: how the bytes in `why` are computed, and what they leave out."""
-
-    id: str
-    title: Phrase
-    why: Phrase
-    how: str
-    saves: Phrase
-    why_confidence: Phrase
-    severity: Severity = Severity.MINOR
-    confidence: Confidence = Confidence.MEDIUM
-    row: EvidenceRow | None = None
-
-
-def memory_card(card: MemoryCard) -> Insight:
-    """Returns the insight. It has no gain, because no time of the step is saved."""
+def memory_card(
+    id: str,
+    title: Phrase,
+    why: Phrase,
+    how: str,
+    saves: Phrase,
+    why_confidence: Phrase,
+    severity: Severity = Severity.MINOR,
+    confidence: Confidence = Confidence.MEDIUM,
+    row: EvidenceRow | None = None,
+) -> Insight:
+    """Returns the card. It has no gain, because no time of the step is saved. saves: how the bytes in `why` are
+    computed, and what they leave out."""
     return Insight(
-        id=card.id,
-        severity=card.severity,
-        title=card.title,
-        why=card.why,
-        how=card.how,
-        gain_ns=0,
-        gain_fraction=0.0,
-        later_ns=None,
-        gain_formula=card.saves,
-        confidence=card.confidence,
-        why_confidence=card.why_confidence,
+        id=id,
+        severity=severity,
+        title=title,
+        why=why,
+        how=how,
+        gain_formula=saves,
+        confidence=confidence,
+        why_confidence=why_confidence,
         view="memory",
         colour="other",
-        row=card.row,
+        row=row,
         instead=phrase("less memory"),
     )

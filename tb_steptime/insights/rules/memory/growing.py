@@ -9,7 +9,7 @@ from __future__ import annotations
 from tb_steptime.analyses.memory import DeviceMemory
 from tb_steptime.insights.base import Confidence, EvidenceRow, Insight, Severity
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.memory.cards import MemoryCard, memory_card
+from tb_steptime.insights.rules.memory.cards import memory_card
 from tb_steptime.metrics.memory.growth import Maker
 from tb_steptime.text import Phrase, count, joined, nbytes, phrase, text
 
@@ -49,17 +49,15 @@ def memory_grows(facts: Facts) -> Insight | None:
     device = max(growing, key=lambda each: each.growth.bytes_per_step or 0.0)
     maker = device.makers[0]
     return memory_card(
-        MemoryCard(
-            id="memory_grows",
-            title=phrase("Free what every step leaves allocated"),
-            why=_why(device, maker),
-            how=_HOW,
-            saves=phrase("Bytes that nothing frees, from the end of the first step to that of the last, a step."),
-            why_confidence=phrase("Each step ends with more, and the same places make it; it may be freed later."),
-            severity=Severity.WARNING,
-            confidence=Confidence.HIGH if maker.steps > FEWEST_RISES else Confidence.MEDIUM,
-            row=EvidenceRow("makers", maker.example.op or ""),
-        )
+        id="memory_grows",
+        title=phrase("Free what every step leaves allocated"),
+        why=_why(device, maker),
+        how=_HOW,
+        saves=phrase("Bytes that nothing frees, from the end of the first step to that of the last, a step."),
+        why_confidence=phrase("Each step ends with more, and the same places make it; it may be freed later."),
+        severity=Severity.WARNING,
+        confidence=Confidence.HIGH if maker.steps > FEWEST_RISES else Confidence.MEDIUM,
+        row=EvidenceRow("makers", maker.example.op or ""),
     )
 
 

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from tb_steptime.analyses.memory import DeviceMemory, MemoryResult
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.memory.cards import NEARLY_FULL, MemoryCard, memory_card
-from tb_steptime.metrics.memory.categories import CategoryId
+from tb_steptime.insights.rules.memory.cards import NEARLY_FULL, memory_card
 from tb_steptime.text import Phrase, fraction, nbytes, phrase, text
 
 #: From this share of the peak on, a kind of memory decides how high the peak is.
@@ -44,7 +43,7 @@ def peak_of_activations(facts: Facts) -> Insight | None:
     Left out: the time that recomputing costs, about another forward pass; what else peaks once they are gone.
     """
     for device in _nearly_full(facts.memory):
-        kept = _bytes_of(device, "activations")
+        kept = sum(part.bytes for part in device.categories or [] if part.category == "activations")
         if kept >= DOMINATES * device.peak.allocated_bytes:
             return _card(
                 device,
@@ -141,10 +140,6 @@ def _nearly_full(memory: MemoryResult) -> Iterator[DeviceMemory]:
             yield device
 
 
-def _bytes_of(device: DeviceMemory, category: CategoryId) -> int:
-    return sum(part.bytes for part in device.categories or [] if part.category == category)
-
-
 def _one_pass_a_step(memory: MemoryResult) -> bool:
     """Whether each step runs the optimizer. Otherwise several passes may accumulate gradients."""
     return all(any(span.phase == "optimizer" for span in step.phase_spans) for step in memory.steps)
@@ -158,12 +153,10 @@ def _asks_driver(memory: MemoryResult) -> bool:
 
 def _card(device: DeviceMemory, id: str, title: Phrase, why: Phrase, how: str) -> Insight:
     return memory_card(
-        MemoryCard(
-            id=id,
-            title=title,
-            why=why,
-            how=how,
-            saves=phrase("Bytes at the peak of what is allocated, at most; no time of the step."),
-            why_confidence=phrase("The allocator's own totals; kinds follow from when memory is made and freed."),
-        )
+        id=id,
+        title=title,
+        why=why,
+        how=how,
+        saves=phrase("Bytes at the peak of what is allocated, at most; no time of the step."),
+        why_confidence=phrase("The allocator's own totals; kinds follow from when memory is made and freed."),
     )

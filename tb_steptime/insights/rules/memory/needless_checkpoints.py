@@ -11,7 +11,7 @@ from __future__ import annotations
 from tb_steptime.analyses.memory import DeviceMemory
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import HostCard, host_card
+from tb_steptime.insights.host_gains import host_card
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import agreeing, count, nbytes, ns, phrase
 
@@ -68,25 +68,23 @@ def needless_checkpoints(facts: Facts) -> Insight | None:
     )
     return host_card(
         facts,
-        HostCard(
-            id="needless_checkpoints",
-            title=phrase("Keep activations: memory has room"),
-            why=phrase(
-                agreeing(words, found.calls),
-                calls=count(found.calls),
-                time=ns(found.ns),
-                kept=nbytes(found.kept_bytes),
-                free=nbytes(device.total_bytes - reserved),
-            ),
-            gain_ns=min(gain.gain_ns, facts.step_ns),
-            formula=_FORMULA,
-            best=Confidence.MEDIUM if _even(device) and not ranks else Confidence.LOW,
-            why_confidence=_RANKS if ranks else _SURE if _even(device) else _VARIES,
-            colour="kernel" if facts.bound is Bound.GPU else "cpu",
-            part="kernel" if facts.bound is Bound.GPU else "cpu_exec",
-            view="memory",
-            how=_HOW,
+        id="needless_checkpoints",
+        title=phrase("Keep activations: memory has room"),
+        why=phrase(
+            agreeing(words, found.calls),
+            calls=count(found.calls),
+            time=ns(found.ns),
+            kept=nbytes(found.kept_bytes),
+            free=nbytes(device.total_bytes - reserved),
         ),
+        gain_ns=min(gain.gain_ns, facts.step_ns),
+        formula=_FORMULA,
+        best=Confidence.MEDIUM if _even(device) and not ranks else Confidence.LOW,
+        why_confidence=_RANKS if ranks else _SURE if _even(device) else _VARIES,
+        colour="kernel" if facts.bound is Bound.GPU else "cpu",
+        part="kernel" if facts.bound is Bound.GPU else "cpu_exec",
+        view="memory",
+        how=_HOW,
     )
 
 

@@ -12,7 +12,7 @@ from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.analyses.memory import DeviceMemory
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.memory.cards import MemoryCard, memory_card
+from tb_steptime.insights.rules.memory.cards import memory_card
 from tb_steptime.metrics.idle.reasons import HOST_BOUND
 from tb_steptime.metrics.memory.categories import CategoryId
 from tb_steptime.text import Phrase, count, nbytes, phrase, text
@@ -68,17 +68,15 @@ def larger_batch(facts: Facts) -> Insight | None:
     if taken is None or free is None or not _even(device) or free < (LEAST_TIMES - 1) * taken:
         return None
     return memory_card(
-        MemoryCard(
-            id="larger_batch",
-            title=phrase("Try a larger batch: memory has room"),
-            why=_why(facts, device, taken, free),
-            how=_HOW,
-            saves=phrase("No time is computed: launches would be spread over more samples."),
-            why_confidence=phrase(
-                "Kinds follow from when memory is made and freed; the memory of a batch is assumed to scale."
-            ),
-            confidence=Confidence.LOW,
-        )
+        id="larger_batch",
+        title=phrase("Try a larger batch: memory has room"),
+        why=_why(facts, device, taken, free),
+        how=_HOW,
+        saves=phrase("No time is computed: launches would be spread over more samples."),
+        why_confidence=phrase(
+            "Kinds follow from when memory is made and freed; the memory of a batch is assumed to scale."
+        ),
+        confidence=Confidence.LOW,
     )
 
 

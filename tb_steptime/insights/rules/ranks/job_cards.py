@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.insights.severity import severity
@@ -17,50 +15,43 @@ _FEW = phrase("Few steps are matched over ranks: any of them may be an accident.
 _MISSING = phrase("Measured on the ranks that were recorded; one of the others may be later.")
 
 
-class JobCard(NamedTuple):
-    """What differs between cards about a job. gain_ns: at most this much of the job's step. measured_steps: number of
-    steps behind the figures; None if it is the number of steps whose collectives are matched."""
+def job_card(
+    job: JobRanks,
+    id: str,
+    title: Phrase,
+    why: Phrase,
+    how: str | None,
+    gain_ns: int,
+    formula: Phrase,
+    why_confidence: Phrase,
+    best: Confidence = Confidence.HIGH,
+    measured_steps: int | None = None,
+) -> Insight | None:
+    """Returns the card, if its gain is worth one.
 
-    id: str
-    title: Phrase
-    why: Phrase
-    how: str | None
-    gain_ns: int
-    formula: Phrase
-    why_confidence: Phrase
-    best: Confidence = Confidence.HIGH
-    steps: tuple[str, ...] = ()
-    measured_steps: int | None = None
-
-
-def job_card(job: JobRanks, card: JobCard) -> Insight | None:
-    """Returns the insight, if its gain is worth a card."""
-    share = min(1.0, card.gain_ns / step_ns(job))
+    gain_ns: at most this much of the job's step. measured_steps: number of steps behind the figures; None if it is the
+    number of steps whose collectives are matched.
+    """
+    share = min(1.0, gain_ns / step_ns(job))
     if share < WORTH_FRACTION:
         return None
-    level, why = _confidence(job, card)
+    level, why_level = best, why_confidence
+    if (job.matched_steps if measured_steps is None else measured_steps) < FEW_STEPS:
+        level, why_level = Confidence.LOW, _FEW
+    elif job.missing and best is Confidence.HIGH:
+        level, why_level = Confidence.MEDIUM, _MISSING
     return Insight(
-        id=card.id,
-        severity=severity(share, card.best, level),
-        title=card.title,
-        why=fitted(card.why),
-        how=card.how,
-        gain_ns=card.gain_ns,
+        id=id,
+        severity=severity(share, best, level),
+        title=title,
+        why=fitted(why),
+        how=how,
+        gain_ns=gain_ns,
         gain_fraction=share,
-        later_ns=None,
-        gain_formula=card.formula,
+        gain_formula=formula,
         confidence=level,
-        why_confidence=why,
+        why_confidence=why_level,
         view="ranks",
         colour="comm",
         part="communication",
-        steps=list(card.steps),
     )
-
-
-def _confidence(job: JobRanks, card: JobCard) -> tuple[Confidence, Phrase]:
-    if (job.matched_steps if card.measured_steps is None else card.measured_steps) < FEW_STEPS:
-        return Confidence.LOW, _FEW
-    if job.missing and card.best is Confidence.HIGH:
-        return Confidence.MEDIUM, _MISSING
-    return card.best, card.why_confidence

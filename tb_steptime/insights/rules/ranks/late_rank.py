@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tb_steptime.insights.base import Confidence, Insight
-from tb_steptime.insights.rules.ranks.job_cards import JobCard, job_card
+from tb_steptime.insights.rules.ranks.job_cards import job_card
 from tb_steptime.insights.wording.ranks import (
     SHARED_WORK,
     always_latest,
@@ -138,16 +138,14 @@ def straggler(job: JobRanks) -> Insight | None:
     cause = late.causes[0].id if late.causes else "unknown"
     return job_card(
         job,
-        JobCard(
-            id="straggler",
-            title=phrase(_TITLES[cause], rank=rank_name(late.rank)),
-            why=_why(late),
-            how=_HOW.get(cause),
-            gain_ns=shared_ns(job, late.gain_ns, cause, 1),
-            formula=_with_sharing(_REPLAYED if replayed(job) else _STRAGGLER_GAIN, cause),
-            why_confidence=_SHARED_CORES if cause == "cpu_work" else _MEASURED,
-            best=_sureness(late.causes),
-        ),
+        id="straggler",
+        title=phrase(_TITLES[cause], rank=rank_name(late.rank)),
+        why=_why(late),
+        how=_HOW.get(cause),
+        gain_ns=shared_ns(job, late.gain_ns, cause, 1),
+        formula=_with_sharing(_REPLAYED if replayed(job) else _STRAGGLER_GAIN, cause),
+        why_confidence=_SHARED_CORES if cause == "cpu_work" else _MEASURED,
+        best=_sureness(late.causes),
     )
 
 
@@ -200,16 +198,14 @@ def late_ranks(job: JobRanks) -> Insight | None:
     cause = group.causes[0].id if group.causes else "unknown"
     return job_card(
         job,
-        JobCard(
-            id="late_ranks",
-            title=phrase(_TITLES_OF_SEVERAL.get(cause, "Find what delays {ranks}"), ranks=text(ranks_name(group))),
-            why=joined(_why_together(group), first_cause(group)),
-            how=_ON_A_HOST if group.host is not None and cause in _OF_HOSTS else _HOW.get(cause),
-            gain_ns=shared_ns(job, group.gain_ns, cause, len(group.ranks)),
-            formula=_with_sharing(_REPLAYED if replayed(job) else _TOGETHER_GAIN, cause),
-            why_confidence=_SHARED_CORES if cause == "cpu_work" else _MEASURED,
-            best=_sureness(group.causes),
-        ),
+        id="late_ranks",
+        title=phrase(_TITLES_OF_SEVERAL.get(cause, "Find what delays {ranks}"), ranks=text(ranks_name(group))),
+        why=joined(_why_together(group), first_cause(group)),
+        how=_ON_A_HOST if group.host is not None and cause in _OF_HOSTS else _HOW.get(cause),
+        gain_ns=shared_ns(job, group.gain_ns, cause, len(group.ranks)),
+        formula=_with_sharing(_REPLAYED if replayed(job) else _TOGETHER_GAIN, cause),
+        why_confidence=_SHARED_CORES if cause == "cpu_work" else _MEASURED,
+        best=_sureness(group.causes),
     )
 
 
@@ -247,16 +243,14 @@ def imbalance(job: JobRanks) -> Insight | None:
         return _of_deciders(job, deciding)
     return job_card(
         job,
-        JobCard(
-            id="imbalance",
-            title=phrase("Give all ranks the same amount of work in each step"),
-            why=_why_turns(job),
-            how=_how_turns(job),
-            gain_ns=job.imbalance_gain_ns,
-            formula=_REPLAYED if replayed(job) else _IMBALANCE_GAIN,
-            why_confidence=phrase("Waits are measured on all ranks; why the work differs is not."),
-            best=Confidence.MEDIUM,
-        ),
+        id="imbalance",
+        title=phrase("Give all ranks the same amount of work in each step"),
+        why=_why_turns(job),
+        how=_how_turns(job),
+        gain_ns=job.imbalance_gain_ns,
+        formula=_REPLAYED if replayed(job) else _IMBALANCE_GAIN,
+        why_confidence=phrase("Waits are measured on all ranks; why the work differs is not."),
+        best=Confidence.MEDIUM,
     )
 
 
@@ -270,16 +264,14 @@ def _of_deciders(job: JobRanks, ranks: list[PathRank]) -> Insight | None:
     everyone = replayed(job) is not None and are_interrupted(ranks)
     return job_card(
         job,
-        JobCard(
-            id="imbalance",
-            title=_title(cause, "all ranks" if everyone else named if len(ranks) > 1 else numbers),
-            why=joined(late, why_late(ranks[0])),
-            how=_HOW.get(cause),
-            gain_ns=shared_ns(job, turns_gain_ns(job), cause, len(ranks)),
-            formula=_with_sharing(_UNINTERRUPTED if everyone else _REPLAYED if replayed(job) else _DECIDED, cause),
-            why_confidence=_MEASURED,
-            best=Confidence.MEDIUM,
-        ),
+        id="imbalance",
+        title=_title(cause, "all ranks" if everyone else named if len(ranks) > 1 else numbers),
+        why=joined(late, why_late(ranks[0])),
+        how=_HOW.get(cause),
+        gain_ns=shared_ns(job, turns_gain_ns(job), cause, len(ranks)),
+        formula=_with_sharing(_UNINTERRUPTED if everyone else _REPLAYED if replayed(job) else _DECIDED, cause),
+        why_confidence=_MEASURED,
+        best=Confidence.MEDIUM,
     )
 
 

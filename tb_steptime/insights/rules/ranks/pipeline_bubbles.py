@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tb_steptime.insights.base import Confidence, Insight
-from tb_steptime.insights.rules.ranks.job_cards import JobCard, job_card
+from tb_steptime.insights.rules.ranks.job_cards import job_card
 from tb_steptime.insights.wording.pipeline import SCHEDULE_NAMES
 from tb_steptime.insights.wording.ranks import rank_name
 from tb_steptime.ranks.pipeline.result import BubbleCause, Pipeline, StageRow
@@ -69,17 +69,15 @@ def pipeline_bubbles(job: JobRanks) -> Insight | None:
         return None  # it is interleaved already
     return job_card(
         job,
-        JobCard(
-            id="pipeline_bubbles",
-            title=_TITLES[cause],
-            why=_why(found, cause, costs[cause]),
-            how=_HOW[cause],
-            gain_ns=gains[cause],
-            formula=_FORMULAS[cause],
-            why_confidence=_SURE,
-            best=Confidence.MEDIUM,
-            measured_steps=found.steps,
-        ),
+        id="pipeline_bubbles",
+        title=_TITLES[cause],
+        why=_why(found, cause, costs[cause]),
+        how=_HOW[cause],
+        gain_ns=gains[cause],
+        formula=_FORMULAS[cause],
+        why_confidence=_SURE,
+        best=Confidence.MEDIUM,
+        measured_steps=found.steps,
     )
 
 

@@ -6,7 +6,7 @@ from statistics import median
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.rules.communication.exchange_advice import FEWER_RANKS, how_to_overlap, how_to_send_less
-from tb_steptime.insights.rules.ranks.job_cards import JobCard, job_card
+from tb_steptime.insights.rules.ranks.job_cards import job_card
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.ranks import rank_name, replayed, step_ns
 from tb_steptime.ranks.result import JobCollective, JobRanks
@@ -61,16 +61,14 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
         return None  # nothing says that its time is one of bytes
     return job_card(
         job,
-        JobCard(
-            id="exposed_transfers",
-            title=phrase("Overlap transfers with computation") if hides else phrase("Send fewer bytes between ranks"),
-            why=_why(exposed_ns, leading, job.matched_steps),
-            how=_how(job, leading, hides=hides),
-            gain_ns=_replayed_ns(job, min(exposed_ns, found.free_compute_ns) if hides else exposed_ns // 2),
-            formula=_HIDE if hides else _HALVE,
-            why_confidence=phrase("Measured on all ranks; which kernels need the result at once is not recorded."),
-            best=Confidence.MEDIUM,
-        ),
+        id="exposed_transfers",
+        title=phrase("Overlap transfers with computation") if hides else phrase("Send fewer bytes between ranks"),
+        why=_why(exposed_ns, leading, job.matched_steps),
+        how=_how(job, leading, hides=hides),
+        gain_ns=_replayed_ns(job, min(exposed_ns, found.free_compute_ns) if hides else exposed_ns // 2),
+        formula=_HIDE if hides else _HALVE,
+        why_confidence=phrase("Measured on all ranks; which kernels need the result at once is not recorded."),
+        best=Confidence.MEDIUM,
     )
 
 
@@ -149,8 +147,7 @@ def slow_link(job: JobRanks) -> Insight | None:
     gain_ns = _replayed_ns(job, min((row.transfer_p50_ns - usual_ns) * row.count, row.exposed_ns // row.ranks) // steps)
     return job_card(
         job,
-        JobCard(
-            id="slow_link",
+        id="slow_link",
             title=phrase("Check the link between ranks {first} to {last}", first=rank_name(ranks[0]),
                          last=rank_name(ranks[-1])),
             why=phrase("{kind} takes {own} among ranks {first} to {last}, and {usual} in the other groups of its size.",
@@ -161,7 +158,6 @@ def slow_link(job: JobRanks) -> Insight | None:
             formula=_ALIKE,
             why_confidence=phrase("Transfers are measured; what else uses the link is not recorded."),
             best=Confidence.MEDIUM,
-        ),
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import HostCard, host_card
+from tb_steptime.insights.host_gains import host_card
 from tb_steptime.text import count, phrase, text
 
 _FORMULA = phrase(
@@ -42,23 +42,21 @@ def growing_graph(facts: Facts) -> Insight | None:
     ends = facts.host.steps[-1:]
     return host_card(
         facts,
-        HostCard(
-            id="growing_graph",
-            title=phrase("Detach what a step keeps of the one before"),
-            why=phrase(
-                words,
-                more=count(found.more),
-                first=count(found.first),
-                begin=text(found.first_step),
-                last=count(found.last),
-                end=text(found.last_step),
-            ),
-            gain_ns=found.excess_ns,
-            formula=_FORMULA,
-            best=Confidence.HIGH,
-            why_confidence=_COUNTED,
-            evidence=[Evidence(step.name, step.start_ns, step.end_ns) for step in ends],
-            steps=[step.name for step in ends],
-            how=_HOW,
+        id="growing_graph",
+        title=phrase("Detach what a step keeps of the one before"),
+        why=phrase(
+            words,
+            more=count(found.more),
+            first=count(found.first),
+            begin=text(found.first_step),
+            last=count(found.last),
+            end=text(found.last_step),
         ),
+        gain_ns=found.excess_ns,
+        formula=_FORMULA,
+        best=Confidence.HIGH,
+        why_confidence=_COUNTED,
+        evidence=[Evidence(step.name, step.start_ns, step.end_ns) for step in ends],
+        steps=[step.name for step in ends],
+        how=_HOW,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
+from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE
 from tb_steptime.insights.rules.host.blocking_rows import brief
@@ -45,13 +45,9 @@ def one_time(facts: Facts) -> Insight | None:
         return None
     return Insight(
         id="one_time",
-        severity=Severity.MINOR,
         title=phrase("Begin recording after a warm-up"),
         why=_why(costs[0], once_ns),
         how=_WARM_UP,
-        gain_ns=0,
-        gain_fraction=0.0,
-        later_ns=None,
         gain_formula=phrase("No gain: later steps are without this already."),
         confidence=Confidence.HIGH,
         why_confidence=phrase("It is measured, and left out of the verdict and of all gains."),

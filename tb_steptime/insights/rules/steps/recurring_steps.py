@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import EVIDENCE, HostCard, host_card
+from tb_steptime.insights.host_gains import EVIDENCE, host_card
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.metrics.steps.recurring import RecurringWork
 from tb_steptime.text import Phrase, agreeing, code, count, filled, ns, phrase
@@ -40,19 +40,17 @@ def recurring_steps(facts: Facts) -> Insight | None:
     steps = [step for step in facts.host.steps if step.name in found.steps]
     return host_card(
         facts,
-        HostCard(
-            id="recurring_steps",
-            title=phrase("Do less in one step of {every}", every=count(found.every)),
-            why=_why(found),
-            gain_ns=found.excess_ns * len(found.steps) // len(facts.host.steps),
-            formula=_FORMULA,
-            best=Confidence.LOW,
-            why_confidence=_WANTED,
-            colour="ink",
-            part=None,
-            evidence=[Evidence(step.name, step.start_ns, step.end_ns) for step in steps[:EVIDENCE]],
-            steps=found.steps,
-        ),
+        id="recurring_steps",
+        title=phrase("Do less in one step of {every}", every=count(found.every)),
+        why=_why(found),
+        gain_ns=found.excess_ns * len(found.steps) // len(facts.host.steps),
+        formula=_FORMULA,
+        best=Confidence.LOW,
+        why_confidence=_WANTED,
+        colour="ink",
+        part=None,
+        evidence=[Evidence(step.name, step.start_ns, step.end_ns) for step in steps[:EVIDENCE]],
+        steps=found.steps,
     )
 
 

@@ -12,7 +12,7 @@ import itertools
 from tb_steptime.analyses.host import HostResult, HostStep
 from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import EVIDENCE, HostCard, host_card, unlinked_share
+from tb_steptime.insights.host_gains import EVIDENCE, host_card, unlinked_share
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.outliers import SLOW_FRACTION, median
 from tb_steptime.metrics.steps.inserted import REGULAR
@@ -69,20 +69,18 @@ def slow_steps(facts: Facts) -> Insight | None:
     usual_ns = median(own)
     return host_card(
         facts,
-        HostCard(
-            id="slow_steps",
-            title=phrase("Investigate slow steps"),
-            why=_why(slow, len(facts.host.steps)),
-            gain_ns=round(sum(length - usual_ns for length in own) / len(facts.host.steps)),
-            formula=phrase("Mean over the steps of what they take beyond the median one, without waits for batches."),
-            best=Confidence.MEDIUM,
-            why_confidence=phrase("These steps are certainly slow; whether they can be faster is not known."),
-            colour="ink",
-            part=None,
-            evidence=[Evidence(step.step, step.start_ns, step.end_ns) for step in slow[:EVIDENCE]],
-            steps=[step.step for step in slow],
-            row=EvidenceRow("slow", slow[0].step),
-        ),
+        id="slow_steps",
+        title=phrase("Investigate slow steps"),
+        why=_why(slow, len(facts.host.steps)),
+        gain_ns=round(sum(length - usual_ns for length in own) / len(facts.host.steps)),
+        formula=phrase("Mean over the steps of what they take beyond the median one, without waits for batches."),
+        best=Confidence.MEDIUM,
+        why_confidence=phrase("These steps are certainly slow; whether they can be faster is not known."),
+        colour="ink",
+        part=None,
+        evidence=[Evidence(step.step, step.start_ns, step.end_ns) for step in slow[:EVIDENCE]],
+        steps=[step.step for step in slow],
+        row=EvidenceRow("slow", slow[0].step),
     )
 
 

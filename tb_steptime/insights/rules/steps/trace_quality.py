@@ -3,7 +3,7 @@ gain."""
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Insight, Severity
+from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.vendors import device_activity
@@ -38,16 +38,12 @@ def trace_quality(facts: Facts) -> Insight | None:
     launches = facts.host.launches is not None and facts.host.launches.calls > 0
     return Insight(
         id="trace_quality",
-        severity=Severity.MINOR,
         title=_TITLES[launches],
         why=phrase(
             "For {unknown} a step the GPU is idle before work whose launch call the trace does not have.",
             unknown=ns(idle.unknown),
         ),
         how=_HOW[launches].format(activity=device_activity(facts.job.accelerator)),
-        gain_ns=0,
-        gain_fraction=0.0,
-        later_ns=None,
         gain_formula=phrase("No gain: the other figures become certain."),
         confidence=Confidence.HIGH,
         why_confidence=phrase("It is a count of the work without a launch call."),

@@ -6,10 +6,9 @@ import re
 
 from tb_steptime.insights.base import NoteText
 from tb_steptime.insights.wording.notes.of_comparisons import COMPARISON_NOTES
-from tb_steptime.insights.wording.notes.of_files import FILE_NOTES
+from tb_steptime.insights.wording.notes.of_files import FILE_NOTES, RECORDER_NOTES
 from tb_steptime.insights.wording.notes.of_findings import FINDING_WORDS
 from tb_steptime.insights.wording.notes.of_ranks import RANK_NOTES
-from tb_steptime.insights.wording.notes.of_recorders import RECORDER_NOTES
 from tb_steptime.insights.wording.notes.of_recordings import RECORDING_NOTES
 from tb_steptime.insights.wording.notes.words import NoteWords
 from tb_steptime.text import Note, Phrase, Quantity, Unit, agreeing, code, joined, text

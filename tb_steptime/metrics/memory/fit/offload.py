@@ -26,7 +26,7 @@ from tb_steptime.metrics.memory.fit.fit import Steady
 from tb_steptime.metrics.memory.fit.growing import Tensor, growing, tensors_of
 from tb_steptime.metrics.memory.fit.lines import highest_lines, peak_at
 from tb_steptime.metrics.memory.fit.saving import is_lookup, is_view, saves_inputs_only, saves_nothing, saves_result
-from tb_steptime.metrics.memory.fit.states import Copied, Other
+from tb_steptime.metrics.memory.fit.states import CopiedBytes, Other
 from tb_steptime.text import Reason
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.model import Trace
@@ -52,7 +52,7 @@ class CopyRates(msgspec.Struct, frozen=True):
     to_host: float
     pinned: bool
 
-    def ns(self, copied: Copied) -> int:
+    def ns(self, copied: CopiedBytes) -> int:
         return round(1e9 * (copied.to_device / self.to_device + copied.to_host / self.to_host))
 
 
@@ -97,7 +97,7 @@ def activations_on_cpu(trace: Trace, place: Place, of: Steady) -> Other:
     lines = highest_lines((whole - grown)[of.within], grown[of.within], of.batch)
     left = round(int(size[absent].sum()) / len(of.steps))
     saved = max(left, _saved_bytes(trace, of, absent))  # what leaves is copied, whichever op saves it
-    return Other(label, _SAVE_ON_CPU, lines, Copied(saved, saved, added=True))
+    return Other(label, _SAVE_ON_CPU, lines, CopiedBytes(saved, saved, added=True))
 
 
 def _absences(

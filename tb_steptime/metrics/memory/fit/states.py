@@ -57,7 +57,7 @@ fully_shard(model{given})
 # torchrun --nproc-per-node {ranks} train.py"""
 
 
-class Copied(NamedTuple):
+class CopiedBytes(NamedTuple):
     """Bytes that each step copies. added: the GPU works on nothing else meanwhile; else a CPU's own work, which is not
     recorded, comes on top."""
 
@@ -72,7 +72,7 @@ class Other(NamedTuple):
     label: str
     code: str | None
     lines: list[PeakLine] | Reason
-    copied: Copied | None = None
+    copied: CopiedBytes | None = None
 
 
 class States(NamedTuple):
@@ -101,7 +101,7 @@ def other_settings(trace: Trace, place: Place, of: Steady, units: int) -> list[O
         return found
     if states.copies:
         code = _OFFLOAD.format(optimizer=states.optimizer)
-        copied = Copied(to_host=states.parameters, to_device=states.parameters)
+        copied = CopiedBytes(to_host=states.parameters, to_device=states.parameters)
         found.append(Other("Optimizer state on the CPU", code, _with_state(trace, place, of, states, 0), copied))
     for ranks in _RANKS:
         lines = _sharded(trace, place, of, states, ranks, units)
@@ -112,7 +112,7 @@ def other_settings(trace: Trace, place: Place, of: Steady, units: int) -> list[O
         code = _FSDP.format(ranks=ranks, policy="CPUOffloadPolicy, ", given=", offload_policy=CPUOffloadPolicy()")
         label = f"FSDP over {ranks} GPU{'s' if ranks > 1 else ''}, parameters on the CPU"
         # The layers are gathered for the forward and again for the backward pass.
-        found.append(Other(label, code, lines, Copied(to_host=shard, to_device=2 * shard)))
+        found.append(Other(label, code, lines, CopiedBytes(to_host=shard, to_device=2 * shard)))
     return found
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.communication.collectives import Collectives, find_collectives
+from tb_steptime.metrics.communication.collectives import Collectives, element_bytes, find_collectives, input_bytes
 from tb_steptime.metrics.communication.kinds import KINDS, kind_of
-from tb_steptime.metrics.communication.sizes import element_bytes, input_bytes
 from tb_steptime.metrics.kernel_names.collectives import is_collective
 from tests.drawn.timeline import timeline
 

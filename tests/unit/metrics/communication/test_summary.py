@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from tb_steptime.analyses import quality
+from tb_steptime.metrics.base import Evidence
 from tb_steptime.metrics.communication import summary
 from tb_steptime.metrics.communication.collectives import find_collectives
 from tb_steptime.metrics.communication.exposure import exposure
 from tb_steptime.metrics.communication.kinds import KINDS
 from tb_steptime.metrics.communication.summary import (
     CollectiveRow,
-    CommRange,
     Communication,
     InARow,
     communication,
@@ -58,9 +58,9 @@ def test_two_steps_with_a_hidden_and_two_exposed_collectives():
                 500_000, 500_000, 0, 0, InARow(
                     count=0.5, exposed_ns=500_000, bytes=32, bytes_p50=64, ns_p50=4_000_000)),
         ],
-        examples=[CommRange("1", 36 * MS, 40 * MS), CommRange("0", 7 * MS, 10 * MS), CommRange("1", 20 * MS, 21 * MS),
-                  CommRange("1", 24 * MS, 25 * MS)],
-        waits=[CommRange("0", 2 * MS, 10 * MS), CommRange("0", 4 * MS, 8 * MS)],
+        examples=[Evidence("1", 36 * MS, 40 * MS), Evidence("0", 7 * MS, 10 * MS), Evidence("1", 20 * MS, 21 * MS),
+                  Evidence("1", 24 * MS, 25 * MS)],
+        waits=[Evidence("0", 2 * MS, 10 * MS), Evidence("0", 4 * MS, 8 * MS)],
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from tb_steptime.metrics.flame.labels import Labels
 from tb_steptime.metrics.flame.tree import FlameTree, flame_tree
 from tb_steptime.metrics.operators.op_costs import outside_ops
 from tb_steptime.metrics.operators.op_tree import Where
-from tb_steptime.metrics.operators.table import Sort, operator_tables
+from tb_steptime.metrics.operators.table import OpGrouping, operator_tables
 from tb_steptime.trace.model import Trace
 from tests.drawn.memory import CPU, with_memory
 from tests.drawn.real_traces import read_real
@@ -193,7 +193,7 @@ REAL = (
 @pytest.mark.parametrize("name", REAL)
 def test_frames_sum_to_the_table_of_ops(name: str):
     trace = read_real(name)
-    (rows,), outside = operator_tables(trace, [Sort()]), outside_ops(trace)
+    (rows,), outside = operator_tables(trace, [OpGrouping()]), outside_ops(trace)
     whole = {"host": sum(row.host_self_ns + row.runtime_ns for row in rows)}
     ways: tuple[FlameBy, ...] = ("op", "stack", "module")
     for by in ways:

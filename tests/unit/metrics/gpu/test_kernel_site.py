@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.metrics.gpu.kernel_site import KernelRun, KernelSite, kernel_site
+from tb_steptime.metrics.base import Evidence
+from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
 from tests.drawn.timeline import timeline
 
 SHAPES, DTYPES = "[[8,64],[64,8]]", '["float","float"]'
@@ -42,12 +43,12 @@ SHORT = "gemm tf32 64x64"
 
 def test_a_kernel_of_the_forward_pass():
     assert site(0) == KernelSite(
-        SHORT, "aten::addmm", SHAPES, DTYPES, "Linear", None, False, KernelRun("1", 1_000, 3_000)
+        SHORT, "aten::addmm", SHAPES, DTYPES, "Linear", None, False, Evidence("1", 1_000, 3_000)
     )
 
 
 def test_a_kernel_of_the_backward_pass_has_the_module_of_its_forward_op():
-    assert site(1) == KernelSite(SHORT, "aten::mm", None, None, "Linear", None, True, KernelRun("1", 9_000, 13_000))
+    assert site(1) == KernelSite(SHORT, "aten::mm", None, None, "Linear", None, True, Evidence("1", 9_000, 13_000))
 
 
 def test_most_time_decides():

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tb_steptime.metrics.gpu.copy_directions import Way, way
+from tb_steptime.metrics.gpu.copy_directions import CopyDirection, way
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
 from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import timeline
@@ -25,7 +25,7 @@ from tests.drawn.timeline import timeline
     ],
 )
 def test_names_of_copies(name: str, told: tuple[str, str, str]):
-    assert way(name) == Way(*told)
+    assert way(name) == CopyDirection(*told)
 
 
 def test_copies_by_their_way():

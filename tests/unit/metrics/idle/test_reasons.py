@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_steptime.metrics.base import Evidence
 from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles
 from tb_steptime.metrics.idle.reasons import EXCLUDED, HOST_BOUND, HOST_LATE, REASONS, devices_by_activity
-from tb_steptime.metrics.idle.sums import Longest, idle_of_activity, idle_partition, idle_sums, longest_gaps
+from tb_steptime.metrics.idle.sums import idle_of_activity, idle_partition, idle_sums, longest_gaps
 from tb_steptime.metrics.phases.marks import SITES
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -357,10 +358,10 @@ def test_what_an_activity_ended_and_the_longest_gaps():
         kernel 7 | .k...q......r..s |""")
     assert (idle_of_activity(trace, 0) // 1_000).tolist() == [1, 3, 4, 2]
     assert longest_gaps(trace, 0, 1) == {
-        ("data_loading", "data_loading"): [Longest(7_000, 9_000, "0")],
-        ("forward.model", "cpu_work"): [Longest(2_000, 3_000, "0")],
-        ("forward.model", "nothing_recorded"): [Longest(3_000, 4_000, "0")],
-        ("forward.model", "launch_latency"): [Longest(10_000, 12_000, "1")],
+        ("data_loading", "data_loading"): [Evidence("0", 7_000, 9_000)],
+        ("forward.model", "cpu_work"): [Evidence("0", 2_000, 3_000)],
+        ("forward.model", "nothing_recorded"): [Evidence("0", 3_000, 4_000)],
+        ("forward.model", "launch_latency"): [Evidence("1", 10_000, 12_000)],
     }
 
 

@@ -9,7 +9,7 @@ from tb_steptime.metrics.memory.fit.asked import fits
 from tb_steptime.metrics.memory.fit.checkpoints import NO_MODULES
 from tb_steptime.metrics.memory.fit.offload import NO_COPIES, CopyRates, copy_rates
 from tb_steptime.metrics.memory.fit.settings import FitSetting
-from tb_steptime.metrics.memory.fit.states import NO_TIME, Copied
+from tb_steptime.metrics.memory.fit.states import NO_TIME, CopiedBytes
 from tb_steptime.terminal.fit_report import SpanFit, fit_text
 from tb_steptime.trace.model import Trace
 from tests.drawn.memory import CPU, GPU
@@ -99,7 +99,7 @@ def test_a_training_on_the_cpu_has_nowhere_to_copy_to():
 
 
 def test_both_directions_take_their_own_rate():
-    assert CopyRates(2e9, 1e9, True).ns(Copied(to_host=1_000, to_device=4_000)) == 3_000
+    assert CopyRates(2e9, 1e9, True).ns(CopiedBytes(to_host=1_000, to_device=4_000)) == 3_000
 
 
 def test_the_terminal_has_bytes_times_and_rates_of_copies():

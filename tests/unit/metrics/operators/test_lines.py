@@ -9,7 +9,7 @@ from tb_steptime.analyses.operators import analyse as operators
 from tb_steptime.metrics.operators.lines import CodeLine, CodeLineSums, Lines, find_lines, sums_of
 from tb_steptime.metrics.operators.op_costs import outside_ops
 from tb_steptime.metrics.operators.op_memory import allocated_in_steps
-from tb_steptime.metrics.operators.table import Sort, operator_tables
+from tb_steptime.metrics.operators.table import OpGrouping, operator_tables
 from tb_steptime.trace.model import Trace
 from tests.drawn.memory import with_memory
 from tests.drawn.real_traces import read_real
@@ -99,7 +99,7 @@ def test_lines_and_what_is_elsewhere_sum_to_the_whole(name: str):
     trace = read_real(name)
     lines = find_lines(trace)
     assert lines is not None
-    (ops,), outside = operator_tables(trace, [Sort()]), outside_ops(trace)
+    (ops,), outside = operator_tables(trace, [OpGrouping()]), outside_ops(trace)
     every = [sums_of(lines.rows), lines.elsewhere]
     assert sum(each.host_self_ns for each in every) == lines.host_ns
     assert all(0 <= row.host_self_ns <= row.host_total_ns <= lines.host_ns for row in lines.rows)

@@ -11,7 +11,7 @@ from tb_steptime.metrics.operators.module_tree import ModuleRow, module_rows
 from tb_steptime.metrics.operators.modules import find_modules
 from tb_steptime.metrics.operators.op_costs import outside_ops
 from tb_steptime.metrics.operators.outside_modules import OutsideModules, outside_modules
-from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tables
+from tb_steptime.metrics.operators.table import OperatorRow, OpGrouping, operator_tables
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -185,7 +185,7 @@ def test_ops_of_torchscript_say_their_modules():
         ("A0", 0, 2, 8_000, 8_000, 2_000),
     ]
     assert [row.name for row in module_rows(find_modules(trace), folded=True)[0]] == ["Net", "Block"]
-    keys = {(row.name, row.key) for row in operator_tables(trace, [Sort("module")])[0]}
+    keys = {(row.name, row.key) for row in operator_tables(trace, [OpGrouping("module")])[0]}
     assert keys == {("aten::sub", "A0"), ("aten::add", "TOP"), ("aten::empty", "A0")}
 
 
@@ -203,7 +203,7 @@ def test_allocations_count_for_the_module_and_the_op_that_make_them():
         ("Linear_1", 4, 4, 512),
     ]
     assert outside_modules(trace, find_modules(trace).calls) == OutsideModules(0, 2)
-    ran, made = operator_tables(trace, [Sort("name", "ran"), Sort("name", "made")])
+    ran, made = operator_tables(trace, [OpGrouping("name", "ran"), OpGrouping("name", "made")])
     columns = ("name", "allocated_bytes", "allocated_self_bytes")
     assert sorted(cells(ran, *columns)) == [
         ("aten::addmm", 100, 100),
@@ -223,7 +223,7 @@ def test_modules_and_what_is_outside_are_all_work_and_all_allocations_of_the_ste
     def of_modules(*columns: str) -> int:
         return sum(getattr(row, column) or 0 for row in outermost for column in columns)
 
-    launched = operator_tables(trace, [Sort()])[0]
+    launched = operator_tables(trace, [OpGrouping()])[0]
     assert of_modules("device_total_ns", "backward_device_ns") + (outside.device_ns or 0) == (
         sum(row.device_self_ns or 0 for row in launched) + outside_ops(trace).costs(trace, "device").sum()
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.metrics.operators.keys import By
 from tb_steptime.metrics.operators.op_costs import outside_ops
 from tb_steptime.metrics.operators.op_tree import Where
-from tb_steptime.metrics.operators.table import OperatorRow, Sort, operator_tables
+from tb_steptime.metrics.operators.table import OperatorRow, OpGrouping, operator_tables
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import as_one_step, find_steps
 from tb_steptime.trace.table import Kind
@@ -15,7 +15,7 @@ from tests.drawn.timeline import timeline
 
 
 def rows_of(trace: Trace, by: By = "name", where: Where = "ran") -> list[OperatorRow]:
-    (rows,) = operator_tables(trace, [Sort(by, where)])
+    (rows,) = operator_tables(trace, [OpGrouping(by, where)])
     return rows
 
 

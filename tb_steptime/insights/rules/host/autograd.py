@@ -1,18 +1,63 @@
-"""Forward ops whose graph no backward pass uses."""
+"""What autograd does and nobody needs: looking for NaN in each gradient, and nodes that no backward pass uses."""
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
+from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import Facts, confidence
+from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.rules.host.blocking_rows import brief
-from tb_steptime.text import code, count, phrase
+from tb_steptime.text import agreeing, code, count, ns, phrase
+
+_FORMULA = phrase(
+    "Time of the checks, and of keeping the stacks of forward ops where call stacks are recorded, mean over the steps; "
+    "with a GPU at most its idle time. Without call stacks the step gains more."
+)
+_CERTAIN = phrase("The engine calls these checks in no other mode.")
+
+
+def anomaly_detection(facts: Facts) -> Insight | None:
+    """Fires when autograd's engine checks the gradients of its nodes for NaN, and that takes a share of the step that
+    is worth a card.
+
+    Similar pattern: hooks of the user's that look for NaN: they call other ops. Nodes that accumulate gradients return
+    none, and are not checked.
+
+    Needs: the CPU ops of the backward pass.
+
+    Jobs: training, on a GPU or not.
+
+    Gain: time of the checks and of keeping stacks, mean over the steps; where the recorder timed steps without the
+    profiler, the same share of such a step. With a GPU at most its idle time, as each check waits for the GPU.
+
+    Left out: keeping the stacks of forward ops, where call stacks are not recorded.
+    """
+    found = facts.host.anomaly
+    if found is None:
+        return None
+    gain_ns = round((found.ns if facts.idle is None else min(found.ns, facts.idle.total_ns)) / facts.slowed)
+    words = (
+        "Autograd checks (one gradient|{checks} gradients) of a step for NaN, in {time}, and keeps the stack of "
+        "each op."
+    )
+    return host_card(
+        facts,
+        id="anomaly_detection",
+        title=phrase("Turn off autograd's anomaly detection"),
+        why=phrase(agreeing(words, found.checks), checks=count(found.checks), time=ns(found.ns)),
+        gain_ns=gain_ns,
+        formula=_FORMULA,
+        best=Confidence.HIGH,
+        why_confidence=_CERTAIN,
+        how="torch.autograd.set_detect_anomaly(False)  # Lightning: Trainer(detect_anomaly=False)",
+    )
+
 
 _HOW = (
     "with torch.no_grad():            # a teacher, an evaluation, a rollout\n"
     "    targets = teacher(inputs)\n"
     "# or leave out what no loss uses"
 )
-_FORMULA = phrase("No gain is computed: the ops stay, without their nodes and what these keep for a backward pass.")
+_NO_GAIN = phrase("No gain is computed: the ops stay, without their nodes and what these keep for a backward pass.")
 _COUNTED = phrase(
     "Nodes are counted as they are created and run. A trace does not tell apart an output that no loss uses."
 )
@@ -45,7 +90,6 @@ def unused_graph(facts: Facts) -> Insight | None:
     starts = [step.name for step in facts.host.steps if step.start_ns <= found.start_ns]
     return Insight(
         id="unused_graph",
-        severity=Severity.MINOR,
         title=phrase("Use `no_grad` where no backward pass follows"),
         why=phrase(
             words,
@@ -55,10 +99,7 @@ def unused_graph(facts: Facts) -> Insight | None:
             name=code(brief(found.name)),
         ),
         how=_HOW,
-        gain_ns=0,
-        gain_fraction=0.0,
-        later_ns=None,
-        gain_formula=_FORMULA,
+        gain_formula=_NO_GAIN,
         confidence=sure,
         why_confidence=why,
         view="host",

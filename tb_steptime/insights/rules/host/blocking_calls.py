@@ -1,0 +1,178 @@
+"""Blocking calls that drain the GPU: while the host waits it launches nothing, and then the GPU waits for the host.
+
+The script makes them itself (`sync_bubble`), or to read what ranks have just exchanged (`synchronous_exchange`). Others
+are made by an op of the backward pass or of the optimizer, so the script does not show them (`hidden_sync_...`).
+"""
+
+from __future__ import annotations
+
+from tb_steptime.insights.base import Insight
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, exchanged, hidden, name_of, place_of, plain
+from tb_steptime.insights.rules.host.idle_cards import calls_card
+from tb_steptime.insights.rules.host.model_launches import model_late
+from tb_steptime.insights.rules.host.waiting_ops import waiting_op
+from tb_steptime.metrics.idle.bubbles import BlockingRow
+from tb_steptime.text import Phrase, filled, ns, phrase, text
+
+
+def sync_bubble(facts: Facts) -> Insight | None:
+    """Fires when what blocking calls of the script cost, not how long they take, is worth a card.
+
+    Similar pattern: a wait for a GPU that is busy all the time: it costs nothing, and only the idle time behind it
+    counts. A wait for work from before the recording is left out. A wait for other ranks: `synchronous_exchange`.
+
+    Needs: CPU and GPU activity, with the launch calls.
+
+    Jobs: those with a GPU, training and inference; a wait at the end of an inference request is wanted, so its card
+    says what it costs and no more.
+
+    Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
+    that is launched after the call; mean over the steps. Where few launches lie between two calls that wait, the idle
+    time before these counts, too, at most what the replay of a step without these waits gains.
+
+    Left out: idle time before the call, and waits for the loader.
+    """
+    rows = plain(facts.host, facts.job)
+    if not rows:
+        return None
+    op, more_ns = waiting_op(rows[0]), _before_few_launches_ns(facts, bubble_ns(rows))
+    total_ns = bubble_ns(rows) + more_ns
+    why = _why(rows[0], total_ns, _FEW_BETWEEN if more_ns else _LEAVES[_which(rows[0], total_ns)])
+    return calls_card(facts, "sync_bubble", op.title, why, rows, op.how, more_ns)
+
+
+def _before_few_launches_ns(facts: Facts, bubbles_ns: int) -> int:
+    """Returns what the calls cost beyond their bubbles. A CPU that launches little between two such calls never gets
+    ahead of the GPU."""
+    change = facts.replayed_gain("sync_bubble")
+    split_ns = sum(model_late(facts.host).split.values())
+    return max(0, min(split_ns, (change.gain_ns or 0) - bubbles_ns)) if change is not None else 0
+
+
+#: Reasons by whether the place is known, and whether other calls leave the GPU idle, too.
+_LEAVES = {
+    (True, True): "{op} in {place} leaves the GPU idle for {most} a step; all such calls for {total}.",
+    (True, False): "{op} in {place} leaves the GPU idle for {most} a step.",
+    (False, True): "{op} leaves the GPU idle for {most} a step; all such calls for {total}.",
+    (False, False): "{op} leaves the GPU idle for {most} a step.",
+}
+_FEW_BETWEEN = (
+    "{op} and other calls that wait leave the GPU idle for {total} a step: between two of them the CPU launches too "
+    "little to get ahead."
+)
+
+
+_TITLES = {
+    "backward": phrase("Remove the hidden wait from the backward pass"),
+    "optimizer": phrase("Remove the hidden wait from the optimizer"),
+}
+
+
+def hidden_sync_backward(facts: Facts) -> Insight | None:
+    """Fires when blocking calls inside autograd nodes and hooks are worth a card.
+
+    Similar pattern: a wait of the autograd thread for another stream or rank: only calls that block the host count.
+
+    Needs: CPU and GPU activity, with the launch calls.
+
+    Jobs: training with a GPU.
+
+    Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
+    that is launched after the call; mean over the steps.
+
+    Left out: idle time before the call, and waits for the loader.
+    """
+    return _hidden_sync(facts, "backward")
+
+
+def hidden_sync_optimizer(facts: Facts) -> Insight | None:
+    """Fires when blocking calls inside an optimizer step are worth a card.
+
+    Similar pattern: a gradient scaler that looks for infinities once a step is one of these waits, and wanted; its
+    gain is what it costs.
+
+    Needs: CPU and GPU activity, with the launch calls, and the range `Optimizer.step`.
+
+    Jobs: training with a GPU.
+
+    Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
+    that is launched after the call; mean over the steps.
+
+    Left out: idle time before the call, and waits for the loader.
+    """
+    return _hidden_sync(facts, "optimizer")
+
+
+def _hidden_sync(facts: Facts, where: str) -> Insight | None:
+    rows = hidden(facts.host, where)
+    if not rows:
+        return None
+    # the place is the line, module or op of the forward pass that the op belongs to
+    words = "{op}, from {place}, leaves the GPU idle for {total} a step."
+    if place_of(rows[0]) is None:
+        words = "{op} leaves the GPU idle for {total} a step."
+    why = _why(rows[0], bubble_ns(rows), words)
+    return calls_card(facts, f"hidden_sync_{where}", _TITLES[where], why, rows, waiting_op(rows[0]).how)
+
+
+_READ = """if step % 100 == 0:  # on all ranks alike
+    dist.all_reduce(loss)
+    print(loss.item())"""
+_BARRIER = "# remove dist.barrier() from the loop: exchanging gradients waits for all ranks anyway"
+
+
+def synchronous_exchange(facts: Facts) -> Insight | None:
+    """Fires when the script waits for a small collective that it launched just before, and what the GPU is idle after
+    these waits is worth a card.
+
+    Similar pattern: a blocking call after the backward pass, which waits for the last bucket of gradients: other
+    threads send those, and they are large. A collective that had ended before the call began was not waited for.
+
+    Needs: CPU and GPU activity, with the launch calls, and the bytes of collectives.
+
+    Jobs: training in many ranks. At inference the ranks agree on what to compute next, which cannot come later: that is
+    `sync_bubble`.
+
+    Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
+    that is launched after the call; mean over the steps.
+
+    Left out: the collective itself, whose exposed time is communication; idle time before the call.
+    """
+    rows = exchanged(facts.host, facts.job)
+    if not rows:
+        return None
+    barrier = rows[0].collective == "barrier"
+    title = phrase("Remove barriers from the loop") if barrier else phrase("Read less often what ranks exchange")
+    why = _why(rows[0], bubble_ns(rows), _WAITS_THEN[_which(rows[0], bubble_ns(rows))])
+    return calls_card(facts, "synchronous_exchange", title, why, rows, _BARRIER if barrier else _READ)
+
+
+#: The same of calls that wait for other ranks.
+_WAITS_THEN = {
+    (True, True): "{op} in {place} waits for {kind} of all ranks, then the GPU is idle for {most} a step; all such "
+    "calls: {total}.",
+    (True, False): "{op} in {place} waits for {kind} of all ranks, then the GPU is idle for {most} a step.",
+    (False, True): "{op} waits for {kind} of all ranks, then the GPU is idle for {most} a step; all such calls: "
+    "{total}.",
+    (False, False): "{op} waits for {kind} of all ranks, then the GPU is idle for {most} a step.",
+}
+_ARTICLES = {"all-reduce": "an all-reduce", "all-gather": "an all-gather", "all-to-all": "an all-to-all",
+             "send and receive": "a send or receive"}  # fmt: skip
+
+
+def _which(row: BlockingRow, total_ns: int) -> tuple[bool, bool]:
+    """Whether the place is known, and whether other calls leave the GPU idle, too."""
+    return place_of(row) is not None, row.bubble_ns < total_ns
+
+
+def _why(row: BlockingRow, total_ns: int, words: str) -> Phrase:
+    kind = row.collective or ""
+    values = {
+        "op": text(name_of(row)),
+        "place": text(place_of(row) or ""),
+        "kind": text(_ARTICLES.get(kind, f"a {kind}")),
+        "most": ns(row.bubble_ns),
+        "total": ns(total_ns),
+    }
+    return filled(words, values)
