@@ -20,6 +20,7 @@ from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.step_marks import step_marks
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in, median
 
 #: An event that lasts for at least this share of a range is what the range is spent on.
@@ -60,6 +61,9 @@ class Doing(NamedTuple):
     busiest: str | None = None
     busiest_ns: int = 0
 
+
+#: Kinds of events that name the user's code.
+_NAMES_CODE = (Kind.PYTHON, Kind.USER)
 
 NOTHING = Doing("nothing", None, None, False)
 
@@ -141,3 +145,30 @@ def _named(trace: Trace, rows: Int64) -> int:
         row for row, name in zip(rows.tolist(), names, strict=True) if is_source(name) or name.startswith(MODULE_FRAME)
     ]
     return known[-1] if known else int(rows[-1])
+
+
+def is_explained(trace: Trace, start: int, end: int) -> bool:
+    """Whether a frame or range of a training thread explains why the host launches nothing for so long: it lasts for
+    most of that time, and events with its name do so elsewhere, too, or there are none. A frame that is short elsewhere
+    is only where the host happened to be, and one that contains the begin of a step is the loop around it."""
+    events, length = trace.events, end - start
+    rows = _lasting(trace, lasting(trace, MOSTLY * length), start, end)
+    rows = rows[is_in(events.thread[rows], [*training_threads(trace)]) & is_in(events.kind[rows], _NAMES_CODE)]
+    rows = rows[_exact(trace, rows, length) & ~_contains_begin(trace, rows)]
+    return any(_is_usual(trace, row, MOSTLY * length) for row in rows.tolist())
+
+
+def _contains_begin(trace: Trace, rows: Int64) -> Bool:
+    """Which rows contain the begin of a step, and not as their own."""
+    begins = np.sort([step.host_start_ns for step in find_steps(trace).steps])
+    start, end = trace.events.start_ns[rows], trace.events.ends(rows)
+    contains: Bool = np.searchsorted(begins, end) > np.searchsorted(begins, start, side="right")
+    return contains
+
+
+def _is_usual(trace: Trace, row: int, least_ns: float) -> bool:
+    """Whether events with this row's name last at least so long elsewhere, or are nowhere else."""
+    events = trace.events
+    alike = np.flatnonzero((events.name == events.name[row]) & (events.kind == events.kind[row]))
+    alike = alike[alike != row]
+    return not len(alike) or median(events.dur_ns[alike]) >= least_ns

@@ -25,7 +25,7 @@ from tb_steptime.metrics.steps.segments import Grown, GrownPart, Segment
 from tb_steptime.metrics.steps.sites import SiteRow
 from tb_steptime.replay.sensitivity import Sensitivity
 from tb_steptime.replay.whatif import Gain, WhatIf
-from tb_steptime.text import phrase
+from tb_steptime.text import phrase, text
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.step_pace import StepPace
 from tests.drawn.host_result import LAUNCHES, STEP, US, blocking, card, fired, host_result, judged, site
@@ -667,6 +667,15 @@ def test_slow_steps_are_worth_what_they_lift_the_mean_by():
     assert card(host_result(**(slow(1_300) | {"grown": []})), "slow_steps") is None
     assert card(host_result(**slow(989)), "slow_steps") is None  # 9.9 % of the 900 us of the others
     assert card(host_result(**slow(990)), "slow_steps") is not None
+
+
+@pytest.mark.parametrize(("step", "late_us", "is_named"), [("4", 150, True), ("4", 149, False), ("3", 150, False)])
+def test_a_slow_step_names_the_function_in_which_most_of_it_is(step: str, late_us: int, is_named: bool):
+    gap = LongGap(step, 0, 200 * US, late_us * US, "frame", "train.py(90): save", None, False, False)
+    gaps = LongGaps(FORWARD, 1, 1, late_us * US // 5, 0, 0, [gap])
+    insight = card(host_result(**slow(1_300), long_gaps=[gaps]), "slow_steps")
+    assert insight is not None
+    assert insight.why.values.get("doing") == (text("train.py(90): save") if is_named else None)
 
 
 def some_slow(excess_us: dict[int, int], part: str, steps: int = 13) -> dict[str, Any]:
