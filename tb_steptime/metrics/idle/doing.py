@@ -20,7 +20,7 @@ from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.step_marks import step_marks
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import find_steps, inferred_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in, median
 
 #: An event that lasts for at least this share of a range is what the range is spent on.
@@ -98,10 +98,23 @@ def _lasting(trace: Trace, among: Int64, start: int, end: int) -> Int64:
 
 
 def _marks(trace: Trace) -> Bool:
-    """Names that do not show an activity: those of steps and of the loader."""
+    """Names that do not show an activity: those of steps, even if only a range shows these, and of the loader."""
     marks: Bool = loader_names(trace).copy()
     marks[trace.events.name[step_marks(trace)]] = True
+    marks[trace.events.name[_step_ranges(trace)]] = True
     return marks
+
+
+def _step_ranges(trace: Trace) -> Int64:
+    """Rows of the ranges with which inferred steps begin, and which last for most of them."""
+    inferred, ranges = inferred_steps(trace), trace.events.rows(Kind.USER)
+    if inferred is None:
+        return np.empty(0, np.int64)
+    place = np.searchsorted(inferred.start_ns, trace.events.start_ns[ranges], side="right") - 1
+    begins = (place >= 0) & (inferred.start_ns[place] == trace.events.start_ns[ranges])
+    most = trace.events.dur_ns[ranges] >= MOSTLY * (inferred.end_ns[place] - inferred.start_ns[place])
+    rows: Int64 = ranges[begins & most]
+    return rows
 
 
 def _doing(trace: Trace, rows: Int64, start: int, end: int) -> Doing:
