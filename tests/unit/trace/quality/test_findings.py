@@ -12,6 +12,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Device, Trace
 from tb_steptime.trace.nesting import parent_places
 from tb_steptime.trace.quality import recording_findings, repaired
+from tb_steptime.trace.quality.clocks import with_device_later
 from tb_steptime.trace.quality.lost_launches import lost_at_end_ns
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, StringTable
@@ -171,6 +172,34 @@ class TestClocks:
         mended = repaired(trace)
         assert found(trace) == [("clocks_bounded", "repaired", 3)]
         assert recording_findings(mended)[0].trust == "low"
+
+    @staticmethod
+    def waited(late_us: int, last_launch_us: int = 48) -> Trace:
+        """Work that begins 10 us after its launch, and calls that return 7 us after it, if the clocks agree."""
+        trace = timeline(f"""
+            runtime  | a...b....c...................................................................... |
+            runtime  | ............ssssssssssssssssssssssssssssssss.................................... |
+            runtime  | {"." * last_launch_us}d |
+            runtime  | .................................................yyyyyyyyyyyyyyyyyyyyyyyy....... |
+            kernel 7 | ..........aaaabbbbbbbbbcccccccccccccc..................................... |
+            kernel 7 | ..........................................................dddddddd............ |""",
+            calls={"s": "cudaStreamSynchronize", "y": "cudaDeviceSynchronize"})  # fmt: skip
+        by_ns = late_us * 1_000
+        return with_device_later(trace, lambda instants: np.full(len(instants), by_ns, np.int64))
+
+    def test_the_device_is_moved_earlier_where_calls_return_before_its_work_ends(self) -> None:
+        right = self.waited(0)
+        for late_us in (30, 200, 5_000):
+            mended = repaired(self.waited(late_us))
+            assert [(each.id, each.done, each.count) for each in mended.repaired] == [("clocks_late", "repaired", 2)]
+            moved = mended.events.start_ns[mended.events.rows(Kind.KERNEL)]
+            (error,) = {int(each) for each in moved - right.events.start_ns[right.events.rows(Kind.KERNEL)]}
+            assert abs(error) <= 3_000
+
+    def test_a_call_that_returns_early_shows_no_clock_if_a_launch_leaves_no_room(self) -> None:
+        """It waited for another stream."""
+        assert found(self.waited(0)) == []
+        assert found(self.waited(30, last_launch_us=80)) == []
 
     def test_work_that_begins_long_after_its_launch_on_an_idle_device_is_no_clock(self) -> None:
         """The correlation ids of the launches are mixed up."""
