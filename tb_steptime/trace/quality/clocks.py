@@ -75,8 +75,8 @@ MOST_FRACTION = 0.5
 
 
 def on_one_clock(trace: Trace) -> Trace:
-    """The trace with the device's rows shifted so that every launch comes before its work, and every call that waits for
-    work returns after it; unchanged if all do already."""
+    """The trace with the device's rows shifted so that every launch comes before its work, and every call that waits
+    for work returns after it; unchanged if all do already."""
     launches = find_launches(trace)
     linked = launches.call >= 0
     if not linked.any():
