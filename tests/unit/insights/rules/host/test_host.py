@@ -20,6 +20,7 @@ from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
 from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.job.purpose import Purpose
+from tb_steptime.metrics.job.server import Server
 from tb_steptime.metrics.launches.recaptures import Recaptures
 from tb_steptime.metrics.steps.segments import Grown, GrownPart, Segment
 from tb_steptime.metrics.steps.sites import SiteRow
@@ -76,6 +77,20 @@ def test_the_pass_that_is_late_is_the_one_to_launch(sites: list[str], title: str
     insight = card(host, "launch_graphs", JobKind(purpose="training"))
     assert insight is not None
     assert plain(insight.title) == title
+
+
+@pytest.mark.parametrize("id", ["launch_graphs", "between_graphs"])
+@pytest.mark.parametrize(("server", "command"), [("vllm", "vllm serve"), ("sglang", "sglang.launch_server")])
+def test_a_server_captures_by_its_options(id: str, server: Server, command: str):
+    host = host_result([site(FORWARD, late(100), launches=100.0)])
+    share = 0.9 if id == "between_graphs" else 0.0
+    hows = [
+        insight.how
+        for job in (JobKind(graph_share=share), JobKind(graph_share=share, server=server))
+        if (insight := card(host, id, job)) is not None
+    ]
+    assert [command in (how or "") for how in hows] == [False, True]
+    assert "torch.compile" not in (hows[1] or "")
 
 
 @pytest.mark.parametrize(
