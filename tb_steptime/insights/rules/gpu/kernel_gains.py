@@ -15,6 +15,12 @@ from tb_steptime.metrics.gpu.kernel_site import KernelSite
 from tb_steptime.metrics.kernel_names.short_names import short_name
 from tb_steptime.text import Phrase
 
+#: Beginnings of titles of cards that gain nothing yet: if another card gains something now, and if none does.
+_LATER, _WHEN_BUSY = "After the first fix: ", "Once the GPU is busy: "
+#: Beginning of these titles if no card gains anything now and the GPU works nearly all the time, that is, from this
+#: share of the step on.
+_IF_FASTER, _BUSY_FRACTION = "If the CPU can keep up: ", 0.9
+
 
 def device_split(facts: Facts) -> DeviceSplit | None:
     """Returns the split of the span's main device."""
@@ -25,13 +31,17 @@ def worth_now(facts: Facts, gain_ns: int, change: str) -> int:
     """Returns how much of a gain in kernel time shortens the step now; 0 if that is not worth a card.
 
     The replay of a step shows this. Without a replay that can be trusted, only GPU time above the host floor counts,
-    because a step cannot be shorter than the time that the host needs without its waits.
+    because a step cannot be shorter than the time that the host needs without its waits. If nothing of the host is
+    recorded, a GPU that works nearly all the time is what a step waits for.
     """
     listed = facts.replayed_gain(change)
     replayed_ns = facts.kernels_worth_ns(gain_ns) if listed is None else min(listed.gain_ns or 0, gain_ns)
     if replayed_ns is not None:
         return replayed_ns if facts.share(replayed_ns) >= WORTH_FRACTION else 0
-    above_ns = max(0, (facts.overview.mean_gpu_busy_ns or 0) - round(facts.figure("host_floor") or 0))
+    busy_ns, floor = facts.overview.mean_gpu_busy_ns or 0, facts.figure("host_floor")
+    if floor is None and facts.share(busy_ns) < _BUSY_FRACTION:
+        return 0
+    above_ns = max(0, busy_ns - round(floor or 0))
     now_ns = min(gain_ns, above_ns)
     return now_ns if facts.share(now_ns) >= WORTH_FRACTION else 0
 
@@ -87,14 +97,6 @@ def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
         row=card.row or (_row_of_kernel(facts, card.site, card.view) if card.site else None),
         less_work_ns=gain_ns,
     )
-
-
-#: Beginnings of titles of cards that gain nothing yet: if another card gains something now, and if none does.
-_LATER, _WHEN_BUSY = "After the first fix: ", "Once the GPU is busy: "
-
-#: Beginning of these titles if no card gains anything now and the GPU works nearly all the time, that is, from this
-#: share of the step on.
-_IF_FASTER, _BUSY_FRACTION = "If the CPU can keep up: ", 0.9
 
 
 def with_nothing_before(facts: Facts, insight: Insight) -> Insight:

@@ -26,7 +26,7 @@ from tb_steptime.metrics.steps.segments import Grown, GrownPart, Segment
 from tb_steptime.metrics.steps.sites import SiteRow
 from tb_steptime.replay.sensitivity import Sensitivity
 from tb_steptime.replay.whatif import Gain, WhatIf
-from tb_steptime.text import phrase, text
+from tb_steptime.text import Finding, count, phrase, text
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.step_pace import StepPace
 from tests.drawn.host_result import LAUNCHES, STEP, US, blocking, card, fired, host_result, judged, site
@@ -574,6 +574,15 @@ def test_the_allocator_may_ask_for_memory_in_the_first_steps_only():
     assert fired(host_result(blocking=rows, steps=allocating(2))) == ["allocator_steady"]
     less = [msgspec.structs.replace(rows[0], bubble_ns=9 * US)]
     assert fired(host_result(blocking=less, steps=allocating(4))) == []
+
+
+def test_one_step_shows_that_the_caching_allocator_is_off():
+    rows = [blocking(50 * US, op=None, outer_op=None, call="cudaMalloc", kind="allocator", source=None)]
+    off = Finding("caching_off", "said", ("host_time",), count=30, values={"count": count(30), "all": count(30)})
+    host = host_result(blocking=rows, steps=allocating(1))
+    (insight,) = [each for each in judged(host, findings=[off]).insights if each.id == "allocator_steady"]
+    assert (insight.gain_ns, "PYTORCH_NO_CUDA_MEMORY_CACHING" in (insight.how or "")) == (50 * US, True)
+    assert not [each for each in judged(host_result(), findings=[off]).insights if each.id == "allocator_steady"]
 
 
 @pytest.mark.parametrize(
