@@ -1817,6 +1817,7 @@ export interface JobEvidence {
  * accelerator     what PyTorch calls the devices: GPU, XPU, MTIA, HPU
  * ranks           processes that work together; rank and world_size as in the file
  * optimizer       class with most recorded steps, such as "AdamW"
+ * server          what runs an inference, None for a script
  * evidence        what shows each of these, at most a few
  */
 export interface JobKind {
@@ -1832,6 +1833,7 @@ export interface JobKind {
   world_size: number | null;
   evidence: JobEvidence[];
   optimizer: string | null;
+  server: "sglang" | "vllm" | null;
 }
 
 /**

@@ -18,7 +18,7 @@ from tb_steptime.metrics.memory.recomputed import again_activities, checkpointed
 from tb_steptime.metrics.phases.assignment import optimizer_updates
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.replay.host import Role, host_lanes
-from tb_steptime.replay.sensitivity import exchanges, free, sooner, without_batches
+from tb_steptime.replay.sensitivity import exchanges, free, sooner, without_batches, without_calls
 from tb_steptime.replay.steady import SteadyStep, overlap_ns
 from tb_steptime.replay.sweep import HOLDS, EdgeKind, edges_of, joined
 from tb_steptime.trace.intervals import Intervals
@@ -86,13 +86,6 @@ def _own_without(
         gone = Intervals.union(start_ns[mine], end_ns[mine]) - kept
         own[here] -= np.minimum(overlap_ns(gone, graph, here), own[here])
     return own
-
-
-def without_calls(step: SteadyStep, calls: Bool) -> SteadyStep:
-    """The step in which these calls, a mask of its nodes, do not wait for a device."""
-    edges, links = step.graph.edges, step.links
-    graph = replace(step.graph, edges=edges.where(~is_in(edges.kind, HOLDS) | ~calls[edges.after]))
-    return replace(step, graph=graph, links=links.where(~is_in(links.kind, HOLDS) | ~calls[links.after]))
 
 
 def hands_out(trace: Trace, step: SteadyStep) -> Bool:

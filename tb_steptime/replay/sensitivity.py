@@ -9,6 +9,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.metrics.idle.token_waits import in_token_waits
 from tb_steptime.replay.graph import Graph
 from tb_steptime.replay.host import Role
 from tb_steptime.replay.steady import SteadyStep, step_length
@@ -58,7 +59,7 @@ def sensitivity(trace: Trace, step: SteadyStep) -> Sensitivity:
         step_length(free(step, compute)),
         step_length(without_batches(free(step, loader))),
         step_length(free(step, communication)),
-        step_length(without_waits(step)),
+        step_length(without_needless_waits(trace, step)),
         step_length(free(step, host | compute)),
     )
 
@@ -97,6 +98,19 @@ def without(step: SteadyStep, *kinds: EdgeKind) -> SteadyStep:
 def without_waits(step: SteadyStep) -> SteadyStep:
     """The step in which no call waits for a device."""
     return without(step, *HOLDS)
+
+
+def without_needless_waits(trace: Trace, step: SteadyStep) -> SteadyStep:
+    """The step in which no call waits for a device, unless what follows depends on what it waits for."""
+    needed = in_token_waits(trace, step.graph.event)
+    return without_calls(step, step.graph.waits & ~needed) if needed.any() else without_waits(step)
+
+
+def without_calls(step: SteadyStep, calls: Bool) -> SteadyStep:
+    """The step in which these calls, a mask of its nodes, do not wait for a device."""
+    edges, links = step.graph.edges, step.links
+    graph = replace(step.graph, edges=edges.where(~is_in(edges.kind, HOLDS) | ~calls[edges.after]))
+    return replace(step, graph=graph, links=links.where(~is_in(links.kind, HOLDS) | ~calls[links.after]))
 
 
 def without_batches(step: SteadyStep) -> SteadyStep:

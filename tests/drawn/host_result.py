@@ -24,6 +24,7 @@ from tb_steptime.metrics.launches.run_ahead import LaunchFigures
 from tb_steptime.metrics.phases.assignment import SITES
 from tb_steptime.metrics.steps.segments import Segment
 from tb_steptime.metrics.steps.sites import SiteRow
+from tb_steptime.text import Finding
 from tb_steptime.trace.step_pace import StepPace
 from tests.drawn.timeline import timeline
 
@@ -86,15 +87,18 @@ def judged(
     once_ns: int = 0,
     steps: int = STEPS,
     pace: StepPace | None = None,
+    findings: Sequence[Finding] = (),
 ) -> Judgement:
     """The host's result beside those of a plain trace with the same steps. job: replaces that of the trace, which is an
-    eager one that shows neither training nor inference. once_ns: the one-time part of each step.
+    eager one that shows neither training nor inference. once_ns: the one-time part of each step. findings: what is
+    wrong with the recording.
     """
     results = _others(steps)
     overview = results["overview"]
     assert isinstance(overview, OverviewResult)
     rows = [msgspec.structs.replace(step, once_ns=once_ns) for step in overview.steps]
     overview = msgspec.structs.replace(overview, steps=rows, job=job or overview.job, pace=pace)
+    overview = msgspec.structs.replace(overview, findings=[*overview.findings, *findings])
     return judge(results | {"overview": overview, "host": host})
 
 

@@ -213,7 +213,8 @@ def test_a_killed_training_leaves_what_it_recorded(tmp_path):
         from tests.drawn.recorded import Stamped
         rationed.REST = 0  # however slow the machine's disk is just now
         recorder = LoaderRecorder({str(tmp_path)!r})
-        for number, _ in enumerate(recorder.watch(DataLoader(Stamped(400, 5), 4, num_workers=2, multiprocessing_context="fork"))):
+        loader = DataLoader(Stamped(400, 5), 4, num_workers=2, multiprocessing_context="fork")
+        for number, _ in enumerate(recorder.watch(loader)):
             if number == 80:
                 os.kill(os.getpid(), signal.SIGKILL)
     """

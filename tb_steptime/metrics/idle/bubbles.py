@@ -11,7 +11,7 @@ The drain is the end of the work that was launched before the group began. The g
 a bubble, but the time in which it stages pageable memory is. A bubble contains at most as much idle time as the calls'
 length: a host that had not stopped would be ahead by no more, so a short call on an idle device costs next to nothing.
 Bubbles are disjoint: one ends where the next group begins. They do not include waits for the loader, unrecorded work,
-or time after the device's last activity.
+or time after the device's last activity. A wait for the tokens of a decoding step has none.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.gpu.copy_directions import directions
 from tb_steptime.metrics.host.sync_groups import KINDS, BlockingKind, Groups, blocking_groups
 from tb_steptime.metrics.idle.gaps import idle_outside_loader, launch_rows
+from tb_steptime.metrics.idle.token_waits import token_waits
 from tb_steptime.metrics.idle.unrecorded import unrecorded_work
 from tb_steptime.metrics.phases.assignment import SITES, site_of
 from tb_steptime.metrics.phases.marks import PhaseId
@@ -104,6 +105,7 @@ def bubbles(trace: Trace, device: int) -> Bubbles:
     start, end = _stalls(trace, device, groups)
     lasts = _when_covered(idle, idle.covered_before(start) + blocked_ns(trace, device))
     end = np.maximum(np.minimum(end, lasts), start)
+    end = np.where(token_waits(trace), start, end)
     return Bubbles(start, end, idle.overlap_ns(start, end))
 
 

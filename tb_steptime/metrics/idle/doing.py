@@ -20,6 +20,7 @@ from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.step_marks import step_marks
+from tb_steptime.trace.steps import find_steps, inferred_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in, median
 
 #: An event that lasts for at least this share of a range is what the range is spent on.
@@ -61,6 +62,9 @@ class Doing(NamedTuple):
     busiest_ns: int = 0
 
 
+#: Kinds of events that name the user's code.
+_NAMES_CODE = (Kind.PYTHON, Kind.USER)
+
 NOTHING = Doing("nothing", None, None, False)
 
 
@@ -94,10 +98,23 @@ def _lasting(trace: Trace, among: Int64, start: int, end: int) -> Int64:
 
 
 def _marks(trace: Trace) -> Bool:
-    """Names that do not show an activity: those of steps and of the loader."""
+    """Names that do not show an activity: those of steps, even if only a range shows these, and of the loader."""
     marks: Bool = loader_names(trace).copy()
     marks[trace.events.name[step_marks(trace)]] = True
+    marks[trace.events.name[_step_ranges(trace)]] = True
     return marks
+
+
+def _step_ranges(trace: Trace) -> Int64:
+    """Rows of the ranges with which inferred steps begin, and which last for most of them."""
+    inferred, ranges = inferred_steps(trace), trace.events.rows(Kind.USER)
+    if inferred is None:
+        return np.empty(0, np.int64)
+    place = np.searchsorted(inferred.start_ns, trace.events.start_ns[ranges], side="right") - 1
+    begins = (place >= 0) & (inferred.start_ns[place] == trace.events.start_ns[ranges])
+    most = trace.events.dur_ns[ranges] >= MOSTLY * (inferred.end_ns[place] - inferred.start_ns[place])
+    rows: Int64 = ranges[begins & most]
+    return rows
 
 
 def _doing(trace: Trace, rows: Int64, start: int, end: int) -> Doing:
@@ -141,3 +158,30 @@ def _named(trace: Trace, rows: Int64) -> int:
         row for row, name in zip(rows.tolist(), names, strict=True) if is_source(name) or name.startswith(MODULE_FRAME)
     ]
     return known[-1] if known else int(rows[-1])
+
+
+def is_explained(trace: Trace, start: int, end: int) -> bool:
+    """Whether a frame or range of a training thread explains why the host launches nothing for so long: it lasts for
+    most of that time, and events with its name do so elsewhere, too, or there are none. A frame that is short elsewhere
+    is only where the host happened to be, and one that contains the begin of a step is the loop around it."""
+    events, length = trace.events, end - start
+    rows = _lasting(trace, lasting(trace, MOSTLY * length), start, end)
+    rows = rows[is_in(events.thread[rows], [*training_threads(trace)]) & is_in(events.kind[rows], _NAMES_CODE)]
+    rows = rows[_exact(trace, rows, length) & ~_contains_begin(trace, rows)]
+    return any(_is_usual(trace, row, MOSTLY * length) for row in rows.tolist())
+
+
+def _contains_begin(trace: Trace, rows: Int64) -> Bool:
+    """Which rows contain the begin of a step, and not as their own."""
+    begins = np.sort([step.host_start_ns for step in find_steps(trace).steps])
+    start, end = trace.events.start_ns[rows], trace.events.ends(rows)
+    contains: Bool = np.searchsorted(begins, end) > np.searchsorted(begins, start, side="right")
+    return contains
+
+
+def _is_usual(trace: Trace, row: int, least_ns: float) -> bool:
+    """Whether events with this row's name last at least so long elsewhere, or are nowhere else."""
+    events = trace.events
+    alike = np.flatnonzero((events.name == events.name[row]) & (events.kind == events.kind[row]))
+    alike = alike[alike != row]
+    return not len(alike) or median(events.dur_ns[alike]) >= least_ns

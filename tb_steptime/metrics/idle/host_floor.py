@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.metrics.base import Figure, Metric, mean_figure
+from tb_steptime.metrics.base import Figure, Metric, mean_figure, unknown
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.launches.queue import blocked_intervals
-from tb_steptime.text import Unit
+from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Int64, Kind
 
 HOST_FLOOR = Metric(
     "host_floor", "Host floor", Unit.NS,
@@ -29,7 +29,13 @@ HOST_FLOOR = Metric(
 )  # fmt: skip
 
 
+_NOTHING_OF_THE_HOST = Reason("no_launch_calls")
+
+
 def host_floor(trace: Trace) -> Figure:
+    """Not known if nothing of the host is recorded: its step is then only that of the device."""
+    if not len(trace.events.rows(Kind.CPU_OP, Kind.USER, Kind.PYTHON, Kind.RUNTIME, Kind.DRIVER)):
+        return unknown(trace, _NOTHING_OF_THE_HOST)
     return mean_figure(host_floor_ns(trace))
 
 

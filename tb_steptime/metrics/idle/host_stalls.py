@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.idle.attribution import idle_segments
+from tb_steptime.metrics.idle.doing import is_explained
 from tb_steptime.metrics.idle.gaps import find_gaps, idle_outside_loader
 from tb_steptime.metrics.idle.reasons import REASONS
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
@@ -156,7 +157,8 @@ def _step_at(trace: Trace, instant: int) -> Step:
 
 def _unexplained(trace: Trace, device: int) -> tuple[Int64, Int64]:
     """Long idle times of the device in which the next launching thread has nothing recorded, if they occur in few
-    steps. The recording's first moments belong to the profiler."""
+    steps. The recording's first moments belong to the profiler. A function or a range that explains one, such as the
+    one that writes a checkpoint, is recorded."""
     steps, gaps = find_steps(trace), find_gaps(trace, device)
     none = np.empty(0, np.int64)
     if len(steps.steps) < LEAST_STEPS or not (gaps.end - gaps.start >= UNEXPLAINED_NS).any():
@@ -166,5 +168,9 @@ def _unexplained(trace: Trace, device: int) -> tuple[Int64, Int64]:
         long = (segments.reason == nothing) & (segments.end - segments.start >= UNEXPLAINED_NS) & (segments.start > low)
         found.append((segments.start[long], segments.end[long], segments.step[long]))
     start, end, step = (np.concatenate(column) for column in zip(*found, strict=True))
-    rare = len(distinct_in(step)) <= max(1, RARE_FRACTION * len(steps.steps))
-    return (start, end) if rare else (none, none)
+    if len(distinct_in(step)) > max(1, RARE_FRACTION * len(steps.steps)):
+        return none, none
+    unknown = np.array(
+        [not is_explained(trace, *each) for each in zip(start.tolist(), end.tolist(), strict=True)], bool
+    )
+    return start[unknown], end[unknown]

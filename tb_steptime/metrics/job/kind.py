@@ -8,6 +8,7 @@ from tb_steptime.metrics.job.evidence import JobEvidence
 from tb_steptime.metrics.job.execution import ExecutionId, execution_of
 from tb_steptime.metrics.job.machine import DeviceKind, Ranks, Vendor, ranks_of, where_it_runs
 from tb_steptime.metrics.job.purpose import Purpose, purpose_of
+from tb_steptime.metrics.job.server import Server, server_of
 from tb_steptime.metrics.phases.assignment import optimizer_class
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
@@ -23,6 +24,7 @@ class JobKind(msgspec.Struct, frozen=True):
     accelerator     what PyTorch calls the devices: GPU, XPU, MTIA, HPU
     ranks           processes that work together; rank and world_size as in the file
     optimizer       class with most recorded steps, such as "AdamW"
+    server          what runs an inference, None for a script
     evidence        what shows each of these, at most a few
     """
 
@@ -38,6 +40,7 @@ class JobKind(msgspec.Struct, frozen=True):
     world_size: int | None = None
     evidence: tuple[JobEvidence, ...] = ()
     optimizer: str | None = None
+    server: Server | None = None
 
 
 @shared
@@ -58,4 +61,5 @@ def job_kind(trace: Trace) -> JobKind:
         world_size=trace.job.world_size,
         evidence=(*trains, *execution.evidence, *where.evidence, *together),
         optimizer=optimizer_class(trace),
+        server=server_of(trace) if purpose != "training" else None,
     )

@@ -1,4 +1,5 @@
-"""Finds and corrects clocks of host and device that disagree: work that begins before the call that launches it.
+"""Finds and corrects clocks of host and device that disagree: work that begins before the call that launches it, or
+that ends after the call that waits for it.
 
 launch     [a]   [b]   [c]
 device   aaa   bbb   ccc          all by 2 ms too early: shifted by the least that makes every launch come first
@@ -12,6 +13,12 @@ device        |<- least ->kkkkkkkkkkk<- most ->|
 
 The least is close to the truth if a launch reaches an idle device. If none does, because all work waits behind other
 work, the greatest is, if a call really waited. If neither holds, the finding says that the shift is only a bound.
+
+Work that is too late shows itself only by such calls, which then return before it ends. It is moved earlier if all
+launches leave room for that:
+
+call       [launch]     [synchronize     ]
+device         |<- room ->kkkkkkkkkkkkkkkkkkkk|     30 us too late
 
 Work without a launch call, or from before the recording, has no launch to follow. If even work that starts on an idle
 device then begins long after its launch, by more than half of the recording, the fault is not one of clocks and nothing
@@ -68,8 +75,8 @@ MOST_FRACTION = 0.5
 
 
 def on_one_clock(trace: Trace) -> Trace:
-    """The trace with the device's rows shifted so that every launch comes before its work; unchanged if all do
-    already."""
+    """The trace with the device's rows shifted so that every launch comes before its work, and every call that waits
+    for work returns after it; unchanged if all do already."""
     launches = find_launches(trace)
     linked = launches.call >= 0
     if not linked.any():
@@ -79,7 +86,7 @@ def on_one_clock(trace: Trace) -> Trace:
     early = events.start_ns[launches.call[linked]] - begins
     number = int((early > TICK_NS).sum())
     if number < min(max(LEAST_LAUNCHES, LEAST_FRACTION * len(early)), len(early)):
-        return trace
+        return _sooner(trace, int(-early.max()))
     waited = is_in(begins, _after_gaps(trace))
     waits = _calls_that_wait(trace)
     shift = _least_shift(begins, early, waited, waits)
@@ -95,6 +102,25 @@ def on_one_clock(trace: Trace) -> Trace:
     trust: Trust = "low" if is_bound else "medium"
     found = Finding(id, "repaired", ("launches", "steps"), trust, number, number / len(early), values)
     moved = with_device_later(trace, lambda instants: shift.at(instants) + add_ns)
+    return replace(moved, repaired=(*trace.repaired, found), memo={})
+
+
+def _sooner(trace: Trace, launch_ns: int) -> Trace:
+    """The trace with the device's rows moved earlier so that calls return after the work for which they wait; unchanged
+    if all do already, or if work would then begin before its launch. launch_ns: the least time between the two."""
+    room_ns = launch_ns - LAUNCH_NS
+    if room_ns <= 0:
+        return trace
+    waits = _calls_that_wait(trace)
+    late = waits.work_ends - waits.returns
+    number = int((late > TICK_NS).sum())
+    if not number or room_ns < int(late.max()) - TICK_NS:
+        return trace
+    shift_ns = min(int(late.max()) + RETURN_NS, room_ns)
+    share = number / len(late)
+    values = {"count": count(number), "share": fraction(share), "shift": ns(shift_ns)}
+    found = Finding("clocks_late", "repaired", ("launches", "steps"), "medium", number, share, values)
+    moved = with_device_later(trace, lambda instants: np.full(len(instants), -shift_ns, np.int64))
     return replace(moved, repaired=(*trace.repaired, found), memo={})
 
 
@@ -231,7 +257,8 @@ def _is_below(at: Int64, by: Int64, left: int, middle: int, right: int) -> bool:
 
 
 def with_device_later(trace: Trace, shift: Callable[[Int64], Int64]) -> Trace:
-    """Move the device's rows later, by a shift for times of its clock, and sort all rows again."""
+    """Move the device's rows later, by a shift for times of its clock, or earlier by a negative one, and sort all rows
+    again."""
     events = trace.events
     rows = events.rows(*DEVICE_KINDS, Kind.GPU_USER)
     start, end = events.start_ns.copy(), events.end_ns

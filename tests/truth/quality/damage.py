@@ -131,7 +131,7 @@ def without_device(trace: Trace, share: float) -> Trace | None:
 
 
 #: One of these is found if the clocks disagree.
-_OF_CLOCKS = ("clocks_shifted", "clocks_drift", "clocks_bounded", "clocks_beyond_repair")
+_OF_CLOCKS = ("clocks_shifted", "clocks_drift", "clocks_bounded", "clocks_late", "clocks_beyond_repair")
 
 RULES = (
     Rule("device rows overrun", (1.5, 6, 25, 100, 1_600), "ms", overrun,

@@ -171,6 +171,17 @@ def test_a_host_that_runs_ahead_is_no_floor():
     assert insight.gain_ns == 39_000 - 10_000
 
 
+@pytest.mark.parametrize(("idle_us", "counts"), [(0, True), (10, True), (11, False)])
+def test_where_nothing_of_the_host_is_recorded_a_busy_gpu_is_what_a_step_waits_for(idle_us: int, counts: bool):
+    """If it idles for a tenth, the host may set the pace, and would do so with faster kernels, too."""
+    lane = "k" * (50 - idle_us) + "." * idle_us + "k" * 50
+    trace = timeline(f"kernel 7 | {lane} |", names=SGEMM, kernels=SHAPE, devices={0: A100})
+    insight = card(judged(trace), "tensor_cores_unused")
+    assert insight is not None
+    gain_ns = round((100 - idle_us) * 1_000 * (1 - 19.5 / 156.0))
+    assert (insight.gain_ns, insight.later_ns) == ((gain_ns, None) if counts else (0, gain_ns))
+
+
 def test_kernels_on_tensor_cores_leave_nothing_to_gain():
     names = {"k": "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_nn"}
     trace = timeline(GPU_BOUND, names=names, kernels=SHAPE, devices={0: A100})

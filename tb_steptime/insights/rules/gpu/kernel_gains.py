@@ -12,18 +12,27 @@ from tb_steptime.metrics.gpu.kernel_site import KernelSite
 from tb_steptime.metrics.kernel_names.short_names import short_name
 from tb_steptime.text import Phrase
 
+#: Beginnings of titles of cards that gain nothing yet if no other card gains anything now. The second one is for a GPU
+#: that works nearly all the time, that is, from this share of the step on.
+_WHEN_BUSY = "Once the GPU is busy: "
+_IF_FASTER, _BUSY_FRACTION = "If the CPU can keep up: ", 0.9
+
 
 def worth_now(facts: Facts, gain_ns: int, change: str) -> int:
     """Returns how much of a gain in kernel time shortens the step now; 0 if that is not worth a card.
 
     The replay of a step shows this. Without a replay that can be trusted, only GPU time above the host floor counts,
-    because a step cannot be shorter than the time that the host needs without its waits.
+    because a step cannot be shorter than the time that the host needs without its waits. If nothing of the host is
+    recorded, a GPU that works nearly all the time is what a step waits for.
     """
     listed = facts.replayed_gain(change)
     replayed_ns = facts.kernels_worth_ns(gain_ns) if listed is None else min(listed.gain_ns or 0, gain_ns)
     if replayed_ns is not None:
         return replayed_ns if facts.share(replayed_ns) >= WORTH_FRACTION else 0
-    above_ns = max(0, (facts.overview.mean_gpu_busy_ns or 0) - round(facts.figure("host_floor") or 0))
+    busy_ns, floor = facts.overview.mean_gpu_busy_ns or 0, facts.figure("host_floor")
+    if floor is None and facts.share(busy_ns) < _BUSY_FRACTION:
+        return 0
+    above_ns = max(0, busy_ns - round(floor or 0))
     now_ns = min(gain_ns, above_ns)
     return now_ns if facts.share(now_ns) >= WORTH_FRACTION else 0
 
@@ -78,12 +87,6 @@ def kernel_card(
         row=row or (_row_of_kernel(facts, site, view) if site else None),
         less_work_ns=all_ns,
     )
-
-
-#: Beginning of titles of cards that gain nothing yet if no other card gains anything now. The second one is for a GPU
-#: that works nearly all the time, that is, from this share of the step on.
-_WHEN_BUSY = "Once the GPU is busy: "
-_IF_FASTER, _BUSY_FRACTION = "If the CPU can keep up: ", 0.9
 
 
 def with_nothing_before(facts: Facts, insight: Insight) -> Insight:

@@ -7,6 +7,7 @@ cudaMalloc  mmmmm    m  m     m m       steady: a card
 
 from __future__ import annotations
 
+from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.host.blocking_rows import allocations, bubble_ns
@@ -38,12 +39,18 @@ def _not_cached(facts: Facts, rows: list[BlockingRow]) -> Phrase:
     )
 
 
+def _is_steady(host: HostResult) -> bool:
+    """Whether enough steps wait for the allocator. One step does not show it, as it may be a warm-up."""
+    waiting = sum(step.idle_ns.allocator > 0 for step in host.steps)
+    return waiting > 1 and waiting >= STEADY_FRACTION * len(host.steps)
+
+
 def allocator_steady(facts: Facts) -> Insight | None:
     """Fires when most steps wait for GPU memory, and that is worth a card.
 
     Similar pattern: memory runs short, so that each step gives back and asks again: the card says so. The caching
-    allocator is off: the card says what to unset. Warm-up: allocations in less than half of the steps, or in one step,
-    are no card.
+    allocator is off, which one step shows: the card says what to unset. Warm-up: allocations in less than half of the
+    steps, or in one step, are no card.
 
     Needs: the allocator's driver calls (`cudaMalloc`, `hipMalloc`, `cuMem…`).
 
@@ -54,11 +61,10 @@ def allocator_steady(facts: Facts) -> Insight | None:
 
     Left out: the time of calls during which the GPU works.
     """
-    steps, rows = facts.host.steps, allocations(facts.host)
-    waiting = sum(step.idle_ns.allocator > 0 for step in steps)
-    if not rows or waiting <= 1 or waiting < STEADY_FRACTION * len(steps):
-        return None
+    rows = allocations(facts.host)
     known = {finding.id: finding for finding in facts.overview.findings}
+    if not rows or not ("caching_off" in known or _is_steady(facts.host)):
+        return None
     why = phrase(
         "{call} leaves the GPU idle for {idle} a step: tensor shapes change, or the cache was emptied.",
         call=text(rows[0].call),

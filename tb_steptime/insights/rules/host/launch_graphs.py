@@ -16,6 +16,7 @@ from tb_steptime.insights.host_gains import sites_of
 from tb_steptime.insights.rules.host.idle_cards import late_card
 from tb_steptime.insights.rules.host.model_launches import BACKWARD, FORWARD, HOOKS, model_late
 from tb_steptime.insights.wording.vendors import captured_graph
+from tb_steptime.metrics.job.server import Server
 from tb_steptime.text import agreeing, count, filled, fraction, ns
 
 #: From this share of kernel time on, most of the work counts as launched in graphs.
@@ -46,7 +47,10 @@ def launch_graphs(facts: Facts) -> Insight | None:
     late = model_late(facts.host)
     if not late.short or _in_graphs(facts) or facts.host.anomaly is not None:
         return None
-    return _card(facts, "launch_graphs", late.short, late.launches, _advice(facts, late.short))
+    advice = _advice(facts, late.short)
+    in_use = advice in (_CAPTURE_MORE, _OF_COMPILED)
+    advice = advice._replace(how=_of_server(facts, _CAPTURES_MORE if in_use else _CAPTURED_BY, advice.how))
+    return _card(facts, "launch_graphs", late.short, late.launches, advice)
 
 
 def between_graphs(facts: Facts) -> Insight | None:
@@ -65,11 +69,17 @@ def between_graphs(facts: Facts) -> Insight | None:
     """
     late = model_late(facts.host)
     short = {site: late.short.get(site, 0) + late.split.get(site, 0) for site in {**late.short, **late.split}}
-    return _card(facts, "between_graphs", short, late.launches, _SHORTEN) if short and _in_graphs(facts) else None
+    advice = _Advice(_SHORTEN, _BETWEEN, _of_server(facts, _SCHEDULED_BY, _INPUTS))
+    return _card(facts, "between_graphs", short, late.launches, advice) if short and _in_graphs(facts) else None
 
 
 def _in_graphs(facts: Facts) -> bool:
     return (facts.job.graph_share or 0.0) >= MOSTLY
+
+
+def _of_server(facts: Facts, options: Mapping[Server, str], script: str) -> str:
+    """Returns the options of the server that runs the job, or what a script does."""
+    return script if facts.job.server is None else options[facts.job.server]
 
 
 def _card(facts: Facts, id: str, short: Mapping[str, int], launches: float, advice: _Advice) -> Insight | None:
@@ -114,7 +124,22 @@ _BETWEEN = (
     "{graph}s launch {share} of the GPU's work already; between the launches the GPU waits {late} a step for the CPU."
 )
 
-_SHORTEN = _Advice("Shorten what the CPU does between graph launches", _BETWEEN, _INPUTS)
+#: Options of servers, which capture and schedule by themselves.
+_CAPTURED_BY: dict[Server, str] = {
+    "vllm": "vllm serve MODEL  # without --enforce-eager\n# LLM(MODEL, enforce_eager=False)",
+    "sglang": "python -m sglang.launch_server ...  # without --disable-cuda-graph\n"
+    "# --cuda-graph-max-bs: the largest batch that a graph is captured for",
+}
+#: The same where graphs or torch.compile are in use already.
+_CAPTURES_MORE: dict[Server, str] = _CAPTURED_BY | {
+    "vllm": """vllm serve MODEL --compilation-config '{"cudagraph_mode": "FULL_AND_PIECEWISE"}'"""
+}
+_SCHEDULED_BY: dict[Server, str] = {
+    "vllm": "vllm serve MODEL --async-scheduling  # prepares the next step while a graph runs",
+    "sglang": "python -m sglang.launch_server ...  # without --disable-overlap-schedule",
+}
+
+_SHORTEN = "Shorten what the CPU does between graph launches"
 _CAPTURE_MORE = _Advice("Capture more of the step in {graph}s", _BESIDE, _COMPILE)
 _OF_COMPILED = _Advice("Launch the compiled model as a {graph}", _LATE_COMPILED, _REDUCE)
 _OF_INFERENCE = _Advice("Launch the model as a {graph}", _LATE, _STATIC)

@@ -13,6 +13,7 @@ from tb_steptime.analyses.host import HostResult, HostStep
 from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, host_card, unlinked_share
+from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.outliers import SLOW_FRACTION, median
 from tb_steptime.metrics.steps.inserted import REGULAR
@@ -71,7 +72,7 @@ def slow_steps(facts: Facts) -> Insight | None:
         facts,
         id="slow_steps",
         title=phrase("Investigate slow steps"),
-        why=_why(slow, len(facts.host.steps)),
+        why=_why(facts.host, slow),
         gain_ns=round(sum(length - usual_ns for length in own) / len(facts.host.steps)),
         formula=phrase("Mean over the steps of what they take beyond the median one, without waits for batches."),
         best=Confidence.MEDIUM,
@@ -147,15 +148,25 @@ def _own_ns(step: HostStep) -> int:
     return own_ns - step.idle_ns.data_loading - step.idle_ns.tail
 
 
-def _why(slow: list[Grown], steps: int) -> Phrase:
-    """Says by how much the slowest step is longer, and which part of it grew most."""
-    worst = slow[0]
+def _why(host: HostResult, slow: list[Grown]) -> Phrase:
+    """Says by how much the slowest step is longer, which part of it grew most, and in what the CPU is then."""
+    worst, steps = slow[0], len(host.steps)
     values = {"slow": count(len(slow)), "steps": count(steps), "step": text(worst.step), "excess": ns(worst.excess_ns)}
     part = next((part for part in worst.grown if part.id not in _OF_OTHERS), None)
     if part is None:
         return Phrase(agreeing(_LONGER, len(slow)), values)
-    return Phrase(agreeing(_GREW, len(slow)), values | {"part": label(part.label), "grew": ns(part.excess_ns)})
+    values |= {"part": label(part.label), "grew": ns(part.excess_ns)}
+    if (doing := _doing(host, worst, part.excess_ns)) is None:
+        return Phrase(agreeing(_GREW, len(slow)), values)
+    return Phrase(agreeing(_GREW_IN, len(slow)), values | {"doing": text(brief(doing, PLACE_LENGTH))})
+
+
+def _doing(host: HostResult, step: Grown, grew_ns: int) -> str | None:
+    """Returns what the CPU does in a gap of the step that is most of what grew; None if no name is known."""
+    gaps = (gap for row in host.long_gaps for gap in row.longest if gap.step == step.step)
+    return next((gap.name for gap in gaps if gap.late_ns >= OWN_FRACTION * grew_ns), None)
 
 
 _LONGER = "{slow} of {steps} steps (is|are) slow. Step {step} takes {excess} longer than usual."
 _GREW = "{slow} of {steps} steps (is|are) slow. Step {step} takes {excess} longer than usual, {grew} of it {part}."
+_GREW_IN = "{slow} of {steps} steps (is|are) slow. Step {step} takes {excess} longer than usual, mostly in {doing}."

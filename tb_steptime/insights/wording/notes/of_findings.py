@@ -19,6 +19,10 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "that corrects it. No launch reaches an idle GPU and no call waits for one, so the GPU may have started "
         "later.",
     ),
+    "clocks_late": NoteWords(
+        "The clocks of CPU and GPU disagree.",
+        "{share} of the calls that wait for the GPU return before its work ends, so its rows are shifted by {shift}.",
+    ),
     "clocks_drift": NoteWords(
         "The clocks of CPU and GPU drift apart.",
         "{share} of launches begin after their work, so the GPU's rows are shifted by up to {shift}.",

@@ -42,6 +42,32 @@ def test_a_long_stop_in_one_step_has_no_explanation():
     assert pauses(trace, 0) == [Pause("unexplained", False, None, 1, 2 * MS, MS // 2, "2", 10 * MS, 12 * MS)]
 
 
+@pytest.mark.parametrize("label", ["python", "user save"])
+@pytest.mark.parametrize(
+    ("within", "explains"),
+    [
+        ("..........ssss....", True),
+        (".........sss......", True),
+        ("s.................", False),
+        ("s...ss..ssssss.s..", False),
+        ("..........s.......", False),
+        ("ssssssssssssssssss", False),
+    ],
+    ids=["all of it", "half of it", "elsewhere", "short elsewhere", "less than half of it", "around steps"],
+)
+def test_a_stop_in_a_function_or_a_range_of_its_own_is_explained(label: str, within: str, explains: bool):
+    trace = timeline(
+        f"""
+        step     | 000011112222223333 |
+        {label}  | {within}           |
+        runtime  | a.b...a.a.....a.a. |
+        kernel 7 | .abbbbba.a.....a.a |""",
+        cell_ns=MS,
+    )
+    unexplained = Pause("unexplained", False, None, 1, 4 * MS, MS, "2", 10 * MS, 14 * MS)
+    assert pauses(trace, 0) == ([] if explains else [unexplained])
+
+
 def test_a_call_that_is_far_longer_than_all_like_it_was_interrupted():
     calls = ["k......", "k......", "k......", "kkkkkkk", "k......", "k......"]
     lines = {

@@ -208,3 +208,30 @@ def test_what_shows_the_kind_is_said_with_numbers():
         "Compiled: 1 generated kernel, such as triton_poi_fused_add_0.",
         "GPU: 4 kernels, copies and sets run on it.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("label", "name", "server"),
+    [
+        ("python", "vllm/worker/gpu_model_runner.py(1514): execute_model", "vllm"),
+        ("python", "/opt/venv/site-packages/vllm/v1/engine/core.py(300): step", "vllm"),
+        ("op", "vllm::unified_attention_with_output", "vllm"),
+        ("user", "execute_context_0(0)_generation_16(16)", "vllm"),
+        ("python", "/sgl-workspace/sglang/python/sglang/srt/managers/scheduler.py(740): run_batch", "sglang"),
+        ("user", "step[DECODE bs=16]", "sglang"),
+        ("python", "nanovllm/engine/llm_engine.py(144): step", None),
+        ("python", "serve.py(9): vllm", None),
+        ("user", "step 16", None),
+    ],
+)
+def test_a_server_is_known_by_its_code(label: str, name: str, server: str | None):
+    where = f"user {name}" if label == "user" else label
+    trace = timeline(
+        f"{where} | xxxx |\nop | .o.. |", names={"o": "aten::mm"} | ({} if label == "user" else {"x": name})
+    )
+    assert job_kind(trace).server == server
+
+
+def test_sglang_runs_ops_of_vllm():
+    trace = timeline("user step[EXTEND bs=2] | xxxx |\nop | .o.. |", names={"o": "vllm::all_reduce"})
+    assert job_kind(trace).server == "sglang"

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_steptime.metrics.base import Figure
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
-from tb_steptime.metrics.idle.host_floor import host_floor_ns
+from tb_steptime.metrics.idle.host_floor import host_floor, host_floor_ns
 from tb_steptime.metrics.idle.reasons import starts_per_step
 from tb_steptime.metrics.launches.queue import (
     FULL_QUEUE,
@@ -31,6 +32,7 @@ from tb_steptime.metrics.launches.run_ahead import (
     launch_figures,
     run_ahead_ns,
 )
+from tb_steptime.text import Reason
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Job, Thread, Trace
 from tb_steptime.trace.steps import find_steps
@@ -276,3 +278,9 @@ def test_a_full_queue_stalls_the_host_of_a_recorded_training(trace_path: Callabl
     assert launch_figures(trace, 0).queue_max == 1022
     step_ns = np.mean([step.duration_ns for step in find_steps(trace).steps])
     assert full_queue_ns(trace, 0) / step_ns == pytest.approx(0.49, abs=0.005)
+
+
+def test_without_anything_of_the_host_its_floor_is_not_known():
+    trace = timeline("kernel 7 | kkkk.kkk |")
+    assert host_floor(trace) == Figure(None, (None,), Reason("no_launch_calls"))
+    assert host_floor(timeline("kernel 7 | kkkk.kkk |\nop | .o...... |")).value is not None

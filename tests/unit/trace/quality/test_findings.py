@@ -10,10 +10,12 @@ import pytest
 from tb_steptime.analyses.overview import analyse as analyse_overview
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Device, Trace
+from tb_steptime.trace.nesting import parent_places
 from tb_steptime.trace.quality import recording_findings, repaired
+from tb_steptime.trace.quality.clocks import with_device_later
 from tb_steptime.trace.quality.lost_launches import lost_at_end_ns
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import DEVICE_KINDS, Kind, StringTable
+from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, StringTable
 from tests.drawn.memory import CPU, with_memory
 from tests.drawn.timeline import timeline
 
@@ -170,6 +172,34 @@ class TestClocks:
         mended = repaired(trace)
         assert found(trace) == [("clocks_bounded", "repaired", 3)]
         assert recording_findings(mended)[0].trust == "low"
+
+    @staticmethod
+    def waited(late_us: int, last_launch_us: int = 48) -> Trace:
+        """Work that begins 10 us after its launch, and calls that return 7 us after it, if the clocks agree."""
+        trace = timeline(f"""
+            runtime  | a...b....c...................................................................... |
+            runtime  | ............ssssssssssssssssssssssssssssssss.................................... |
+            runtime  | {"." * last_launch_us}d |
+            runtime  | .................................................yyyyyyyyyyyyyyyyyyyyyyyy....... |
+            kernel 7 | ..........aaaabbbbbbbbbcccccccccccccc..................................... |
+            kernel 7 | ..........................................................dddddddd............ |""",
+            calls={"s": "cudaStreamSynchronize", "y": "cudaDeviceSynchronize"})  # fmt: skip
+        by_ns = late_us * 1_000
+        return with_device_later(trace, lambda instants: np.full(len(instants), by_ns, np.int64))
+
+    def test_the_device_is_moved_earlier_where_calls_return_before_its_work_ends(self) -> None:
+        right = self.waited(0)
+        for late_us in (30, 200, 5_000):
+            mended = repaired(self.waited(late_us))
+            assert [(each.id, each.done, each.count) for each in mended.repaired] == [("clocks_late", "repaired", 2)]
+            moved = mended.events.start_ns[mended.events.rows(Kind.KERNEL)]
+            (error,) = {int(each) for each in moved - right.events.start_ns[right.events.rows(Kind.KERNEL)]}
+            assert abs(error) <= 3_000
+
+    def test_a_call_that_returns_early_shows_no_clock_if_a_launch_leaves_no_room(self) -> None:
+        """It waited for another stream."""
+        assert found(self.waited(0)) == []
+        assert found(self.waited(30, last_launch_us=80)) == []
 
     def test_work_that_begins_long_after_its_launch_on_an_idle_device_is_no_clock(self) -> None:
         """The correlation ids of the launches are mixed up."""
@@ -462,3 +492,65 @@ class TestUnnamedDevice:
 
     def test_a_device_with_a_name(self) -> None:
         assert found(self.drawn("volta_sgemm_128x64_nn", device="Tesla V100")) == []
+
+
+class TestCrossings:
+    """Ops with calls inside them, one after the other, on a training thread and on the one of the backward pass."""
+
+    RIGHT = """
+        op        | aaaaaaaabbbbbbbbbbbb.eeeeeeee |
+        op        | ........ccccddddddd..fffff... |
+        runtime   | ..gggggg.hhh...iiii..jjjjj... |
+        op other  | kkkkkkkkkkkkkkkkmmmmmmmm..... |
+        op other  | ..llllllllllllll.nnnnnnn..... |"""
+    #: A cell that is no multiple of what is rounded to.
+    CELL_NS = 12_371
+
+    def exact(self) -> Trace:
+        return timeline(self.RIGHT, cell_ns=self.CELL_NS)
+
+    def nested(self, trace: Trace) -> list[int]:
+        return parent_places(trace, np.arange(len(trace.events))).tolist()
+
+    def cut_ns(self, before: Trace, after: Trace) -> list[int]:
+        return (before.events.dur_ns - after.events.dur_ns).tolist()
+
+    def moved(self, trace: Trace, start: Int64, dur: Int64) -> Trace:
+        events = trace.events
+        assert (np.lexsort((-dur, start)) == np.arange(len(start))).all()
+        return replace(trace, events=replace(events, start_ns=start, dur_ns=dur.astype(events.dur_ns.dtype)), memo={})
+
+    @pytest.mark.parametrize("since_ns", [0, 3_117, 1_764_457_406_366_893_987])
+    @pytest.mark.parametrize("step_ns", [125, 250, 500, 1_000])
+    def test_what_is_nested_stays_so_though_start_and_length_are_rounded(self, since_ns: int, step_ns: int) -> None:
+        trace = self.exact()
+        start = (trace.events.start_ns + since_ns + step_ns // 2) // step_ns * step_ns - since_ns
+        dur = (trace.events.dur_ns.astype(np.int64) + step_ns // 2) // step_ns * step_ns
+        rounded = self.moved(trace, start, dur)
+        mended = repaired(rounded)
+        assert self.nested(mended) == self.nested(trace)
+        assert all(0 <= cut <= 1_000 for cut in self.cut_ns(rounded, mended))
+
+    def test_the_earlier_op_ends_where_the_next_one_starts(self) -> None:
+        trace = self.exact()
+        names = [trace.strings[name] for name in trace.events.name.tolist()]
+        start, dur = trace.events.start_ns.copy(), trace.events.dur_ns.astype(np.int64)
+        for each in "bc":  # both, and the call before them ends with its op
+            start[names.index(each)] -= 1
+            dur[names.index(each)] += 1
+        early = self.moved(trace, start, dur)
+        assert self.nested(early) != self.nested(trace)
+        mended = repaired(early)
+        assert self.nested(mended) == self.nested(trace)
+        shorter = [name for name, cut in zip(names, self.cut_ns(early, mended), strict=True) if cut]
+        assert sorted(shorter) == ["a", "cudaLaunchKernel"]
+        assert mended.repaired == ()
+
+    def test_exact_times_and_overlaps_of_more_than_rounding_stay(self) -> None:
+        trace = self.exact()
+        assert self.cut_ns(trace, repaired(trace)) == [0] * len(trace.events)
+        start, dur = trace.events.start_ns.copy(), trace.events.dur_ns.astype(np.int64)
+        place = [trace.strings[name] for name in trace.events.name.tolist()].index("e")
+        start[place] -= 1_001 + self.CELL_NS  # the cell between `b` and `e`
+        early = self.moved(trace, start, dur)
+        assert self.cut_ns(early, repaired(early)) == [0] * len(trace.events)

@@ -20,12 +20,13 @@ from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
 from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.job.purpose import Purpose
+from tb_steptime.metrics.job.server import Server
 from tb_steptime.metrics.launches.recaptures import Recaptures
 from tb_steptime.metrics.steps.segments import Grown, GrownPart, Segment
 from tb_steptime.metrics.steps.sites import SiteRow
 from tb_steptime.replay.sensitivity import Sensitivity
 from tb_steptime.replay.whatif import Gain, WhatIf
-from tb_steptime.text import phrase
+from tb_steptime.text import Finding, count, phrase, text
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.step_pace import StepPace
 from tests.drawn.host_result import LAUNCHES, STEP, US, blocking, card, fired, host_result, judged, site
@@ -76,6 +77,20 @@ def test_the_pass_that_is_late_is_the_one_to_launch(sites: list[str], title: str
     insight = card(host, "launch_graphs", JobKind(purpose="training"))
     assert insight is not None
     assert plain(insight.title) == title
+
+
+@pytest.mark.parametrize("id", ["launch_graphs", "between_graphs"])
+@pytest.mark.parametrize(("server", "command"), [("vllm", "vllm serve"), ("sglang", "sglang.launch_server")])
+def test_a_server_captures_by_its_options(id: str, server: Server, command: str):
+    host = host_result([site(FORWARD, late(100), launches=100.0)])
+    share = 0.9 if id == "between_graphs" else 0.0
+    hows = [
+        insight.how
+        for job in (JobKind(graph_share=share), JobKind(graph_share=share, server=server))
+        if (insight := card(host, id, job)) is not None
+    ]
+    assert [command in (how or "") for how in hows] == [False, True]
+    assert "torch.compile" not in (hows[1] or "")
 
 
 @pytest.mark.parametrize(
@@ -561,6 +576,15 @@ def test_the_allocator_may_ask_for_memory_in_the_first_steps_only():
     assert fired(host_result(blocking=less, steps=allocating(4))) == []
 
 
+def test_one_step_shows_that_the_caching_allocator_is_off():
+    rows = [blocking(50 * US, op=None, outer_op=None, call="cudaMalloc", kind="allocator", source=None)]
+    off = Finding("caching_off", "said", ("host_time",), count=30, values={"count": count(30), "all": count(30)})
+    host = host_result(blocking=rows, steps=allocating(1))
+    (insight,) = [each for each in judged(host, findings=[off]).insights if each.id == "allocator_steady"]
+    assert (insight.gain_ns, "PYTORCH_NO_CUDA_MEMORY_CACHING" in (insight.how or "")) == (50 * US, True)
+    assert not [each for each in judged(host_result(), findings=[off]).insights if each.id == "allocator_steady"]
+
+
 @pytest.mark.parametrize(
     ("op", "outer_op", "call", "waiting"),
     [
@@ -667,6 +691,15 @@ def test_slow_steps_are_worth_what_they_lift_the_mean_by():
     assert card(host_result(**(slow(1_300) | {"grown": []})), "slow_steps") is None
     assert card(host_result(**slow(989)), "slow_steps") is None  # 9.9 % of the 900 us of the others
     assert card(host_result(**slow(990)), "slow_steps") is not None
+
+
+@pytest.mark.parametrize(("step", "late_us", "is_named"), [("4", 150, True), ("4", 149, False), ("3", 150, False)])
+def test_a_slow_step_names_the_function_in_which_most_of_it_is(step: str, late_us: int, is_named: bool):
+    gap = LongGap(step, 0, 200 * US, late_us * US, "frame", "train.py(90): save", None, False, False)
+    gaps = LongGaps(FORWARD, 1, 1, late_us * US // 5, 0, 0, [gap])
+    insight = card(host_result(**slow(1_300), long_gaps=[gaps]), "slow_steps")
+    assert insight is not None
+    assert insight.why.values.get("doing") == (text("train.py(90): save") if is_named else None)
 
 
 def some_slow(excess_us: dict[int, int], part: str, steps: int = 13) -> dict[str, Any]:

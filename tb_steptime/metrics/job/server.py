@@ -1,0 +1,36 @@
+"""The server that runs an inference, by the names of its code: what a script would change is one of its options.
+
+frame    vllm/worker/gpu_model_runner.py(1514): execute_model        vLLM
+op       vllm::unified_attention_with_output                         vLLM
+range    execute_context_0(0)_generation_16(16)                      vLLM
+frame    /sgl-workspace/sglang/python/sglang/srt/managers/scheduler.py(740): run_batch     SGLang, which runs kernels
+range    step[DECODE bs=16]                                          SGLang                of vLLM, too
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from tb_steptime.text.patterns import expression
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.table import Kind
+
+Server = Literal["vllm", "sglang"]
+
+#: Kernels of vLLM run under SGLang, too, so SGLang comes first, and kernels show neither.
+_CODE: dict[Server, re.Pattern[str]] = {
+    "sglang": expression(r"(?:.*/)?sglang/\S+\.py\(|sgl_kernel::|step\[[A-Z_]+ bs="),
+    "vllm": expression(r"(?:.*/)?vllm/\S+\.py\(|vllm::|execute_(?:\d+_)?context_\d|gpu_model_runner: "),
+}
+
+
+def server_of(trace: Trace) -> Server | None:
+    """Returns None if no name shows one."""
+    return next((server for server, names in _CODE.items() if _has(trace, names)), None)
+
+
+def _has(trace: Trace, names: re.Pattern[str]) -> bool:
+    kinds = (Kind.PYTHON, Kind.CPU_OP, Kind.USER)
+    return len(rows_named(trace, kinds, lambda name: names.match(name) is not None)) > 0
