@@ -237,16 +237,17 @@ function exchangesOf(collectives: readonly JobCollective[]): Exchange[] {
     groups.set(key, [...(groups.get(key) ?? []), each]);
   }
   return [...groups].map(([key, sizes]) => {
-    const sum = (of: (each: JobCollective) => number) => sizes.reduce((whole, each) => whole + of(each), 0);
+    const sum = (of: "count" | "transfer_ns" | "wait_ns" | "running_ns" | "exposed_ns") =>
+      sizes.reduce((whole, each) => whole + each[of], 0);
     return {
       key,
       most: sizes.reduce((most, each) => (each.transfer_ns > most.transfer_ns ? each : most)),
       sizes: [...sizes].sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0)),
-      count: sum(({ count }) => count),
-      transfer_ns: sum(({ transfer_ns }) => transfer_ns),
-      wait_ns: sum(({ wait_ns }) => wait_ns),
-      running_ns: sum(({ running_ns }) => running_ns),
-      exposed_ns: sum(({ exposed_ns }) => exposed_ns),
+      count: sum("count"),
+      transfer_ns: sum("transfer_ns"),
+      wait_ns: sum("wait_ns"),
+      running_ns: sum("running_ns"),
+      exposed_ns: sum("exposed_ns"),
     };
   });
 }
