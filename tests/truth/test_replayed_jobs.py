@@ -111,6 +111,14 @@ def test_jobs_of_other_people_take_as_long_as_recorded(folder: str, trusted: boo
     assert trusted or not found.changes
 
 
+@pytest.mark.parametrize("folder", ["moe_compile_2rank_a100_before", "moe_compile_2rank_a100_after"])
+def test_tokens_of_a_job_of_other_people(folder: str):
+    """Each rank keeps 4 of its 8 tokens in each of six exchanges a step, and sends 4 to the other one."""
+    job = real_job(folder)
+    assert [(row.tokens_sent, row.tokens_received) for row in job.ranks] == [(6 * 8 * job.matched_steps,) * 2] * 2
+    assert [(each.hidden, each.calls) for each in job.tokens] == [(256, 6 * job.matched_steps)]
+
+
 @pytest.mark.live
 @pytest.mark.parametrize(("folder", "error"), [("v100_megatron_tp2", 0.001), ("moe_compile_2rank_a100_after", 0.06)])
 def test_so_do_larger_ones(folder: str, error: float):

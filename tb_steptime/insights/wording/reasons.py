@@ -71,6 +71,9 @@ REASONS: dict[str, str] = {
     "messages_without_peers": "To which rank each message goes is not recorded. Over gloo `record_shapes=True` does.",
     "misaligned_kernel": "The library chose a kernel for operands that are not aligned in memory.",
     "misaligned_size": "A size of {length} is not a multiple of {unit}.",
+    "token_splits_not_recorded": "How many rows each all-to-all exchanges is not recorded. NCCL of current PyTorch "
+    "records it where ranks exchange unequally many; over gloo `record_shapes=True` does.",
+    "tokens_do_not_return": "All-to-alls do not come in pairs, to experts and back, so their rows are not tokens.",
     "no_blocks_recorded": "The blocks of kernels are not recorded, or not those of all.",
     "no_collective": "The trace has no collective.",
     "no_copy_in_steps": "The steps have no copy.",

@@ -46,7 +46,8 @@ class Collectives(msgspec.Struct, frozen=True, eq=False):
 
     kind: place in KINDS. bytes: the larger of the amounts that this rank sends and receives; -1 if not recorded. group,
     members, description, dtype: rows of `Trace.collective_texts`, -1 likewise; group_size: number of ranks, -1
-    likewise; sequence, peer: as in `CollectiveTable`. sends: it sends to the peer, rather than receiving.
+    likewise; elements, rows_sent, rows_received, sequence, peer: as in `CollectiveTable`. sends: it sends to the peer,
+    rather than receiving.
     """
 
     event: Int64
@@ -59,6 +60,9 @@ class Collectives(msgspec.Struct, frozen=True, eq=False):
     dtype: Int32
     members: Int32
     description: Int32
+    elements: Int64
+    rows_sent: Int32
+    rows_received: Int32
     sequence: Int64
     peer: Int32
     sends: Bool
@@ -88,6 +92,9 @@ def find_collectives(trace: Trace) -> Collectives:
         dtype=_at(table.dtype, said).astype(np.int32),
         members=_either(table.members, said, of_op).astype(np.int32),
         description=_either(table.description, said, of_op).astype(np.int32),
+        elements=_at(table.elements, said),
+        rows_sent=_at(table.rows_sent, said).astype(np.int32),
+        rows_received=_at(table.rows_received, said).astype(np.int32),
         sequence=_either(table.sequence, said, of_op),
         peer=peer if on_device else _asked_peers(trace, event, peer),
         sends=_sends(trace.collective_texts, _at(table.name, said))
