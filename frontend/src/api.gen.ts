@@ -1218,8 +1218,8 @@ export interface ExcessRow {
  * Collectives that exchange alike. group: place in Exchanges.groups; bytes, dtype: None where not recorded; site:
  * id of the place in the step that launches them ("backward.hooks"), "unknown" without a launch; wrapper: "fsdp" where
  * a range of FSDP launches them, else "". peer: of a send or receive the rank at the other side, None where not
- * recorded; sends: it is a send. rows_sent, rows_received: rows of an all-to-all, of width elements each; all three
- * None where not recorded.
+ * recorded; sends: it is a send; batched: it is several messages in one kernel, and with several ranks peer is None.
+ * rows_sent, rows_received: rows of an all-to-all, of width elements each; all three None where not recorded.
  */
 export interface ExchangeClass {
   kind: string;
@@ -1230,6 +1230,7 @@ export interface ExchangeClass {
   wrapper: string;
   peer: number | null;
   sends: boolean;
+  batched: boolean;
   rows_sent: number | null;
   rows_received: number | null;
   width: number | null;
@@ -2536,7 +2537,9 @@ export interface MemoryStep {
 }
 
 /**
- * Sends of one size from a rank to another, each with the receive that takes it. Sums over `steps` steps, those in
+ * Sends of one size from a rank to another, each with the receive that takes it. Messages that one kernel exchanges
+ * in both directions count as one of all their bytes, sent by the rank with the lower number. Sums over `steps` steps,
+ * those in
  * which messages of the two are matched. transfer_ns: the shorter of both sides; sender_wait_ns, receiver_wait_ns:
  * what it takes longer at that side. exposed_ns: of both sides, at most 2 transfer_ns and the waits, what no
  * computation hides.

@@ -234,7 +234,10 @@ def _with_what_if(job: JobRanks, foretold: JobReplay | Reason) -> JobRanks:
 def _unmatched(ranks: Sequence[Instances]) -> Reason:
     if not message_steps(ranks).size:
         return Reason("no_matched_collectives")
-    peers = any(one.peer is not None for each in ranks for one in each.classes if one.kind == "send_receive")
+    messages = [one for each in ranks for one in each.classes if one.kind == "send_receive"]
+    if any(one.batched and one.peer is None for one in messages):
+        return Reason("messages_with_several_ranks")
+    peers = any(one.peer is not None for one in messages)
     return Reason("messages_one_sided") if peers else Reason("messages_without_peers")
 
 

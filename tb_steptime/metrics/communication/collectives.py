@@ -17,7 +17,7 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.communication.kinds import UNKNOWN_KIND, kind_of
+from tb_steptime.metrics.communication.kinds import KINDS, UNKNOWN_KIND, kind_of
 from tb_steptime.metrics.communication.sizes import element_bytes, input_bytes
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.utilization import has_device_activity
@@ -28,7 +28,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, StringTable, UInt8, distinct_in, is_in
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, StringTable, UInt8, distinct, distinct_in, is_in
 
 #: Backends that run on the host: the mark of a collective lasts as long as the collective.
 _HOST_BACKEND = expression(r"(?:gloo|mpi):")
@@ -47,7 +47,8 @@ class Collectives(msgspec.Struct, frozen=True, eq=False):
     kind: place in KINDS. bytes: the larger of the amounts that this rank sends and receives; -1 if not recorded. group,
     members, description, dtype: rows of `Trace.collective_texts`, -1 likewise; group_size: number of ranks, -1
     likewise; elements, rows_sent, rows_received, sequence, peer: as in `CollectiveTable`. sends: it sends to the peer,
-    rather than receiving.
+    rather than receiving. batched: it exchanges several messages, with one peer or with several; then peer is -1 for
+    several.
     """
 
     event: Int64
@@ -66,6 +67,7 @@ class Collectives(msgspec.Struct, frozen=True, eq=False):
     sequence: Int64
     peer: Int32
     sends: Bool
+    batched: Bool
 
     def __len__(self) -> int:
         return len(self.event)
@@ -81,7 +83,7 @@ def find_collectives(trace: Trace) -> Collectives:
     mark, said, of_op = _marks(trace, call), *_arguments(trace, event, call)
     table = trace.collectives
     peer = _either(table.peer, said, of_op).astype(np.int32)
-    return Collectives(
+    found = Collectives(
         event=event,
         start=trace.events.start_ns[event],
         end=trace.events.ends(event),
@@ -99,7 +101,9 @@ def find_collectives(trace: Trace) -> Collectives:
         peer=peer if on_device else _asked_peers(trace, event, peer),
         sends=_sends(trace.collective_texts, _at(table.name, said))
         | _sends(trace.strings, _at(trace.events.name, mark)),
+        batched=np.zeros(len(event), bool),
     )
+    return _with_batches(trace, found, call, of_op) if on_device else found
 
 
 def _kernels(trace: Trace) -> Int64:
@@ -224,3 +228,64 @@ def _of_inputs(trace: Trace, mark: Int64) -> Int64:
 def _input_bytes(trace: Trace, shapes: int, dtypes: int) -> int:
     known = input_bytes(trace.inputs[shapes], trace.inputs[dtypes]) if min(shapes, dtypes) >= 0 else None
     return -1 if known is None else known
+
+
+# Messages that `batch_isend_irecv` collects: NCCL exchanges them in one kernel, whose launch follows all ops that ask.
+#
+# thread    [send to 1, 64 kB] [receive from 1, 64 kB]  |nccl:coalesced [launch]|
+# stream                                                                  [ncclDevKernel_SendRecv ....]
+#
+# The kernel does not say to whom it sends. Its messages are those that were asked for since the previous such launch.
+
+_SEND_RECEIVE = KINDS.index("send_receive")
+
+
+def _with_batches(trace: Trace, found: Collectives, call: Int64, of_op: Int64) -> Collectives:
+    """Adds to kernels that do not say to whom they send the messages that they exchange. call: the launch of each;
+    of_op: the row of the table of collectives of the op around its launch, -1 for none."""
+    events, table = trace.events, trace.collectives
+    rows = table.event.astype(np.int64)
+    bare = np.flatnonzero((found.kind == _SEND_RECEIVE) & (call >= 0) & (found.peer < 0))
+    if not len(bare) or not len(rows):
+        return found
+    asked = np.flatnonzero(_messages(trace) & (events.kind[rows] == Kind.CPU_OP) & ~is_in(np.arange(len(rows)), of_op))
+    columns = {name: getattr(found, name).copy() for name in _OF_BATCH}
+    for thread in distinct_in(events.thread[call[bare]]).tolist():
+        mine = bare[events.thread[call[bare]] == thread]
+        mine = mine[np.argsort(events.start_ns[call[mine]], kind="stable")]
+        here = asked[events.thread[rows[asked]] == thread]
+        launch = np.searchsorted(events.start_ns[call[mine]], events.ends(rows[here]))
+        for place in distinct(launch[launch < len(mine)]).tolist():
+            _add_batch(trace, columns, int(mine[place]), here[launch == place])
+    return msgspec.structs.replace(found, **columns)
+
+
+_OF_BATCH = ("bytes", "group", "group_size", "dtype", "members", "description", "peer", "sends", "batched")
+
+
+def _messages(trace: Trace) -> Bool:
+    """Which rows of the table are sends or receives between two ranks."""
+    kinds = np.array([kind_of(text) for text in trace.collective_texts.strings] + [UNKNOWN_KIND])
+    name: Int32 = trace.collectives.name
+    found: Bool = (kinds[name] == _SEND_RECEIVE) & (trace.collectives.peer >= 0)
+    return found
+
+
+def _add_batch(trace: Trace, columns: dict[str, Int64], at: int, messages: Int64) -> None:
+    """messages: rows of the table of collectives. Messages in both directions between two ranks count as one, sent by
+    the rank with the lower number, so that both ranks say the same of it."""
+    table, texts = trace.collectives, trace.collective_texts
+    peers = distinct(table.peer[messages].astype(np.int64)).tolist()
+    sends = _sends(texts, table.name[messages].astype(np.int64))
+    sizes = [element_bytes(texts[dtype]) if dtype >= 0 else None for dtype in table.dtype[messages].tolist()]
+    elements = table.elements[messages].tolist()
+    both, rank = bool(sends.any() and not sends.all()), trace.job.rank
+    one = len(peers) == 1 and not (both and rank is None)
+    for name in ("group", "group_size", "dtype", "members", "description"):
+        of_all = getattr(table, name)[messages]
+        columns[name][at] = of_all[0] if (of_all == of_all[0]).all() else -1
+    known = [size * count for size, count in zip(sizes, elements, strict=True) if size is not None and count >= 0]
+    columns["bytes"][at] = sum(known) if len(known) == len(messages) else -1
+    columns["peer"][at] = peers[0] if one else -1
+    columns["sends"][at] = rank is not None and rank < peers[0] if both else bool(sends[0])
+    columns["batched"][at] = len(messages) > 1

@@ -48,8 +48,8 @@ class ExchangeClass(msgspec.Struct, frozen=True):
     """Collectives that exchange alike. group: place in Exchanges.groups; bytes, dtype: None where not recorded; site:
     id of the place in the step that launches them ("backward.hooks"), "unknown" without a launch; wrapper: "fsdp" where
     a range of FSDP launches them, else "". peer: of a send or receive the rank at the other side, None where not
-    recorded; sends: it is a send. rows_sent, rows_received: rows of an all-to-all, of width elements each; all three
-    None where not recorded."""
+    recorded; sends: it is a send; batched: it is several messages in one kernel, and with several ranks peer is None.
+    rows_sent, rows_received: rows of an all-to-all, of width elements each; all three None where not recorded."""
 
     kind: str
     group: int | None
@@ -59,6 +59,7 @@ class ExchangeClass(msgspec.Struct, frozen=True):
     wrapper: str = ""
     peer: int | None = None
     sends: bool = False
+    batched: bool = False
     rows_sent: int | None = None
     rows_received: int | None = None
     width: int | None = None
@@ -94,6 +95,7 @@ def exchanges(trace: Trace, most: int = MOST) -> Exchanges:
     rows = routed_rows(trace)
     alike = Groups.of(found.kind[kept], group, found.bytes[kept], found.dtype[kept], site[kept],
                       by_fsdp[kept].astype(np.uint8), found.peer[kept], found.sends[kept].astype(np.uint8),
+                      found.batched[kept].astype(np.uint8),
                       rows.sent[kept], rows.received[kept], rows.width[kept])  # fmt: skip
     length, exposed = (found.end - found.start)[kept], exposure(trace).exposed_ns[kept]
     return Exchanges(
@@ -209,6 +211,7 @@ def _class(
         wrapper=wrapper,
         peer=int(found.peer[row]) if found.peer[row] >= 0 else None,
         sends=bool(found.sends[row]),
+        batched=bool(found.batched[row]),
         rows_sent=_known(rows.sent, row),
         rows_received=_known(rows.received, row),
         width=_known(rows.width, row),
