@@ -175,10 +175,10 @@ class Messages(msgspec.Struct, frozen=True):
 
 class MessagePair(msgspec.Struct, frozen=True):
     """Sends of one size from a rank to another, each with the receive that takes it. Messages that one kernel exchanges
-    in both directions count as one of all their bytes, sent by the rank with the lower number. Sums over `steps` steps, those in
-    which messages of the two are matched. transfer_ns: the shorter of both sides; sender_wait_ns, receiver_wait_ns:
-    what it takes longer at that side. exposed_ns: of both sides, at most 2 transfer_ns and the waits, what no
-    computation hides."""
+    in both directions count as one of all their bytes, sent by the rank with the lower number. Sums over `steps` steps,
+    those in which messages of the two are matched. transfer_ns: the shorter of both sides; sender_wait_ns,
+    receiver_wait_ns: what it takes longer at that side. exposed_ns: of both sides, at most 2 transfer_ns and the waits,
+    what no computation hides."""
 
     group: str | None
     source: int

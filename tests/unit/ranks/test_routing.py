@@ -22,9 +22,8 @@ FORWARD, BACKWARD = "forward.model", "backward.nodes"
 
 
 def exchange(sent: int, received: int, site: str = FORWARD, width: int = 256) -> ExchangeClass:
-    return ExchangeClass(
-        "all_to_all", 0, 4 * width * max(sent, received), "Float", site, "", None, False, sent, received, width
-    )
+    size = 4 * width * max(sent, received)
+    return ExchangeClass("all_to_all", 0, size, "Float", site, rows_sent=sent, rows_received=received, width=width)
 
 
 def classes(number: int, site: str = FORWARD) -> dict[str, ExchangeClass]:
