@@ -437,7 +437,9 @@ export interface CategoryBytes {
  * share: excess of own over others / what this rank makes another wait a step. factor: how many times longer the same
  * kernels take on it (slower_kernels), how much more work it has (more_work), or how many times as much as the others
  * it exchanges in all-to-alls (more_received); else None. cpu_interrupted,
- * gpu_interrupted: most of the excess is in calls or kernels that take far longer than others like them.
+ * gpu_interrupted: most of the excess is in calls or kernels that take far longer than others like them. tokens,
+ * others_tokens: what its experts receive a step, and the median of the other ranks (more_received); None where the
+ * trace does not tell.
  */
 export interface Cause {
   id: "allocator" | "blocking" | "copies" | "cpu_interrupted" | "cpu_work" | "data_loading" | "gpu_interrupted" | "host" | "more_received" | "more_work" | "python" | "slower_kernels" | "unknown";
@@ -447,6 +449,8 @@ export interface Cause {
   metric: string | null;
   name: string | null;
   factor: number | null;
+  tokens: number | null;
+  others_tokens: number | null;
 }
 
 /**
@@ -1207,7 +1211,8 @@ export interface ExcessRow {
  * Collectives that exchange alike. group: place in Exchanges.groups; bytes, dtype: None where not recorded; site:
  * id of the place in the step that launches them ("backward.hooks"), "unknown" without a launch; wrapper: "fsdp" where
  * a range of FSDP launches them, else "". peer: of a send or receive the rank at the other side, None where not
- * recorded; sends: it is a send.
+ * recorded; sends: it is a send; batched: it is several messages in one kernel, and with several ranks peer is None.
+ * rows_sent, rows_received: rows of an all-to-all, of width elements each; all three None where not recorded.
  */
 export interface ExchangeClass {
   kind: string;
@@ -1218,6 +1223,10 @@ export interface ExchangeClass {
   wrapper: string;
   peer: number | null;
   sends: boolean;
+  batched: boolean;
+  rows_sent: number | null;
+  rows_received: number | null;
+  width: number | null;
 }
 
 /**
@@ -1847,6 +1856,7 @@ export interface JobKind {
  * first. late_group: with balance "late_ranks" those that are late together, else None. exchange: None where
  * unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 but of an imbalance.
  * imbalance_causes: what takes the late rank of each step longer than the median of the others in it, most first.
+ * tokens: of each group of ranks that share experts; tokens_reason: why ranks with all-to-alls have none, else None.
  * path: None where unmatched, and where ranks send to each other, whose waits no collective shows.
  * pipeline: of ranks that are the stages of one, else None. what_if: what a step would take after changes, else None,
  * with what_if_reason.
@@ -1866,6 +1876,8 @@ export interface JobRanks {
   collectives: JobCollective[];
   messages: Messages[];
   pairs: MessagePair[];
+  tokens: RoutedTokens[];
+  tokens_reason: Reason | null;
   exchange: ExchangeTime | null;
   balance: "balanced" | "imbalance" | "late_ranks" | "straggler" | null;
   late: LateRank[];
@@ -2499,10 +2511,11 @@ export interface MemoryStep {
 }
 
 /**
- * Sends of one size from a rank to another, each with the receive that takes it. Sums over `steps` steps, those in
- * which messages of the two are matched. transfer_ns: the shorter of both sides; sender_wait_ns, receiver_wait_ns:
- * what it takes longer at that side. exposed_ns: of both sides, at most 2 transfer_ns and the waits, what no
- * computation hides.
+ * Sends of one size from a rank to another, each with the receive that takes it. Messages that one kernel exchanges
+ * in both directions count as one of all their bytes, sent by the rank with the lower number. Sums over `steps` steps,
+ * those in which messages of the two are matched. transfer_ns: the shorter of both sides; sender_wait_ns,
+ * receiver_wait_ns: what it takes longer at that side. exposed_ns: of both sides, at most 2 transfer_ns and the waits,
+ * what no computation hides.
  */
 export interface MessagePair {
   group: string | null;
@@ -3344,7 +3357,8 @@ export interface RankMatrix {
  * Of its matched collectives, sums over `JobRanks.matched_steps`: matched: how many; transfer_ns + wait_ns is what
  * they take on this rank, wait_ns until the last rank had arrived; exposed_wait_ns: of wait_ns, at most so much no
  * computation hides. last: at how many this rank arrived last; caused_ns: waits of the others that end with its
- * arrival. Over all ranks, wait_ns and caused_ns have the same sum. All 0 where nothing is matched.
+ * arrival. Over all ranks, wait_ns and caused_ns have the same sum. All 0 where nothing is matched. tokens_sent,
+ * tokens_received: as of `RoutedTokens`; None where not known.
  * clock_offset_ns: what is added to this rank's times to have those of the first rank; None where that is not known.
  */
 export interface RankRow {
@@ -3362,6 +3376,8 @@ export interface RankRow {
   last: number;
   caused_ns: number;
   clock_offset_ns: number | null;
+  tokens_sent: number | null;
+  tokens_received: number | null;
 }
 
 /**
@@ -3673,6 +3689,22 @@ export interface RooflineDot {
   above: "algorithm" | "cache" | "clock" | "unexplained" | null;
   bound: "compute" | "grid" | "launch" | "memory" | null;
   gain_ns: number;
+}
+
+/**
+ * Tokens that the ranks of a group exchange with their experts, sums over `steps` steps and `calls` all-to-alls to
+ * the experts; those back are not counted. By rank, in the order of ranks: sent: to the experts of any rank, its own
+ * included; received: for its own experts. Over all ranks of the group both have the same sum. hidden: elements of a
+ * token.
+ */
+export interface RoutedTokens {
+  group: string | null;
+  ranks: number[];
+  hidden: number;
+  steps: number;
+  calls: number;
+  sent: number[];
+  received: number[];
 }
 
 /**

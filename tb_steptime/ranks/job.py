@@ -39,8 +39,11 @@ from tb_steptime.ranks.result import (
     JobStep,
     LateGroup,
     LateRank,
+    PathRank,
     RankRow,
+    RoutedTokens,
 )
+from tb_steptime.ranks.routing import of_rank, routed_tokens, with_tokens
 from tb_steptime.ranks.spans import RankSpan, step_names
 from tb_steptime.ranks.step_lanes import StepLanes, step_lanes
 from tb_steptime.ranks.step_numbers import of_the_same_steps
@@ -181,13 +184,17 @@ class _Exchanged:
 
 def _with_exchanges(job: JobRanks, found: _Exchanged, links: Links) -> JobRanks:
     clocks, offsets = align(found.matching.matched, len(found.spans))
-    late = _late(found)
+    tokens, tokens_reason = routed_tokens(found.matching.matched, found.spans)
+    late = [_routed(each, tokens, each.rank) for each in _late(found)]
     collectives = collective_rows(found.matching.matched, found.spans, links)
     group = _late_group(found)
+    group = group and _routed(group, tokens, group.first)
     step_ns = float(np.median([step.slowest_ns for step in job.steps]))
     waits_ns = imbalance_gain_ns(found.arrivals, found.steps)
     first, ranks = late[0] if late else None, len(found.spans)
     path = None if job.messages else _path(found)
+    if path is not None:
+        path = msgspec.structs.replace(path, ranks=[_routed(each, tokens, each.rank) for each in path.ranks])
     balance = balance_of(first, group, waits_ns, step_ns, ranks, straggles=_straggles(found, late))
     late_together = group if balance == "late_ranks" else None
     foretold = _what_if(found, [*_late_groups(late, late_together, path), *_slowest_stage(job.pipeline)])
@@ -195,13 +202,18 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, links: Links) -> JobRanks:
     what_if = job.what_if
     return msgspec.structs.replace(
         job,
-        ranks=[_with_waits(row, found.arrivals, place, offsets[place]) for place, row in enumerate(job.ranks)],
+        ranks=[
+            _with_tokens(_with_waits(row, found.arrivals, place, offsets[place]), tokens)
+            for place, row in enumerate(job.ranks)
+        ],
         steps=[_with_late(step, found, place) for place, step in enumerate(job.steps)],
         clocks=clocks,
         matched_steps=len(found.steps),
         unmatched=None,
         groups=group_rows(found.matching.matched, found.spans),
         collectives=collectives,
+        tokens=tokens,
+        tokens_reason=tokens_reason,
         exchange=exchange_time(found.spans, found.arrivals, collectives, len(found.steps)),
         balance=balance,
         late=[_worth(each, what_if, path, [each.rank]) for each in late],
@@ -222,7 +234,10 @@ def _with_what_if(job: JobRanks, foretold: JobReplay | Reason) -> JobRanks:
 def _unmatched(ranks: Sequence[Instances]) -> Reason:
     if not message_steps(ranks).size:
         return Reason("no_matched_collectives")
-    peers = any(one.peer is not None for each in ranks for one in each.classes if one.kind == "send_receive")
+    messages = [one for each in ranks for one in each.classes if one.kind == "send_receive"]
+    if any(one.batched and one.peer is None for one in messages):
+        return Reason("messages_with_several_ranks")
+    peers = any(one.peer is not None for one in messages)
     return Reason("messages_one_sided") if peers else Reason("messages_without_peers")
 
 
@@ -282,6 +297,14 @@ def _worth(late: L, what_if: JobReplay | None, path: DecidingPath | None, ranks:
     if what_if is not None and what_if.trusted:
         return msgspec.structs.replace(late, gain_ns=what_if.usual_gain_ns("late_ranks", ranks))
     return msgspec.structs.replace(late, gain_ns=_at_most(late.gain_ns, path, ranks))
+
+
+E = TypeVar("E", LateRank, LateGroup, PathRank)
+
+
+def _routed(late: E, tokens: Sequence[RoutedTokens], rank: int) -> E:
+    """Adds the tokens of this rank to the causes of its delay."""
+    return msgspec.structs.replace(late, causes=with_tokens(late.causes, tokens, rank))
 
 
 def _late(found: _Exchanged) -> list[LateRank]:
@@ -351,6 +374,11 @@ def _with_waits(row: RankRow, of: Arrivals, place: int, offset_ns: int | None) -
         caused_ns=int(of.caused_ns[place]),
         clock_offset_ns=offset_ns,
     )
+
+
+def _with_tokens(row: RankRow, tokens: Sequence[RoutedTokens]) -> RankRow:
+    sent, received = of_rank(tokens, row.rank)
+    return msgspec.structs.replace(row, tokens_sent=sent, tokens_received=received)
 
 
 def _with_late(step: JobStep, found: _Exchanged, place: int) -> JobStep:

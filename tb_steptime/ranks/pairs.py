@@ -7,6 +7,10 @@ receives from it, where both have equally many of the same bytes.
 
 Each rank numbers its own sends and receives in a group ("Seq"), so the numbers of two ranks are unrelated. But a gap in
 a rank's own numbers means that its recording lost a message of unknown kind: the steps next to the gap are not matched.
+
+Messages that NCCL exchanges in one kernel (`batch_isend_irecv`) have no numbers. Those between two ranks count as one
+message, by the rank with the lower number if they go in both directions. With several ranks it is not recorded when
+each of them ends, so they are not matched.
 """
 
 from __future__ import annotations
@@ -97,8 +101,10 @@ def _side(each: Instances, group: GroupKey, peer: int, sends: bool) -> _Side:
 
 
 def _broken_steps(each: Instances, rows: Int64) -> Int64:
-    """Returns the steps next to a missing number; none where the messages have no numbers."""
+    """Returns the steps next to a missing number; none where some messages have no numbers."""
     number = each.sequence[rows]
+    if (number < 0).any():
+        return np.empty(0, np.int64)
     in_order = rows[np.argsort(number, kind="stable")]
     gap = np.flatnonzero(np.diff(np.sort(number)) > 1)
     steps: Int64 = each.step[np.concatenate([in_order[gap], in_order[gap + 1]])].astype(np.int64)

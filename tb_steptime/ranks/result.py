@@ -57,7 +57,8 @@ class RankRow(msgspec.Struct, frozen=True):
     Of its matched collectives, sums over `JobRanks.matched_steps`: matched: how many; transfer_ns + wait_ns is what
     they take on this rank, wait_ns until the last rank had arrived; exposed_wait_ns: of wait_ns, at most so much no
     computation hides. last: at how many this rank arrived last; caused_ns: waits of the others that end with its
-    arrival. Over all ranks, wait_ns and caused_ns have the same sum. All 0 where nothing is matched.
+    arrival. Over all ranks, wait_ns and caused_ns have the same sum. All 0 where nothing is matched. tokens_sent,
+    tokens_received: as of `RoutedTokens`; None where not known.
 
     clock_offset_ns: what is added to this rank's times to have those of the first rank; None where that is not known.
     """
@@ -76,6 +77,8 @@ class RankRow(msgspec.Struct, frozen=True):
     last: int = 0
     caused_ns: int = 0
     clock_offset_ns: int | None = None
+    tokens_sent: int | None = None
+    tokens_received: int | None = None
 
 
 class JobStep(msgspec.Struct, frozen=True):
@@ -171,10 +174,11 @@ class Messages(msgspec.Struct, frozen=True):
 
 
 class MessagePair(msgspec.Struct, frozen=True):
-    """Sends of one size from a rank to another, each with the receive that takes it. Sums over `steps` steps, those in
-    which messages of the two are matched. transfer_ns: the shorter of both sides; sender_wait_ns, receiver_wait_ns:
-    what it takes longer at that side. exposed_ns: of both sides, at most 2 transfer_ns and the waits, what no
-    computation hides."""
+    """Sends of one size from a rank to another, each with the receive that takes it. Messages that one kernel exchanges
+    in both directions count as one of all their bytes, sent by the rank with the lower number. Sums over `steps` steps,
+    those in which messages of the two are matched. transfer_ns: the shorter of both sides; sender_wait_ns,
+    receiver_wait_ns: what it takes longer at that side. exposed_ns: of both sides, at most 2 transfer_ns and the waits,
+    what no computation hides."""
 
     group: str | None
     source: int
@@ -186,6 +190,21 @@ class MessagePair(msgspec.Struct, frozen=True):
     sender_wait_ns: int
     receiver_wait_ns: int
     exposed_ns: int
+
+
+class RoutedTokens(msgspec.Struct, frozen=True):
+    """Tokens that the ranks of a group exchange with their experts, sums over `steps` steps and `calls` all-to-alls to
+    the experts; those back are not counted. By rank, in the order of ranks: sent: to the experts of any rank, its own
+    included; received: for its own experts. Over all ranks of the group both have the same sum. hidden: elements of a
+    token."""
+
+    group: str | None
+    ranks: list[int]
+    hidden: int
+    steps: int
+    calls: int
+    sent: list[int]
+    received: list[int]
 
 
 class Clocks(msgspec.Struct, frozen=True):
@@ -203,7 +222,9 @@ class Cause(msgspec.Struct, frozen=True):
     share: excess of own over others / what this rank makes another wait a step. factor: how many times longer the same
     kernels take on it (slower_kernels), how much more work it has (more_work), or how many times as much as the others
     it exchanges in all-to-alls (more_received); else None. cpu_interrupted,
-    gpu_interrupted: most of the excess is in calls or kernels that take far longer than others like them."""
+    gpu_interrupted: most of the excess is in calls or kernels that take far longer than others like them. tokens,
+    others_tokens: what its experts receive a step, and the median of the other ranks (more_received); None where the
+    trace does not tell."""
 
     id: CauseId
     own_ns: int
@@ -212,6 +233,8 @@ class Cause(msgspec.Struct, frozen=True):
     metric: str | None = None
     name: str | None = None
     factor: float | None = None
+    tokens: int | None = None
+    others_tokens: int | None = None
 
 
 class LateRank(msgspec.Struct, frozen=True):
@@ -296,6 +319,7 @@ class JobRanks(msgspec.Struct, frozen=True):
     first. late_group: with balance "late_ranks" those that are late together, else None. exchange: None where
     unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 but of an imbalance.
     imbalance_causes: what takes the late rank of each step longer than the median of the others in it, most first.
+    tokens: of each group of ranks that share experts; tokens_reason: why ranks with all-to-alls have none, else None.
     path: None where unmatched, and where ranks send to each other, whose waits no collective shows.
     pipeline: of ranks that are the stages of one, else None. what_if: what a step would take after changes, else None,
     with what_if_reason.
@@ -315,6 +339,8 @@ class JobRanks(msgspec.Struct, frozen=True):
     collectives: list[JobCollective] = []
     messages: list[Messages] = []
     pairs: list[MessagePair] = []
+    tokens: list[RoutedTokens] = []
+    tokens_reason: Reason | None = None
     exchange: ExchangeTime | None = None
     balance: Balance | None = None
     late: list[LateRank] = []

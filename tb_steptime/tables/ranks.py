@@ -21,7 +21,8 @@ _TAB, _TEXT = Surface.TAB, Surface.TEXT
 class RankReport(msgspec.Struct, frozen=True):
     """One rank, ns a step. wait_ns: it waits for other ranks and no computation hides it. makes_others_wait_ns: what
     each of the others so waits for it, as a mean; last_share: of its collectives, those at which it arrived last. All
-    three are null where nothing is matched. clock_offset_ns: to be added to its times; null where it is not known."""
+    three are null where nothing is matched. tokens_sent, tokens_received: to experts of any rank, and for its own
+    experts; null where not known. clock_offset_ns: to be added to its times; null where it is not known."""
 
     rank: int
     worker: str
@@ -31,6 +32,8 @@ class RankReport(msgspec.Struct, frozen=True):
     wait_ns: int | None
     makes_others_wait_ns: int | None
     last_share: float | None
+    tokens_sent: int | None
+    tokens_received: int | None
     clock_offset_ns: int | None
 
 
@@ -80,6 +83,8 @@ def rank_reports(job: JobRanks, waits: StepWaits | None) -> list[RankReport]:
             wait_ns=row.exposed_wait_ns // steps if steps else None,
             makes_others_wait_ns=caused_ns,
             last_share=row.last / row.matched if row.matched else None,
+            tokens_sent=None if row.tokens_sent is None else row.tokens_sent // steps,
+            tokens_received=None if row.tokens_received is None else row.tokens_received // steps,
         )
         for row, caused_ns in zip(job.ranks, caused, strict=True)
     ]
@@ -156,6 +161,11 @@ RANKS: Table[RankReport] = Table(
             "last_share", "Arrives last", Unit.FRACTION,
             "Number of its collectives at which all other ranks had already arrived.",
             on=_TAB | _TEXT, figure="rank_last",
+        ),
+        Column(
+            "tokens_received", "Tokens", Unit.COUNT,
+            "Tokens that the experts of this rank receive a step. A token that chooses two experts counts twice.",
+            on=_TAB | _TEXT, figure="rank_tokens",
         ),
         head("why", "Why", Unit.TEXT, "What takes longer on this rank than on the median of the others.", "rank_why"),
     ),

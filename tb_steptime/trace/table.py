@@ -283,6 +283,9 @@ class CollectiveTable:
     group            likewise: the name of the process group, which numbers it
     members          likewise: its ranks as written, "[0, 1, 2, 3]"; if there are more than 30, some are left out
     description      likewise: the name given by the group's creator, "default_pg"
+    rows_sent, rows_received
+                     likewise, of an all-to-all: rows to and from each rank as written, "[102, 410]"; "[]" for equally
+                     many; if there are more than 30, some are left out
     elements         int64, the larger of the numbers that this rank sends and receives; -1 = not recorded
     group_size       int32, number of ranks of the group; -1 = not recorded
     sequence         int64, "Seq" of NCCL: how many collectives of the group came before, counted alike by all of its
@@ -296,6 +299,8 @@ class CollectiveTable:
     group: Int32
     members: Int32
     description: Int32
+    rows_sent: Int32
+    rows_received: Int32
     elements: Int64
     group_size: Int32
     sequence: Int64
@@ -344,7 +349,7 @@ def no_memory() -> MemoryTable:
 
 def no_collectives() -> CollectiveTable:
     narrow, nothing = np.empty(0, np.int32), np.empty(0, np.int64)
-    return CollectiveTable(narrow, narrow, narrow, narrow, narrow, narrow, nothing, narrow, nothing, narrow)
+    return CollectiveTable(*(narrow,) * 8, nothing, narrow, nothing, narrow)
 
 
 def no_sequences() -> SequenceTable:

@@ -129,6 +129,8 @@ class Exchange(NamedTuple):
     description: str | None = None
     sequence: int = -1
     peer: int = -1
+    rows_sent: str | None = None
+    rows_received: str | None = None
 
 
 def with_collectives(trace: Trace, events: list[Drawn], given: Mapping[str, tuple[str, str, int, str, int]]) -> Trace:
@@ -136,7 +138,8 @@ def with_collectives(trace: Trace, events: list[Drawn], given: Mapping[str, tupl
     kinds = (Kind.CPU_OP, Kind.KERNEL)
     rows = [row for row, event in enumerate(events) if event.kind in kinds and event.char in given]
     known = {char: Exchange(*one) for char, one in given.items()}
-    words = (text for one in known.values() for text in (one.name, one.dtype, one.group, one.members, one.description))
+    fields = ("name", "dtype", "group", "members", "description", "rows_sent", "rows_received")
+    words = (getattr(one, field) for one in known.values() for field in fields)
     texts = list(dict.fromkeys(text for text in words if text is not None))
     told = [known[events[row].char] for row in rows]
 
@@ -150,6 +153,8 @@ def with_collectives(trace: Trace, events: list[Drawn], given: Mapping[str, tupl
         group=_column([number(one.group) for one in told], np.int32),
         members=_column([number(one.members) for one in told], np.int32),
         description=_column([number(one.description) for one in told], np.int32),
+        rows_sent=_column([number(one.rows_sent) for one in told], np.int32),
+        rows_received=_column([number(one.rows_received) for one in told], np.int32),
         elements=_column([one.elements for one in told], np.int64),
         group_size=_column([one.group_size for one in told], np.int32),
         sequence=_column([one.sequence for one in told], np.int64),

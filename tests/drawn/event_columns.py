@@ -35,10 +35,12 @@ def collectives_of(trace: Trace) -> list[tuple[str, str | None, str | None, str 
     return list(zip(names, *told, table.elements.tolist(), table.group_size.tolist(), strict=True))
 
 
-def groups_of(trace: Trace) -> list[tuple[str, str | None, str | None, int, int]]:
-    """Name of the op or kernel; the ranks of its group and the group's name, None where missing; Seq, the peer."""
+def groups_of(trace: Trace) -> list[tuple[str, str | None, str | None, str | None, str | None, int, int]]:
+    """Name of the op or kernel; the ranks of its group, the group's name, rows sent and received by rank, None where
+    missing; Seq, the peer."""
     table, texts = trace.collectives, [*trace.collective_texts.strings, None]
-    told = ([texts[number] for number in column.tolist()] for column in (table.members, table.description))
+    columns = (table.members, table.description, table.rows_sent, table.rows_received)
+    told = ([texts[number] for number in column.tolist()] for column in columns)
     names = [trace.strings[name] for name in trace.events.name[table.event].tolist()]
     return list(zip(names, *told, table.sequence.tolist(), table.peer.tolist(), strict=True))
 

@@ -60,6 +60,14 @@ def test_a_rank_whose_expert_is_chosen_most_is_found(tmp_path: Path):
         if job.balance == "straggler":
             break
     assert (job.balance, job.late[0].rank, job.late[0].causes[0].id) == ("straggler", 1, "more_received")
+    # 102 of 512 tokens of each rank choose the expert of rank 0. Of four layers, the gradients of the first do not come
+    # back from its experts, because its inputs need none.
+    passes = 7 * job.matched_steps
+    assert [(row.tokens_sent, row.tokens_received) for row in job.ranks] == [
+        (512 * passes, 2 * 102 * passes),
+        (512 * passes, 2 * 410 * passes),
+    ]
+    assert (job.late[0].causes[0].tokens, job.late[0].causes[0].others_tokens) == (7 * 820, 7 * 204)
     assert job.what_if is not None
     (change,) = [each for each in job.what_if.changes if (each.id, each.ranks) == ("late_ranks", [1])]
     card = judge_job(job)[0]

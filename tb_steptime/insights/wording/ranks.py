@@ -27,6 +27,7 @@ ROLE_LABELS: dict[Role, str] = {
 }
 
 #: Phrases for why a rank is late: what takes longer per step than for the median of the other ranks.
+_MORE_TOKENS = "it computes {more} a step longer, as its experts receive {own} tokens, those of the others {others}"
 CAUSE_WORDS: Mapping[CauseId, str] = {
     "data_loading": "it waits {more} a step longer for its batches",
     "more_work": "it computes {more} a step longer, on larger inputs or in more calls",
@@ -151,6 +152,9 @@ def cause_words(cause: Cause) -> Phrase:
     if cause.id == "unknown":
         return phrase(CAUSE_WORDS["unknown"])
     more = ns(cause.own_ns - cause.others_ns)
+    if cause.id == "more_received" and cause.tokens is not None and cause.others_tokens is not None:
+        own, others = count(cause.tokens), count(cause.others_tokens)
+        return phrase(_MORE_TOKENS, more=more, own=own, others=others)
     if cause.id == "more_received":
         return phrase(CAUSE_WORDS[cause.id], more=more, factor=text(f"{cause.factor or 0:.1f}"))
     if cause.name is None or cause.id not in _NAMED:

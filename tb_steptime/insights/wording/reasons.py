@@ -68,9 +68,14 @@ REASONS: dict[str, str] = {
     "memory_without_totals": "The trace has neither addresses nor totals: it is of a release before PyTorch 1.11.",
     "messages_one_sided": "In each step a message was recorded by its sender or its receiver alone: a rank was not "
     "recorded, or a thread that the profiler does not see sends it.",
+    "messages_with_several_ranks": "One kernel exchanges messages with several ranks (`batch_isend_irecv`), and when "
+    "each of them ends is not recorded.",
     "messages_without_peers": "To which rank each message goes is not recorded. Over gloo `record_shapes=True` does.",
     "misaligned_kernel": "The library chose a kernel for operands that are not aligned in memory.",
     "misaligned_size": "A size of {length} is not a multiple of {unit}.",
+    "token_splits_not_recorded": "How many rows each all-to-all exchanges is not recorded. NCCL of current PyTorch "
+    "records it where ranks exchange unequally many; over gloo `record_shapes=True` does.",
+    "tokens_do_not_return": "All-to-alls do not come in pairs, to experts and back, so their rows are not tokens.",
     "no_blocks_recorded": "The blocks of kernels are not recorded, or not those of all.",
     "no_collective": "The trace has no collective.",
     "no_copy_in_steps": "The steps have no copy.",

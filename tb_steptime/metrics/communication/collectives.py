@@ -18,7 +18,7 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.communication.kinds import UNKNOWN_KIND, kind_of
+from tb_steptime.metrics.communication.kinds import KINDS, UNKNOWN_KIND, kind_of
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.text.patterns import expression
@@ -28,7 +28,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, StringTable, UInt8, distinct_in, is_in
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, StringTable, UInt8, distinct, distinct_in, is_in
 
 #: Backends that run on the host: the mark of a collective lasts as long as the collective.
 _HOST_BACKEND = expression(r"(?:gloo|mpi):")
@@ -46,7 +46,9 @@ class Collectives(msgspec.Struct, frozen=True, eq=False):
 
     kind: place in KINDS. bytes: the larger of the amounts that this rank sends and receives; -1 if not recorded. group,
     members, description, dtype: rows of `Trace.collective_texts`, -1 likewise; group_size: number of ranks, -1
-    likewise; sequence, peer: as in `CollectiveTable`. sends: it sends to the peer, rather than receiving.
+    likewise; elements, rows_sent, rows_received, sequence, peer: as in `CollectiveTable`. sends: it sends to the peer,
+    rather than receiving. batched: it exchanges several messages, with one peer or with several; then peer is -1 for
+    several.
     """
 
     event: Int64
@@ -59,9 +61,13 @@ class Collectives(msgspec.Struct, frozen=True, eq=False):
     dtype: Int32
     members: Int32
     description: Int32
+    elements: Int64
+    rows_sent: Int32
+    rows_received: Int32
     sequence: Int64
     peer: Int32
     sends: Bool
+    batched: Bool
 
     def __len__(self) -> int:
         return len(self.event)
@@ -77,7 +83,7 @@ def find_collectives(trace: Trace) -> Collectives:
     mark, said, of_op = _marks(trace, call), *_arguments(trace, event, call)
     table = trace.collectives
     peer = _either(table.peer, said, of_op).astype(np.int32)
-    return Collectives(
+    found = Collectives(
         event=event,
         start=trace.events.start_ns[event],
         end=trace.events.ends(event),
@@ -88,11 +94,16 @@ def find_collectives(trace: Trace) -> Collectives:
         dtype=_at(table.dtype, said).astype(np.int32),
         members=_either(table.members, said, of_op).astype(np.int32),
         description=_either(table.description, said, of_op).astype(np.int32),
+        elements=_at(table.elements, said),
+        rows_sent=_at(table.rows_sent, said).astype(np.int32),
+        rows_received=_at(table.rows_received, said).astype(np.int32),
         sequence=_either(table.sequence, said, of_op),
         peer=peer if on_device else _asked_peers(trace, event, peer),
         sends=_sends(trace.collective_texts, _at(table.name, said))
         | _sends(trace.strings, _at(trace.events.name, mark)),
+        batched=np.zeros(len(event), bool),
     )
+    return _with_batches(trace, found, call, of_op) if on_device else found
 
 
 def _kernels(trace: Trace) -> Int64:
@@ -253,3 +264,64 @@ def input_bytes(shapes: str, dtypes: str) -> int | None:
     except (msgspec.MsgspecError, ValueError):
         return None
     return sum(known) if known and len(known) == len(pairs) else None
+
+
+# Messages that `batch_isend_irecv` collects: NCCL exchanges them in one kernel, whose launch follows all ops that ask.
+#
+# thread    [send to 1, 64 kB] [receive from 1, 64 kB]  |nccl:coalesced [launch]|
+# stream                                                                  [ncclDevKernel_SendRecv ....]
+#
+# The kernel does not say to whom it sends. Its messages are those that were asked for since the previous such launch.
+
+_SEND_RECEIVE = KINDS.index("send_receive")
+
+
+def _with_batches(trace: Trace, found: Collectives, call: Int64, of_op: Int64) -> Collectives:
+    """Adds to kernels that do not say to whom they send the messages that they exchange. call: the launch of each;
+    of_op: the row of the table of collectives of the op around its launch, -1 for none."""
+    events, table = trace.events, trace.collectives
+    rows = table.event.astype(np.int64)
+    bare = np.flatnonzero((found.kind == _SEND_RECEIVE) & (call >= 0) & (found.peer < 0))
+    if not len(bare) or not len(rows):
+        return found
+    asked = np.flatnonzero(_messages(trace) & (events.kind[rows] == Kind.CPU_OP) & ~is_in(np.arange(len(rows)), of_op))
+    columns = {name: getattr(found, name).copy() for name in _OF_BATCH}
+    for thread in distinct_in(events.thread[call[bare]]).tolist():
+        mine = bare[events.thread[call[bare]] == thread]
+        mine = mine[np.argsort(events.start_ns[call[mine]], kind="stable")]
+        here = asked[events.thread[rows[asked]] == thread]
+        launch = np.searchsorted(events.start_ns[call[mine]], events.ends(rows[here]))
+        for place in distinct(launch[launch < len(mine)]).tolist():
+            _add_batch(trace, columns, int(mine[place]), here[launch == place])
+    return msgspec.structs.replace(found, **columns)
+
+
+_OF_BATCH = ("bytes", "group", "group_size", "dtype", "members", "description", "peer", "sends", "batched")
+
+
+def _messages(trace: Trace) -> Bool:
+    """Which rows of the table are sends or receives between two ranks."""
+    kinds = np.array([kind_of(text) for text in trace.collective_texts.strings] + [UNKNOWN_KIND])
+    name: Int32 = trace.collectives.name
+    found: Bool = (kinds[name] == _SEND_RECEIVE) & (trace.collectives.peer >= 0)
+    return found
+
+
+def _add_batch(trace: Trace, columns: dict[str, Int64], at: int, messages: Int64) -> None:
+    """messages: rows of the table of collectives. Messages in both directions between two ranks count as one, sent by
+    the rank with the lower number, so that both ranks say the same of it."""
+    table, texts = trace.collectives, trace.collective_texts
+    peers = distinct(table.peer[messages].astype(np.int64)).tolist()
+    sends = _sends(texts, table.name[messages].astype(np.int64))
+    sizes = [element_bytes(texts[dtype]) if dtype >= 0 else None for dtype in table.dtype[messages].tolist()]
+    elements = table.elements[messages].tolist()
+    both, rank = bool(sends.any() and not sends.all()), trace.job.rank
+    one = len(peers) == 1 and not (both and rank is None)
+    for name in ("group", "group_size", "dtype", "members", "description"):
+        of_all = getattr(table, name)[messages]
+        columns[name][at] = of_all[0] if (of_all == of_all[0]).all() else -1
+    known = [size * count for size, count in zip(sizes, elements, strict=True) if size is not None and count >= 0]
+    columns["bytes"][at] = sum(known) if len(known) == len(messages) else -1
+    columns["peer"][at] = peers[0] if one else -1
+    columns["sends"][at] = rank is not None and rank < peers[0] if both else bool(sends[0])
+    columns["batched"][at] = len(messages) > 1

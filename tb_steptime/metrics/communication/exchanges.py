@@ -15,6 +15,7 @@ from tb_steptime.metrics.communication.exposure import exposure
 from tb_steptime.metrics.communication.kinds import KINDS
 from tb_steptime.metrics.communication.launching import launched_by_fsdp, launching_calls
 from tb_steptime.metrics.communication.packed import PackedColumn, packed
+from tb_steptime.metrics.communication.routed_rows import RoutedRows, routed_rows
 from tb_steptime.metrics.phases.assignment import SITES, site_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
@@ -47,7 +48,8 @@ class ExchangeClass(msgspec.Struct, frozen=True):
     """Collectives that exchange alike. group: place in Exchanges.groups; bytes, dtype: None where not recorded; site:
     id of the place in the step that launches them ("backward.hooks"), "unknown" without a launch; wrapper: "fsdp" where
     a range of FSDP launches them, else "". peer: of a send or receive the rank at the other side, None where not
-    recorded; sends: it is a send."""
+    recorded; sends: it is a send; batched: it is several messages in one kernel, and with several ranks peer is None.
+    rows_sent, rows_received: rows of an all-to-all, of width elements each; all three None where not recorded."""
 
     kind: str
     group: int | None
@@ -57,6 +59,10 @@ class ExchangeClass(msgspec.Struct, frozen=True):
     wrapper: str = ""
     peer: int | None = None
     sends: bool = False
+    batched: bool = False
+    rows_sent: int | None = None
+    rows_received: int | None = None
+    width: int | None = None
 
 
 class Exchanges(msgspec.Struct, frozen=True):
@@ -86,13 +92,16 @@ def exchanges(trace: Trace, most: int = MOST) -> Exchanges:
     calls = launching_calls(trace)
     site, by_fsdp = site_of(trace, calls).astype(np.int64), launched_by_fsdp(trace, calls)
     groups, group = _groups(trace, found, kept)
+    rows = routed_rows(trace)
     alike = Groups.of(found.kind[kept], group, found.bytes[kept], found.dtype[kept], site[kept],
-                      by_fsdp[kept].astype(np.uint8), found.peer[kept], found.sends[kept].astype(np.uint8))  # fmt: skip
+                      by_fsdp[kept].astype(np.uint8), found.peer[kept], found.sends[kept].astype(np.uint8),
+                      found.batched[kept].astype(np.uint8),
+                      rows.sent[kept], rows.received[kept], rows.width[kept])  # fmt: skip
     length, exposed = (found.end - found.start)[kept], exposure(trace).exposed_ns[kept]
     return Exchanges(
         groups=groups,
         classes=[
-            _class(trace, found, groups, row, place, SITES[int(site[row])].id, "fsdp" if by_fsdp[row] else "")
+            _class(trace, found, rows, groups, row, place, SITES[int(site[row])].id, "fsdp" if by_fsdp[row] else "")
             for row, place in zip(kept[alike.first].tolist(), group[alike.first].tolist(), strict=True)
         ],
         of=packed(alike.place),
@@ -188,8 +197,9 @@ def _only(names: list[str]) -> str | None:
 
 
 def _class(
-    trace: Trace, found: Collectives, groups: list[ExchangeGroup], row: int, group: int, site: str, wrapper: str
-) -> ExchangeClass:
+    trace: Trace, found: Collectives, rows: RoutedRows, groups: list[ExchangeGroup],
+    row: int, group: int, site: str, wrapper: str,
+) -> ExchangeClass:  # fmt: skip
     dtype, kind = int(found.dtype[row]), KINDS[found.kind[row]]
     ranks = groups[group].size if group >= 0 else None
     return ExchangeClass(
@@ -201,7 +211,15 @@ def _class(
         wrapper=wrapper,
         peer=int(found.peer[row]) if found.peer[row] >= 0 else None,
         sends=bool(found.sends[row]),
+        batched=bool(found.batched[row]),
+        rows_sent=_known(rows.sent, row),
+        rows_received=_known(rows.received, row),
+        width=_known(rows.width, row),
     )
+
+
+def _known(column: Int64, row: int) -> int | None:
+    return int(column[row]) if column[row] >= 0 else None
 
 
 def _bytes(size: int, kind: str, ranks: int | None, *, of_mark: bool) -> int | None:

@@ -13,7 +13,7 @@ from tb_steptime.ranks.replayed.graphs import RankGraph, by_device, in_place_of,
 from tb_steptime.ranks.replayed.joint import Joined, Replayed
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.replay.reduced import START, PathColumns
-from tb_steptime.trace.table import Bool, Int64
+from tb_steptime.trace.table import Bool, Float64, Int64
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,11 @@ class ReplayedJob:
     def as_the_others(self, places: Sequence[int], *, longer: bool) -> list[RankGraph] | None:
         """Returns graphs in which these ranks do, in each step, the work of that one of the others whose own time in it
         is the median; of two in the middle, the longer or the shorter. A stage of a pipeline, which may have no similar
-        rank, does its own work in that time. None where there is no such rank."""
+        rank, does its own work in that time. None where there is no such rank.
+
+        The longest step of such a rank then takes as long as the longest step of the others, its second longest as long
+        as theirs, and so on. Ranks go on taking turns: a rank that took as long as another one in every step would
+        never wait for it, nor the other for this one."""
         found = list(self.graphs)
         for place in places:
             others = np.setdiff1d(np.flatnonzero(self.alike == self.alike[place]), places)
@@ -126,8 +130,19 @@ class ReplayedJob:
                 continue
             if not len(others):
                 return None
-            found[place] = self._with_work_of(place, self._median_of(others, longer), np.ones(len(self.counted), bool))
+            median = self._median_of(others, longer)
+            graph = self._with_work_of(place, median, np.ones(len(self.counted), bool))
+            median_ns = np.maximum(self.alone_ns[median, np.arange(len(median))], 1)
+            found[place] = self._in_time(graph, self._usual_ns(place, others, longer) / median_ns)
         return found
+
+    def _usual_ns(self, place: int, others: Int64, longer: bool) -> Int64:
+        """Returns for each counted step the own time that the others have in their step of the same place from the
+        shortest to the longest."""
+        from_shortest = np.argsort(np.argsort(self.alone_ns[place], kind="stable"), kind="stable")
+        of_others = np.sort(np.sort(self.alone_ns[others], axis=1), axis=0)
+        usual: Int64 = of_others[_middle(len(others), longer), from_shortest]
+        return usual
 
     def evened(self, *, longer: bool) -> list[RankGraph]:
         """Returns graphs in which each rank does the median rank's work in the steps in which it takes longer than the
@@ -144,19 +159,23 @@ class ReplayedJob:
     def _median_of(self, ranks: Int64, longer: bool) -> Int64:
         """Returns for each counted step the rank with the median own time."""
         order = np.argsort(self.alone_ns[ranks], axis=0, kind="stable")
-        median: Int64 = ranks[order[len(ranks) // 2 if longer else (len(ranks) - 1) // 2]]
+        median: Int64 = ranks[order[_middle(len(ranks), longer)]]
         return median
 
     def _as_fast_as(self, place: int, others: Int64, longer: bool) -> RankGraph:
         """Returns the rank's graph with its own work shortened to the time of the median of the others, in each counted
         step in which it takes longer. others: places of ranks, at least one."""
-        graph, own_ns = self.graphs[place], np.maximum(self.alone_ns[place], 1)
+        own_ns = np.maximum(self.alone_ns[place], 1)
         median_ns = self.alone_ns[self._median_of(others, longer), np.arange(len(own_ns))]
-        share = np.ones(int(graph.step.max(initial=0)) + 1)
-        share[self.counted] = np.minimum(median_ns / own_ns, 1)
+        return self._in_time(self.graphs[place], np.minimum(median_ns / own_ns, 1))
+
+    def _in_time(self, graph: RankGraph, times: Float64) -> RankGraph:
+        """Returns the graph with its own work of each counted step so many times as long."""
+        of_step = np.ones(int(graph.step.max(initial=0)) + 1)
+        of_step[self.counted] = times
         before, after, lag = graph.paths
-        shorter = np.where(before == START, lag, lag * share[graph.step[after]]).astype(np.int64)
-        return replace(graph, paths=PathColumns(before, after, shorter))
+        scaled = np.where(before == START, lag, lag * of_step[graph.step[after]]).astype(np.int64)
+        return replace(graph, paths=PathColumns(before, after, scaled))
 
     def _with_work_of(self, place: int, others: Int64, there: Bool) -> RankGraph:
         """Returns the rank's graph with the work of the given other rank in some of the counted steps."""
@@ -164,3 +183,9 @@ class ReplayedJob:
         for other in np.unique(others[there]).tolist():
             found = in_place_of(found, self.graphs[other], self.counted[there & (others == other)])
         return found
+
+
+def _middle(count: int, longer: bool) -> int:
+    """Returns the place of the median among so many in ascending order; of two in the middle, the later or the
+    earlier."""
+    return count // 2 if longer else (count - 1) // 2

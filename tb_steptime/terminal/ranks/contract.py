@@ -27,12 +27,15 @@ class JobStepReport(msgspec.Struct, frozen=True):
 
 
 class LateCauseReport(msgspec.Struct, frozen=True):
-    """own_ns, others_ns: what the rank takes a step in this, and the median of the others; name: the kernel or op."""
+    """own_ns, others_ns: what the rank takes a step in this, and the median of the others; name: the kernel or op.
+    tokens, others_tokens: what its experts receive a step, and the median of the others; null where not known."""
 
     id: CauseId
     own_ns: int
     others_ns: int
     name: str | None
+    tokens: int | None
+    others_tokens: int | None
 
 
 class LateRankReport(msgspec.Struct, frozen=True):
@@ -144,6 +147,7 @@ class JobReport(msgspec.Struct, frozen=True):
     imbalance_causes: where ranks take turns, what takes the late one of each step longer; else empty.
     path: what decides the step; null where unmatched, or where ranks send to each other. pipeline: null where ranks are
     no stages of one. what_if: null, and what_if_unknown says why, where the ranks cannot be replayed together.
+    tokens_unknown: why ranks with all-to-alls have no tokens; null where they have, and without all-to-alls.
     clock_residual_ns: how well clocks agree after they are aligned; null where they are not."""
 
     run: str
@@ -165,6 +169,7 @@ class JobReport(msgspec.Struct, frozen=True):
     what_if_unknown: str | None
     collectives: list[CollectiveReport]
     messages: list[MessagesReport]
+    tokens_unknown: str | None
     clock_residual_ns: int | None
     insights: list[InsightReport]
     notes: list[NoteReport]

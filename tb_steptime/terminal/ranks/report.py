@@ -56,6 +56,7 @@ def job_report(found: FoundJob) -> JobReport:
         what_if_unknown=None if job.what_if_reason is None else plain(explain(job.what_if_reason)),
         collectives=[collective_report(each, job) for each in job.collectives],
         messages=[messages_report(each) for each in job.pairs],
+        tokens_unknown=None if job.tokens_reason is None else plain(explain(job.tokens_reason)),
         clock_residual_ns=job.clocks.residual_ns,
         insights=[insight_report(insight) for insight in judge_job(job)],
         notes=[note_report(worded(note)) for note in job.notes],

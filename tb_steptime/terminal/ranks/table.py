@@ -36,8 +36,9 @@ from tb_steptime.text.printer import (
 
 #: Maximum number of rows of a table. The other rows are counted in one line.
 TABLE_ROWS = 16
-#: Columns that depend on values that the user may provide. They are left out where no row has a value.
-_TOLD = {"of_peak"}
+#: Columns that depend on values that the user may provide, or that few jobs have. They are left out where no row has a
+#: value.
+_TOLD = {"of_peak", "tokens_received"}
 
 R = TypeVar("R")
 

@@ -46,7 +46,7 @@ IS_A_CALL = is_in(np.arange(256), (Kind.RUNTIME, Kind.DRIVER))
 _OF_A_LAUNCH = is_in(np.arange(256), (*DEVICE_KINDS, Kind.RUNTIME, Kind.DRIVER))
 #: Getter of a column by its dotted name, such as "memory._ts".
 _column = functools.cache(attrgetter)
-_EXCHANGE_WORDS = ("exchange", "exchanged", "group", "members", "purpose")
+EXCHANGE_WORDS = ("exchange", "exchanged", "group", "members", "purpose", "rows_sent", "rows_received")
 
 
 class Labels(dict[tuple[Any, ...], int]):
@@ -97,7 +97,7 @@ class Columns:
                         `dtypes` and `settings`, rows of `inputs`
     kernel              row of each kernel, for `grid` to `occupancy`
     collective          row of each op or kernel that names its collective, for `elements` to `group_size`, of which
-                        those of `_EXCHANGE_WORDS` are rows of `exchange_texts`
+                        those of `EXCHANGE_WORDS` are rows of `exchange_texts`
     graphed             row of each activity of a graph's node, for `graph` and `graph_node`
     annotated           row of each annotated activity, for `module` to `annotated_stream`, of which texts are rows of
                         `annotation_texts`
@@ -129,6 +129,7 @@ class Columns:
         self.exchange_texts = Words()
         self.collective, self.elements, self.exchange_number, self.peer = (array("q") for _ in range(4))
         self.exchange, self.exchanged, self.group, self.members, self.purpose = (array("i") for _ in range(5))
+        self.rows_sent, self.rows_received = array("i"), array("i")
         self.graphed, self.graph, self.graph_node, self.annotated = (array("q") for _ in range(4))
         self.annotation_texts = Words()
         self.module, self.scope, self.autograd, self.annotation = (array("i") for _ in range(4))
@@ -368,7 +369,7 @@ class Columns:
         said = [index for index, name in enumerate(names) if isinstance(name, str)]
         some, number = [args[index] for index in said], self.exchange_texts.number
         self.collective.frombytes(rows[said].tobytes())
-        for word in _EXCHANGE_WORDS:
+        for word in EXCHANGE_WORDS:
             getattr(self, word).extend([number(getattr(arg, word)) for arg in some])
         self.group_size += small_integers([arg.group_size for arg in some])
         self.exchange_number += integers([arg.exchange_number for arg in some])

@@ -25,7 +25,7 @@ _WITH_SETTINGS = re.compile(
     r"mm(?![a-z])|conv(?!ert)|linear|matmul|attention|attn|gemm|softmax|dropout|masked_fill|::copy_$|::cat$"
 )
 #: Without a GPU nothing else records the rank to which a message goes.
-_MESSAGE = re.compile(r"c10d::(?:send|recv)_?$")
+_MESSAGE = re.compile(r"c10d::(?:(?:send|recv)_?|alltoall_base_)$")
 #: Prefixes of a backend's marks of collectives. Before 2024 nothing else recorded what they exchange.
 _EXCHANGE = re.compile(r"(?:nccl|rccl|gloo|mpi|ucc|xccl|hccl):")
 

@@ -49,6 +49,8 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     group_size: Any = msgspec.field(default=-1, name="Group size")
     members: Any = msgspec.field(default=None, name="Process Group Ranks")
     purpose: Any = msgspec.field(default=None, name="Process Group Description")
+    rows_sent: Any = msgspec.field(default=None, name="In split size")
+    rows_received: Any = msgspec.field(default=None, name="Out split size")
     exchange_number: Any = msgspec.field(default=-1, name="Seq")
     to_rank: Any = msgspec.field(default=-1, name="Dst Rank")
     from_rank: Any = msgspec.field(default=-1, name="Src Rank")

@@ -52,6 +52,7 @@ _HIERARCHY_COLUMNS = ("hierarchy",)
 #: Columns of a collective, and their names in the table.
 _COLLECTIVE_COLUMNS = {
     "exchange": "name", "exchanged": "dtype", "group": "group", "members": "members", "purpose": "description",
+    "rows_sent": "rows_sent", "rows_received": "rows_received",
     "elements": "elements", "group_size": "group_size", "exchange_number": "sequence", "peer": "peer",
 }  # fmt: skip
 #: Columns of graph nodes and annotations, and their names in the tables.

@@ -276,12 +276,12 @@ def test_what_collectives_say_of_their_group_their_place_in_it_and_the_other_sid
     """The kernel has Seq from PyTorch 2.12 on; the last collective has an impossible rank."""
     trace = read("collective_arguments.json")
     assert groups_of(trace) == [
-        ("record_param_comms", "[0, 1, 2, 3, 4, 5, 6, 7]", "mesh_tp", -1, -1),
-        ("ncclDevKernel_AllGather_RING_LL", None, None, 41, -1),
-        ("record_param_comms", None, None, -1, -1),
-        ("ncclDevKernel_Generic", None, None, -1, -1),
-        ("record_param_comms", "[2, 3]", None, 17, 3),
-        ("record_param_comms", None, None, -1, -1),
+        ("record_param_comms", "[0, 1, 2, 3, 4, 5, 6, 7]", "mesh_tp", "[]", "[]", -1, -1),
+        ("ncclDevKernel_AllGather_RING_LL", None, None, None, None, 41, -1),
+        ("record_param_comms", None, None, None, None, -1, -1),
+        ("ncclDevKernel_Generic", None, None, None, None, -1, -1),
+        ("record_param_comms", "[2, 3]", None, None, None, 17, 3),
+        ("record_param_comms", None, None, None, None, -1, -1),
     ]
 
 

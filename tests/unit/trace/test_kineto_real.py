@@ -154,6 +154,7 @@ def _plain_groups(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
         (
             name,
             *(args.get(key) for key in ("Process Group Ranks", "Process Group Description")),
+            *(args.get(key) for key in ("In split size", "Out split size")),
             *(args.get(key, -1) for key in ("Seq", "Dst Rank")),
         )
         for name, args in told

@@ -76,7 +76,7 @@ const textOf = ({ most }: Exchange, meanings: Meanings): string =>
 
 /** A sum per rank and step. */
 const perStep = (sum: number, { ranks }: JobCollective, { matched_steps }: JobRanks): number =>
-  sum / Math.max(1, matched_steps) / Math.max(1, ranks);
+  sum / matched_steps / ranks;
 
 function columnsOf(job: JobRanks, meanings: Meanings): Column<Exchange>[] {
   const longest = Math.max(1, ...exchangesOf(job.collectives).map((row) => perStep(row.running_ns, row.most, job)));
@@ -119,7 +119,7 @@ function columnsOf(job: JobRanks, meanings: Meanings): Column<Exchange>[] {
       missing: NO_SIZE,
       file: [{ label: meanings.metric("job_bytes").label, unit: "bytes", of: ({ most }) => most.bytes }],
     },
-    figure("count", "job_count", 60, ({ count }) => count / Math.max(1, job.matched_steps)),
+    figure("count", "job_count", 60, ({ count }) => count / job.matched_steps),
     time("transfer", "job_transfer_ns", ({ transfer_ns }) => transfer_ns),
     time("wait", "job_wait_ns", ({ wait_ns }) => wait_ns),
     barColumn(
@@ -211,7 +211,7 @@ function sizeColumns(job: JobRanks, meanings: Meanings): Column<JobCollective>[]
       figures: { of: (row) => row.bytes, unit: "bytes" },
       missing: NO_SIZE,
     },
-    figure("count", "job_count", 60, ({ count }) => count / Math.max(1, job.matched_steps)),
+    figure("count", "job_count", 60, ({ count }) => count / job.matched_steps),
     time("transfer", "job_transfer_ns", ({ transfer_ns }) => transfer_ns),
     time("wait", "job_wait_ns", ({ wait_ns }) => wait_ns),
     { ...figure("bus_rate", "job_bus_rate", 92, (row) => row.bus_rate), missing: NO_SIZE },
@@ -237,16 +237,17 @@ function exchangesOf(collectives: readonly JobCollective[]): Exchange[] {
     groups.set(key, [...(groups.get(key) ?? []), each]);
   }
   return [...groups].map(([key, sizes]) => {
-    const sum = (of: (each: JobCollective) => number) => sizes.reduce((whole, each) => whole + of(each), 0);
+    const sum = (of: "count" | "transfer_ns" | "wait_ns" | "running_ns" | "exposed_ns") =>
+      sizes.reduce((whole, each) => whole + each[of], 0);
     return {
       key,
       most: sizes.reduce((most, each) => (each.transfer_ns > most.transfer_ns ? each : most)),
       sizes: [...sizes].sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0)),
-      count: sum(({ count }) => count),
-      transfer_ns: sum(({ transfer_ns }) => transfer_ns),
-      wait_ns: sum(({ wait_ns }) => wait_ns),
-      running_ns: sum(({ running_ns }) => running_ns),
-      exposed_ns: sum(({ exposed_ns }) => exposed_ns),
+      count: sum("count"),
+      transfer_ns: sum("transfer_ns"),
+      wait_ns: sum("wait_ns"),
+      running_ns: sum("running_ns"),
+      exposed_ns: sum("exposed_ns"),
     };
   });
 }

@@ -6,16 +6,14 @@ import type { JobRanks, JobTimeline, RanksPage } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { counted, ns } from "../../format";
 import { untilReady } from "../../server/requested";
-import { lengthOf, type TimeRange } from "../../time_range";
+import type { TimeRange } from "../../time_range";
 import { type Tab, titleOf } from "../props";
+import { seenAround, WholeStep } from "./charts/lane_plot";
 import { Lanes, RankLegend } from "./charts/lanes";
-import type { MapRow } from "./rows";
+import { bytesOf, type MapRow } from "./rows";
 
 /** The width of the picture on most screens, in columns. */
 const BINS = 1200;
-
-/** How much a rank's Timeline shows around the instant from which it was opened, as a share of the picture. */
-const AROUND = 0.05;
 
 interface JobTimelineProps {
   page: RanksPage;
@@ -32,16 +30,15 @@ export function JobTimelinePicture({ page, job, rows, keysOf, name, tab }: JobTi
   const [zoom, setZoom] = useState<{ step: string; range: TimeRange } | null>(null);
   const range = zoom?.step === step ? zoom.range : null;
   const found = useLanes(tab, page.spans[0]!, step, range, `${page.read}`);
-  const lanes = useMemo(() => found && { ...found, cells: cellsOf(found) }, [found]);
+  // The first byte is not a cell.
+  const lanes = useMemo(() => found && { ...found, cells: bytesOf(found.cells).subarray(1) }, [found]);
   const deciding = useMemo(() => decidingRows(job), [job]);
   if (found === null || lanes === null) return null;
   const open = (row: number, at: number) => {
     const rank = rows.find(({ span }) => span === found.spans[row]);
     if (rank === undefined) return;
-    const around = AROUND * (range ? lengthOf(range) : found.length_ns);
-    const middle = at + found.shift_ns[row]!;
-    const seen = { from: Math.round(middle - around), to: Math.round(middle + around) };
-    tab.update({ ...keysOf(rank), ...stepInTimeline(found.step), zoom: seen });
+    const zoom = seenAround(at + found.shift_ns[row]!, range, found.length_ns);
+    tab.update({ ...keysOf(rank), ...stepInTimeline(found.step), zoom });
   };
   return (
     <Picture
@@ -58,11 +55,7 @@ export function JobTimelinePicture({ page, job, rows, keysOf, name, tab }: JobTi
           </svg>
           path that decides the step
         </span>
-        {range !== null && (
-          <button class="link" onClick={() => setZoom(null)}>
-            Show the whole step
-          </button>
-        )}
+        <WholeStep zoom={range} setZoom={setZoom} />
       </RankLegend>
       <Lanes
         label={`What ${counted(found.ranks.length, "rank")} do in step ${found.step}, on one clock.`}
@@ -101,25 +94,21 @@ function Steps({ found, choose }: { found: JobTimeline; choose(step: string): vo
 /** The last answer stays until the next one arrives. */
 function useLanes({ ranks }: Tab, span: string, step: string, visible: TimeRange | null, version: string) {
   const [found, setFound] = useState<JobTimeline | null>(null);
-  const [from, to] = [visible?.from, visible?.to];
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new version is asked for, whatever it is
-  useEffect(() => {
-    const window = from === undefined || to === undefined ? null : { from, to };
-    if (!ranks.jobTimeline) return;
-    return untilReady(
-      (signal) => ranks.jobTimeline!(span, { step, visible: window, bins: BINS }, signal),
-      (answer) => {
-        if (answer.kind === "ready") setFound(answer.value);
-        if (answer.kind === "problem") setFound(null);
-      },
-    );
-  }, [ranks, span, step, from, to, version]);
+  useEffect(
+    () =>
+      ranks.jobTimeline &&
+      untilReady(
+        (signal) => ranks.jobTimeline!(span, { step, visible, bins: BINS }, signal),
+        (answer) => {
+          if (answer.kind === "ready") setFound(answer.value);
+          if (answer.kind === "problem") setFound(null);
+        },
+      ),
+    [ranks, span, step, visible, version],
+  );
   return found;
 }
-
-/** The first byte is skipped: it is not a cell. */
-const cellsOf = ({ cells }: JobTimeline): Uint8Array =>
-  Uint8Array.from(atob(cells), (letter) => letter.charCodeAt(0)).subarray(1);
 
 const tableOf = ({ path, ranks }: JobTimeline) => ({
   columns: [

@@ -31,7 +31,7 @@ export function Messages({ job: { messages }, name, tab }: MessagesProps) {
   );
 }
 
-const perStep = (sum: number, { steps, ranks }: Sent): number => sum / Math.max(1, steps) / Math.max(1, ranks);
+const perStep = (sum: number, { steps, ranks }: Sent): number => sum / steps / ranks;
 
 const exposedOf = ({ exposed_ns, running_ns }: Sent): number | null =>
   running_ns > 0 ? exposed_ns / running_ns : null;

@@ -9,14 +9,12 @@ import { Sentence } from "../../components/sentence";
 import { type Column, fileFields } from "../../components/table";
 import { counted, ns } from "../../format";
 import type { Meanings } from "../../meanings";
-import { lengthOf, type TimeRange } from "../../time_range";
+import type { TimeRange } from "../../time_range";
 import { type Tab, titleOf } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
+import { seenAround, WholeStep } from "./charts/lane_plot";
 import { CAUSE_COLOURS, type Cause, KINDS, Stages } from "./charts/stages";
 import type { MapRow } from "./rows";
-
-/** How much a rank's Timeline shows around the instant from which it was opened, as a share of the picture. */
-const AROUND = 0.05;
 
 const CAUSES: readonly Cause[] = ["schedule", "imbalance", "ordering", "transfer"];
 
@@ -61,9 +59,7 @@ function Shown({ page, found, rows, keysOf, name, tab, step }: PipelineProps & {
   const open = (row: number, at: number) => {
     const rank = rows.find((each) => each.rank === found.rows[row]!.rank);
     if (rank === undefined) return;
-    const around = AROUND * (zoom ? lengthOf(zoom) : step.length_ns);
-    const middle = at + step.shift_ns[row]!;
-    const seen = { from: Math.round(middle - around), to: Math.round(middle + around) };
+    const seen = seenAround(at + step.shift_ns[row]!, zoom, step.length_ns);
     tab.update({ ...keysOf(rank), ...stepInTimeline(step.name), zoom: seen });
   };
   const met = CAUSES.filter((each) => step.bubbles.some(({ cause }) => cause === each));
@@ -83,11 +79,7 @@ function Shown({ page, found, rows, keysOf, name, tab, step }: PipelineProps & {
             <Swatch colour={CAUSE_COLOURS[cause]} hatched /> {words[cause].toLowerCase()}
           </span>
         ))}
-        {zoom !== null && (
-          <button class="link" onClick={() => setZoom(null)}>
-            Show the whole step
-          </button>
-        )}
+        <WholeStep zoom={zoom} setZoom={setZoom} />
       </p>
       <Stages
         label={`What the ${found.stages} stages of the pipeline compute in step ${step.name}, and why they idle.`}

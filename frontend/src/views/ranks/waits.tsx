@@ -27,6 +27,7 @@ interface WaitRow {
   map: MapRow;
   own_ns: number;
   wait_ns: number;
+  tokens: number | null;
   late: LateRank | null;
   why: Phrase | null;
 }
@@ -81,6 +82,7 @@ function rowsWith({ causes }: RanksPage, { ranks, late, matched_steps: steps }: 
       map: rows[at]!,
       own_ns: Math.max(0, rank.mean_step_ns - wait_ns),
       wait_ns,
+      tokens: rank.tokens_received && rank.tokens_received / steps,
       late: late[place] ?? null,
       why: causes[place] ?? null,
     };
@@ -122,6 +124,7 @@ function columnsOf(job: JobRanks, meanings: Meanings, choose: WaitsProps["choose
     time("caused", "rank_caused_ns", ({ map }) => map.makes_wait_ns, 116),
     { ...barColumn(causedBar, "108px"), id: "caused_bar" },
     figure("last", "rank_last", 76, ({ rank }) => (rank.matched > 0 ? rank.last / rank.matched : null)),
+    ...(job.tokens[0] ? [figure("tokens", "rank_tokens", 76, ({ tokens }) => tokens)] : []),
     ...(job.balance === "imbalance" ? [] : [why]),
   ];
   return [

@@ -10,10 +10,8 @@ from tb_steptime.insights.wording.ranks import (
     SHARED_WORK,
     always_latest,
     are_interrupted,
-    cause_text,
     cause_words,
     deciders,
-    first_cause,
     late_ns,
     mean_wait_ns,
     numbers_of,
@@ -22,7 +20,6 @@ from tb_steptime.insights.wording.ranks import (
     replayed,
     shared_ns,
     turns_gain_ns,
-    why_late,
 )
 from tb_steptime.ranks.result import Cause, CauseId, JobRanks, LateGroup, LateRank, PathRank
 from tb_steptime.text import Phrase, agreeing, count, joined, ns, phrase, text
@@ -162,15 +159,15 @@ def _with_sharing(formula: Phrase, cause: CauseId) -> Phrase:
 
 
 def _why(late: LateRank) -> Phrase:
-    who = phrase(
+    """Why it is late is in the headline, beside which this card is shown."""
+    return phrase(
         agreeing("Each other rank waits {wait} a step for rank {rank}, the latest in (the one step that is matched|"
-                 "{late} of {steps} steps):", late.steps),
+                 "{late} of {steps} steps).", late.steps),
         wait=ns(late.wait_ns),
         rank=rank_name(late.rank),
         late=count(late.late_steps),
         steps=count(late.steps),
     )  # fmt: skip
-    return joined(who, joined(cause_text(late), phrase("."), by=""))
 
 
 def late_ranks(job: JobRanks) -> Insight | None:
@@ -200,7 +197,7 @@ def late_ranks(job: JobRanks) -> Insight | None:
         job,
         id="late_ranks",
         title=phrase(_TITLES_OF_SEVERAL.get(cause, "Find what delays {ranks}"), ranks=text(ranks_name(group))),
-        why=joined(_why_together(group), first_cause(group)),
+        why=_why_together(group),
         how=_ON_A_HOST if group.host is not None and cause in _OF_HOSTS else _HOW.get(cause),
         gain_ns=shared_ns(job, group.gain_ns, cause, len(group.ranks)),
         formula=_with_sharing(_REPLAYED if replayed(job) else _TOGETHER_GAIN, cause),
@@ -266,7 +263,7 @@ def _of_deciders(job: JobRanks, ranks: list[PathRank]) -> Insight | None:
         job,
         id="imbalance",
         title=_title(cause, "all ranks" if everyone else named if len(ranks) > 1 else numbers),
-        why=joined(late, why_late(ranks[0])),
+        why=late,
         how=_HOW.get(cause),
         gain_ns=shared_ns(job, turns_gain_ns(job), cause, len(ranks)),
         formula=_with_sharing(_UNINTERRUPTED if everyone else _REPLAYED if replayed(job) else _DECIDED, cause),

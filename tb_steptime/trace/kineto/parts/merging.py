@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_steptime.trace.kineto.columns import Columns
+from tb_steptime.trace.kineto.columns import EXCHANGE_WORDS, Columns
 from tb_steptime.trace.kineto.inputs import MOST_BYTES, Texts
 from tb_steptime.trace.kineto.numbers import UNKNOWN
 from tb_steptime.trace.kineto.parts.reading import Learned, Part
@@ -42,7 +42,7 @@ NUMBERED = {
     **dict.fromkeys(("shapes", "dtypes", "settings"), "inputs"),
     "stack": "stacks",
     "hierarchy": "hierarchies",
-    **dict.fromkeys(("exchange", "exchanged", "group", "members", "purpose"), "exchanges"),
+    **dict.fromkeys(EXCHANGE_WORDS, "exchanges"),
     **dict.fromkeys(("module", "scope", "autograd", "annotation"), "annotations"),
     **dict.fromkeys(("memory._thread", "flows._thread", "pairs.stray_thread"), "threads"),
     "counters._name": "counters",

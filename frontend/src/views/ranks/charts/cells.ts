@@ -218,3 +218,14 @@ export function bandAt({ count, px }: Bands, at_px: number): number | null {
   const band = Math.floor(at_px / px);
   return band >= 0 && band < count ? band : null;
 }
+
+export type Runs = [from: number, to: number][];
+
+/** Neighbours that are one mark. continues: whether the place is like the one before it. */
+export function runsOf(count: number, continues: (at: number) => boolean): Runs {
+  const runs: Runs = [];
+  for (let at = 0; at < count; at++)
+    if (at > 0 && continues(at)) runs.at(-1)![1]++;
+    else runs.push([at, at + 1]);
+  return runs;
+}

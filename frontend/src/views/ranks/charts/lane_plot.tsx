@@ -6,6 +6,7 @@
  *     more              as high as there is room for; rows that decide the step keep 22 px and their names
  */
 
+import { bisectRight } from "d3-array";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { type Pen, Sheet } from "../../../charts/canvas/canvas";
@@ -150,18 +151,46 @@ export function laneLayout(rows: number, deciding: readonly number[]): LaneLayou
 }
 
 /** The row at a distance in px from the top; in a gap the row above it. */
-function rowAt({ tops, height }: LaneLayout, y: number): number | null {
-  if (y < 0 || y >= height) return null;
-  let [low, high] = [0, tops.length - 1];
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2);
-    if (tops[middle]! <= y) low = middle;
-    else high = middle - 1;
-  }
-  return low;
-}
+const rowAt = ({ tops, height }: LaneLayout, y: number): number | null =>
+  y < 0 || y >= height ? null : bisectRight(tops, y) - 1;
 
 export const isTall = ({ heights }: LaneLayout, row: number): boolean => heights[row] === TALL_PX;
 
 /** The y position of the path: below its row. */
 export const pathY = ({ tops, heights }: LaneLayout, row: number): number => tops[row]! + heights[row]! + 3.5;
+
+/** The height that a name needs. Of low rows every n-th has a name, unless a tall row needs the room. */
+const NAME_PX = 14;
+
+export function RowNames({ layout, nameOf }: { layout: LaneLayout; nameOf(row: number): string }) {
+  const tall = layout.tops.filter((_, row) => isTall(layout, row));
+  let free = 0;
+  return (
+    <>
+      {layout.tops.map((top, row) => {
+        if (top < free || tall.some((other) => other > top && other < top + NAME_PX)) return null;
+        free = top + NAME_PX;
+        return (
+          <text key={row} class="small own" x="0" y={top + Math.max(layout.heights[row]!, 8) / 2 + 4}>
+            {nameOf(row)}
+          </text>
+        );
+      })}
+    </>
+  );
+}
+
+/** How much a rank's Timeline shows around the instant from which it was opened, as a share of the picture. */
+const AROUND = 0.05;
+
+export function seenAround(middle: number, zoom: TimeRange | null, length_ns: number): TimeRange {
+  const around = AROUND * (zoom ? lengthOf(zoom) : length_ns);
+  return { from: Math.round(middle - around), to: Math.round(middle + around) };
+}
+
+export const WholeStep = ({ zoom, setZoom }: { zoom: TimeRange | null; setZoom(zoom: null): void }) =>
+  zoom && (
+    <button class="link" onClick={() => setZoom(null)}>
+      Show the whole step
+    </button>
+  );

@@ -6,12 +6,13 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { type Pen, stripes } from "../../../charts/canvas/canvas";
+import { type Palette, usePalette } from "../../../charts/canvas/palette";
 import type { TipContent } from "../../../charts/pointer/tip";
 import { Swatch } from "../../../colour";
 import { fine, ns } from "../../../format";
 import type { TimeScale } from "../../../time_range";
+import { type Runs, runsOf } from "./cells";
 import {
-  isTall,
   type LaneLayout,
   type LanePlace,
   LanePlot,
@@ -19,11 +20,12 @@ import {
   laneLayout,
   type Painted,
   pathY,
+  RowNames,
 } from "./lane_plot";
 
 /** The states of cells, by number. */
 const STATES = ["not in this step", "its own time", "waits for others", "transfers"] as const;
-const [OWN, WAIT] = [1, 2];
+const WAIT = 2;
 
 /** The arrivals at a collective: rows, and when each arrives. */
 interface Arrivals {
@@ -55,12 +57,11 @@ interface LanesProps extends Pick<LanePlotProps, "label" | "zoom" | "setZoom" | 
 
 const GUTTER = 64;
 
-/** The height that a name needs. Of low rows every n-th has a name, unless a deciding row needs the room. */
-const NAME_PX = 14;
-
 export function Lanes({ found, deciding, ...plot }: LanesProps) {
   const rows = found.ranks.length;
   const layout = useMemo(() => laneLayout(rows, deciding), [rows, deciding]);
+  const palette = usePalette();
+  const image = useMemo(() => imageOf(found, palette), [found, palette]);
   const near = (place: LanePlace) => meetingAt(found, place.row, place.at);
   const fan = (place: LanePlace | null, time: TimeScale) => {
     const meeting = place && near(place);
@@ -72,12 +73,12 @@ export function Lanes({ found, deciding, ...plot }: LanesProps) {
       layout={layout}
       length_ns={found.length_ns}
       gutter={GUTTER}
-      paint={(pen, painted) => paintLanes(pen, found, painted)}
-      of={[found]}
+      paint={(pen, painted) => paintLanes(pen, found, image, painted)}
+      of={[image]}
       tip={(place) => tipOf(found, place, near(place))}
       over={(place, time) => (
         <>
-          <Names found={found} layout={layout} />
+          <RowNames layout={layout} nameOf={(row) => `rank ${found.ranks[row]}`} />
           <Path found={found} layout={layout} time={time} />
           {fan(place, time)}
         </>
@@ -112,25 +113,6 @@ function tipOf(found: StepLanes, { row, at }: { row: number; at: number }, near:
   };
 }
 
-function Names({ found: { ranks }, layout }: { found: StepLanes; layout: LaneLayout }) {
-  const tall = layout.tops.filter((_, row) => isTall(layout, row));
-  let free = 0;
-  return (
-    <>
-      {ranks.map((rank, row) => {
-        const top = layout.tops[row]!;
-        if (top < free || tall.some((other) => other > top && other < top + NAME_PX)) return null;
-        free = top + NAME_PX;
-        return (
-          <text key={rank} class="small own" x="0" y={top + Math.max(layout.heights[row]!, 8) / 2 + 4}>
-            rank {rank}
-          </text>
-        );
-      })}
-    </>
-  );
-}
-
 function Path({ found: { path }, layout, time }: { found: StepLanes; layout: LaneLayout; time: TimeScale }) {
   if (path.length === 0) return null;
   const line = path
@@ -163,32 +145,53 @@ function Fan({ last, rows, arrived_ns, layout, time }: Arrivals & { layout: Lane
 /** Rows at least this high are hatched where they wait; lower ones are faint there. */
 const HATCHED_PX = 8;
 
-function paintLanes(pen: Pen, found: StepLanes, { layout, time, palette, width }: Painted): void {
-  pen.clearRect(0, 0, width, layout.height);
-  const { from_ns, to_ns, bins, cells, ranks, arrivals } = found;
+/**
+ * The cells as an image of one pixel each, made once for an answer: a frame then costs a few stretched images, however
+ * many ranks there are.
+ */
+function imageOf({ ranks, bins, cells }: StepLanes, palette: Palette): OffscreenCanvas {
   const [own] = palette.fills.get("kernel")!;
   const [comm] = palette.fills.get("comm")!;
-  const hatch = stripes(pen, comm!.plain);
-  const edges = Array.from({ length: bins + 1 }, (_, at) =>
-    Math.round(time.clampedX(from_ns + ((to_ns - from_ns) * at) / bins)),
-  );
-  for (let row = 0; row < ranks.length; row++) {
-    const [top, tall] = [layout.tops[row]!, layout.heights[row]!];
-    let bin = 0;
-    while (bin < bins) {
-      const does = cells[row * bins + bin]!;
-      let end = bin + 1; // equal neighbours are one mark
-      while (end < bins && cells[row * bins + end] === does) end++;
-      const [left, across] = [edges[bin]!, edges[end]! - edges[bin]!];
-      bin = end;
-      if (does === 0 || across <= 0) continue;
-      pen.fillStyle = does === OWN ? own!.plain : does === WAIT ? comm!.dim : comm!.plain;
-      pen.fillRect(left, top, across, tall);
-      if (does !== WAIT || tall < HATCHED_PX) continue;
-      pen.fillStyle = hatch;
-      pen.fillRect(left, top, across, tall);
-    }
+  const image = new OffscreenCanvas(bins, ranks.length);
+  const pixels = pixelsOf(cells, [0, own!.plainPixel, comm!.dimPixel, comm!.plainPixel]);
+  image.getContext("2d")!.putImageData(new ImageData(pixels, bins, ranks.length), 0, 0);
+  return image;
+}
+
+/** ofState: by state, as a canvas stores pixels. A loop, because a function called for each cell takes far longer. */
+export function pixelsOf(cells: Uint8Array, ofState: readonly number[]): Uint8ClampedArray<ArrayBuffer> {
+  const pixels = new Uint32Array(cells.length);
+  for (let at = 0; at < cells.length; at++) pixels[at] = ofState[cells[at]!]!;
+  return new Uint8ClampedArray(pixels.buffer);
+}
+
+/** Adjacent rows of equal height without gaps: they are stretched together. */
+export const bandsOfRows = ({ tops, heights }: LaneLayout): Runs =>
+  runsOf(tops.length, (row) => heights[row - 1] === heights[row] && tops[row - 1]! + heights[row]! === tops[row]);
+
+function paintLanes(pen: Pen, found: StepLanes, image: OffscreenCanvas, painted: Painted): void {
+  const { layout, time, palette, width } = painted;
+  pen.clearRect(0, 0, width, layout.height);
+  const { from_ns, to_ns, bins, cells, arrivals } = found;
+  const [left, across] = [time.x(from_ns), (to_ns - from_ns) / time.ns_per_px];
+  pen.save();
+  pen.beginPath();
+  pen.rect(time.left, 0, width - time.left, layout.height);
+  pen.clip();
+  pen.imageSmoothingEnabled = false;
+  for (const [from, to] of bandsOfRows(layout)) {
+    const tall = layout.heights[from]! * (to - from);
+    pen.drawImage(image, 0, from, bins, to - from, left, layout.tops[from]!, across, tall);
   }
+  pen.fillStyle = stripes(pen, palette.fills.get("comm")![0]!.plain);
+  layout.tops.forEach((top, row) => {
+    if (layout.heights[row]! < HATCHED_PX) return;
+    const own = cells.subarray(row * bins, (row + 1) * bins);
+    for (const [from, to] of runsOf(bins, (bin) => own[bin] === own[bin - 1]))
+      if (own[from] === WAIT)
+        pen.fillRect(left + (across * from) / bins, top, (across * (to - from)) / bins, layout.heights[row]!);
+  });
+  pen.restore();
   pen.fillStyle = palette.firm;
   for (const { last, rows, arrived_ns } of arrivals)
     pen.fillRect(Math.round(time.clampedX(arrived_ns[rows.indexOf(last)]!)), 0, 1, layout.height);

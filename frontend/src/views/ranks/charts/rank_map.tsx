@@ -27,6 +27,7 @@ import {
   levelOf,
   type Matrix,
   rampOf,
+  runsOf,
   shownValues,
   type Worst,
 } from "./cells";
@@ -288,15 +289,11 @@ function paintGrid(
   const tall = rows.px >= PARTED_PX ? rows.px - 1 : rows.px;
   for (let band = 0; band < rows.count; band++) {
     const top = band * rows.px;
-    let column = 0;
-    while (column < columns.count) {
-      const fill = fillOf(shown[band * columns.count + column]!, levels, ramp);
-      let end = column + 1; // neighbours of the same colour are one mark
-      while (end < columns.count && fillOf(shown[band * columns.count + end]!, levels, ramp) === fill) end++;
-      const [left, right] = [Math.round(column * columns.px), Math.round(end * columns.px)];
-      pen.fillStyle = fill ?? lacking;
+    const fill = (column: number) => fillOf(shown[band * columns.count + column]!, levels, ramp);
+    for (const [from, to] of runsOf(columns.count, (column) => fill(column) === fill(column - 1))) {
+      const [left, right] = [Math.round(from * columns.px), Math.round(to * columns.px)];
+      pen.fillStyle = fill(from) ?? lacking;
       pen.fillRect(left, top, right - left, tall);
-      column = end;
     }
   }
 }

@@ -9,7 +9,7 @@ import type { TipContent } from "../../../charts/pointer/tip";
 import type { Colour } from "../../../colour";
 import { fine, ns } from "../../../format";
 import type { TimeScale } from "../../../time_range";
-import { isTall, type LaneLayout, LanePlot, type LanePlotProps, laneLayout, type Painted } from "./lane_plot";
+import { isTall, type LaneLayout, LanePlot, type LanePlotProps, laneLayout, type Painted, RowNames } from "./lane_plot";
 
 export type Cause = "schedule" | "imbalance" | "ordering" | "transfer";
 
@@ -63,34 +63,13 @@ export function Stages({ step, rows, words, ...plot }: StagesProps) {
       paint={(pen, painted) => paintStages(pen, step, painted)}
       of={[step]}
       tip={(place) => tipOf(step, rows, words, place)}
-      over={() => <Names rows={rows} layout={layout} />}
+      over={() => <RowNames layout={layout} nameOf={(row) => nameOf(rows[row]!)} />}
     />
   );
 }
 
 const nameOf = ({ rank, stages }: StageRow): string =>
   `stage ${stages.length > 2 ? `${stages[0]} …` : stages.join(", ")} · rank ${rank}`;
-
-/** Of low rows every n-th has a name. */
-const NAME_PX = 14;
-
-function Names({ rows, layout }: { rows: readonly StageRow[]; layout: LaneLayout }) {
-  let free = 0;
-  return (
-    <>
-      {rows.map((row, at) => {
-        const top = layout.tops[at]!;
-        if (top < free) return null;
-        free = top + NAME_PX;
-        return (
-          <text key={row.rank} class="small own" x="0" y={top + Math.max(layout.heights[at]!, 8) / 2 + 4}>
-            {nameOf(row)}
-          </text>
-        );
-      })}
-    </>
-  );
-}
 
 function tipOf(
   step: DrawnStep,

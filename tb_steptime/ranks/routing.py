@@ -1,0 +1,112 @@
+"""How many tokens each rank sends to experts on other ranks, and how many its own experts receive: of all-to-alls that
+come in pairs, to the experts and back.
+
+    rank 0   sends 512, receives 204   [experts]   sends 204, receives 512       204 tokens for the experts of rank 0
+    rank 1   sends 512, receives 820   [experts]   sends 820, receives 512       820 for rank 1: 4 times as many
+
+A token that chooses two experts counts twice. Other exchanges of the same ranks have narrower rows: the number of
+tokens, the weights of their experts, the scales of a quantized exchange. Rows of embedding tables do not come back in
+the same pass, so they are not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.communication.packed import unpacked
+from tb_steptime.ranks.instances import exchanges_of
+from tb_steptime.ranks.matching import Matched
+from tb_steptime.ranks.result import Cause, RoutedTokens
+from tb_steptime.ranks.spans import RankSpan
+from tb_steptime.text import Reason
+from tb_steptime.trace.groups import Groups
+from tb_steptime.trace.table import Int64
+
+_KIND = "all_to_all"
+
+
+def routed_tokens(matched: Sequence[Matched], spans: Sequence[RankSpan]) -> tuple[list[RoutedTokens], Reason | None]:
+    """Returns the tokens of each group of ranks that share experts; and why no group has any, None where one has, or
+    where nothing is exchanged in all-to-alls. Raises what reading results raises."""
+    found = [_tokens(each, spans) for each in matched if any(one.kind == _KIND for one in each.classes)]
+    known = [each for each in found if isinstance(each, RoutedTokens)]
+    reasons = [each for each in found if isinstance(each, Reason)]
+    return known, None if known else next(iter(reasons), None)
+
+
+def of_rank(tokens: Sequence[RoutedTokens], rank: int) -> tuple[int | None, int | None]:
+    """Returns the tokens that a rank sends and receives, over all groups; None for both where it is in none."""
+    mine = [(each, each.ranks.index(rank)) for each in tokens if rank in each.ranks]
+    if not mine:
+        return None, None
+    return sum(each.sent[place] for each, place in mine), sum(each.received[place] for each, place in mine)
+
+
+def with_tokens(causes: Sequence[Cause], tokens: Sequence[RoutedTokens], rank: int) -> list[Cause]:
+    """Adds to the cause that a rank receives more than others how many tokens it receives a step, and the median of the
+    other ranks of its group."""
+    group = next((each for each in tokens if rank in each.ranks and len(each.ranks) > 1), None)
+    if group is None:
+        return list(causes)
+    place, received = group.ranks.index(rank), np.array(group.received) / group.steps
+    own, others = round(float(received[place])), round(float(np.median(np.delete(received, place))))
+    return [
+        msgspec.structs.replace(each, tokens=own, others_tokens=others) if each.id == "more_received" else each
+        for each in causes
+    ]
+
+
+def _tokens(found: Matched, spans: Sequence[RankSpan]) -> RoutedTokens | Reason:
+    sent, received, width, sites = _rows(found, spans)
+    widest = (width == width.max(initial=0)).all(axis=1) & (sent >= 0).all(axis=1) & (received >= 0).all(axis=1)
+    if not widest.any() or width.max(initial=0) <= 1:
+        return Reason("token_splits_not_recorded")
+    there, back = _pairs(np.flatnonzero(widest), found.step, sites)
+    returned = (sent[there] == received[back]) & (received[there] == sent[back])
+    if not len(there) or not returned.all():
+        return Reason("tokens_do_not_return")
+    return RoutedTokens(
+        group=found.group.name,
+        ranks=[spans[place].rank for place in found.members.tolist()],
+        hidden=int(width.max()),
+        steps=len(np.unique(found.step[there])),
+        calls=len(there),
+        sent=sent[there].sum(axis=0).tolist(),
+        received=received[there].sum(axis=0).tolist(),
+    )
+
+
+def _pairs(rows: Int64, step: Int64, sites: Int64) -> tuple[Int64, Int64]:
+    """Returns the first and the second row of each pair of neighbours in one part of one step. A last one alone has no
+    pair: the gradient of the first layer goes to its experts, and not back if its inputs need none."""
+    rows = rows[np.lexsort((rows, sites[rows], step[rows]))]
+    part = Groups.of(step[rows], sites[rows])
+    place = np.arange(len(rows)) - np.searchsorted(part.place, part.place)
+    first = np.flatnonzero((place[:-1] % 2 == 0) & (np.diff(part.place) == 0))
+    return rows[first], rows[first + 1]
+
+
+def _rows(found: Matched, spans: Sequence[RankSpan]) -> tuple[Int64, Int64, Int64, Int64]:
+    """Returns rows sent, rows received and elements of a row, (m, n), -1 where not known or of another kind; and a
+    number for the part of the step, (m,)."""
+    columns: list[Int64] = []
+    numbers: dict[str, int] = {}
+    for member, place in enumerate(found.members.tolist()):
+        kept = exchanges_of(spans[place])
+        of_class = np.array(
+            [
+                [
+                    -1 if each is None or one.kind != _KIND else each
+                    for each in (one.rows_sent, one.rows_received, one.width)
+                ]
+                + [numbers.setdefault(one.site, len(numbers))]
+                for one in kept.classes
+            ],
+            np.int64,
+        )
+        columns.append(of_class[unpacked(kept.of)[found.row[:, member]]])
+    sent, received, width, sites = np.moveaxis(np.stack(columns, axis=1), 2, 0)
+    return sent, received, width, sites[:, 0]
