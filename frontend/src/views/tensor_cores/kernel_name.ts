@@ -10,10 +10,10 @@ export const shortOf = (kernel: { short: string; name: string }): string => kern
 
 /** Keeps both ends within `most` pixels: the family comes first, types and tile sizes last. */
 export function fitted(short: string, most: number): string {
-  if (textWidth(short, "small") <= most) return short;
-  const left = most - textWidth("…", "small");
+  if (textWidth(short) <= most) return short;
+  const left = most - textWidth("…");
   const tail = within([...short].reverse(), 0.4 * left).reverse();
-  const head = within([...short], left - textWidth(tail.join(""), "small"));
+  const head = within([...short], left - textWidth(tail.join("")));
   return `${head.join("")}…${tail.join("")}`;
 }
 
@@ -21,7 +21,7 @@ export function fitted(short: string, most: number): string {
 function within(characters: readonly string[], room_px: number): string[] {
   let room = room_px;
   const end = characters.findIndex((character) => {
-    room -= textWidth(character, "small");
+    room -= textWidth(character);
     return room < 0;
   });
   return characters.slice(0, end < 0 ? characters.length : end);

@@ -92,15 +92,12 @@ function columns(meanings: Meanings, rows: readonly Row[]): Column<Row>[] {
   const several = new Set(rows.map(({ number }) => number)).size > 1;
   const asideOf = ({ number, place }: Row) => [several ? `span ${number}` : "", place].filter(Boolean).join(", ");
   const names = rows.map((row) => `${row.name} ${asideOf(row)}`.trim());
-  const grown = widestOf(
-    rows.map((row) => `${partLabel(meanings, row.grew)?.label ?? row.grew} +${ns(row.grew_ns)}`),
-    "small",
-  );
+  const grown = widestOf(rows.map((row) => `${partLabel(meanings, row.grew)?.label ?? row.grew} +${ns(row.grew_ns)}`));
   return [
     {
       id: "step",
       label: "Step",
-      width: `${Math.max(34, Math.round(widestOf(names, "small")) + GAP)}px`,
+      width: `${Math.max(34, Math.round(widestOf(names)) + GAP)}px`,
       cell: (row) => (
         <>
           {row.name}

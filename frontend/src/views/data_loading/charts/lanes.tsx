@@ -162,7 +162,7 @@ function rects(segments: ChartLane["segments"], top: number, x: X): string {
  */
 function StepMark({ step, x, foot }: { step: LaneMark; x: X; foot: number }) {
   const room = x(step.to) - x(step.from) - 5;
-  const text = [step.text, step.text.split(",")[0]!].find((each) => textWidth(each, "axis") <= room);
+  const text = [step.text, step.text.split(",")[0]!].find((each) => textWidth(each) <= room);
   return (
     <>
       <line class="tick" x1={x(step.from)} x2={x(step.from)} y1="4" y2={foot} />
@@ -177,7 +177,7 @@ function StepMark({ step, x, foot }: { step: LaneMark; x: X; foot: number }) {
 
 function Bracket({ bracket, x, top, width }: { bracket: LaneMark; x: X; top: number; width: number }) {
   const [left, right] = [x(bracket.from), x(bracket.to)];
-  const half = textWidth(bracket.text, "axis") / 2; // keeps the label inside the picture
+  const half = textWidth(bracket.text) / 2; // keeps the label inside the picture
   return (
     <>
       <path class="tick" fill="none" d={`M${left} ${top}v4H${right}v-4`} />

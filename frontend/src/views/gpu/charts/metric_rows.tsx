@@ -147,10 +147,7 @@ function Plot(props: MetricRowsProps & { width: number }) {
 }
 
 function gutterOf(rows: readonly MetricRow[], width: number): number {
-  const names = widestOf(
-    rows.map((row) => row.name),
-    "small",
-  );
+  const names = widestOf(rows.map((row) => row.name));
   return Math.round(Math.max(GUTTER, Math.min(VALUE + names, GUTTER_FRACTION * width)));
 }
 
@@ -222,14 +219,14 @@ function Row({ row, top, visible, time }: PlacedProps & { row: MetricRow; top: n
   return (
     <>
       <text class="small own" x="0" y={baseline} data-hint={`${row.name}. ${row.meaning}`}>
-        {shortenedTo(row.name, time.left - VALUE + 6, "small")}
+        {shortenedTo(row.name, time.left - VALUE + 6)}
       </text>
       <text class="firm end" x={time.left - 12} y={baseline}>
         {row.value}
       </text>
       {row.reason !== null && (
         <text class="small" x={time.left + 6} y={baseline} data-hint={row.reason}>
-          {shortenedTo(row.reason, time.width - time.left - 6, "small")}
+          {shortenedTo(row.reason, time.width - time.left - 6)}
         </text>
       )}
       <BinLayers layers={row.layers} visible={visible} time={time} top={upper} height={depth} />
@@ -245,7 +242,7 @@ function StepMarks({ steps, visible, time, foot }: PlacedProps & { steps: readon
       {shown.map((step) => {
         const left = time.clampedX(step.from);
         const room = time.clampedX(step.to) - left;
-        const text = [step.text, step.key].find((each) => textWidth(each, "axis") + 8 < room);
+        const text = [step.text, step.key].find((each) => textWidth(each) + 8 < room);
         return (
           <g key={step.key}>
             {step.from >= visible.from && <line class="tick" x1={left} x2={left} y1="2" y2={foot} />}

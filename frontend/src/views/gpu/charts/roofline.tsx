@@ -136,7 +136,7 @@ function Plot(props: RooflineProps & { width: number }) {
     const name = rate(1e9 * gbs);
     const line = roofLine(max(roofs, (roof) => roof.tflops)!, gbs, scales);
     return (
-      <text class="end" {...memoryLabel(line, textWidth(name, "axis"), LEFT)}>
+      <text class="end" {...memoryLabel(line, textWidth(name), LEFT)}>
         {name}
       </text>
     );
@@ -159,7 +159,7 @@ function Plot(props: RooflineProps & { width: number }) {
   /** Drawn in front of the dots, which are crowded at the end of a roof that they reach. */
   function RoofName({ roof }: { roof: FlatRoof }) {
     const line = roofLine(roof.tflops, memory_gbs!, scales);
-    const place = roofName(line, textWidth(roof.name, "axis"), placed);
+    const place = roofName(line, textWidth(roof.name), placed);
     return (
       <text class="end halo" pointer-events="none" {...place}>
         {roof.name}

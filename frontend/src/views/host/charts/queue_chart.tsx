@@ -242,7 +242,7 @@ function Phases({ phases, visible, time }: LayersProps) {
 /** A phase, with its length where there is room; a part of a phase is a bracket inside it. */
 function Phase({ phase, left, right }: { phase: QueuePhase; left: number; right: number }) {
   const names = [`${phase.label}, ${ns(phase.to - phase.from)}`, phase.label];
-  const name = names.find((each) => textWidth(each, "axis") + 8 < right - left);
+  const name = names.find((each) => textWidth(each) + 8 < right - left);
   return phase.inner ? (
     <>
       <path class="tick" fill="none" d={`M${left + 3} ${TOP + 7}v-4H${right - 1}v4`} />

@@ -149,7 +149,7 @@ function Layers({ curve, visible, time, steps, phases, peak, calls, instant }: L
 
 function Peak({ x, y, bytes: size, width }: { x: number; y: number; bytes: number; width: number }) {
   const name = `peak ${bytes(size)}`;
-  const left = x + 8 + textWidth(name, "axis") > width;
+  const left = x + 8 + textWidth(name) > width;
   return (
     <>
       <circle class="top" cx={x} cy={y} r="3.5" />
@@ -179,7 +179,7 @@ function Names({ ranges, visible, time, y, firm = false }: NamesProps) {
           return (
             <g key={`${range.label} ${range.from}`}>
               {firm && <line class="tick" x1={left} x2={left} y1="2" y2={FOOT} />}
-              {textWidth(range.label, "axis") + 8 < right - left && (
+              {textWidth(range.label) + 8 < right - left && (
                 <text class={firm ? "small" : "second"} x={left + 5} y={y}>
                   {range.label}
                 </text>

@@ -233,7 +233,7 @@ export function placed(settings: readonly FitSetting[], { x, y, untimed, right }
   const taken: Box[] = points.map((point) => ({ from: point.x - 6, to: point.x + 6, y: point.y }));
   const labels = new Map<string, { end: boolean }>();
   for (const point of [...points].sort((a, b) => Number(b.setting.best) - Number(a.setting.best))) {
-    const width = textWidth(point.setting.label, "axis");
+    const width = textWidth(point.setting.label);
     const sides = [
       { end: false, from: point.x + APART, to: point.x + APART + width },
       { end: true, from: point.x - APART - width, to: point.x - APART },

@@ -167,7 +167,7 @@ function paintBox(pen: Pen, scene: Scene, { at, left, wide, y, look, paint, plai
   if (text === null) return;
   if (colour && isTextured(colour)) {
     pen.fillStyle = paint.fill; // text is not drawn on stripes
-    pen.fillRect(left, y, Math.min(wide, textWidth(text, "axis") + 8), BOX_PX);
+    pen.fillRect(left, y, Math.min(wide, textWidth(text) + 8), BOX_PX);
   }
   pen.fillStyle = paint.ink;
   pen.fillText(text, left + 4, y + BOX_PX / 2 + 0.5);
@@ -179,8 +179,8 @@ function nameIn({ tree }: Scene, at: number, wide: number): string | null {
   const merged = tree.merged[at]!;
   const label = tree.label[at]!;
   const name = merged > 0 ? counted(merged, "smaller frame") : tree.names[label]!;
-  const whole = textWidth(name, "axis") + 8 <= wide || tree.kinds[label] !== "python";
-  return fitted(whole ? name : lineText(name), (text) => textWidth(text, "axis"), wide);
+  const whole = textWidth(name) + 8 <= wide || tree.kinds[label] !== "python";
+  return fitted(whole ? name : lineText(name), (text) => textWidth(text), wide);
 }
 
 /**

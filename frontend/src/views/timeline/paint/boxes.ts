@@ -122,7 +122,7 @@ function paintText(pen: Pen, boxes: Boxes, at: number, fill: Fill, left: number,
   const many = boxes.count[at]! > 1;
   // a single name for many events would read as one long event
   const name = many ? counted(boxes.count[at]!, "event") : (boxes.names[boxes.name[at]!] ?? "");
-  const measure = (text: string) => textWidth(text, "axis");
+  const measure = (text: string) => textWidth(text);
   const text = many && measure(name) + 8 > wide ? null : fitted(name, measure, wide);
   if (text === null) return;
   if (many || isTextured(boxes.colours[boxes.colour[at]!]!)) {

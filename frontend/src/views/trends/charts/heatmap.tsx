@@ -202,10 +202,7 @@ function inRow(rows: readonly HeatmapRow[], row: number, step: number): Place | 
 }
 
 function gutterOf(rows: readonly HeatmapRow[], width: number): number {
-  const names = widestOf(
-    rows.map((row) => `${row.name}  ${row.second}`),
-    "small",
-  );
+  const names = widestOf(rows.map((row) => `${row.name}  ${row.second}`));
   return Math.round(Math.max(GUTTER, Math.min(VALUE + names, GUTTER_FRACTION * width)));
 }
 
@@ -256,7 +253,7 @@ function Bins({ row, from, to, time, colour, end }: BinsProps) {
   return (
     <>
       <text class="small own" x="0" y="18">
-        {shortenedTo(row.name, left - VALUE - textWidth(row.second, "small"), "small")}
+        {shortenedTo(row.name, left - VALUE - textWidth(row.second))}
         <tspan class="second" dx="8">
           {row.second}
         </tspan>
