@@ -19,6 +19,21 @@ export function Sentence({ phrase, style = "prose", terms = false }: SentencePro
   return <>{joined(segmentsOf(phrase, style)).map((segment, at) => marked(segment, at, terms))}</>;
 }
 
+interface RemarkProps {
+  /** Nothing is shown where there is none. */
+  phrase: Phrase | null | undefined;
+  class?: string;
+  terms?: boolean;
+}
+
+/** A phrase as a paragraph of its own, by default below a picture or a table. */
+export const Remark = ({ phrase, class: className = "quiet small aside", terms = false }: RemarkProps) =>
+  phrase ? (
+    <p class={className}>
+      <Sentence phrase={phrase} terms={terms} />
+    </p>
+  ) : null;
+
 /** Joins neighbours of the same style: a term may begin in one of them and end in the next. */
 const joined = (segments: readonly Segment[]): Segment[] =>
   segments.reduce<Segment[]>((found, next) => {

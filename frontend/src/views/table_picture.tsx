@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import type { SortKey } from "../address/keys";
+import type { Unit } from "../api.gen";
 import { type BarSegment, InlineBar } from "../charts/bars/split_bar";
 import { tableData } from "../components/data_table";
 import type { Figures } from "../components/figures";
@@ -103,6 +104,24 @@ export const figuresOf =
     width: `${width_px}px`,
     figures: { of, unit: meanings.metric(metric).unit, ...how },
   });
+
+/** A column of figures that no other table has, so that the catalogue does not describe it. */
+export const figureColumn = <Row,>(
+  id: string,
+  label: string,
+  width_px: number,
+  unit: Unit,
+  of: (row: Row) => number | null,
+  how: Omit<Figures<Row>, "of" | "unit"> = {},
+): Column<Row> => ({ id, label, width: `${width_px}px`, figures: { of, unit, ...how } });
+
+/** A column of names, which a narrow cell shows in full on hover. */
+export const nameColumn = <Row,>(
+  id: string,
+  label: string,
+  of: (row: Row) => string,
+  how: Partial<Column<Row>> = {},
+): Column<Row> => ({ id, label, order: of, cell: (row) => <span data-hint={of(row)}>{of(row)}</span>, ...how });
 
 /** A column without a header: a bar for each row. */
 export const barColumn = <Row,>(segments: (row: Row) => readonly BarSegment[], width?: string): Column<Row> => ({

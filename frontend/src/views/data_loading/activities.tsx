@@ -4,13 +4,13 @@
  */
 
 import type { Activity, LoaderActivities, LoaderLine, Phrase, RecordedLine, RecordedLines } from "../../api.gen";
-import { Sentence } from "../../components/sentence";
+import { Remark } from "../../components/sentence";
 import { type Column, fileFields } from "../../components/table";
 import { count, counted, DASH, ns, share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { differenceColumn } from "../compare/compared_columns";
 import type { Compared, Tab, Titles } from "../props";
-import { barColumn, TablePicture } from "../table_picture";
+import { barColumn, figureColumn, TablePicture } from "../table_picture";
 
 /** What the training thread does inside the loader, and in which line, as self time per batch. */
 interface ActivitiesProps {
@@ -42,11 +42,7 @@ export function Activities({ activities, titles, tab, name, compared = null }: A
       order="activity"
       tab={tab}
     >
-      {missing && (
-        <p class="quiet small aside">
-          <Sentence phrase={missing} />
-        </p>
-      )}
+      <Remark phrase={missing} />
     </TablePicture>
   );
 }
@@ -84,7 +80,7 @@ function columns(longest: number, lines: boolean, meanings: Meanings): Column<Ac
     },
     ...(lines ? [line] : []),
     barColumn((row) => [{ share: row.ns_per_batch / longest, colour: row.name === null ? "other" : "cpu" }]),
-    { id: "batch", label: "A batch", width: "68px", figures: { of: (row) => row.ns_per_batch, unit: "ns" } },
+    figureColumn("batch", "A batch", 68, "ns", (row) => row.ns_per_batch),
   ];
 }
 
@@ -182,9 +178,7 @@ function NoLines({ why }: { why: Phrase }) {
       <div class="head">
         <h2>Which lines does batch production spend its time in?</h2>
       </div>
-      <p class="quiet small">
-        <Sentence phrase={why} />
-      </p>
+      <Remark phrase={why} class="quiet small" />
     </section>
   );
 }

@@ -7,6 +7,7 @@ import { hint } from "../../dom/hint";
 import { bytes, counted, DASH, percent, scaleFor } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
+import { figureColumn } from "../table_picture";
 import { limitOf, loaderNames, type ProductionPart, partOf } from "./batch_production";
 import type { RecordedProps } from "./production";
 
@@ -74,7 +75,7 @@ const columns = (whole: number, meanings: Meanings): Column<Stage>[] => [
       </span>
     ),
   },
-  { id: "time", label: "A batch", width: "84px", figures: { of: (stage) => stage.ns, unit: "ns" } },
+  figureColumn("time", "A batch", 84, "ns", (stage) => stage.ns),
   {
     id: "share",
     ...columnHead(meanings, "stage_share"),

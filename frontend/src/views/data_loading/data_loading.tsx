@@ -3,7 +3,7 @@
 import { CopyButton } from "../../components/copy";
 import { Details } from "../../components/details";
 import { Notes } from "../../components/note";
-import { Sentence, Words } from "../../components/sentence";
+import { Remark, Sentence, Words } from "../../components/sentence";
 import { useStepSelection } from "../choices";
 import { remarkOf, type SpanViewProps } from "../props";
 import { SeriesTiles } from "../tiles";
@@ -52,9 +52,7 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
               <Sentence phrase={page.titles.steps!} />
             </h2>
           )}
-          <p class="quiet">
-            <Sentence phrase={tab.meanings.explain(result.unknown)} />
-          </p>
+          <Remark phrase={tab.meanings.explain(result.unknown)} class="quiet" />
           {place !== null && <RecordHint asks="thread" place={place} />}
         </section>
       ) : (

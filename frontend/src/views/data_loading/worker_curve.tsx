@@ -1,6 +1,6 @@
 import type { Reason, WorkerCurve } from "../../api.gen";
 import { Picture } from "../../components/picture";
-import { Sentence } from "../../components/sentence";
+import { Remark, Sentence } from "../../components/sentence";
 import { counted, ns, rough, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
 import type { Compared, Tab, Titles } from "../props";
@@ -58,11 +58,7 @@ export function WorkerCurvePicture({ titles, curve, compared, tab, name }: Curve
         tip={(at) => tipOf(curve, others, at)}
       />
       {compared && <ComparedNote compared={compared} mark={others[0] ?? null} />}
-      {epochs && (
-        <p class="quiet small aside">
-          <Sentence phrase={epochs} />
-        </p>
-      )}
+      <Remark phrase={epochs} />
       {limits.map((limit) => (
         <p key={limit.code} class="quiet small aside">
           <Sentence phrase={tab.meanings.explain(limit)} />
@@ -169,9 +165,7 @@ export function NoCurve({ why, tab }: { why: Reason | null; tab: Tab }) {
       <div class="head">
         <h2>How many workers are enough?</h2>
       </div>
-      <p class="quiet small">
-        <Sentence phrase={tab.meanings.explain(why)} />
-      </p>
+      <Remark phrase={tab.meanings.explain(why)} class="quiet small" />
     </section>
   );
 }

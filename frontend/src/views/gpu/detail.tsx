@@ -3,7 +3,7 @@
 import type { DeviceGpu, GpuResult, KernelDetail, LaunchShape, LaunchSite, Phrase } from "../../api.gen";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
-import { Sentence } from "../../components/sentence";
+import { Remark } from "../../components/sentence";
 import { hint } from "../../dom/hint";
 import { Sized } from "../../dom/size";
 import { count, counted, DASH, ns, percent } from "../../format";
@@ -159,11 +159,7 @@ export function LaunchSites({ sites, noLines, tab }: LaunchSitesProps) {
           ))}
         </tbody>
       </table>
-      {noLines && (
-        <p class="quiet small aside">
-          <Sentence phrase={noLines} />
-        </p>
-      )}
+      <Remark phrase={noLines} />
     </section>
   );
 }

@@ -5,7 +5,7 @@ import { Details } from "../../components/details";
 import { totalsText } from "../../components/figures";
 import { GroupedFilter, Unmatched } from "../../components/filter";
 import { Picture } from "../../components/picture";
-import { Sentence } from "../../components/sentence";
+import { Remark, Sentence } from "../../components/sentence";
 import { type Foot, fileColumns } from "../../components/table";
 import { counted, percent } from "../../format";
 import { readingOf } from "../choices";
@@ -112,11 +112,7 @@ export function GpuKernels({ device, steps, other, title, titles, tab, name, ope
       empty={typed ? <Unmatched typed={typed} change={change} /> : "No kernels."}
       foot={rest.rows > 0 && footOf(grouping, rest, device.split.kernel_ns)}
     >
-      {lacking && (
-        <p class="quiet small aside">
-          <Sentence phrase={lacking} />
-        </p>
-      )}
+      <Remark phrase={lacking} />
       {aside}
     </TablePicture>
   );

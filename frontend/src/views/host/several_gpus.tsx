@@ -5,7 +5,7 @@ import { text } from "../../format";
 import type { Meanings } from "../../meanings";
 import { readingOf } from "../choices";
 import { type HostPart, titleOf } from "../props";
-import { TablePicture } from "../table_picture";
+import { figureColumn, nameColumn, TablePicture } from "../table_picture";
 import { IdleCell, idleOf } from "./reasons";
 
 /** The GPUs of one process: whether they work at the same time, and which op for one GPU keeps another waiting. */
@@ -60,17 +60,9 @@ function deviceColumns(devices: readonly DeviceIdle[], { idle_reasons: reasons }
       ),
       file: [{ label: "GPU", of: (row) => String(row.device) }, ...fileFields<DeviceIdle>({ name: "Name" })],
     },
+    figureColumn("busy", "Works", 76, "ns", (row) => mean(row.busy_ns), { adds: "step", siblings: "time" }),
     {
-      id: "busy",
-      label: "Works",
-      width: "76px",
-      figures: { of: (row) => mean(row.busy_ns), unit: "ns", adds: "step", siblings: "time" },
-    },
-    {
-      id: "idle",
-      label: "Idle",
-      width: "180px",
-      figures: { of: (row) => idleOf(row.mean), unit: "ns", adds: "step", siblings: "time" },
+      ...figureColumn("idle", "Idle", 180, "ns", (row) => idleOf(row.mean), { adds: "step", siblings: "time" }),
       cell: (row, _, write) => <IdleCell idle={row.mean} reasons={reasons} longest={longest} write={write} />,
       file: reasons.map(({ id, label }) => ({
         ...{ label, unit: "ns" as const },
@@ -81,12 +73,7 @@ function deviceColumns(devices: readonly DeviceIdle[], { idle_reasons: reasons }
 }
 
 const blockerColumns: Column<Blocker>[] = [
-  {
-    id: "op",
-    label: "Op that blocks",
-    order: (row) => row.op,
-    cell: (row) => <span data-hint={row.op}>{row.op}</span>,
-  },
+  nameColumn("op", "Op that blocks", (row) => row.op),
   {
     id: "by",
     label: "Works for",
@@ -103,5 +90,5 @@ const blockerColumns: Column<Blocker>[] = [
     cell: (row) => `GPU ${row.idle_device}`,
     file: [{ label: "GPU that waits", of: (row) => String(row.idle_device) }],
   },
-  { id: "idle", label: "Idle", width: "76px", figures: { of: (row) => row.idle_ns, unit: "ns", adds: "step" } },
+  figureColumn("idle", "Idle", 76, "ns", (row) => row.idle_ns, { adds: "step" }),
 ];

@@ -8,7 +8,7 @@ import { columnHead, type Meanings } from "../../meanings";
 import { readingOf } from "../choices";
 import { differenceColumn } from "../compare/compared_columns";
 import { type HostPart, titleOf } from "../props";
-import { TablePicture } from "../table_picture";
+import { figureColumn, nameColumn, TablePicture } from "../table_picture";
 import { IdleCell, idleOf } from "./reasons";
 
 /** Where work is launched, and how long the GPU idled before it. */
@@ -66,19 +66,9 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
     cell: (row) => meanings.bounds[bounds.get(row.phase) ?? ""] ?? "",
   };
   return [
-    {
-      id: "site",
-      label: "Launched from",
-      order: (row) => row.label,
-      cell: (row) => <span data-hint={row.label}>{row.label}</span>,
-    },
+    nameColumn("site", "Launched from", (row) => row.label),
     ...(differ ? [verdict] : []),
-    {
-      id: "launches",
-      label: "Launches",
-      width: "66px",
-      figures: { of: (row) => row.launches, unit: "number", adds: "step" },
-    },
+    figureColumn("launches", "Launches", 66, "number", (row) => row.launches, { adds: "step" }),
     {
       id: "starved",
       label: "Starved",

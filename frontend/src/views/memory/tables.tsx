@@ -4,13 +4,13 @@ import type { ChurnRow, Maker, OpMemory } from "../../api.gen";
 import { tableData } from "../../components/data_table";
 import { totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
-import { Sentence } from "../../components/sentence";
+import { Remark } from "../../components/sentence";
 import { type Column, fileColumns, Table } from "../../components/table";
 import { change, DASH } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { marking, readingOf, sorting } from "../choices";
 import { titleOf } from "../props";
-import { figuresOf, TablePicture } from "../table_picture";
+import { figureColumn, figuresOf, TablePicture } from "../table_picture";
 import { codeOf, madeIn } from "./alive";
 import type { MemoryPart } from "./data";
 
@@ -28,11 +28,7 @@ export function GrowthTable({ device, place, titles, tab, name }: MemoryPart) {
       drawn={false}
       table={() => tableData(fileColumns(makerColumns(tab.meanings)), makers)}
     >
-      {growth.reason && (
-        <p class="quiet">
-          <Sentence phrase={tab.meanings.explain(growth.reason)} />
-        </p>
-      )}
+      <Remark phrase={growth.reason && tab.meanings.explain(growth.reason)} class="quiet" />
       {device.whole && !growth.reason && (
         <Table
           label="What every step leaves allocated"
@@ -126,7 +122,7 @@ function opColumns(meanings: Meanings): Column<OpMemory>[] {
   const figure = figuresOf<OpMemory>(meanings);
   return [
     { id: "op", label: "Op", order: (row) => row.op, cell: (row) => nameCell(row.op) },
-    { id: "calls", label: "Calls", width: "64px", figures: { of: (row) => row.calls, unit: "count" } },
+    figureColumn("calls", "Calls", 64, "count", (row) => row.calls),
     figure("own", "memory_op_own", 96, (row) => row.allocated_bytes),
     figure("all", "memory_op_all", 96, (row) => row.all_allocated_bytes),
     figure("increase", "memory_op_increase", 80, (row) => row.all_increase_bytes),

@@ -6,7 +6,7 @@ import { InlineBar } from "../../charts/bars/split_bar";
 import { totalsText } from "../../components/figures";
 import { GroupedFilter, Unmatched } from "../../components/filter";
 import { Middle } from "../../components/middle";
-import { Sentence } from "../../components/sentence";
+import { Remark } from "../../components/sentence";
 import type { Column, Foot } from "../../components/table";
 import { counted, DASH, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
@@ -81,11 +81,7 @@ export function OpTable(part: OperatorPart) {
       foot={footOf(restOf(table, rows))}
     >
       {other && typed === "" && <OnlyThere {...other.only} />}
-      {titles.outside && (
-        <p class="quiet small aside">
-          <Sentence phrase={titles.outside} />
-        </p>
-      )}
+      <Remark phrase={titles.outside} />
     </TablePicture>
   );
 }

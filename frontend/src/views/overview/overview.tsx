@@ -12,6 +12,7 @@ import type {
   Phrase,
   SpanHead,
 } from "../../api.gen";
+
 import { StackedBars } from "../../charts/bars/stacked_bars";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
@@ -27,6 +28,7 @@ import { hiddenParts, keysOfHidden, selectedStep, sorting } from "../choices";
 import { MeanStepDifferences } from "../compare/parts";
 import { type MeanStep, MeanStepBar } from "../mean_step_bar";
 import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf } from "../props";
+import { nameColumn } from "../table_picture";
 import { SeriesTiles } from "../tiles";
 import { ToDo } from "../to_do";
 import { type Tries, triesOf } from "../tried";
@@ -303,12 +305,7 @@ function Devices({ devices, tab }: { devices: readonly DeviceFigures[]; tab: Tab
   });
   const names: Column<DeviceFigures>[] = [
     { id: "device", label: "GPU", width: "64px", cell: (device) => device.device, order: (device) => device.device },
-    {
-      id: "name",
-      label: "Name",
-      cell: (device) => <span data-hint={device.name}>{device.name}</span>,
-      order: (device) => device.name,
-    },
+    nameColumn("name", "Name", (device) => device.name),
   ];
   return (
     <section class="devices">
