@@ -16,7 +16,8 @@ interface SplitBarProps {
   /** One sentence with the figures. */
   label: string;
   parts: readonly SplitPart[];
-  off: ReadonlySet<string>;
+  /** Hidden parts. */
+  off?: ReadonlySet<string>;
 }
 
 const LEAST = 0.0003;
@@ -30,7 +31,7 @@ export function SplitBar({ label, parts, off }: SplitBarProps) {
         .map((part) => (
           <i
             key={part.id}
-            class={off.has(part.id) ? "gone" : fillClass(part.colour, part.hatched)}
+            class={off?.has(part.id) ? "gone" : fillClass(part.colour, part.hatched)}
             style={{ flexGrow: part.share }}
             data-hint={part.title}
           />

@@ -3,9 +3,9 @@
 import { useMemo } from "preact/hooks";
 import type { Parts, StepChange } from "../../api.gen";
 import type { TipContent } from "../../charts/pointer/tip";
-import { Swatch } from "../../colour";
+import { partRow } from "../../charts/pointer/tip";
 import type { TableData } from "../../components/data_table";
-import { Keys } from "../../components/keys";
+import { Keys, keyOfPart } from "../../components/keys";
 import { Picture } from "../../components/picture";
 import { percent, type Scale, share } from "../../format";
 import type { Meanings } from "../../meanings";
@@ -64,12 +64,7 @@ export function ChainPicture({ title, said, group, choose, move, tab }: ChainPic
       />
       <Keys
         label="Parts of the mean step"
-        keys={shown.map(({ id, label, meaning, colour, hatched }) => ({
-          id,
-          label,
-          meaning,
-          mark: <Swatch colour={colour} hatched={hatched} />,
-        }))}
+        keys={shown.map(keyOfPart)}
         off={off}
         choose={(next) => tab.update(keysOfHidden(next))}
       />
@@ -126,13 +121,9 @@ function tipOf({ name, link }: Experiment, meanings: Meanings, scale: Scale): Ti
       { name: "Mean step", value: scale.text(link.step_ns) },
       ...changeRows("Before", link.from_previous, scale),
       ...changeRows("First", link.from_first, scale),
-      ...parts.map(({ id, label, colour, hatched }) => {
-        const ns = link.parts_ns[id as keyof Parts];
-        return {
-          mark: <Swatch colour={colour} hatched={hatched} />,
-          name: label,
-          value: `${scale.text(ns)}, ${percent(ns / link.step_ns)}`,
-        };
+      ...parts.map((part) => {
+        const ns = link.parts_ns[part.id as keyof Parts];
+        return partRow(part, `${scale.text(ns)}, ${percent(ns / link.step_ns)}`);
       }),
     ],
   };

@@ -44,7 +44,7 @@ export function BatchSplit({ recorded, titles, byReader, tab, name }: RecordedPr
   );
   return (
     <Picture title={title} name={`a batch ${name}`} table={() => stagesTable(stages, waits.label, recorded.wait_ns)}>
-      <SplitBar label={`${sentence(title)}. ${parts.map((part) => part.title).join("; ")}.`} parts={parts} off={NONE} />
+      <SplitBar label={`${sentence(title)}. ${parts.map((part) => part.title).join("; ")}.`} parts={parts} />
       <Table
         label="What becomes of a batch"
         columns={columns(whole, tab.meanings)}
@@ -61,8 +61,6 @@ export function BatchSplit({ recorded, titles, byReader, tab, name }: RecordedPr
     </Picture>
   );
 }
-
-const NONE: ReadonlySet<string> = new Set();
 
 const columns = (whole: number, meanings: Meanings): Column<Stage>[] => [
   {

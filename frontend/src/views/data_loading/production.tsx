@@ -1,7 +1,7 @@
 import type { ProductionLane, ReadyQueue, Recorded } from "../../api.gen";
 import type { StopSelection } from "../../charts/pointer/pointing";
-import { Swatch } from "../../colour";
-import { Keys, useHidden } from "../../components/keys";
+import { partRow } from "../../charts/pointer/tip";
+import { Keys, keyOfPart, useHidden } from "../../components/keys";
 import { Picture } from "../../components/picture";
 import { count, counted, fine, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
@@ -78,11 +78,10 @@ function requestsOf({ loader, late_share: late }: ReadyQueue, names: LoaderNames
 }
 
 /** The part that is called idle elsewhere is training in the lanes of the main process. */
-const keyOf = ({ id, label, meaning, colour, hatched }: ProductionPart) => ({
-  id: id === "trains" ? "idle" : id,
-  label: label.toLowerCase(),
-  meaning,
-  mark: <Swatch colour={colour} hatched={hatched} />,
+const keyOf = (part: ProductionPart) => ({
+  ...keyOfPart(part),
+  id: part.id === "trains" ? "idle" : part.id,
+  label: part.label.toLowerCase(),
 });
 
 function tipOf(lane: ProductionLane, name: string, segment: number, from: number, meanings: Meanings) {
@@ -92,10 +91,7 @@ function tipOf(lane: ProductionLane, name: string, segment: number, from: number
   const [start, end] = [lane.start_ns[segment]!, lane.end_ns[segment]!];
   return {
     title: batch < 0 ? name : `${name}, batch ${count(batch)}`,
-    rows: [
-      { mark: <Swatch colour={part.colour} hatched={part.hatched} />, name: part.label, value: fine(end - start) },
-      { name: "From", value: fine(start - from) },
-    ],
+    rows: [partRow(part, fine(end - start)), { name: "From", value: fine(start - from) }],
   };
 }
 

@@ -2,7 +2,6 @@
 
 import type { KernelGroup } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
-import { CopyButton } from "../../components/copy";
 import { Middle } from "../../components/middle";
 import { type Column, fileFields } from "../../components/table";
 import { counted, DASH, percent } from "../../format";
@@ -10,7 +9,7 @@ import { columnHead, type Meanings } from "../../meanings";
 import { lineText } from "../operators/tables";
 import { figuresOf } from "../table_picture";
 import { binsOf } from "../tensor_cores/bins";
-import { fitted, shortOf } from "../tensor_cores/kernel_name";
+import { fitted, KernelName, shortOf } from "../tensor_cores/kernel_name";
 import type { Grouping } from "./groups";
 
 /** Figures of a row that are also metrics of the catalogue, under the same name. */
@@ -153,14 +152,14 @@ const isOfKernels = ({ id }: Grouping): boolean => id.startsWith("name");
 function Name({ row, grouping, most }: { row: KernelGroup; grouping: Grouping; most: number }) {
   const kernel = isOfKernels(grouping);
   return (
-    <span class="kernel-name" data-hint={titleOf(row, kernel)}>
-      <span class="clip">{kernel ? fitted(shortOf(row), row.persistent ? most - PERSISTENT : most) : nameOf(row)}</span>
+    <KernelName
+      name={row.name}
+      shown={kernel ? fitted(shortOf(row), row.persistent ? most - PERSISTENT : most) : nameOf(row)}
+      hint={titleOf(row, kernel)}
+    >
       {kernel && row.persistent && <span class="faint">persistent</span>}
       {!kernel && <span class="faint">{counted(row.kernel_count, "kernel")}</span>}
-      <CopyButton text={() => row.name} class="link">
-        Copy
-      </CopyButton>
-    </span>
+    </KernelName>
   );
 }
 

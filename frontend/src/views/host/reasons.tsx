@@ -8,11 +8,11 @@ import { stepInTimeline } from "../../address/timeline";
 import type { HostResult, IdleNs, PartMeaning, Segment } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { StackedBars } from "../../charts/bars/stacked_bars";
-import { Swatch } from "../../colour";
+import { partRow } from "../../charts/pointer/tip";
 import { Chips } from "../../components/chips";
 import type { TableData } from "../../components/data_table";
 import type { Write } from "../../components/figures";
-import { Keys } from "../../components/keys";
+import { Keys, keyOfPart } from "../../components/keys";
 import { Picture } from "../../components/picture";
 import { rangeText, scaleFor } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
@@ -55,11 +55,7 @@ export function Reasons({ result, titles, tab, name, off: hidden }: HostPart) {
     title: `${by === "step" ? "Step " : ""}${names[at]}, ${scale.text(total(bars[at]!.idle, present))} idle`,
     rows: present
       .filter((reason) => reasonOf(bars[at]!.idle, reason) > 0)
-      .map((reason) => ({
-        mark: <Swatch colour={reason.colour} hatched={reason.hatched} />,
-        name: reason.label,
-        value: scale.text(reasonOf(bars[at]!.idle, reason)),
-      })),
+      .map((reason) => partRow(reason, scale.text(reasonOf(bars[at]!.idle, reason)))),
   });
   return (
     <Picture
@@ -100,12 +96,7 @@ export function Reasons({ result, titles, tab, name, off: hidden }: HostPart) {
       />
       <Keys
         label="Reasons why the GPU is idle"
-        keys={present.map(({ id, label, meaning, colour, hatched }) => ({
-          id,
-          label,
-          meaning,
-          mark: <Swatch colour={colour} hatched={hatched} />,
-        }))}
+        keys={present.map(keyOfPart)}
         off={off}
         choose={(next) => {
           const pressed = present.filter(({ id }) => next.has(id) !== off.has(id));

@@ -6,12 +6,12 @@ import { totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { Remark } from "../../components/sentence";
 import { type Column, fileColumns, Table } from "../../components/table";
-import { change, DASH } from "../../format";
+import { change } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { marking, readingOf, sorting } from "../choices";
 import { titleOf } from "../props";
 import { figureColumn, figuresOf, TablePicture } from "../table_picture";
-import { codeOf, madeIn } from "./alive";
+import { codeColumn, madeIn } from "./alive";
 import type { MemoryPart } from "./data";
 
 export function GrowthTable({ device, place, titles, tab, name }: MemoryPart) {
@@ -53,17 +53,7 @@ const makerColumns = (meanings: Meanings): Column<Maker>[] => [
     cell: ({ example }) => nameCell(madeIn(example)),
     file: [{ label: "Op", of: ({ example }) => example.op }],
   },
-  {
-    id: "code",
-    ...columnHead(meanings, "memory_line"),
-    order: ({ example }) => codeOf(example),
-    cell: ({ example }) => <span data-hint={codeOf(example) ?? undefined}>{codeOf(example) ?? DASH}</span>,
-    missing: "No call stack leads there; with_stack=True records them.",
-    file: [
-      { label: "Module", of: ({ example }) => example.module },
-      { label: "Line", of: ({ example }) => example.line },
-    ],
-  },
+  codeColumn(meanings, ({ example }) => example),
   {
     id: "since",
     ...columnHead(meanings, "memory_since"),

@@ -12,8 +12,8 @@ import type {
   Phrase,
   SpanHead,
 } from "../../api.gen";
-
 import { StackedBars } from "../../charts/bars/stacked_bars";
+import { partRow } from "../../charts/pointer/tip";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { Details } from "../../components/details";
@@ -202,11 +202,7 @@ function Steps({ result: { steps }, title, off, tab, name }: StepsProps) {
     title: `Step ${names[at]}, ${scale.text(steps[at]!.duration_ns)}`,
     rows: parts
       .filter((part) => part.values[at]! > 0)
-      .map((part) => ({
-        mark: <Swatch colour={part.colour} hatched={part.hatched} />,
-        name: part.label,
-        value: scale.text(lengthOf(steps[at]!.parts_ns, part)),
-      }))
+      .map((part) => partRow(part, scale.text(lengthOf(steps[at]!.parts_ns, part))))
       .concat(leftOutRows(steps[at]!, tab.meanings.idle_reasons, scale)),
   });
   return (

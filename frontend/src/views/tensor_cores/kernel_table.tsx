@@ -1,7 +1,6 @@
 import { useMemo } from "preact/hooks";
 import type { BinMeaning, DeviceSplit, KernelRow, Phrase } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
-import { CopyButton } from "../../components/copy";
 import { totalsText } from "../../components/figures";
 import { GroupedFilter, Unmatched } from "../../components/filter";
 import { type Column, type Foot, fileFields } from "../../components/table";
@@ -12,7 +11,7 @@ import { DIFFERENCE_PX, differenceColumn } from "../compare/compared_columns";
 import type { Tab } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 import { binOf, matrixUnits, shownBins } from "./bins";
-import { fitted, shortOf } from "./kernel_name";
+import { fitted, KernelName, shortOf } from "./kernel_name";
 import type { OtherSplit } from "./split";
 import { GROUPINGS, groupingOf, matching, splitColumns, splitFoot, splitRows } from "./split_table";
 
@@ -138,7 +137,7 @@ function columns(device: DeviceSplit, width: number, meanings: Meanings): Column
     {
       id: "name",
       label: "Kernel",
-      cell: (row) => <Name row={row} most={room} />,
+      cell: (row) => <KernelName name={row.name} shown={fitted(shortOf(row), room)} />,
       order: shortOf,
       file: fileFields<KernelRow>({ name: "Kernel" }),
     },
@@ -162,17 +161,6 @@ function columns(device: DeviceSplit, width: number, meanings: Meanings): Column
     },
     figure("share", "share", SHARE, (row) => row.share),
   ];
-}
-
-function Name({ row, most }: { row: KernelRow; most: number }) {
-  return (
-    <span class="kernel-name" data-hint={row.name}>
-      <span class="clip">{fitted(shortOf(row), most)}</span>
-      <CopyButton text={() => row.name} class="link">
-        Copy
-      </CopyButton>
-    </span>
-  );
 }
 
 function Cores({ row, bin }: { row: KernelRow; bin: BinMeaning }) {

@@ -3,7 +3,6 @@
 import { useMemo } from "preact/hooks";
 import type { DeviceSplit, Opportunity } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
-import { CopyButton } from "../../components/copy";
 import { totalsText } from "../../components/figures";
 import { Filter, Unmatched } from "../../components/filter";
 import { Sentence } from "../../components/sentence";
@@ -16,7 +15,7 @@ import { DIFFERENCE_PX, differenceColumn } from "../compare/compared_columns";
 import type { Tab } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 import { binOf, matrixUnits } from "./bins";
-import { fitted, shortOf } from "./kernel_name";
+import { fitted, KernelName, shortOf } from "./kernel_name";
 import type { OtherSplit } from "./split";
 
 interface OpportunityTableProps {
@@ -132,8 +131,8 @@ export function opportunityColumns(
       id: "kernel",
       label: "Kernel",
       width: `${kernel}px`,
-      order: (row) => shortOf({ ...row, name: row.kernel }),
-      cell: (row) => <Kernel name={row.kernel} short={shortOf({ ...row, name: row.kernel })} most={kernel - GAP} />,
+      order: shortOfKernel,
+      cell: (row) => <KernelName name={row.kernel} shown={fitted(shortOfKernel(row), kernel - GAP)} />,
       file: fileFields<Opportunity>({ kernel: "Kernel" }),
     },
     {
@@ -180,17 +179,6 @@ function Op({ row }: { row: Opportunity }) {
   );
 }
 
-function Kernel({ name, short, most }: { name: string; short: string; most: number }) {
-  return (
-    <span class="kernel-name" data-hint={name}>
-      <span class="clip">{fitted(short, most)}</span>
-      <CopyButton text={() => name} class="link">
-        Copy
-      </CopyButton>
-    </span>
-  );
-}
-
 function Why({ row, meanings }: { row: Opportunity; meanings: Meanings }) {
   const why = meanings.explain(row.why);
   return (
@@ -219,6 +207,8 @@ export function holding(rows: readonly Opportunity[], typed: string, meanings: M
     ),
   );
 }
+
+const shortOfKernel = ({ short, kernel }: Opportunity): string => shortOf({ short, name: kernel });
 
 /** Null where the server had no data to compute it from: its formula then has no figures. */
 export const gainOf = (row: Opportunity): number | null =>

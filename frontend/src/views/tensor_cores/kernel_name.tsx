@@ -3,10 +3,33 @@
  * copied.
  */
 
+import type { ComponentChildren } from "preact";
+import { CopyButton } from "../../components/copy";
 import { textWidth } from "../../dom/text_width";
 
 /** The name of a kernel in a row; summaries of earlier releases contain only the full name. */
 export const shortOf = (kernel: { short: string; name: string }): string => kernel.short || kernel.name;
+
+interface KernelNameProps {
+  /** The full name, which the button copies. */
+  name: string;
+  /** What there is room for. */
+  shown: string;
+  hint?: string;
+  /** Remarks behind the name. */
+  children?: ComponentChildren;
+}
+
+/** A kernel in a cell of a table. */
+export const KernelName = ({ name, shown, hint = name, children }: KernelNameProps) => (
+  <span class="kernel-name" data-hint={hint}>
+    <span class="clip">{shown}</span>
+    {children}
+    <CopyButton text={() => name} class="link">
+      Copy
+    </CopyButton>
+  </span>
+);
 
 /** Keeps both ends within `most` pixels: the family comes first, types and tile sizes last. */
 export function fitted(short: string, most: number): string {
