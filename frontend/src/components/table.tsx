@@ -86,9 +86,9 @@ export interface TableProps<Row> {
   rows: readonly Row[];
   rowKey(row: Row): string | number;
   /** "total" ascending, "-total" descending; undefined keeps the order of the rows. */
-  sort: string | undefined;
-  /** Null: the rows have a fixed order. */
-  onSort: ((sort: string) => void) | null;
+  sort?: string | undefined;
+  /** Without it the rows have a fixed order. */
+  onSort?: ((sort: string) => void) | undefined;
   /** The selected row, shown sunken. */
   chosen?: string | number | undefined;
   /** The row that a link led to, framed and scrolled into view. */
@@ -225,13 +225,9 @@ function FootLine<Row>({ foot, columns, writers }: FootLineProps<Row>) {
   );
 }
 
-function Head<Row>(props: {
-  column: Column<Row>;
-  sort: string | undefined;
-  /** Null: the rows have a fixed order. */
-  onSort: ((sort: string) => void) | null;
-}) {
-  const { column, sort, onSort } = props;
+type HeadProps<Row> = Pick<TableProps<Row>, "sort" | "onSort"> & { column: Column<Row> };
+
+function Head<Row>({ column, sort, onSort }: HeadProps<Row>) {
   const className = column.numeric || column.figures ? "num" : "";
   if (column.label === "") return <td />; // above bars; an empty header would still be read out as one
   if (!onSort || !orderOf(column))

@@ -58,8 +58,7 @@ export function TablePicture<Row>(props: TablePictureProps<Row>) {
   } = props;
   const { rows, rowKey, branch, foot, maxRows = rows.length } = table;
   const [key, first] = typeof order === "string" || order === null ? ([order, undefined] as const) : order;
-  const sorted =
-    key === null ? FIXED : branch ? { ...FIXED, choice: sorting(tab, key).choice } : sorting(tab, key, first);
+  const sorted = key === null ? {} : branch ? { choice: sorting(tab, key).choice } : sorting(tab, key, first);
   const drawn = (shown: readonly Column<Row>[]) => (
     <Table {...table} columns={shown} {...sorted} {...(mark && marking(tab.state, mark[0], rows, mark[1], rowKey))} />
   );
@@ -85,9 +84,6 @@ export function TablePicture<Row>(props: TablePictureProps<Row>) {
     </Picture>
   );
 }
-
-/** For rows in a fixed order. */
-const FIXED = { sort: undefined, onSort: null } as const;
 
 /** Creates columns of figures that the catalogue describes: it has their headers, meanings and units. */
 export const figuresOf =

@@ -50,8 +50,6 @@ export function BatchSplit({ recorded, titles, byReader, tab, name }: RecordedPr
         columns={columns(whole, tab.meanings)}
         rows={stages}
         rowKey={(stage) => stage.id}
-        sort={undefined}
-        onSort={null}
         foot={{ name: <span {...hint(waits.meaning)}>{waits.label}</span>, cells: { time: recorded.wait_ns } }}
       />
       <p class="quiet small aside">{aboutOf(recorded, tab.meanings)}.</p>

@@ -6,7 +6,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { stepInTimeline } from "../../address/timeline";
 import type { HostResult, IdleNs, PartMeaning, Segment } from "../../api.gen";
-import { InlineBar } from "../../charts/bars/split_bar";
+import { FigureBar } from "../../charts/bars/split_bar";
 import { StackedBars } from "../../charts/bars/stacked_bars";
 import { partRow } from "../../charts/pointer/tip";
 import { Chips } from "../../components/chips";
@@ -165,10 +165,9 @@ export function IdleCell({ idle, reasons, longest, write }: IdleBarProps) {
     .filter((part) => part.ns > 0);
   const segments = parts.map(({ ns, colour, hatched }) => ({ colour, hatched, share: longest ? ns / longest : 0 }));
   return (
-    <span class="total" data-hint={parts.map(({ label, ns }) => `${label} ${write(ns)}`).join("\n")}>
-      <InlineBar segments={segments} />
+    <FigureBar segments={segments} hint={parts.map(({ label, ns }) => `${label} ${write(ns)}`).join("\n")}>
       {write(idleOf(idle))}
-    </span>
+    </FigureBar>
   );
 }
 

@@ -76,8 +76,6 @@ function Tree({ part: { result, tab }, shown }: { part: OperatorPart; shown: Sho
       rows={lines}
       rowKey={(line) => line.key}
       choice={sorting(tab, "modules").choice}
-      sort={undefined}
-      onSort={null}
       branch={(line) => ({ level: line.depth + 1, open: line.inside > 0 ? line.open : undefined })}
       onChoose={(line) => line.inside > 0 && setOpen(toggled(line.key, open))}
       maxRows={MOST}

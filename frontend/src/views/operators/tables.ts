@@ -1,6 +1,7 @@
 /** Ops as the server groups them: which table is shown, which of its rows, and what is left out. */
 
 import type { OperatorRest, OperatorRow, OperatorsResult, OperatorTable } from "../../api.gen";
+import { matchingRows } from "../../components/filter";
 import type { Compared, Tab, Titles } from "../props";
 
 type By = OperatorTable["by"];
@@ -47,11 +48,8 @@ export const knowsWhere = ({ tables }: OperatorsResult): boolean => tables.some(
 export const keyOf = (row: OperatorRow): string => `${row.name}\n${row.key ?? ""}`;
 
 /** Rows whose op or second key contains the typed text, in any case. */
-export function matching(rows: readonly OperatorRow[], typed: string): readonly OperatorRow[] {
-  const wanted = typed.trim().toLowerCase();
-  if (wanted === "") return rows;
-  return rows.filter((row) => [row.name, row.key].some((name) => name?.toLowerCase().includes(wanted)));
-}
+export const matching = (rows: readonly OperatorRow[], typed: string): readonly OperatorRow[] =>
+  matchingRows(rows, typed, ({ name, key }) => [name, key]);
 
 /** The sum of the rows of the whole table that are not shown. */
 export function restOf({ rows, rest }: OperatorTable, shown: readonly OperatorRow[]): OperatorRest {

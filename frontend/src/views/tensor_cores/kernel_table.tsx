@@ -2,7 +2,7 @@ import { useMemo } from "preact/hooks";
 import type { BinMeaning, DeviceSplit, KernelRow, Phrase } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
 import { totalsText } from "../../components/figures";
-import { GroupedFilter, Unmatched } from "../../components/filter";
+import { GroupedFilter, matchingRows, Unmatched } from "../../components/filter";
 import { type Column, type Foot, fileFields } from "../../components/table";
 import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
@@ -111,12 +111,12 @@ function difference(device: DeviceSplit, other: OtherSplit): Column<KernelRow> {
 }
 
 /** Rows of bins that are not hidden, whose names contain the typed text, in any case. */
-export function filtered(rows: readonly KernelRow[], typed: string, off: ReadonlySet<string>): readonly KernelRow[] {
-  const wanted = typed.trim().toLowerCase();
-  return rows.filter(
-    (row) => !off.has(row.bin) && [row.name, row.short].some((name) => name.toLowerCase().includes(wanted)),
+export const filtered = (rows: readonly KernelRow[], typed: string, off: ReadonlySet<string>): readonly KernelRow[] =>
+  matchingRows(
+    rows.filter((row) => !off.has(row.bin)),
+    typed,
+    (row) => [row.name, row.short],
   );
-}
 
 /** Widths of the columns next to the name, px; the name takes the rest. */
 const CORES = 264;

@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import type { DeviceSplit, Opportunity } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
 import { totalsText } from "../../components/figures";
-import { Filter, Unmatched } from "../../components/filter";
+import { Filter, matchingRows, Unmatched } from "../../components/filter";
 import { Sentence } from "../../components/sentence";
 import { type Column, type Foot, fileFields } from "../../components/table";
 import { counted, DASH } from "../../format";
@@ -198,15 +198,11 @@ export const opportunityFoot = (left: Left): Foot => ({
 });
 
 /** Rows that contain the typed text, in any case, in op, shapes, types, kernel or reason. */
-export function holding(rows: readonly Opportunity[], typed: string, meanings: Meanings): readonly Opportunity[] {
-  const wanted = typed.trim().toLowerCase();
-  if (wanted === "") return rows;
-  return rows.filter((row) =>
-    [row.op, row.shapes, row.dtypes, row.kernel, row.short, sentence(meanings.explain(row.why)), row.setting].some(
-      (text) => text?.toLowerCase().includes(wanted),
-    ),
-  );
-}
+export const holding = (rows: readonly Opportunity[], typed: string, meanings: Meanings): readonly Opportunity[] =>
+  matchingRows(rows, typed, (row) => [
+    ...[row.op, row.shapes, row.dtypes, row.kernel, row.short],
+    ...[sentence(meanings.explain(row.why)), row.setting],
+  ]);
 
 const shortOfKernel = ({ short, kernel }: Opportunity): string => shortOf({ short, name: kernel });
 

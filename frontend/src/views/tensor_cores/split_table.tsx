@@ -2,6 +2,7 @@
 
 import type { DeviceSplit, Split } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
+import { matchingRows } from "../../components/filter";
 import type { Column, Foot } from "../../components/table";
 import { counted } from "../../format";
 import type { Meanings } from "../../meanings";
@@ -61,10 +62,8 @@ export function matching(
   bins: readonly Bin[],
   all: number,
 ): readonly SplitRow[] {
-  const wanted = typed.trim().toLowerCase();
-  return rows.filter(
-    (row) => row.name.toLowerCase().includes(wanted) && (bins.length === all || timeIn(bins, row.split) > 0),
-  );
+  const named = matchingRows(rows, typed, (row) => [row.name]);
+  return bins.length === all ? named : named.filter((row) => timeIn(bins, row.split) > 0);
 }
 
 /** Widths of the columns next to the name, px; the name takes the rest. */

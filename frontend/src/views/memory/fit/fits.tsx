@@ -128,8 +128,6 @@ export function Settings({ device: { fit }, tab, name }: MemoryPart) {
         columns={columns}
         rows={settings}
         rowKey={(row) => row.label}
-        sort={undefined}
-        onSort={null}
         empty="No setting is known."
       />
       <Reasons fit={fit} meanings={tab.meanings} />
