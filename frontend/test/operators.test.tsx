@@ -20,7 +20,7 @@ import {
 } from "../src/views/operators/tables";
 import type { Tab } from "../src/views/props";
 import { CATALOGUE } from "./fixtures/meanings";
-import { HEAD, plain, TAB } from "./fixtures/pages";
+import { AROUND, plain, TAB } from "./fixtures/pages";
 import { rowsOf, words } from "./fixtures/words";
 
 const row = (name: string, device: number, more: Partial<OperatorRow> = {}): OperatorRow => ({
@@ -101,23 +101,12 @@ const RESULT: OperatorsResult = {
 };
 
 const page: PageOf<"operators"> = {
-  head: HEAD,
-  headline: { verdict: plain("."), action: null, view: null, code: null, basis: null, card: null },
+  ...AROUND,
   titles: {
     operators: plain("aten::addmm takes 77 % of the GPU's work"),
     modules: plain("The 36 Linear modules take 40 % of the modules' forward pass"),
     no_stacks: plain("Lines and call stacks are not recorded."),
   },
-  insights: [],
-  insights_remark: null,
-  notes: [],
-  excess: [],
-  tried: null,
-  could_be: null,
-  largest: null,
-  neighbours: [],
-  shown_step: null,
-  gap: false,
   result: RESULT,
 };
 
