@@ -6,6 +6,7 @@ import type { Unit } from "../api.gen";
 import { hint } from "../dom/hint";
 import { useRowWindow } from "../dom/rows";
 import { count, DASH } from "../format";
+import { byName } from "../words";
 import { ColumnsMenu, type TableChoice } from "./columns_menu";
 import { Details } from "./details";
 import { type Figures, PLAIN, type Write, writersOf } from "./figures";
@@ -331,10 +332,8 @@ export function sorted<Row>(
   return keyed.map(([, row]) => row);
 }
 
-const NAMES = new Intl.Collator("en", { numeric: true });
-
 function compare(a: number | string, b: number | string): number {
-  return typeof a === "number" && typeof b === "number" ? a - b : NAMES.compare(String(a), String(b));
+  return typeof a === "number" && typeof b === "number" ? a - b : byName(String(a), String(b));
 }
 
 /**

@@ -8,6 +8,7 @@ import { CopyButton } from "../components/copy";
 import { Picture } from "../components/picture";
 import { useFocusBack } from "../dom/hooks";
 import { counted, ns, scaleFor } from "../format";
+import { capital } from "../words";
 
 interface DetailPanelProps {
   /** "The chosen kernel" */
@@ -153,5 +154,3 @@ export function CallsPicture({ of: { many, colour }, calls, span, title, label, 
 /** The share of a span in which any of the calls runs. */
 export const busyShare = ({ busy_ns }: OperatorDetail["calls"], span: { start_ns: number; end_ns: number }): number =>
   busy_ns.reduce((sum, each) => sum + each, 0) / (span.end_ns - span.start_ns);
-
-const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);

@@ -9,6 +9,7 @@ import type { Colour } from "../../../colour";
 import { escaped } from "../../../dom/drawing";
 import { textWidth } from "../../../dom/text_width";
 import { counted } from "../../../format";
+import { kept } from "../../../kept";
 import { fitted, isTextured, paintSign } from "../../timeline/paint/signs";
 import { lineText } from "../tables";
 import { BOX_PX, isAbove, LEAST_PX, ROW_PX, rowCount, type View, walk } from "./layout";
@@ -49,11 +50,8 @@ const looks = new WeakMap<Palette, WeakMap<readonly string[], readonly Look[]>>(
 
 /** The looks by label. */
 function looksOf({ names, kinds }: Pick<Tree, "names" | "kinds">, palette: Palette): readonly Look[] {
-  const known = looks.get(palette) ?? new WeakMap<readonly string[], readonly Look[]>();
-  looks.set(palette, known);
-  const found = known.get(names) ?? names.map((name, label) => lookOf(name, kinds[label]!, palette));
-  known.set(names, found);
-  return found;
+  const known = kept(looks, palette, () => new WeakMap<readonly string[], readonly Look[]>());
+  return kept(known, names, () => names.map((name, label) => lookOf(name, kinds[label]!, palette)));
 }
 
 function lookOf(name: string, kind: Kind, palette: Palette): Look {
