@@ -3,7 +3,7 @@
 import { max } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
 import { svgFill, svgPaint } from "../../colour";
-import { Sized } from "../../dom/size";
+import { sized } from "../../dom/size";
 import { thinned, zeroAxis } from "../axes/ticks";
 import { ValueGrid } from "../axes/value_axis";
 import { nearest, type Pointing, slider, typed } from "../pointer/pointing";
@@ -44,9 +44,7 @@ const TOP = 22;
 /** Room below the bars for their names and the title of the axis. */
 const BELOW = 32;
 
-export function StackedBars(props: StackedBarsProps) {
-  return <Sized height={props.height ?? HEIGHT}>{(width) => <Drawn {...props} width={width} />}</Sized>;
-}
+export const StackedBars = sized<StackedBarsProps>(Drawn, ({ height }) => height ?? HEIGHT);
 
 function Drawn(props: StackedBarsProps & { width: number }) {
   const {

@@ -9,15 +9,13 @@ import { type Column, fileFields } from "../../components/table";
 import { count, counted, DASH, ns, share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { differenceColumn } from "../compare/compared_columns";
-import type { Compared, Tab, Titles } from "../props";
+import type { Compared, Titles, ViewPart } from "../props";
 import { barColumn, figureColumn, TablePicture } from "../table_picture";
 
 /** What the training thread does inside the loader, and in which line, as self time per batch. */
-interface ActivitiesProps {
+interface ActivitiesProps extends ViewPart {
   activities: LoaderActivities;
   titles: Titles;
-  tab: Tab;
-  name: string;
   compared?: Compared<"data_loading"> | null;
 }
 
@@ -105,7 +103,7 @@ function Where({ row: { lines, ns_per_batch: all } }: { row: Activity }) {
 }
 
 /** Lines of the user's code on which a batch spends its time. */
-export function SlowLines({ lines, tab, name }: { lines: readonly LoaderLine[]; tab: Tab; name: string }) {
+export function SlowLines({ lines, tab, name }: ViewPart & { lines: readonly LoaderLine[] }) {
   const longest = Math.max(...lines.map((line) => line.ns_per_batch), 1);
   return (
     <TablePicture
@@ -143,7 +141,7 @@ const batchColumn = (width: string): Column<LoaderLine> => ({
 });
 
 /** Lines in which the recorder's samples found the workers. */
-export function WorkerLines(props: { lines: RecordedLines; tab: Tab; name: string }) {
+export function WorkerLines(props: ViewPart & { lines: RecordedLines }) {
   const {
     lines: { lines, samples, bursts, whole, why },
     tab,

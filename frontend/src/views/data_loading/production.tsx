@@ -6,7 +6,7 @@ import { Picture } from "../../components/picture";
 import { count, counted, fine, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import type { Tab, Titles } from "../props";
+import type { Titles, ViewPart } from "../props";
 import {
   type LoaderNames,
   laneParts,
@@ -18,14 +18,12 @@ import {
 } from "./batch_production";
 import { Production } from "./charts/production";
 
-export interface RecordedProps {
+export interface RecordedProps extends ViewPart {
   recorded: Recorded;
   titles: Titles;
   /** A separate thread reads from the loader: its waits are not waits of the training loop. */
   byReader: boolean;
   chosen: StopSelection;
-  tab: Tab;
-  name: string;
 }
 
 /** Which worker produces what when, and how many batches are ready, on the same time axis as the steps. */

@@ -6,16 +6,13 @@ import { type Column, type FileColumn, type Foot, fileFields } from "../../compo
 import { share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { differenceColumn } from "../compare/compared_columns";
-import type { Compared, Tab, Titles } from "../props";
+import type { Compared, Titles, ViewPart } from "../props";
 import { TablePicture } from "../table_picture";
 
-export interface LoaderPictureProps {
+export interface LoaderPictureProps extends ViewPart {
   result: DataLoadingResult;
   titles: Titles;
   chosen: StopSelection;
-  tab: Tab;
-  /** The beginning of the names of saved files. */
-  name: string;
   compared?: Compared<"data_loading"> | null;
 }
 

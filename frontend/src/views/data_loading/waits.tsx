@@ -9,11 +9,11 @@ import { Remark } from "../../components/sentence";
 import { type Column, fileFields } from "../../components/table";
 import { count, counted, ns } from "../../format";
 import type { Meanings } from "../../meanings";
-import type { Compared, Tab } from "../props";
+import type { Compared, Tab, ViewPart } from "../props";
 import { barColumn, figureColumn, figuresOf, TablePicture } from "../table_picture";
 
 /** The loaders of the loop, separately: which one is waited for. */
-export function Loaders({ loaders, tab, name }: { loaders: readonly LoaderRow[]; tab: Tab; name: string }) {
+export function Loaders({ loaders, tab, name }: ViewPart & { loaders: readonly LoaderRow[] }) {
   const longest = Math.max(...loaders.map((row) => row.wait_ns), 1);
   return (
     <TablePicture

@@ -3,18 +3,16 @@ import { Picture } from "../../components/picture";
 import { Remark, Sentence } from "../../components/sentence";
 import { counted, ns, rough, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
-import type { Compared, Tab, Titles } from "../props";
+import type { Compared, Tab, Titles, ViewPart } from "../props";
 import { WorkerCurveChart } from "./charts/worker_curve";
 import type { CurveMark } from "./charts/worker_curve_layout";
 
 const HEIGHT = 206;
 
-interface CurveProps {
+interface CurveProps extends ViewPart {
   titles: Titles;
   curve: WorkerCurve;
   compared: Compared<"data_loading"> | null;
-  tab: Tab;
-  name: string;
 }
 
 /** How long the step takes by number of workers: measured at the current number, predicted at others. */

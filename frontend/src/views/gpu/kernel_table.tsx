@@ -10,7 +10,7 @@ import { type Foot, fileColumns } from "../../components/table";
 import { counted, percent } from "../../format";
 import { readingOf } from "../choices";
 import { DIFFERENCE_PX, differenceColumn } from "../compare/compared_columns";
-import type { Tab, Titles } from "../props";
+import type { Tab, Titles, ViewPart } from "../props";
 import { TablePicture } from "../table_picture";
 import {
   type Grouping,
@@ -28,7 +28,7 @@ import {
 import { columnsOf } from "./kernel_columns";
 import type { OtherGpu } from "./split";
 
-interface GpuKernelsProps {
+interface GpuKernelsProps extends ViewPart {
   device: DeviceGpu;
   /** The number of steps of the span. */
   steps: number;
@@ -36,8 +36,6 @@ interface GpuKernelsProps {
   title: Phrase;
   /** Titles, including how to record lines and modules where they are missing. */
   titles: Titles;
-  tab: Tab;
-  name: string;
   /** The kernel whose launches are shown below. */
   opened: string | null;
   open(kernel: string): void;

@@ -12,18 +12,16 @@ import { sentence } from "../../phrase";
 import { lengthOf, type TimeRange } from "../../time_range";
 import { ShowAll } from "../chips";
 import { zoomWithin } from "../choices";
-import type { Tab } from "../props";
+import type { Tab, ViewPart } from "../props";
 import { type MetricRow, MetricRows } from "./charts/metric_rows";
 
-interface GpuOverTimeProps {
+interface GpuOverTimeProps extends ViewPart {
   result: GpuResult;
   device: DeviceGpu;
   title: Phrase;
   /** The number of the span. */
   number: number;
   chosen: StopSelection;
-  tab: Tab;
-  name: string;
 }
 
 const FULL = 1000;

@@ -11,18 +11,16 @@ import { counted, DASH, ns, percent, text } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { readingOf, sorting } from "../choices";
-import type { Tab } from "../props";
+import type { ViewPart } from "../props";
 import { figuresOf, nameColumn } from "../table_picture";
 import { DotSample, type DotShape, type RooflineMark, RooflinePlot } from "./charts/roofline";
 import type { FlatRoof } from "./charts/roofline_layout";
 
-interface RooflineProps {
+interface RooflineProps extends ViewPart {
   roofline: Roofline;
   /** The time of all kernels of the GPU. */
   kernelNs: number;
   title: Phrase;
-  tab: Tab;
-  name: string;
   opened: string | null;
   /** Opens the kernel. */
   open(kernel: string): void;

@@ -4,16 +4,14 @@ import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { sentence } from "../../phrase";
 import { readingOf } from "../choices";
-import type { Names, Tab } from "../props";
+import type { Names, Tab, ViewPart } from "../props";
 import { type Bin, BinBar, BinKeys, binsIn, binsOf } from "../tensor_cores/bins";
 
-interface KernelSplitProps {
+interface KernelSplitProps extends ViewPart {
   device: DeviceGpu;
   title: Phrase;
   /** The sum over all kernels, as text. */
   kernelTime: Phrase;
-  tab: Tab;
-  name: string;
   other: OtherGpu | null;
 }
 

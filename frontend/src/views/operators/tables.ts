@@ -2,7 +2,7 @@
 
 import type { OperatorRest, OperatorRow, OperatorsResult, OperatorTable } from "../../api.gen";
 import { matchingRows } from "../../components/filter";
-import type { Compared, Tab, Titles } from "../props";
+import type { Compared, Titles, ViewPart } from "../props";
 
 type By = OperatorTable["by"];
 export type Where = OperatorTable["where"];
@@ -103,13 +103,10 @@ export function shortKey({ id }: Grouping, key: string): string {
 export const wholeKey = ({ id }: Grouping, key: string): string =>
   id === "stack" ? key.split(FRAMES).join("\n") : key;
 
-export interface OperatorPart {
+export interface OperatorPart extends ViewPart {
   result: OperatorsResult;
   /** The titles above the tables, which also say what is missing. */
   titles: Titles;
-  tab: Tab;
-  /** The beginning of the names of saved files. */
-  name: string;
   /** The same view of another span. */
   compared: Compared<"operators"> | null;
 }

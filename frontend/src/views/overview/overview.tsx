@@ -27,7 +27,7 @@ import { sentence } from "../../phrase";
 import { hiddenParts, keysOfHidden, selectedStep, sorting } from "../choices";
 import { MeanStepDifferences } from "../compare/parts";
 import { type MeanStep, MeanStepBar } from "../mean_step_bar";
-import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf } from "../props";
+import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf, type ViewPart } from "../props";
 import { nameColumn } from "../table_picture";
 import { SeriesTiles } from "../tiles";
 import { ToDo } from "../to_do";
@@ -183,12 +183,10 @@ function spokenOf(
   return `Mean step of ${ns(whole)}${split}.${then}`;
 }
 
-interface StepsProps {
+interface StepsProps extends ViewPart {
   title: Phrase;
   result: OverviewResult;
   off: ReadonlySet<string>;
-  tab: Tab;
-  name: string;
 }
 
 function Steps({ result: { steps }, title, off, tab, name }: StepsProps) {

@@ -8,19 +8,17 @@ import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf } from "../choices";
 import { DIFFERENCE_PX, differenceColumn } from "../compare/compared_columns";
-import type { Tab } from "../props";
+import type { ViewPart } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 import { binOf, matrixUnits, shownBins } from "./bins";
 import { fitted, KernelName, shortOf } from "./kernel_name";
 import type { OtherSplit } from "./split";
 import { GROUPINGS, groupingOf, matching, splitColumns, splitFoot, splitRows } from "./split_table";
 
-interface KernelTableProps {
+interface KernelTableProps extends ViewPart {
   device: DeviceSplit;
   title: Phrase;
   off: ReadonlySet<string>;
-  tab: Tab;
-  name: string;
   /** The same device in the span that is compared with. */
   other?: OtherSplit | null;
 }

@@ -12,18 +12,16 @@ import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { namedByOp, readingOf } from "../choices";
 import { DIFFERENCE_PX, differenceColumn } from "../compare/compared_columns";
-import type { Tab } from "../props";
+import type { ViewPart } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 import { binOf, matrixUnits } from "./bins";
 import { fitted, KernelName, shortOf } from "./kernel_name";
 import type { OtherSplit } from "./split";
 
-interface OpportunityTableProps {
+interface OpportunityTableProps extends ViewPart {
   device: DeviceSplit;
   /** The same of the span that is compared with. */
   other: OtherSplit | null;
-  tab: Tab;
-  name: string;
 }
 
 /** The number of rows from which the table scrolls. */

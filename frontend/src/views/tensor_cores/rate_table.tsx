@@ -8,7 +8,7 @@ import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { namedByOp, readingOf } from "../choices";
 import { differenceColumn } from "../compare/compared_columns";
-import type { Tab } from "../props";
+import type { ViewPart } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 import { binOf, matrixUnits } from "./bins";
 import { inputsOf } from "./opportunity_table";
@@ -17,14 +17,12 @@ import type { OtherSplit } from "./split";
 /** The number of rows from which the table scrolls. */
 const MOST = 8;
 
-interface RateTableProps {
+interface RateTableProps extends ViewPart {
   rates: ProductRates;
   /** The number of steps over which the totals are. */
   steps: number;
   /** The same of the span that is compared with. */
   other: OtherSplit | null;
-  tab: Tab;
-  name: string;
 }
 
 /** For each op the rate on tensor cores, the rate within reach, and what keeps a slow op from it. */

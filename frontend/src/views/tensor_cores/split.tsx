@@ -12,18 +12,16 @@ import { percent, rangeText, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
 import { readingOf } from "../choices";
 import { KERNEL_TIME } from "../gpu/split";
-import type { Names, Tab } from "../props";
+import type { Names, Tab, ViewPart } from "../props";
 import { type Bin, BinBar, BinKeys, binsIn, binsOf, matrixUnits, shownBins } from "./bins";
 
 export type OtherSplit = Names & { device: DeviceSplit };
 
-interface SplitProps {
+interface SplitProps extends ViewPart {
   device: DeviceSplit;
   title: Phrase;
   /** The sum over all kernels, as text. */
   kernelTime: Phrase;
-  tab: Tab;
-  name: string;
   /** The same device in the span that is compared with. */
   other: OtherSplit | null;
 }
@@ -119,12 +117,10 @@ const TITLE = "Kernel time of each step";
 
 const HEIGHT = 172;
 
-interface SplitStepsProps {
+interface SplitStepsProps extends ViewPart {
   device: DeviceSplit;
   off: ReadonlySet<string>;
   chosen: StopSelection;
-  tab: Tab;
-  name: string;
 }
 
 /** The split of each step. */

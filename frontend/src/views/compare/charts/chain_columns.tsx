@@ -10,7 +10,7 @@ import { ValueGrid } from "../../../charts/axes/value_axis";
 import { moved, nearest, pointerX, pointerY, slider, typed } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import { svgPaint } from "../../../colour";
-import { Sized } from "../../../dom/size";
+import { sized } from "../../../dom/size";
 import { shortenedTo, textWidth } from "../../../dom/text_width";
 import type { Scale } from "../../../format";
 
@@ -43,9 +43,7 @@ const BELOW = 36;
 const LINE = 14;
 const WIDEST = 72;
 
-export function ChainColumns(props: ChainColumnsProps) {
-  return <Sized height={HEIGHT}>{(width) => <Drawn {...props} width={width} />}</Sized>;
-}
+export const ChainColumns = sized<ChainColumnsProps>(Drawn, HEIGHT);
 
 function Drawn(props: ChainColumnsProps & { width: number }) {
   const { label, columns, scale, choose, move, tip, width } = props;

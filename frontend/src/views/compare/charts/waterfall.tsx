@@ -5,7 +5,7 @@ import { ticks, zeroAxis } from "../../../charts/axes/ticks";
 import { moved, pointerX, pointerY, slider } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import { svgPaint } from "../../../colour";
-import { Sized } from "../../../dom/size";
+import { sized } from "../../../dom/size";
 import { shortenedTo, textWidth, widestOf } from "../../../dom/text_width";
 import { type Scale, tick } from "../../../format";
 
@@ -50,9 +50,7 @@ const BOLD = 1.15;
 
 const waterfallHeight = (rows: number): number => TOP + (rows + 2) * ROW + BELOW;
 
-export function Waterfall(props: WaterfallProps) {
-  return <Sized height={waterfallHeight(props.rows.length)}>{(width) => <Drawn {...props} width={width} />}</Sized>;
-}
+export const Waterfall = sized<WaterfallProps>(Drawn, ({ rows }) => waterfallHeight(rows.length));
 
 function Drawn(props: WaterfallProps & { width: number }) {
   const { label, base, rows, candidate, scale, tip, width } = props;

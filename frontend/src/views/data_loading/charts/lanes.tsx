@@ -5,7 +5,7 @@
 import { TimeAxis } from "../../../charts/axes/time_axis";
 import { pointerX, type StopSelection, slider, typed } from "../../../charts/pointer/pointing";
 import { colourOf, svgFill } from "../../../colour";
-import { Sized } from "../../../dom/size";
+import { sized } from "../../../dom/size";
 import { textWidth } from "../../../dom/text_width";
 import type { Scale } from "../../../format";
 import { timeScale } from "../../../time_range";
@@ -46,9 +46,7 @@ const THICK = 20;
 /** Segments thinner than this are not drawn. */
 const LEAST_PX = 0.3;
 
-export function Lanes(props: LanesProps) {
-  return <Sized height={height(props.lanes.length) + 22}>{(width) => <Plot {...props} width={width} />}</Sized>;
-}
+export const Lanes = sized<LanesProps>(Plot, ({ lanes }) => height(lanes.length) + 22);
 
 const height = (lanes: number): number => TOP + LANE * lanes + 22;
 

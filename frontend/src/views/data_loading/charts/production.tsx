@@ -8,7 +8,7 @@ import type { StopSelection } from "../../../charts/pointer/pointing";
 import type { TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
 import { ZoomedPicture } from "../../../charts/time/zoomed_picture";
-import { Sized } from "../../../dom/size";
+import { sized } from "../../../dom/size";
 import { count, fine, type Scale } from "../../../format";
 import { middleOf, type TimeRange, type TimeScale } from "../../../time_range";
 import {
@@ -37,9 +37,7 @@ interface ProductionProps extends Lanes, StopSelection {
 
 const AXIS = 22;
 
-export function Production(props: ProductionProps) {
-  return <Sized height={heightOf(props) + AXIS}>{(width) => <ProductionPlot {...props} width={width} />}</Sized>;
-}
+export const Production = sized<ProductionProps>(ProductionPlot, (props) => heightOf(props) + AXIS);
 
 interface Place {
   ns: number;

@@ -12,7 +12,7 @@ import { useTimeZoom } from "../../../charts/pointer/zoom";
 import { type BinLayer, BinLayers, FULL, levelFor, valueAt } from "../../../charts/time/time_bins";
 import { ZoomedPicture } from "../../../charts/time/zoomed_picture";
 import { Swatch } from "../../../colour";
-import { Sized } from "../../../dom/size";
+import { sized } from "../../../dom/size";
 import { shortenedTo, textWidth, widestOf } from "../../../dom/text_width";
 import { percent, type Scale, tick } from "../../../format";
 import { middleOf, type TimeRange, type TimeScale, timeScale, touches } from "../../../time_range";
@@ -60,9 +60,7 @@ const VALUE = 62;
 /** Marks closer together than this would merge into a grey band: then none are drawn. */
 const MARK_PX = 4;
 
-export function MetricRows(props: MetricRowsProps) {
-  return <Sized height={heightOf(props.rows) + AXIS}>{(width) => <Plot {...props} width={width} />}</Sized>;
-}
+export const MetricRows = sized<MetricRowsProps>(Plot, ({ rows }) => heightOf(rows) + AXIS);
 
 const rowHeight = ({ thin }: MetricRow): number => (thin ? THIN_ROW : ROW);
 

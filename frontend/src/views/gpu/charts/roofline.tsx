@@ -5,7 +5,7 @@ import { useMemo, useState } from "preact/hooks";
 import { moved, pointerX, pointerY, slider } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import { svgPaint } from "../../../colour";
-import { Sized } from "../../../dom/size";
+import { sized } from "../../../dom/size";
 import { textWidth } from "../../../dom/text_width";
 import { rate, tick } from "../../../format";
 import {
@@ -50,9 +50,7 @@ const RIGHT = 12;
 /** How near the pointer must be to a dot's edge, px. */
 const NEAR = 6;
 
-export function RooflinePlot(props: RooflineProps) {
-  return <Sized height={props.height}>{(width) => <Plot {...props} width={width} />}</Sized>;
-}
+export const RooflinePlot = sized<RooflineProps>(Plot, ({ height }) => height);
 
 function Plot(props: RooflineProps & { width: number }) {
   const { label, points: all, off, roofs, memory_gbs, height, width, chosen, choose } = props;

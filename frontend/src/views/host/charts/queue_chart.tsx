@@ -27,7 +27,7 @@ import {
 } from "../../../charts/time/time_bins";
 import { ZoomedPicture } from "../../../charts/time/zoomed_picture";
 import { Swatch } from "../../../colour";
-import { Sized } from "../../../dom/size";
+import { sized } from "../../../dom/size";
 import { textWidth } from "../../../dom/text_width";
 import { ns, type Scale, text } from "../../../format";
 import { middleOf, type TimeRange, type TimeScale, timeScale, touches } from "../../../time_range";
@@ -70,9 +70,7 @@ const GAPS = 3;
 /** Over this many pixels without a start the run-ahead keeps its value: kernels longer than a pixel are not a gap. */
 const CARRIED_PX = 8;
 
-export function QueueChart(props: QueueChartProps) {
-  return <Sized height={HEIGHT + AXIS}>{(width) => <Plot {...props} width={width} />}</Sized>;
-}
+export const QueueChart = sized<QueueChartProps>(Plot, HEIGHT + AXIS);
 
 function Plot({ width, ...props }: QueueChartProps & { width: number }) {
   const { from, to, zoom, setZoom, scale, phases, means, peaks, runAhead, device } = props;

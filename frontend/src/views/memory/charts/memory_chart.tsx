@@ -17,7 +17,7 @@ import type { TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
 import { ZoomedPicture } from "../../../charts/time/zoomed_picture";
 import { svgFill } from "../../../colour";
-import { Sized } from "../../../dom/size";
+import { sized } from "../../../dom/size";
 import { textWidth } from "../../../dom/text_width";
 import { bytes, fine, type Scale, scaleFor } from "../../../format";
 import { middleOf, type TimeRange, type TimeScale, touches } from "../../../time_range";
@@ -53,9 +53,7 @@ const AXIS = 22;
 const GAPS = 4;
 const NEAR_PX = 3;
 
-export function MemoryChart(props: MemoryChartProps) {
-  return <Sized height={HEIGHT + AXIS}>{(width) => <Plot {...props} width={width} />}</Sized>;
-}
+export const MemoryChart = sized<MemoryChartProps>(Plot, HEIGHT + AXIS);
 
 function Plot({ width, ...props }: MemoryChartProps & { width: number }) {
   const { whole, zoom, setZoom, choose, scale, instant } = props;
