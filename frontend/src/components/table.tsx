@@ -73,6 +73,11 @@ export function fileFields<Row>(
   }));
 }
 
+/** A column of a saved file with times. */
+export const nsColumn = <Row,>(label: string, of: (row: Row) => number | null): FileColumn<Row> => ({
+  ...{ label, unit: "ns", of },
+});
+
 /** A line below the rows. */
 export interface Foot {
   /** Spans the first columns, up to the first that has a figure here. */

@@ -119,6 +119,27 @@ export const nameColumn = <Row,>(
   how: Partial<Column<Row>> = {},
 ): Column<Row> => ({ id, label, order: of, cell: (row) => <span data-hint={of(row)}>{of(row)}</span>, ...how });
 
+interface BranchProps {
+  /** From 0. */
+  depth: number;
+  /** Null: it contains nothing. */
+  open: boolean | null;
+  hint?: string;
+  children: ComponentChildren;
+}
+
+/** A name in a tree of rows, behind the sign that tells whether its branch is open. */
+export const Branch = ({ depth, open, hint, children }: BranchProps) => (
+  <span class="range-name" style={{ paddingLeft: `${INDENT * depth}px` }} data-hint={hint}>
+    <svg viewBox="0 0 8 8" aria-hidden="true">
+      {open !== null && <path d={open ? "M1 2.500l3 3 3-3" : "M2.500 1l3 3-3 3"} />}
+    </svg>
+    {children}
+  </span>
+);
+
+const INDENT = 14;
+
 /** A column without a header: a bar for each row. */
 export const barColumn = <Row,>(segments: (row: Row) => readonly BarSegment[], width?: string): Column<Row> => ({
   id: "bar",

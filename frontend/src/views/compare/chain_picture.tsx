@@ -5,8 +5,11 @@ import type { Parts, StepChange } from "../../api.gen";
 import type { TipContent } from "../../charts/pointer/tip";
 import { partRow } from "../../charts/pointer/tip";
 import type { TableData } from "../../components/data_table";
+import { tableData } from "../../components/data_table";
 import { Keys, keyOfPart } from "../../components/keys";
 import { Picture } from "../../components/picture";
+import type { FileColumn } from "../../components/table";
+import { nsColumn } from "../../components/table";
 import { percent, type Scale, share } from "../../format";
 import type { Meanings } from "../../meanings";
 import { hiddenParts, keysOfHidden, readingOf } from "../choices";
@@ -138,29 +141,20 @@ function changeRows(against: "Before" | "First", change: StepChange | null, scal
 }
 
 function tableOf(group: readonly Experiment[], meanings: Meanings): TableData {
-  const figures = (change: StepChange | null) =>
-    change === null ? [null, null, null] : [changeOf(change), change.low, change.high];
-  const heads = (against: string) =>
-    ["Change from", "95 % from, against", "95 % to, against"].map((head) => ({
-      label: `${head} ${against}`,
-      unit: "ns" as const,
-    }));
-  return {
-    columns: [
-      { label: "Run" },
-      { label: "Steps", unit: "count" },
-      { label: "Mean step", unit: "ns" },
-      ...heads("the one before"),
-      ...heads("the first"),
-      ...meanings.parts.map(({ label }) => ({ label, unit: "ns" as const })),
-    ],
-    rows: group.map(({ of, link }) => [
-      of.run,
-      link.steps,
-      link.step_ns,
-      ...figures(link.from_previous),
-      ...figures(link.from_first),
-      ...meanings.parts.map(({ id }) => link.parts_ns[id as keyof Parts]),
-    ]),
-  };
+  const changes = (id: "from_previous" | "from_first", against: string) => [
+    nsColumn<Experiment>(`Change from ${against}`, ({ link }) => link[id] && changeOf(link[id])),
+    nsColumn<Experiment>(`95 % from, against ${against}`, ({ link }) => link[id]?.low ?? null),
+    nsColumn<Experiment>(`95 % to, against ${against}`, ({ link }) => link[id]?.high ?? null),
+  ];
+  const columns: FileColumn<Experiment>[] = [
+    { label: "Run", of: ({ of }) => of.run },
+    { label: "Steps", unit: "count", of: ({ link }) => link.steps },
+    nsColumn("Mean step", ({ link }) => link.step_ns),
+    ...changes("from_previous", "the one before"),
+    ...changes("from_first", "the first"),
+    ...meanings.parts.map(({ id, label }) =>
+      nsColumn<Experiment>(label, ({ link }) => link.parts_ns[id as keyof Parts]),
+    ),
+  ];
+  return tableData(columns, group);
 }

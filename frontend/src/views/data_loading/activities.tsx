@@ -184,15 +184,7 @@ function NoLines({ why }: { why: Phrase }) {
 const sampledColumns = (longest: number, meanings: Meanings): Column<RecordedLine>[] => [
   lineColumn("45%"),
   barColumn((row) => [{ share: row.share / longest, colour: "data" }]),
-  {
-    id: "share",
-    label: "Share",
-    width: "56px",
-    numeric: true,
-    order: (row) => row.share,
-    cell: (row) => share(row.share),
-    file: fileFields<RecordedLine>({ share: "Share" }, "fraction"),
-  },
+  { ...figureColumn("share", "Share", 56, "fraction", (row) => row.share), cell: (row) => share(row.share) },
   {
     id: "error",
     ...columnHead(meanings, "line_error"),

@@ -11,9 +11,11 @@ import { StackedBars } from "../../charts/bars/stacked_bars";
 import { partRow } from "../../charts/pointer/tip";
 import { Chips } from "../../components/chips";
 import type { TableData } from "../../components/data_table";
+import { tableData } from "../../components/data_table";
 import type { Write } from "../../components/figures";
 import { Keys, keyOfPart } from "../../components/keys";
 import { Picture } from "../../components/picture";
+import { nsColumn } from "../../components/table";
 import { rangeText, scaleFor } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
@@ -26,7 +28,7 @@ interface IdleBar {
   idle: IdleNs;
 }
 
-const reasonOf = (idle: IdleNs, { id }: PartMeaning): number => idle[id as keyof IdleNs];
+export const reasonOf = (idle: IdleNs, { id }: PartMeaning): number => idle[id as keyof IdleNs];
 const HEIGHT = 236;
 
 /** Idle time by reason, a bar per step or per phase. */
@@ -130,20 +132,15 @@ function drawnBars(bars: readonly IdleBar[], shown: readonly PartMeaning[]) {
   };
 }
 
-function tableOf(bars: readonly IdleBar[], reasons: readonly PartMeaning[], by: string): TableData {
-  return {
-    columns: [
-      { label: by === "step" ? "Step" : "Phase" },
-      { label: "Idle", unit: "ns" },
-      ...reasons.map(({ label }) => ({ label, unit: "ns" as const })),
+const tableOf = (bars: readonly IdleBar[], reasons: readonly PartMeaning[], by: string): TableData =>
+  tableData<IdleBar>(
+    [
+      { label: by === "step" ? "Step" : "Phase", of: ({ name }) => name },
+      nsColumn("Idle", ({ idle }) => total(idle, reasons)),
+      ...reasons.map((reason) => nsColumn<IdleBar>(reason.label, ({ idle }) => reasonOf(idle, reason))),
     ],
-    rows: bars.map(({ name, idle }) => [
-      name,
-      total(idle, reasons),
-      ...reasons.map((reason) => reasonOf(idle, reason)),
-    ]),
-  };
-}
+    bars,
+  );
 
 /** The sum over the reasons. */
 export function idleOf(idle: IdleNs): number {
@@ -160,9 +157,7 @@ interface IdleBarProps {
 
 /** Idle time as a bar in the colours of its reasons, with its figure; the figures of the reasons are shown on hover. */
 export function IdleCell({ idle, reasons, longest, write }: IdleBarProps) {
-  const parts = reasons
-    .map((reason) => ({ ...reason, ns: idle[reason.id as keyof IdleNs] }))
-    .filter((part) => part.ns > 0);
+  const parts = reasons.map((reason) => ({ ...reason, ns: reasonOf(idle, reason) })).filter((part) => part.ns > 0);
   const segments = parts.map(({ ns, colour, hatched }) => ({ colour, hatched, share: longest ? ns / longest : 0 }));
   return (
     <FigureBar segments={segments} hint={parts.map(({ label, ns }) => `${label} ${write(ns)}`).join("\n")}>

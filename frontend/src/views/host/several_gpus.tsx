@@ -1,12 +1,12 @@
 import type { Blocker, DeviceIdle, SeveralDevices } from "../../api.gen";
 import { totalsText } from "../../components/figures";
-import { type Column, fileFields } from "../../components/table";
+import { type Column, fileFields, nsColumn } from "../../components/table";
 import { text } from "../../format";
 import type { Meanings } from "../../meanings";
 import { readingOf } from "../choices";
 import { type HostPart, titleOf } from "../props";
 import { figureColumn, nameColumn, TablePicture } from "../table_picture";
-import { IdleCell, idleOf } from "./reasons";
+import { IdleCell, idleOf, reasonOf } from "./reasons";
 
 /** The GPUs of one process: whether they work at the same time, and which op for one GPU keeps another waiting. */
 export function SeveralGpus({ result, titles, tab, name, several }: HostPart & { several: SeveralDevices }) {
@@ -64,10 +64,7 @@ function deviceColumns(devices: readonly DeviceIdle[], { idle_reasons: reasons }
     {
       ...figureColumn("idle", "Idle", 180, "ns", (row) => idleOf(row.mean), { adds: "step", siblings: "time" }),
       cell: (row, _, write) => <IdleCell idle={row.mean} reasons={reasons} longest={longest} write={write} />,
-      file: reasons.map(({ id, label }) => ({
-        ...{ label, unit: "ns" as const },
-        of: (row) => row.mean[id as keyof DeviceIdle["mean"]],
-      })),
+      file: reasons.map((reason) => nsColumn(reason.label, (row) => reasonOf(row.mean, reason))),
     },
   ];
 }

@@ -1,7 +1,7 @@
 import { rangeInTimeline } from "../../address/timeline";
 import type { HostResult, PhaseRow, SiteRow } from "../../api.gen";
 import { totalsText } from "../../components/figures";
-import { type Column, type Foot, fileFields } from "../../components/table";
+import { type Column, type Foot, nsColumn } from "../../components/table";
 import { hint } from "../../dom/hint";
 import { share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
@@ -9,7 +9,7 @@ import { readingOf } from "../choices";
 import { differenceColumn } from "../compare/compared_columns";
 import { type HostPart, titleOf } from "../props";
 import { figureColumn, nameColumn, TablePicture } from "../table_picture";
-import { IdleCell, idleOf } from "./reasons";
+import { IdleCell, idleOf, reasonOf } from "./reasons";
 
 /** Where work is launched, and how long the GPU idled before it. */
 export function Sites({ result, titles, tab, name, compared = null }: HostPart) {
@@ -70,14 +70,9 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
     ...(differ ? [verdict] : []),
     figureColumn("launches", "Launches", 66, "number", (row) => row.launches, { adds: "step" }),
     {
-      id: "starved",
-      label: "Starved",
-      width: "60px",
-      numeric: true,
+      ...figureColumn("starved", "Starved", 60, "fraction", (row) => row.starved_share),
       meaning: meanings.metric("starved_share").meaning,
-      order: (row) => row.starved_share,
       cell: (row) => share(row.starved_share),
-      file: fileFields<SiteRow>({ starved_share: "Starved" }, "fraction"),
       missing: NO_LAUNCHES,
     },
     {
@@ -97,13 +92,12 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
         <IdleCell idle={idle} reasons={meanings.idle_reasons} longest={longest} write={write} />
       ),
       file: [
-        ...fileFields<SiteRow>({ device_ns: "GPU works" }, "ns"),
-        { label: "GPU idle", unit: "ns", of: (row) => idleOf(row.idle_ns) },
-        ...fileFields<SiteRow>({ bubble_ns: "Behind blocking calls" }, "ns"),
-        ...meanings.idle_reasons.map(({ id, label }) => ({
-          ...{ label, unit: "ns" as const },
-          of: (row: SiteRow) => row.idle_ns[id as keyof SiteRow["idle_ns"]],
-        })),
+        nsColumn("GPU works", (row) => row.device_ns),
+        nsColumn("GPU idle", (row) => idleOf(row.idle_ns)),
+        nsColumn("Behind blocking calls", (row) => row.bubble_ns),
+        ...meanings.idle_reasons.map((reason) =>
+          nsColumn<SiteRow>(reason.label, (row) => reasonOf(row.idle_ns, reason)),
+        ),
       ],
     },
   ];

@@ -12,7 +12,7 @@ import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf, sorting } from "../choices";
 import { comparedColumns, OnlyThere } from "../compare/compared_columns";
-import { figuresOf } from "../table_picture";
+import { Branch, figuresOf } from "../table_picture";
 import { type ComparedModules, comparedModules, wholeOf } from "./compared";
 import { linesOf, type ModuleLine, openAtFirst, pathsOf } from "./module_lines";
 import { IN_GRAPHS, tensorText } from "./op_table";
@@ -99,8 +99,6 @@ interface Shown {
   rows: readonly ModuleRow[];
   other: ComparedModules | null;
 }
-
-const INDENT = 14;
 
 function columnsOf(meanings: Meanings, { window, onDevice, folded, rows, other }: Shown): Column<ModuleLine>[] {
   const backward = rows.some((row) => row.backward_host_ns > 0);
@@ -211,12 +209,9 @@ const eachOf = (row: ModuleRow): number | null =>
 
 function Name({ line: { row, depth, inside, open } }: { line: ModuleLine }) {
   return (
-    <span class="range-name" style={{ paddingLeft: `${INDENT * depth}px` }}>
-      <svg viewBox="0 0 8 8" aria-hidden="true">
-        {inside > 0 && <path d={open ? "M1 2.500l3 3 3-3" : "M2.500 1l3 3-3 3"} />}
-      </svg>
+    <Branch depth={depth} open={inside > 0 ? open : null}>
       <Middle name={row.name} />
       {row.instances > 1 && <span class="quiet">{counted(row.instances, "module")}</span>}
-    </span>
+    </Branch>
   );
 }

@@ -16,11 +16,12 @@ import { StackedBars } from "../../charts/bars/stacked_bars";
 import { partRow } from "../../charts/pointer/tip";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
+import { tableData } from "../../components/data_table";
 import { Details } from "../../components/details";
 import { Legend } from "../../components/legend";
 import { Picture } from "../../components/picture";
 import { Words } from "../../components/sentence";
-import { type Column, Table } from "../../components/table";
+import { type Column, fileFields, nsColumn, Table } from "../../components/table";
 import { counted, ns, rangeText, rough, type Scale, scaleFor } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
@@ -242,22 +243,16 @@ function stepBars(steps: OverviewResult["steps"], all: readonly PartMeaning[], o
   };
 }
 
-function stepsTable(steps: OverviewResult["steps"], parts: readonly PartMeaning[]): TableData {
-  return {
-    columns: [
-      { label: "Step" },
-      { label: "Step time", unit: "ns" },
-      ...parts.map((part) => ({ label: part.label, unit: "ns" as const })),
-      { label: "Left out of the verdict", unit: "ns" },
+const stepsTable = (steps: readonly Step[], parts: readonly PartMeaning[]): TableData =>
+  tableData<Step>(
+    [
+      ...fileFields<Step>({ name: "Step" }),
+      ...fileFields<Step>({ duration_ns: "Step time" }, "ns"),
+      ...parts.map((part) => nsColumn<Step>(part.label, (step) => lengthOf(step.parts_ns, part))),
+      nsColumn("Left out of the verdict", leftOut),
     ],
-    rows: steps.map((step) => [
-      step.name,
-      step.duration_ns,
-      ...parts.map((part) => lengthOf(step.parts_ns, part)),
-      leftOut(step),
-    ]),
-  };
-}
+    steps,
+  );
 
 /** The time of a step that no verdict and no gain counts: it is hatched in the step's bar. */
 type Step = OverviewResult["steps"][number];
