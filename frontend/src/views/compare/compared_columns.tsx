@@ -1,5 +1,6 @@
 /** Columns that show for each row what it takes in the other span, and how much more it takes here. */
 
+import { max } from "d3-array";
 import type { Column } from "../../components/table";
 import { DASH, scaleFor, shortened } from "../../format";
 import type { Names } from "../props";
@@ -79,10 +80,7 @@ function pairing<Row>({ rows, others, keyOf, ns, otherNs = ns }: DifferenceOptio
     const before = there(row);
     return before === undefined ? null : Math.round(ns(row)) - Math.round(before);
   };
-  const scale = scaleFor(
-    rows.reduce((most, row) => Math.max(most, ns(row), there(row) ?? 0), 0),
-    "ns",
-  );
+  const scale = scaleFor(max(rows, (row) => Math.max(ns(row), there(row) ?? 0)) ?? 0, "ns");
   return { there, moved, scale };
 }
 

@@ -3,7 +3,8 @@
  * process and in worker processes.
  */
 
-import type { Activity, LoaderActivities, LoaderLine, Phrase, RecordedLine, RecordedLines } from "../../api.gen";
+import type { Activity, LoaderActivities, LoaderLine, RecordedLine, RecordedLines } from "../../api.gen";
+import { NoPicture } from "../../components/picture";
 import { Remark } from "../../components/sentence";
 import { type Column, fileFields } from "../../components/table";
 import { count, counted, DASH, ns, share } from "../../format";
@@ -140,6 +141,8 @@ const batchColumn = (width: string): Column<LoaderLine> => ({
   figures: { of: (row) => row.ns_per_batch, unit: "ns" },
 });
 
+const WHICH_LINES = "Which lines does batch production spend its time in?";
+
 /** Lines in which the recorder's samples found the workers. */
 export function WorkerLines(props: ViewPart & { lines: RecordedLines }) {
   const {
@@ -148,7 +151,7 @@ export function WorkerLines(props: ViewPart & { lines: RecordedLines }) {
     name,
   } = props;
   const [first] = lines;
-  if (!first) return why && <NoLines why={tab.meanings.explain(why)} />;
+  if (!first) return why && <NoPicture title={WHICH_LINES} why={tab.meanings.explain(why)} />;
   const longest = Math.max(...lines.map((line) => line.share), Number.MIN_VALUE);
   return (
     <TablePicture
@@ -167,17 +170,6 @@ export function WorkerLines(props: ViewPart & { lines: RecordedLines }) {
         {whole && " of the whole recording, because this span has too few"}.
       </p>
     </TablePicture>
-  );
-}
-
-function NoLines({ why }: { why: Phrase }) {
-  return (
-    <section class="picture no-curve">
-      <div class="head">
-        <h2>Which lines does batch production spend its time in?</h2>
-      </div>
-      <Remark phrase={why} class="quiet small" />
-    </section>
   );
 }
 

@@ -1,9 +1,9 @@
-import type { Reason, WorkerCurve } from "../../api.gen";
+import type { WorkerCurve } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { Remark, Sentence } from "../../components/sentence";
 import { counted, ns, rough, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
-import type { Compared, Tab, Titles, ViewPart } from "../props";
+import type { Compared, Titles, ViewPart } from "../props";
 import { WorkerCurveChart } from "./charts/worker_curve";
 import type { CurveMark } from "./charts/worker_curve_layout";
 
@@ -153,17 +153,4 @@ function curveTable({ points, measured_workers: workers, measured_step_ns: now_n
       ]),
     ],
   };
-}
-
-/** Shown in place of the curve: why it cannot be drawn. */
-export function NoCurve({ why, tab }: { why: Reason | null; tab: Tab }) {
-  if (why === null) return null;
-  return (
-    <section class="picture no-curve">
-      <div class="head">
-        <h2>How many workers are enough?</h2>
-      </div>
-      <Remark phrase={tab.meanings.explain(why)} class="quiet small" />
-    </section>
-  );
 }

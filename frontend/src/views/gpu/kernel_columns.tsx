@@ -1,5 +1,6 @@
 /** Columns of the kernel table: labels and meanings from the catalogue, widths and rendering from here. */
 
+import { sum } from "d3-array";
 import type { KernelGroup } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
 import { Middle } from "../../components/middle";
@@ -66,7 +67,7 @@ export function columnsOf(
   const beside = grouping.beside ?? (rows.some((row) => row.source !== null) ? "source" : undefined);
   const narrow = width < (beside === undefined ? 900 : 1200);
   const [cores, total] = narrow ? [96, 120] : [CORES, TOTAL];
-  let room = width - cores - COUNT - MEAN - total - SHARE - (beside ? BESIDE_PX : 0) - sum(FILLING);
+  let room = width - cores - COUNT - MEAN - total - SHARE - (beside ? BESIDE_PX : 0) - sum(FILLING, ([, wide]) => wide);
   const less = FILLING.toReversed().filter(([, wide]) => {
     const lacks = room < (LEAST[grouping.id] ?? LEAST.name);
     if (lacks) room += wide;
@@ -142,9 +143,6 @@ function fileHead(meanings: Meanings, id: string) {
   const { label, unit } = meanings.metric(id);
   return { label, unit };
 }
-
-const sum = (columns: readonly (readonly [Figure, number])[]): number =>
-  columns.reduce((all, [, wide]) => all + wide, 0);
 
 /** Whether each row is a single kernel. */
 const isOfKernels = ({ id }: Grouping): boolean => id.startsWith("name");

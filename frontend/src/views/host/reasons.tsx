@@ -3,6 +3,7 @@
  * hides.
  */
 
+import { sum } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
 import { stepInTimeline } from "../../address/timeline";
 import type { HostResult, IdleNs, PartMeaning, Segment } from "../../api.gen";
@@ -118,7 +119,7 @@ export const barsOfPhases = ({ phases }: HostResult): IdleBar[] =>
   phases.map((phase) => ({ name: phase.label, idle: phase.idle_ns }));
 
 const total = (idle: IdleNs, reasons: readonly PartMeaning[]): number =>
-  reasons.reduce((sum, reason) => sum + reasonOf(idle, reason), 0);
+  sum(reasons, (reason) => reasonOf(idle, reason));
 
 function drawnBars(bars: readonly IdleBar[], shown: readonly PartMeaning[]) {
   const lengths = bars.map(({ idle }) => total(idle, shown));
@@ -143,9 +144,7 @@ const tableOf = (bars: readonly IdleBar[], reasons: readonly PartMeaning[], by: 
   );
 
 /** The sum over the reasons. */
-export function idleOf(idle: IdleNs): number {
-  return Object.values(idle).reduce((sum: number, part: number) => sum + part, 0);
-}
+export const idleOf = (idle: IdleNs): number => sum(Object.values(idle));
 
 interface IdleBarProps {
   idle: IdleNs;

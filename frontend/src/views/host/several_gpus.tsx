@@ -1,3 +1,4 @@
+import { mean } from "d3-array";
 import type { Blocker, DeviceIdle, SeveralDevices } from "../../api.gen";
 import { totalsText } from "../../components/figures";
 import { type Column, fileFields, nsColumn } from "../../components/table";
@@ -42,9 +43,6 @@ export function SeveralGpus({ result, titles, tab, name, several }: HostPart & {
   );
 }
 
-const mean = (values: readonly number[]): number =>
-  values.length > 0 ? values.reduce((sum, value) => sum + value, 0) / values.length : 0;
-
 function deviceColumns(devices: readonly DeviceIdle[], { idle_reasons: reasons }: Meanings): Column<DeviceIdle>[] {
   const longest = devices.reduce((most, row) => Math.max(most, idleOf(row.mean)), 0);
   return [
@@ -60,7 +58,7 @@ function deviceColumns(devices: readonly DeviceIdle[], { idle_reasons: reasons }
       ),
       file: [{ label: "GPU", of: (row) => String(row.device) }, ...fileFields<DeviceIdle>({ name: "Name" })],
     },
-    figureColumn("busy", "Works", 76, "ns", (row) => mean(row.busy_ns), { adds: "step", siblings: "time" }),
+    figureColumn("busy", "Works", 76, "ns", (row) => mean(row.busy_ns) ?? 0, { adds: "step", siblings: "time" }),
     {
       ...figureColumn("idle", "Idle", 180, "ns", (row) => idleOf(row.mean), { adds: "step", siblings: "time" }),
       cell: (row, _, write) => <IdleCell idle={row.mean} reasons={reasons} longest={longest} write={write} />,

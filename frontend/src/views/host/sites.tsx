@@ -1,3 +1,4 @@
+import { sum } from "d3-array";
 import { rangeInTimeline } from "../../address/timeline";
 import type { HostResult, PhaseRow, SiteRow } from "../../api.gen";
 import { totalsText } from "../../components/figures";
@@ -117,13 +118,13 @@ function withDifference(
 /** All launches, and the idle time at the end of the steps, after the last launch. */
 function footOf({ result, rows, meanings }: All): Foot {
   const { launches } = result;
-  const idle = result.sites.reduce((sum, row) => sum + idleOf(row.idle_ns), 0);
-  const rest = idle - rows.reduce((sum, row) => sum + idleOf(row.idle_ns), 0);
+  const idle = sum(result.sites, (row) => idleOf(row.idle_ns));
+  const rest = idle - sum(rows, (row) => idleOf(row.idle_ns));
   const tail = meanings.idle_reasons.find((reason) => reason.id === "tail")?.meaning;
   return {
     name: <span {...hint(rest > 0 ? tail : null)}>{rest > 0 ? "All, with tail" : "All"}</span>,
     cells: {
-      launches: rows.reduce((sum, row) => sum + row.launches, 0),
+      launches: sum(rows, (row) => row.launches),
       starved: share(launches?.starved_share ?? null),
       ahead: launches?.run_ahead_p50_ns,
       idle,

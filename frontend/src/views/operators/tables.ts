@@ -1,5 +1,6 @@
 /** Ops as the server groups them: which table is shown, which of its rows, and what is left out. */
 
+import { sum } from "d3-array";
 import type { OperatorRest, OperatorRow, OperatorsResult, OperatorTable } from "../../api.gen";
 import { matchingRows } from "../../components/filter";
 import type { Compared, Titles, ViewPart } from "../props";
@@ -53,8 +54,7 @@ export const matching = (rows: readonly OperatorRow[], typed: string): readonly 
 
 /** The sum of the rows of the whole table that are not shown. */
 export function restOf({ rows, rest }: OperatorTable, shown: readonly OperatorRow[]): OperatorRest {
-  const lacks = (of: (row: OperatorRow) => number) =>
-    rows.reduce((sum, row) => sum + of(row), 0) - shown.reduce((sum, row) => sum + of(row), 0);
+  const lacks = (of: (row: OperatorRow) => number) => sum(rows, of) - sum(shown, of);
   const device = rest.device_self_ns !== null || rows.some((row) => row.device_self_ns !== null);
   return {
     rows: rest.rows + rows.length - shown.length,

@@ -1,3 +1,4 @@
+import { sum } from "d3-array";
 import { useMemo } from "preact/hooks";
 import type { BinMeaning, DeviceSplit, KernelRow, Phrase } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
@@ -174,13 +175,12 @@ function Cores({ row, bin }: { row: KernelRow; bin: BinMeaning }) {
 function footOf(device: DeviceSplit, rows: readonly KernelRow[]): Foot | null {
   const hidden = device.kernels.length - rows.length + device.more_kernels;
   if (hidden === 0) return null;
-  const sum = (of: (row: KernelRow) => number, all: readonly KernelRow[]) => all.reduce((n, row) => n + of(row), 0);
-  const all = sum((row) => row.count, device.kernels) + device.more_count;
-  const rest = device.total.kernel_ns - sum((row) => row.total_ns, rows);
+  const all = sum(device.kernels, (row) => row.count) + device.more_count;
+  const rest = device.total.kernel_ns - sum(rows, (row) => row.total_ns);
   return {
     name: counted(hidden, "more kernel"),
     cells: {
-      count: all - sum((row) => row.count, rows),
+      count: all - sum(rows, (row) => row.count),
       total: rest,
       share: device.total.kernel_ns ? rest / device.total.kernel_ns : null,
     },

@@ -1,5 +1,6 @@
 /** What could move to the tensor cores: which rows are shown, and the sum of those that are not. */
 
+import { sum } from "d3-array";
 import { useMemo } from "preact/hooks";
 import type { DeviceSplit, Opportunity } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
@@ -216,12 +217,11 @@ interface Left {
 
 /** Launches that are in none of the shown rows: folded by the server, or filtered away. */
 export function leftOf(device: DeviceSplit, shown: readonly Opportunity[]): Left {
-  const sum = (of: (row: Opportunity) => number) =>
-    device.opportunities.reduce((total, row) => total + of(row), 0) - shown.reduce((total, row) => total + of(row), 0);
+  const lacks = (of: (row: Opportunity) => number) => sum(device.opportunities, of) - sum(shown, of);
   return {
-    count: device.opportunities_more_count + sum((row) => row.count),
-    ns: device.opportunities_more_ns + sum((row) => row.total_ns),
-    gain_ns: device.opportunities_more_gain_ns + sum((row) => row.gain_ns),
+    count: device.opportunities_more_count + lacks((row) => row.count),
+    ns: device.opportunities_more_ns + lacks((row) => row.total_ns),
+    gain_ns: device.opportunities_more_gain_ns + lacks((row) => row.gain_ns),
   };
 }
 

@@ -1,5 +1,6 @@
 /** Kernel time by bin: of the span, of the span that is compared with, and of each step. */
 
+import { max } from "d3-array";
 import { stepInTimeline } from "../../address/timeline";
 import type { DeviceSplit, Phrase } from "../../api.gen";
 import { StackedBars } from "../../charts/bars/stacked_bars";
@@ -127,10 +128,7 @@ interface SplitStepsProps extends ViewPart {
 export function SplitSteps({ device, off, chosen, tab, name }: SplitStepsProps) {
   const { steps } = device;
   const names = steps.map((step) => step.name);
-  const scale = scaleFor(
-    steps.reduce((most, step) => Math.max(most, step.split.kernel_ns), 0),
-    "ns",
-  );
+  const scale = scaleFor(max(steps, ({ split }) => split.kernel_ns) ?? 0, "ns");
   const shown = shownBins(tab.meanings, off);
   const place = (key: string | null) => (key !== null && names.includes(key) ? names.indexOf(key) : null);
   const keyAt = (at: number | null) => (at === null ? null : (names[at] ?? null));

@@ -1,6 +1,6 @@
 /** Every step of the job, as its recorder timed them: the recorded spans are a part of these. */
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { JobSteps, StepBin, TimedWorker } from "../../api.gen";
 import { LineChart } from "../../charts/lines/line_chart";
 import type { ChartLine } from "../../charts/lines/line_layout";
@@ -10,22 +10,10 @@ import { Picture } from "../../components/picture";
 import type { FileColumn } from "../../components/table";
 import { fileFields } from "../../components/table";
 import { bytes, count, counted, ns, type Scale, scaleFor } from "../../format";
-import type { StepSource, Tab } from "../props";
+import { useAskedOnce } from "../../server/requested";
+import type { Tab } from "../props";
 
 const NOTHING: JobSteps = { workers: [], more: 0 };
-
-/** The steps of a run; empty until they arrive, and where none were timed. */
-function useJobSteps(source: StepSource, run: string): JobSteps {
-  const [found, setFound] = useState<{ run: string; steps: JobSteps } | null>(null);
-  useEffect(() => {
-    const abandoned = new AbortController();
-    void source.jobSteps(run, abandoned.signal).then((answer) => {
-      if (!abandoned.signal.aborted) setFound({ run, steps: answer.kind === "ready" ? answer.value : NOTHING });
-    });
-    return () => abandoned.abort();
-  }, [source, run]);
-  return found?.run === run ? found.steps : NOTHING;
-}
 
 interface EveryStepProps {
   run: string;
@@ -36,7 +24,7 @@ interface EveryStepProps {
 
 /** Renders nothing where the recorder timed no steps. */
 export function EveryStep({ run, worker, tab }: EveryStepProps) {
-  const { workers } = useJobSteps(tab.job_steps, run);
+  const { workers } = useAskedOnce(tab.job_steps, run, (signal) => tab.job_steps.jobSteps(run, signal), NOTHING);
   const timed = workers.find((each) => each.worker === worker) ?? workers[0];
   return timed ? <StepsOf timed={timed} others={workers.length - 1} /> : null;
 }

@@ -4,6 +4,7 @@
  * to which it belongs.
  */
 
+import { median } from "d3-array";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { workerLabels } from "../../address/selection";
 import { shortNames } from "../../address/short_names";
@@ -172,7 +173,11 @@ interface Band {
 export function bandOf(values: ArrayLike<number>): Band | null {
   if (values.length === 0) return null;
   const known = Float64Array.from(values).sort();
-  return { median: quantile(known, 0.5), low: quantile(known, LOW), high: quantile(known, 1 - LOW) };
+  return {
+    median: quantile(known, 0.5),
+    low: quantile(known, LOW),
+    high: quantile(known, 1 - LOW),
+  };
 }
 
 const LOW = 0.1;
@@ -186,12 +191,7 @@ function quantile(known: Float64Array, share: number): number {
 }
 
 /** The median of what is drawn. */
-export function medianOf(values: readonly (number | null)[]): number | null {
-  const known = values.filter((value) => value !== null).sort((a, b) => a - b);
-  if (known.length === 0) return null;
-  const half = known.length >> 1;
-  return known.length % 2 ? known[half]! : (known[half - 1]! + known[half]!) / 2;
-}
+export const medianOf = (values: readonly (number | null)[]): number | null => median(values) ?? null;
 
 const LATER = new WeakMap<TrendsResult, Map<string, Series>>();
 
