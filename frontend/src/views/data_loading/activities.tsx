@@ -49,8 +49,9 @@ export function Activities({ activities, titles, tab, name, compared = null }: A
 function difference(rows: readonly Activity[], compared: Compared<"data_loading"> | null): Column<Activity>[] {
   const others = compared?.page.result.activities?.rows;
   if (!compared || !others) return [];
-  const { name, own } = compared;
-  return [differenceColumn({ rows, others, keyOf: nameOf, ns: (row) => row.ns_per_batch, name, own, per: "a batch" })];
+  return [
+    differenceColumn({ ...compared, rows, others, keyOf: nameOf, ns: (row) => row.ns_per_batch, per: "a batch" }),
+  ];
 }
 
 const nameOf = ({ name }: Activity): string => name ?? "Python, no op";

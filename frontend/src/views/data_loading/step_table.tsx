@@ -45,14 +45,13 @@ export function StepTable({ result, titles, chosen, tab, name, compared }: Loade
 }
 
 /** Matches steps by name: in runs with the same schedule these are the same batches. */
-const difference = (rows: readonly LoaderStep[], { name, own, page }: Compared<"data_loading">) =>
-  differenceColumn({
+const difference = (rows: readonly LoaderStep[], compared: Compared<"data_loading">) =>
+  differenceColumn<LoaderStep>({
+    ...compared,
     rows,
-    others: page.result.steps,
-    keyOf: (step: LoaderStep) => step.name,
+    others: compared.page.result.steps,
+    keyOf: (step) => step.name,
     ns: (step) => step.exposed_ns,
-    name,
-    own,
     per: "exposed, in the step of this name",
   });
 

@@ -116,16 +116,14 @@ export function GpuKernels({ device, steps, other, title, titles, tab, name, ope
   );
 }
 
-/** Per step, because the two spans may have different numbers of steps. */
 function differenceOf(rows: readonly KernelGroup[], steps: number, other: OtherGpu, grouping: Grouping) {
   return differenceColumn<KernelGroup>({
+    ...other,
     rows,
     others: tableBy(other.device, grouping).rows,
     keyOf: sameKey(grouping),
-    ns: (row) => row.total_ns / Math.max(1, steps),
-    otherNs: (row) => row.total_ns / Math.max(1, other.steps),
-    name: other.name,
-    own: other.own,
+    ns: (row) => row.total_ns,
+    steps: [steps, other.steps],
   });
 }
 

@@ -93,10 +93,8 @@ export function BlockingCalls(part: HostPart) {
 
 function difference(rows: readonly BlockingRow[], compared: HostPart["compared"]): Column<BlockingRow>[] {
   if (!compared) return [];
-  const { name, own, page } = compared;
-  return [
-    differenceColumn({ rows, others: page.result.blocking, keyOf: blockingKey, ns: (row) => row.bubble_ns, name, own }),
-  ];
+  const others = compared.page.result.blocking;
+  return [differenceColumn({ ...compared, rows, others, keyOf: blockingKey, ns: (row) => row.bubble_ns })];
 }
 
 /** Titles refer to the mean step. */

@@ -25,7 +25,7 @@ export function Sites({ result, titles, tab, name, compared = null }: HostPart) 
         sub={totalsText(readingOf(tab))}
         name={`launched from ${name}`}
         label="GPU idle time by the launch that ended it"
-        columns={withDifference(columnsOf(all), result.sites, compared)}
+        columns={[...columnsOf(all), ...differenceOf(result.sites, compared)]}
         rows={rows}
         rowKey={(row) => row.site}
         mark={["sites", (row) => row.site]}
@@ -104,16 +104,18 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
   ];
 }
 
-function withDifference(
-  columns: Column<SiteRow>[],
-  rows: readonly SiteRow[],
-  compared: HostPart["compared"],
-): Column<SiteRow>[] {
-  if (!compared) return columns;
-  const others = compared.page.result.sites;
-  const options = { rows, others, keyOf: (row: SiteRow) => row.site, ns: (row: SiteRow) => idleOf(row.idle_ns) };
-  return [...columns, differenceColumn({ ...options, name: compared.name, own: compared.own })];
-}
+const differenceOf = (rows: readonly SiteRow[], compared: HostPart["compared"]): Column<SiteRow>[] =>
+  compared
+    ? [
+        differenceColumn<SiteRow>({
+          ...compared,
+          rows,
+          others: compared.page.result.sites,
+          keyOf: (row) => row.site,
+          ns: (row) => idleOf(row.idle_ns),
+        }),
+      ]
+    : [];
 
 /** All launches, and the idle time at the end of the steps, after the last launch. */
 function footOf({ result, rows, meanings }: All): Foot {

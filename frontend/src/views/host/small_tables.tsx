@@ -79,8 +79,7 @@ export function CpuOps({ work, tab, name, compared = null }: HostPart & { work: 
 function cpuDifference({ ops }: CpuWork, compared: HostPart["compared"]): Column<CpuOpRow>[] {
   const others = compared?.page.result.cpu?.ops;
   if (!compared || !others) return [];
-  const { name, own } = compared;
-  return [differenceColumn({ rows: ops, others, keyOf: (row) => row.op, ns: (row) => row.self_ns, name, own })];
+  return [differenceColumn({ ...compared, rows: ops, others, keyOf: (row) => row.op, ns: (row) => row.self_ns })];
 }
 
 /** The threads that run ops. Threads that share the work of a single op belong to OpenMP, and no trace records them. */

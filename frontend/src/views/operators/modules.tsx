@@ -188,13 +188,12 @@ function columnsOf(meanings: Meanings, { window, onDevice, folded, rows, other }
 }
 
 /** The same columns for the lines that show the rows. */
-const ofLines = ({ rows, others, keyOf, ns, otherNs, ...more }: ComparedModules["columns"]) => ({
+const ofLines = ({ rows, others, keyOf, ns, ...more }: ComparedModules["columns"]) => ({
   ...more,
   rows: rows.map(lineOf),
   others: others.map(lineOf),
   keyOf: ({ row }: ModuleLine) => keyOf(row),
   ns: ({ row }: ModuleLine) => ns(row),
-  otherNs: ({ row }: ModuleLine) => otherNs(row),
 });
 
 const lineOf = (row: ModuleRow): ModuleLine => ({ row, key: 0, depth: 0, inside: 0, open: false });

@@ -96,18 +96,15 @@ export function KernelTable({ device, title, off, tab, name, other = null }: Ker
 
 const keyOf = (row: KernelRow): string => `${row.bin} ${row.name}`;
 
-/** Per step, because the two spans may have different numbers of steps. */
-function difference(device: DeviceSplit, other: OtherSplit): Column<KernelRow> {
-  return differenceColumn<KernelRow>({
+const difference = (device: DeviceSplit, other: OtherSplit): Column<KernelRow> =>
+  differenceColumn<KernelRow>({
+    ...other,
     rows: device.kernels,
     others: other.device.kernels,
     keyOf,
-    ns: (row) => row.total_ns / Math.max(1, device.steps.length),
-    otherNs: (row) => row.total_ns / Math.max(1, other.device.steps.length),
-    name: other.name,
-    own: other.own,
+    ns: (row) => row.total_ns,
+    steps: [device.steps.length, other.device.steps.length],
   });
-}
 
 /** Rows of bins that are not hidden, whose names contain the typed text, in any case. */
 export const filtered = (rows: readonly KernelRow[], typed: string, off: ReadonlySet<string>): readonly KernelRow[] =>

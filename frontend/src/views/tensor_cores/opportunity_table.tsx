@@ -75,15 +75,14 @@ export function OpportunityTable({ device, other, tab, name }: OpportunityTableP
 }
 
 /** Matches by inputs and kernel: the same op in both spans. */
-const difference = (device: DeviceSplit, { name, own, device: there }: OtherSplit) =>
-  differenceColumn({
+const difference = (device: DeviceSplit, other: OtherSplit) =>
+  differenceColumn<Opportunity>({
+    ...other,
     rows: device.opportunities,
-    others: there.opportunities,
-    keyOf: ({ op, shapes, dtypes, kernel }: Opportunity) => [op, shapes, dtypes, kernel].join("\n"),
-    ns: (row) => row.total_ns / Math.max(1, device.steps.length),
-    otherNs: (row) => row.total_ns / Math.max(1, there.steps.length),
-    name,
-    own,
+    others: other.device.opportunities,
+    keyOf: ({ op, shapes, dtypes, kernel }) => [op, shapes, dtypes, kernel].join("\n"),
+    ns: (row) => row.total_ns,
+    steps: [device.steps.length, other.device.steps.length],
   });
 
 const keyOf = (row: Opportunity): string =>

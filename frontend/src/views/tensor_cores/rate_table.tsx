@@ -49,17 +49,15 @@ const keyOf = ({ site, total_ns, tflops }: ProductRate): string =>
   [site.op, site.shapes, site.dtypes, site.kernel, total_ns, tflops].join("\n");
 
 /** Matches by inputs and kernel: the same product in both spans. */
-function difference(rows: readonly ProductRate[], steps: number, { name, own, device }: OtherSplit) {
-  return differenceColumn({
+const difference = (rows: readonly ProductRate[], steps: number, other: OtherSplit) =>
+  differenceColumn<ProductRate>({
+    ...other,
     rows,
-    others: device.rates?.rows ?? [],
-    keyOf: ({ site }: ProductRate) => [site.op, site.shapes, site.dtypes, site.module, site.kernel].join("\n"),
-    ns: (row) => row.total_ns / Math.max(1, steps),
-    otherNs: (row) => row.total_ns / Math.max(1, device.steps.length),
-    name,
-    own,
+    others: other.device.rates?.rows ?? [],
+    keyOf: ({ site }) => [site.op, site.shapes, site.dtypes, site.module, site.kernel].join("\n"),
+    ns: (row) => row.total_ns,
+    steps: [steps, other.device.steps.length],
   });
-}
 
 /** ", best BFloat16 751 of 989 TFLOP/s", with the peak of the data sheet; empty where no product has a known rate. */
 export function bestOf({ best_tflops, peak_tflops }: ProductRates): string {
