@@ -39,23 +39,8 @@ interface TablePictureProps<Row>
 const ALL_PX = 10_000;
 
 export function TablePicture<Row>(props: TablePictureProps<Row>) {
-  const {
-    title,
-    sub,
-    details,
-    name,
-    tools,
-    columns,
-    file = [],
-    saved,
-    order,
-    mark,
-    room,
-    tab,
-    above,
-    children,
-    ...table
-  } = props;
+  const { columns, file = [], saved, order, mark, room, tab, above, children, ...framed } = props;
+  const { title, sub, details, name, tools, ...table } = framed;
   const { rows, rowKey, branch, foot, maxRows = rows.length } = table;
   const [key, first] = typeof order === "string" || order === null ? ([order, undefined] as const) : order;
   const sorted = key === null ? {} : branch ? { choice: sorting(tab, key).choice } : sorting(tab, key, first);
@@ -66,11 +51,7 @@ export function TablePicture<Row>(props: TablePictureProps<Row>) {
   const lines = Math.min(maxRows, Math.max(1, room ?? rows.length)) + (foot ? 2 : 1);
   return (
     <Picture
-      title={title}
-      sub={sub}
-      details={details}
-      name={name}
-      tools={tools}
+      {...{ title, sub, details, name, tools }}
       drawn={false}
       table={() => tableData([...fileColumns(whole()), ...file], saved?.() ?? rows)}
     >

@@ -47,24 +47,8 @@ const BELOW = 32;
 export const StackedBars = sized<StackedBarsProps>(Drawn, ({ height }) => height ?? HEIGHT);
 
 function Drawn(props: StackedBarsProps & { width: number }) {
-  const {
-    label,
-    names,
-    parts,
-    leftOut,
-    heads,
-    firm,
-    unit,
-    axis,
-    hovered,
-    selected,
-    width,
-    hover,
-    select,
-    open,
-    tip,
-    height = HEIGHT,
-  } = props;
+  const { label, names, parts, leftOut, heads, firm, unit, axis, width, height = HEIGHT } = props;
+  const { hovered, selected, hover, select, open, tip } = props;
   const [here, setHere] = useState(false); // a bar may be hovered in another picture, but the tip is at the pointer
   const [pointer, setPointer] = useState<{ x: number; y: number } | null>(null);
   const { foot, middles, outlineOf, picture } = useMemo(

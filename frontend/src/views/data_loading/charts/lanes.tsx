@@ -4,6 +4,7 @@
 
 import { TimeAxis } from "../../../charts/axes/time_axis";
 import { pointerX, type StopSelection, slider, typed } from "../../../charts/pointer/pointing";
+import { StepRings } from "../../../charts/time/step_rings";
 import { colourOf, svgFill } from "../../../colour";
 import { sized } from "../../../dom/size";
 import { textWidth } from "../../../dom/text_width";
@@ -52,7 +53,8 @@ const height = (lanes: number): number => TOP + LANE * lanes + 22;
 
 function Plot(props: LanesProps & { width: number }) {
   const { from, to, lanes, width, steps } = props;
-  const { x, ns: nsAt } = timeScale({ from, to }, GUTTER, width);
+  const time = timeScale({ from, to }, GUTTER, width);
+  const { x, ns: nsAt } = time;
   const foot = TOP + LANE * (lanes.length - 1) + THICK + 4;
   const at = (event: PointerEvent) => {
     const ns = nsAt(pointerX(event));
@@ -94,18 +96,13 @@ function Plot(props: LanesProps & { width: number }) {
         {steps.map((step) => (
           <StepMark key={step.key} step={step} x={x} foot={foot} />
         ))}
-        {steps
-          .filter((step) => step.key === props.hovered || step.key === props.selected)
-          .map((step) => (
-            <rect
-              key={step.key}
-              class="ring"
-              x={x(step.from)}
-              y={TOP - 6}
-              width={x(step.to) - x(step.from)}
-              height={foot - TOP + 6}
-            />
-          ))}
+        <StepRings
+          {...{ steps, time, visible: { from, to } }}
+          hovered={props.hovered}
+          selected={props.selected}
+          top={TOP - 6}
+          height={foot - TOP + 6}
+        />
         <line class="tick" x1={x(to)} x2={x(to)} y1="4" y2={foot} />
         {props.brackets.map((bracket) => (
           <Bracket key={bracket.key} bracket={bracket} x={x} top={foot + 2} width={width} />

@@ -7,10 +7,11 @@ import { useMemo, useState } from "preact/hooks";
 import type { StopSelection } from "../../../charts/pointer/pointing";
 import type { TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
+import { StepRings } from "../../../charts/time/step_rings";
 import { ZoomedPicture } from "../../../charts/time/zoomed_picture";
 import { sized } from "../../../dom/size";
 import { count, fine, type Scale } from "../../../format";
-import { middleOf, type TimeRange, type TimeScale } from "../../../time_range";
+import { middleOf, type TimeRange } from "../../../time_range";
 import {
   gutterOf,
   heightOf,
@@ -46,7 +47,7 @@ interface Place {
 
 /** The picture at a given width; pure, so that it can be drawn without a browser. */
 export function ProductionPlot(props: ProductionProps & { width: number }) {
-  const { from, to, lanes, depths, parts, steps, width } = props;
+  const { from, to, lanes, depths, parts, steps, width, hovered, selected } = props;
   const [zoom, setZoom] = useState<TimeRange | null>(null);
   const [place, setPlace] = useState<Place | null>(null);
   const height = heightOf(props);
@@ -104,7 +105,12 @@ export function ProductionPlot(props: ProductionProps & { width: number }) {
       type={type}
     >
       {drawn}
-      <MarkedSteps {...props} visible={visible} time={time} foot={height - 2} />
+      <StepRings
+        steps={steps.map(({ key, at }, place) => ({ key, from: at, to: steps[place + 1]?.at ?? to }))}
+        {...{ hovered, selected, visible, time }}
+        top={TOP - 4}
+        height={height - 2 - TOP + 4}
+      />
     </ZoomedPicture>
   );
 }
@@ -127,34 +133,4 @@ function tipOf({ lanes, depths, steps, from, segmentTip }: ProductionProps, { ns
     title: about.title,
     rows: [...unrecorded, ...about.rows, ...(step === null ? [] : [{ name: "Step", value: step }]), ...ready],
   };
-}
-
-type MarkedStepsProps = Pick<ProductionProps, "steps" | "hovered" | "selected" | "to"> & {
-  visible: TimeRange;
-  time: TimeScale;
-  foot: number;
-};
-
-/** Rings around the steps that are hovered or selected, in this picture or another one. */
-function MarkedSteps({ steps, hovered, selected, to, visible, time, foot }: MarkedStepsProps) {
-  return (
-    <>
-      {steps.map((step, at) => {
-        const end = steps[at + 1]?.at ?? to;
-        const marked = step.key === hovered || step.key === selected;
-        if (!marked || end <= visible.from || step.at >= visible.to) return null;
-        const left = time.clampedX(step.at);
-        return (
-          <rect
-            key={step.key}
-            class="ring"
-            x={left}
-            y={TOP - 4}
-            width={Math.max(1, time.clampedX(end) - left)}
-            height={foot - TOP + 4}
-          />
-        );
-      })}
-    </>
-  );
 }

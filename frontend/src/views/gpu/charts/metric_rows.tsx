@@ -9,6 +9,7 @@ import { useMemo, useState } from "preact/hooks";
 import { moved, type StopSelection } from "../../../charts/pointer/pointing";
 import type { TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
+import { StepRings } from "../../../charts/time/step_rings";
 import { type BinLayer, BinLayers, FULL, levelFor, valueAt } from "../../../charts/time/time_bins";
 import { ZoomedPicture } from "../../../charts/time/zoomed_picture";
 import { Swatch } from "../../../colour";
@@ -109,9 +110,6 @@ function Plot(props: MetricRowsProps & { width: number }) {
     } else return false;
     return true;
   };
-  const marked = steps
-    .filter(({ key }) => key === hovered || key === selected)
-    .filter((step) => touches(step, visible));
   return (
     <ZoomedPicture
       label={props.label}
@@ -130,16 +128,7 @@ function Plot(props: MetricRowsProps & { width: number }) {
       type={type}
     >
       {rowsAndMarks}
-      {marked.map((step) => (
-        <rect
-          key={step.key}
-          class="ring"
-          x={time.clampedX(step.from)}
-          y={TOP}
-          width={Math.max(1, time.clampedX(step.to) - time.clampedX(step.from))}
-          height={height - TOP}
-        />
-      ))}
+      <StepRings {...{ steps, hovered, selected, visible, time }} top={TOP} height={height - TOP} />
     </ZoomedPicture>
   );
 }
