@@ -1,12 +1,10 @@
 /** A whole and its parts as one bar: a picture of its own, or small within a table cell. */
 
 import type { ComponentChildren } from "preact";
-import { fillClass } from "../../colour";
+import { type Filled, fillClass } from "../../colour";
 
-export interface SplitPart {
+export interface SplitPart extends Filled {
   id: string;
-  colour: string;
-  hatched: boolean;
   /** Share of the whole, 0-1. */
   share: number;
   title: string;

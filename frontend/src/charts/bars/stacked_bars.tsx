@@ -2,17 +2,15 @@
 
 import { max } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
-import { svgFill, svgPaint } from "../../colour";
+import { type Filled, svgFill, svgPaint } from "../../colour";
 import { sized } from "../../dom/size";
 import { thinned, zeroAxis } from "../axes/ticks";
 import { ValueGrid } from "../axes/value_axis";
 import { nearest, type Pointing, slider, typed } from "../pointer/pointing";
 import { Tip, type TipContent } from "../pointer/tip";
 
-interface StackedPart {
+interface StackedPart extends Filled {
   id: string;
-  colour: string;
-  hatched: boolean;
   /** One per bar, in the unit of the axis. */
   values: readonly number[];
 }

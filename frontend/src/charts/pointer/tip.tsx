@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { Swatch } from "../../colour";
+import { type Filled, Swatch } from "../../colour";
 
 interface TipRow {
   /** A swatch or a short line of the legend. */
@@ -12,7 +12,7 @@ interface TipRow {
 }
 
 /** A row about what has a colour of its own. */
-export const partRow = (part: { label: string; colour: string; hatched: boolean }, value: string): TipRow => ({
+export const partRow = (part: Filled & { label: string }, value: string): TipRow => ({
   mark: <Swatch colour={part.colour} hatched={part.hatched} />,
   name: part.label,
   value,

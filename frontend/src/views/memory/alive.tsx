@@ -1,6 +1,6 @@
 import type { AliveAt, AllocationRow, CategoryBytes, MemoryResult, Phrase, Reason } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
-import { Swatch } from "../../colour";
+import { type Filled, Swatch } from "../../colour";
 import { tableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
@@ -62,7 +62,7 @@ export function Alive(part: MemoryPart) {
 interface KindsProps {
   label: string;
   listed: string;
-  kinds: readonly { id: string; label: string; meaning: string; colour: string; hatched: boolean; bytes: number }[];
+  kinds: readonly (Filled & { id: string; label: string; meaning: string; bytes: number })[];
   /** The bytes of all of them. */
   total: number;
 }

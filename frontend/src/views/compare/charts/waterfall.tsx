@@ -4,16 +4,14 @@ import { useMemo, useState } from "preact/hooks";
 import { ticks, zeroAxis } from "../../../charts/axes/ticks";
 import { moved, pointerX, pointerY, slider } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
-import { svgPaint } from "../../../colour";
+import { type Filled, svgPaint } from "../../../colour";
 import { sized } from "../../../dom/size";
 import { shortenedTo, textWidth, widestOf } from "../../../dom/text_width";
 import { type Scale, tick } from "../../../format";
 
-export interface FallRow extends Fall {
+export interface FallRow extends Fall, Filled {
   id: string;
   label: string;
-  colour: string;
-  hatched: boolean;
   /** The change with its sign. */
   figure: string;
   /** Its confidence interval. */

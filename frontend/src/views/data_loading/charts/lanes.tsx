@@ -9,7 +9,7 @@ import { colourOf, svgFill } from "../../../colour";
 import { sized } from "../../../dom/size";
 import { textWidth } from "../../../dom/text_width";
 import type { Scale } from "../../../format";
-import { timeScale } from "../../../time_range";
+import { type TimeRange, timeScale } from "../../../time_range";
 
 export interface ChartLane {
   key: string;
@@ -20,17 +20,13 @@ export interface ChartLane {
   segments: readonly { from: number; to: number; hatched: boolean }[];
 }
 
-export interface LaneMark {
+export interface LaneMark extends TimeRange {
   key: string;
-  from: number;
-  to: number;
   text: string;
 }
 
-interface LanesProps extends StopSelection {
+interface LanesProps extends StopSelection, TimeRange {
   label: string;
-  from: number;
-  to: number;
   lanes: readonly ChartLane[];
   /** The steps: a line at the start of each, with its name next to it. */
   steps: readonly LaneMark[];

@@ -25,10 +25,8 @@ import {
   TOP,
 } from "./production_lanes";
 
-interface ProductionProps extends Lanes, StopSelection {
+interface ProductionProps extends Lanes, StopSelection, TimeRange {
   label: string;
-  from: number;
-  to: number;
   parts: readonly LanePart[];
   steps: readonly StepStart[];
   scale: Scale;

@@ -1,7 +1,7 @@
 /** The lanes of batch production: a row per worker, the depth of each queue, and the marks of the steps. */
 
 import { bisectRight, max } from "d3-array";
-import { colourOf, svgFill } from "../../../colour";
+import { colourOf, type Filled, svgFill } from "../../../colour";
 import { textWidth, widestOf } from "../../../dom/text_width";
 import { count } from "../../../format";
 import { type TimeRange, type TimeScale, timeScale } from "../../../time_range";
@@ -16,10 +16,8 @@ interface WorkerLane {
   part: readonly number[];
 }
 
-export interface LanePart {
+export interface LanePart extends Filled {
   label: string;
-  colour: string;
-  hatched: boolean;
   /** Leaves the space of its segments empty. */
   hidden?: boolean;
 }

@@ -190,9 +190,7 @@ function Names({ ranges, visible, time, y, firm = false }: NamesProps) {
 }
 
 /** Bins of equal length over [from, to): bin i begins at from + i x length / count. */
-export interface Curve {
-  from: number;
-  to: number;
+export interface Curve extends TimeRange {
   least: readonly number[];
   most: readonly number[];
   /** Empty where there is no caching allocator. */

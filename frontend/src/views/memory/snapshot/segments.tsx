@@ -1,19 +1,18 @@
 /** The parts of the memory that is reserved at the end, and the blocks inside segments. */
 
 import type { DeviceSnapshot, Strip } from "../../../api.gen";
+import type { Filled } from "../../../colour";
 import { Picture } from "../../../components/picture";
 import { bytes, counted } from "../../../format";
 import { Kinds } from "../alive";
 import { StripRows } from "../charts/strip_rows";
 import type { SnapshotPart } from "./choice";
 
-interface Part {
+interface Part extends Filled {
   id: string;
   label: string;
   meaning: string;
   bytes: number;
-  colour: string;
-  hatched: boolean;
 }
 
 const partsOf = (of: DeviceSnapshot): Part[] => [
