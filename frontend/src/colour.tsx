@@ -19,6 +19,12 @@ export const COLOURS = [
 
 export type Colour = (typeof COLOURS)[number];
 
+/** A mark in the colour of a meaning; hatched: in its second sense. */
+export interface Filled {
+  colour: string;
+  hatched: boolean;
+}
+
 /** A name that this bundle does not know is drawn as "other", never omitted. */
 export function colourOf(name: string): Colour {
   return COLOURS.find((colour) => colour === name) ?? "other";

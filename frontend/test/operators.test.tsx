@@ -20,7 +20,7 @@ import {
 } from "../src/views/operators/tables";
 import type { Tab } from "../src/views/props";
 import { CATALOGUE } from "./fixtures/meanings";
-import { HEAD, plain, TAB } from "./fixtures/pages";
+import { AROUND, plain, TAB } from "./fixtures/pages";
 import { rowsOf, words } from "./fixtures/words";
 
 const row = (name: string, device: number, more: Partial<OperatorRow> = {}): OperatorRow => ({
@@ -101,23 +101,12 @@ const RESULT: OperatorsResult = {
 };
 
 const page: PageOf<"operators"> = {
-  head: HEAD,
-  headline: { verdict: plain("."), action: null, view: null, code: null, basis: null, card: null },
+  ...AROUND,
   titles: {
     operators: plain("aten::addmm takes 77 % of the GPU's work"),
     modules: plain("The 36 Linear modules take 40 % of the modules' forward pass"),
     no_stacks: plain("Lines and call stacks are not recorded."),
   },
-  insights: [],
-  insights_remark: null,
-  notes: [],
-  excess: [],
-  tried: null,
-  could_be: null,
-  largest: null,
-  neighbours: [],
-  shown_step: null,
-  gap: false,
   result: RESULT,
 };
 
@@ -279,13 +268,13 @@ describe("next to another span", () => {
     const compared = { ...part({ folded }) };
     const { columns, only } = comparedModules(compared, false)!;
     expect(only.rows).toEqual([{ name: "Net / Old", ns: 6e6 }]);
-    expect(columns.rows.map((each) => [columns.keyOf(each), columns.ns(each)])).toEqual([
+    expect(columns.rows.map((each) => [columns.keyOf(each), columns.ns(each) / columns.steps[0]])).toEqual([
       ["Net", 6e6],
       ["Net / Layer", 6e6],
       ["Net / Layer / Linear", 6e6],
       ["Net / Head", 6e6],
     ]);
-    expect(columns.others.map((each) => columns.otherNs(each))).toEqual([6e6, 6e6, 6e6, 8e6]);
+    expect(columns.others.map((each) => columns.ns(each) / columns.steps[1])).toEqual([6e6, 6e6, 6e6, 8e6]);
     expect(text({ folded })).toContain("Only b has, a step: Net / Old (6.0 ms).");
   });
 

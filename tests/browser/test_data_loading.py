@@ -195,7 +195,7 @@ def test_what_cannot_be_told_has_its_reason_in_place_of_the_curve(
     tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
 ) -> None:
     view = view_of(tab(tensorboard(measured_demo), state(run=ALIKE, view="data_loading")))
-    place = view.locator(".no-curve")
+    place = view.locator(".no-picture")
     expect(place.get_by_role("heading")).to_have_text("How many workers are enough?")
     expect(place).to_contain_text("ambiguous in this trace: record the workers.")
     expect(view.locator("svg.worker-curve")).to_have_count(0)

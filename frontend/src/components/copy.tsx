@@ -4,8 +4,29 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { copy } from "../dom/save";
 
-/** How long the button confirms the copy. */
+/** How long a button reports what it did. */
 const SHOWN_MS = 2000;
+
+/** What a button reports; null: nothing. `lasting`: a report that stays until the next one. */
+export function useReport(lasting?: string): [string | null, (report: string) => void] {
+  const [report, setReport] = useState<string | null>(null);
+  useEffect(() => {
+    if (report === null || report === lasting) return;
+    const timer = setTimeout(() => setReport(null), SHOWN_MS);
+    return () => clearTimeout(timer);
+  }, [report, lasting]);
+  return [report, setReport];
+}
+
+/** The content of a button, or what it reports in its place. */
+export const Reporting = ({ report, children }: { report: string | null; children: ComponentChildren }) => (
+  <>
+    <span class={report === null ? "" : "hush"}>{children}</span>
+    <span class="status" role="status">
+      {report}
+    </span>
+  </>
+);
 
 interface CopyButtonProps {
   text: () => string;
@@ -15,19 +36,11 @@ interface CopyButtonProps {
 
 /** Copies the text and confirms it for two seconds, without changing the button's place or width. */
 export function CopyButton({ text, class: className = "button", children }: CopyButtonProps) {
-  const [status, setStatus] = useState<string | null>(null);
-  useEffect(() => {
-    if (status === null) return;
-    const timer = setTimeout(() => setStatus(null), SHOWN_MS);
-    return () => clearTimeout(timer);
-  }, [status]);
-  const press = async () => setStatus((await copy(text())) ? "Copied" : "Not copied");
+  const [report, setReport] = useReport();
+  const press = async () => setReport((await copy(text())) ? "Copied" : "Not copied");
   return (
     <button class={`${className} says`} onClick={press}>
-      <span class={status === null ? "" : "hush"}>{children}</span>
-      <span class="status" role="status">
-        {status}
-      </span>
+      <Reporting report={report}>{children}</Reporting>
     </button>
   );
 }

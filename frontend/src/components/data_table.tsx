@@ -99,5 +99,5 @@ const BESIDE = 22;
 const MEASURED = 200;
 
 function widthOf(label: string, cells: readonly string[]): number {
-  return Math.min(320, Math.round(widestOf([label, ...cells], "small")) + BESIDE);
+  return Math.min(320, Math.round(widestOf([label, ...cells])) + BESIDE);
 }

@@ -3,6 +3,16 @@
 import { count } from "../format";
 import { Chips, type ChipsProps } from "./chips";
 
+/** The rows of which some text contains what was typed, in any case. */
+export function matchingRows<Row>(
+  rows: readonly Row[],
+  typed: string,
+  texts: (row: Row) => readonly (string | null | undefined)[],
+): readonly Row[] {
+  const wanted = typed.trim().toLowerCase();
+  return wanted === "" ? rows : rows.filter((row) => texts(row).some((text) => text?.toLowerCase().includes(wanted)));
+}
+
 interface FilterProps {
   /** Names what is searched: "Filter by kernel, op, module or line". */
   label: string;

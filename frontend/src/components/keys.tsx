@@ -2,6 +2,8 @@
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import type { PartMeaning } from "../api.gen";
+import { Swatch } from "../colour";
 import { onlyThis, toggled } from "./legend";
 
 export interface SeriesKey {
@@ -11,6 +13,12 @@ export interface SeriesKey {
   /** The mark as the picture draws it. */
   mark: ComponentChildren;
 }
+
+/** The key of a part of the catalogue, in its colour. */
+export const keyOfPart = ({ id, label, meaning, colour, hatched }: PartMeaning): SeriesKey => ({
+  ...{ id, label, meaning },
+  mark: <Swatch colour={colour} hatched={hatched} />,
+});
 
 interface KeysProps {
   /** What the series are, in the plural. */

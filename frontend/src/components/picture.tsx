@@ -11,7 +11,7 @@ import { AboutContext, fileStem, footOf } from "./about";
 import { csv, DataTable, type TableData, tsv } from "./data_table";
 import { Details } from "./details";
 import { Menu, type MenuEntry } from "./popup";
-import { Sentence } from "./sentence";
+import { Remark, Sentence } from "./sentence";
 
 export interface PictureProps {
   title: Phrase | string;
@@ -34,6 +34,16 @@ export interface PictureProps {
   drawn?: boolean;
   children: ComponentChildren;
 }
+
+/** The place of a picture that cannot be drawn: its question, and why there is no answer. */
+export const NoPicture = ({ title, why }: { title: string; why: Phrase }) => (
+  <section class="picture no-picture">
+    <div class="head">
+      <h2>{title}</h2>
+    </div>
+    <Remark phrase={why} class="quiet small" />
+  </section>
+);
 
 /** A subtitle up to this many characters is not broken: the title wraps instead. */
 const SHORT = 24;

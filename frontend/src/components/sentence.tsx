@@ -6,6 +6,7 @@ import type { Phrase, Term } from "../api.gen";
 import { hint } from "../dom/hint";
 import { type Style, shortened } from "../format";
 import { type Segment, segmentsOf } from "../phrase";
+import { anyOf, capital } from "../words";
 
 interface SentenceProps {
   phrase: Phrase;
@@ -18,6 +19,21 @@ interface SentenceProps {
 export function Sentence({ phrase, style = "prose", terms = false }: SentenceProps) {
   return <>{joined(segmentsOf(phrase, style)).map((segment, at) => marked(segment, at, terms))}</>;
 }
+
+interface RemarkProps {
+  /** Nothing is shown where there is none. */
+  phrase: Phrase | null | undefined;
+  class?: string;
+  terms?: boolean;
+}
+
+/** A phrase as a paragraph of its own, by default below a picture or a table. */
+export const Remark = ({ phrase, class: className = "quiet small aside", terms = false }: RemarkProps) =>
+  phrase ? (
+    <p class={className}>
+      <Sentence phrase={phrase} terms={terms} />
+    </p>
+  ) : null;
 
 /** Joins neighbours of the same style: a term may begin in one of them and end in the next. */
 const joined = (segments: readonly Segment[]): Segment[] =>
@@ -52,7 +68,7 @@ export const Terms = createContext<readonly Term[]>([]);
 export function piecesOf(text: string, terms: readonly Term[]): { text: string; meaning?: string }[] {
   const words = terms.flatMap((term) => term.words);
   if (words.length === 0) return [{ text }];
-  const pattern = new RegExp(`(?<![\\w-])(${words.map(escaped).join("|")})(?![\\w-])`, "i");
+  const pattern = new RegExp(`(?<![\\w-])${anyOf(words)}(?![\\w-])`, "i");
   const said = new Set<Term>();
   return text.split(pattern).map((piece, at) => {
     const term = at % 2 ? terms.find((each) => each.words.some((word) => same(word, piece))) : undefined;
@@ -62,7 +78,6 @@ export function piecesOf(text: string, terms: readonly Term[]): { text: string; 
   });
 }
 
-const escaped = (word: string): string => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 const same = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
 
 function Explained({ text }: { text: string }) {
@@ -121,5 +136,3 @@ function MeantList({ of }: { of: readonly Meant[] }) {
     </dl>
   );
 }
-
-const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);

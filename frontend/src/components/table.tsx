@@ -6,6 +6,7 @@ import type { Unit } from "../api.gen";
 import { hint } from "../dom/hint";
 import { useRowWindow } from "../dom/rows";
 import { count, DASH } from "../format";
+import { byName } from "../words";
 import { ColumnsMenu, type TableChoice } from "./columns_menu";
 import { Details } from "./details";
 import { type Figures, PLAIN, type Write, writersOf } from "./figures";
@@ -72,6 +73,11 @@ export function fileFields<Row>(
   }));
 }
 
+/** A column of a saved file with times. */
+export const nsColumn = <Row,>(label: string, of: (row: Row) => number | null): FileColumn<Row> => ({
+  ...{ label, unit: "ns", of },
+});
+
 /** A line below the rows. */
 export interface Foot {
   /** Spans the first columns, up to the first that has a figure here. */
@@ -86,9 +92,9 @@ export interface TableProps<Row> {
   rows: readonly Row[];
   rowKey(row: Row): string | number;
   /** "total" ascending, "-total" descending; undefined keeps the order of the rows. */
-  sort: string | undefined;
-  /** Null: the rows have a fixed order. */
-  onSort: ((sort: string) => void) | null;
+  sort?: string | undefined;
+  /** Without it the rows have a fixed order. */
+  onSort?: ((sort: string) => void) | undefined;
   /** The selected row, shown sunken. */
   chosen?: string | number | undefined;
   /** The row that a link led to, framed and scrolled into view. */
@@ -225,13 +231,9 @@ function FootLine<Row>({ foot, columns, writers }: FootLineProps<Row>) {
   );
 }
 
-function Head<Row>(props: {
-  column: Column<Row>;
-  sort: string | undefined;
-  /** Null: the rows have a fixed order. */
-  onSort: ((sort: string) => void) | null;
-}) {
-  const { column, sort, onSort } = props;
+type HeadProps<Row> = Pick<TableProps<Row>, "sort" | "onSort"> & { column: Column<Row> };
+
+function Head<Row>({ column, sort, onSort }: HeadProps<Row>) {
   const className = column.numeric || column.figures ? "num" : "";
   if (column.label === "") return <td />; // above bars; an empty header would still be read out as one
   if (!onSort || !orderOf(column))
@@ -335,10 +337,8 @@ export function sorted<Row>(
   return keyed.map(([, row]) => row);
 }
 
-const NAMES = new Intl.Collator("en", { numeric: true });
-
 function compare(a: number | string, b: number | string): number {
-  return typeof a === "number" && typeof b === "number" ? a - b : NAMES.compare(String(a), String(b));
+  return typeof a === "number" && typeof b === "number" ? a - b : byName(String(a), String(b));
 }
 
 /**

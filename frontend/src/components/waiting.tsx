@@ -4,6 +4,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import type { Problem } from "../api.gen";
 import { wait } from "../format";
 
 /** A wait shorter than this is not shown: text that comes and goes at once flickers. */
@@ -55,6 +56,34 @@ export function BytesRead({ percent }: { percent: number }) {
 /** How much has been read, in whole percent, 100 at most; 0 where the size is not known. */
 export const percentOf = (read: number, total: number): number =>
   Math.min(100, total > 0 ? Math.floor((100 * read) / total) : 0);
+
+interface FailureProps {
+  problem: Problem;
+  /** When the next automatic attempt is; null: only on a click. */
+  retry_ms: number | null;
+}
+
+/** The file of a problem, behind what the problem is. */
+export const FileOf = ({ problem: { file } }: Pick<FailureProps, "problem">) =>
+  file ? (
+    <>
+      {" "}
+      File: <code>{file}</code>
+    </>
+  ) : null;
+
+/** What to do about a problem, and when it is tried again. */
+export const WayOut = ({ problem, retry_ms }: FailureProps) => (
+  <p class="quiet">
+    {problem.hint}
+    {retry_ms !== null && (
+      <>
+        {" "}
+        <Countdown retry_ms={retry_ms} />
+      </>
+    )}
+  </p>
+);
 
 /** When the next attempt is. It is not read aloud every second. */
 export function Countdown({ retry_ms }: { retry_ms: number }) {

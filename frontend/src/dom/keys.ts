@@ -1,6 +1,13 @@
-/** What a press of a key is meant for. */
+/** What a press of a key or of a link is meant for. */
 
 type Modifiers = Pick<KeyboardEvent, "ctrlKey" | "metaKey" | "altKey">;
+
+/** Acts on a click on a link, unless it opens the link elsewhere, as with any link. */
+export const followed = (act: () => void) => (event: MouseEvent) => {
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  act();
+};
 
 /** Whether a key was pressed without modifiers. */
 export const isPlain = ({ ctrlKey, metaKey, altKey }: Modifiers): boolean => !ctrlKey && !metaKey && !altKey;

@@ -1,6 +1,6 @@
 /** Renders at the size that the page gives. */
 
-import type { ComponentChildren, RefObject } from "preact";
+import type { ComponentChildren, ComponentType, RefObject } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useLatest } from "./hooks";
 
@@ -42,3 +42,15 @@ export function Sized({ height, children }: SizedProps) {
     </div>
   );
 }
+
+/** The same for a component that takes the width. `height` as in `Sized`. */
+export const sized =
+  <Props extends object>(
+    Drawn: ComponentType<Props & { width: number }>,
+    height: number | ((props: Props) => number),
+  ) =>
+  (props: Props) => (
+    <Sized height={typeof height === "number" ? height : height(props)}>
+      {(width) => <Drawn {...props} width={width} />}
+    </Sized>
+  );

@@ -1,6 +1,6 @@
 /** The narrow bar at the top: a path of run, worker and span, what is being read, a search, and a link to share. */
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import {
   comparedWith,
   compareKey,
@@ -13,9 +13,11 @@ import {
   type Selection,
 } from "../address/selection";
 import type { Index, SpanEntry, WorkerEntry } from "../api.gen";
+import { Reporting, useReport } from "../components/copy";
 import { Hints } from "../components/hints";
 import { Menu } from "../components/popup";
 import { hint } from "../dom/hint";
+import { followed } from "../dom/keys";
 import { copy, saveBlob } from "../dom/save";
 import { bytesOf, count, counted } from "../format";
 import type { Source } from "../server/use_answer";
@@ -87,14 +89,9 @@ export function Bar(props: BarProps) {
 /** Links to all runs of the log directory, and back to the run that was open. */
 function AllRunsLink({ here, tab: { address, update } }: { here: boolean; tab: Pick<Tab, "address" | "update"> }) {
   const to = { all: here ? null : ("runs" as const) };
-  const follow = (event: MouseEvent) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return; // opens elsewhere, as any link
-    event.preventDefault();
-    update(to);
-  };
   return (
     <div class="picker firm">
-      <a class="pick" href={address(to)} onClick={follow}>
+      <a class="pick" href={address(to)} onClick={followed(() => update(to))}>
         {here ? "Back to the run" : "All runs"}
       </a>
     </div>
@@ -259,27 +256,18 @@ interface ShareProps {
   report: (() => Promise<Blob | null>) | undefined;
 }
 
-/** How long the button reports what it did. */
-const SHOWN_MS = 2_000;
-
 const WITHOUT_EVENTS = "One page with all views, without single events; tb-steptime report --timeline includes them";
 
 const SAVING = "Saving…";
 
 function Share({ link, summary, report }: ShareProps) {
-  const [status, setStatus] = useState<string | null>(null);
-  useEffect(() => {
-    if (status === null || status === SAVING) return;
-    const timer = setTimeout(() => setStatus(null), SHOWN_MS);
-    return () => clearTimeout(timer);
-  }, [status]);
-  const copied = async (text: string | null) =>
-    setStatus(text !== null && (await copy(text)) ? "Copied" : "Not copied");
+  const [said, say] = useReport(SAVING);
+  const copied = async (text: string | null) => say(text !== null && (await copy(text)) ? "Copied" : "Not copied");
   const saved = async (page: Promise<Blob | null>) => {
-    setStatus(SAVING);
+    say(SAVING);
     const blob = await page;
     if (blob) saveBlob("report.html", blob);
-    setStatus(blob ? "Saved" : "Not saved");
+    say(blob ? "Saved" : "Not saved");
   };
   const entries = [
     { label: "Copy link", choose: () => void copied(link()) },
@@ -288,10 +276,7 @@ function Share({ link, summary, report }: ShareProps) {
   ];
   return (
     <Menu label="Share: link, summary, report" entries={entries}>
-      <span class={status === null ? "" : "hush"}>Share</span>
-      <span class="status" role="status">
-        {status}
-      </span>
+      <Reporting report={said}>Share</Reporting>
     </Menu>
   );
 }

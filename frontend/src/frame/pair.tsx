@@ -6,7 +6,7 @@ import type { ChainPage, ComparePage, Headline, Index, Phrase } from "../api.gen
 import { AboutContext, aboutRuns } from "../components/about";
 import { Details } from "../components/details";
 import { Note } from "../components/note";
-import { Sentence } from "../components/sentence";
+import { Remark } from "../components/sentence";
 import type { Answer } from "../server/client";
 import { type Asked, type Source, useAnswer } from "../server/use_answer";
 import { VIEWS } from "../views";
@@ -119,11 +119,7 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
           {asks && <Alike chosen={chosen} tab={tab} />}
         </Note>
       )}
-      {found.scaling && (
-        <p class="scaling">
-          <Sentence phrase={found.scaling} terms />
-        </p>
-      )}
+      <Remark phrase={found.scaling} class="scaling" terms />
       <AboutContext.Provider value={aboutRuns("compare", runs, tab)}>
         <View {...shown} pair={asks ? null : { ...names, found, unlike }} />
         <PrintedFoot />

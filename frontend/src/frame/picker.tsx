@@ -8,6 +8,7 @@ import { useDismiss, useInFrame } from "../components/popup";
 import { hint } from "../dom/hint";
 import { scrollToRow, useRowWindow } from "../dom/rows";
 import { count, shortened } from "../format";
+import { holds, wordsOf } from "../words";
 
 export interface PickerEntry {
   id: string;
@@ -237,12 +238,8 @@ const FOLDED = "; a search finds other ranks and spans";
 
 /** Entries that contain every word of the search, in any order and case. */
 export function matching(entries: readonly PickerEntry[], search: string): readonly PickerEntry[] {
-  const words = search
-    .toLowerCase()
-    .split(/\s+/)
-    .filter((word) => word !== "");
-  if (words.length === 0) return entries;
-  return entries.filter((entry) => words.every((word) => nameOf(entry).includes(word)));
+  const words = wordsOf(search);
+  return words.length === 0 ? entries : entries.filter((entry) => holds(nameOf(entry), words));
 }
 
-const nameOf = ({ full, label, group = "" }: PickerEntry): string => `${full ?? ""} ${label} ${group}`.toLowerCase();
+const nameOf = ({ full, label, group = "" }: PickerEntry): string => `${full ?? ""} ${label} ${group}`;

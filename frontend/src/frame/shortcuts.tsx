@@ -7,11 +7,12 @@
  * typing into a text field.
  */
 
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { isShown, outerPage } from "../address/url";
-import { useFocusBack, useLatest } from "../dom/hooks";
+import { useLatest } from "../dom/hooks";
 import { isPlain, isText } from "../dom/keys";
 import { type Shortcut, TIMELINE_SHORTCUTS } from "../views/timeline/input/shortcuts";
+import { Dialog } from "./dialog";
 
 /** Returns whether the key was handled: then nothing else happens. */
 type Pressed = (event: KeyboardEvent) => boolean;
@@ -137,21 +138,9 @@ export function ShortcutsButton() {
   );
 }
 
-/** The browser keeps the focus within a modal dialog and closes it on Esc. */
 function Sheet({ close }: { close(): void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useFocusBack(dialog);
-  useEffect(() => {
-    if (!dialog.current!.open) dialog.current!.showModal();
-  }, []);
   return (
-    <dialog
-      class="shortcuts"
-      ref={dialog}
-      aria-labelledby="shortcuts"
-      onClose={close}
-      onClick={(event) => event.target === dialog.current && close()}
-    >
+    <Dialog class="shortcuts" labelledBy="shortcuts" close={close}>
       <div class="head">
         <h2 id="shortcuts">Keyboard shortcuts</h2>
         <button class="button low" onClick={close}>
@@ -170,7 +159,7 @@ function Sheet({ close }: { close(): void }) {
           </section>
         ))}
       </div>
-    </dialog>
+    </Dialog>
   );
 }
 

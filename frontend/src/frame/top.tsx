@@ -10,7 +10,7 @@ import { AboutContext, footOf } from "../components/about";
 import { Code } from "../components/copy";
 import { Details } from "../components/details";
 import { Note, Notes, Quality } from "../components/note";
-import { Sentence } from "../components/sentence";
+import { Remark, Sentence } from "../components/sentence";
 import { hint } from "../dom/hint";
 import { sentence } from "../phrase";
 import { isViewId } from "../views";
@@ -94,11 +94,7 @@ function Verdict({ headline: { verdict, action, view, code, basis }, tab }: { he
           <Sentence phrase={verdict} terms />
         </h1>
         {!coded && paragraph}
-        {basis && !action && (
-          <p class="whole">
-            <Sentence phrase={basis} terms />
-          </p>
-        )}
+        <Remark phrase={action ? null : basis} class="whole" terms />
       </div>
       {coded && <Code text={code} />}
       {coded && paragraph}

@@ -5,6 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { SidebarShare, SpanHead, ViewId, ViewMeaning } from "../api.gen";
 import { fillClass } from "../colour";
 import { hint } from "../dom/hint";
+import { followed } from "../dom/keys";
 import { bytes, count, counted, DASH, date, recordedOn, share } from "../format";
 import type { Meanings } from "../meanings";
 import { sentence } from "../phrase";
@@ -75,17 +76,12 @@ interface ViewLinkProps {
 }
 
 function ViewLink({ title, current, sidebarShare, shareMeaning, word, meanings, address, open }: ViewLinkProps) {
-  const follow = (event: MouseEvent) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return; // opens elsewhere, as any link
-    event.preventDefault();
-    open();
-  };
   return (
     <a
       href={address}
       aria-current={current ? "page" : undefined}
       data-hint={sidebarShare ? titleOf(sidebarShare, shareMeaning, meanings) : undefined}
-      onClick={follow}
+      onClick={followed(open)}
     >
       <span class="clip">{title}</span>
       {sidebarShare && (

@@ -21,6 +21,7 @@ import type {
   TrendsResult,
   ViewId,
 } from "../api.gen";
+import { byName } from "../words";
 import type { Answer, Client } from "./client";
 
 /** A report contains no answer to this. */
@@ -248,14 +249,12 @@ function binsOf(events: readonly EventDetail[], from_ns: number, to_ns: number):
 }
 
 /** A metric of all ranks of a job, from what a report contains of each span. */
-const BY_NAME = new Intl.Collator("en", { numeric: true });
-
 /** Uses the spans of the same run and number as this one, like `tb_steptime/serve/ranks/map.py`. */
 function rankMapOf(rows: readonly TrendSpan[], span: string, metric: string): RankMap {
   const chosen = rows.find(({ id }) => id === span);
   const ranks = rows.filter(({ run, number }) => run === chosen?.run && number === chosen.number);
   const steps = [...new Set(ranks.flatMap(({ result }) => result?.steps.map(({ name }) => name) ?? []))];
-  steps.sort(BY_NAME.compare);
+  steps.sort(byName);
   const values = Float32Array.from(ranks.flatMap(({ result }) => valuesOf(result, metric, steps)));
   const reasons = ranks.map(({ result }) => result?.series.find((series) => series.metric === metric)?.reason ?? null);
   return {

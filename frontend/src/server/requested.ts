@@ -41,6 +41,27 @@ export function untilReady<T>(
   };
 }
 
+/** The answer to a request that is sent once; `nothing` until it arrives, and where there is none. */
+export function useAskedOnce<T>(
+  source: object,
+  name: string,
+  ask: (signal: AbortSignal) => Promise<Answer<T>>,
+  nothing: T,
+): T {
+  const [found, setFound] = useState<{ name: string; value: T } | null>(null);
+  const latest = useLatest({ ask, nothing });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another source is asked anew
+  useEffect(() => {
+    const abandoned = new AbortController();
+    void latest.current.ask(abandoned.signal).then((answer) => {
+      if (!abandoned.signal.aborted)
+        setFound({ name, value: answer.kind === "ready" ? answer.value : latest.current.nothing });
+    });
+    return () => abandoned.abort();
+  }, [source, name, latest]);
+  return found?.name === name ? found.value : nothing;
+}
+
 /** What is known of the current request. */
 export interface Requested<T> {
   page: T | null;

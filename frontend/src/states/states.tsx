@@ -5,7 +5,7 @@ import type { Index, Problem, Progress, Waiting } from "../api.gen";
 import { Code, CopyButton } from "../components/copy";
 import { Note } from "../components/note";
 import { TilePlace, Tiles } from "../components/tile";
-import { Busy, BytesRead, Countdown, Late, percentOf } from "../components/waiting";
+import { Busy, BytesRead, Countdown, FileOf, Late, percentOf, WayOut } from "../components/waiting";
 import { bytes, bytesOf, clock, count, counted, rate, roughCount, wait } from "../format";
 import type { Trouble } from "../server/watch";
 
@@ -28,22 +28,9 @@ export function Failed({ title, problem, about, retry_ms = null, again }: Failed
       <h1 class="title">{title}</h1>
       <p class="quiet">
         {problem.problem}.
-        {problem.file && (
-          <>
-            {" "}
-            File: <code>{problem.file}</code>
-          </>
-        )}
+        <FileOf problem={problem} />
       </p>
-      <p class="quiet">
-        {problem.hint}
-        {retry_ms !== null && (
-          <>
-            {" "}
-            <Countdown retry_ms={retry_ms} />
-          </>
-        )}
-      </p>
+      <WayOut problem={problem} retry_ms={retry_ms} />
       <p class="actions">
         <button class="button" onClick={again}>
           Try again

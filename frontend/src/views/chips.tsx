@@ -7,6 +7,8 @@ import type { Metric } from "../api.gen";
 import { Chips } from "../components/chips";
 import { Dropdown } from "../components/popup";
 import { count } from "../format";
+import type { TimeRange } from "../time_range";
+import type { Tab } from "./props";
 
 interface MetricChipsProps {
   metric: Metric;
@@ -65,6 +67,14 @@ function MetricList({ typed, metric, metrics, choose }: MetricListProps) {
     </>
   );
 }
+
+/** A link that ends the zoom, where there is one. */
+export const ShowAll = ({ zoom, tab }: { zoom: TimeRange | null; tab: Tab }) =>
+  zoom && (
+    <button class="link" onClick={() => tab.update({ zoom: null })}>
+      Show all
+    </button>
+  );
 
 interface DeviceChipsProps {
   devices: readonly { device: number; name: string }[];

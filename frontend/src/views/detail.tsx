@@ -1,5 +1,6 @@
 /** Details of one kernel or op: a panel, how long its calls take, and when they run in the span. */
 
+import { sum } from "d3-array";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { OperatorDetail } from "../api.gen";
@@ -8,6 +9,7 @@ import { CopyButton } from "../components/copy";
 import { Picture } from "../components/picture";
 import { useFocusBack } from "../dom/hooks";
 import { counted, ns, scaleFor } from "../format";
+import { capital } from "../words";
 
 interface DetailPanelProps {
   /** "The chosen kernel" */
@@ -69,11 +71,7 @@ interface LengthsProps {
 export function LengthsPicture({ of: { one, many, colour }, lengths, where = "", name, height }: LengthsProps) {
   const { edges_ns: edges, count: counts } = lengths;
   const [low, high] = [edges[0]!, edges[edges.length - 1]!];
-  const all = counted(
-    counts.reduce((sum, each) => sum + each, 0),
-    one,
-    many,
-  );
+  const all = counted(sum(counts), one, many);
   const title = `A ${one} takes ${ns(low) === ns(high) ? ns(low) : `${ns(low)} to ${ns(high)}`}`;
   return (
     <Picture
@@ -152,6 +150,4 @@ export function CallsPicture({ of: { many, colour }, calls, span, title, label, 
 
 /** The share of a span in which any of the calls runs. */
 export const busyShare = ({ busy_ns }: OperatorDetail["calls"], span: { start_ns: number; end_ns: number }): number =>
-  busy_ns.reduce((sum, each) => sum + each, 0) / (span.end_ns - span.start_ns);
-
-const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
+  sum(busy_ns) / (span.end_ns - span.start_ns);

@@ -69,6 +69,13 @@ export interface Tab {
   address(changes?: Changes): string;
 }
 
+/** What each part of a view is given. */
+export interface ViewPart {
+  tab: Tab;
+  /** The beginning of the names of saved files. */
+  name: string;
+}
+
 /** What the two spans of a comparison are called. */
 export interface Names {
   /** The other span. */
@@ -142,13 +149,10 @@ export type View<V extends ViewId> =
   | { of: "job"; part: Part<ComponentType<RanksViewProps>> }
   | { of: "pair"; part: Part<ComponentType<PairViewProps>> };
 
-export interface HostPart {
+export interface HostPart extends ViewPart {
   result: HostResult;
   /** The texts above the pictures. */
   titles: Titles;
-  tab: Tab;
-  /** The beginning of the names of saved files. */
-  name: string;
   /** Ids of the parts that a legend hides. */
   off: ReadonlySet<string>;
   compared?: Compared<"host"> | null;

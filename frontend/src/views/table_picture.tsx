@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import type { SortKey } from "../address/keys";
+import type { Unit } from "../api.gen";
 import { type BarSegment, InlineBar } from "../charts/bars/split_bar";
 import { tableData } from "../components/data_table";
 import type { Figures } from "../components/figures";
@@ -38,27 +39,11 @@ interface TablePictureProps<Row>
 const ALL_PX = 10_000;
 
 export function TablePicture<Row>(props: TablePictureProps<Row>) {
-  const {
-    title,
-    sub,
-    details,
-    name,
-    tools,
-    columns,
-    file = [],
-    saved,
-    order,
-    mark,
-    room,
-    tab,
-    above,
-    children,
-    ...table
-  } = props;
+  const { columns, file = [], saved, order, mark, room, tab, above, children, ...framed } = props;
+  const { title, sub, details, name, tools, ...table } = framed;
   const { rows, rowKey, branch, foot, maxRows = rows.length } = table;
   const [key, first] = typeof order === "string" || order === null ? ([order, undefined] as const) : order;
-  const sorted =
-    key === null ? FIXED : branch ? { ...FIXED, choice: sorting(tab, key).choice } : sorting(tab, key, first);
+  const sorted = key === null ? {} : branch ? { choice: sorting(tab, key).choice } : sorting(tab, key, first);
   const drawn = (shown: readonly Column<Row>[]) => (
     <Table {...table} columns={shown} {...sorted} {...(mark && marking(tab.state, mark[0], rows, mark[1], rowKey))} />
   );
@@ -66,11 +51,7 @@ export function TablePicture<Row>(props: TablePictureProps<Row>) {
   const lines = Math.min(maxRows, Math.max(1, room ?? rows.length)) + (foot ? 2 : 1);
   return (
     <Picture
-      title={title}
-      sub={sub}
-      details={details}
-      name={name}
-      tools={tools}
+      {...{ title, sub, details, name, tools }}
       drawn={false}
       table={() => tableData([...fileColumns(whole()), ...file], saved?.() ?? rows)}
     >
@@ -84,9 +65,6 @@ export function TablePicture<Row>(props: TablePictureProps<Row>) {
     </Picture>
   );
 }
-
-/** For rows in a fixed order. */
-const FIXED = { sort: undefined, onSort: null } as const;
 
 /** Creates columns of figures that the catalogue describes: it has their headers, meanings and units. */
 export const figuresOf =
@@ -103,6 +81,45 @@ export const figuresOf =
     width: `${width_px}px`,
     figures: { of, unit: meanings.metric(metric).unit, ...how },
   });
+
+/** A column of figures that no other table has, so that the catalogue does not describe it. */
+export const figureColumn = <Row,>(
+  id: string,
+  label: string,
+  width_px: number,
+  unit: Unit,
+  of: (row: Row) => number | null,
+  how: Omit<Figures<Row>, "of" | "unit"> = {},
+): Column<Row> => ({ id, label, width: `${width_px}px`, figures: { of, unit, ...how } });
+
+/** A column of names, which a narrow cell shows in full on hover. */
+export const nameColumn = <Row,>(
+  id: string,
+  label: string,
+  of: (row: Row) => string,
+  how: Partial<Column<Row>> = {},
+): Column<Row> => ({ id, label, order: of, cell: (row) => <span data-hint={of(row)}>{of(row)}</span>, ...how });
+
+interface BranchProps {
+  /** From 0. */
+  depth: number;
+  /** Null: it contains nothing. */
+  open: boolean | null;
+  hint?: string;
+  children: ComponentChildren;
+}
+
+/** A name in a tree of rows, behind the sign that tells whether its branch is open. */
+export const Branch = ({ depth, open, hint, children }: BranchProps) => (
+  <span class="range-name" style={{ paddingLeft: `${INDENT * depth}px` }} data-hint={hint}>
+    <svg viewBox="0 0 8 8" aria-hidden="true">
+      {open !== null && <path d={open ? "M1 2.500l3 3 3-3" : "M2.500 1l3 3-3 3"} />}
+    </svg>
+    {children}
+  </span>
+);
+
+const INDENT = 14;
 
 /** A column without a header: a bar for each row. */
 export const barColumn = <Row,>(segments: (row: Row) => readonly BarSegment[], width?: string): Column<Row> => ({

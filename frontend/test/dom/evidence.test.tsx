@@ -28,8 +28,6 @@ test("the row that a card leads to is framed, in view, and has the focus", async
       columns={[{ id: "op", label: "Op", cell: own }]}
       rows={ROWS}
       rowKey={own}
-      sort={undefined}
-      onSort={null}
       {...marks("cpu_ops")}
     />,
   );

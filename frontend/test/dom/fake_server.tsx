@@ -1,6 +1,7 @@
 /** The whole tab with a server that answers from memory. Each route's answer can be changed while the tab runs. */
 
-import { fireEvent, render, screen, within } from "@testing-library/preact";
+import { act, fireEvent, render, screen, within } from "@testing-library/preact";
+import { afterEach, beforeEach, vi } from "vitest";
 import type { Address } from "../../src/address/keys";
 import { openUrlStore } from "../../src/address/url";
 import type {
@@ -33,6 +34,20 @@ import { index, PAGE, run, span } from "../fixtures/pages";
 
 /** The server did not answer. */
 export const GONE: Answer<never> = { kind: "gone", value: SILENT };
+
+/** Each test of the file has a clock of its own, which also goes on by itself, so that answers arrive. */
+export function letTimePass(): void {
+  beforeEach(() => {
+    vi.useFakeTimers({ shouldAdvanceTime: true });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+}
+
+export const seconds = (count: number) => act(async () => void (await vi.advanceTimersByTimeAsync(1000 * count)));
+
+export const main = () => document.querySelector("main")!;
 
 const ready = <T,>(value: T): Answer<T> => ({ kind: "ready", value });
 

@@ -131,7 +131,7 @@ test("a dash in a table says why it is one", () => {
   const columns: readonly Column<number | null>[] = [
     { id: "waves", label: "Waves", figures: { of: (row) => row, unit: "number" }, missing: "Not recorded." },
   ];
-  render(<Table label="t" columns={columns} rows={[2, null]} rowKey={String} sort={undefined} onSort={null} />);
+  render(<Table label="t" columns={columns} rows={[2, null]} rowKey={String} />);
   const cells = screen.getByRole("grid", { name: "t" }).querySelectorAll("td");
   expect([...cells].map((cell) => cell.innerHTML)).toEqual(["2", '<span data-hint="Not recorded.">–</span>']);
 });

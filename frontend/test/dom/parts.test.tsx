@@ -1,21 +1,13 @@
 /** Parts of the tab are loaded when they are needed; the server may go away before that. */
 
 import { act, screen } from "@testing-library/preact";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { MISSING } from "../../src/frame/lazy_views";
 import { VIEWS } from "../../src/views";
 import { later } from "../../src/views/lazy";
-import { openTab, press } from "./fake_server";
+import { letTimePass, main, openTab, press, seconds } from "./fake_server";
 
-beforeEach(() => {
-  vi.useFakeTimers({ shouldAdvanceTime: true });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
-
-const seconds = (count: number) => act(async () => void (await vi.advanceTimersByTimeAsync(1000 * count)));
-const main = () => document.querySelector("main")!;
+letTimePass();
 
 /** Makes the GPU view a part that is not loaded yet. `answers` is the outcome of each attempt to load it. */
 async function withoutGpu(...answers: ("fails" | "comes")[]) {

@@ -1,23 +1,18 @@
 /** What the tab requests from the server and when, and what it draws again when the answers come. */
 
 import { act, screen } from "@testing-library/preact";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { VIEWS } from "../../src/views";
 import type { SpanViewProps } from "../../src/views/props";
 import { index, PAGE, run, span } from "../fixtures/pages";
-import { GONE, openTab, press, says } from "./fake_server";
+import { GONE, letTimePass, main, openTab, press, says, seconds } from "./fake_server";
 
 const HEIGHT = window.innerHeight;
 
-beforeEach(() => {
-  vi.useFakeTimers({ shouldAdvanceTime: true });
-});
+letTimePass();
 afterEach(() => {
-  vi.useRealTimers();
   window.innerHeight = HEIGHT;
 });
-
-const seconds = (count: number) => act(async () => void (await vi.advanceTimersByTimeAsync(1000 * count)));
 
 /** Lets a minute pass. Returns how much the number of requests differs from one every five seconds. On a slow machine
  * the minute is longer by the time that the machine itself needs. */
@@ -27,7 +22,6 @@ async function minuteOf(asked: { log: string[] }): Promise<number> {
   return Math.abs(asked.log.length - before - (Date.now() - began) / 5000);
 }
 
-const main = () => document.querySelector("main")!;
 const READING = { state: "reading" as const, file: "w", file_number: 1, file_count: 2, progress: null };
 
 const { part } = VIEWS.overview;

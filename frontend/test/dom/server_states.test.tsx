@@ -1,17 +1,9 @@
 import { act, fireEvent, screen, waitFor } from "@testing-library/preact";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { index, PAGE, run, span } from "../fixtures/pages";
-import { GONE, openTab, press, says } from "./fake_server";
+import { GONE, letTimePass, main, openTab, press, says, seconds } from "./fake_server";
 
-beforeEach(() => {
-  vi.useFakeTimers({ shouldAdvanceTime: true });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
-
-const seconds = (count: number) => act(async () => void (await vi.advanceTimersByTimeAsync(1000 * count)));
-const main = () => document.querySelector("main")!;
+letTimePass();
 
 describe("a server that does not answer", () => {
   test("keeps the figures, says when it asks again, and asks at once on a press", async () => {

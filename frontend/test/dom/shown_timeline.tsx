@@ -8,7 +8,7 @@ import type { EventDetail, PageOf } from "../../src/api.gen";
 import type { Answer } from "../../src/server/client";
 import type { EventSource } from "../../src/views/props";
 import { Timeline } from "../../src/views/timeline/timeline";
-import { HEAD, plain, TAB } from "../fixtures/pages";
+import { AROUND, TAB } from "../fixtures/pages";
 import { page } from "../fixtures/timeline";
 
 export const EVENTS = page(`
@@ -16,19 +16,7 @@ export const EVENTS = page(`
   stream |       cccccccccc           dddd`);
 
 export const PAGE: PageOf<"timeline"> = {
-  head: HEAD,
-  headline: { verdict: plain("."), action: null, view: null, code: null, basis: null, card: null },
-  titles: {},
-  insights: [],
-  insights_remark: null,
-  notes: [],
-  excess: [],
-  tried: null,
-  could_be: null,
-  largest: null,
-  neighbours: [],
-  shown_step: null,
-  gap: false,
+  ...AROUND,
   result: {
     first_ns: 0,
     last_ns: 500,

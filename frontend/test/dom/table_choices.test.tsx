@@ -101,9 +101,7 @@ function Waves({ rows, width }: { rows: readonly Filled[]; width?: string }) {
 
 test("names keep room beside columns of a fixed width: a table that lacks it scrolls sideways", () => {
   const wide: Column<Kernel>[] = [...columns().slice(0, 2), { id: "own", label: "Own", width: "76px", cell: () => "" }];
-  render(
-    <Table label="Kernels" columns={wide} rows={ROWS} rowKey={(row) => row.name} sort={undefined} onSort={null} />,
-  );
+  render(<Table label="Kernels" columns={wide} rows={ROWS} rowKey={(row) => row.name} />);
   expect(screen.getByRole("grid").style.minWidth).toBe("calc(96px + 48px + 76px)");
   cleanup();
   render(<Waves rows={[{ name: "gemm", waves: 1 }]} width="60px" />);

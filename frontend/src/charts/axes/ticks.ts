@@ -70,8 +70,6 @@ export interface AxisLabel {
   text: string;
 }
 
-export const labelWidth = ({ text }: { text: string }): number => textWidth(text, "axis");
-
 /** Room between two labels, px. */
 const GAP_PX = 10;
 
@@ -89,6 +87,6 @@ const everyNth = (labels: readonly AxisLabel[], n: number): readonly AxisLabel[]
 function fits(labels: readonly AxisLabel[]): boolean {
   return labels.every((label, at) => {
     const next = labels[at + 1];
-    return next === undefined || next.x - label.x >= (labelWidth(label) + labelWidth(next)) / 2 + GAP_PX;
+    return next === undefined || next.x - label.x >= (textWidth(label.text) + textWidth(next.text)) / 2 + GAP_PX;
   });
 }

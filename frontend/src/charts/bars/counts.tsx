@@ -4,7 +4,7 @@ import { max } from "d3-array";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { colourOf } from "../../colour";
-import { Sized } from "../../dom/size";
+import { sized } from "../../dom/size";
 import { count, percent, type Scale, tick } from "../../format";
 import { logTicks, logX, thinned, zeroAxis } from "../axes/ticks";
 import { TimeAxis } from "../axes/time_axis";
@@ -99,9 +99,7 @@ const LONE_PX = 24;
 const APART = 1;
 
 /** The distribution of lengths: one bar per bin. */
-export function Histogram(props: HistogramProps) {
-  return <Sized height={props.height}>{(width) => <Lengths {...props} width={width} />}</Sized>;
-}
+export const Histogram = sized<HistogramProps>(Lengths, ({ height }) => height);
 
 function Lengths({ edges, axis, scale, ...props }: HistogramProps & { width: number }) {
   const { counts, height, width } = props;
@@ -178,9 +176,7 @@ const MARK_PX = 4;
 const NAME_PX = 22;
 
 /** When something ran in a span: one bar per time bin, as high as its number of calls; steps are marked. */
-export function Calls(props: CallsProps) {
-  return <Sized height={props.height}>{(width) => <Times {...props} width={width} />}</Sized>;
-}
+export const Calls = sized<CallsProps>(Times, ({ height }) => height);
 
 function Times({ bin, busy, steps, whole, axis, scale, ...props }: CallsProps & { width: number }) {
   const { counts, width } = props;

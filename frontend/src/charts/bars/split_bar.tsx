@@ -1,12 +1,10 @@
 /** A whole and its parts as one bar: a picture of its own, or small within a table cell. */
 
 import type { ComponentChildren } from "preact";
-import { fillClass } from "../../colour";
+import { type Filled, fillClass } from "../../colour";
 
-export interface SplitPart {
+export interface SplitPart extends Filled {
   id: string;
-  colour: string;
-  hatched: boolean;
   /** Share of the whole, 0-1. */
   share: number;
   title: string;
@@ -16,7 +14,8 @@ interface SplitBarProps {
   /** One sentence with the figures. */
   label: string;
   parts: readonly SplitPart[];
-  off: ReadonlySet<string>;
+  /** Hidden parts. */
+  off?: ReadonlySet<string>;
 }
 
 const LEAST = 0.0003;
@@ -30,7 +29,7 @@ export function SplitBar({ label, parts, off }: SplitBarProps) {
         .map((part) => (
           <i
             key={part.id}
-            class={off.has(part.id) ? "gone" : fillClass(part.colour, part.hatched)}
+            class={off?.has(part.id) ? "gone" : fillClass(part.colour, part.hatched)}
             style={{ flexGrow: part.share }}
             data-hint={part.title}
           />

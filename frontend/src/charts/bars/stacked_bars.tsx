@@ -2,17 +2,15 @@
 
 import { max } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
-import { svgFill, svgPaint } from "../../colour";
-import { Sized } from "../../dom/size";
+import { type Filled, svgFill, svgPaint } from "../../colour";
+import { sized } from "../../dom/size";
 import { thinned, zeroAxis } from "../axes/ticks";
 import { ValueGrid } from "../axes/value_axis";
 import { nearest, type Pointing, slider, typed } from "../pointer/pointing";
 import { Tip, type TipContent } from "../pointer/tip";
 
-interface StackedPart {
+interface StackedPart extends Filled {
   id: string;
-  colour: string;
-  hatched: boolean;
   /** One per bar, in the unit of the axis. */
   values: readonly number[];
 }
@@ -44,29 +42,11 @@ const TOP = 22;
 /** Room below the bars for their names and the title of the axis. */
 const BELOW = 32;
 
-export function StackedBars(props: StackedBarsProps) {
-  return <Sized height={props.height ?? HEIGHT}>{(width) => <Drawn {...props} width={width} />}</Sized>;
-}
+export const StackedBars = sized<StackedBarsProps>(Drawn, ({ height }) => height ?? HEIGHT);
 
 function Drawn(props: StackedBarsProps & { width: number }) {
-  const {
-    label,
-    names,
-    parts,
-    leftOut,
-    heads,
-    firm,
-    unit,
-    axis,
-    hovered,
-    selected,
-    width,
-    hover,
-    select,
-    open,
-    tip,
-    height = HEIGHT,
-  } = props;
+  const { label, names, parts, leftOut, heads, firm, unit, axis, width, height = HEIGHT } = props;
+  const { hovered, selected, hover, select, open, tip } = props;
   const [here, setHere] = useState(false); // a bar may be hovered in another picture, but the tip is at the pointer
   const [pointer, setPointer] = useState<{ x: number; y: number } | null>(null);
   const { foot, middles, outlineOf, picture } = useMemo(

@@ -4,14 +4,12 @@
  */
 
 import type { ComponentChildren } from "preact";
-import { fillClass } from "../../colour";
+import { type Filled, fillClass } from "../../colour";
 import { tick } from "../../format";
 import { ticks } from "../axes/ticks";
 
-export interface StepBarPart {
+export interface StepBarPart extends Filled {
   id: string;
-  colour: string;
-  hatched: boolean;
   /** In the unit of the axis. */
   value: number;
   /** Name and length, shown on hover. */

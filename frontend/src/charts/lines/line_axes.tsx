@@ -1,6 +1,7 @@
 /** The axes of a line chart: grid and values on the left, steps and spans below, the breaks between spans. */
 
-import { type AxisLabel, labelWidth, thinned } from "../axes/ticks";
+import { textWidth } from "../../dom/text_width";
+import { type AxisLabel, thinned } from "../axes/ticks";
 import { ValueGrid } from "../axes/value_axis";
 import type { Drawn, LineSegment } from "./line_layout";
 
@@ -76,7 +77,7 @@ export function AxisX(drawn: Drawn) {
 function separate(labels: readonly AxisLabel[]): readonly AxisLabel[] {
   let end = -Infinity;
   return labels.filter(({ x, text }) => {
-    const half = labelWidth({ text }) / 2;
+    const half = textWidth(text) / 2;
     if (x - half < end + 4) return false;
     end = x + half;
     return true;
@@ -86,7 +87,7 @@ function separate(labels: readonly AxisLabel[]): readonly AxisLabel[] {
 /** Moves labels so that none is cut off at an edge. */
 function inFrame(labels: readonly AxisLabel[], right: number): readonly AxisLabel[] {
   return labels.map(({ x, text }) => {
-    const half = labelWidth({ text }) / 2;
+    const half = textWidth(text) / 2;
     return { x: Math.max(half, Math.min(right - half, x)), text };
   });
 }
@@ -108,7 +109,7 @@ const place = ({ axis }: Drawn, { marks }: LineSegment, segment: number): AxisLa
 function ends(drawn: Drawn, segment: LineSegment, at: number): AxisLabel[] {
   const all = place(drawn, segment, at);
   const [first, last] = [all[0], all[all.length - 1]];
-  return first && last && last.x - first.x > labelWidth(first) + labelWidth(last)
+  return first && last && last.x - first.x > textWidth(first.text) + textWidth(last.text)
     ? [first, last]
     : first
       ? [first]
@@ -123,7 +124,7 @@ function smallCaptions(drawn: Drawn, marks: readonly AxisLabel[]): readonly Axis
   const all = drawn.segments.map((segment, at) => ({ x: middle(drawn, at), text: segment.caption }));
   return all
     .filter((caption) =>
-      marks.every((mark) => Math.abs(mark.x - caption.x) > (labelWidth(mark) + labelWidth(caption)) / 2 + 6),
+      marks.every((mark) => Math.abs(mark.x - caption.x) > (textWidth(mark.text) + textWidth(caption.text)) / 2 + 6),
     )
     .filter((_, at) => marks.length > 0 || at === all.length >> 1);
 }

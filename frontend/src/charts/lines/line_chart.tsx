@@ -200,7 +200,7 @@ function EndLabels(drawn: Drawn) {
             x={frame.right + END_GAP}
             y={places[at]! + 4}
           >
-            {shortenedTo(name, ends - END_GAP, "small")}
+            {shortenedTo(name, ends - END_GAP)}
           </text>
         </g>
       ))}

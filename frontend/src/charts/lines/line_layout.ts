@@ -125,7 +125,7 @@ export function layout(props: Layout): Drawn {
   const over = end === null ? 0 : small ? SMALL_OVER : OVER;
   const ends = endsWidth(props);
   const beside = besideReference(props, ends);
-  const right = Math.max(ends, beside.length > 0 ? END_GAP + Math.ceil(widestOf(beside, "axis")) : 0);
+  const right = Math.max(ends, beside.length > 0 ? END_GAP + Math.ceil(widestOf(beside)) : 0);
   const frame = small
     ? { left: 44, right: width, top: 11 + over, bottom: height - 20 }
     : { left: 50, right: width - right - (props.overlay ? OVERLAY_PX : 0), top: 10 + over, bottom: height - 34 };
@@ -185,10 +185,7 @@ function endsWidth({ small, named, width, lines, stops, overlay, reference }: La
   const last = runs.map((line) => line.points.findLast((point) => point?.value != null)?.stop ?? 0);
   const early = last.filter((stop) => stop < LATE * (stops.length - 1)).length;
   if (early > last.length / 2) return 0;
-  return Math.min(
-    MOST_ENDS,
-    END_GAP + widestOf([...runs.map((line) => line.name), reference?.name ?? ""], "small") + 2,
-  );
+  return Math.min(MOST_ENDS, END_GAP + widestOf([...runs.map((line) => line.name), reference?.name ?? ""]) + 2);
 }
 
 /** A line that stops before this share of the axis does not count as reaching the right end. */

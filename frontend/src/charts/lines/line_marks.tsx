@@ -1,8 +1,8 @@
 /** The marks of a line chart: lines with their points and ranges, rings on slow steps, and names next to lines. */
 
 import { colourOf, hueClass, lineClass, plainFill } from "../../colour";
+import { textWidth } from "../../dom/text_width";
 import { shortened } from "../../format";
-import { labelWidth } from "../axes/ticks";
 import { type ChartLine, type Drawn, dotOf, type LinePoint } from "./line_layout";
 import { bandOf, chains, type Dot, decimated, pathOf } from "./polyline";
 
@@ -312,7 +312,7 @@ export function placeLabel(
   taken: readonly (readonly Dot[])[],
   areas: readonly Area[],
 ): Dot | null {
-  const half = labelWidth({ text }) / 2;
+  const half = textWidth(text) / 2;
   let best: Dot | null = null;
   let room = CLEAR;
   const spots = own.flatMap(middles);

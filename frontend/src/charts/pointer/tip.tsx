@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { type Filled, Swatch } from "../../colour";
 
 interface TipRow {
   /** A swatch or a short line of the legend. */
@@ -9,6 +10,13 @@ interface TipRow {
   name: string;
   value: string;
 }
+
+/** A row about what has a colour of its own. */
+export const partRow = (part: Filled & { label: string }, value: string): TipRow => ({
+  mark: <Swatch colour={part.colour} hatched={part.hatched} />,
+  name: part.label,
+  value,
+});
 
 export interface TipContent {
   title: string;

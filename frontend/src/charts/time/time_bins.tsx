@@ -4,7 +4,7 @@
  */
 
 import { max, mean } from "d3-array";
-import { colourOf, svgFill } from "../../colour";
+import { colourOf, type Filled, svgFill } from "../../colour";
 import type { TimeRange, TimeScale } from "../../time_range";
 
 export interface Bins {
@@ -126,10 +126,8 @@ export function binsPerPixel(
 }
 
 /** One figure of a row; a second figure may be the hatched sense of the same colour. */
-export interface BinLayer {
+export interface BinLayer extends Filled {
   name: string;
-  colour: string;
-  hatched: boolean;
   /** From coarse to fine; a full bin is 1000. */
   levels: readonly Bins[];
 }

@@ -8,6 +8,7 @@ import { counted, DASH, ns, percent } from "../../format";
 import { isViewId } from "../../views";
 import { markOf } from "../../views/choices";
 import type { Tab } from "../../views/props";
+import { anyOf, holds, wordsOf } from "../../words";
 
 type GoalKind = "Run" | "View" | "Kernel" | "Op" | "Module" | "Line" | "Step" | "Command";
 
@@ -195,13 +196,7 @@ interface Wanted {
 export function wantedOf(typed: string): Wanted {
   const kinds = ONLY[typed.trimStart().charAt(0)] ?? null;
   const text = kinds ? typed.trimStart().slice(1) : typed;
-  return {
-    words: text
-      .toLowerCase()
-      .split(/\s+/)
-      .filter((word) => word !== ""),
-    kinds,
-  };
+  return { words: wordsOf(text), kinds };
 }
 
 /**
@@ -212,10 +207,7 @@ export function found(goals: readonly Goal[], typed: string): readonly Goal[] {
   const { words, kinds } = wantedOf(typed);
   const among = kinds ? goals.filter(({ kind }) => kinds.includes(kind)) : goals;
   if (words.length === 0) return among.slice(0, MOST);
-  const holding = among.filter((goal) => {
-    const text = `${goal.name} ${goal.full ?? ""} ${goal.kind}`.toLowerCase();
-    return words.every((word) => text.includes(word));
-  });
+  const holding = among.filter(({ name, full = "", kind }) => holds(`${name} ${full} ${kind}`, words));
   const [begins, others] = [true, false].map((wanted) =>
     holding.filter(({ name }) => beginsWord(name.toLowerCase(), words[0]!) === wanted),
   );
@@ -233,7 +225,5 @@ function beginsWord(name: string, word: string): boolean {
 export function piecesOf(name: string, words: readonly string[]): string[] {
   if (words.length === 0) return [name];
   const longest = [...words].sort((a, b) => b.length - a.length);
-  return name.split(
-    new RegExp(`(${longest.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|")})`, "i"),
-  );
+  return name.split(new RegExp(anyOf(longest), "i"));
 }

@@ -3,12 +3,12 @@
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { comparedWith, type Selection } from "../../address/selection";
 import { hint } from "../../dom/hint";
-import { useFocusBack } from "../../dom/hooks";
 import { isPlain } from "../../dom/keys";
 import { copy } from "../../dom/save";
 import { counted, shortened } from "../../format";
 import { answerOnce, pageName, type Source } from "../../server/use_answer";
 import type { Tab } from "../../views/props";
+import { Dialog } from "../dialog";
 import { focusSearch, handOver, usePageKeys } from "../shortcuts";
 import {
   commandGoals,
@@ -129,14 +129,9 @@ function Palette({ close, ...props }: PaletteProps & { close(): void }) {
   const [at, setAt] = useState(0);
   const shown = useMemo(() => found(goals, typed), [goals, typed]);
   const { words } = wantedOf(typed);
-  const dialog = useRef<HTMLDialogElement>(null);
+  const list = useRef<HTMLUListElement>(null);
   const id = useId();
-  useFocusBack(dialog);
-  useEffect(() => {
-    if (!dialog.current!.open) dialog.current!.showModal();
-    dialog.current!.querySelector("input")!.focus();
-  }, []);
-  useEffect(() => dialog.current!.querySelector("[aria-selected=true]")?.scrollIntoView?.({ block: "nearest" }));
+  useEffect(() => list.current!.querySelector("[aria-selected=true]")?.scrollIntoView?.({ block: "nearest" }));
   const go = (goal: Goal | undefined, inTimeline = false) => {
     if (!goal) return;
     close();
@@ -152,14 +147,7 @@ function Palette({ close, ...props }: PaletteProps & { close(): void }) {
     event.preventDefault();
   };
   return (
-    <dialog
-      class="palette"
-      ref={dialog}
-      aria-label="Go to anything"
-      onClose={close}
-      onClick={(event) => event.target === dialog.current && close()}
-      onKeyDown={press}
-    >
+    <Dialog class="palette" label="Go to anything" close={close} onKeyDown={press}>
       <div class="typed">
         <Glass />
         <input
@@ -179,7 +167,7 @@ function Palette({ close, ...props }: PaletteProps & { close(): void }) {
         />
         <kbd>Esc</kbd>
       </div>
-      <ul role="listbox" id={id} aria-label="What is found">
+      <ul role="listbox" id={id} aria-label="What is found" ref={list}>
         {shown.map((goal, place) => (
           <li
             key={`${goal.kind} ${goal.full ?? goal.name} ${place}`}
@@ -219,7 +207,7 @@ function Palette({ close, ...props }: PaletteProps & { close(): void }) {
           <kbd>:</kbd> line <kbd>#</kbd> step <kbd>&gt;</kbd> command
         </span>
       </p>
-    </dialog>
+    </Dialog>
   );
 }
 

@@ -3,10 +3,13 @@
 import { useMemo } from "preact/hooks";
 import type { Parts, StepChange } from "../../api.gen";
 import type { TipContent } from "../../charts/pointer/tip";
-import { Swatch } from "../../colour";
+import { partRow } from "../../charts/pointer/tip";
 import type { TableData } from "../../components/data_table";
-import { Keys } from "../../components/keys";
+import { tableData } from "../../components/data_table";
+import { Keys, keyOfPart } from "../../components/keys";
 import { Picture } from "../../components/picture";
+import type { FileColumn } from "../../components/table";
+import { nsColumn } from "../../components/table";
 import { percent, type Scale, share } from "../../format";
 import type { Meanings } from "../../meanings";
 import { hiddenParts, keysOfHidden, readingOf } from "../choices";
@@ -64,12 +67,7 @@ export function ChainPicture({ title, said, group, choose, move, tab }: ChainPic
       />
       <Keys
         label="Parts of the mean step"
-        keys={shown.map(({ id, label, meaning, colour, hatched }) => ({
-          id,
-          label,
-          meaning,
-          mark: <Swatch colour={colour} hatched={hatched} />,
-        }))}
+        keys={shown.map(keyOfPart)}
         off={off}
         choose={(next) => tab.update(keysOfHidden(next))}
       />
@@ -126,13 +124,9 @@ function tipOf({ name, link }: Experiment, meanings: Meanings, scale: Scale): Ti
       { name: "Mean step", value: scale.text(link.step_ns) },
       ...changeRows("Before", link.from_previous, scale),
       ...changeRows("First", link.from_first, scale),
-      ...parts.map(({ id, label, colour, hatched }) => {
-        const ns = link.parts_ns[id as keyof Parts];
-        return {
-          mark: <Swatch colour={colour} hatched={hatched} />,
-          name: label,
-          value: `${scale.text(ns)}, ${percent(ns / link.step_ns)}`,
-        };
+      ...parts.map((part) => {
+        const ns = link.parts_ns[part.id as keyof Parts];
+        return partRow(part, `${scale.text(ns)}, ${percent(ns / link.step_ns)}`);
       }),
     ],
   };
@@ -147,29 +141,20 @@ function changeRows(against: "Before" | "First", change: StepChange | null, scal
 }
 
 function tableOf(group: readonly Experiment[], meanings: Meanings): TableData {
-  const figures = (change: StepChange | null) =>
-    change === null ? [null, null, null] : [changeOf(change), change.low, change.high];
-  const heads = (against: string) =>
-    ["Change from", "95 % from, against", "95 % to, against"].map((head) => ({
-      label: `${head} ${against}`,
-      unit: "ns" as const,
-    }));
-  return {
-    columns: [
-      { label: "Run" },
-      { label: "Steps", unit: "count" },
-      { label: "Mean step", unit: "ns" },
-      ...heads("the one before"),
-      ...heads("the first"),
-      ...meanings.parts.map(({ label }) => ({ label, unit: "ns" as const })),
-    ],
-    rows: group.map(({ of, link }) => [
-      of.run,
-      link.steps,
-      link.step_ns,
-      ...figures(link.from_previous),
-      ...figures(link.from_first),
-      ...meanings.parts.map(({ id }) => link.parts_ns[id as keyof Parts]),
-    ]),
-  };
+  const changes = (id: "from_previous" | "from_first", against: string) => [
+    nsColumn<Experiment>(`Change from ${against}`, ({ link }) => link[id] && changeOf(link[id])),
+    nsColumn<Experiment>(`95 % from, against ${against}`, ({ link }) => link[id]?.low ?? null),
+    nsColumn<Experiment>(`95 % to, against ${against}`, ({ link }) => link[id]?.high ?? null),
+  ];
+  const columns: FileColumn<Experiment>[] = [
+    { label: "Run", of: ({ of }) => of.run },
+    { label: "Steps", unit: "count", of: ({ link }) => link.steps },
+    nsColumn("Mean step", ({ link }) => link.step_ns),
+    ...changes("from_previous", "the one before"),
+    ...changes("from_first", "the first"),
+    ...meanings.parts.map(({ id, label }) =>
+      nsColumn<Experiment>(label, ({ link }) => link.parts_ns[id as keyof Parts]),
+    ),
+  ];
+  return tableData(columns, group);
 }

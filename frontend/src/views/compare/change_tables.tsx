@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import type { ChangeTable, RowChange } from "../../api.gen";
 import { Chips } from "../../components/chips";
 import type { Figures } from "../../components/figures";
-import { Filter } from "../../components/filter";
+import { Filter, matchingRows } from "../../components/filter";
 import { type Column, fileFields } from "../../components/table";
 import { hint } from "../../dom/hint";
 import { count, counted, DASH, type Scale, scaleFor } from "../../format";
@@ -158,13 +158,8 @@ function titleOf({ of, rows, more }: ChangeTable): string {
 /** No two rows have the same place on both sides. */
 const keyOf = (row: RowChange): string => JSON.stringify(row);
 
-function matching(rows: readonly RowChange[], typed: string): readonly RowChange[] {
-  const words = typed.trim().toLowerCase();
-  if (words === "") return rows;
-  return rows.filter(({ base_name, candidate_name, op, module, source }) =>
-    [base_name, candidate_name, op, module, source].some((each) => each?.toLowerCase().includes(words)),
-  );
-}
+const matching = (rows: readonly RowChange[], typed: string): readonly RowChange[] =>
+  matchingRows(rows, typed, (row) => [row.base_name, row.candidate_name, row.op, row.module, row.source]);
 
 /** The columns of a table of changes: what a row is, where it is, and how its calls and its time changed. */
 type RowColumn = Column<RowChange>;

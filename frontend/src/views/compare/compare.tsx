@@ -45,8 +45,6 @@ function Figures({ pair, tab }: { pair: Pair; tab: Tab }) {
         columns={columnsOf(pair, tab)}
         rows={figures}
         rowKey={({ metric }) => metric}
-        sort={undefined}
-        onSort={null}
       />
     </section>
   );

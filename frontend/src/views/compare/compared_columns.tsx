@@ -1,5 +1,6 @@
 /** Columns that show for each row what it takes in the other span, and how much more it takes here. */
 
+import { max } from "d3-array";
 import type { Column } from "../../components/table";
 import { DASH, scaleFor, shortened } from "../../format";
 import type { Names } from "../props";
@@ -11,11 +12,10 @@ interface DifferenceOptions<Row> extends Names {
   others: readonly Row[];
   /** Returns the same key for the same row in both spans. */
   keyOf(row: Row): string;
-  /**
-   * ns per step (or another quantity that both spans share): totals of spans of different length cannot be compared.
-   */
+  /** ns per step, or over all steps where `steps` is given. */
   ns(row: Row): number;
-  otherNs?(row: Row): number;
+  /** The numbers of steps of both spans: sums over spans of different length cannot be compared. */
+  steps?: readonly [own: number, other: number];
   /** What the times refer to: "a step". */
   per?: string;
   /** The figure that is compared, where several columns of the table could be meant. */
@@ -72,17 +72,16 @@ function otherColumn<Row>(options: DifferenceOptions<Row>): Column<Row> {
 }
 
 /** Matches each row with its counterpart in the other span, ns; all use one unit. */
-function pairing<Row>({ rows, others, keyOf, ns, otherNs = ns }: DifferenceOptions<Row>) {
-  const found = new Map(others.map((row) => [keyOf(row), otherNs(row)]));
+function pairing<Row>(options: DifferenceOptions<Row>) {
+  const { rows, others, keyOf, steps: [here, beside] = [1, 1] } = options;
+  const ns = (row: Row) => options.ns(row) / Math.max(1, here);
+  const found = new Map(others.map((row) => [keyOf(row), options.ns(row) / Math.max(1, beside)]));
   const there = (row: Row): number | undefined => found.get(keyOf(row));
   const moved = (row: Row): number | null => {
     const before = there(row);
     return before === undefined ? null : Math.round(ns(row)) - Math.round(before);
   };
-  const scale = scaleFor(
-    rows.reduce((most, row) => Math.max(most, ns(row), there(row) ?? 0), 0),
-    "ns",
-  );
+  const scale = scaleFor(max(rows, (row) => Math.max(ns(row), there(row) ?? 0)) ?? 0, "ns");
   return { there, moved, scale };
 }
 

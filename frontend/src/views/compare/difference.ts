@@ -1,14 +1,13 @@
 /** What changed from one span to another: in whole ns, so that the parts of a step add up to the step. */
 
+import type { Filled } from "../../colour";
 import { type Scale, scaleFor } from "../../format";
 import type { Names } from "../props";
 
 /** A part of the mean step in both spans. */
-export interface PartPair {
+export interface PartPair extends Filled {
   id: string;
   label: string;
-  colour: string;
-  hatched: boolean;
   own_ns: number;
   other_ns: number;
 }

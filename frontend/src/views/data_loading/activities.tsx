@@ -3,21 +3,20 @@
  * process and in worker processes.
  */
 
-import type { Activity, LoaderActivities, LoaderLine, Phrase, RecordedLine, RecordedLines } from "../../api.gen";
-import { Sentence } from "../../components/sentence";
+import type { Activity, LoaderActivities, LoaderLine, RecordedLine, RecordedLines } from "../../api.gen";
+import { NoPicture } from "../../components/picture";
+import { Remark } from "../../components/sentence";
 import { type Column, fileFields } from "../../components/table";
 import { count, counted, DASH, ns, share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { differenceColumn } from "../compare/compared_columns";
-import type { Compared, Tab, Titles } from "../props";
-import { barColumn, TablePicture } from "../table_picture";
+import type { Compared, Titles, ViewPart } from "../props";
+import { barColumn, figureColumn, TablePicture } from "../table_picture";
 
 /** What the training thread does inside the loader, and in which line, as self time per batch. */
-interface ActivitiesProps {
+interface ActivitiesProps extends ViewPart {
   activities: LoaderActivities;
   titles: Titles;
-  tab: Tab;
-  name: string;
   compared?: Compared<"data_loading"> | null;
 }
 
@@ -42,11 +41,7 @@ export function Activities({ activities, titles, tab, name, compared = null }: A
       order="activity"
       tab={tab}
     >
-      {missing && (
-        <p class="quiet small aside">
-          <Sentence phrase={missing} />
-        </p>
-      )}
+      <Remark phrase={missing} />
     </TablePicture>
   );
 }
@@ -54,8 +49,9 @@ export function Activities({ activities, titles, tab, name, compared = null }: A
 function difference(rows: readonly Activity[], compared: Compared<"data_loading"> | null): Column<Activity>[] {
   const others = compared?.page.result.activities?.rows;
   if (!compared || !others) return [];
-  const { name, own } = compared;
-  return [differenceColumn({ rows, others, keyOf: nameOf, ns: (row) => row.ns_per_batch, name, own, per: "a batch" })];
+  return [
+    differenceColumn({ ...compared, rows, others, keyOf: nameOf, ns: (row) => row.ns_per_batch, per: "a batch" }),
+  ];
 }
 
 const nameOf = ({ name }: Activity): string => name ?? "Python, no op";
@@ -84,7 +80,7 @@ function columns(longest: number, lines: boolean, meanings: Meanings): Column<Ac
     },
     ...(lines ? [line] : []),
     barColumn((row) => [{ share: row.ns_per_batch / longest, colour: row.name === null ? "other" : "cpu" }]),
-    { id: "batch", label: "A batch", width: "68px", figures: { of: (row) => row.ns_per_batch, unit: "ns" } },
+    figureColumn("batch", "A batch", 68, "ns", (row) => row.ns_per_batch),
   ];
 }
 
@@ -109,7 +105,7 @@ function Where({ row: { lines, ns_per_batch: all } }: { row: Activity }) {
 }
 
 /** Lines of the user's code on which a batch spends its time. */
-export function SlowLines({ lines, tab, name }: { lines: readonly LoaderLine[]; tab: Tab; name: string }) {
+export function SlowLines({ lines, tab, name }: ViewPart & { lines: readonly LoaderLine[] }) {
   const longest = Math.max(...lines.map((line) => line.ns_per_batch), 1);
   return (
     <TablePicture
@@ -146,15 +142,17 @@ const batchColumn = (width: string): Column<LoaderLine> => ({
   figures: { of: (row) => row.ns_per_batch, unit: "ns" },
 });
 
+const WHICH_LINES = "Which lines does batch production spend its time in?";
+
 /** Lines in which the recorder's samples found the workers. */
-export function WorkerLines(props: { lines: RecordedLines; tab: Tab; name: string }) {
+export function WorkerLines(props: ViewPart & { lines: RecordedLines }) {
   const {
     lines: { lines, samples, bursts, whole, why },
     tab,
     name,
   } = props;
   const [first] = lines;
-  if (!first) return why && <NoLines why={tab.meanings.explain(why)} />;
+  if (!first) return why && <NoPicture title={WHICH_LINES} why={tab.meanings.explain(why)} />;
   const longest = Math.max(...lines.map((line) => line.share), Number.MIN_VALUE);
   return (
     <TablePicture
@@ -176,31 +174,10 @@ export function WorkerLines(props: { lines: RecordedLines; tab: Tab; name: strin
   );
 }
 
-function NoLines({ why }: { why: Phrase }) {
-  return (
-    <section class="picture no-curve">
-      <div class="head">
-        <h2>Which lines does batch production spend its time in?</h2>
-      </div>
-      <p class="quiet small">
-        <Sentence phrase={why} />
-      </p>
-    </section>
-  );
-}
-
 const sampledColumns = (longest: number, meanings: Meanings): Column<RecordedLine>[] => [
   lineColumn("45%"),
   barColumn((row) => [{ share: row.share / longest, colour: "data" }]),
-  {
-    id: "share",
-    label: "Share",
-    width: "56px",
-    numeric: true,
-    order: (row) => row.share,
-    cell: (row) => share(row.share),
-    file: fileFields<RecordedLine>({ share: "Share" }, "fraction"),
-  },
+  { ...figureColumn("share", "Share", 56, "fraction", (row) => row.share), cell: (row) => share(row.share) },
   {
     id: "error",
     ...columnHead(meanings, "line_error"),

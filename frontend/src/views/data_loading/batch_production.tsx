@@ -1,5 +1,6 @@
 /** The parts of recorded batch production, and the names of parts, workers and loaders. */
 
+import { sum } from "d3-array";
 import type { PartMeaning, Recorded, RecordedWorker } from "../../api.gen";
 import type { Column } from "../../components/table";
 import { count, counted } from "../../format";
@@ -53,11 +54,9 @@ export function sampledInAll(rows: readonly Sampled[]): string | null {
 }
 
 const summed = (rows: readonly Sampled[]) => ({
-  sampled: sum(rows.map((row) => row.sampled)),
-  batches: sum(rows.map((row) => row.batches)),
+  sampled: sum(rows, (row) => row.sampled),
+  batches: sum(rows, (row) => row.batches),
 });
-
-const sum = (values: readonly number[]): number => values.reduce((all, value) => all + value, 0);
 
 export interface LoaderNames {
   /** Whether a name is needed at all. */

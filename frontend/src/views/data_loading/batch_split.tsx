@@ -7,6 +7,7 @@ import { hint } from "../../dom/hint";
 import { bytes, counted, DASH, percent, scaleFor } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
+import { figureColumn } from "../table_picture";
 import { limitOf, loaderNames, type ProductionPart, partOf } from "./batch_production";
 import type { RecordedProps } from "./production";
 
@@ -43,14 +44,12 @@ export function BatchSplit({ recorded, titles, byReader, tab, name }: RecordedPr
   );
   return (
     <Picture title={title} name={`a batch ${name}`} table={() => stagesTable(stages, waits.label, recorded.wait_ns)}>
-      <SplitBar label={`${sentence(title)}. ${parts.map((part) => part.title).join("; ")}.`} parts={parts} off={NONE} />
+      <SplitBar label={`${sentence(title)}. ${parts.map((part) => part.title).join("; ")}.`} parts={parts} />
       <Table
         label="What becomes of a batch"
         columns={columns(whole, tab.meanings)}
         rows={stages}
         rowKey={(stage) => stage.id}
-        sort={undefined}
-        onSort={null}
         foot={{ name: <span {...hint(waits.meaning)}>{waits.label}</span>, cells: { time: recorded.wait_ns } }}
       />
       <p class="quiet small aside">{aboutOf(recorded, tab.meanings)}.</p>
@@ -60,8 +59,6 @@ export function BatchSplit({ recorded, titles, byReader, tab, name }: RecordedPr
     </Picture>
   );
 }
-
-const NONE: ReadonlySet<string> = new Set();
 
 const columns = (whole: number, meanings: Meanings): Column<Stage>[] => [
   {
@@ -74,7 +71,7 @@ const columns = (whole: number, meanings: Meanings): Column<Stage>[] => [
       </span>
     ),
   },
-  { id: "time", label: "A batch", width: "84px", figures: { of: (stage) => stage.ns, unit: "ns" } },
+  figureColumn("time", "A batch", 84, "ns", (stage) => stage.ns),
   {
     id: "share",
     ...columnHead(meanings, "stage_share"),

@@ -2,7 +2,7 @@ import type { Burst, BurstStep, DataLoadingResult, Jitter } from "../../api.gen"
 import { Swatch } from "../../colour";
 import { Keys, useHidden } from "../../components/keys";
 import { Picture } from "../../components/picture";
-import { Sentence } from "../../components/sentence";
+import { Remark, Sentence } from "../../components/sentence";
 import { counted, ns, rangeText, type Scale, scaleFor, text } from "../../format";
 import { closed, sentence } from "../../phrase";
 import { WaitColumns } from "./charts/wait_columns";
@@ -56,11 +56,7 @@ export function BurstPicture({ result, titles, burst, chosen, name }: LoaderPict
       {waits.some((wait) => wait.long) && waits.some((wait) => !wait.long) && (
         <Keys label="Kinds of waits" keys={KEYS} off={off} choose={hide} />
       )}
-      {period !== null && check && (
-        <p class="quiet small aside">
-          <Sentence phrase={check} />
-        </p>
-      )}
+      <Remark phrase={period !== null ? check : null} />
       {jitter && <Rare jitter={jitter} />}
     </Picture>
   );

@@ -3,7 +3,8 @@
 import { CopyButton } from "../../components/copy";
 import { Details } from "../../components/details";
 import { Notes } from "../../components/note";
-import { Sentence, Words } from "../../components/sentence";
+import { NoPicture } from "../../components/picture";
+import { Remark, Sentence, Words } from "../../components/sentence";
 import { useStepSelection } from "../choices";
 import { remarkOf, type SpanViewProps } from "../props";
 import { SeriesTiles } from "../tiles";
@@ -16,7 +17,7 @@ import { Slowest } from "./slowest";
 import { StepLines } from "./step_lines";
 import { type LoaderPictureProps, StepTable } from "./step_table";
 import { FirstBatch, Loaders, OtherWaits, Receiving, Shares } from "./waits";
-import { NoCurve, WorkerCurvePicture } from "./worker_curve";
+import { WorkerCurvePicture } from "./worker_curve";
 import { Workers } from "./workers";
 
 /** The reason that the paragraph gives, so that no title repeats it. */
@@ -52,9 +53,7 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
               <Sentence phrase={page.titles.steps!} />
             </h2>
           )}
-          <p class="quiet">
-            <Sentence phrase={tab.meanings.explain(result.unknown)} />
-          </p>
+          <Remark phrase={tab.meanings.explain(result.unknown)} class="quiet" />
           {place !== null && <RecordHint asks="thread" place={place} />}
         </section>
       ) : (
@@ -66,7 +65,9 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
           </div>
           <div class="column">
             {result.curve && <WorkerCurvePicture {...shared} curve={result.curve} />}
-            {!result.curve && <NoCurve why={result.why_unknown} tab={tab} />}
+            {!result.curve && result.why_unknown && (
+              <NoPicture title="How many workers are enough?" why={tab.meanings.explain(result.why_unknown)} />
+            )}
             {result.burst && showsBurst(result) && <BurstPicture {...shared} burst={result.burst} />}
             {!below && result.lanes && <LoaderLanes {...shared} lanes={result.lanes} />}
             {!below && !showsBurst(result) && !result.curve && <StepLines {...shared} />}

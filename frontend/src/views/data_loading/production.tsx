@@ -1,12 +1,12 @@
 import type { ProductionLane, ReadyQueue, Recorded } from "../../api.gen";
 import type { StopSelection } from "../../charts/pointer/pointing";
-import { Swatch } from "../../colour";
-import { Keys, useHidden } from "../../components/keys";
+import { partRow } from "../../charts/pointer/tip";
+import { Keys, keyOfPart, useHidden } from "../../components/keys";
 import { Picture } from "../../components/picture";
 import { count, counted, fine, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import type { Tab, Titles } from "../props";
+import type { Titles, ViewPart } from "../props";
 import {
   type LoaderNames,
   laneParts,
@@ -18,14 +18,12 @@ import {
 } from "./batch_production";
 import { Production } from "./charts/production";
 
-export interface RecordedProps {
+export interface RecordedProps extends ViewPart {
   recorded: Recorded;
   titles: Titles;
   /** A separate thread reads from the loader: its waits are not waits of the training loop. */
   byReader: boolean;
   chosen: StopSelection;
-  tab: Tab;
-  name: string;
 }
 
 /** Which worker produces what when, and how many batches are ready, on the same time axis as the steps. */
@@ -78,11 +76,10 @@ function requestsOf({ loader, late_share: late }: ReadyQueue, names: LoaderNames
 }
 
 /** The part that is called idle elsewhere is training in the lanes of the main process. */
-const keyOf = ({ id, label, meaning, colour, hatched }: ProductionPart) => ({
-  id: id === "trains" ? "idle" : id,
-  label: label.toLowerCase(),
-  meaning,
-  mark: <Swatch colour={colour} hatched={hatched} />,
+const keyOf = (part: ProductionPart) => ({
+  ...keyOfPart(part),
+  id: part.id === "trains" ? "idle" : part.id,
+  label: part.label.toLowerCase(),
 });
 
 function tipOf(lane: ProductionLane, name: string, segment: number, from: number, meanings: Meanings) {
@@ -92,10 +89,7 @@ function tipOf(lane: ProductionLane, name: string, segment: number, from: number
   const [start, end] = [lane.start_ns[segment]!, lane.end_ns[segment]!];
   return {
     title: batch < 0 ? name : `${name}, batch ${count(batch)}`,
-    rows: [
-      { mark: <Swatch colour={part.colour} hatched={part.hatched} />, name: part.label, value: fine(end - start) },
-      { name: "From", value: fine(start - from) },
-    ],
+    rows: [partRow(part, fine(end - start)), { name: "From", value: fine(start - from) }],
   };
 }
 

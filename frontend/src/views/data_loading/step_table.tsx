@@ -6,16 +6,13 @@ import { type Column, type FileColumn, type Foot, fileFields } from "../../compo
 import { share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { differenceColumn } from "../compare/compared_columns";
-import type { Compared, Tab, Titles } from "../props";
+import type { Compared, Titles, ViewPart } from "../props";
 import { TablePicture } from "../table_picture";
 
-export interface LoaderPictureProps {
+export interface LoaderPictureProps extends ViewPart {
   result: DataLoadingResult;
   titles: Titles;
   chosen: StopSelection;
-  tab: Tab;
-  /** The beginning of the names of saved files. */
-  name: string;
   compared?: Compared<"data_loading"> | null;
 }
 
@@ -48,14 +45,13 @@ export function StepTable({ result, titles, chosen, tab, name, compared }: Loade
 }
 
 /** Matches steps by name: in runs with the same schedule these are the same batches. */
-const difference = (rows: readonly LoaderStep[], { name, own, page }: Compared<"data_loading">) =>
-  differenceColumn({
+const difference = (rows: readonly LoaderStep[], compared: Compared<"data_loading">) =>
+  differenceColumn<LoaderStep>({
+    ...compared,
     rows,
-    others: page.result.steps,
-    keyOf: (step: LoaderStep) => step.name,
+    others: compared.page.result.steps,
+    keyOf: (step) => step.name,
     ns: (step) => step.exposed_ns,
-    name,
-    own,
     per: "exposed, in the step of this name",
   });
 

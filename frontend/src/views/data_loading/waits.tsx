@@ -5,15 +5,15 @@
 
 import type { DataLoadingResult, EpochStarts, LoaderRow, Overhead } from "../../api.gen";
 import { Details } from "../../components/details";
-import { Sentence } from "../../components/sentence";
+import { Remark } from "../../components/sentence";
 import { type Column, fileFields } from "../../components/table";
 import { count, counted, ns } from "../../format";
 import type { Meanings } from "../../meanings";
-import type { Compared, Tab } from "../props";
-import { barColumn, figuresOf, TablePicture } from "../table_picture";
+import type { Compared, Tab, ViewPart } from "../props";
+import { barColumn, figureColumn, figuresOf, TablePicture } from "../table_picture";
 
 /** The loaders of the loop, separately: which one is waited for. */
-export function Loaders({ loaders, tab, name }: { loaders: readonly LoaderRow[]; tab: Tab; name: string }) {
+export function Loaders({ loaders, tab, name }: ViewPart & { loaders: readonly LoaderRow[] }) {
   const longest = Math.max(...loaders.map((row) => row.wait_ns), 1);
   return (
     <TablePicture
@@ -41,7 +41,7 @@ function columns(longest: number, meanings: Meanings): Column<LoaderRow>[] {
       cell: (row) => <span data-hint={row.iterator}>{row.label}</span>,
       file: fileFields<LoaderRow>({ label: "Loader", iterator: "Iterator" }),
     },
-    { id: "batches", label: "Batches", width: "56px", figures: { of: (row) => row.batches, unit: "count" } },
+    figureColumn("batches", "Batches", 56, "count", (row) => row.batches),
     barColumn(
       (row) => [
         { share: row.exposed_ns / longest, colour: "data" },
@@ -50,11 +50,8 @@ function columns(longest: number, meanings: Meanings): Column<LoaderRow>[] {
       "72px",
     ),
     {
-      id: "exposed",
-      label: "Exposed",
+      ...figureColumn("exposed", "Exposed", 68, "ns", (row) => row.exposed_ns),
       meaning: meanings.metric("data_loading_exposed").meaning,
-      width: "68px",
-      figures: { of: (row) => row.exposed_ns, unit: "ns" },
     },
     figuresOf<LoaderRow>(meanings)("first", "first_batch_ns", 68, (row) => row.first_batch_ns),
   ];
@@ -90,14 +87,7 @@ const SOURCES: Readonly<Record<string, string>> = {
 /** The cost of receiving a batch that a worker has produced. */
 export function Receiving({ overhead, tab }: { overhead: Overhead; tab: Tab }) {
   const { ns: own, exposed_ns: exposed, source: by, why } = overhead;
-  if (own === null)
-    return (
-      why && (
-        <p class="quiet small aside">
-          <Sentence phrase={tab.meanings.explain(why)} />
-        </p>
-      )
-    );
+  if (own === null) return why && <Remark phrase={tab.meanings.explain(why)} />;
   return (
     <p class="quiet small aside">
       Receiving a ready batch takes <b>{ns(own)}</b>.

@@ -1,20 +1,18 @@
-import type { Reason, WorkerCurve } from "../../api.gen";
+import type { WorkerCurve } from "../../api.gen";
 import { Picture } from "../../components/picture";
-import { Sentence } from "../../components/sentence";
+import { Remark, Sentence } from "../../components/sentence";
 import { counted, ns, rough, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
-import type { Compared, Tab, Titles } from "../props";
+import type { Compared, Titles, ViewPart } from "../props";
 import { WorkerCurveChart } from "./charts/worker_curve";
 import type { CurveMark } from "./charts/worker_curve_layout";
 
 const HEIGHT = 206;
 
-interface CurveProps {
+interface CurveProps extends ViewPart {
   titles: Titles;
   curve: WorkerCurve;
   compared: Compared<"data_loading"> | null;
-  tab: Tab;
-  name: string;
 }
 
 /** How long the step takes by number of workers: measured at the current number, predicted at others. */
@@ -58,11 +56,7 @@ export function WorkerCurvePicture({ titles, curve, compared, tab, name }: Curve
         tip={(at) => tipOf(curve, others, at)}
       />
       {compared && <ComparedNote compared={compared} mark={others[0] ?? null} />}
-      {epochs && (
-        <p class="quiet small aside">
-          <Sentence phrase={epochs} />
-        </p>
-      )}
+      <Remark phrase={epochs} />
       {limits.map((limit) => (
         <p key={limit.code} class="quiet small aside">
           <Sentence phrase={tab.meanings.explain(limit)} />
@@ -159,19 +153,4 @@ function curveTable({ points, measured_workers: workers, measured_step_ns: now_n
       ]),
     ],
   };
-}
-
-/** Shown in place of the curve: why it cannot be drawn. */
-export function NoCurve({ why, tab }: { why: Reason | null; tab: Tab }) {
-  if (why === null) return null;
-  return (
-    <section class="picture no-curve">
-      <div class="head">
-        <h2>How many workers are enough?</h2>
-      </div>
-      <p class="quiet small">
-        <Sentence phrase={tab.meanings.explain(why)} />
-      </p>
-    </section>
-  );
 }

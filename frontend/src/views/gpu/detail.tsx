@@ -3,25 +3,23 @@
 import type { DeviceGpu, GpuResult, KernelDetail, LaunchShape, LaunchSite, Phrase } from "../../api.gen";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
-import { Sentence } from "../../components/sentence";
+import { Remark } from "../../components/sentence";
 import { hint } from "../../dom/hint";
 import { Sized } from "../../dom/size";
 import { count, counted, DASH, ns, percent } from "../../format";
 import { sentence } from "../../phrase";
 import { busyShare, CallsPicture, DetailPanel, LengthsPicture } from "../detail";
-import type { Tab } from "../props";
+import type { Tab, ViewPart } from "../props";
 import { fitted, shortOf } from "../tensor_cores/kernel_name";
 import { type Launch, Waves, wavesHeight } from "./charts/waves";
 import { type Grouping, quoted } from "./groups";
 
-interface KernelDetailsProps {
+interface KernelDetailsProps extends ViewPart {
   kernel: string;
   device: DeviceGpu;
   result: GpuResult;
   /** How to record lines, where none are recorded. */
   noLines: Phrase | undefined;
-  tab: Tab;
-  name: string;
   close(): void;
 }
 
@@ -71,12 +69,10 @@ export function KernelDetails({ kernel, device, result, noLines, tab, name, clos
 const opOf = ({ tables }: DeviceGpu, kernel: string): string | null =>
   tables.find(({ by }) => by === "name")?.rows.find(({ name }) => name === kernel)?.op ?? null;
 
-interface PicturesProps {
+interface PicturesProps extends ViewPart {
   detail: KernelDetail;
   device: DeviceGpu;
   result: GpuResult;
-  tab: Tab;
-  name: string;
 }
 
 function Pictures({ detail, device, result, tab, name }: PicturesProps) {
@@ -159,11 +155,7 @@ export function LaunchSites({ sites, noLines, tab }: LaunchSitesProps) {
           ))}
         </tbody>
       </table>
-      {noLines && (
-        <p class="quiet small aside">
-          <Sentence phrase={noLines} />
-        </p>
-      )}
+      <Remark phrase={noLines} />
     </section>
   );
 }
@@ -178,13 +170,11 @@ function Lead({ name, act }: { name: string; act(): void }) {
   );
 }
 
-interface LaunchPictureProps {
+interface LaunchPictureProps extends ViewPart {
   shape: LaunchShape | null;
   /** The launches of the kernel, in all its shapes. */
   launches: number;
   device: DeviceGpu;
-  tab: Tab;
-  name: string;
   height: number;
 }
 

@@ -1,5 +1,6 @@
 /** Kernels as the server groups them: which grouping is shown, which of its rows, and what is left out. */
 
+import { sum } from "d3-array";
 import type { DeviceGpu, KernelGroup, KernelGrouping } from "../../api.gen";
 
 export interface Grouping {
@@ -110,11 +111,10 @@ export interface Rest {
 
 /** The sum of the rows of the whole table that are not shown. */
 export function restOf(table: KernelGrouping, shown: readonly KernelGroup[]): Rest {
-  const sum = (rows: readonly KernelGroup[], of: (row: KernelGroup) => number) =>
-    rows.reduce((total, row) => total + of(row), 0);
+  const lacks = (of: (row: KernelGroup) => number) => sum(table.rows, of) - sum(shown, of);
   return {
     rows: table.more_rows + table.rows.length - shown.length,
-    count: table.more_count + sum(table.rows, (row) => row.count) - sum(shown, (row) => row.count),
-    ns: table.more_ns + sum(table.rows, (row) => row.total_ns) - sum(shown, (row) => row.total_ns),
+    count: table.more_count + lacks((row) => row.count),
+    ns: table.more_ns + lacks((row) => row.total_ns),
   };
 }

@@ -1,8 +1,8 @@
 /** Columns of the kernel table: labels and meanings from the catalogue, widths and rendering from here. */
 
+import { sum } from "d3-array";
 import type { KernelGroup } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
-import { CopyButton } from "../../components/copy";
 import { Middle } from "../../components/middle";
 import { type Column, fileFields } from "../../components/table";
 import { counted, DASH, percent } from "../../format";
@@ -10,7 +10,7 @@ import { columnHead, type Meanings } from "../../meanings";
 import { lineText } from "../operators/tables";
 import { figuresOf } from "../table_picture";
 import { binsOf } from "../tensor_cores/bins";
-import { fitted, shortOf } from "../tensor_cores/kernel_name";
+import { fitted, KernelName, shortOf } from "../tensor_cores/kernel_name";
 import type { Grouping } from "./groups";
 
 /** Figures of a row that are also metrics of the catalogue, under the same name. */
@@ -67,7 +67,7 @@ export function columnsOf(
   const beside = grouping.beside ?? (rows.some((row) => row.source !== null) ? "source" : undefined);
   const narrow = width < (beside === undefined ? 900 : 1200);
   const [cores, total] = narrow ? [96, 120] : [CORES, TOTAL];
-  let room = width - cores - COUNT - MEAN - total - SHARE - (beside ? BESIDE_PX : 0) - sum(FILLING);
+  let room = width - cores - COUNT - MEAN - total - SHARE - (beside ? BESIDE_PX : 0) - sum(FILLING, ([, wide]) => wide);
   const less = FILLING.toReversed().filter(([, wide]) => {
     const lacks = room < (LEAST[grouping.id] ?? LEAST.name);
     if (lacks) room += wide;
@@ -144,23 +144,20 @@ function fileHead(meanings: Meanings, id: string) {
   return { label, unit };
 }
 
-const sum = (columns: readonly (readonly [Figure, number])[]): number =>
-  columns.reduce((all, [, wide]) => all + wide, 0);
-
 /** Whether each row is a single kernel. */
 const isOfKernels = ({ id }: Grouping): boolean => id.startsWith("name");
 
 function Name({ row, grouping, most }: { row: KernelGroup; grouping: Grouping; most: number }) {
   const kernel = isOfKernels(grouping);
   return (
-    <span class="kernel-name" data-hint={titleOf(row, kernel)}>
-      <span class="clip">{kernel ? fitted(shortOf(row), row.persistent ? most - PERSISTENT : most) : nameOf(row)}</span>
+    <KernelName
+      name={row.name}
+      shown={kernel ? fitted(shortOf(row), row.persistent ? most - PERSISTENT : most) : nameOf(row)}
+      hint={titleOf(row, kernel)}
+    >
       {kernel && row.persistent && <span class="faint">persistent</span>}
       {!kernel && <span class="faint">{counted(row.kernel_count, "kernel")}</span>}
-      <CopyButton text={() => row.name} class="link">
-        Copy
-      </CopyButton>
-    </span>
+    </KernelName>
   );
 }
 

@@ -5,12 +5,12 @@ import { Details } from "../../components/details";
 import { totalsText } from "../../components/figures";
 import { GroupedFilter, Unmatched } from "../../components/filter";
 import { Picture } from "../../components/picture";
-import { Sentence } from "../../components/sentence";
+import { Remark, Sentence } from "../../components/sentence";
 import { type Foot, fileColumns } from "../../components/table";
 import { counted, percent } from "../../format";
 import { readingOf } from "../choices";
 import { DIFFERENCE_PX, differenceColumn } from "../compare/compared_columns";
-import type { Tab, Titles } from "../props";
+import type { Tab, Titles, ViewPart } from "../props";
 import { TablePicture } from "../table_picture";
 import {
   type Grouping,
@@ -28,7 +28,7 @@ import {
 import { columnsOf } from "./kernel_columns";
 import type { OtherGpu } from "./split";
 
-interface GpuKernelsProps {
+interface GpuKernelsProps extends ViewPart {
   device: DeviceGpu;
   /** The number of steps of the span. */
   steps: number;
@@ -36,8 +36,6 @@ interface GpuKernelsProps {
   title: Phrase;
   /** Titles, including how to record lines and modules where they are missing. */
   titles: Titles;
-  tab: Tab;
-  name: string;
   /** The kernel whose launches are shown below. */
   opened: string | null;
   open(kernel: string): void;
@@ -112,26 +110,20 @@ export function GpuKernels({ device, steps, other, title, titles, tab, name, ope
       empty={typed ? <Unmatched typed={typed} change={change} /> : "No kernels."}
       foot={rest.rows > 0 && footOf(grouping, rest, device.split.kernel_ns)}
     >
-      {lacking && (
-        <p class="quiet small aside">
-          <Sentence phrase={lacking} />
-        </p>
-      )}
+      <Remark phrase={lacking} />
       {aside}
     </TablePicture>
   );
 }
 
-/** Per step, because the two spans may have different numbers of steps. */
 function differenceOf(rows: readonly KernelGroup[], steps: number, other: OtherGpu, grouping: Grouping) {
   return differenceColumn<KernelGroup>({
+    ...other,
     rows,
     others: tableBy(other.device, grouping).rows,
     keyOf: sameKey(grouping),
-    ns: (row) => row.total_ns / Math.max(1, steps),
-    otherNs: (row) => row.total_ns / Math.max(1, other.steps),
-    name: other.name,
-    own: other.own,
+    ns: (row) => row.total_ns,
+    steps: [steps, other.steps],
   });
 }
 

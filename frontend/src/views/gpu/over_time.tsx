@@ -10,19 +10,18 @@ import { ns, percent, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { lengthOf, type TimeRange } from "../../time_range";
+import { ShowAll } from "../chips";
 import { zoomWithin } from "../choices";
-import type { Tab } from "../props";
+import type { Tab, ViewPart } from "../props";
 import { type MetricRow, MetricRows } from "./charts/metric_rows";
 
-interface GpuOverTimeProps {
+interface GpuOverTimeProps extends ViewPart {
   result: GpuResult;
   device: DeviceGpu;
   title: Phrase;
   /** The number of the span. */
   number: number;
   chosen: StopSelection;
-  tab: Tab;
-  name: string;
 }
 
 const FULL = 1000;
@@ -55,10 +54,7 @@ export function GpuOverTime({ result, device, title, number, chosen, tab, name }
       sub={
         zoom ? (
           <>
-            {ns(shown)} of span {number}{" "}
-            <button class="link" onClick={() => tab.update({ zoom: null })}>
-              Show all
-            </button>
+            {ns(shown)} of span {number} <ShowAll zoom={zoom} tab={tab} />
           </>
         ) : (
           `span ${number}, ${ns(whole)}`

@@ -11,18 +11,16 @@ import { counted, DASH, ns, percent, text } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { readingOf, sorting } from "../choices";
-import type { Tab } from "../props";
-import { figuresOf } from "../table_picture";
+import type { ViewPart } from "../props";
+import { figuresOf, nameColumn } from "../table_picture";
 import { DotSample, type DotShape, type RooflineMark, RooflinePlot } from "./charts/roofline";
 import type { FlatRoof } from "./charts/roofline_layout";
 
-interface RooflineProps {
+interface RooflineProps extends ViewPart {
   roofline: Roofline;
   /** The time of all kernels of the GPU. */
   kernelNs: number;
   title: Phrase;
-  tab: Tab;
-  name: string;
   opened: string | null;
   /** Opens the kernel. */
   open(kernel: string): void;
@@ -217,13 +215,7 @@ function columnsOf(dots: readonly RooflineDot[], meanings: Meanings): Column<Roo
     figuresOf<RooflineDot>(meanings)(id, id, width, of, how);
   const known = dots.some((dot) => dot.efficiency !== null);
   return [
-    {
-      id: "op",
-      label: "Op",
-      width: "170px",
-      order: (dot) => dot.op,
-      cell: (dot) => <span data-hint={dot.op}>{dot.op}</span>,
-    },
+    nameColumn("op", "Op", (dot) => dot.op, { width: "170px" }),
     {
       id: "inputs",
       label: "Inputs",

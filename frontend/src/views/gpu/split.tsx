@@ -1,23 +1,17 @@
 import type { DeviceGpu, Phrase } from "../../api.gen";
-import { SplitBar } from "../../charts/bars/split_bar";
 import type { TableData } from "../../components/data_table";
-import { factorOf, type Reading, totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { percent } from "../../format";
 import { sentence } from "../../phrase";
-import { scaleOf } from "../../scale";
 import { readingOf } from "../choices";
-import type { Names, Tab } from "../props";
-import { type Bin, BinKeys, binsOf, hiddenBins } from "../tensor_cores/bins";
+import type { Names, Tab, ViewPart } from "../props";
+import { type Bin, BinBar, BinKeys, binsIn, binsOf } from "../tensor_cores/bins";
 
-interface KernelSplitProps {
+interface KernelSplitProps extends ViewPart {
   device: DeviceGpu;
   title: Phrase;
   /** The sum over all kernels, as text. */
   kernelTime: Phrase;
-  tab: Tab;
-  name: string;
   other: OtherGpu | null;
 }
 
@@ -30,7 +24,7 @@ export const KERNEL_TIME =
 export function KernelSplit({ device, title, kernelTime, tab, name, other }: KernelSplitProps) {
   const { split } = device;
   const reading = readingOf(tab);
-  const [whole, parts] = partsOf(split, reading, binsOf(tab.meanings));
+  const { whole, parts } = binsIn(split, reading, tab.meanings);
   return (
     <Picture
       title={title}
@@ -47,38 +41,22 @@ export function KernelSplit({ device, title, kernelTime, tab, name, other }: Ker
         </>
       }
     >
-      <SplitBar
-        label={`${sentence(title)}. ${whole}: ` + `${parts.map((part) => part.title).join("; ")}.`}
-        parts={parts}
-        off={hiddenBins(tab)}
-      />
+      <BinBar of={`${sentence(title)}. ${whole}`} parts={parts} tab={tab} />
       {other && other.device.split.kernel_ns > 0 && <OtherSplit other={other} tab={tab} />}
       <BinKeys parts={parts} tab={tab} />
     </Picture>
   );
 }
 
-/** The sum as text, and the bins with their shares, each as text. */
-function partsOf(split: DeviceGpu["split"], reading: Reading, bins: readonly Bin[]) {
-  const [factor, of] = [factorOf("recording", reading), totalsText(reading)];
-  const scale = scaleOf([factor * split.kernel_ns], "ns", reading.unit);
-  const parts = bins.map((bin) => {
-    const share = bin.of(split) / split.kernel_ns;
-    const time = scale.text(factor * bin.of(split));
-    return { ...bin, share, time, title: `${bin.label} ${time} ${of}, ${percent(share)}` };
-  });
-  return [`${scale.text(factor * split.kernel_ns)} of kernel time ${of}`, parts] as const;
-}
-
 /** The same for the other span, below this one. */
 function OtherSplit({ other: { name, device, steps }, tab }: { other: OtherGpu; tab: Tab }) {
-  const [whole, parts] = partsOf(device.split, readingOf({ ...tab, steps }), binsOf(tab.meanings));
+  const { whole, parts } = binsIn(device.split, readingOf({ ...tab, steps }), tab.meanings);
   return (
     <>
       <p class="quiet small aside">
         {name}, {whole}
       </p>
-      <SplitBar label={`${name}: ${parts.map((part) => part.title).join("; ")}.`} parts={parts} off={hiddenBins(tab)} />
+      <BinBar of={name} parts={parts} tab={tab} />
     </>
   );
 }

@@ -2,7 +2,7 @@ import { rangeInTimeline } from "../../address/timeline";
 import type { BlockingRow, HostResult } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
 import { totalsText } from "../../components/figures";
-import { Filter, Unmatched } from "../../components/filter";
+import { Filter, matchingRows, Unmatched } from "../../components/filter";
 import { Sentence } from "../../components/sentence";
 import { type Column, fileFields } from "../../components/table";
 import { counted, DASH } from "../../format";
@@ -93,10 +93,8 @@ export function BlockingCalls(part: HostPart) {
 
 function difference(rows: readonly BlockingRow[], compared: HostPart["compared"]): Column<BlockingRow>[] {
   if (!compared) return [];
-  const { name, own, page } = compared;
-  return [
-    differenceColumn({ rows, others: page.result.blocking, keyOf: blockingKey, ns: (row) => row.bubble_ns, name, own }),
-  ];
+  const others = compared.page.result.blocking;
+  return [differenceColumn({ ...compared, rows, others, keyOf: blockingKey, ns: (row) => row.bubble_ns })];
 }
 
 /** Titles refer to the mean step. */
@@ -247,12 +245,5 @@ export function madeBy(row: BlockingRow): string[] {
   return [...forward, row.source, row.module, row.user_range].filter((each): each is string => Boolean(each));
 }
 
-export function matching(rows: readonly BlockingRow[], typed: string): readonly BlockingRow[] {
-  const wanted = typed.trim().toLowerCase();
-  if (wanted === "") return rows;
-  return rows.filter((row) =>
-    [row.op, row.outer_op, row.call, row.phase, row.site, ...madeBy(row)].some((name) =>
-      name?.toLowerCase().includes(wanted),
-    ),
-  );
-}
+export const matching = (rows: readonly BlockingRow[], typed: string): readonly BlockingRow[] =>
+  matchingRows(rows, typed, (row) => [row.op, row.outer_op, row.call, row.phase, row.site, ...madeBy(row)]);

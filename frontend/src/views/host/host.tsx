@@ -3,7 +3,7 @@
 import type { HostResult, Metric, PartMeaning, PhaseRow, Phrase, Segment } from "../../api.gen";
 import { totalsText } from "../../components/figures";
 import { Legend } from "../../components/legend";
-import { Sentence, Words } from "../../components/sentence";
+import { Remark, Sentence, Words } from "../../components/sentence";
 import type { Column } from "../../components/table";
 import { counted, ns, type Scale, scaleFor, text } from "../../format";
 import type { Meanings } from "../../meanings";
@@ -12,7 +12,7 @@ import { pairsOf } from "../compare/difference";
 import { PartDifferences } from "../compare/parts";
 import { type MeanStep, MeanStepBar } from "../mean_step_bar";
 import type { HostPart, SpanViewProps } from "../props";
-import { barColumn, figuresOf, TablePicture } from "../table_picture";
+import { barColumn, figureColumn, figuresOf, TablePicture } from "../table_picture";
 import { SeriesTiles } from "../tiles";
 import { ToDo } from "../to_do";
 import { BlockingCalls } from "./blocking";
@@ -42,11 +42,7 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
         {!result.cpu && result.phases.length === 0 && (
           <section class="unknown">
             <h2>Why is the GPU idle?</h2>
-            {result.unknown && (
-              <p class="quiet">
-                <Sentence phrase={tab.meanings.explain(result.unknown)} />
-              </p>
-            )}
+            <Remark phrase={result.unknown && tab.meanings.explain(result.unknown)} class="quiet" />
           </section>
         )}
         <div class="split host-split of-cpu">
@@ -152,7 +148,7 @@ function columnsOf(
   return [
     { id: "phase", label: "Phase", width: "200px", order: (row) => row.label, cell: (row) => row.label },
     barColumn((row) => [{ share: row.host_ns / longest, colour: row.phase === "data_loading" ? "data" : "cpu" }]),
-    { id: "host", label: "Host", width: "90px", figures: { of: (row) => row.host_ns, unit: "ns", adds: "step" } },
+    figureColumn("host", "Host", 90, "ns", (row) => row.host_ns, { adds: "step" }),
     figuresOf<PhaseRow>(meanings)("share", "phase_share", 70, (row) => (whole ? row.host_ns / whole : null)),
   ];
 }

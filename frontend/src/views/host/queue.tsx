@@ -6,6 +6,7 @@ import { Picture } from "../../components/picture";
 import { ns, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
 import { lengthOf } from "../../time_range";
+import { ShowAll } from "../chips";
 import { shownStep, zoomWithin } from "../choices";
 import { type HostPart, titleOf } from "../props";
 import { QueueChart } from "./charts/queue_chart";
@@ -27,12 +28,7 @@ export function QueuePicture({ result, titles, tab, name }: HostPart) {
       sub={
         <>
           step {step.name}, {zoom ? `${ns(lengthOf(zoom))} of ` : ""}
-          {ns(length)}{" "}
-          {zoom && (
-            <button class="link" onClick={() => tab.update({ zoom: null })}>
-              Show all
-            </button>
-          )}
+          {ns(length)} <ShowAll zoom={zoom} tab={tab} />
         </>
       }
       tools={

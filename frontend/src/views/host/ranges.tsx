@@ -6,7 +6,7 @@ import type { Column } from "../../components/table";
 import type { Meanings } from "../../meanings";
 import { readingOf } from "../choices";
 import type { HostPart } from "../props";
-import { figuresOf, TablePicture } from "../table_picture";
+import { Branch, figuresOf, TablePicture } from "../table_picture";
 
 /** With more ranges than this the tree is folded initially, to be read branch by branch. */
 const AT_ONCE = 12;
@@ -36,8 +36,6 @@ export function Ranges({ result, tab, name }: HostPart) {
     />
   );
 }
-
-const INDENT = 14;
 
 const TIME = { adds: "step", siblings: "time" } as const;
 
@@ -70,12 +68,9 @@ const begun = (row: RangeRow): number | null => (row.count === 0 ? null : row.co
 
 function Name({ line }: { line: RangeLine }) {
   return (
-    <span class="range-name" style={{ paddingLeft: `${INDENT * line.depth}px` }} data-hint={line.row.path.join("\n")}>
-      <svg viewBox="0 0 8 8" aria-hidden="true">
-        {line.inside > 0 && <path d={line.open ? "M1 2.500l3 3 3-3" : "M2.500 1l3 3-3 3"} />}
-      </svg>
+    <Branch depth={line.depth} open={line.inside > 0 ? line.open : null} hint={line.row.path.join("\n")}>
       <span class="clip">{line.name}</span>
-    </span>
+    </Branch>
   );
 }
 

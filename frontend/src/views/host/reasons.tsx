@@ -3,17 +3,20 @@
  * hides.
  */
 
+import { sum } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
 import { stepInTimeline } from "../../address/timeline";
 import type { HostResult, IdleNs, PartMeaning, Segment } from "../../api.gen";
-import { InlineBar } from "../../charts/bars/split_bar";
+import { FigureBar } from "../../charts/bars/split_bar";
 import { StackedBars } from "../../charts/bars/stacked_bars";
-import { Swatch } from "../../colour";
+import { partRow } from "../../charts/pointer/tip";
 import { Chips } from "../../components/chips";
 import type { TableData } from "../../components/data_table";
+import { tableData } from "../../components/data_table";
 import type { Write } from "../../components/figures";
-import { Keys } from "../../components/keys";
+import { Keys, keyOfPart } from "../../components/keys";
 import { Picture } from "../../components/picture";
+import { nsColumn } from "../../components/table";
 import { rangeText, scaleFor } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
@@ -26,7 +29,7 @@ interface IdleBar {
   idle: IdleNs;
 }
 
-const reasonOf = (idle: IdleNs, { id }: PartMeaning): number => idle[id as keyof IdleNs];
+export const reasonOf = (idle: IdleNs, { id }: PartMeaning): number => idle[id as keyof IdleNs];
 const HEIGHT = 236;
 
 /** Idle time by reason, a bar per step or per phase. */
@@ -55,11 +58,7 @@ export function Reasons({ result, titles, tab, name, off: hidden }: HostPart) {
     title: `${by === "step" ? "Step " : ""}${names[at]}, ${scale.text(total(bars[at]!.idle, present))} idle`,
     rows: present
       .filter((reason) => reasonOf(bars[at]!.idle, reason) > 0)
-      .map((reason) => ({
-        mark: <Swatch colour={reason.colour} hatched={reason.hatched} />,
-        name: reason.label,
-        value: scale.text(reasonOf(bars[at]!.idle, reason)),
-      })),
+      .map((reason) => partRow(reason, scale.text(reasonOf(bars[at]!.idle, reason)))),
   });
   return (
     <Picture
@@ -100,12 +99,7 @@ export function Reasons({ result, titles, tab, name, off: hidden }: HostPart) {
       />
       <Keys
         label="Reasons why the GPU is idle"
-        keys={present.map(({ id, label, meaning, colour, hatched }) => ({
-          id,
-          label,
-          meaning,
-          mark: <Swatch colour={colour} hatched={hatched} />,
-        }))}
+        keys={present.map(keyOfPart)}
         off={off}
         choose={(next) => {
           const pressed = present.filter(({ id }) => next.has(id) !== off.has(id));
@@ -125,7 +119,7 @@ export const barsOfPhases = ({ phases }: HostResult): IdleBar[] =>
   phases.map((phase) => ({ name: phase.label, idle: phase.idle_ns }));
 
 const total = (idle: IdleNs, reasons: readonly PartMeaning[]): number =>
-  reasons.reduce((sum, reason) => sum + reasonOf(idle, reason), 0);
+  sum(reasons, (reason) => reasonOf(idle, reason));
 
 function drawnBars(bars: readonly IdleBar[], shown: readonly PartMeaning[]) {
   const lengths = bars.map(({ idle }) => total(idle, shown));
@@ -139,25 +133,18 @@ function drawnBars(bars: readonly IdleBar[], shown: readonly PartMeaning[]) {
   };
 }
 
-function tableOf(bars: readonly IdleBar[], reasons: readonly PartMeaning[], by: string): TableData {
-  return {
-    columns: [
-      { label: by === "step" ? "Step" : "Phase" },
-      { label: "Idle", unit: "ns" },
-      ...reasons.map(({ label }) => ({ label, unit: "ns" as const })),
+const tableOf = (bars: readonly IdleBar[], reasons: readonly PartMeaning[], by: string): TableData =>
+  tableData<IdleBar>(
+    [
+      { label: by === "step" ? "Step" : "Phase", of: ({ name }) => name },
+      nsColumn("Idle", ({ idle }) => total(idle, reasons)),
+      ...reasons.map((reason) => nsColumn<IdleBar>(reason.label, ({ idle }) => reasonOf(idle, reason))),
     ],
-    rows: bars.map(({ name, idle }) => [
-      name,
-      total(idle, reasons),
-      ...reasons.map((reason) => reasonOf(idle, reason)),
-    ]),
-  };
-}
+    bars,
+  );
 
 /** The sum over the reasons. */
-export function idleOf(idle: IdleNs): number {
-  return Object.values(idle).reduce((sum: number, part: number) => sum + part, 0);
-}
+export const idleOf = (idle: IdleNs): number => sum(Object.values(idle));
 
 interface IdleBarProps {
   idle: IdleNs;
@@ -169,15 +156,12 @@ interface IdleBarProps {
 
 /** Idle time as a bar in the colours of its reasons, with its figure; the figures of the reasons are shown on hover. */
 export function IdleCell({ idle, reasons, longest, write }: IdleBarProps) {
-  const parts = reasons
-    .map((reason) => ({ ...reason, ns: idle[reason.id as keyof IdleNs] }))
-    .filter((part) => part.ns > 0);
+  const parts = reasons.map((reason) => ({ ...reason, ns: reasonOf(idle, reason) })).filter((part) => part.ns > 0);
   const segments = parts.map(({ ns, colour, hatched }) => ({ colour, hatched, share: longest ? ns / longest : 0 }));
   return (
-    <span class="total" data-hint={parts.map(({ label, ns }) => `${label} ${write(ns)}`).join("\n")}>
-      <InlineBar segments={segments} />
+    <FigureBar segments={segments} hint={parts.map(({ label, ns }) => `${label} ${write(ns)}`).join("\n")}>
       {write(idleOf(idle))}
-    </span>
+    </FigureBar>
   );
 }
 

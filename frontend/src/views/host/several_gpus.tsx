@@ -1,12 +1,13 @@
+import { mean } from "d3-array";
 import type { Blocker, DeviceIdle, SeveralDevices } from "../../api.gen";
 import { totalsText } from "../../components/figures";
-import { type Column, fileFields } from "../../components/table";
+import { type Column, fileFields, nsColumn } from "../../components/table";
 import { text } from "../../format";
 import type { Meanings } from "../../meanings";
 import { readingOf } from "../choices";
 import { type HostPart, titleOf } from "../props";
-import { TablePicture } from "../table_picture";
-import { IdleCell, idleOf } from "./reasons";
+import { figureColumn, nameColumn, TablePicture } from "../table_picture";
+import { IdleCell, idleOf, reasonOf } from "./reasons";
 
 /** The GPUs of one process: whether they work at the same time, and which op for one GPU keeps another waiting. */
 export function SeveralGpus({ result, titles, tab, name, several }: HostPart & { several: SeveralDevices }) {
@@ -42,9 +43,6 @@ export function SeveralGpus({ result, titles, tab, name, several }: HostPart & {
   );
 }
 
-const mean = (values: readonly number[]): number =>
-  values.length > 0 ? values.reduce((sum, value) => sum + value, 0) / values.length : 0;
-
 function deviceColumns(devices: readonly DeviceIdle[], { idle_reasons: reasons }: Meanings): Column<DeviceIdle>[] {
   const longest = devices.reduce((most, row) => Math.max(most, idleOf(row.mean)), 0);
   return [
@@ -60,33 +58,17 @@ function deviceColumns(devices: readonly DeviceIdle[], { idle_reasons: reasons }
       ),
       file: [{ label: "GPU", of: (row) => String(row.device) }, ...fileFields<DeviceIdle>({ name: "Name" })],
     },
+    figureColumn("busy", "Works", 76, "ns", (row) => mean(row.busy_ns) ?? 0, { adds: "step", siblings: "time" }),
     {
-      id: "busy",
-      label: "Works",
-      width: "76px",
-      figures: { of: (row) => mean(row.busy_ns), unit: "ns", adds: "step", siblings: "time" },
-    },
-    {
-      id: "idle",
-      label: "Idle",
-      width: "180px",
-      figures: { of: (row) => idleOf(row.mean), unit: "ns", adds: "step", siblings: "time" },
+      ...figureColumn("idle", "Idle", 180, "ns", (row) => idleOf(row.mean), { adds: "step", siblings: "time" }),
       cell: (row, _, write) => <IdleCell idle={row.mean} reasons={reasons} longest={longest} write={write} />,
-      file: reasons.map(({ id, label }) => ({
-        ...{ label, unit: "ns" as const },
-        of: (row) => row.mean[id as keyof DeviceIdle["mean"]],
-      })),
+      file: reasons.map((reason) => nsColumn(reason.label, (row) => reasonOf(row.mean, reason))),
     },
   ];
 }
 
 const blockerColumns: Column<Blocker>[] = [
-  {
-    id: "op",
-    label: "Op that blocks",
-    order: (row) => row.op,
-    cell: (row) => <span data-hint={row.op}>{row.op}</span>,
-  },
+  nameColumn("op", "Op that blocks", (row) => row.op),
   {
     id: "by",
     label: "Works for",
@@ -103,5 +85,5 @@ const blockerColumns: Column<Blocker>[] = [
     cell: (row) => `GPU ${row.idle_device}`,
     file: [{ label: "GPU that waits", of: (row) => String(row.idle_device) }],
   },
-  { id: "idle", label: "Idle", width: "76px", figures: { of: (row) => row.idle_ns, unit: "ns", adds: "step" } },
+  figureColumn("idle", "Idle", 76, "ns", (row) => row.idle_ns, { adds: "step" }),
 ];

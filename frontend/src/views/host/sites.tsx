@@ -1,15 +1,16 @@
+import { sum } from "d3-array";
 import { rangeInTimeline } from "../../address/timeline";
 import type { HostResult, PhaseRow, SiteRow } from "../../api.gen";
 import { totalsText } from "../../components/figures";
-import { type Column, type Foot, fileFields } from "../../components/table";
+import { type Column, type Foot, nsColumn } from "../../components/table";
 import { hint } from "../../dom/hint";
 import { share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf } from "../choices";
 import { differenceColumn } from "../compare/compared_columns";
 import { type HostPart, titleOf } from "../props";
-import { TablePicture } from "../table_picture";
-import { IdleCell, idleOf } from "./reasons";
+import { figureColumn, nameColumn, TablePicture } from "../table_picture";
+import { IdleCell, idleOf, reasonOf } from "./reasons";
 
 /** Where work is launched, and how long the GPU idled before it. */
 export function Sites({ result, titles, tab, name, compared = null }: HostPart) {
@@ -24,7 +25,7 @@ export function Sites({ result, titles, tab, name, compared = null }: HostPart) 
         sub={totalsText(readingOf(tab))}
         name={`launched from ${name}`}
         label="GPU idle time by the launch that ended it"
-        columns={withDifference(columnsOf(all), result.sites, compared)}
+        columns={[...columnsOf(all), ...differenceOf(result.sites, compared)]}
         rows={rows}
         rowKey={(row) => row.site}
         mark={["sites", (row) => row.site]}
@@ -66,28 +67,13 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
     cell: (row) => meanings.bounds[bounds.get(row.phase) ?? ""] ?? "",
   };
   return [
-    {
-      id: "site",
-      label: "Launched from",
-      order: (row) => row.label,
-      cell: (row) => <span data-hint={row.label}>{row.label}</span>,
-    },
+    nameColumn("site", "Launched from", (row) => row.label),
     ...(differ ? [verdict] : []),
+    figureColumn("launches", "Launches", 66, "number", (row) => row.launches, { adds: "step" }),
     {
-      id: "launches",
-      label: "Launches",
-      width: "66px",
-      figures: { of: (row) => row.launches, unit: "number", adds: "step" },
-    },
-    {
-      id: "starved",
-      label: "Starved",
-      width: "60px",
-      numeric: true,
+      ...figureColumn("starved", "Starved", 60, "fraction", (row) => row.starved_share),
       meaning: meanings.metric("starved_share").meaning,
-      order: (row) => row.starved_share,
       cell: (row) => share(row.starved_share),
-      file: fileFields<SiteRow>({ starved_share: "Starved" }, "fraction"),
       missing: NO_LAUNCHES,
     },
     {
@@ -107,39 +93,40 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
         <IdleCell idle={idle} reasons={meanings.idle_reasons} longest={longest} write={write} />
       ),
       file: [
-        ...fileFields<SiteRow>({ device_ns: "GPU works" }, "ns"),
-        { label: "GPU idle", unit: "ns", of: (row) => idleOf(row.idle_ns) },
-        ...fileFields<SiteRow>({ bubble_ns: "Behind blocking calls" }, "ns"),
-        ...meanings.idle_reasons.map(({ id, label }) => ({
-          ...{ label, unit: "ns" as const },
-          of: (row: SiteRow) => row.idle_ns[id as keyof SiteRow["idle_ns"]],
-        })),
+        nsColumn("GPU works", (row) => row.device_ns),
+        nsColumn("GPU idle", (row) => idleOf(row.idle_ns)),
+        nsColumn("Behind blocking calls", (row) => row.bubble_ns),
+        ...meanings.idle_reasons.map((reason) =>
+          nsColumn<SiteRow>(reason.label, (row) => reasonOf(row.idle_ns, reason)),
+        ),
       ],
     },
   ];
 }
 
-function withDifference(
-  columns: Column<SiteRow>[],
-  rows: readonly SiteRow[],
-  compared: HostPart["compared"],
-): Column<SiteRow>[] {
-  if (!compared) return columns;
-  const others = compared.page.result.sites;
-  const options = { rows, others, keyOf: (row: SiteRow) => row.site, ns: (row: SiteRow) => idleOf(row.idle_ns) };
-  return [...columns, differenceColumn({ ...options, name: compared.name, own: compared.own })];
-}
+const differenceOf = (rows: readonly SiteRow[], compared: HostPart["compared"]): Column<SiteRow>[] =>
+  compared
+    ? [
+        differenceColumn<SiteRow>({
+          ...compared,
+          rows,
+          others: compared.page.result.sites,
+          keyOf: (row) => row.site,
+          ns: (row) => idleOf(row.idle_ns),
+        }),
+      ]
+    : [];
 
 /** All launches, and the idle time at the end of the steps, after the last launch. */
 function footOf({ result, rows, meanings }: All): Foot {
   const { launches } = result;
-  const idle = result.sites.reduce((sum, row) => sum + idleOf(row.idle_ns), 0);
-  const rest = idle - rows.reduce((sum, row) => sum + idleOf(row.idle_ns), 0);
+  const idle = sum(result.sites, (row) => idleOf(row.idle_ns));
+  const rest = idle - sum(rows, (row) => idleOf(row.idle_ns));
   const tail = meanings.idle_reasons.find((reason) => reason.id === "tail")?.meaning;
   return {
     name: <span {...hint(rest > 0 ? tail : null)}>{rest > 0 ? "All, with tail" : "All"}</span>,
     cells: {
-      launches: rows.reduce((sum, row) => sum + row.launches, 0),
+      launches: sum(rows, (row) => row.launches),
       starved: share(launches?.starved_share ?? null),
       ahead: launches?.run_ahead_p50_ns,
       idle,

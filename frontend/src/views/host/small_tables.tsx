@@ -10,7 +10,7 @@ import { columnHead, type Meanings } from "../../meanings";
 import { readingOf } from "../choices";
 import { differenceColumn } from "../compare/compared_columns";
 import { type HostPart, titleOf } from "../props";
-import { barColumn, figuresOf, TablePicture } from "../table_picture";
+import { barColumn, figureColumn, figuresOf, TablePicture } from "../table_picture";
 
 /** Copies by direction and kinds of memory. */
 export function Copies({ result: { copies }, titles, tab, name }: HostPart) {
@@ -48,10 +48,10 @@ function columnsOf(meanings: Meanings): Column<CopyRow>[] {
       ),
       file: fileFields<CopyRow>({ direction: "Direction", source: "From", target: "To", op: "Op" }),
     },
-    { id: "count", label: "Count", width: "48px", figures: { of: (row) => row.count, unit: "number", adds: "step" } },
-    { id: "bytes", label: "Bytes", width: "64px", figures: { of: (row) => row.bytes, unit: "bytes", adds: "step" } },
+    figureColumn("count", "Count", 48, "number", (row) => row.count, { adds: "step" }),
+    figureColumn("bytes", "Bytes", 64, "bytes", (row) => row.bytes, { adds: "step" }),
     figure("rate", "copy_rate", 76, (row) => row.bytes_per_second),
-    { id: "time", label: "Time", width: "64px", figures: { of: (row) => row.total_ns, unit: "ns", ...TIME } },
+    figureColumn("time", "Time", 64, "ns", (row) => row.total_ns, TIME),
     figure("hidden", "copy_hidden_ns", 64, (row) => row.hidden_ns, TIME),
     figure("blocked", "copy_blocked_ns", 64, (row) => row.blocked_ns, TIME),
   ];
@@ -79,8 +79,7 @@ export function CpuOps({ work, tab, name, compared = null }: HostPart & { work: 
 function cpuDifference({ ops }: CpuWork, compared: HostPart["compared"]): Column<CpuOpRow>[] {
   const others = compared?.page.result.cpu?.ops;
   if (!compared || !others) return [];
-  const { name, own } = compared;
-  return [differenceColumn({ rows: ops, others, keyOf: (row) => row.op, ns: (row) => row.self_ns, name, own })];
+  return [differenceColumn({ ...compared, rows: ops, others, keyOf: (row) => row.op, ns: (row) => row.self_ns })];
 }
 
 /** The threads that run ops. Threads that share the work of a single op belong to OpenMP, and no trace records them. */
@@ -93,7 +92,7 @@ function cpuColumns(work: CpuWork, meanings: Meanings): Column<CpuOpRow>[] {
   return [
     { id: "op", label: "Op", order: (row) => row.op, cell: (row) => <Middle name={row.op} /> },
     barColumn((row) => [{ share: row.self_ns / longest, colour: "cpu" }], "64px"),
-    { id: "calls", label: "Calls", width: "48px", figures: { of: (row) => row.calls, unit: "number", adds: "step" } },
+    figureColumn("calls", "Calls", 48, "number", (row) => row.calls, { adds: "step" }),
     figure("self", "cpu_op_self_ns", 76, (row) => row.self_ns, { adds: "step" }),
     figure("share", "cpu_op_share", 60, (row) => (work.step_ns ? row.self_ns / work.step_ns : null)),
     ...(work.ops.some((row) => row.allocated_bytes !== null)
@@ -156,17 +155,9 @@ function pauseColumns(meanings: Meanings): Column<Pause>[] {
     },
     figure("count", "pause_count", 52, (row) => row.count, { adds: "recording" }),
     figure("total", "pause_total_ns", 76, (row) => row.total_ns, { adds: "recording" }),
+    figureColumn("longest", "Longest", 76, "ns", (row) => row.worst_end_ns - row.worst_start_ns),
     {
-      id: "longest",
-      label: "Longest",
-      width: "76px",
-      figures: { of: (row) => row.worst_end_ns - row.worst_start_ns, unit: "ns" },
-    },
-    {
-      id: "idle",
-      label: "GPU idle",
-      width: "76px",
-      figures: { of: idleOf, unit: "ns", adds: "step" },
+      ...figureColumn("idle", "GPU idle", 76, "ns", idleOf, { adds: "step" }),
       file: [{ label: "GPU idle a step", unit: "ns", of: idleOf }],
     },
   ];
@@ -203,18 +194,8 @@ const slowColumns: Column<Grown>[] = [
     cell: (row) => row.step,
     file: [{ label: "Step", of: (row) => row.step }],
   },
-  {
-    id: "time",
-    label: "Step time",
-    width: "76px",
-    figures: { of: (row) => row.end_ns - row.start_ns, unit: "ns", siblings: "time" },
-  },
-  {
-    id: "excess",
-    label: "Longer by",
-    width: "76px",
-    figures: { of: (row) => row.excess_ns, unit: "ns", siblings: "time" },
-  },
+  figureColumn("time", "Step time", 76, "ns", (row) => row.end_ns - row.start_ns, { siblings: "time" }),
+  figureColumn("excess", "Longer by", 76, "ns", (row) => row.excess_ns, { siblings: "time" }),
   {
     id: "grown",
     label: "What grew",

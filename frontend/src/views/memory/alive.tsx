@@ -1,6 +1,6 @@
 import type { AliveAt, AllocationRow, CategoryBytes, MemoryResult, Phrase, Reason } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
-import { Swatch } from "../../colour";
+import { type Filled, Swatch } from "../../colour";
 import { tableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
@@ -59,6 +59,40 @@ export function Alive(part: MemoryPart) {
   );
 }
 
+interface KindsProps {
+  label: string;
+  listed: string;
+  kinds: readonly (Filled & { id: string; label: string; meaning: string; bytes: number })[];
+  /** The bytes of all of them. */
+  total: number;
+}
+
+/** Kinds of memory as a bar, and as a list with the bytes and the share of each. */
+export function Kinds({ label, listed, kinds, total }: KindsProps) {
+  const parts = kinds.map((kind) => ({ ...kind, share: total ? kind.bytes / total : 0 }));
+  return (
+    <>
+      <SplitBar
+        label={label}
+        parts={parts.map((part) => ({ ...part, title: `${part.label}, ${bytes(part.bytes)}` }))}
+      />
+      <ul class="memory-parts" aria-label={listed}>
+        {parts.map((part) => (
+          <li key={part.id} {...hint(part.meaning)}>
+            <span class="k">
+              <Swatch colour={part.colour} hatched={part.hatched} />
+              {part.label}
+            </span>
+            <span class="v">
+              {bytes(part.bytes)} <span>{percent(part.share)}</span>
+            </span>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
 const atPeak = ({ device }: MemoryPart): AliveAt => ({
   at_ns: device.peak.at_ns,
   allocated_bytes: device.peak.allocated_bytes,
@@ -79,40 +113,14 @@ interface PartsProps {
 /** Every kind of memory with its bytes; they add up to the total. */
 function Parts({ parts, total, why, meanings }: PartsProps) {
   if (parts === null) return <p class="quiet">{why && <Sentence phrase={meanings.explain(why)} />}</p>;
-  const shown = meanings.memory_parts.flatMap((meaning) => {
-    const part = parts.find(({ category }) => category === meaning.id);
-    return part ? [{ meaning, ...part, share: total ? part.bytes / total : 0 }] : [];
+  const kinds = meanings.memory_parts.flatMap((kind) => {
+    const part = parts.find(({ category }) => category === kind.id);
+    if (!part) return [];
+    const meaning = `${kind.meaning}${part.count > 0 ? ` Here: ${counted(part.count, "allocation")}.` : ""}`;
+    return [{ ...kind, meaning, bytes: part.bytes }];
   });
-  const label = shown.map(({ meaning, share }) => `${meaning.label} ${percent(share)}`).join(", ");
-  return (
-    <>
-      <SplitBar
-        label={`${bytes(total)}: ${label}`}
-        parts={shown.map(({ meaning, share, bytes: size }) => ({
-          ...meaning,
-          share,
-          title: `${meaning.label}, ${bytes(size)}`,
-        }))}
-        off={new Set()}
-      />
-      <ul class="memory-parts" aria-label="Kinds of memory">
-        {shown.map(({ meaning, bytes: size, count: number, share }) => (
-          <li
-            key={meaning.id}
-            {...hint(`${meaning.meaning}${number > 0 ? ` Here: ${counted(number, "allocation")}.` : ""}`)}
-          >
-            <span class="k">
-              <Swatch colour={meaning.colour} hatched={meaning.hatched} />
-              {meaning.label}
-            </span>
-            <span class="v">
-              {bytes(size)} <span>{percent(share)}</span>
-            </span>
-          </li>
-        ))}
-      </ul>
-    </>
-  );
+  const said = kinds.map((kind) => `${kind.label} ${percent(total ? kind.bytes / total : 0)}`).join(", ");
+  return <Kinds label={`${bytes(total)}: ${said}`} listed="Kinds of memory" kinds={kinds} total={total} />;
 }
 
 function Largest({ result, tab, shown }: MemoryPart & { shown: AliveAt }) {
@@ -135,11 +143,24 @@ function Largest({ result, tab, shown }: MemoryPart & { shown: AliveAt }) {
 export const madeIn = ({ op, outer_op }: AllocationRow): string =>
   op === null ? "outside of ops" : outer_op === null || outer_op === op ? op : `${op} in ${outer_op}`;
 
-export const codeOf = ({ module, line }: AllocationRow): string | null =>
+const codeOf = ({ module, line }: AllocationRow): string | null =>
   [module, line].filter((each) => each !== null).join(", ") || null;
 
 const livesText = ({ lives_steps: steps, died_ns }: AllocationRow): string =>
   steps === null ? (died_ns === null ? "to the end" : DASH) : steps === 0 ? "its step" : `+${counted(steps, "step")}`;
+
+/** The code that made an allocation. of: the allocation of a row. */
+export const codeColumn = <Row,>(meanings: Meanings, of: (row: Row) => AllocationRow): Column<Row> => ({
+  id: "code",
+  ...columnHead(meanings, "memory_line"),
+  order: (row) => codeOf(of(row)),
+  cell: (row) => <span data-hint={codeOf(of(row)) ?? undefined}>{codeOf(of(row)) ?? DASH}</span>,
+  missing: "No call stack leads there; with_stack=True records them.",
+  file: [
+    { label: "Module", of: (row) => of(row).module },
+    { label: "Line", of: (row) => of(row).line },
+  ],
+});
 
 function allocationColumns(meanings: Meanings, { steps }: MemoryResult): Column<AllocationRow>[] {
   const spans = steps.flatMap(({ phase_spans }) => phase_spans.filter(({ inner }) => !inner));
@@ -154,14 +175,7 @@ function allocationColumns(meanings: Meanings, { steps }: MemoryResult): Column<
       cell: (row) => <span data-hint={madeIn(row)}>{madeIn(row)}</span>,
       file: fileFields<AllocationRow>({ op: "Op", outer_op: "Outermost op" }),
     },
-    {
-      id: "code",
-      ...columnHead(meanings, "memory_line"),
-      order: codeOf,
-      cell: (row) => <span data-hint={codeOf(row) ?? undefined}>{codeOf(row) ?? DASH}</span>,
-      missing: "No call stack leads there; with_stack=True records them.",
-      file: fileFields<AllocationRow>({ module: "Module", line: "Line" }),
-    },
+    codeColumn(meanings, (row) => row),
     {
       id: "kind",
       ...columnHead(meanings, "memory_kind"),

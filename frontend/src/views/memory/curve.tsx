@@ -5,7 +5,8 @@ import { Picture } from "../../components/picture";
 import { bytes, counted, fine, ns, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
 import { lengthOf, type TimeRange } from "../../time_range";
-import { type Tab, titleOf } from "../props";
+import { ShowAll } from "../chips";
+import { titleOf } from "../props";
 import { type Curve, MemoryChart } from "./charts/memory_chart";
 import type { MemoryAnswer, MemoryPart } from "./data";
 
@@ -16,13 +17,6 @@ export const Shown = ({ zoom, whole }: { zoom: TimeRange | null; whole: TimeRang
     {ns(lengthOf(whole))}
   </>
 );
-
-export const ShowAll = ({ zoom, tab }: { zoom: TimeRange | null; tab: Tab }) =>
-  zoom && (
-    <button class="link" onClick={() => tab.update({ zoom: null })}>
-      Show all
-    </button>
-  );
 
 /** Allocated and reserved over time. */
 export function MemoryCurve({ result, device, place, titles, tab, name, zoom, instant, answer }: MemoryPart) {

@@ -6,7 +6,7 @@
 import type { DeviceMemory, MemoryPage, MemoryResult } from "../../api.gen";
 import { type Requested, useRequested } from "../../server/requested";
 import type { TimeRange } from "../../time_range";
-import type { EventSource, Tab, Titles } from "../props";
+import type { EventSource, Titles, ViewPart } from "../props";
 
 /** As many bins as a wide picture has pixels. */
 const BINS = 1_600;
@@ -27,15 +27,12 @@ export function useMemoryPage(events: EventSource, span: string, { device, windo
 }
 
 /** The inputs of the parts of the Memory view. */
-export interface MemoryPart {
+export interface MemoryPart extends ViewPart {
   result: MemoryResult;
   device: DeviceMemory;
   /** Index of the device among those of the result. */
   place: number;
   titles: Titles;
-  tab: Tab;
-  /** The beginning of the names of saved files. */
-  name: string;
   zoom: TimeRange | null;
   /** The instant that was clicked, ns from the span's origin; null: the peak is shown. */
   instant: number | null;

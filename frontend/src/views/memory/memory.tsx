@@ -6,7 +6,7 @@ import type { DeviceMemory, MemoryResult } from "../../api.gen";
 import { Chips } from "../../components/chips";
 import { Code } from "../../components/copy";
 import { Details } from "../../components/details";
-import { Sentence } from "../../components/sentence";
+import { Remark } from "../../components/sentence";
 import type { Meanings } from "../../meanings";
 import { zoomWithin } from "../choices";
 import type { SpanViewProps } from "../props";
@@ -88,11 +88,7 @@ function NotRecorded({ result: { unknown }, meanings }: { result: MemoryResult; 
   return (
     <section class="unknown">
       <h2>Record allocations</h2>
-      {unknown && unknown.code !== SAID_ABOVE && (
-        <p class="quiet">
-          <Sentence phrase={meanings.explain(unknown)} />
-        </p>
-      )}
+      <Remark phrase={unknown && unknown.code !== SAID_ABOVE ? meanings.explain(unknown) : null} class="quiet" />
       <p class="quiet">
         Recording each allocation slows the CPU: do not compare step times with those of other recordings.
         <Details text={RECORDED} />

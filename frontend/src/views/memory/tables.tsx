@@ -4,14 +4,14 @@ import type { ChurnRow, Maker, OpMemory } from "../../api.gen";
 import { tableData } from "../../components/data_table";
 import { totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
-import { Sentence } from "../../components/sentence";
+import { Remark } from "../../components/sentence";
 import { type Column, fileColumns, Table } from "../../components/table";
-import { change, DASH } from "../../format";
+import { change } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { marking, readingOf, sorting } from "../choices";
 import { titleOf } from "../props";
-import { figuresOf, TablePicture } from "../table_picture";
-import { codeOf, madeIn } from "./alive";
+import { figureColumn, figuresOf, TablePicture } from "../table_picture";
+import { codeColumn, madeIn } from "./alive";
 import type { MemoryPart } from "./data";
 
 export function GrowthTable({ device, place, titles, tab, name }: MemoryPart) {
@@ -28,11 +28,7 @@ export function GrowthTable({ device, place, titles, tab, name }: MemoryPart) {
       drawn={false}
       table={() => tableData(fileColumns(makerColumns(tab.meanings)), makers)}
     >
-      {growth.reason && (
-        <p class="quiet">
-          <Sentence phrase={tab.meanings.explain(growth.reason)} />
-        </p>
-      )}
+      <Remark phrase={growth.reason && tab.meanings.explain(growth.reason)} class="quiet" />
       {device.whole && !growth.reason && (
         <Table
           label="What every step leaves allocated"
@@ -57,17 +53,7 @@ const makerColumns = (meanings: Meanings): Column<Maker>[] => [
     cell: ({ example }) => nameCell(madeIn(example)),
     file: [{ label: "Op", of: ({ example }) => example.op }],
   },
-  {
-    id: "code",
-    ...columnHead(meanings, "memory_line"),
-    order: ({ example }) => codeOf(example),
-    cell: ({ example }) => <span data-hint={codeOf(example) ?? undefined}>{codeOf(example) ?? DASH}</span>,
-    missing: "No call stack leads there; with_stack=True records them.",
-    file: [
-      { label: "Module", of: ({ example }) => example.module },
-      { label: "Line", of: ({ example }) => example.line },
-    ],
-  },
+  codeColumn(meanings, ({ example }) => example),
   {
     id: "since",
     ...columnHead(meanings, "memory_since"),
@@ -126,7 +112,7 @@ function opColumns(meanings: Meanings): Column<OpMemory>[] {
   const figure = figuresOf<OpMemory>(meanings);
   return [
     { id: "op", label: "Op", order: (row) => row.op, cell: (row) => nameCell(row.op) },
-    { id: "calls", label: "Calls", width: "64px", figures: { of: (row) => row.calls, unit: "count" } },
+    figureColumn("calls", "Calls", 64, "count", (row) => row.calls),
     figure("own", "memory_op_own", 96, (row) => row.allocated_bytes),
     figure("all", "memory_op_all", 96, (row) => row.all_allocated_bytes),
     figure("increase", "memory_op_increase", 80, (row) => row.all_increase_bytes),

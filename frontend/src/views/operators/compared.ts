@@ -3,11 +3,15 @@
 import { WHOLE_RECORDING } from "../../address/selection";
 import type { ModuleRow, OperatorRow, OperatorsResult } from "../../api.gen";
 import type { Lacking } from "../compare/compared_columns";
+import type { Compared } from "../props";
 import { pathsOf } from "./module_lines";
 import { type Grouping, keyOf, type OperatorPart, shortKey, tableOf, type Where } from "./tables";
 
-/** What the times refer to. */
-const perOf = ({ tab }: OperatorPart): string => (tab.state.steps === WHOLE_RECORDING ? "in the recording" : "a step");
+/** How the spans are called, what the times refer to, and the steps by which they are divided. */
+const saidOf = ({ name, own, page }: Compared<"operators">, { result, tab }: OperatorPart) => ({
+  ...{ name, own, per: tab.state.steps === WHOLE_RECORDING ? "in the recording" : "a step" },
+  steps: [result.steps.length, page.result.steps.length] as const,
+});
 
 /** Times are on the GPU where both spans have one. */
 const onDevice = (result: OperatorsResult, other: OperatorsResult): boolean => result.has_device && other.has_device;
@@ -23,6 +27,7 @@ export function comparedOps(part: OperatorPart, grouping: Grouping, where: Where
   const device = onDevice(result, other);
   const of = (row: OperatorRow) => (device ? (row.device_self_ns ?? 0) : row.host_self_ns + row.runtime_ns);
   const own = tableOf(result, grouping.id, where);
+  const said = saidOf(compared, part);
   const here = new Set(own.rows.map(keyOf));
   const lacking = table.rows
     .filter((row) => !here.has(keyOf(row)))
@@ -32,15 +37,12 @@ export function comparedOps(part: OperatorPart, grouping: Grouping, where: Where
       rows: own.rows,
       others: table.rows,
       keyOf,
-      ns: (row: OperatorRow) => aStep(of(row), result),
-      otherNs: (row: OperatorRow) => aStep(of(row), other),
-      name: compared.name,
-      own: compared.own,
-      per: perOf(part),
+      ns: of,
+      ...said,
       figure: device ? "GPU self" : "Self time on the CPU, with runtime calls",
       whole: table.rest.rows === 0,
     },
-    only: { rows: lacking, whole: own.rest.rows === 0, name: compared.name, own: compared.own, per: perOf(part) },
+    only: { rows: lacking, whole: own.rest.rows === 0, ...said },
   };
 }
 
@@ -58,6 +60,7 @@ export function comparedModules(part: OperatorPart, single: boolean) {
   if (!compared || !other || others.length === 0) return null;
   const device = onDevice(result, other);
   const of = (row: ModuleRow) => wholeOf(row, device);
+  const said = saidOf(compared, part);
   const [here, there] = [pathsOf(rows), pathsOf(others)];
   const known = new Set(here);
   const lacking = others.flatMap((row, at): Lacking[] =>
@@ -74,15 +77,12 @@ export function comparedModules(part: OperatorPart, single: boolean) {
       rows,
       others,
       keyOf: (row: ModuleRow) => path.get(row)!,
-      ns: (row: ModuleRow) => aStep(of(row), result),
-      otherNs: (row: ModuleRow) => aStep(of(row), other),
-      name: compared.name,
-      own: compared.own,
-      per: perOf(part),
+      ns: of,
+      ...said,
       figure: device ? "GPU time of forward and backward" : "CPU time of forward and backward",
       whole: other.more_modules === 0,
     },
-    only: { rows: lacking, whole: result.more_modules === 0, name: compared.name, own: compared.own, per: perOf(part) },
+    only: { rows: lacking, whole: result.more_modules === 0, ...said },
   };
 }
 

@@ -4,7 +4,7 @@
 
 import { rangeInTimeline } from "../../address/timeline";
 import type { OperatorDetail, OperatorRow } from "../../api.gen";
-import { InlineBar } from "../../charts/bars/split_bar";
+import { FigureBar } from "../../charts/bars/split_bar";
 import { counts, factorOf, totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
@@ -122,10 +122,9 @@ function Kernels(props: OperatorPart & { detail: OperatorDetail }) {
               {each.short}
             </button>
             <span class="num">{counts(each.count * factor)}</span>
-            <span class="total">
-              <InlineBar segments={[{ share: each.total_ns / (whole || 1), colour: "kernel" }]} />
+            <FigureBar segments={[{ share: each.total_ns / (whole || 1), colour: "kernel" }]}>
               {ns(each.total_ns * factor)}
-            </span>
+            </FigureBar>
           </li>
         ))}
       </ul>
@@ -189,8 +188,6 @@ function Shares({ op, grouping, result, tab, name }: OperatorPart & { op: string
         columns={columns}
         rows={[...rows].sort((a, b) => of(b) - of(a))}
         rowKey={keyOf}
-        sort={undefined}
-        onSort={null}
         maxRows={6}
       />
       {listed < whole && <p class="quiet small">{percent((whole - listed) / whole)} in rows that are not listed</p>}

@@ -12,7 +12,7 @@ import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf, sorting } from "../choices";
 import { comparedColumns, OnlyThere } from "../compare/compared_columns";
-import { figuresOf } from "../table_picture";
+import { Branch, figuresOf } from "../table_picture";
 import { type ComparedModules, comparedModules, wholeOf } from "./compared";
 import { linesOf, type ModuleLine, openAtFirst, pathsOf } from "./module_lines";
 import { IN_GRAPHS, tensorText } from "./op_table";
@@ -76,8 +76,6 @@ function Tree({ part: { result, tab }, shown }: { part: OperatorPart; shown: Sho
       rows={lines}
       rowKey={(line) => line.key}
       choice={sorting(tab, "modules").choice}
-      sort={undefined}
-      onSort={null}
       branch={(line) => ({ level: line.depth + 1, open: line.inside > 0 ? line.open : undefined })}
       onChoose={(line) => line.inside > 0 && setOpen(toggled(line.key, open))}
       maxRows={MOST}
@@ -101,8 +99,6 @@ interface Shown {
   rows: readonly ModuleRow[];
   other: ComparedModules | null;
 }
-
-const INDENT = 14;
 
 function columnsOf(meanings: Meanings, { window, onDevice, folded, rows, other }: Shown): Column<ModuleLine>[] {
   const backward = rows.some((row) => row.backward_host_ns > 0);
@@ -192,13 +188,12 @@ function columnsOf(meanings: Meanings, { window, onDevice, folded, rows, other }
 }
 
 /** The same columns for the lines that show the rows. */
-const ofLines = ({ rows, others, keyOf, ns, otherNs, ...more }: ComparedModules["columns"]) => ({
+const ofLines = ({ rows, others, keyOf, ns, ...more }: ComparedModules["columns"]) => ({
   ...more,
   rows: rows.map(lineOf),
   others: others.map(lineOf),
   keyOf: ({ row }: ModuleLine) => keyOf(row),
   ns: ({ row }: ModuleLine) => ns(row),
-  otherNs: ({ row }: ModuleLine) => otherNs(row),
 });
 
 const lineOf = (row: ModuleRow): ModuleLine => ({ row, key: 0, depth: 0, inside: 0, open: false });
@@ -213,12 +208,9 @@ const eachOf = (row: ModuleRow): number | null =>
 
 function Name({ line: { row, depth, inside, open } }: { line: ModuleLine }) {
   return (
-    <span class="range-name" style={{ paddingLeft: `${INDENT * depth}px` }}>
-      <svg viewBox="0 0 8 8" aria-hidden="true">
-        {inside > 0 && <path d={open ? "M1 2.500l3 3 3-3" : "M2.500 1l3 3-3 3"} />}
-      </svg>
+    <Branch depth={depth} open={inside > 0 ? open : null}>
       <Middle name={row.name} />
       {row.instances > 1 && <span class="quiet">{counted(row.instances, "module")}</span>}
-    </span>
+    </Branch>
   );
 }

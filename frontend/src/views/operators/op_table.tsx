@@ -2,11 +2,11 @@
 
 import { useMemo } from "preact/hooks";
 import type { OperatorRow } from "../../api.gen";
-import { InlineBar } from "../../charts/bars/split_bar";
+import { FigureBar } from "../../charts/bars/split_bar";
 import { totalsText } from "../../components/figures";
 import { GroupedFilter, Unmatched } from "../../components/filter";
 import { Middle } from "../../components/middle";
-import { Sentence } from "../../components/sentence";
+import { Remark } from "../../components/sentence";
 import type { Column, Foot } from "../../components/table";
 import { counted, DASH, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
@@ -81,11 +81,7 @@ export function OpTable(part: OperatorPart) {
       foot={footOf(restOf(table, rows))}
     >
       {other && typed === "" && <OnlyThere {...other.only} />}
-      {titles.outside && (
-        <p class="quiet small aside">
-          <Sentence phrase={titles.outside} />
-        </p>
-      )}
+      <Remark phrase={titles.outside} />
     </TablePicture>
   );
 }
@@ -137,7 +133,9 @@ function columnsOf(
     {
       ...time("device_self", "op_device_self", (row) => row.device_self_ns),
       width: "150px",
-      cell: (row, written) => <Bar share={ownOf(row) / longest} colour="kernel" written={written} />,
+      cell: (row, written) => (
+        <FigureBar segments={[{ share: ownOf(row) / longest, colour: "kernel" }]}>{written}</FigureBar>
+      ),
     },
     { ...figure("launches", "op_launches", 72, (row) => row.launches, { adds: "recording" }), extra: narrow },
     {
@@ -174,7 +172,7 @@ function columnsOf(
             ...host[1]!,
             width: "150px",
             cell: (row: OperatorRow, written: string) => (
-              <Bar share={ownOf(row) / longest} colour="cpu" written={written} />
+              <FigureBar segments={[{ share: ownOf(row) / longest, colour: "cpu" }]}>{written}</FigureBar>
             ),
           },
         ]),
@@ -187,15 +185,6 @@ export const IN_GRAPHS = "It runs in captured graphs, where the host calls no op
 /** Whether only graphs run the op: then none of it is on the host. */
 const runsInGraphs = (row: OperatorRow): boolean =>
   row.calls === 0 && row.host_total_ns === 0 && (row.launches ?? 0) > 0;
-
-function Bar({ share, colour, written }: { share: number; colour: string; written: string }) {
-  return (
-    <span class="total">
-      <InlineBar segments={[{ share, colour }]} />
-      {written}
-    </span>
-  );
-}
 
 const secondOf = (grouping: Grouping): Column<OperatorRow> => ({
   id: "second",

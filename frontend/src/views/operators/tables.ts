@@ -1,7 +1,9 @@
 /** Ops as the server groups them: which table is shown, which of its rows, and what is left out. */
 
+import { sum } from "d3-array";
 import type { OperatorRest, OperatorRow, OperatorsResult, OperatorTable } from "../../api.gen";
-import type { Compared, Tab, Titles } from "../props";
+import { matchingRows } from "../../components/filter";
+import type { Compared, Titles, ViewPart } from "../props";
 
 type By = OperatorTable["by"];
 export type Where = OperatorTable["where"];
@@ -47,16 +49,12 @@ export const knowsWhere = ({ tables }: OperatorsResult): boolean => tables.some(
 export const keyOf = (row: OperatorRow): string => `${row.name}\n${row.key ?? ""}`;
 
 /** Rows whose op or second key contains the typed text, in any case. */
-export function matching(rows: readonly OperatorRow[], typed: string): readonly OperatorRow[] {
-  const wanted = typed.trim().toLowerCase();
-  if (wanted === "") return rows;
-  return rows.filter((row) => [row.name, row.key].some((name) => name?.toLowerCase().includes(wanted)));
-}
+export const matching = (rows: readonly OperatorRow[], typed: string): readonly OperatorRow[] =>
+  matchingRows(rows, typed, ({ name, key }) => [name, key]);
 
 /** The sum of the rows of the whole table that are not shown. */
 export function restOf({ rows, rest }: OperatorTable, shown: readonly OperatorRow[]): OperatorRest {
-  const lacks = (of: (row: OperatorRow) => number) =>
-    rows.reduce((sum, row) => sum + of(row), 0) - shown.reduce((sum, row) => sum + of(row), 0);
+  const lacks = (of: (row: OperatorRow) => number) => sum(rows, of) - sum(shown, of);
   const device = rest.device_self_ns !== null || rows.some((row) => row.device_self_ns !== null);
   return {
     rows: rest.rows + rows.length - shown.length,
@@ -105,13 +103,10 @@ export function shortKey({ id }: Grouping, key: string): string {
 export const wholeKey = ({ id }: Grouping, key: string): string =>
   id === "stack" ? key.split(FRAMES).join("\n") : key;
 
-export interface OperatorPart {
+export interface OperatorPart extends ViewPart {
   result: OperatorsResult;
   /** The titles above the tables, which also say what is missing. */
   titles: Titles;
-  tab: Tab;
-  /** The beginning of the names of saved files. */
-  name: string;
   /** The same view of another span. */
   compared: Compared<"operators"> | null;
 }

@@ -6,7 +6,7 @@
 import type { CollectiveRow, Communication, JobRanks, RanksPage } from "../../api.gen";
 import { Details } from "../../components/details";
 import { totalsText } from "../../components/figures";
-import { Sentence } from "../../components/sentence";
+import { Remark, Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { counted, DASH, ns } from "../../format";
 import type { Meanings } from "../../meanings";
@@ -38,11 +38,7 @@ export function OfJob({ page, span, tab }: OfJobProps) {
         </button>
       </div>
       {job.path && <JobPath path={job.path} />}
-      {path && !job.path && (
-        <p class="quiet">
-          <Sentence phrase={path} />
-        </p>
-      )}
+      <Remark phrase={job.path ? null : path} class="quiet" />
       <p>{ownPart(job, page.caused_ns, spans.indexOf(span))}</p>
       {first && (
         <p>

@@ -13,20 +13,23 @@ import type {
   SpanHead,
 } from "../../api.gen";
 import { StackedBars } from "../../charts/bars/stacked_bars";
+import { partRow } from "../../charts/pointer/tip";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
+import { tableData } from "../../components/data_table";
 import { Details } from "../../components/details";
 import { Legend } from "../../components/legend";
 import { Picture } from "../../components/picture";
 import { Words } from "../../components/sentence";
-import { type Column, Table } from "../../components/table";
+import { type Column, fileFields, nsColumn, Table } from "../../components/table";
 import { counted, ns, rangeText, rough, type Scale, scaleFor } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { hiddenParts, keysOfHidden, selectedStep, sorting } from "../choices";
 import { MeanStepDifferences } from "../compare/parts";
 import { type MeanStep, MeanStepBar } from "../mean_step_bar";
-import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf } from "../props";
+import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf, type ViewPart } from "../props";
+import { nameColumn } from "../table_picture";
 import { SeriesTiles } from "../tiles";
 import { ToDo } from "../to_do";
 import { type Tries, triesOf } from "../tried";
@@ -181,12 +184,10 @@ function spokenOf(
   return `Mean step of ${ns(whole)}${split}.${then}`;
 }
 
-interface StepsProps {
+interface StepsProps extends ViewPart {
   title: Phrase;
   result: OverviewResult;
   off: ReadonlySet<string>;
-  tab: Tab;
-  name: string;
 }
 
 function Steps({ result: { steps }, title, off, tab, name }: StepsProps) {
@@ -200,11 +201,7 @@ function Steps({ result: { steps }, title, off, tab, name }: StepsProps) {
     title: `Step ${names[at]}, ${scale.text(steps[at]!.duration_ns)}`,
     rows: parts
       .filter((part) => part.values[at]! > 0)
-      .map((part) => ({
-        mark: <Swatch colour={part.colour} hatched={part.hatched} />,
-        name: part.label,
-        value: scale.text(lengthOf(steps[at]!.parts_ns, part)),
-      }))
+      .map((part) => partRow(part, scale.text(lengthOf(steps[at]!.parts_ns, part))))
       .concat(leftOutRows(steps[at]!, tab.meanings.idle_reasons, scale)),
   });
   return (
@@ -246,22 +243,16 @@ function stepBars(steps: OverviewResult["steps"], all: readonly PartMeaning[], o
   };
 }
 
-function stepsTable(steps: OverviewResult["steps"], parts: readonly PartMeaning[]): TableData {
-  return {
-    columns: [
-      { label: "Step" },
-      { label: "Step time", unit: "ns" },
-      ...parts.map((part) => ({ label: part.label, unit: "ns" as const })),
-      { label: "Left out of the verdict", unit: "ns" },
+const stepsTable = (steps: readonly Step[], parts: readonly PartMeaning[]): TableData =>
+  tableData<Step>(
+    [
+      ...fileFields<Step>({ name: "Step" }),
+      ...fileFields<Step>({ duration_ns: "Step time" }, "ns"),
+      ...parts.map((part) => nsColumn<Step>(part.label, (step) => lengthOf(step.parts_ns, part))),
+      nsColumn("Left out of the verdict", leftOut),
     ],
-    rows: steps.map((step) => [
-      step.name,
-      step.duration_ns,
-      ...parts.map((part) => lengthOf(step.parts_ns, part)),
-      leftOut(step),
-    ]),
-  };
-}
+    steps,
+  );
 
 /** The time of a step that no verdict and no gain counts: it is hatched in the step's bar. */
 type Step = OverviewResult["steps"][number];
@@ -303,12 +294,7 @@ function Devices({ devices, tab }: { devices: readonly DeviceFigures[]; tab: Tab
   });
   const names: Column<DeviceFigures>[] = [
     { id: "device", label: "GPU", width: "64px", cell: (device) => device.device, order: (device) => device.device },
-    {
-      id: "name",
-      label: "Name",
-      cell: (device) => <span data-hint={device.name}>{device.name}</span>,
-      order: (device) => device.name,
-    },
+    nameColumn("name", "Name", (device) => device.name),
   ];
   return (
     <section class="devices">

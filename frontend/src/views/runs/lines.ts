@@ -4,6 +4,7 @@ import type { Index, RunEntry, RunLine } from "../../api.gen";
 import { ns } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
+import { capital, holds, wordsOf } from "../../words";
 
 /** A null line: the run has not been read, or could not be. */
 export interface Run {
@@ -35,18 +36,14 @@ export const machineOf = ({ line }: Run): string => (line ? sentence(line.machin
 
 /** The words may be anywhere in a row: name, kind of job, machine, what limits it, first fix. */
 export function shownRuns(runs: readonly Run[], { having, limit, machine }: Wanted, { bounds }: Meanings): Run[] {
-  const words = having
-    .toLowerCase()
-    .split(/\s+/)
-    .filter((word) => word !== "");
+  const words = wordsOf(having);
   return runs.filter((run) => {
     if (limit !== undefined && run.line?.bound !== limit) return false;
     if (machine !== undefined && machineOf(run) !== machine) return false;
     if (words.length === 0) return true;
     const { line, name } = run;
     const said = line ? [sentence(line.job), bounds[line.bound] ?? "", line.fix ? sentence(line.fix) : ""] : [];
-    const text = [name, machineOf(run), ...said].join(" ").toLowerCase();
-    return words.every((word) => text.includes(word));
+    return holds([name, machineOf(run), ...said].join(" "), words);
   });
 }
 
@@ -88,10 +85,7 @@ export function grouped(runs: readonly Run[]): Group[] {
 }
 
 /** "Training · eager · GeForce RTX 5080". */
-const titleOf = ({ line }: Run): string => {
-  const said = line ? sentence(line.job) : "";
-  return said.charAt(0).toUpperCase() + said.slice(1);
-};
+const titleOf = ({ line }: Run): string => (line ? capital(sentence(line.job)) : "");
 
 /** The fastest and the slowest of a group: the pair whose comparison shows most. */
 export function extremes(runs: readonly Run[]): [fast: RunLine, slow: RunLine] {

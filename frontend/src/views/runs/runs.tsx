@@ -7,6 +7,7 @@ import { InlineBar } from "../../charts/bars/split_bar";
 import { Spark } from "../../charts/lines/spark";
 import { Sentence } from "../../components/sentence";
 import { hint } from "../../dom/hint";
+import { followed } from "../../dom/keys";
 import { useRowWindow } from "../../dom/rows";
 import { bytesOf, count, counted, ns, percent } from "../../format";
 import type { Tab } from "../props";
@@ -234,13 +235,8 @@ function Line({ run, tab, marked, typed }: LineProps) {
   const { line } = run;
   const place = (line && placeOf(tab.index, line)) ?? selections({ ...tab.index, runs: [run.entry] })[0];
   const to = { ...(place && keysOf(place)), all: null };
-  const open = (event: MouseEvent) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    tab.update(to);
-  };
   return (
-    <div class={marked ? "line marked" : "line"} role="row" onClick={open} onKeyDown={typed}>
+    <div class={marked ? "line marked" : "line"} role="row" onClick={followed(() => tab.update(to))} onKeyDown={typed}>
       <span role="cell" class="clip">
         <a href={tab.address(to)} {...hint(run.name)}>
           {run.name}

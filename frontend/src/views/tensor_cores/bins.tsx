@@ -1,10 +1,13 @@
 /** The bins of kernel time with their figures; a click hides one, here and in the tables of the view. */
 
 import type { BinMeaning, Split } from "../../api.gen";
+import { SplitBar } from "../../charts/bars/split_bar";
 import { Swatch } from "../../colour";
+import { factorOf, type Reading, totalsText } from "../../components/figures";
 import { toggled } from "../../components/legend";
 import { percent } from "../../format";
 import type { Meanings } from "../../meanings";
+import { scaleOf } from "../../scale";
 import type { Tab } from "../props";
 
 /** The four bins of kernel time, with the time of each in a split. */
@@ -29,7 +32,25 @@ export function binOf({ kernel_bins: bins }: Meanings, id: BinMeaning["id"]): Bi
   return found;
 }
 
-type ShownBin = Bin & { share: number; time: string };
+/** title: its time and share as text. */
+type ShownBin = Bin & { share: number; time: string; title: string };
+
+/** Kernel time as text, and the bins with their shares. */
+export function binsIn(split: Split, reading: Reading, meanings: Meanings): { whole: string; parts: ShownBin[] } {
+  const [factor, of] = [factorOf("recording", reading), totalsText(reading)];
+  const scale = scaleOf([factor * split.kernel_ns], "ns", reading.unit);
+  const parts = binsOf(meanings).map((bin) => {
+    const share = split.kernel_ns ? bin.of(split) / split.kernel_ns : 0;
+    const time = scale.text(factor * bin.of(split));
+    return { ...bin, share, time, title: `${bin.label} ${time} ${of}, ${percent(share)}` };
+  });
+  return { whole: `${scale.text(factor * split.kernel_ns)} of kernel time ${of}`, parts };
+}
+
+/** The bins as one bar. of: what is split, for a screen reader. */
+export const BinBar = ({ of, parts, tab }: { of: string; parts: readonly ShownBin[]; tab: Tab }) => (
+  <SplitBar label={`${of}: ${parts.map(({ title }) => title).join("; ")}.`} parts={parts} off={hiddenBins(tab)} />
+);
 
 const NONE: ReadonlySet<string> = new Set();
 

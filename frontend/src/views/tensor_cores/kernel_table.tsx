@@ -1,27 +1,25 @@
+import { sum } from "d3-array";
 import { useMemo } from "preact/hooks";
 import type { BinMeaning, DeviceSplit, KernelRow, Phrase } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
-import { CopyButton } from "../../components/copy";
 import { totalsText } from "../../components/figures";
-import { GroupedFilter, Unmatched } from "../../components/filter";
+import { GroupedFilter, matchingRows, Unmatched } from "../../components/filter";
 import { type Column, type Foot, fileFields } from "../../components/table";
 import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf } from "../choices";
 import { DIFFERENCE_PX, differenceColumn } from "../compare/compared_columns";
-import type { Tab } from "../props";
+import type { ViewPart } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 import { binOf, matrixUnits, shownBins } from "./bins";
-import { fitted, shortOf } from "./kernel_name";
+import { fitted, KernelName, shortOf } from "./kernel_name";
 import type { OtherSplit } from "./split";
 import { GROUPINGS, groupingOf, matching, splitColumns, splitFoot, splitRows } from "./split_table";
 
-interface KernelTableProps {
+interface KernelTableProps extends ViewPart {
   device: DeviceSplit;
   title: Phrase;
   off: ReadonlySet<string>;
-  tab: Tab;
-  name: string;
   /** The same device in the span that is compared with. */
   other?: OtherSplit | null;
 }
@@ -98,26 +96,23 @@ export function KernelTable({ device, title, off, tab, name, other = null }: Ker
 
 const keyOf = (row: KernelRow): string => `${row.bin} ${row.name}`;
 
-/** Per step, because the two spans may have different numbers of steps. */
-function difference(device: DeviceSplit, other: OtherSplit): Column<KernelRow> {
-  return differenceColumn<KernelRow>({
+const difference = (device: DeviceSplit, other: OtherSplit): Column<KernelRow> =>
+  differenceColumn<KernelRow>({
+    ...other,
     rows: device.kernels,
     others: other.device.kernels,
     keyOf,
-    ns: (row) => row.total_ns / Math.max(1, device.steps.length),
-    otherNs: (row) => row.total_ns / Math.max(1, other.device.steps.length),
-    name: other.name,
-    own: other.own,
+    ns: (row) => row.total_ns,
+    steps: [device.steps.length, other.device.steps.length],
   });
-}
 
 /** Rows of bins that are not hidden, whose names contain the typed text, in any case. */
-export function filtered(rows: readonly KernelRow[], typed: string, off: ReadonlySet<string>): readonly KernelRow[] {
-  const wanted = typed.trim().toLowerCase();
-  return rows.filter(
-    (row) => !off.has(row.bin) && [row.name, row.short].some((name) => name.toLowerCase().includes(wanted)),
+export const filtered = (rows: readonly KernelRow[], typed: string, off: ReadonlySet<string>): readonly KernelRow[] =>
+  matchingRows(
+    rows.filter((row) => !off.has(row.bin)),
+    typed,
+    (row) => [row.name, row.short],
   );
-}
 
 /** Widths of the columns next to the name, px; the name takes the rest. */
 const CORES = 264;
@@ -138,7 +133,7 @@ function columns(device: DeviceSplit, width: number, meanings: Meanings): Column
     {
       id: "name",
       label: "Kernel",
-      cell: (row) => <Name row={row} most={room} />,
+      cell: (row) => <KernelName name={row.name} shown={fitted(shortOf(row), room)} />,
       order: shortOf,
       file: fileFields<KernelRow>({ name: "Kernel" }),
     },
@@ -164,17 +159,6 @@ function columns(device: DeviceSplit, width: number, meanings: Meanings): Column
   ];
 }
 
-function Name({ row, most }: { row: KernelRow; most: number }) {
-  return (
-    <span class="kernel-name" data-hint={row.name}>
-      <span class="clip">{fitted(shortOf(row), most)}</span>
-      <CopyButton text={() => row.name} class="link">
-        Copy
-      </CopyButton>
-    </span>
-  );
-}
-
 function Cores({ row, bin }: { row: KernelRow; bin: BinMeaning }) {
   return (
     <span data-hint={`${bin.meaning} ${row.reason}`}>
@@ -188,13 +172,12 @@ function Cores({ row, bin }: { row: KernelRow; bin: BinMeaning }) {
 function footOf(device: DeviceSplit, rows: readonly KernelRow[]): Foot | null {
   const hidden = device.kernels.length - rows.length + device.more_kernels;
   if (hidden === 0) return null;
-  const sum = (of: (row: KernelRow) => number, all: readonly KernelRow[]) => all.reduce((n, row) => n + of(row), 0);
-  const all = sum((row) => row.count, device.kernels) + device.more_count;
-  const rest = device.total.kernel_ns - sum((row) => row.total_ns, rows);
+  const all = sum(device.kernels, (row) => row.count) + device.more_count;
+  const rest = device.total.kernel_ns - sum(rows, (row) => row.total_ns);
   return {
     name: counted(hidden, "more kernel"),
     cells: {
-      count: all - sum((row) => row.count, rows),
+      count: all - sum(rows, (row) => row.count),
       total: rest,
       share: device.total.kernel_ns ? rest / device.total.kernel_ns : null,
     },

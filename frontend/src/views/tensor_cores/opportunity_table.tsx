@@ -1,11 +1,11 @@
 /** What could move to the tensor cores: which rows are shown, and the sum of those that are not. */
 
+import { sum } from "d3-array";
 import { useMemo } from "preact/hooks";
 import type { DeviceSplit, Opportunity } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
-import { CopyButton } from "../../components/copy";
 import { totalsText } from "../../components/figures";
-import { Filter, Unmatched } from "../../components/filter";
+import { Filter, matchingRows, Unmatched } from "../../components/filter";
 import { Sentence } from "../../components/sentence";
 import { type Column, type Foot, fileFields } from "../../components/table";
 import { counted, DASH } from "../../format";
@@ -13,18 +13,16 @@ import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { namedByOp, readingOf } from "../choices";
 import { DIFFERENCE_PX, differenceColumn } from "../compare/compared_columns";
-import type { Tab } from "../props";
+import type { ViewPart } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 import { binOf, matrixUnits } from "./bins";
-import { fitted, shortOf } from "./kernel_name";
+import { fitted, KernelName, shortOf } from "./kernel_name";
 import type { OtherSplit } from "./split";
 
-interface OpportunityTableProps {
+interface OpportunityTableProps extends ViewPart {
   device: DeviceSplit;
   /** The same of the span that is compared with. */
   other: OtherSplit | null;
-  tab: Tab;
-  name: string;
 }
 
 /** The number of rows from which the table scrolls. */
@@ -77,15 +75,14 @@ export function OpportunityTable({ device, other, tab, name }: OpportunityTableP
 }
 
 /** Matches by inputs and kernel: the same op in both spans. */
-const difference = (device: DeviceSplit, { name, own, device: there }: OtherSplit) =>
-  differenceColumn({
+const difference = (device: DeviceSplit, other: OtherSplit) =>
+  differenceColumn<Opportunity>({
+    ...other,
     rows: device.opportunities,
-    others: there.opportunities,
-    keyOf: ({ op, shapes, dtypes, kernel }: Opportunity) => [op, shapes, dtypes, kernel].join("\n"),
-    ns: (row) => row.total_ns / Math.max(1, device.steps.length),
-    otherNs: (row) => row.total_ns / Math.max(1, there.steps.length),
-    name,
-    own,
+    others: other.device.opportunities,
+    keyOf: ({ op, shapes, dtypes, kernel }) => [op, shapes, dtypes, kernel].join("\n"),
+    ns: (row) => row.total_ns,
+    steps: [device.steps.length, other.device.steps.length],
   });
 
 const keyOf = (row: Opportunity): string =>
@@ -132,8 +129,8 @@ export function opportunityColumns(
       id: "kernel",
       label: "Kernel",
       width: `${kernel}px`,
-      order: (row) => shortOf({ ...row, name: row.kernel }),
-      cell: (row) => <Kernel name={row.kernel} short={shortOf({ ...row, name: row.kernel })} most={kernel - GAP} />,
+      order: shortOfKernel,
+      cell: (row) => <KernelName name={row.kernel} shown={fitted(shortOfKernel(row), kernel - GAP)} />,
       file: fileFields<Opportunity>({ kernel: "Kernel" }),
     },
     {
@@ -180,17 +177,6 @@ function Op({ row }: { row: Opportunity }) {
   );
 }
 
-function Kernel({ name, short, most }: { name: string; short: string; most: number }) {
-  return (
-    <span class="kernel-name" data-hint={name}>
-      <span class="clip">{fitted(short, most)}</span>
-      <CopyButton text={() => name} class="link">
-        Copy
-      </CopyButton>
-    </span>
-  );
-}
-
 function Why({ row, meanings }: { row: Opportunity; meanings: Meanings }) {
   const why = meanings.explain(row.why);
   return (
@@ -210,15 +196,13 @@ export const opportunityFoot = (left: Left): Foot => ({
 });
 
 /** Rows that contain the typed text, in any case, in op, shapes, types, kernel or reason. */
-export function holding(rows: readonly Opportunity[], typed: string, meanings: Meanings): readonly Opportunity[] {
-  const wanted = typed.trim().toLowerCase();
-  if (wanted === "") return rows;
-  return rows.filter((row) =>
-    [row.op, row.shapes, row.dtypes, row.kernel, row.short, sentence(meanings.explain(row.why)), row.setting].some(
-      (text) => text?.toLowerCase().includes(wanted),
-    ),
-  );
-}
+export const holding = (rows: readonly Opportunity[], typed: string, meanings: Meanings): readonly Opportunity[] =>
+  matchingRows(rows, typed, (row) => [
+    ...[row.op, row.shapes, row.dtypes, row.kernel, row.short],
+    ...[sentence(meanings.explain(row.why)), row.setting],
+  ]);
+
+const shortOfKernel = ({ short, kernel }: Opportunity): string => shortOf({ short, name: kernel });
 
 /** Null where the server had no data to compute it from: its formula then has no figures. */
 export const gainOf = (row: Opportunity): number | null =>
@@ -232,12 +216,11 @@ interface Left {
 
 /** Launches that are in none of the shown rows: folded by the server, or filtered away. */
 export function leftOf(device: DeviceSplit, shown: readonly Opportunity[]): Left {
-  const sum = (of: (row: Opportunity) => number) =>
-    device.opportunities.reduce((total, row) => total + of(row), 0) - shown.reduce((total, row) => total + of(row), 0);
+  const lacks = (of: (row: Opportunity) => number) => sum(device.opportunities, of) - sum(shown, of);
   return {
-    count: device.opportunities_more_count + sum((row) => row.count),
-    ns: device.opportunities_more_ns + sum((row) => row.total_ns),
-    gain_ns: device.opportunities_more_gain_ns + sum((row) => row.gain_ns),
+    count: device.opportunities_more_count + lacks((row) => row.count),
+    ns: device.opportunities_more_ns + lacks((row) => row.total_ns),
+    gain_ns: device.opportunities_more_gain_ns + lacks((row) => row.gain_ns),
   };
 }
 

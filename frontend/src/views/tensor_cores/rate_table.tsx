@@ -8,7 +8,7 @@ import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { namedByOp, readingOf } from "../choices";
 import { differenceColumn } from "../compare/compared_columns";
-import type { Tab } from "../props";
+import type { ViewPart } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 import { binOf, matrixUnits } from "./bins";
 import { inputsOf } from "./opportunity_table";
@@ -17,14 +17,12 @@ import type { OtherSplit } from "./split";
 /** The number of rows from which the table scrolls. */
 const MOST = 8;
 
-interface RateTableProps {
+interface RateTableProps extends ViewPart {
   rates: ProductRates;
   /** The number of steps over which the totals are. */
   steps: number;
   /** The same of the span that is compared with. */
   other: OtherSplit | null;
-  tab: Tab;
-  name: string;
 }
 
 /** For each op the rate on tensor cores, the rate within reach, and what keeps a slow op from it. */
@@ -51,17 +49,15 @@ const keyOf = ({ site, total_ns, tflops }: ProductRate): string =>
   [site.op, site.shapes, site.dtypes, site.kernel, total_ns, tflops].join("\n");
 
 /** Matches by inputs and kernel: the same product in both spans. */
-function difference(rows: readonly ProductRate[], steps: number, { name, own, device }: OtherSplit) {
-  return differenceColumn({
+const difference = (rows: readonly ProductRate[], steps: number, other: OtherSplit) =>
+  differenceColumn<ProductRate>({
+    ...other,
     rows,
-    others: device.rates?.rows ?? [],
-    keyOf: ({ site }: ProductRate) => [site.op, site.shapes, site.dtypes, site.module, site.kernel].join("\n"),
-    ns: (row) => row.total_ns / Math.max(1, steps),
-    otherNs: (row) => row.total_ns / Math.max(1, device.steps.length),
-    name,
-    own,
+    others: other.device.rates?.rows ?? [],
+    keyOf: ({ site }) => [site.op, site.shapes, site.dtypes, site.module, site.kernel].join("\n"),
+    ns: (row) => row.total_ns,
+    steps: [steps, other.device.steps.length],
   });
-}
 
 /** ", best BFloat16 751 of 989 TFLOP/s", with the peak of the data sheet; empty where no product has a known rate. */
 export function bestOf({ best_tflops, peak_tflops }: ProductRates): string {

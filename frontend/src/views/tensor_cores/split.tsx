@@ -1,47 +1,36 @@
 /** Kernel time by bin: of the span, of the span that is compared with, and of each step. */
 
+import { max } from "d3-array";
 import { stepInTimeline } from "../../address/timeline";
 import type { DeviceSplit, Phrase } from "../../api.gen";
-import { SplitBar } from "../../charts/bars/split_bar";
 import { StackedBars } from "../../charts/bars/stacked_bars";
 import type { StopSelection } from "../../charts/pointer/pointing";
-import { Swatch } from "../../colour";
+import { partRow } from "../../charts/pointer/tip";
 import { Details } from "../../components/details";
-import { factorOf, type Reading, totalsText } from "../../components/figures";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { percent, rangeText, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
-import { scaleOf } from "../../scale";
 import { readingOf } from "../choices";
 import { KERNEL_TIME } from "../gpu/split";
-import type { Names, Tab } from "../props";
-import { type Bin, BinKeys, binsOf, hiddenBins, matrixUnits, shownBins } from "./bins";
+import type { Names, Tab, ViewPart } from "../props";
+import { type Bin, BinBar, BinKeys, binsIn, binsOf, matrixUnits, shownBins } from "./bins";
 
 export type OtherSplit = Names & { device: DeviceSplit };
 
-interface SplitProps {
+interface SplitProps extends ViewPart {
   device: DeviceSplit;
   title: Phrase;
   /** The sum over all kernels, as text. */
   kernelTime: Phrase;
-  tab: Tab;
-  name: string;
   /** The same device in the span that is compared with. */
   other: OtherSplit | null;
 }
 
 /** Kernel time in four bins, as one bar with its legend, and the figure of the PyTorch Profiler tab. */
 export function SplitPicture({ device, title, kernelTime, tab, name, other }: SplitProps) {
-  const { total } = device;
-  const off = hiddenBins(tab);
   const reading = readingOf({ ...tab, steps: device.steps.length });
-  const shown = (ns: number) => ns * factorOf("recording", reading);
-  const scale = scaleOf([shown(total.kernel_ns)], "ns", reading.unit);
-  const whole = `${scale.text(shown(total.kernel_ns))} of kernel time ${totalsText(reading)}`;
-  const bins = binsOf(tab.meanings);
-  const parts = partsOf(device, bins, reading);
-  const spoken = parts.map((part) => part.title).join("; ");
+  const { whole, parts } = binsIn(device.total, reading, tab.meanings);
   return (
     <Picture
       title={title}
@@ -49,40 +38,23 @@ export function SplitPicture({ device, title, kernelTime, tab, name, other }: Sp
       below
       sub={reading.totals === "step" ? <Sentence phrase={kernelTime} style="table" /> : whole}
       name={`kernel time split ${name}`}
-      table={() => splitTable(device, bins)}
+      table={() => splitTable(device, binsOf(tab.meanings))}
     >
-      <SplitBar label={`${sentence(title)}. ${whole}: ${spoken}.`} parts={parts} off={off} />
-      {other && <OtherBar {...other} bins={bins} off={off} tab={tab} />}
+      <BinBar of={`${sentence(title)}. ${whole}`} parts={parts} tab={tab} />
+      {other && <OtherBar {...other} tab={tab} />}
       <BinKeys parts={parts} tab={tab} />
       <Counts device={device} tab={tab} />
     </Picture>
   );
 }
 
-/** The bins with their shares, and each as text. */
-function partsOf({ total }: DeviceSplit, bins: readonly Bin[], reading: Reading) {
-  const factor = factorOf("recording", reading);
-  const scale = scaleOf([factor * total.kernel_ns], "ns", reading.unit);
-  return bins.map((bin) => {
-    const share = total.kernel_ns ? bin.of(total) / total.kernel_ns : 0;
-    const time = scale.text(factor * bin.of(total));
-    return { ...bin, share, time, title: `${bin.label} ${time} ${totalsText(reading)}, ${percent(share)}` };
-  });
-}
-
-type OtherBarProps = OtherSplit & {
-  bins: readonly Bin[];
-  off: ReadonlySet<string>;
-  tab: Tab;
-};
-
 /** The same split of another span, for comparison. */
-function OtherBar({ name, device, bins, off, tab }: OtherBarProps) {
-  const parts = partsOf(device, bins, readingOf({ ...tab, steps: device.steps.length }));
+function OtherBar({ name, device, tab }: OtherSplit & { tab: Tab }) {
+  const { parts } = binsIn(device.total, readingOf({ ...tab, steps: device.steps.length }), tab.meanings);
   return (
     <>
       <p class="quiet small aside">{name}</p>
-      <SplitBar label={`${name}: ${parts.map((part) => part.title).join("; ")}.`} parts={parts} off={off} />
+      <BinBar of={name} parts={parts} tab={tab} />
     </>
   );
 }
@@ -146,22 +118,17 @@ const TITLE = "Kernel time of each step";
 
 const HEIGHT = 172;
 
-interface SplitStepsProps {
+interface SplitStepsProps extends ViewPart {
   device: DeviceSplit;
   off: ReadonlySet<string>;
   chosen: StopSelection;
-  tab: Tab;
-  name: string;
 }
 
 /** The split of each step. */
 export function SplitSteps({ device, off, chosen, tab, name }: SplitStepsProps) {
   const { steps } = device;
   const names = steps.map((step) => step.name);
-  const scale = scaleFor(
-    steps.reduce((most, step) => Math.max(most, step.split.kernel_ns), 0),
-    "ns",
-  );
+  const scale = scaleFor(max(steps, ({ split }) => split.kernel_ns) ?? 0, "ns");
   const shown = shownBins(tab.meanings, off);
   const place = (key: string | null) => (key !== null && names.includes(key) ? names.indexOf(key) : null);
   const keyAt = (at: number | null) => (at === null ? null : (names[at] ?? null));
@@ -194,13 +161,10 @@ export function SplitSteps({ device, off, chosen, tab, name }: SplitStepsProps) 
           title: `Step ${names[at]}, ${scale.text(steps[at]!.split.kernel_ns)} of kernel time`,
           rows: shown
             .filter((bin) => bin.of(steps[at]!.split) > 0)
-            .map((bin) => ({
-              mark: <Swatch colour={bin.colour} hatched={bin.hatched} />,
-              name: bin.label,
-              value:
-                `${scale.text(bin.of(steps[at]!.split))}, ` +
-                `${percent(bin.of(steps[at]!.split) / steps[at]!.split.kernel_ns)}`,
-            })),
+            .map((bin) => {
+              const ns = bin.of(steps[at]!.split);
+              return partRow(bin, `${scale.text(ns)}, ${percent(ns / steps[at]!.split.kernel_ns)}`);
+            }),
         })}
       />
     </Picture>

@@ -1,7 +1,9 @@
 /** Kernel time by kernel, op or phase: which grouping is shown, its rows and columns, and what is left out. */
 
+import { sum } from "d3-array";
 import type { DeviceSplit, Split } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
+import { matchingRows } from "../../components/filter";
 import type { Column, Foot } from "../../components/table";
 import { counted } from "../../format";
 import type { Meanings } from "../../meanings";
@@ -52,7 +54,7 @@ export function splitRows(device: DeviceSplit, id: "op" | "phase", labels: Meani
 }
 
 /** Time in the bins that are shown. */
-const timeIn = (bins: readonly Bin[], split: Split): number => bins.reduce((sum, bin) => sum + bin.of(split), 0);
+const timeIn = (bins: readonly Bin[], split: Split): number => sum(bins, (bin) => bin.of(split));
 
 /** Rows that contain the typed text, in any case, and time in a bin that is shown. */
 export function matching(
@@ -61,10 +63,8 @@ export function matching(
   bins: readonly Bin[],
   all: number,
 ): readonly SplitRow[] {
-  const wanted = typed.trim().toLowerCase();
-  return rows.filter(
-    (row) => row.name.toLowerCase().includes(wanted) && (bins.length === all || timeIn(bins, row.split) > 0),
-  );
+  const named = matchingRows(rows, typed, (row) => [row.name]);
+  return bins.length === all ? named : named.filter((row) => timeIn(bins, row.split) > 0);
 }
 
 /** Widths of the columns next to the name, px; the name takes the rest. */
@@ -144,8 +144,7 @@ interface FootProps {
 
 /** The sum of the rows that are filtered away, so that the columns still add up to the whole. */
 export function splitFoot({ grouping, all, rows, bins, total }: FootProps): Foot {
-  const left = (of: (row: SplitRow) => number) =>
-    all.reduce((sum, row) => sum + of(row), 0) - rows.reduce((sum, row) => sum + of(row), 0);
+  const left = (of: (row: SplitRow) => number) => sum(all, of) - sum(rows, of);
   const time = left((row) => timeIn(bins, row.split));
   return {
     name: counted(all.length - rows.length, `more ${grouping.one}`),

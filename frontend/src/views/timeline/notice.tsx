@@ -5,7 +5,7 @@
 
 import type { ComponentChildren } from "preact";
 import type { IncludedSteps, Problem, TimelineStep, Waiting } from "../../api.gen";
-import { Busy, BytesRead, Countdown, Late, percentOf } from "../../components/waiting";
+import { Busy, BytesRead, FileOf, Late, percentOf, WayOut } from "../../components/waiting";
 import { bytesOf, counted, roughCount } from "../../format";
 import { isFinal } from "../../server/recorded";
 import { type TimeRange, touches } from "../../time_range";
@@ -40,29 +40,15 @@ interface FailureProps {
   small: boolean;
 }
 
-function Failure({ problem: failed, retry_ms = null, again, small }: FailureProps) {
-  const { problem, file, hint } = failed;
+function Failure({ problem, retry_ms = null, again, small }: FailureProps) {
   return (
     <div class={small ? "notice low" : "notice"} role="alert">
       <p>
-        <b>{problem}.</b>
-        {file && (
-          <>
-            {" "}
-            File: <code>{file}</code>
-          </>
-        )}
+        <b>{problem.problem}.</b>
+        <FileOf problem={problem} />
       </p>
-      <p class="quiet">
-        {hint}
-        {retry_ms !== null && (
-          <>
-            {" "}
-            <Countdown retry_ms={retry_ms} />
-          </>
-        )}
-      </p>
-      {!isFinal(failed) && (
+      <WayOut problem={problem} retry_ms={retry_ms} />
+      {!isFinal(problem) && (
         <p class="actions">
           <button class="button low" onClick={again}>
             Try again

@@ -5,7 +5,7 @@ import { useRef } from "preact/hooks";
 import type { EventDetail, EventLink, Quantity, TimelineStep } from "../../api.gen";
 import { CopyButton } from "../../components/copy";
 import { Details } from "../../components/details";
-import { Sentence } from "../../components/sentence";
+import { Remark } from "../../components/sentence";
 import { hint } from "../../dom/hint";
 import { useFocusBack } from "../../dom/hooks";
 import { count, fine, text } from "../../format";
@@ -136,11 +136,7 @@ function Event({ detail, together, steps, first_ns, go, unfold, zoom, openLine, 
           ))}
         </dl>
         <div>
-          {why && (
-            <p class="why">
-              <Sentence phrase={why} />
-            </p>
-          )}
+          <Remark phrase={why} class="why" />
           <Links links={links} go={go} />
         </div>
       </div>

@@ -1,5 +1,6 @@
 /** The measured range of time: how it is marked, and the text about it. */
 
+import { sum } from "d3-array";
 import type { BusyBins, KernelsNamed, TimelineStep } from "../../api.gen";
 import { counted, fine, percent, shortened } from "../../format";
 import { lengthOf, type TimeRange, touches } from "../../time_range";
@@ -45,18 +46,16 @@ const NAME_LETTERS = 28;
 
 const namedText = ({ name, total_ns }: KernelsNamed): string => `${shortened(name, NAME_LETTERS)} ${fine(total_ns)}`;
 
-const sumOf = (values: readonly number[]): number => values.reduce((sum, each) => sum + each, 0);
-
 /** What is known of a range besides its length. */
 export function rangeFacts(range: TimeRange, { of, devices, busy_ns, kernels, most }: BusyBins): RangeFact[] {
   const length = lengthOf(range);
-  const busy = sumOf(busy_ns) / devices;
+  const busy = sum(busy_ns) / devices;
   const spent = `${fine(busy)}, ${percent(busy / length)} of it`;
   if (of === "host") return [{ label: "Host in ops", value: spent }];
   return [
     { label: devices > 1 ? `${devices} GPUs busy, mean` : "GPU busy", value: spent },
     { label: "idle", value: fine(length - busy) },
-    { label: "", value: `${counted(sumOf(kernels), "kernel")} start in it` },
+    { label: "", value: `${counted(sum(kernels), "kernel")} start in it` },
     ...(most.length > 0 ? [{ label: "most time in", value: most.map(namedText).join(", ") }] : []),
   ];
 }

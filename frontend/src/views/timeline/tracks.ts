@@ -3,6 +3,7 @@
 import type { Address, Changes } from "../../address/keys";
 import type { Track } from "../../api.gen";
 import { toggled } from "../../components/legend";
+import { holds, wordsOf } from "../../words";
 
 export interface TrackChoices {
   /** Tracks that the user toggled from their default: folded or unfolded, pinned or within their group. */
@@ -47,10 +48,5 @@ const KIND_WORDS: Readonly<Record<Track["kind"], string>> = {
 };
 
 /** Each word of the filter must occur in the track's name, its group's, or among the words of its kind. */
-export function found(track: Track, filter: string): boolean {
-  const words = `${track.label} ${track.group} ${KIND_WORDS[track.kind]}`.toLowerCase();
-  return filter
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => words.includes(word));
-}
+export const found = ({ label, group, kind }: Track, filter: string): boolean =>
+  holds(`${label} ${group} ${KIND_WORDS[kind]}`, wordsOf(filter));

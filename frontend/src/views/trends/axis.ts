@@ -2,6 +2,8 @@
 
 import type { LineSegment, LineStop } from "../../charts/lines/line_layout";
 import { clockSeconds, date } from "../../format";
+import { kept } from "../../kept";
+import { byName } from "../../words";
 import type { Run, StepAggregate } from "./runs";
 
 export const OVERS = [
@@ -41,12 +43,8 @@ interface Places {
 /** also: a time range that an axis over time must cover as well. */
 export function axisOver(over: Over, runs: readonly Run[], also: TimeRange | null = null): TrendAxis {
   const { placesOf, ...axis } = axisWith(over, runs, also);
-  const kept = new WeakMap<readonly StepAggregate[], Places>();
-  const places = (run: Run) => {
-    const found = kept.get(run.steps) ?? placesOf(run);
-    kept.set(run.steps, found);
-    return found;
-  };
+  const known = new WeakMap<readonly StepAggregate[], Places>();
+  const places = (run: Run) => kept(known, run.steps, () => placesOf(run));
   return { ...axis, placesOf: places, pointsOf: (run) => pointsAt(places(run)) };
 }
 
@@ -95,10 +93,8 @@ function overSpans(runs: readonly Run[]): Placing {
 /** One aggregate per key, ordered by span and step. */
 function union(aggregates: readonly StepAggregate[]): StepAggregate[] {
   const distinct = new Map(aggregates.map((aggregate) => [aggregate.key, aggregate]));
-  return [...distinct.values()].sort((a, b) => a.number - b.number || BY_NAME.compare(a.step, b.step));
+  return [...distinct.values()].sort((a, b) => a.number - b.number || byName(a.step, b.step));
 }
-
-const BY_NAME = new Intl.Collator("en", { numeric: true });
 
 /** A run that lacks a step has a break there. */
 function atEveryStop(stops: readonly LineStop[], aggregates: readonly StepAggregate[]): Places {

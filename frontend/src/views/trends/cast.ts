@@ -6,6 +6,8 @@
 
 import type { Metric, Series, TrendsResult } from "../../api.gen";
 import { RUN_COLOURS } from "../../colour";
+import { kept } from "../../kept";
+import { holds, wordsOf } from "../../words";
 import { isSlow, type Run, type StepAggregate, seriesOf, valueOver } from "./runs";
 
 /** The most runs that are drawn because a search found them. */
@@ -73,19 +75,17 @@ export function worst(
   return (moreIsBetter.includes(metric.id) ? order.reverse() : order).slice(0, MOST_OUTSTANDING);
 }
 
-const matches = ({ name, label }: Run, typed: string): boolean =>
-  typed.split(/\s+/).every((word) => `${name} ${label}`.toLowerCase().includes(word));
+const matches = ({ name, label }: Run, typed: string): boolean => holds(`${name} ${label}`, wordsOf(typed));
 
 const coloured = (runs: readonly Run[]): readonly Run[] => runs.map(inColour);
 
 /** Returns the same object for the same colour, so that what was derived from it need not be computed again. */
-function inColour(run: Run, hue: number): Run {
-  const known = COLOURED.get(run) ?? new Map<number, Run>();
-  COLOURED.set(run, known);
-  const found = known.get(hue) ?? { ...run, hue };
-  known.set(hue, found);
-  return found;
-}
+const inColour = (run: Run, hue: number): Run =>
+  kept(
+    kept(COLOURED, run, () => new Map<number, Run>()),
+    hue,
+    () => ({ ...run, hue }),
+  );
 
 const COLOURED = new WeakMap<Run, Map<number, Run>>();
 
@@ -114,8 +114,7 @@ const KEPT = new WeakMap<readonly StepAggregate[], Map<string, Figures>>();
 
 /** Nothing is cached for a metric whose series have not arrived. */
 export function figuresOf(aggregates: readonly StepAggregate[], metric: string): Figures {
-  const known = KEPT.get(aggregates) ?? new Map<string, Figures>();
-  KEPT.set(aggregates, known);
+  const known = kept(KEPT, aggregates, () => new Map<string, Figures>());
   const found = known.get(metric) ?? made(aggregates, metric);
   if (isThere(aggregates, metric)) known.set(metric, found);
   return found;
@@ -149,8 +148,5 @@ export const known = (value: number): number | null => (Number.isNaN(value) ? nu
 const SLOW = new WeakMap<readonly StepAggregate[], ReadonlySet<number>>();
 
 /** Indices of the aggregates that are slow in some process. */
-export function slowIn(aggregates: readonly StepAggregate[]): ReadonlySet<number> {
-  const found = SLOW.get(aggregates) ?? new Set(aggregates.flatMap((each, at) => (isSlow(each) ? [at] : [])));
-  SLOW.set(aggregates, found);
-  return found;
-}
+export const slowIn = (aggregates: readonly StepAggregate[]): ReadonlySet<number> =>
+  kept(SLOW, aggregates, () => new Set(aggregates.flatMap((each, at) => (isSlow(each) ? [at] : []))));

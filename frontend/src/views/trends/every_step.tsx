@@ -1,29 +1,19 @@
 /** Every step of the job, as its recorder timed them: the recorded spans are a part of these. */
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { JobSteps, StepBin, TimedWorker } from "../../api.gen";
 import { LineChart } from "../../charts/lines/line_chart";
 import type { ChartLine } from "../../charts/lines/line_layout";
 import type { TipContent } from "../../charts/pointer/tip";
-import type { TableData } from "../../components/data_table";
+import { tableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
+import type { FileColumn } from "../../components/table";
+import { fileFields } from "../../components/table";
 import { bytes, count, counted, ns, type Scale, scaleFor } from "../../format";
-import type { StepSource, Tab } from "../props";
+import { useAskedOnce } from "../../server/requested";
+import type { Tab } from "../props";
 
 const NOTHING: JobSteps = { workers: [], more: 0 };
-
-/** The steps of a run; empty until they arrive, and where none were timed. */
-function useJobSteps(source: StepSource, run: string): JobSteps {
-  const [found, setFound] = useState<{ run: string; steps: JobSteps } | null>(null);
-  useEffect(() => {
-    const abandoned = new AbortController();
-    void source.jobSteps(run, abandoned.signal).then((answer) => {
-      if (!abandoned.signal.aborted) setFound({ run, steps: answer.kind === "ready" ? answer.value : NOTHING });
-    });
-    return () => abandoned.abort();
-  }, [source, run]);
-  return found?.run === run ? found.steps : NOTHING;
-}
 
 interface EveryStepProps {
   run: string;
@@ -34,7 +24,7 @@ interface EveryStepProps {
 
 /** Renders nothing where the recorder timed no steps. */
 export function EveryStep({ run, worker, tab }: EveryStepProps) {
-  const { workers } = useJobSteps(tab.job_steps, run);
+  const { workers } = useAskedOnce(tab.job_steps, run, (signal) => tab.job_steps.jobSteps(run, signal), NOTHING);
   const timed = workers.find((each) => each.worker === worker) ?? workers[0];
   return timed ? <StepsOf timed={timed} others={workers.length - 1} /> : null;
 }
@@ -50,7 +40,7 @@ function StepsOf({ timed, others }: { timed: TimedWorker; others: number }) {
   const lines = useMemo(() => [lineOf(timed)], [timed]);
   const title = titleOf(timed);
   return (
-    <Picture title={title} sub={subOf(timed, others)} below name="every step" table={() => tableOf(timed)}>
+    <Picture title={title} sub={subOf(timed, others)} below name="every step" table={() => tableData(COLUMNS, bins)}>
       <LineChart
         label={`${title} ${spoken(bins, scale)}`}
         height={HEIGHT}
@@ -138,27 +128,10 @@ const spoken = (bins: readonly StepBin[], scale: Scale): string =>
   `Mean steps from ${scale.number(Math.min(...bins.map(({ mean_ns }) => mean_ns)))} to ` +
   `${scale.text(Math.max(...bins.map(({ mean_ns }) => mean_ns)))}.`;
 
-function tableOf({ bins }: TimedWorker): TableData {
-  return {
-    columns: [
-      { label: "First step", unit: "count" },
-      { label: "Steps", unit: "count" },
-      { label: "Mean step time", unit: "ns" },
-      { label: "Longest", unit: "ns" },
-      { label: "Waiting for a batch", unit: "ns" },
-      { label: "Garbage collection", unit: "ns" },
-      { label: "Memory of the process", unit: "bytes" },
-      { label: "Recorded" },
-    ],
-    rows: bins.map((bin) => [
-      bin.step,
-      bin.steps,
-      bin.mean_ns,
-      bin.longest_ns,
-      bin.wait_ns,
-      bin.collecting_ns,
-      bin.rss_bytes,
-      bin.recorded ? "yes" : "",
-    ]),
-  };
-}
+const COLUMNS: readonly FileColumn<StepBin>[] = [
+  ...fileFields<StepBin>({ step: "First step", steps: "Steps" }, "count"),
+  ...fileFields<StepBin>({ mean_ns: "Mean step time", longest_ns: "Longest", wait_ns: "Waiting for a batch" }, "ns"),
+  ...fileFields<StepBin>({ collecting_ns: "Garbage collection" }, "ns"),
+  ...fileFields<StepBin>({ rss_bytes: "Memory of the process" }, "bytes"),
+  { label: "Recorded", of: ({ recorded }) => (recorded ? "yes" : "") },
+];

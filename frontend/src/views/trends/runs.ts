@@ -4,11 +4,14 @@
  * to which it belongs.
  */
 
+import { median } from "d3-array";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { workerLabels } from "../../address/selection";
 import { shortNames } from "../../address/short_names";
 import type { Metric, Series, TrendSeries, TrendSpan, TrendsPage, TrendsResult } from "../../api.gen";
+import { kept } from "../../kept";
 import { untilReady } from "../../server/requested";
+import { byName } from "../../words";
 import type { Tab } from "../props";
 
 export type ReadSpan = TrendSpan & { result: TrendsResult };
@@ -53,17 +56,11 @@ const isRead = (span: TrendSpan): span is ReadSpan => span.result !== null;
 const RUNS = new WeakMap<readonly TrendSpan[], readonly Run[]>();
 const WORKERS = new WeakMap<Run, readonly Run[]>();
 
-function kept<K extends object>(known: WeakMap<K, readonly Run[]>, of: K, make: (of: K) => Run[]): readonly Run[] {
-  const found = known.get(of) ?? make(of);
-  known.set(of, found);
-  return found;
-}
-
 /** Runs in the order of the pickers. The last one is in focus: the server's sentences are about it. */
-export const runsOf = ({ spans }: TrendsPage): readonly Run[] => kept(RUNS, spans, makeRuns);
+export const runsOf = ({ spans }: TrendsPage): readonly Run[] => kept(RUNS, spans, () => makeRuns(spans));
 
 /** The workers of a run, each as a run with one worker: no folder name contains a line break. */
-export const workersOf = (run: Run): readonly Run[] => kept(WORKERS, run, makeWorkers);
+export const workersOf = (run: Run): readonly Run[] => kept(WORKERS, run, () => makeWorkers(run));
 
 function makeRuns(spans: readonly TrendSpan[]): Run[] {
   const byRun = new Map<string, ReadSpan[]>();
@@ -117,10 +114,8 @@ function aggregatesOf(
   }
   return [...found]
     .map(([key, aggregate]) => ({ key, ...aggregate }))
-    .sort((a, b) => a.number - b.number || BY_NAME.compare(a.step, b.step));
+    .sort((a, b) => a.number - b.number || byName(a.step, b.step));
 }
-
-const BY_NAME = new Intl.Collator("en", { numeric: true });
 
 /** The key as it is written in the address. */
 export const stepKey = (number: number, step: string): string => `${number}/${step}`;
@@ -178,7 +173,11 @@ interface Band {
 export function bandOf(values: ArrayLike<number>): Band | null {
   if (values.length === 0) return null;
   const known = Float64Array.from(values).sort();
-  return { median: quantile(known, 0.5), low: quantile(known, LOW), high: quantile(known, 1 - LOW) };
+  return {
+    median: quantile(known, 0.5),
+    low: quantile(known, LOW),
+    high: quantile(known, 1 - LOW),
+  };
 }
 
 const LOW = 0.1;
@@ -192,12 +191,7 @@ function quantile(known: Float64Array, share: number): number {
 }
 
 /** The median of what is drawn. */
-export function medianOf(values: readonly (number | null)[]): number | null {
-  const known = values.filter((value) => value !== null).sort((a, b) => a - b);
-  if (known.length === 0) return null;
-  const half = known.length >> 1;
-  return known.length % 2 ? known[half]! : (known[half - 1]! + known[half]!) / 2;
-}
+export const medianOf = (values: readonly (number | null)[]): number | null => median(values) ?? null;
 
 const LATER = new WeakMap<TrendsResult, Map<string, Series>>();
 
@@ -210,9 +204,7 @@ function learn(spans: readonly TrendSpan[], { metric, spans: ids, values, steps,
   for (const { id, result } of spans) {
     const at = place.get(id);
     if (result === null) continue;
-    const known = LATER.get(result) ?? new Map<string, Series>();
-    LATER.set(result, known);
-    known.set(metric, {
+    kept(LATER, result, () => new Map<string, Series>()).set(metric, {
       metric,
       device: null,
       value: at === undefined ? null : values[at]!,

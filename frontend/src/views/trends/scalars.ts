@@ -1,8 +1,8 @@
 /** The job's own scalars (loss, throughput) on the axis of the pictures. */
 
-import { useEffect, useState } from "preact/hooks";
 import type { ScalarSeries, Scalars } from "../../api.gen";
 import type { OverlayPoint } from "../../charts/lines/line_layout";
+import { useAskedOnce } from "../../server/requested";
 import type { ScalarSource } from "../props";
 import type { Over, TrendAxis } from "./axis";
 import type { Run } from "./runs";
@@ -13,18 +13,8 @@ const NOTHING: Scalars = { tags: [], series: [] };
  * The scalars of a run: its tags, and the series of one tag; empty until they arrive, and where there are none. They
  * are requested once.
  */
-export function useScalars(source: ScalarSource, run: string, tag: string | null): Scalars {
-  const [found, setFound] = useState<{ of: string; scalars: Scalars } | null>(null);
-  const of = JSON.stringify([run, tag]);
-  useEffect(() => {
-    const abandoned = new AbortController();
-    void source.scalars(run, tag, abandoned.signal).then((answer) => {
-      if (!abandoned.signal.aborted) setFound({ of, scalars: answer.kind === "ready" ? answer.value : NOTHING });
-    });
-    return () => abandoned.abort();
-  }, [source, run, tag, of]);
-  return found?.of === of ? found.scalars : NOTHING;
-}
+export const useScalars = (source: ScalarSource, run: string, tag: string | null): Scalars =>
+  useAskedOnce(source, JSON.stringify([run, tag]), (signal) => source.scalars(run, tag, signal), NOTHING);
 
 /** The position of each value on the axis; values for which the axis has no place are left out. */
 export function placed(series: ScalarSeries, over: Over, axis: TrendAxis, run: Run): OverlayPoint[] {

@@ -11,6 +11,7 @@ import { ns } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sorting } from "../choices";
 import type { Tab } from "../props";
+import { figureColumn } from "../table_picture";
 import { Hovered, type TrendSelection } from "./hover";
 import { type Run, stepKey } from "./runs";
 
@@ -92,15 +93,12 @@ function columns(meanings: Meanings, rows: readonly Row[]): Column<Row>[] {
   const several = new Set(rows.map(({ number }) => number)).size > 1;
   const asideOf = ({ number, place }: Row) => [several ? `span ${number}` : "", place].filter(Boolean).join(", ");
   const names = rows.map((row) => `${row.name} ${asideOf(row)}`.trim());
-  const grown = widestOf(
-    rows.map((row) => `${partLabel(meanings, row.grew)?.label ?? row.grew} +${ns(row.grew_ns)}`),
-    "small",
-  );
+  const grown = widestOf(rows.map((row) => `${partLabel(meanings, row.grew)?.label ?? row.grew} +${ns(row.grew_ns)}`));
   return [
     {
       id: "step",
       label: "Step",
-      width: `${Math.max(34, Math.round(widestOf(names, "small")) + GAP)}px`,
+      width: `${Math.max(34, Math.round(widestOf(names)) + GAP)}px`,
       cell: (row) => (
         <>
           {row.name}
@@ -111,10 +109,7 @@ function columns(meanings: Meanings, rows: readonly Row[]): Column<Row>[] {
       file: [...fileFields<Row>({ number: "Span" }, "count"), ...fileFields<Row>({ name: "Step" })],
     },
     {
-      id: "time",
-      label: "Time",
-      width: "72px",
-      figures: { of: (row) => row.duration_ns, unit: "ns" },
+      ...figureColumn("time", "Time", 72, "ns", (row) => row.duration_ns),
       file: fileFields<Row>({ duration_ns: "Step time", over_median_ns: "Over the median" }, "ns"),
     },
     {

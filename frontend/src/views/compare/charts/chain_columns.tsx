@@ -5,13 +5,13 @@
 
 import { max } from "d3-array";
 import { useMemo, useRef, useState } from "preact/hooks";
-import { labelWidth, zeroAxis } from "../../../charts/axes/ticks";
+import { zeroAxis } from "../../../charts/axes/ticks";
 import { ValueGrid } from "../../../charts/axes/value_axis";
 import { moved, nearest, pointerX, pointerY, slider, typed } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import { svgPaint } from "../../../colour";
-import { Sized } from "../../../dom/size";
-import { shortenedTo } from "../../../dom/text_width";
+import { sized } from "../../../dom/size";
+import { shortenedTo, textWidth } from "../../../dom/text_width";
 import type { Scale } from "../../../format";
 
 export interface ChainColumn {
@@ -43,9 +43,7 @@ const BELOW = 36;
 const LINE = 14;
 const WIDEST = 72;
 
-export function ChainColumns(props: ChainColumnsProps) {
-  return <Sized height={HEIGHT}>{(width) => <Drawn {...props} width={width} />}</Sized>;
-}
+export const ChainColumns = sized<ChainColumnsProps>(Drawn, HEIGHT);
 
 function Drawn(props: ChainColumnsProps & { width: number }) {
   const { label, columns, scale, choose, move, tip, width } = props;
@@ -122,7 +120,7 @@ function Dragged({ from, to, by, middles, pitch, name }: DraggedProps) {
       {to !== from && <line x1={edge} x2={edge} y1={0} y2={HEIGHT} />}
       <rect x={x} y={HEIGHT - BELOW} width={wide} height={20} rx={3} />
       <text class="mid firm-axis" x={x + wide / 2} y={HEIGHT - BELOW + 14}>
-        {shortenedTo(name, wide - 6, "axis")}
+        {shortenedTo(name, wide - 6)}
       </text>
     </g>
   );
@@ -157,7 +155,7 @@ function Picture({ columns, scale, width }: PictureProps) {
             </text>
           ))}
           <text class={column.mark ? "mid firm-axis" : "mid second"} y={foot + 15}>
-            {shortenedTo(column.name, pitch - 6, "axis")}
+            {shortenedTo(column.name, pitch - 6)}
           </text>
           <text class="mid firm-axis" y={foot + 29}>
             {column.mark}
@@ -285,7 +283,7 @@ function formOf(lines: readonly Line[], pitch: number): number | null {
   const most = Math.max(0, ...lines.map((line) => line.length));
   for (let form = 0; form < most; form++) {
     const texts = lines.flatMap((line) => (line.length > 0 ? [line[Math.min(form, line.length - 1)]!] : []));
-    if (texts.every((text) => labelWidth({ text }) <= pitch - APART)) return form;
+    if (texts.every((text) => textWidth(text) <= pitch - APART)) return form;
   }
   return null;
 }

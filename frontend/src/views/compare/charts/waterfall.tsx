@@ -4,16 +4,14 @@ import { useMemo, useState } from "preact/hooks";
 import { ticks, zeroAxis } from "../../../charts/axes/ticks";
 import { moved, pointerX, pointerY, slider } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
-import { svgPaint } from "../../../colour";
-import { Sized } from "../../../dom/size";
+import { type Filled, svgPaint } from "../../../colour";
+import { sized } from "../../../dom/size";
 import { shortenedTo, textWidth, widestOf } from "../../../dom/text_width";
 import { type Scale, tick } from "../../../format";
 
-export interface FallRow extends Fall {
+export interface FallRow extends Fall, Filled {
   id: string;
   label: string;
-  colour: string;
-  hatched: boolean;
   /** The change with its sign. */
   figure: string;
   /** Its confidence interval. */
@@ -50,9 +48,7 @@ const BOLD = 1.15;
 
 const waterfallHeight = (rows: number): number => TOP + (rows + 2) * ROW + BELOW;
 
-export function Waterfall(props: WaterfallProps) {
-  return <Sized height={waterfallHeight(props.rows.length)}>{(width) => <Drawn {...props} width={width} />}</Sized>;
-}
+export const Waterfall = sized<WaterfallProps>(Drawn, ({ rows }) => waterfallHeight(rows.length));
 
 function Drawn(props: WaterfallProps & { width: number }) {
   const { label, base, rows, candidate, scale, tip, width } = props;
@@ -106,7 +102,7 @@ const KEYS: Readonly<Record<string, string>> = { ArrowDown: "ArrowRight", ArrowU
 function columnsFor(rows: readonly Pick<FallRow, "label" | "figure" | "aside">[], width: number) {
   const widest = (of: "label" | "figure" | "aside") => {
     const texts = rows.map((row) => row[of]);
-    return widestOf(texts, "axis") * BOLD;
+    return widestOf(texts) * BOLD;
   };
   const left = Math.min(MOST_LABEL, widest("label") + GAP);
   const aside = widest("aside");
@@ -131,7 +127,7 @@ function Picture({ base, rows, candidate, scale, width }: PictureProps) {
       {all.map((each, row) => (
         <g key={row}>
           <text class={row === 0 || row === last ? "end firm-axis" : "end second"} x={left - GAP} y={middle(row) + 4}>
-            {shortenedTo(each.label, (left - GAP) / BOLD, "axis")}
+            {shortenedTo(each.label, (left - GAP) / BOLD)}
           </text>
           <text class="end firm-axis" x={width - aside - GAP} y={middle(row) + 4}>
             {each.figure}
@@ -184,7 +180,7 @@ const TICK_GAP = 6;
 export function legible(ticks: readonly number[], x: (value: number) => number, unit: string) {
   const last = ticks.length - 1;
   const labels = ticks.map((value, at) => ({ value, text: at === last ? `${tick(value)}\u00a0${unit}` : tick(value) }));
-  const half = (text: string) => textWidth(text, "axis") / 2;
+  const half = (text: string) => textWidth(text) / 2;
   for (let pace = 1; pace <= last; pace++) {
     if (last % pace !== 0) continue;
     const kept = labels.filter((_, at) => at % pace === 0);

@@ -4,11 +4,12 @@
 
 import { TimeAxis } from "../../../charts/axes/time_axis";
 import { pointerX, type StopSelection, slider, typed } from "../../../charts/pointer/pointing";
+import { StepRings } from "../../../charts/time/step_rings";
 import { colourOf, svgFill } from "../../../colour";
-import { Sized } from "../../../dom/size";
+import { sized } from "../../../dom/size";
 import { textWidth } from "../../../dom/text_width";
 import type { Scale } from "../../../format";
-import { timeScale } from "../../../time_range";
+import { type TimeRange, timeScale } from "../../../time_range";
 
 export interface ChartLane {
   key: string;
@@ -19,17 +20,13 @@ export interface ChartLane {
   segments: readonly { from: number; to: number; hatched: boolean }[];
 }
 
-export interface LaneMark {
+export interface LaneMark extends TimeRange {
   key: string;
-  from: number;
-  to: number;
   text: string;
 }
 
-interface LanesProps extends StopSelection {
+interface LanesProps extends StopSelection, TimeRange {
   label: string;
-  from: number;
-  to: number;
   lanes: readonly ChartLane[];
   /** The steps: a line at the start of each, with its name next to it. */
   steps: readonly LaneMark[];
@@ -46,15 +43,14 @@ const THICK = 20;
 /** Segments thinner than this are not drawn. */
 const LEAST_PX = 0.3;
 
-export function Lanes(props: LanesProps) {
-  return <Sized height={height(props.lanes.length) + 22}>{(width) => <Plot {...props} width={width} />}</Sized>;
-}
+export const Lanes = sized<LanesProps>(Plot, ({ lanes }) => height(lanes.length) + 22);
 
 const height = (lanes: number): number => TOP + LANE * lanes + 22;
 
 function Plot(props: LanesProps & { width: number }) {
   const { from, to, lanes, width, steps } = props;
-  const { x, ns: nsAt } = timeScale({ from, to }, GUTTER, width);
+  const time = timeScale({ from, to }, GUTTER, width);
+  const { x, ns: nsAt } = time;
   const foot = TOP + LANE * (lanes.length - 1) + THICK + 4;
   const at = (event: PointerEvent) => {
     const ns = nsAt(pointerX(event));
@@ -96,18 +92,13 @@ function Plot(props: LanesProps & { width: number }) {
         {steps.map((step) => (
           <StepMark key={step.key} step={step} x={x} foot={foot} />
         ))}
-        {steps
-          .filter((step) => step.key === props.hovered || step.key === props.selected)
-          .map((step) => (
-            <rect
-              key={step.key}
-              class="ring"
-              x={x(step.from)}
-              y={TOP - 6}
-              width={x(step.to) - x(step.from)}
-              height={foot - TOP + 6}
-            />
-          ))}
+        <StepRings
+          {...{ steps, time, visible: { from, to } }}
+          hovered={props.hovered}
+          selected={props.selected}
+          top={TOP - 6}
+          height={foot - TOP + 6}
+        />
         <line class="tick" x1={x(to)} x2={x(to)} y1="4" y2={foot} />
         {props.brackets.map((bracket) => (
           <Bracket key={bracket.key} bracket={bracket} x={x} top={foot + 2} width={width} />
@@ -162,7 +153,7 @@ function rects(segments: ChartLane["segments"], top: number, x: X): string {
  */
 function StepMark({ step, x, foot }: { step: LaneMark; x: X; foot: number }) {
   const room = x(step.to) - x(step.from) - 5;
-  const text = [step.text, step.text.split(",")[0]!].find((each) => textWidth(each, "axis") <= room);
+  const text = [step.text, step.text.split(",")[0]!].find((each) => textWidth(each) <= room);
   return (
     <>
       <line class="tick" x1={x(step.from)} x2={x(step.from)} y1="4" y2={foot} />
@@ -177,7 +168,7 @@ function StepMark({ step, x, foot }: { step: LaneMark; x: X; foot: number }) {
 
 function Bracket({ bracket, x, top, width }: { bracket: LaneMark; x: X; top: number; width: number }) {
   const [left, right] = [x(bracket.from), x(bracket.to)];
-  const half = textWidth(bracket.text, "axis") / 2; // keeps the label inside the picture
+  const half = textWidth(bracket.text) / 2; // keeps the label inside the picture
   return (
     <>
       <path class="tick" fill="none" d={`M${left} ${top}v4H${right}v-4`} />

@@ -7,10 +7,11 @@ import { useMemo, useState } from "preact/hooks";
 import type { StopSelection } from "../../../charts/pointer/pointing";
 import type { TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
+import { StepRings } from "../../../charts/time/step_rings";
 import { ZoomedPicture } from "../../../charts/time/zoomed_picture";
-import { Sized } from "../../../dom/size";
+import { sized } from "../../../dom/size";
 import { count, fine, type Scale } from "../../../format";
-import { middleOf, type TimeRange, type TimeScale } from "../../../time_range";
+import { middleOf, type TimeRange } from "../../../time_range";
 import {
   gutterOf,
   heightOf,
@@ -24,10 +25,8 @@ import {
   TOP,
 } from "./production_lanes";
 
-interface ProductionProps extends Lanes, StopSelection {
+interface ProductionProps extends Lanes, StopSelection, TimeRange {
   label: string;
-  from: number;
-  to: number;
   parts: readonly LanePart[];
   steps: readonly StepStart[];
   scale: Scale;
@@ -37,9 +36,7 @@ interface ProductionProps extends Lanes, StopSelection {
 
 const AXIS = 22;
 
-export function Production(props: ProductionProps) {
-  return <Sized height={heightOf(props) + AXIS}>{(width) => <ProductionPlot {...props} width={width} />}</Sized>;
-}
+export const Production = sized<ProductionProps>(ProductionPlot, (props) => heightOf(props) + AXIS);
 
 interface Place {
   ns: number;
@@ -48,7 +45,7 @@ interface Place {
 
 /** The picture at a given width; pure, so that it can be drawn without a browser. */
 export function ProductionPlot(props: ProductionProps & { width: number }) {
-  const { from, to, lanes, depths, parts, steps, width } = props;
+  const { from, to, lanes, depths, parts, steps, width, hovered, selected } = props;
   const [zoom, setZoom] = useState<TimeRange | null>(null);
   const [place, setPlace] = useState<Place | null>(null);
   const height = heightOf(props);
@@ -106,7 +103,12 @@ export function ProductionPlot(props: ProductionProps & { width: number }) {
       type={type}
     >
       {drawn}
-      <MarkedSteps {...props} visible={visible} time={time} foot={height - 2} />
+      <StepRings
+        steps={steps.map(({ key, at }, place) => ({ key, from: at, to: steps[place + 1]?.at ?? to }))}
+        {...{ hovered, selected, visible, time }}
+        top={TOP - 4}
+        height={height - 2 - TOP + 4}
+      />
     </ZoomedPicture>
   );
 }
@@ -129,34 +131,4 @@ function tipOf({ lanes, depths, steps, from, segmentTip }: ProductionProps, { ns
     title: about.title,
     rows: [...unrecorded, ...about.rows, ...(step === null ? [] : [{ name: "Step", value: step }]), ...ready],
   };
-}
-
-type MarkedStepsProps = Pick<ProductionProps, "steps" | "hovered" | "selected" | "to"> & {
-  visible: TimeRange;
-  time: TimeScale;
-  foot: number;
-};
-
-/** Rings around the steps that are hovered or selected, in this picture or another one. */
-function MarkedSteps({ steps, hovered, selected, to, visible, time, foot }: MarkedStepsProps) {
-  return (
-    <>
-      {steps.map((step, at) => {
-        const end = steps[at + 1]?.at ?? to;
-        const marked = step.key === hovered || step.key === selected;
-        if (!marked || end <= visible.from || step.at >= visible.to) return null;
-        const left = time.clampedX(step.at);
-        return (
-          <rect
-            key={step.key}
-            class="ring"
-            x={left}
-            y={TOP - 4}
-            width={Math.max(1, time.clampedX(end) - left)}
-            height={foot - TOP + 4}
-          />
-        );
-      })}
-    </>
-  );
 }

@@ -1,7 +1,7 @@
 /** The lanes of batch production: a row per worker, the depth of each queue, and the marks of the steps. */
 
 import { bisectRight, max } from "d3-array";
-import { colourOf, svgFill } from "../../../colour";
+import { colourOf, type Filled, svgFill } from "../../../colour";
 import { textWidth, widestOf } from "../../../dom/text_width";
 import { count } from "../../../format";
 import { type TimeRange, type TimeScale, timeScale } from "../../../time_range";
@@ -16,10 +16,8 @@ interface WorkerLane {
   part: readonly number[];
 }
 
-export interface LanePart {
+export interface LanePart extends Filled {
   label: string;
-  colour: string;
-  hatched: boolean;
   /** Leaves the space of its segments empty. */
   hidden?: boolean;
 }
@@ -66,15 +64,7 @@ const lanesFoot = (lanes: number): number => TOP + lanes * rowHeight(lanes);
 
 /** Names are not cut off: the longest one determines where the lanes begin. */
 export const gutterOf = ({ lanes, depths }: Lanes): number =>
-  Math.max(
-    GUTTER,
-    Math.ceil(
-      widestOf(
-        [...lanes, ...depths].map((lane) => lane.name),
-        "small",
-      ),
-    ) + NAME_END,
-  );
+  Math.max(GUTTER, Math.ceil(widestOf([...lanes, ...depths].map((lane) => lane.name))) + NAME_END);
 
 export const heightOf = ({ lanes, depths }: Lanes): number =>
   lanesFoot(lanes.length) + depths.length * (DEPTH + APART) + 2;
@@ -230,8 +220,8 @@ function StepLines({ steps, foot, visible, time }: Placed & { steps: readonly St
       {shown.map((step, at) => {
         const left = time.x(step.at);
         const text = at === 0 ? `step ${step.key}` : step.key;
-        const named = left + 4 >= free && left + textWidth(text, "axis") <= time.width;
-        if (named) free = left + 12 + textWidth(text, "axis");
+        const named = left + 4 >= free && left + textWidth(text) <= time.width;
+        if (named) free = left + 12 + textWidth(text);
         return (
           <g key={step.key}>
             <line class={pace < FIRM_PX ? "grid" : "tick"} x1={left} x2={left} y1={named ? 4 : TOP - 4} y2={foot} />

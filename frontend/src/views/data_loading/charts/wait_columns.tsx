@@ -10,7 +10,7 @@ import { ValueGrid } from "../../../charts/axes/value_axis";
 import { nearest, pointerX, type StopSelection, slider, typed } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import { colourOf } from "../../../colour";
-import { Sized } from "../../../dom/size";
+import { sized } from "../../../dom/size";
 import type { Scale } from "../../../format";
 
 interface WaitColumn {
@@ -46,9 +46,7 @@ const WIDEST = 28;
 /** Brackets narrower than this would be a line. */
 const BRACKET_PX = 9;
 
-export function WaitColumns(props: ColumnsProps) {
-  return <Sized height={props.height}>{(width) => <ColumnsPlot {...props} width={width} />}</Sized>;
-}
+export const WaitColumns = sized<ColumnsProps>(ColumnsPlot, ({ height }) => height);
 
 /** The picture at a given width; pure, so that it can be drawn without a browser. */
 export function ColumnsPlot(props: ColumnsProps & { width: number }) {

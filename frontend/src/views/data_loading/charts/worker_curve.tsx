@@ -9,7 +9,7 @@ import { ValueGrid } from "../../../charts/axes/value_axis";
 import type { Dot } from "../../../charts/lines/polyline";
 import { nearest, pointerX, slider, typed } from "../../../charts/pointer/pointing";
 import { Tip } from "../../../charts/pointer/tip";
-import { Sized } from "../../../dom/size";
+import { sized } from "../../../dom/size";
 import {
   type CurveMark,
   type CurveProps,
@@ -35,9 +35,7 @@ const CUT = 2;
 /** Points closer together than this have no marks of their own. */
 const MARKED_PX = 9;
 
-export function WorkerCurveChart(props: CurveProps) {
-  return <Sized height={props.height}>{(width) => <CurvePlot {...props} width={width} />}</Sized>;
-}
+export const WorkerCurveChart = sized<CurveProps>(CurvePlot, ({ height }) => height);
 
 /** The picture at a given width; pure, so that it can be drawn without a browser. */
 export function CurvePlot(props: CurveProps & { width: number }) {

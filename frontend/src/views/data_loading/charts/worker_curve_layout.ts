@@ -200,7 +200,7 @@ export function freeLabel(
 }
 
 export function boxOf({ x, y, anchor, text }: Label): Box {
-  const width = textWidth(text, "small");
+  const width = textWidth(text);
   const left = anchor === "start" ? x : anchor === "end" ? x - width : x - width / 2;
   return { left, right: left + width, top: y - RISE, bottom: y + DROP };
 }

@@ -9,10 +9,11 @@ import { useMemo, useState } from "preact/hooks";
 import { moved, type StopSelection } from "../../../charts/pointer/pointing";
 import type { TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
+import { StepRings } from "../../../charts/time/step_rings";
 import { type BinLayer, BinLayers, FULL, levelFor, valueAt } from "../../../charts/time/time_bins";
 import { ZoomedPicture } from "../../../charts/time/zoomed_picture";
 import { Swatch } from "../../../colour";
-import { Sized } from "../../../dom/size";
+import { sized } from "../../../dom/size";
 import { shortenedTo, textWidth, widestOf } from "../../../dom/text_width";
 import { percent, type Scale, tick } from "../../../format";
 import { middleOf, type TimeRange, type TimeScale, timeScale, touches } from "../../../time_range";
@@ -60,9 +61,7 @@ const VALUE = 62;
 /** Marks closer together than this would merge into a grey band: then none are drawn. */
 const MARK_PX = 4;
 
-export function MetricRows(props: MetricRowsProps) {
-  return <Sized height={heightOf(props.rows) + AXIS}>{(width) => <Plot {...props} width={width} />}</Sized>;
-}
+export const MetricRows = sized<MetricRowsProps>(Plot, ({ rows }) => heightOf(rows) + AXIS);
 
 const rowHeight = ({ thin }: MetricRow): number => (thin ? THIN_ROW : ROW);
 
@@ -111,9 +110,6 @@ function Plot(props: MetricRowsProps & { width: number }) {
     } else return false;
     return true;
   };
-  const marked = steps
-    .filter(({ key }) => key === hovered || key === selected)
-    .filter((step) => touches(step, visible));
   return (
     <ZoomedPicture
       label={props.label}
@@ -132,25 +128,13 @@ function Plot(props: MetricRowsProps & { width: number }) {
       type={type}
     >
       {rowsAndMarks}
-      {marked.map((step) => (
-        <rect
-          key={step.key}
-          class="ring"
-          x={time.clampedX(step.from)}
-          y={TOP}
-          width={Math.max(1, time.clampedX(step.to) - time.clampedX(step.from))}
-          height={height - TOP}
-        />
-      ))}
+      <StepRings {...{ steps, hovered, selected, visible, time }} top={TOP} height={height - TOP} />
     </ZoomedPicture>
   );
 }
 
 function gutterOf(rows: readonly MetricRow[], width: number): number {
-  const names = widestOf(
-    rows.map((row) => row.name),
-    "small",
-  );
+  const names = widestOf(rows.map((row) => row.name));
   return Math.round(Math.max(GUTTER, Math.min(VALUE + names, GUTTER_FRACTION * width)));
 }
 
@@ -222,14 +206,14 @@ function Row({ row, top, visible, time }: PlacedProps & { row: MetricRow; top: n
   return (
     <>
       <text class="small own" x="0" y={baseline} data-hint={`${row.name}. ${row.meaning}`}>
-        {shortenedTo(row.name, time.left - VALUE + 6, "small")}
+        {shortenedTo(row.name, time.left - VALUE + 6)}
       </text>
       <text class="firm end" x={time.left - 12} y={baseline}>
         {row.value}
       </text>
       {row.reason !== null && (
         <text class="small" x={time.left + 6} y={baseline} data-hint={row.reason}>
-          {shortenedTo(row.reason, time.width - time.left - 6, "small")}
+          {shortenedTo(row.reason, time.width - time.left - 6)}
         </text>
       )}
       <BinLayers layers={row.layers} visible={visible} time={time} top={upper} height={depth} />
@@ -245,7 +229,7 @@ function StepMarks({ steps, visible, time, foot }: PlacedProps & { steps: readon
       {shown.map((step) => {
         const left = time.clampedX(step.from);
         const room = time.clampedX(step.to) - left;
-        const text = [step.text, step.key].find((each) => textWidth(each, "axis") + 8 < room);
+        const text = [step.text, step.key].find((each) => textWidth(each) + 8 < room);
         return (
           <g key={step.key}>
             {step.from >= visible.from && <line class="tick" x1={left} x2={left} y1="2" y2={foot} />}

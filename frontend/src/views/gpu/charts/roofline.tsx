@@ -5,7 +5,7 @@ import { useMemo, useState } from "preact/hooks";
 import { moved, pointerX, pointerY, slider } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import { svgPaint } from "../../../colour";
-import { Sized } from "../../../dom/size";
+import { sized } from "../../../dom/size";
 import { textWidth } from "../../../dom/text_width";
 import { rate, tick } from "../../../format";
 import {
@@ -50,9 +50,7 @@ const RIGHT = 12;
 /** How near the pointer must be to a dot's edge, px. */
 const NEAR = 6;
 
-export function RooflinePlot(props: RooflineProps) {
-  return <Sized height={props.height}>{(width) => <Plot {...props} width={width} />}</Sized>;
-}
+export const RooflinePlot = sized<RooflineProps>(Plot, ({ height }) => height);
 
 function Plot(props: RooflineProps & { width: number }) {
   const { label, points: all, off, roofs, memory_gbs, height, width, chosen, choose } = props;
@@ -136,7 +134,7 @@ function Plot(props: RooflineProps & { width: number }) {
     const name = rate(1e9 * gbs);
     const line = roofLine(max(roofs, (roof) => roof.tflops)!, gbs, scales);
     return (
-      <text class="end" {...memoryLabel(line, textWidth(name, "axis"), LEFT)}>
+      <text class="end" {...memoryLabel(line, textWidth(name), LEFT)}>
         {name}
       </text>
     );
@@ -159,7 +157,7 @@ function Plot(props: RooflineProps & { width: number }) {
   /** Drawn in front of the dots, which are crowded at the end of a roof that they reach. */
   function RoofName({ roof }: { roof: FlatRoof }) {
     const line = roofLine(roof.tflops, memory_gbs!, scales);
-    const place = roofName(line, textWidth(roof.name, "axis"), placed);
+    const place = roofName(line, textWidth(roof.name), placed);
     return (
       <text class="end halo" pointer-events="none" {...place}>
         {roof.name}

@@ -1,7 +1,7 @@
 /** Waves as rows: the filled part is used; the last wave is hatched where it leaves room. */
 
 import { colourOf, svgFill } from "../../../colour";
-import { Sized } from "../../../dom/size";
+import { sized } from "../../../dom/size";
 import { count, counted } from "../../../format";
 
 interface WavesProps {
@@ -24,9 +24,7 @@ const MOST_ROWS = 6;
 /** The height of this many waves, with the rows as high as they may be. */
 export const wavesHeight = (waves: number): number => TOP + BELOW + Math.min(waves, MOST_ROWS) * (HIGHEST + APART);
 
-export function Waves(props: WavesProps) {
-  return <Sized height={props.height}>{(width) => <Rows {...props} width={width} />}</Sized>;
-}
+export const Waves = sized<WavesProps>(Rows, ({ height }) => height);
 
 function Rows({ label, launch, colour, height, width }: WavesProps & { width: number }) {
   const rows = waveRows(launch, MOST_ROWS);

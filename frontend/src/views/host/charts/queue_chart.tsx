@@ -27,7 +27,7 @@ import {
 } from "../../../charts/time/time_bins";
 import { ZoomedPicture } from "../../../charts/time/zoomed_picture";
 import { Swatch } from "../../../colour";
-import { Sized } from "../../../dom/size";
+import { sized } from "../../../dom/size";
 import { textWidth } from "../../../dom/text_width";
 import { ns, type Scale, text } from "../../../format";
 import { middleOf, type TimeRange, type TimeScale, timeScale, touches } from "../../../time_range";
@@ -70,9 +70,7 @@ const GAPS = 3;
 /** Over this many pixels without a start the run-ahead keeps its value: kernels longer than a pixel are not a gap. */
 const CARRIED_PX = 8;
 
-export function QueueChart(props: QueueChartProps) {
-  return <Sized height={HEIGHT + AXIS}>{(width) => <Plot {...props} width={width} />}</Sized>;
-}
+export const QueueChart = sized<QueueChartProps>(Plot, HEIGHT + AXIS);
 
 function Plot({ width, ...props }: QueueChartProps & { width: number }) {
   const { from, to, zoom, setZoom, scale, phases, means, peaks, runAhead, device } = props;
@@ -242,7 +240,7 @@ function Phases({ phases, visible, time }: LayersProps) {
 /** A phase, with its length where there is room; a part of a phase is a bracket inside it. */
 function Phase({ phase, left, right }: { phase: QueuePhase; left: number; right: number }) {
   const names = [`${phase.label}, ${ns(phase.to - phase.from)}`, phase.label];
-  const name = names.find((each) => textWidth(each, "axis") + 8 < right - left);
+  const name = names.find((each) => textWidth(each) + 8 < right - left);
   return phase.inner ? (
     <>
       <path class="tick" fill="none" d={`M${left + 3} ${TOP + 7}v-4H${right - 1}v4`} />

@@ -17,7 +17,7 @@ import type { TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
 import { ZoomedPicture } from "../../../charts/time/zoomed_picture";
 import { svgFill } from "../../../colour";
-import { Sized } from "../../../dom/size";
+import { sized } from "../../../dom/size";
 import { textWidth } from "../../../dom/text_width";
 import { bytes, fine, type Scale, scaleFor } from "../../../format";
 import { middleOf, type TimeRange, type TimeScale, touches } from "../../../time_range";
@@ -53,9 +53,7 @@ const AXIS = 22;
 const GAPS = 4;
 const NEAR_PX = 3;
 
-export function MemoryChart(props: MemoryChartProps) {
-  return <Sized height={HEIGHT + AXIS}>{(width) => <Plot {...props} width={width} />}</Sized>;
-}
+export const MemoryChart = sized<MemoryChartProps>(Plot, HEIGHT + AXIS);
 
 function Plot({ width, ...props }: MemoryChartProps & { width: number }) {
   const { whole, zoom, setZoom, choose, scale, instant } = props;
@@ -149,7 +147,7 @@ function Layers({ curve, visible, time, steps, phases, peak, calls, instant }: L
 
 function Peak({ x, y, bytes: size, width }: { x: number; y: number; bytes: number; width: number }) {
   const name = `peak ${bytes(size)}`;
-  const left = x + 8 + textWidth(name, "axis") > width;
+  const left = x + 8 + textWidth(name) > width;
   return (
     <>
       <circle class="top" cx={x} cy={y} r="3.5" />
@@ -179,7 +177,7 @@ function Names({ ranges, visible, time, y, firm = false }: NamesProps) {
           return (
             <g key={`${range.label} ${range.from}`}>
               {firm && <line class="tick" x1={left} x2={left} y1="2" y2={FOOT} />}
-              {textWidth(range.label, "axis") + 8 < right - left && (
+              {textWidth(range.label) + 8 < right - left && (
                 <text class={firm ? "small" : "second"} x={left + 5} y={y}>
                   {range.label}
                 </text>
@@ -192,9 +190,7 @@ function Names({ ranges, visible, time, y, firm = false }: NamesProps) {
 }
 
 /** Bins of equal length over [from, to): bin i begins at from + i x length / count. */
-export interface Curve {
-  from: number;
-  to: number;
+export interface Curve extends TimeRange {
   least: readonly number[];
   most: readonly number[];
   /** Empty where there is no caching allocator. */

@@ -6,7 +6,7 @@ import { Code } from "../../../components/copy";
 import { tableData } from "../../../components/data_table";
 import { Details } from "../../../components/details";
 import { Picture } from "../../../components/picture";
-import { Sentence } from "../../../components/sentence";
+import { Remark } from "../../../components/sentence";
 import { type Column, fileColumns, Table } from "../../../components/table";
 import { bytes, ns, rate } from "../../../format";
 import type { Meanings } from "../../../meanings";
@@ -28,9 +28,7 @@ export function Fits({ device: { fit }, place, titles, tab, name }: MemoryPart) 
         drawn={false}
         table={() => tableData(fileColumns(fitColumns(tab.meanings)), fit.peaks)}
       >
-        <p class="quiet">
-          <Sentence phrase={tab.meanings.explain(fit.unknown)} />
-        </p>
+        <Remark phrase={tab.meanings.explain(fit.unknown)} class="quiet" />
       </Picture>
     );
   return (
@@ -87,11 +85,7 @@ export function ByModule({ device: { fit }, tab, name }: MemoryPart) {
       order={null}
       tab={tab}
     >
-      {fit.unnamed && (
-        <p class="quiet">
-          <Sentence phrase={tab.meanings.explain(fit.unnamed)} />
-        </p>
-      )}
+      <Remark phrase={fit.unnamed && tab.meanings.explain(fit.unnamed)} class="quiet" />
     </TablePicture>
   );
 }
@@ -134,8 +128,6 @@ export function Settings({ device: { fit }, tab, name }: MemoryPart) {
         columns={columns}
         rows={settings}
         rowKey={(row) => row.label}
-        sort={undefined}
-        onSort={null}
         empty="No setting is known."
       />
       <Reasons fit={fit} meanings={tab.meanings} />

@@ -20,7 +20,7 @@ import { zeroAxis } from "../../../charts/axes/ticks";
 import { ValueGrid, valueAxis } from "../../../charts/axes/value_axis";
 import { pointerX, pointerY, slider, typed } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
-import { Sized } from "../../../dom/size";
+import { sized } from "../../../dom/size";
 import { textWidth } from "../../../dom/text_width";
 import { bytes, ns, type Scale, scaleFor, tick } from "../../../format";
 
@@ -39,9 +39,7 @@ const UNTIMED = FOOT + 34;
 const GAPS = 4;
 const NEAR_PX = 14;
 
-export function SettingsChart(props: SettingsChartProps) {
-  return <Sized height={HEIGHT}>{(width) => <Plot {...props} width={width} />}</Sized>;
-}
+export const SettingsChart = sized<SettingsChartProps>(Plot, HEIGHT);
 
 function Plot({ settings, limit, chosen, choose, width }: SettingsChartProps & { width: number }) {
   const [pointed, setPointed] = useState<number | null>(null);
@@ -233,7 +231,7 @@ export function placed(settings: readonly FitSetting[], { x, y, untimed, right }
   const taken: Box[] = points.map((point) => ({ from: point.x - 6, to: point.x + 6, y: point.y }));
   const labels = new Map<string, { end: boolean }>();
   for (const point of [...points].sort((a, b) => Number(b.setting.best) - Number(a.setting.best))) {
-    const width = textWidth(point.setting.label, "axis");
+    const width = textWidth(point.setting.label);
     const sides = [
       { end: false, from: point.x + APART, to: point.x + APART + width },
       { end: true, from: point.x - APART - width, to: point.x - APART },

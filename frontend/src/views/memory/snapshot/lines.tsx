@@ -4,7 +4,7 @@ import type { LineGrowth, LineRow } from "../../../api.gen";
 import { Chips } from "../../../components/chips";
 import type { Column } from "../../../components/table";
 import { change } from "../../../format";
-import { TablePicture } from "../../table_picture";
+import { figureColumn, TablePicture } from "../../table_picture";
 import { nameOf, type SnapshotPart } from "./choice";
 
 export function Lines({ device, tab, name }: SnapshotPart) {
@@ -34,32 +34,20 @@ const lineCell = ({ line, function: made }: Pick<LineRow, "line" | "function">) 
 const COLUMNS: readonly Column<LineRow>[] = [
   { id: "line", label: "Line", order: (row) => row.line, cell: lineCell },
   {
-    id: "peak",
-    label: "Peak",
+    ...figureColumn("peak", "Peak", 88, "bytes", (row) => row.bytes, { siblings: "bytes" }),
     meaning: "In use when most is.",
-    width: "88px",
-    figures: { of: (row) => row.bytes, unit: "bytes", siblings: "bytes" },
   },
   {
-    id: "end",
-    label: "End",
+    ...figureColumn("end", "End", 80, "bytes", (row) => row.end_bytes, { siblings: "bytes" }),
     meaning: "In use when the snapshot was made.",
-    width: "80px",
-    figures: { of: (row) => row.end_bytes, unit: "bytes", siblings: "bytes" },
   },
   {
-    id: "made",
-    label: "Allocated",
+    ...figureColumn("made", "Allocated", 72, "count", (row) => row.made_count),
     meaning: "Allocations since the oldest entry, also those that are freed again.",
-    width: "72px",
-    figures: { of: (row) => row.made_count, unit: "count" },
   },
   {
-    id: "life",
-    label: "Lifetime",
+    ...figureColumn("life", "Lifetime", 72, "ns", (row) => (row.lifetime_us === null ? null : 1_000 * row.lifetime_us)),
     meaning: "The mean of those allocations that are freed again.",
-    width: "72px",
-    figures: { of: (row) => (row.lifetime_us === null ? null : 1_000 * row.lifetime_us), unit: "ns" },
     missing: "None of its allocations was freed while entries were recorded.",
   },
 ];
@@ -98,18 +86,8 @@ export function Growth({ page: { growth }, entry, tab, name }: SnapshotPart) {
 
 const GROWTH_COLUMNS: readonly Column<LineGrowth>[] = [
   { id: "line", label: "Line", order: (row) => row.line, cell: lineCell },
-  {
-    id: "before",
-    label: "Before",
-    width: "80px",
-    figures: { of: (row) => row.before_bytes, unit: "bytes", siblings: "bytes" },
-  },
-  {
-    id: "now",
-    label: "Now",
-    width: "80px",
-    figures: { of: (row) => row.after_bytes, unit: "bytes", siblings: "bytes" },
-  },
+  figureColumn("before", "Before", 80, "bytes", (row) => row.before_bytes, { siblings: "bytes" }),
+  figureColumn("now", "Now", 80, "bytes", (row) => row.after_bytes, { siblings: "bytes" }),
   {
     id: "more",
     numeric: true,

@@ -1,21 +1,18 @@
 /** The parts of the memory that is reserved at the end, and the blocks inside segments. */
 
 import type { DeviceSnapshot, Strip } from "../../../api.gen";
-import { SplitBar } from "../../../charts/bars/split_bar";
-import { Swatch } from "../../../colour";
+import type { Filled } from "../../../colour";
 import { Picture } from "../../../components/picture";
-import { hint } from "../../../dom/hint";
-import { bytes, counted, percent } from "../../../format";
+import { bytes, counted } from "../../../format";
+import { Kinds } from "../alive";
 import { StripRows } from "../charts/strip_rows";
 import type { SnapshotPart } from "./choice";
 
-interface Part {
+interface Part extends Filled {
   id: string;
   label: string;
   meaning: string;
   bytes: number;
-  colour: string;
-  hatched: boolean;
 }
 
 const partsOf = (of: DeviceSnapshot): Part[] => [
@@ -57,7 +54,6 @@ const partsOf = (of: DeviceSnapshot): Part[] => [
 
 /** Memory in use, rounding and free memory add up to what is reserved. */
 export function Parts({ device, name }: SnapshotPart) {
-  const total = Math.max(1, device.reserved_bytes);
   const parts = partsOf(device).filter((part) => part.bytes > 0);
   const rows = parts.map((part) => [part.label, part.bytes]);
   return (
@@ -68,28 +64,12 @@ export function Parts({ device, name }: SnapshotPart) {
       drawn={false}
       table={() => ({ columns: [{ label: "Part" }, { label: "Bytes", unit: "bytes" }], rows })}
     >
-      <SplitBar
+      <Kinds
         label={parts.map((part) => `${part.label} ${bytes(part.bytes)}`).join(", ")}
-        parts={parts.map((part) => ({
-          ...part,
-          share: part.bytes / total,
-          title: `${part.label}, ${bytes(part.bytes)}`,
-        }))}
-        off={new Set()}
+        listed="Parts of what is reserved"
+        kinds={parts}
+        total={device.reserved_bytes}
       />
-      <ul class="memory-parts" aria-label="Parts of what is reserved">
-        {parts.map((part) => (
-          <li key={part.id} {...hint(part.meaning)}>
-            <span class="k">
-              <Swatch colour={part.colour} hatched={part.hatched} />
-              {part.label}
-            </span>
-            <span class="v">
-              {bytes(part.bytes)} <span>{percent(part.bytes / total)}</span>
-            </span>
-          </li>
-        ))}
-      </ul>
     </Picture>
   );
 }

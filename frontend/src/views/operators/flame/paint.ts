@@ -9,6 +9,7 @@ import type { Colour } from "../../../colour";
 import { escaped } from "../../../dom/drawing";
 import { textWidth } from "../../../dom/text_width";
 import { counted } from "../../../format";
+import { kept } from "../../../kept";
 import { fitted, isTextured, paintSign } from "../../timeline/paint/signs";
 import { lineText } from "../tables";
 import { BOX_PX, isAbove, LEAST_PX, ROW_PX, rowCount, type View, walk } from "./layout";
@@ -49,11 +50,8 @@ const looks = new WeakMap<Palette, WeakMap<readonly string[], readonly Look[]>>(
 
 /** The looks by label. */
 function looksOf({ names, kinds }: Pick<Tree, "names" | "kinds">, palette: Palette): readonly Look[] {
-  const known = looks.get(palette) ?? new WeakMap<readonly string[], readonly Look[]>();
-  looks.set(palette, known);
-  const found = known.get(names) ?? names.map((name, label) => lookOf(name, kinds[label]!, palette));
-  known.set(names, found);
-  return found;
+  const known = kept(looks, palette, () => new WeakMap<readonly string[], readonly Look[]>());
+  return kept(known, names, () => names.map((name, label) => lookOf(name, kinds[label]!, palette)));
 }
 
 function lookOf(name: string, kind: Kind, palette: Palette): Look {
@@ -167,7 +165,7 @@ function paintBox(pen: Pen, scene: Scene, { at, left, wide, y, look, paint, plai
   if (text === null) return;
   if (colour && isTextured(colour)) {
     pen.fillStyle = paint.fill; // text is not drawn on stripes
-    pen.fillRect(left, y, Math.min(wide, textWidth(text, "axis") + 8), BOX_PX);
+    pen.fillRect(left, y, Math.min(wide, textWidth(text) + 8), BOX_PX);
   }
   pen.fillStyle = paint.ink;
   pen.fillText(text, left + 4, y + BOX_PX / 2 + 0.5);
@@ -179,8 +177,8 @@ function nameIn({ tree }: Scene, at: number, wide: number): string | null {
   const merged = tree.merged[at]!;
   const label = tree.label[at]!;
   const name = merged > 0 ? counted(merged, "smaller frame") : tree.names[label]!;
-  const whole = textWidth(name, "axis") + 8 <= wide || tree.kinds[label] !== "python";
-  return fitted(whole ? name : lineText(name), (text) => textWidth(text, "axis"), wide);
+  const whole = textWidth(name) + 8 <= wide || tree.kinds[label] !== "python";
+  return fitted(whole ? name : lineText(name), (text) => textWidth(text), wide);
 }
 
 /**

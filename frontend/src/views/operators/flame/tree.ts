@@ -8,6 +8,7 @@
  */
 
 import type { FlamePage } from "../../../api.gen";
+import { kept } from "../../../kept";
 
 export type Kind = FlamePage["kinds"][number];
 export type Measure = "device" | "host" | "idle" | "bytes";
@@ -35,15 +36,13 @@ export const treeOf = (page: FlamePage, measure: Measure): Tree => ({
 /** The columns that all measures share, computed once per page. */
 const columns = new WeakMap<FlamePage, Omit<Tree, "value">>();
 
-function columnsOf(page: FlamePage): Omit<Tree, "value"> {
-  const known = columns.get(page);
-  if (known) return known;
+const columnsOf = (page: FlamePage): Omit<Tree, "value"> => kept(columns, page, () => readColumns(page));
+
+function readColumns(page: FlamePage): Omit<Tree, "value"> {
   const [parent, label, merged, calls] = [page.parent, page.label, page.merged, page.calls].map((column) =>
     Int32Array.from(numbersIn(column)),
   ) as [Int32Array, Int32Array, Int32Array, Int32Array];
-  const made = { names: page.names, kinds: page.kinds, parent, label, merged, calls };
-  columns.set(page, made);
-  return made;
+  return { names: page.names, kinds: page.kinds, parent, label, merged, calls };
 }
 
 const [COMMA, MINUS, ZERO] = [44, 45, 48];

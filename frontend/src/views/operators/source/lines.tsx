@@ -129,21 +129,21 @@ function differenceOf(
   if (!compared || !other?.lines || unit !== "ns") return null;
   const same = sameLines(rows, other.lines.rows);
   const named = new Map([...same].map(([source, row]) => [row, source]));
-  const ns = (row: CodeLine) => (row[id] ?? 0) / stepsOf(result);
-  const otherNs = (row: CodeLine) => (row[id] ?? 0) / stepsOf(other);
+  const ns = (row: CodeLine) => row[id] ?? 0;
   return {
     column: differenceColumn({
       rows,
       others: other.lines.rows,
       keyOf: (row) => named.get(row) ?? row.source,
-      ...{ ns, otherNs, name: compared.name, own: compared.own },
+      ns,
+      ...{ name: compared.name, own: compared.own, steps: [result.steps.length, other.steps.length] },
       figure: FIGURE[id],
       whole: other.lines.more === 0,
     }),
     moved: new Map(
       rows.flatMap((row) => {
         const there = same.get(row.source);
-        return there ? [[row.source, ns(row) - otherNs(there)] as const] : [];
+        return there ? [[row.source, ns(row) / stepsOf(result) - ns(there) / stepsOf(other)] as const] : [];
       }),
     ),
   };

@@ -220,20 +220,11 @@ function useHeads({ order, matrix, width, nameOf, figureOf }: RankMapProps & { w
       const inIt = order.slice(...itemsOf(rows, band, order.length));
       found.push({ band, name: nameOf(inIt), value: pace === 1 ? figureOf(inIt) : "" });
     }
-    const value = widestOf(
-      found.map((head) => head.value),
-      "small",
-    );
+    const value = widestOf(found.map((head) => head.value));
     const most = GUTTER_FRACTION * width - value - 2 * GAP_PX;
-    const name = Math.min(
-      most,
-      widestOf(
-        found.map((head) => head.name),
-        "small",
-      ),
-    );
+    const name = Math.min(most, widestOf(found.map((head) => head.name)));
     const room = Math.ceil(name + value + (value > 0 ? 2 : 1) * GAP_PX);
-    return { width: room, rows: found.map((head) => ({ ...head, name: shortenedTo(head.name, name, "small") })) };
+    return { width: room, rows: found.map((head) => ({ ...head, name: shortenedTo(head.name, name) })) };
   }, [order, matrix, width, nameOf, figureOf]);
 }
 

@@ -7,6 +7,7 @@
 import type { Depth, TimelinePage, Track } from "../../../api.gen";
 import { shadeOf } from "../../../charts/canvas/palette";
 import { type Colour, colourOf } from "../../../colour";
+import { kept } from "../../../kept";
 import type { TimeRange } from "../../../time_range";
 
 /** Boxes [first, end) of the columns. */
@@ -91,11 +92,8 @@ export function coloursOf(pages: readonly { boxes: Boxes }[]): ReadonlySet<Colou
 /** Each page's boxes are scanned only once. */
 const used = new WeakMap<Boxes, readonly Colour[]>();
 
-function usedBy(boxes: Boxes): readonly Colour[] {
-  const found = used.get(boxes) ?? [...new Set(boxes.colour)].map((at) => boxes.colours[at]!);
-  used.set(boxes, found);
-  return found;
-}
+const usedBy = (boxes: Boxes): readonly Colour[] =>
+  kept(used, boxes, () => [...new Set(boxes.colour)].map((at) => boxes.colours[at]!));
 
 function rowsOf(track: readonly number[], row: readonly number[]): Map<number, Row> {
   const rows = new Map<number, Row>();

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { SearchPage } from "../../../api.gen";
 import { useLatest } from "../../../dom/hooks";
+import { kept } from "../../../kept";
 import { untilReady } from "../../../server/requested";
 import type { TimeRange } from "../../../time_range";
 import type { EventSource } from "../../props";
@@ -125,15 +126,11 @@ export function matcherOf(words: string): Matcher | null {
   const sought = words.trim().toLowerCase();
   if (sought === "") return null;
   const known = new WeakMap<Boxes, Uint8Array>();
-  return (boxes) => {
-    const found =
-      known.get(boxes) ??
-      Uint8Array.from(boxes.names, (name, at) =>
-        Number(name.toLowerCase().includes(sought) || boxes.fullNames[at]!.toLowerCase().includes(sought)),
-      );
-    known.set(boxes, found);
-    return found;
-  };
+  const holdsIt = (name: string) => name.toLowerCase().includes(sought);
+  return (boxes) =>
+    kept(known, boxes, () =>
+      Uint8Array.from(boxes.names, (name, at) => Number(holdsIt(name) || holdsIt(boxes.fullNames[at]!))),
+    );
 }
 
 /** Whether two boxes are at the same place, whichever pages they are from. */

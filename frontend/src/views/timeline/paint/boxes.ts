@@ -8,6 +8,7 @@ import { comb, drawStrip, type Pen, setPixels, stripFor } from "../../../charts/
 import type { Fill, Palette } from "../../../charts/canvas/palette";
 import { textWidth } from "../../../dom/text_width";
 import { counted } from "../../../format";
+import { kept } from "../../../kept";
 import { type Boxes, firstAbove, inSight, rowKey } from "../data/boxes";
 import type { Layer } from "../data/pages";
 import { boxHeight, type Placed } from "../layout";
@@ -122,7 +123,7 @@ function paintText(pen: Pen, boxes: Boxes, at: number, fill: Fill, left: number,
   const many = boxes.count[at]! > 1;
   // a single name for many events would read as one long event
   const name = many ? counted(boxes.count[at]!, "event") : (boxes.names[boxes.name[at]!] ?? "");
-  const measure = (text: string) => textWidth(text, "axis");
+  const measure = (text: string) => textWidth(text);
   const text = many && measure(name) + 8 > wide ? null : fitted(name, measure, wide);
   if (text === null) return;
   if (many || isTextured(boxes.colours[boxes.colour[at]!]!)) {
@@ -137,10 +138,7 @@ function paintText(pen: Pen, boxes: Boxes, at: number, fill: Fill, left: number,
 const combs = new WeakMap<Palette, Map<string, CanvasPattern | string>>();
 
 function combOf(pen: Pen, palette: Palette, fill: Fill, faded: boolean): CanvasPattern | string {
-  const known = combs.get(palette) ?? new Map<string, CanvasPattern | string>();
-  combs.set(palette, known);
+  const known = kept(combs, palette, () => new Map<string, CanvasPattern | string>());
   const colour = faded ? fill.dim : fill.plain;
-  const found = known.get(colour) ?? comb(pen, colour, palette.sunken);
-  known.set(colour, found);
-  return found;
+  return kept(known, colour, () => comb(pen, colour, palette.sunken));
 }

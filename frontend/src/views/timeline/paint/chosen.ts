@@ -105,7 +105,7 @@ export function paintGap(pen: Pen, scene: Scene): void {
   pen.font = palette.fonts.axis;
   const length = ns(chosen.start_ns - chosen.gap_start_ns);
   const text = chosen.why_gap ? sentence(chosen.why_gap) : `Idle for ${length}`;
-  const wide = (text: string) => textWidth(text, "axis");
+  const wide = (text: string) => textWidth(text);
   const written = wide(text) + 8 <= right - left ? text : fitted(`Idle for ${length}`, wide, right - left);
   if (written !== null) haloed(pen, written, left + 4, place.top + BOX_PX / 2, palette.ink, palette.surface);
 }

@@ -37,7 +37,7 @@ function paintName(pen: Pen, { palette }: Scene, place: Placed & { kind: "track"
   pen.fillStyle = palette.second;
   if (place.rows > 1) paintTriangle(pen, 4, y, isFolded(place));
   const room = GUTTER_PX - INDENT_PX - (place.pinned ? PIN_PX : 0);
-  pen.fillText(fitted(place.name, (text) => textWidth(text, "small"), room) ?? "", INDENT_PX, y);
+  pen.fillText(fitted(place.name, (text) => textWidth(text), room) ?? "", INDENT_PX, y);
   if (place.pinned) paintPin(pen, y, true);
 }
 

@@ -4,7 +4,7 @@
  */
 
 import type { TimelineStep } from "../../../api.gen";
-import { labelWidth, thinned, ticks } from "../../../charts/axes/ticks";
+import { thinned, ticks } from "../../../charts/axes/ticks";
 import type { Pen } from "../../../charts/canvas/canvas";
 import { textWidth } from "../../../dom/text_width";
 import { fine, tick } from "../../../format";
@@ -177,7 +177,7 @@ function paintRange(pen: Pen, { range, visible, time, palette, height }: Scene):
 }
 
 function paintLength(pen: Pen, text: string, middle: number, { time, palette }: Pick<Scene, "time" | "palette">): void {
-  const wide = textWidth(text, "axis") + 2 * BESIDE_PX;
+  const wide = textWidth(text) + 2 * BESIDE_PX;
   const left = Math.round(Math.max(time.left, Math.min(time.width - wide, middle - wide / 2)));
   pen.fillStyle = palette.ink;
   pen.fillRect(left, 2, wide, AXIS_PX - 10);
@@ -209,7 +209,7 @@ function paintAxis(pen: Pen, scene: Scene): void {
   pen.textAlign = "center";
   pen.fillStyle = palette.third;
   for (const { x, text } of thinned(marks)) {
-    pen.fillText(text, Math.max(GUTTER_PX + labelWidth({ text }) / 2, x), 11);
+    pen.fillText(text, Math.max(GUTTER_PX + textWidth(text) / 2, x), 11);
   }
   pen.textAlign = "left";
 }

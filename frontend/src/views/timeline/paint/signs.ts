@@ -9,6 +9,7 @@ import type { Pen } from "../../../charts/canvas/canvas";
 import type { Palette } from "../../../charts/canvas/palette";
 import { TEXTURES as ALL, type Colour, TEXTURE_OPACITY, type Texture } from "../../../colour";
 import { shortened } from "../../../format";
+import { kept } from "../../../kept";
 
 /** In the timeline, where most boxes contain a name, host work has no texture. */
 const TEXTURES: Readonly<Partial<Record<Colour, Texture>>> = {
@@ -76,18 +77,13 @@ function dotsTile(colour: string, density: number): OffscreenCanvas {
 const patterns = new WeakMap<Palette, Map<string, CanvasPattern | string>>();
 
 function pattern(pen: Pen, palette: Palette, name: string, draw: () => OffscreenCanvas): CanvasPattern | string {
-  const known = patterns.get(palette) ?? new Map<string, CanvasPattern | string>();
-  patterns.set(palette, known);
+  const known = kept(patterns, palette, () => new Map<string, CanvasPattern | string>());
   const density = densityOf(pen);
-  const key = `${name} ${density}`;
-  let found = known.get(key);
-  if (found === undefined) {
+  return kept(known, `${name} ${density}`, () => {
     const made = pen.createPattern(draw(), "repeat");
     made?.setTransform(new DOMMatrix().scale(1 / density));
-    found = made ?? "transparent";
-    known.set(key, found);
-  }
-  return found;
+    return made ?? "transparent";
+  });
 }
 
 const PADDING = 4;

@@ -55,7 +55,7 @@ export function paintWaits(pen: Pen, scene: Scene, boxes: Boxes, stream: Track):
     if (to === scene.chosen?.start_ns) continue; // the wait before the chosen work is told of with its reason
     const [left, right] = [time.clampedX(from), time.clampedX(to)];
     const length = ns(to - from);
-    const wide = textWidth(length, "axis");
+    const wide = textWidth(length);
     if (wide + 2 * BESIDE_PX > right - left) continue;
     haloed(pen, length, (left + right - wide) / 2, y + BOX_PX / 2, palette.ink, palette.surface);
   }

@@ -10,6 +10,7 @@
  * TensorBoard's own Time Series tab also leaves outliers out of the scale. Here they stay in the picture, with a text.
  */
 
+import { max } from "d3-array";
 import type { ChartLine, Crowd } from "../../../charts/lines/line_layout";
 
 /**
@@ -106,15 +107,8 @@ export function valuesAbove(lines: readonly ChartLine[], hidden: Crowd, end: num
 
 /** The highest value on the axis, which determines its unit. */
 export const largestShown = (lines: readonly ChartLine[], end: number | null): number =>
-  lines.reduce(
-    (most, { points }) =>
-      points.reduce(
-        (a, point) =>
-          [point?.value, point?.high].reduce<number>(
-            (b, value) => (value == null || (end !== null && value > end) ? b : Math.max(b, value)),
-            a,
-          ),
-        most,
-      ),
-    0,
-  );
+  max(
+    lines.flatMap(({ points }) => points),
+    (point) =>
+      max([point?.value, point?.high], (value) => (end !== null && value != null && value > end ? null : value)),
+  ) ?? 0;

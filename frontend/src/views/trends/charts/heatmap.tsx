@@ -9,6 +9,7 @@ import { TimeAxis } from "../../../charts/axes/time_axis";
 import { moved, type StopSelection } from "../../../charts/pointer/pointing";
 import { sentenceOf, Tip, type TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
+import { StepRings } from "../../../charts/time/step_rings";
 import { BinLayers, type Bins as TimeBins } from "../../../charts/time/time_bins";
 import { useRowWindow } from "../../../dom/rows";
 import { Sized } from "../../../dom/size";
@@ -202,10 +203,7 @@ function inRow(rows: readonly HeatmapRow[], row: number, step: number): Place | 
 }
 
 function gutterOf(rows: readonly HeatmapRow[], width: number): number {
-  const names = widestOf(
-    rows.map((row) => `${row.name}  ${row.second}`),
-    "small",
-  );
+  const names = widestOf(rows.map((row) => `${row.name}  ${row.second}`));
   return Math.round(Math.max(GUTTER, Math.min(VALUE + names, GUTTER_FRACTION * width)));
 }
 
@@ -221,27 +219,12 @@ interface RowProps extends TimeRange {
 }
 
 function Row({ row, width, gutter, from, to, colour, end, hovered, selected }: RowProps) {
-  const bins = useMemo(
-    () => <Bins {...{ row, from, to, colour, end }} time={timeScale({ from, to }, gutter, width)} />,
-    [row, width, gutter, from, to, colour, end],
-  );
-  const { clampedX } = timeScale({ from, to }, gutter, width);
-  const marked = row.steps.filter(({ key }) => key === hovered || key === selected);
+  const time = useMemo(() => timeScale({ from, to }, gutter, width), [from, to, gutter, width]);
+  const bins = useMemo(() => <Bins {...{ row, from, to, colour, end, time }} />, [row, from, to, colour, end, time]);
   return (
     <svg class="chart" width={width} height={ROW} aria-hidden="true">
       {bins}
-      {marked
-        .filter((step) => touches(step, { from, to }))
-        .map((step) => (
-          <rect
-            key={step.key}
-            class="ring"
-            x={clampedX(step.from)}
-            y="5.500"
-            width={Math.max(1, clampedX(step.to) - clampedX(step.from))}
-            height="16"
-          />
-        ))}
+      <StepRings steps={row.steps} {...{ hovered, selected, time }} visible={{ from, to }} top={5.5} height={16} />
     </svg>
   );
 }
@@ -256,7 +239,7 @@ function Bins({ row, from, to, time, colour, end }: BinsProps) {
   return (
     <>
       <text class="small own" x="0" y="18">
-        {shortenedTo(row.name, left - VALUE - textWidth(row.second, "small"), "small")}
+        {shortenedTo(row.name, left - VALUE - textWidth(row.second))}
         <tspan class="second" dx="8">
           {row.second}
         </tspan>
