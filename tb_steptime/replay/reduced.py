@@ -12,11 +12,11 @@ each reduced separately.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.metrics.communication.collectives import find_collectives
 from tb_steptime.metrics.communication.exchanges import kept_collectives
@@ -128,8 +128,7 @@ def _nodes_of(graph: Graph, rows: Int64, events: int) -> Int64:
     return node[rows]
 
 
-@dataclass(frozen=True, eq=False)
-class _Cut:
+class _Cut(msgspec.Struct, frozen=True, eq=False):
     """A graph with one empty node per step after all others, which ends when all nodes of the step have ended.
 
     chosen: for each node its number in `Paths`, -1 for none. began_ns, ended_ns: as recorded, of each step.

@@ -8,9 +8,9 @@ name     the same name
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.steady.likeness import Likeness, mixed
@@ -41,8 +41,7 @@ class Sites(NamedTuple):
     like: Likeness
 
 
-@dataclass(frozen=True, eq=False)
-class HostCode:
+class HostCode(msgspec.Struct, frozen=True, eq=False):
     """The code of each of the `host_events`, as numbers that events of the same code share.
 
     name    int64, row of the string table; the same for users' ranges that differ only in numbers
