@@ -32,7 +32,7 @@ from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, first_of_each, j
 from tb_steptime.trace.kineto.native.choice import reduce_function
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, Kind, is_in
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct, is_in
 
 #: Stands for a path that begins at a fixed time (a release) instead of a node.
 START = -1
@@ -207,7 +207,8 @@ def _last_of(track: Int64, step: Int64, steps: int) -> Int64:
     key = track * steps + step
     last = np.zeros(int(key.max(initial=0)) + 1, np.int64)
     last[key] = np.arange(len(key))
-    return last[np.unique(key)]
+    found: Int64 = last[distinct(key)]
+    return found
 
 
 def _paths(cut: _Cut, step: SteadyStep) -> Paths:
