@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import msgspec
@@ -26,8 +25,7 @@ class TimelineStep(msgspec.Struct, frozen=True):
     end_ns: int
 
 
-@dataclass(frozen=True)
-class Analysis(Generic[R]):
+class Analysis(msgspec.Struct, Generic[R], frozen=True):
     """id is the view's name in routes, summary files and the URL; title is its name in the list of views. nothing: the
     result without values, for an analysis that failed."""
 

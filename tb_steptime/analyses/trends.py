@@ -14,7 +14,7 @@ from tb_steptime.metrics.outliers import slow
 from tb_steptime.metrics.steps.parts import PART_MEANINGS, Parts, step_breakdown
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import Step, find_steps
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import Int64, Kind, median
 
 #: Number of time bins of a figure: one for each two or three pixels of the widest picture, and 4 kB in the summary
 #: file.
@@ -109,7 +109,7 @@ def _slow_steps(trace: Trace) -> list[SlowStep]:
     middle = _median_parts(parts)
     rows = np.flatnonzero(slow(durations)).tolist()
     rows.sort(key=lambda row: -durations[row])
-    usual_ns = int(np.median(durations))
+    usual_ns = int(median(durations))
     return [_slow_step(trace, steps.steps[row], parts[row], middle, int(durations[row]) - usual_ns) for row in rows]
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
+
+import msgspec
 
 from tb_steptime.files.problems import RemoteMissing, said_plainly
 from tb_steptime.files.reading import RemoteFile
@@ -48,13 +49,18 @@ class RemoteStat(NamedTuple):
         return cls(int(told.get("size") or 0), _seconds(time) * 1_000_000_000, str(mark).strip('"'))
 
 
-@dataclass(frozen=True, repr=False)
-class RemotePath:
+class RemotePath(msgspec.Struct, frozen=True, eq=False):
     """url: the address with all secrets that are needed to open it; never shown. listed: the stat from a recent
     listing, which saves a request."""
 
     url: str
-    listed: RemoteStat | None = field(default=None, compare=False)
+    listed: RemoteStat | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RemotePath) and other.url == self.url
+
+    def __hash__(self) -> int:
+        return hash(self.url)
 
     def __str__(self) -> str:
         return masked(self.url)

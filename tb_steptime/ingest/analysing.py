@@ -18,7 +18,6 @@ import select
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import fields
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -145,8 +144,8 @@ class _ExcessFile:
 
     def give(self, excess: Excess) -> None:
         """Only the process that was forked may give."""
-        for column in fields(excess):
-            np.save(self._file, getattr(excess, column.name), allow_pickle=False)
+        for column in msgspec.structs.astuple(excess):
+            np.save(self._file, column, allow_pickle=False)
         self._file.flush()
         os.write(self._says, b".")
 
@@ -156,7 +155,7 @@ class _ExcessFile:
         if not os.read(self._is_there, 1):
             return None
         self._file.seek(0)
-        return Excess(*(np.load(self._file, allow_pickle=False) for _ in fields(Excess)))
+        return Excess(*(np.load(self._file, allow_pickle=False) for _ in Excess.__struct_fields__))
 
     def _close_says(self) -> None:
         if self._says >= 0:

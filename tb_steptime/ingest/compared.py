@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -16,8 +15,7 @@ from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.insights import judge
 
 
-@dataclass(frozen=True)
-class WorkerOfRun:
+class WorkerOfRun(msgspec.Struct, frozen=True):
     """Spans of one run and worker in time order. workers: how many the run has; the first one stands for it."""
 
     path: AnyPath

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bisect
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -59,13 +58,12 @@ class _Folder(msgspec.Struct, frozen=True, eq=False):
     sure: bool
 
 
-@dataclass
-class Discovery:
+class Discovery(msgspec.Struct):
     """Scans places again and again; what did not change since the last scan is neither listed nor opened again."""
 
     places: Sequence[Place]
-    _files: dict[int, Files] = field(default_factory=dict)
-    _folders: dict[tuple[int, str], _Folder] = field(default_factory=dict)
+    _files: dict[int, Files] = msgspec.field(default_factory=dict)
+    _folders: dict[tuple[int, str], _Folder] = msgspec.field(default_factory=dict)
     _found: Found | None = None
 
     def scan(self) -> Found:
@@ -214,13 +212,12 @@ class _Where(msgspec.Struct, frozen=True):
     files: Files
 
 
-@dataclass
-class _OpenedFiles:
+class _OpenedFiles(msgspec.Struct):
     """Files of a folder that were opened in the last scan (before) and in this one. sure: no file was skipped because
     of a limit."""
 
     before: dict[Entry, bool]
-    opened: dict[Entry, bool] = field(default_factory=dict)
+    opened: dict[Entry, bool] = msgspec.field(default_factory=dict)
     sure: bool = True
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.names import SnapshotName, TraceName, natural_order, trace_name
@@ -13,8 +15,7 @@ from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.summaries.layout import SUFFIX
 
 
-@dataclass(frozen=True)
-class FoundSpan:
+class FoundSpan(msgspec.Struct, frozen=True):
     """A span under a place. id is opaque and stable; number counts from 1 in time order within a run and worker.
 
     file is relative to the place's root; trace is None where only the summary file is left, summary is None where no
@@ -74,8 +75,7 @@ class FoundSpan:
         return self.trace is not None, self.bytes, self.mtime_ns, self.records
 
 
-@dataclass(frozen=True)
-class FoundSnapshot:
+class FoundSnapshot(msgspec.Struct, frozen=True):
     """A memory snapshot under a place. id is made as that of a span; file is relative to the place's root."""
 
     id: str

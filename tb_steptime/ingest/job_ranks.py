@@ -8,8 +8,9 @@ rank 2   [span 1]           [span 2]
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.found import FoundSpan
@@ -26,8 +27,7 @@ _CUT = {"truncated-file", "corrupt-file"}
 _MATCHED = {"ranks", "trends"}
 
 
-@dataclass(frozen=True)
-class RecordedRank:
+class RecordedRank(msgspec.Struct, frozen=True):
     """A span with its rank, as the file states it, else as the worker's name does."""
 
     found: FoundSpan

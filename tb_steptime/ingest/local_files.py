@@ -16,7 +16,6 @@ import os
 import re
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from zlib import crc32
 
@@ -52,18 +51,18 @@ class _KnownFolder(msgspec.Struct, frozen=True):
     settled: bool
 
 
-@dataclass
-class LocalFiles:
+class LocalFiles(msgspec.Struct):
     """See `listing.Files`."""
 
     root: Path
-    _known: dict[str, _KnownFolder] = field(default_factory=dict)
-    _before: dict[str, _KnownFolder] = field(default_factory=dict)
-    _seen: set[tuple[int, ...]] = field(default_factory=set)
+    _known: dict[str, _KnownFolder] = msgspec.field(default_factory=dict)
+    _before: dict[str, _KnownFolder] = msgspec.field(default_factory=dict)
+    _seen: set[tuple[int, ...]] = msgspec.field(default_factory=set)
     _scans: int = 0
     _began: float | None = None
     _whole: bool = True
     _turns: int = 1
+    _top: str = ""
 
     def begin(self) -> None:
         now = time.monotonic()

@@ -16,9 +16,10 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
+
+import msgspec
 
 from tb_steptime.files.problems import RemoteMissing, RemoteProblem, said_plainly
 from tb_steptime.files.remote import RemotePath, RemoteStat
@@ -41,16 +42,15 @@ LIST_LIMIT_SECONDS = 120.0
 _Tree = dict[str, Listing]
 
 
-@dataclass
-class RemoteFiles:
+class RemoteFiles(msgspec.Struct):
     """See `listing.Files`."""
 
     root: RemotePath
     _tree: _Tree | None = None
-    _stats: dict[str, RemoteStat] = field(default_factory=dict)
+    _stats: dict[str, RemoteStat] = msgspec.field(default_factory=dict)
     _problem: RemoteProblem | None = None
     _due: float = 0.0
-    _listing: threading.Lock = field(default_factory=threading.Lock)
+    _listing: threading.Lock = msgspec.field(default_factory=threading.Lock)
 
     def begin(self) -> None:
         if time.monotonic() < self._due or not self._listing.acquire(blocking=False):

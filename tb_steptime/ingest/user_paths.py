@@ -4,7 +4,8 @@ CUDA graphs may be found."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tb_steptime.files.paths import AnyPath, is_folder
 from tb_steptime.files.remote import RemotePath

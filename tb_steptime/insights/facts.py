@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -54,13 +53,12 @@ class NotComputed(Exception):
     """The result of this view is asked for, and its analysis failed on this file."""
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(msgspec.Struct, frozen=True, dict=True):
     """The results of one span, by view id; those that many rules ask have a name. gaps: views whose analysis failed,
     with the kind of error; what needs their results is not said."""
 
     results: Mapping[str, msgspec.Struct]
-    gaps: Mapping[str, str] = field(default_factory=dict)
+    gaps: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     def has(self, view: str) -> bool:
         return view in self.results and view not in self.gaps

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TypeVar
+
+import msgspec
 
 from tb_steptime.insights.facts import Facts, NotComputed
 
@@ -18,11 +19,10 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Guarded:
+class Guarded(msgspec.Struct, frozen=True):
     """failed: names of what raised, of anything but a result that is missing."""
 
-    failed: list[str] = field(default_factory=list)
+    failed: list[str] = msgspec.field(default_factory=list)
 
     def made(self, name: str, make: Callable[[], T], otherwise: T) -> T:
         """Returns what `make` makes, or `other` where that fails. Raises MemoryError."""

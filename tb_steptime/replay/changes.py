@@ -6,10 +6,10 @@ launch_graphs(trace, step)      several compose: overlapped(trace, launch_graphs
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators
 from tb_steptime.metrics.gpu.copy_directions import way

@@ -8,8 +8,7 @@ crossing    the end of another stream's work just before a start that has no oth
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from tb_steptime.replay.host import Host, Role
@@ -25,8 +24,7 @@ EARLY_NS = 10_000
 _NEVER = -(1 << 62)
 
 
-@dataclass(frozen=True, eq=False)
-class Activities:
+class Activities(msgspec.Struct, frozen=True, eq=False):
     """Activities in time order, ns. item: the host's item that launched each, previous: the one before on its stream,
     -1 for none; track: the stream as a row of `Trace.threads`. The first of a stream follows the one before it on any,
     where its launch is lost and not from before the recording."""
@@ -42,8 +40,7 @@ class Activities:
         return len(self.row)
 
 
-@dataclass(frozen=True, eq=False)
-class Starts:
+class Starts(msgspec.Struct, frozen=True, eq=False):
     """Edges into activities, and the unexplained parts of delays; int64 in ns, one for each activity.
 
     unexplained_ns   delay without an explanation

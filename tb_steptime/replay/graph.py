@@ -9,9 +9,9 @@ edge. A delay that no edge explains is kept, and counted as unexplained, or as c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators
 from tb_steptime.replay.device import Activities, find_activities, start_edges
@@ -24,8 +24,7 @@ from tb_steptime.trace.table import Bool, Int64, UInt8, is_in
 RETURN_NS = 30_000
 
 
-@dataclass(frozen=True, eq=False)
-class Graph:
+class Graph(msgspec.Struct, frozen=True, eq=False):
     """Nodes in the order of their recorded starts; int64 columns in ns.
 
     start_ns, end_ns   as recorded; for a waiting call, its return
@@ -74,7 +73,7 @@ class Graph:
 
 
 #: Names of the graph's columns with one value per node.
-COLUMNS = tuple(one.name for one in fields(Graph) if one.name != "edges")
+COLUMNS = tuple(name for name in Graph.__struct_fields__ if name != "edges")
 
 
 def build_graph(trace: Trace) -> Graph:

@@ -7,8 +7,8 @@ thread   --[launch]-----[batch]--[launch]----[synchronize]--      own time and a
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
@@ -40,8 +40,7 @@ class Role(enum.IntEnum):
     ALLOCATE = 5  # a call that allocates or frees memory
 
 
-@dataclass(frozen=True, eq=False)
-class Host:
+class Host(msgspec.Struct, frozen=True, eq=False):
     """Items of host threads by lane and time; each has a stretch before it. ns.
 
     row        int64, row of the event table

@@ -9,9 +9,8 @@ If this rank was the last one, nothing shows how long the others had waited, so 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.metrics.communication.collectives import find_collectives
 from tb_steptime.metrics.communication.waits import longer_than_best_ns

@@ -12,11 +12,11 @@ each reduced separately.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.metrics.communication.collectives import find_collectives
 from tb_steptime.metrics.communication.exchanges import kept_collectives
@@ -32,7 +32,7 @@ from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, first_of_each, j
 from tb_steptime.trace.kineto.native.choice import reduce_function
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, Kind, is_in
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct, is_in
 
 #: Stands for a path that begins at a fixed time (a release) instead of a node.
 START = -1
@@ -128,8 +128,7 @@ def _nodes_of(graph: Graph, rows: Int64, events: int) -> Int64:
     return node[rows]
 
 
-@dataclass(frozen=True, eq=False)
-class _Cut:
+class _Cut(msgspec.Struct, frozen=True, eq=False):
     """A graph with one empty node per step after all others, which ends when all nodes of the step have ended.
 
     chosen: for each node its number in `Paths`, -1 for none. began_ns, ended_ns: as recorded, of each step.
@@ -208,7 +207,8 @@ def _last_of(track: Int64, step: Int64, steps: int) -> Int64:
     key = track * steps + step
     last = np.zeros(int(key.max(initial=0)) + 1, np.int64)
     last[key] = np.arange(len(key))
-    return last[np.unique(key)]
+    found: Int64 = last[distinct(key)]
+    return found
 
 
 def _paths(cut: _Cut, step: SteadyStep) -> Paths:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.idle.bottleneck import Bound

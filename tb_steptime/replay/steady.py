@@ -6,9 +6,9 @@ device        [step  ][step  ][step  ][step  ]      the step is the larger of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.metrics.steady.excess import Excess
 from tb_steptime.replay.graph import Graph
@@ -26,8 +26,7 @@ COPIES = 8
 MOST_CANDIDATES = 9
 
 
-@dataclass(frozen=True, eq=False)
-class SteadyStep:
+class SteadyStep(msgspec.Struct, frozen=True, eq=False):
     """The graph of one step, and what ties it to the next one.
 
     repeats   whether the recording shows that steps follow each other

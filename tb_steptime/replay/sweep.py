@@ -7,9 +7,9 @@ node     1       [bb]             start  of 1 = end of 0 + 1
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, fields
 from functools import cached_property
 
+import msgspec
 import numpy as np
 
 from tb_steptime.trace.kineto.native.choice import sweep_function
@@ -37,8 +37,7 @@ INFERRED = (EdgeKind.CROSSING, EdgeKind.RETURN)
 HOLDS = (EdgeKind.RETURN, EdgeKind.DONE)
 
 
-@dataclass(frozen=True, eq=False)
-class Edges:
+class Edges(msgspec.Struct, frozen=True, eq=False, dict=True):
     """What waits for what, sorted by `after`; int64. Nodes are numbered so that before < after.
 
     before, after   numbers of nodes
@@ -63,7 +62,7 @@ class Edges:
 
     def where(self, kept: Bool | Int64 | slice) -> Edges:
         """Only the edges chosen by a mask, by numbers or by a range, in their order."""
-        return Edges(*(getattr(self, one.name)[kept] for one in fields(self)))
+        return Edges(*(column[kept] for column in msgspec.structs.astuple(self)))
 
 
 def edges_of(kind: EdgeKind, before: Int64, after: Int64, lag_ns: Int64, sure: Float64 | None = None) -> Edges:
@@ -74,7 +73,7 @@ def edges_of(kind: EdgeKind, before: Int64, after: Int64, lag_ns: Int64, sure: F
 
 def joined(parts: list[Edges]) -> Edges:
     """Several tables as one, sorted by `after`."""
-    table = Edges(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Edges)))
+    table = Edges(*map(np.concatenate, zip(*map(msgspec.structs.astuple, parts), strict=True)))
     return table.where(np.argsort(table.after, kind="stable"))
 
 

@@ -6,7 +6,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from tb_steptime.files.at_once import answers
 from tb_steptime.ingest.discovery import Discovery, Found

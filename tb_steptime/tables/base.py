@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -42,8 +41,7 @@ class Surface(enum.Flag):
 EVERYWHERE = Surface.TAB | Surface.TEXT | Surface.ROWS | Surface.EXPORT | Surface.AGENT
 
 
-@dataclass(frozen=True)
-class Column(Generic[R]):
+class Column(msgspec.Struct, Generic[R], frozen=True):
     """One column.
 
     id        the field of a row that it shows, or, with `of`, a name of its own
@@ -64,7 +62,7 @@ class Column(Generic[R]):
     meaning: str
     of: Callable[[R], Value] | None = None
     on: Surface = EVERYWHERE
-    names: Mapping[Surface, str] = field(default_factory=dict)
+    names: Mapping[Surface, str] = msgspec.field(default_factory=dict)
     figure: str = ""
     short: str = ""
     colour: str = "ink"
@@ -109,8 +107,7 @@ def of_metric(metric: Metric, on: Surface, names: Mapping[Surface, str] | None =
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Table(Generic[R]):
+class Table(msgspec.Struct, Generic[R], frozen=True):
     """One table. id: also the name of its exported file and of its DataFrame; row: the type of its rows."""
 
     id: str

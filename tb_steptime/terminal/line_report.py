@@ -7,11 +7,11 @@ holds those with most time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import msgspec
+from msgspec.structs import replace
 
 from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.found import FoundSpan
@@ -53,7 +53,7 @@ class LineReportRow(msgspec.Struct, frozen=True):
 
 
 #: The table of lines with the rows of this report.
-REPORT_LINES = cast(Table[LineReportRow], replace(LINES, row=LineReportRow))  # type: ignore[arg-type]
+REPORT_LINES = cast(Table[LineReportRow], replace(LINES, row=LineReportRow))
 
 
 class SpanLines(msgspec.Struct, frozen=True):

@@ -6,10 +6,11 @@ The JSON is a contract with other programs: fields may be added, never renamed. 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.metrics.base import step_lengths
@@ -71,7 +72,7 @@ class OperatorReportRow(msgspec.Struct, frozen=True):
 
 
 #: The table of ops with the rows of this report: what is declared beyond their fields is printed, too.
-OPERATOR_LINES = cast(Table[OperatorReportRow], replace(OPERATORS, row=OperatorReportRow))  # type: ignore[arg-type]
+OPERATOR_LINES = cast(Table[OperatorReportRow], replace(OPERATORS, row=OperatorReportRow))
 
 
 class ModuleReport(msgspec.Struct, frozen=True):

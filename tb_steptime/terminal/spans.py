@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeVar
+
+from msgspec.structs import replace
 
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, is_file

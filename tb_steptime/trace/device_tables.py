@@ -3,15 +3,13 @@ between nodes, and measured counters. A table is empty where the file has no suc
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-
+import msgspec
 import numpy as np
 
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64
 
 
-@dataclass(frozen=True, eq=False)
-class GraphNodeTable:
+class GraphNodeTable(msgspec.Struct, frozen=True, eq=False):
     """Activities that ran as a node of a CUDA graph; one row for each, whatever its kind.
 
     event   int32, row of the event table, ascending
@@ -29,8 +27,7 @@ class GraphNodeTable:
         return len(self.event)
 
 
-@dataclass(frozen=True, eq=False)
-class AnnotationTable:
+class AnnotationTable(msgspec.Struct, frozen=True, eq=False):
     """The user's annotation of an activity, made while its graph was captured, and the lane that a profiler moved it to
     for that. One row for each activity that has either.
 
@@ -58,8 +55,7 @@ class AnnotationTable:
         return len(self.event)
 
 
-@dataclass(frozen=True, eq=False)
-class DependencyTable:
+class DependencyTable(msgspec.Struct, frozen=True, eq=False):
     """Edges of CUDA graphs as they were replayed: the first activity had to end before the second could begin. One row
     per edge.
 
@@ -73,8 +69,7 @@ class DependencyTable:
         return len(self.before)
 
 
-@dataclass(frozen=True, eq=False)
-class CounterTable:
+class CounterTable(msgspec.Struct, frozen=True, eq=False):
     """Samples of the GPU's hardware counters, sorted by device, counter and time.
 
     device   int32
@@ -93,7 +88,7 @@ class CounterTable:
 
     def where(self, kept: Bool | Int64) -> CounterTable:
         """Only the rows chosen by a mask or by row numbers."""
-        return CounterTable(*(getattr(self, one.name)[kept] for one in fields(self)))
+        return CounterTable(*(column[kept] for column in msgspec.structs.astuple(self)))
 
 
 def no_graph_nodes() -> GraphNodeTable:

@@ -8,9 +8,8 @@ belongs to this very kernel, so it takes precedence.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared

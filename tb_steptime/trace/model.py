@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from tb_steptime.text import Finding, Note
 from tb_steptime.trace.device_tables import (
@@ -37,8 +38,7 @@ from tb_steptime.trace.table import (
 )
 
 
-@dataclass(frozen=True)
-class Device:
+class Device(msgspec.Struct, frozen=True):
     """A GPU as the trace's device properties describe it; None for missing properties."""
 
     id: int
@@ -51,8 +51,7 @@ class Device:
     memory_bytes: int | None = None
 
 
-@dataclass(frozen=True)
-class Thread:
+class Thread(msgspec.Struct, frozen=True):
     """One track of the trace. pid and tid are text because producers write numbers and words."""
 
     pid: str
@@ -60,8 +59,7 @@ class Thread:
     name: str = ""  # as metadata events name it
 
 
-@dataclass(frozen=True)
-class ProcessGroup:
+class ProcessGroup(msgspec.Struct, frozen=True):
     """Ranks that communicate with each other, as the file lists them. description: the name given by the group's
     creator, "" if none; ranks: ascending, empty if the file does not list them."""
 
@@ -70,8 +68,7 @@ class ProcessGroup:
     ranks: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(msgspec.Struct, frozen=True):
     """What the file records about the job that wrote it; None if missing."""
 
     rank: int | None = None
@@ -86,8 +83,7 @@ class Job:
     sliced_from_ns: int | None = None  # for steps cut out of a recording: epoch time at which the first one starts
 
 
-@dataclass(frozen=True)
-class NamedFrom:
+class NamedFrom(msgspec.Struct, frozen=True):
     """The recording from which the kernels of another one's graphs were named. recording: its displayed name; path: its
     file.
 
@@ -103,8 +99,7 @@ class NamedFrom:
     is_private: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Trace:
+class Trace(msgspec.Struct, frozen=True, eq=False):
     """One span's recording.
 
     origin_ns    epoch time of t = 0, ns. Exact for files with `baseTimeNanoseconds` and for absolute microseconds.
@@ -144,21 +139,21 @@ class Trace:
     file_bytes: int
     json_bytes: int
     event_count: int
-    inputs: StringTable = field(default_factory=lambda: StringTable([]))
-    sequences: SequenceTable = field(default_factory=no_sequences)
-    stacks: StackTable = field(default_factory=no_stacks)
-    stack_texts: StringTable = field(default_factory=lambda: StringTable([]))
-    hierarchies: StackTable = field(default_factory=no_stacks)
-    hierarchy_texts: StringTable = field(default_factory=lambda: StringTable([]))
-    collectives: CollectiveTable = field(default_factory=no_collectives)
-    collective_texts: StringTable = field(default_factory=lambda: StringTable([]))
-    graph_nodes: GraphNodeTable = field(default_factory=no_graph_nodes)
-    annotations: AnnotationTable = field(default_factory=no_annotations)
-    annotation_texts: StringTable = field(default_factory=lambda: StringTable([]))
-    dependencies: DependencyTable = field(default_factory=no_dependencies)
-    counters: CounterTable = field(default_factory=no_counters)
-    counter_names: StringTable = field(default_factory=lambda: StringTable([]))
-    memory: MemoryTable = field(default_factory=no_memory)
+    inputs: StringTable = msgspec.field(default_factory=lambda: StringTable([]))
+    sequences: SequenceTable = msgspec.field(default_factory=no_sequences)
+    stacks: StackTable = msgspec.field(default_factory=no_stacks)
+    stack_texts: StringTable = msgspec.field(default_factory=lambda: StringTable([]))
+    hierarchies: StackTable = msgspec.field(default_factory=no_stacks)
+    hierarchy_texts: StringTable = msgspec.field(default_factory=lambda: StringTable([]))
+    collectives: CollectiveTable = msgspec.field(default_factory=no_collectives)
+    collective_texts: StringTable = msgspec.field(default_factory=lambda: StringTable([]))
+    graph_nodes: GraphNodeTable = msgspec.field(default_factory=no_graph_nodes)
+    annotations: AnnotationTable = msgspec.field(default_factory=no_annotations)
+    annotation_texts: StringTable = msgspec.field(default_factory=lambda: StringTable([]))
+    dependencies: DependencyTable = msgspec.field(default_factory=no_dependencies)
+    counters: CounterTable = msgspec.field(default_factory=no_counters)
+    counter_names: StringTable = msgspec.field(default_factory=lambda: StringTable([]))
+    memory: MemoryTable = msgspec.field(default_factory=no_memory)
     loader_records: LoaderRecords | None = None
     step_pace: StepPace | None = None
     kernel_labels: KernelLabels | None = None
@@ -166,8 +161,8 @@ class Trace:
     whole_recording: bool = False
     only_steps: tuple[int, int] | None = None
     repaired: tuple[Finding, ...] = ()
-    memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)
-    on_disk: ColumnsOnDisk | None = field(default=None, repr=False)
+    memo: dict[Hashable, Any] = msgspec.field(default_factory=dict)
+    on_disk: ColumnsOnDisk | None = None
 
     def let_go(self) -> None:
         """Drop columns that wait on disk from memory for now. To be called after reading many rows of them."""

@@ -19,7 +19,6 @@ import mmap
 import os
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 import msgspec
@@ -51,8 +50,8 @@ class ColumnsOnDisk:
         self._maps: list[mmap.mmap] = []
 
     def keep(self, result: T) -> T:
-        """The same value with large columns on disk: those in records (dataclasses and structs), tuples, lists and
-        dicts, or the value itself. Everything else is unchanged."""
+        """The same value with large columns on disk: those in structs, tuples, lists and dicts, or the
+        value itself. Everything else is unchanged."""
         kept: T = self._kept(result)
         return kept
 
@@ -89,19 +88,11 @@ class ColumnsOnDisk:
             return _again(value, [self._kept(each) for each in value])
         if isinstance(value, Mapping) and len(value) < _FEW and type(value) is dict:
             return {key: self._kept(each) for key, each in value.items()}
-        if is_dataclass(value) and not isinstance(value, type):
-            return self._record(value)
         if isinstance(value, msgspec.Struct):
-            return self._struct(value)
+            return self._record(value)
         return value
 
-    def _record(self, value: Any) -> Any:
-        kept = copy.copy(value)
-        for each in fields(value):
-            object.__setattr__(kept, each.name, self._kept(getattr(value, each.name)))
-        return kept
-
-    def _struct(self, value: msgspec.Struct) -> msgspec.Struct:
+    def _record(self, value: msgspec.Struct) -> msgspec.Struct:
         kept = copy.copy(value)
         for name in value.__struct_fields__:
             msgspec.structs.force_setattr(kept, name, self._kept(getattr(value, name)))

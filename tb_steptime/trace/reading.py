@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, any_path

@@ -12,10 +12,10 @@ Rows are sorted by (start, longer first), so that an enclosing event comes befor
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -153,8 +153,7 @@ def percentile(values: npt.ArrayLike, percent: float) -> float:
     return high - (high - low) * (1 - part) if part >= 0.5 else low + (high - low) * part
 
 
-@dataclass(frozen=True, eq=False)
-class EventTable:
+class EventTable(msgspec.Struct, frozen=True, eq=False, dict=True):
     """Complete ("X") events, one row each; all columns have the length of `start_ns`.
 
     start_ns, dur_ns   int64, relative to `Trace.origin_ns`; durations are never negative
@@ -239,8 +238,7 @@ def _merged(pieces: list[Int64]) -> Int64:
     return merged
 
 
-@dataclass(frozen=True, eq=False)
-class SequenceTable:
+class SequenceTable(msgspec.Struct, frozen=True, eq=False):
     """Numbers that join a node of the backward pass with the op that created it; one row per op with a number.
 
     event            int32, row of the event table, ascending
@@ -258,8 +256,7 @@ class SequenceTable:
         return len(self.event)
 
 
-@dataclass(frozen=True, eq=False)
-class StackTable:
+class StackTable(msgspec.Struct, frozen=True, eq=False):
     """Call stacks as 2021 and 2022 wrote them, on ops; one row per op that has one.
 
     event    int32, row of the event table, ascending
@@ -273,8 +270,7 @@ class StackTable:
         return len(self.event)
 
 
-@dataclass(frozen=True, eq=False)
-class CollectiveTable:
+class CollectiveTable(msgspec.Struct, frozen=True, eq=False):
     """What PyTorch records about a collective, on its op (`record_param_comms`) and on its kernels; one row for each.
 
     event            int32, row of the event table, ascending
@@ -310,8 +306,7 @@ class CollectiveTable:
         return len(self.event)
 
 
-@dataclass(frozen=True, eq=False)
-class MemoryTable:
+class MemoryTable(msgspec.Struct, frozen=True, eq=False):
     """The allocator's events, one row for each allocation and each free, sorted by time.
 
     ts            int64, ns relative to `Trace.origin_ns`
@@ -339,7 +334,7 @@ class MemoryTable:
 
     def where(self, kept: Bool | Int64) -> MemoryTable:
         """Only the rows chosen by a mask or by row numbers."""
-        return MemoryTable(*(getattr(self, one.name)[kept] for one in fields(self)))
+        return MemoryTable(*(column[kept] for column in msgspec.structs.astuple(self)))
 
 
 def no_memory() -> MemoryTable:
@@ -360,8 +355,7 @@ def no_stacks() -> StackTable:
     return StackTable(*(np.empty(0, np.int32) for _ in range(2)))
 
 
-@dataclass(frozen=True, eq=False)
-class KernelTable:
+class KernelTable(msgspec.Struct, frozen=True, eq=False):
     """What only kernels carry; one row per kernel, `event` gives its row in the event table (ascending).
 
     grid, block          int32 or int64 (n, 3), to be multiplied in 64 bits; -1 where not said
@@ -392,8 +386,7 @@ class KernelTable:
 MODULE_SEPARATOR = "/"
 
 
-@dataclass(frozen=True, eq=False)
-class KernelLabels:
+class KernelLabels(msgspec.Struct, frozen=True, eq=False):
     """What the kernels of CUDA graphs do, according to annotations or an eager recording; one row per kernel.
 
     op       int32, row of the string table: the innermost op; -1 = not known, as in all columns

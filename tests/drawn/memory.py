@@ -6,9 +6,10 @@ with_memory(trace, "a +64 @3, b +8 @5, a -64 @9")      address, bytes and micros
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import MemoryTable
@@ -47,6 +48,6 @@ def with_memory(
         reserved=np.full(len(rows), reserved, np.int64) if totals else unsaid,
     )
     tables = [trace.memory, own]
-    columns = [np.concatenate([getattr(table, name) for table in tables]) for name in MemoryTable.__dataclass_fields__]
+    columns = [np.concatenate(pieces) for pieces in zip(*map(msgspec.structs.astuple, tables), strict=True)]
     order = np.argsort(columns[0], kind="stable")
     return replace(trace, memory=MemoryTable(*(column[order] for column in columns)), memo={})

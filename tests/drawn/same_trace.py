@@ -46,7 +46,8 @@ def _attributes(value: Any) -> dict[str, Any]:
     """The fields of an object of the package; cached values and functions are left out."""
     if not type(value).__module__.startswith("tb_steptime") or isinstance(value, (int, str)):
         return {}
-    names = {*getattr(value, "__dict__", ()), *getattr(type(value), "__slots__", ())}
+    of_type = (*getattr(type(value), "__slots__", ()), *getattr(type(value), "__struct_fields__", ()))
+    names = {*getattr(value, "__dict__", ()), *of_type}
     names -= {"__dict__", "__weakref__", "memo"}
     names = {name for name in names if not isinstance(getattr(type(value), name, None), cached_property)}
     return {name: getattr(value, name) for name in sorted(names) if not callable(getattr(value, name, len))}

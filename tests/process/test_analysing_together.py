@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="pr
 _MEASURE = """
 import os, signal, sys, threading, time
 import msgspec
-from dataclasses import replace
+from msgspec.structs import replace
 from itertools import chain, islice
 from pathlib import Path
 from tb_steptime import analyses

@@ -7,10 +7,10 @@ import gzip
 import json
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import tb_steptime
 from tb_steptime import analyses, cli, insights

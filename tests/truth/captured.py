@@ -12,9 +12,11 @@ kernel time that gets its own op and modules back.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.metrics.kernels.makers import kernel_makers
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
@@ -69,10 +71,7 @@ def captured(trace: Trace, changed: str = "", seed: int = 0) -> Captured:
                 name[kernel[one]], kind[kernel[other]], kept[other] = fused, Kind.OTHER, False
                 doing[one] = (one, other)
     table = KernelTable(
-        *(
-            None if (column := getattr(trace.kernels, each.name)) is None else column[kept]
-            for each in fields(KernelTable)
-        )
+        *(None if column is None else column[kept] for column in msgspec.structs.astuple(trace.kernels))
     )
     graphs = replace(
         trace,

@@ -3,11 +3,11 @@ that rest on it, and never raises one."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.overview import OverviewResult

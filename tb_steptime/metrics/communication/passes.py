@@ -28,7 +28,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in, percentile
 
 #: Kinds of passes by what they compute: outputs, all gradients, those of inputs only, those of weights only.
 PASS_KINDS = ("forward", "backward", "input_gradients", "weight_gradients")
@@ -126,7 +126,7 @@ def _labels(trace: Trace) -> _Labels:
         plain = found or _PLAIN_LABEL.fullmatch(trace.strings[name])
         if plain:
             said[name] = _OF_LETTER[plain["kind"]], int(found["stage"]) if found else -1, int(plain["batch"])
-    rows = rows[np.isin(trace.events.name[rows], list(said))]
+    rows = rows[is_in(trace.events.name[rows], list(said))]
     told = np.array([said[name] for name in trace.events.name[rows].tolist()], np.int64).reshape(-1, 3)
     return _Labels(trace.events.start_ns[rows], trace.events.ends(rows), told[:, 0], told[:, 1], told[:, 2])
 
@@ -200,5 +200,5 @@ def _long(kind: Int64, length: Int64) -> Bool:
     long = np.zeros(len(kind), bool)
     for one in distinct_in(kind).tolist():
         mine = kind == one
-        long[mine] = length[mine] >= _LEAST_SHARE * np.percentile(length[mine], _USUAL_PERCENT)
+        long[mine] = length[mine] >= _LEAST_SHARE * percentile(length[mine], _USUAL_PERCENT)
     return long

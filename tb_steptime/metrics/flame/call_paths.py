@@ -11,9 +11,9 @@ below the nodes that the text names.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.flame.labels import Labels
@@ -31,8 +31,7 @@ from tb_steptime.trace.table import Int32, Int64, Kind
 FlameBy = Literal["stack", "module", "op"]
 
 
-@dataclass(frozen=True, eq=False)
-class CallPaths:
+class CallPaths(msgspec.Struct, frozen=True, eq=False):
     """by: what stands above the ops; rows: frames and ops of the event table, ascending; node: the tree node of each
     row; frames: rows of the frames only."""
 

@@ -8,9 +8,9 @@ aten::addmm         host: its own code
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, get_args
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.flame.call_paths import CallPaths
@@ -47,8 +47,7 @@ MEASURES: tuple[Measure, ...] = get_args(Measure)
 Spent = dict[Measure, list[tuple[Int64, Int64]]]
 
 
-@dataclass(frozen=True, eq=False)
-class OwnCosts:
+class OwnCosts(msgspec.Struct, frozen=True, eq=False):
     """Each node's own cost in the steps.
 
     values   by measure that the trace has, the node's own cost

@@ -10,8 +10,7 @@ all 100                        all 100
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.flame.call_paths import FlameBy, call_paths
@@ -27,8 +26,7 @@ SMALLEST = 2000
 MOST_NODES = 100_000
 
 
-@dataclass(frozen=True, eq=False)
-class FlameTree:
+class FlameTree(msgspec.Struct, frozen=True, eq=False):
     """One entry per frame; a parent comes before its children, and the first is the whole.
 
     parent   place; -1 of the whole

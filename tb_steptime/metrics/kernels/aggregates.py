@@ -6,8 +6,7 @@ launches are summed once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent, launch_columns
@@ -22,8 +21,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int32, Int64
 
 
-@dataclass(frozen=True, eq=False)
-class KernelAggregates:
+class KernelAggregates(msgspec.Struct, frozen=True, eq=False):
     """One entry per aggregate of the kernels that start within the span's window; int64.
 
     device, name       name: row of the string table

@@ -9,9 +9,9 @@ autograd                                   |- AddmmBackward0 -|     backward of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.operators.op_costs import (
@@ -38,8 +38,7 @@ ModuleCost = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class ModuleCalls:
+class ModuleCalls(msgspec.Struct, frozen=True, eq=False):
     """One entry per call, in time order.
 
     row      of the event table, ascending

@@ -10,16 +10,14 @@ instances.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.operators.module_calls import ModuleCalls
 from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
 
 
-@dataclass(frozen=True, eq=False)
-class ModulePaths:
+class ModulePaths(msgspec.Struct, frozen=True, eq=False):
     """One entry per path; a path comes after the one around it.
 
     of_call   for each call its path

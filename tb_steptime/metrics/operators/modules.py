@@ -9,8 +9,8 @@ occurrences             one of TOP and one of A0: consecutive ops of a thread in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.operators.module_calls import ModuleCalls, ModuleCost, module_calls
@@ -33,8 +33,7 @@ from tb_steptime.trace.sources import hierarchies
 from tb_steptime.trace.table import MODULE_SEPARATOR, Int32, Int64, KernelLabels, distinct_in
 
 
-@dataclass(frozen=True, eq=False)
-class Modules:
+class Modules(msgspec.Struct, frozen=True, eq=False):
     """calls, and the path of each; names: the texts to whose rows `paths.frame` refers."""
 
     calls: ModuleCalls

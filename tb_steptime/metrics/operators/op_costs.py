@@ -13,9 +13,9 @@ includes the kernel in its total.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, get_args
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
@@ -137,8 +137,7 @@ def _of_kernels(trace: Trace, cost: Cost) -> Int64:
     return values
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledWork:
+class LabelledWork(msgspec.Struct, frozen=True, eq=False):
     """Kernels of graphs, launched in the steps, whose labels name an op, or a module.
 
     place    row of `find_launches`;  kernel  row of the kernel table
@@ -160,8 +159,7 @@ def labelled_work(trace: Trace, by: Labelled = "op") -> LabelledWork:
     return LabelledWork(np.searchsorted(find_launches(trace).activity, trace.kernels.event[kernel]), kernel)
 
 
-@dataclass(frozen=True, eq=False)
-class OutsideOps:
+class OutsideOps(msgspec.Struct, frozen=True, eq=False):
     """Work in the steps that no recorded op launched, and whose label names no op.
 
     place  row of `find_launches`;  call  the launching one, -1 where it is not known

@@ -9,8 +9,7 @@ Allocations count whether or not they are freed again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.memory.births import ops_at, rows_at, steps_at
@@ -23,8 +22,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64
 
 
-@dataclass(frozen=True, eq=False)
-class Allocated:
+class Allocated(msgspec.Struct, frozen=True, eq=False):
     """One entry per allocation, in time order.
 
     row    int32, of the memory table

@@ -12,9 +12,9 @@ op of the forward pass that created their node, as far as this is recorded.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 import numpy as np
 
 from tb_steptime.trace.model import Trace
@@ -27,8 +27,7 @@ from tb_steptime.trace.table import Bool, Int32, Int64, Kind
 Where = Literal["ran", "made"]
 
 
-@dataclass(frozen=True, eq=False)
-class OpTree:
+class OpTree(msgspec.Struct, frozen=True, eq=False):
     """One entry per op, in time order. A place is that of an entry; a parent's comes before its children's.
 
     row      of the event table, ascending

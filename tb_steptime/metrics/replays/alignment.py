@@ -11,9 +11,9 @@ often in both sequences, the longest runs first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 
+import msgspec
 import numpy as np
 
 from tb_steptime.trace.table import Bool, Int64, UInt8
@@ -43,8 +43,7 @@ class Match(IntEnum):
 _GAINS = np.array([0, 1, 8, 14, 16], np.int32)
 
 
-@dataclass(frozen=True, eq=False)
-class Sequence:
+class Sequence(msgspec.Struct, frozen=True, eq=False):
     """Kernels in the order in which they run: one entry for each.
 
     name, shape, kind: numbers that both sequences share. Equal shapes mean equal names too.
@@ -64,8 +63,7 @@ class Sequence:
         return Sequence(self.name[rows], self.shape[rows], self.kind[rows])
 
 
-@dataclass(frozen=True, eq=False)
-class Alignment:
+class Alignment(msgspec.Struct, frozen=True, eq=False):
     """For each kernel of the replay the place of its kernel in the eager sequence, -1 for none, and how they match."""
 
     eager: Int64

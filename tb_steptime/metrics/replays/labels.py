@@ -10,11 +10,11 @@ the eager step has too, no labels are copied.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from tb_steptime.metrics.kernel_names.short_names import kind_of, short_name
 from tb_steptime.metrics.kernels.makers import kernel_makers, kernel_module_rows

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from tb_steptime.trace.intervals import Intervals
@@ -41,8 +41,7 @@ class ExcessKind(enum.IntEnum):
     UNKNOWN = 5
 
 
-@dataclass(frozen=True, eq=False)
-class Excess:
+class Excess(msgspec.Struct, frozen=True, eq=False):
     """Excess intervals, sorted by (track, start); those of one track are disjoint.
 
     track             int32, row of `Trace.threads`: a host thread, or a stream of a device

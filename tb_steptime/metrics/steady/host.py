@@ -44,13 +44,12 @@ def excess_on_host(trace: Trace, first_step: int) -> Excess:
     if not len(stretches):
         return no_excess()
     own = stretches.end_ns - stretches.start_ns - waits_ns(trace, host, stretches)
-    sites, like = stretch_sites(trace, stretches)
     step = step_at(trace, stretches.start_ns)
-    found = judge(own, step, sites, like, first_step)
-    excess, kind = _of_ops(trace, stretches, own, sites[0], found, first_step)
+    found, site = _judged(trace, stretches, own, step, first_step)
+    excess, kind = _of_ops(trace, stretches, own, site, found, first_step)
     kind = _explained(trace, stretches, excess, kind)
     kind = np.where(_is_noise(excess, kind, step), ExcessKind.INTERRUPTED, kind)
-    begins = (kind == ExcessKind.INTERRUPTED) & _in_first_call(trace, host, stretches, sites[0])
+    begins = (kind == ExcessKind.INTERRUPTED) & _in_first_call(trace, host, stretches, site)
     kind[begins] = ExcessKind.ONCE
     kind[(kind == ExcessKind.ONCE) & _tries_again(trace, host, stretches)] = ExcessKind.INTERRUPTED
     excess, kind, ends = _of_first_use(trace, host, stretches, own, excess, kind)
@@ -58,6 +57,13 @@ def excess_on_host(trace: Trace, first_step: int) -> Excess:
     long = np.flatnonzero(excess)
     start, end = ends[long] - excess[long], ends[long]
     return Excess(stretches.thread[long], start, end, kind[long].astype(np.uint8), _events(host, stretches, long))
+
+
+def _judged(trace: Trace, stretches: Stretches, own: Int64, step: Int64, first_step: int) -> tuple[Judged, Int64]:
+    """Each stretch compared with those of its sites, and the number of its exact site. The less exact sites are not
+    needed afterwards; of a million stretches each takes 8 MB."""
+    sites, like = stretch_sites(trace, stretches)
+    return judge(own, step, sites, like, first_step), sites[0]
 
 
 def _explained(trace: Trace, stretches: Stretches, excess: Int64, kind: Int64) -> Int64:

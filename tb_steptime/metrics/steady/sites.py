@@ -8,9 +8,9 @@ name     the same name
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.steady.likeness import Likeness, mixed
@@ -41,8 +41,7 @@ class Sites(NamedTuple):
     like: Likeness
 
 
-@dataclass(frozen=True, eq=False)
-class HostCode:
+class HostCode(msgspec.Struct, frozen=True, eq=False):
     """The code of each of the `host_events`, as numbers that events of the same code share.
 
     name    int64, row of the string table; the same for users' ranges that differ only in numbers
@@ -74,12 +73,13 @@ def stretch_sites(trace: Trace, stretches: Stretches) -> Sites:
     """The sites of each stretch: exact, path, alike and, for stretches that are whole events, name. Other stretches of
     one name are parts of an event that have nothing in common."""
     code, inside = host_code(trace), stretches.inside
-    before, after = _at(code.name, stretches.before), _at(code.name, stretches.after)
+    around = _at(code.name, stretches.before), _at(code.name, stretches.after)
+    sites = [mixed(_at(column, inside), *around) for column in (code.exact, code.path, code.name)]
+    del around  # of a million stretches each column is 8 MB
+    sites[0] = numbered(sites[0])
     whole = (inside >= 0) & (stretches.before < 0) & (stretches.after < 0)
-    alone = -2 - np.arange(len(stretches))
-    sites = [mixed(_at(column, inside), before, after) for column in (code.exact, code.path, code.name)]
-    sites.append(np.where(whole, _at(code.name, inside), alone))
-    return Sites([numbered(sites[0]), *sites[1:]], Likeness(_is_at(code.fixed, inside), _is_at(code.shaped, inside)))
+    sites.append(np.where(whole, _at(code.name, inside), -2 - np.arange(len(stretches))))
+    return Sites(sites, Likeness(_is_at(code.fixed, inside), _is_at(code.shaped, inside)))
 
 
 def op_sites(trace: Trace, ops: Int64) -> Sites:

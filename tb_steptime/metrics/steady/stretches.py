@@ -8,9 +8,9 @@ stretch   l a    c        a           l            the time of a thread is the s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from tb_steptime.trace.extension import one_pass
@@ -25,8 +25,7 @@ _TYPES = (np.int32, np.int64, np.int64, np.int32, np.int32, np.int32)
 _HOST_KINDS = (Kind.CPU_OP, Kind.USER, Kind.RUNTIME, Kind.DRIVER)
 
 
-@dataclass(frozen=True, eq=False)
-class HostEvents:
+class HostEvents(msgspec.Struct, frozen=True, eq=False):
     """Events of host threads with a positive duration, by (thread, start).
 
     row      int32, row of the event table
@@ -42,8 +41,7 @@ class HostEvents:
         return len(self.row)
 
 
-@dataclass(frozen=True, eq=False)
-class Stretches:
+class Stretches(msgspec.Struct, frozen=True, eq=False):
     """Adjacent stretches of each host thread, by (thread, start), from its first event to the end of its last one.
 
     thread           int32, row of `Trace.threads`
@@ -65,7 +63,7 @@ class Stretches:
 
     def where(self, kept: Bool) -> Stretches:
         """Only the chosen rows, in their order."""
-        return Stretches(*(getattr(self, column.name)[kept] for column in fields(self)))
+        return Stretches(*(column[kept] for column in msgspec.structs.astuple(self)))
 
 
 @shared
@@ -94,7 +92,7 @@ def find_stretches(trace: Trace) -> Stretches:
     edges = np.append(np.flatnonzero(np.diff(thread, prepend=-1)), len(thread))
     end = _ends_inside(trace, host)
     pieces = [_stretches_of(int(thread[first]), host, start, end, first, past) for first, past in _pairs(edges)]
-    return Stretches(*(_joined(pieces, field.name, of) for field, of in zip(fields(Stretches), _TYPES, strict=True)))
+    return Stretches(*(_joined(pieces, name, of) for name, of in zip(Stretches.__struct_fields__, _TYPES, strict=True)))
 
 
 def _pairs(edges: Int64) -> list[tuple[int, int]]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 #: Layout of the prefix: magic, version, bytes of a row, where the rows begin, checksum of the header.
 PREFIX = struct.Struct("<8sIIII")
@@ -27,8 +26,7 @@ class UnfinishedError(FormatError):
     full."""
 
 
-@dataclass(frozen=True)
-class FileKind:
+class FileKind(NamedTuple):
     """what: the kind in the words of an error, "a recording of a loader". magic: its first eight bytes."""
 
     what: str

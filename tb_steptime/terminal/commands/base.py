@@ -6,9 +6,8 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tb_steptime.files.paths import AnyPath, any_path
 
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
 _FROM_TO = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """`tb-steptime NAME`. help is its line in the list of commands; add_arguments adds what it takes to its parser; run
     returns the exit code (see `exit_code`)."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -39,8 +38,7 @@ def traced_alone(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -
     return trace_of(span, on_progress), None
 
 
-@dataclass(frozen=True, eq=False)
-class FoundJob:
+class FoundJob(msgspec.Struct, frozen=True, eq=False):
     """At least two ranks of a run. waits: None where nothing is matched."""
 
     run: str
@@ -49,11 +47,10 @@ class FoundJob:
     waits: StepWaits | None
 
 
-@dataclass
-class Jobs:
+class Jobs(msgspec.Struct):
     """Collects all spans into jobs. Spans that do not state their rank belong to no job."""
 
-    _of_run: dict[str, list[RecordedRank]] = field(default_factory=lambda: defaultdict(list))
+    _of_run: dict[str, list[RecordedRank]] = msgspec.field(default_factory=lambda: defaultdict(list))
 
     def add(self, found: FoundSpan, measured: MeasuredSpan) -> None:
         results = {view: measured.results[view] for view in NEEDED_VIEWS}

@@ -8,11 +8,11 @@ beyond what hardware and PyTorch use, and low enough that sums and products over
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
 from tb_steptime.trace.kineto.numbers import TOO_MANY_BYTES, UNKNOWN

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from tb_steptime.trace.compute_capability import SM_LIMITS
 from tb_steptime.trace.kineto.numbers import number_of

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from tb_steptime.text import Note, count, nbytes
 
 
-@dataclass
-class Damage:
+class Damage(msgspec.Struct):
     """Counts of what had to be repaired or left out; normally zero. impossible: counts of values that cannot be right,
     by the id of the note that says what was done with them."""
 
@@ -23,14 +23,14 @@ class Damage:
     unpaired_end_count: int = 0
     duplicate_count: int = 0
     damaged_metadata_count: int = 0
-    impossible: Counter[str] = field(default_factory=Counter)
+    impossible: Counter[str] = msgspec.field(default_factory=Counter)
     cut_short: bool = False
     corrupt: bool = False
     unfinished: bool = False
 
     def add(self, other: Damage) -> None:
         """Add the counts of another part of the file."""
-        for name, value in vars(other).items():
+        for name, value in msgspec.structs.asdict(other).items():
             setattr(self, name, getattr(self, name) + value if name.endswith("_count") else getattr(self, name) | value)
 
 

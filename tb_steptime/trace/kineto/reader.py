@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, address, any_path
@@ -106,8 +108,7 @@ def _walk(source: Source, taking: Taking, trusting: bool) -> Outline:
     return outline
 
 
-@dataclass
-class Whole:
+class Whole(msgspec.Struct):
     """A file that was read -> a trace, or the problem with it. every_event: no event was filtered out."""
 
     taken: Taken

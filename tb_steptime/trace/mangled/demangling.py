@@ -6,9 +6,9 @@ _ZN2at6native12_GLOBAL__N_13addIfLi4EEEvPT_   ->   void at::native::(anonymous n
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.trace.table import EventTable, StringTable
 

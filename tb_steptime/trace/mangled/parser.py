@@ -12,8 +12,10 @@ rejected.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from tb_steptime.trace.mangled.types import (
     BUILTIN,
@@ -58,8 +60,7 @@ class NotReadableError(Exception):
     """The name is truncated, does not follow the ABI, or uses a part of its grammar that is not supported here."""
 
 
-@dataclass(frozen=True)
-class Name:
+class Name(msgspec.Struct, frozen=True):
     """text: as written; bare: the name of its last component, which constructors repeat. arguments: the template
     arguments, None if it is not a template. qualifiers: of the object of a method. has_result: whether a template of
     this name encodes its result type before its parameter types; constructors and conversions do not."""
@@ -83,18 +84,17 @@ class Kept(NamedTuple):
     names_parameters: bool
 
 
-@dataclass
-class Parser:
+class Parser(msgspec.Struct):
     """Reads `mangled` from `at`. found: what substitutions number, unless it is being read again. scope: the template
     arguments to which T_ refers, None inside a lambda's parameters. element: which element of a pack is being expanded.
     depth: of nested types."""
 
     mangled: str
     at: int = 2
-    found: list[Kept] = field(default_factory=list)
+    found: list[Kept] = msgspec.field(default_factory=list)
     parameters_read: int = 0
     again: bool = False
-    scope: list[Type] | None = field(default_factory=list)
+    scope: list[Type] | None = msgspec.field(default_factory=list)
     element: int | None = None
     depth: int = 0
     types_read: int = 0

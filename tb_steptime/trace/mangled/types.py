@@ -6,8 +6,10 @@ void (*)(float)   before "void (*", after ")(float)"
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
 
 #: One letter, or two that begin with D: Itanium C++ ABI, 5.1.5.2.
 BUILTIN = {
@@ -27,8 +29,7 @@ LITERAL_ENDS |= {"unsigned long long": "ull"}
 Form = Literal["plain", "open"]
 
 
-@dataclass(frozen=True)
-class Type:
+class Type(msgspec.Struct, frozen=True):
     """A type, or the arguments that a parameter pack stands for, which are then in `expanded`."""
 
     before: str

@@ -29,11 +29,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import fields, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.text import Finding, Trust, count, fraction, ns
 from tb_steptime.trace.device_tables import DependencyTable
@@ -269,7 +270,7 @@ def with_device_later(trace: Trace, shift: Callable[[Int64], Int64]) -> Trace:
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     columns: dict[str, Any] = {
-        each.name: None if (values := getattr(events, each.name)) is None else values[order] for each in fields(events)
+        name: None if values is None else values[order] for name, values in msgspec.structs.asdict(events).items()
     }
     tables: dict[str, Any] = {name: _placed(getattr(trace, name), place) for name in TABLES_OF_EVENTS}
     tables["dependencies"] = _placed_edges(trace.dependencies, place)
@@ -292,6 +293,6 @@ def _placed(table: Any, place: Int64) -> Any:
     event = place[table.event].astype(table.event.dtype)
     order = np.argsort(event, kind="stable")
     columns = {
-        each.name: None if (values := getattr(table, each.name)) is None else values[order] for each in fields(table)
+        name: None if values is None else values[order] for name, values in msgspec.structs.asdict(table).items()
     }
     return replace(table, **(columns | {"event": event[order]}))

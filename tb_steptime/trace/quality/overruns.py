@@ -13,9 +13,8 @@ lengths. The last row of a stream has no successor to compare with, and two rows
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.text import Finding, count, fraction, ns
 from tb_steptime.trace.model import Trace

@@ -22,7 +22,7 @@ from tb_steptime.text import Finding, count, fraction, ns, text
 from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind
+from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, is_in
 
 #: Ops that only tensors of Metal Performance Shaders have.
 _METAL = re.compile(r"aten::(_?mps_|_\w+_for_mps$|_?\w*_mps$|linear_backward$)")
@@ -77,7 +77,7 @@ def _launches(trace: Trace) -> UnseenDevice | None:
 
 def _memory(trace: Trace) -> UnseenDevice | None:
     kinds = trace.memory.device_type
-    rows = np.flatnonzero(~np.isin(kinds, list(_NO_DEVICE)))
+    rows = np.flatnonzero(~is_in(kinds, list(_NO_DEVICE)))
     if not len(rows):
         return None
     kind = int(kinds[rows[0]])

@@ -70,7 +70,7 @@ def _of_launching_processes(trace: Trace, rows: Int64) -> Int64:
 def _with_functions(trace: Trace, found: Extent) -> Extent:
     """Extend it to the first call and the last return of a user's function, if these are far from all ops."""
     events, frames = trace.events, source_frames(trace)
-    frames = frames[np.isin(events.thread[frames], distinct_in(events.thread[events.rows(Kind.CPU_OP)]))]
+    frames = frames[is_in(events.thread[frames], distinct_in(events.thread[events.rows(Kind.CPU_OP)]))]
     start, end = events.start_ns[frames], events.ends(frames)
     low, high = int(events.start_ns[0]), int(events.end_ns.max())
     inside = (start > low) & (end < high)  # others were called before the recording, or return after it
@@ -92,4 +92,4 @@ def _calls_of_the_job(trace: Trace) -> Int64:
     threads = distinct_in(events.thread[working]) if len(working) else distinct_in(events.thread[calls])
     waits = named_in(trace, calls, lambda name: _SYNCHRONIZE.match(name) is not None)[events.name[calls]]
     idle = waits & (events.dur_ns[calls] < IDLE_SYNCHRONIZE_NS)
-    return calls[np.isin(events.thread[calls], threads) & ~idle]
+    return calls[is_in(events.thread[calls], threads) & ~idle]

@@ -13,12 +13,12 @@ repeated calls show (`inferred`), or else to the whole recording as one step, fr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.text import Note, count, fraction, ns, text
 from tb_steptime.trace.intervals import Intervals
@@ -60,8 +60,7 @@ class Step(msgspec.Struct, frozen=True):
         return self.end_ns - self.start_ns
 
 
-@dataclass(frozen=True)
-class Steps:
+class Steps(msgspec.Struct, frozen=True, dict=True):
     """The steps of a span in time order, at least one; windows are disjoint. notes report what was left out."""
 
     steps: tuple[Step, ...]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -209,9 +210,8 @@ def _without(trace: Trace, rows: Int64) -> Trace:
 
 
 def _columns(table: Any, rows: Bool | Int64) -> dict[str, Any]:
-    return {
-        each.name: None if (values := getattr(table, each.name)) is None else values[rows] for each in fields(table)
-    }
+    columns = msgspec.structs.asdict(table)
+    return {name: None if values is None else values[rows] for name, values in columns.items()}
 
 
 def _kept(table: Any, kept: Bool) -> Any:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.comparison.figures import FigureChange, figure_changes
 from tb_steptime.comparison.gates import judge_gate, parse_gate

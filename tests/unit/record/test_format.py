@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import zlib
-from dataclasses import replace
 from pathlib import Path
 from stat import S_IMODE
 
@@ -115,7 +114,7 @@ def test_a_damaged_header_is_refused():
 
 
 def test_files_of_a_later_version_say_so():
-    later = replace(LOADER, version=LOADER.version + 1)
+    later = LOADER._replace(version=LOADER.version + 1)
     says = f"format {later.version} by another version; this one reads format {LOADER.version}"
     with pytest.raises(FormatError, match=says):
         decode(later.encode_header(HEADER))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.metrics.memory.at_an_instant import by_category, largest
 from tb_steptime.metrics.memory.bins import memory_bins

@@ -9,13 +9,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.ingest.measure import measure_trace
 from tb_steptime.trace import on_disk
@@ -58,7 +58,7 @@ def columns_in(value: Any) -> list[np.ndarray[Any, Any]]:
         value = list(value.values())
     if isinstance(value, msgspec.Struct):
         value = msgspec.structs.astuple(value)
-    members = value if isinstance(value, list | tuple) else list(vars(value).values()) if is_dataclass(value) else []
+    members = value if isinstance(value, list | tuple) else []
     return [column for member in members for column in columns_in(member)]
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.trace.frames import is_source
 from tb_steptime.trace.host_ranges import named_ranges, short_range

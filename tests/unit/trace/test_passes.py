@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tb_steptime.metrics.steady import likeness, repeats, sites, stretches
 from tb_steptime.metrics.steady.find import find_excess
@@ -49,8 +50,8 @@ def both(measure: Callable[[], Any]) -> tuple[Any, Any]:
         return in_c, measure()
 
 
-def columns_of(table: Any) -> list[Any]:
-    return [getattr(table, field.name) for field in fields(table)]
+def columns_of(table: msgspec.Struct) -> list[Any]:
+    return list(msgspec.structs.astuple(table))
 
 
 def assert_alike(found: Any, alone: Any) -> None:

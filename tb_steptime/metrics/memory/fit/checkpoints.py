@@ -35,7 +35,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost, parent_places
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
+from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in, median
 
 NO_MODULES = Reason("memory_fit_needs_modules")
 #: What a checkpoint's own Python takes of the host, ns: per call, and per op whose tensors its hooks save and restore.
@@ -97,7 +97,7 @@ def _forward_frames(trace: Trace, of: Steady) -> Int64:
     frames = module_frames(trace)
     node_rows = backward_nodes(trace).event.astype(np.int64)
     first = innermost(trace, node_rows, frames) < 0
-    return frames[first & np.isin(steps_at(trace, trace.events.start_ns[frames]), of.steps)]
+    return frames[first & is_in(steps_at(trace, trace.events.start_ns[frames]), of.steps)]
 
 
 class _Nodes(NamedTuple):
@@ -217,10 +217,10 @@ def _longer_ns(trace: Trace, of: Steady, calls: Calls) -> tuple[int, int]:
         host[mine] = _undisturbed_ns(trace, ops[events.thread[ops] == thread], start, stop)
     step = np.searchsorted(of.steps, steps_at(trace, calls.start))
     if device.any():
-        return int(np.median(exact_sums(step, device, len(of.steps)))), 0
+        return int(median(exact_sums(step, device, len(of.steps)))), 0
     own = _PER_CALL_NS + _PER_OP_NS * calls.ops
     longer, part = (exact_sums(step, each, len(of.steps)) for each in (host + own, own))
-    return int(np.median(longer)), int(np.median(part))
+    return int(median(longer)), int(median(part))
 
 
 def _undisturbed_ns(trace: Trace, ops: Int64, start: Int64, stop: Int64) -> Int64:

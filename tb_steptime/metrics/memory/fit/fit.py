@@ -18,7 +18,7 @@ from tb_steptime.text import Reason
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int64
+from tb_steptime.trace.table import Bool, Int64, is_in
 
 NO_SHAPES = Reason("memory_fit_needs_shapes")
 #: Margin of a prediction, in both directions: workspaces and other choices of libraries depend on shapes in ways that
@@ -66,7 +66,7 @@ def steady(trace: Trace, place: Place) -> Steady | Reason:
     batch = batches[max(some, key=lambda number: peaks[number])]
     assert batch is not None
     steps = [number for number in some if batches[number] == batch]
-    within = np.isin(steps_at(trace, of.ts), steps)
+    within = is_in(steps_at(trace, of.ts), steps)
     return Steady(batch, steps, of, within, growing_bytes(trace, place, growing(trace, batch)))
 
 

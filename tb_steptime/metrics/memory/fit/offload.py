@@ -31,7 +31,7 @@ from tb_steptime.text import Reason
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import Int64, Kind, distinct, is_in
 
 NO_COPIES = Reason("memory_fit_no_copies")
 #: Smaller copies take as long as their call, which says nothing about the link.
@@ -115,7 +115,7 @@ def _absences(
         here = node[node_step == number]
         if len(here):
             first[number], last[number] = events.start_ns[here].min(), events.ends(here).max()
-    steady = np.isin(step, of.steps)
+    steady = is_in(step, of.steps)
     inside = np.where(steady, step, of.steps[0])
     saved = (table.device_type[found.born] == place.type) & (table.device[found.born] == place.device) & steady
     saved &= (births(trace).phase != PHASE["backward"]) & (died >= first[inside]) & (died <= last[inside])
@@ -124,8 +124,8 @@ def _absences(
     call = np.maximum(np.searchsorted(start, born[some], side="right") - 1, 0)
     within = (born[some] >= start[call]) & (born[some] < end[call]) & (thread[some] == threads[call])
     leaves = np.where(within, end[call], first[step[some]])
-    distinct = np.unique(node_start)
-    back = distinct[np.maximum(np.searchsorted(distinct, died[some], side="right") - 2, 0)]
+    starts = distinct(node_start)
+    back = starts[np.maximum(np.searchsorted(starts, died[some], side="right") - 2, 0)]
     away = back > leaves
     return some[away], leaves[away], back[away]
 
@@ -145,7 +145,7 @@ def _saved_bytes(trace: Trace, of: Steady, absent: Int64) -> int:
     known = nodes.forward >= 0
     ops, first = np.unique(nodes.forward[known].astype(np.int64), return_index=True)
     names = events.name[nodes.event[known][first]]
-    steady = np.isin(steps_at(trace, events.start_ns[ops]), of.steps)
+    steady = is_in(steps_at(trace, events.start_ns[ops]), of.steps)
     made = allocations(trace).born[absent]
     order = np.argsort(trace.memory.ts[made], kind="stable")
     born, until = trace.memory.ts[made][order], np.append(0, np.cumsum(trace.memory.bytes[made][order]))

@@ -27,7 +27,7 @@ from tb_steptime.text import Reason
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.table import Int64, Kind, distinct_in
+from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
 #: Margin in both directions: temporaries of the new optimizer and of collectives are not recorded.
 CATEGORY_MARGIN = 0.10
@@ -161,7 +161,7 @@ def _with_state(trace: Trace, place: Place, of: Steady, states: States, copies: 
     np.add.at(inside, first, 1)
     np.add.at(inside, past, -1)
     outside = of.within & (np.cumsum(inside[:-1]) == 0)
-    begins = first[(first > 0) & np.isin(steps_at(trace, trace.events.start_ns[steps]), of.steps)] - 1
+    begins = first[(first > 0) & is_in(steps_at(trace, trace.events.start_ns[steps]), of.steps)] - 1
     taken = 0
     if copies == _OF_ADAM:
         largest = max(math.prod(shape) for shape in parameter_shapes(trace)) * _BYTES

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from tb_steptime.trace.kineto.columns import Columns
 from tb_steptime.trace.kineto.metadata import Metadata
@@ -13,8 +14,7 @@ from tb_steptime.trace.kineto.notes import Damage
 from tb_steptime.trace.kineto.rows import EventBlock, RowDecoder, only_wanted
 
 
-@dataclass
-class Taken:
+class Taken(msgspec.Struct):
     """The result of a walk. damage: without what only tables reveal; event_count: of every phase."""
 
     columns: Columns

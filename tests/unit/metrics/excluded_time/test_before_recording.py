@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.analyses.quality import notes
 from tb_steptime.metrics.excluded_time.ranges import excluded_time, judged_ns

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.analyses.gpu import TILES
 from tb_steptime.analyses.gpu import analyse as analyse_gpu
@@ -45,7 +44,7 @@ def sampled(samples: list[tuple[str, int, float]], device: int = 0) -> Trace:
     table = CounterTable(
         np.full(len(rows), device, np.int32), np.array(name, np.int32), np.array(ts, np.int64), np.array(value)
     )
-    return dataclasses.replace(trace, counters=table, counter_names=StringTable(names), memo={})
+    return replace(trace, counters=table, counter_names=StringTable(names), memo={})
 
 
 def test_each_step_has_the_mean_of_its_samples_by_the_time_that_they_are_of() -> None:
@@ -119,7 +118,7 @@ def test_views_show_what_was_sampled_and_only_that() -> None:
     assert MEASURED.keys() & series.keys() == {"measured_sm_active", "gpu_power"}
     assert series["measured_sm_active"].steps == [pytest.approx(0.5)] * 2
     assert series["gpu_power"].steps == [pytest.approx(305.0), None]
-    without = dataclasses.replace(trace, counters=trace.counters.where(np.zeros(6, bool)), memo={})
+    without = replace(trace, counters=trace.counters.where(np.zeros(6, bool)), memo={})
     assert not MEASURED.keys() & {each.metric for each in analyse_trends(without).series}
 
 

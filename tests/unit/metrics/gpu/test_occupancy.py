@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.metrics.base import Figure
 from tb_steptime.metrics.gpu.occupancy import (

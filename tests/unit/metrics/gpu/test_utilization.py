@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tb_steptime.metrics.base import Figure
 from tb_steptime.metrics.gpu.utilization import (
@@ -116,8 +116,8 @@ def test_a_device_that_only_copies_is_not_utilized_and_has_no_sm_efficiency():
 
 def without_blocks_per_sm(**columns):
     trace = two_streams()
-    kernels = dataclasses.replace(trace.kernels, blocks_per_sm=None, **columns)
-    return dataclasses.replace(trace, kernels=kernels, memo={})
+    kernels = replace(trace.kernels, blocks_per_sm=None, **columns)
+    return replace(trace, kernels=kernels, memo={})
 
 
 def test_grids_alone_are_enough_where_all_are_known():
@@ -133,7 +133,7 @@ def test_where_some_grids_are_not_known_the_others_are_not_enough():
 
 @pytest.mark.parametrize("job", [Job(runtime="HIP 7.0"), Job()], ids=["HIP", "CUDA"])
 def test_a_grid_of_rocm_without_its_launch_call_may_count_work_items(job):
-    silent = dataclasses.replace(without_blocks_per_sm(), job=job)
+    silent = replace(without_blocks_per_sm(), job=job)
     assert (est_sm_efficiency(silent, 0).reason == NO_BLOCKS) == (job.runtime is not None)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.metrics.host.profiler_cost import ProfilerCost, profiler_cost
 from tb_steptime.trace.table import Kind

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from itertools import pairwise
 from typing import get_args
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tb_steptime.metrics.gpu.occupancy import filling, rounds
 from tb_steptime.metrics.gpu.utilization import blocks, devices_with_activity, kernel_rows
@@ -258,7 +258,7 @@ def test_what_cannot_be_measured_is_none():
         kernels={"x": launch(80)},
     )
     silent = row(kernel_table(trace, "name"), "y")
-    missing = row(kernel_table(dataclasses.replace(trace, devices={}, memo={}), "name"), "x")
+    missing = row(kernel_table(replace(trace, devices={}, memo={}), "name"), "x")
     for measured in ("waves", "tail_fraction", "sm_active_share", "slot_efficiency", "est_achieved_occupancy"):
         assert getattr(silent, measured) is None
         assert getattr(missing, measured) is None
@@ -311,14 +311,14 @@ def test_waves_are_what_comes_of_dealing_out_blocks(block_count: int, sms: int, 
         left -= wave.total()
     found, tail = (int(each[0]) for each in rounds(np.array([block_count]), np.array([sms * resident])))
     assert (found, tail) == (len(waves), waves[-1].total())
-    card = dataclasses.replace(V100, sm_count=sms, max_threads_per_sm=64 * resident, registers_per_sm=1 << 30)
+    card = replace(V100, sm_count=sms, max_threads_per_sm=64 * resident, registers_per_sm=1 << 30)
     trace = timeline(
         """
         step     | 0000 |
         op       | aaaa |
         runtime  | x... |
         kernel 7 | .xxx |""",
-        devices={0: dataclasses.replace(card, shared_memory_per_sm=1 << 30)},
+        devices={0: replace(card, shared_memory_per_sm=1 << 30)},
         kernels={"x": launch(block_count, threads=64)},
     )
     shape = filling(trace)
@@ -389,8 +389,8 @@ def test_where_rocm_does_not_say_the_call_nobody_knows_what_its_grid_counts():
     launched = one_kernel((640, 10, 2), "hipLaunchKernel")
     lost = np.where(launched.events.kind == Kind.KERNEL, 99, launched.events.correlation_id)
     lost[np.flatnonzero(launched.events.kind == Kind.KERNEL)[0]] = 1
-    events = dataclasses.replace(launched.events, correlation_id=lost)
-    assert counted(dataclasses.replace(launched, events=events, memo={})) == [12_800, -1]
+    events = replace(launched.events, correlation_id=lost)
+    assert counted(replace(launched, events=events, memo={})) == [12_800, -1]
 
 
 def test_graphs_of_cuda_keep_their_kernels_arguments():

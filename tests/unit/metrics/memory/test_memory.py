@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import measure

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.metrics.memory.recomputed import Recomputed, recomputed
 from tb_steptime.replay.whatif import what_if

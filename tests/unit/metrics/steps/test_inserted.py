@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.insights.rules.steps.slow_steps import without_named
 from tb_steptime.metrics.steps.recurring import RecurringWork, recurring_work

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.analyses.overview import analyse as analyse_overview
 from tb_steptime.trace.launches import find_launches

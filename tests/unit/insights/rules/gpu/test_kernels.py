@@ -5,10 +5,10 @@ Each card fires, names op, sizes and module, and does not fire on what only look
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
 from tb_steptime.text.printer import plain

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.analyses.data_loading import analyse
 from tb_steptime.ingest.discovery import RECORDS_PATIENCE_NS, Discovery, Place

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.metrics.data_loading.loaders import loader_table
