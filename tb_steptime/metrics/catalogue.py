@@ -13,7 +13,7 @@ from tb_steptime.metrics.idle import host_floor
 from tb_steptime.metrics.idle import sums as idle_sums
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.launches import per_step as launches
-from tb_steptime.metrics.memory import figures as memory
+from tb_steptime.metrics.memory import peak as memory
 from tb_steptime.metrics.roofline import utilization as roofline
 from tb_steptime.metrics.steps import parts
 from tb_steptime.metrics.tensor_cores import usage as tensor_cores

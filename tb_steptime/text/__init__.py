@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tb_steptime.text.names import did_you_mean
 from tb_steptime.text.notes import Affected, Done, Finding, Note, Reason, Trust
-from tb_steptime.text.phrases import Phrase, agreeing, filled, joined, phrase, shortened
+from tb_steptime.text.phrases import Phrase, agreeing, did_you_mean, filled, joined, phrase, shortened
 from tb_steptime.text.quantities import Quantity, Unit, code, count, fraction, label, nbytes, ns, text
 
 __all__ = [

@@ -33,7 +33,7 @@ def way(name: str) -> CopyDirection:
     """The way that the name of a copy shows.
 
     >>> way("Memcpy DtoH (Device -> Pinned)")
-    Way(direction='DtoH', source='Device', target='Pinned')
+    CopyDirection(direction='DtoH', source='Device', target='Pinned')
     """
     if found := _SPELLED.search(name):
         return CopyDirection(found["direction"], found["source"], found["target"])
