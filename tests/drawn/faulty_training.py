@@ -74,7 +74,7 @@ class Trainings:
 def _said(file: Path) -> list[str]:
     """The lines without process numbers and addresses, which differ, and without the output of torch's profiler."""
     text = re.sub(r"pid(\(s\))? [\d, ]+|0x[0-9a-f]+", "", file.read_text())
-    return [line for line in text.strip().splitlines() if "ActivityProfiler" not in line]
+    return [line for line in text.strip().splitlines() if not re.search("ActivityProfiler|DeviceProperties", line)]
 
 
 class Samples:
@@ -393,6 +393,7 @@ def _run(asked: Asked) -> None:
 if __name__ == "__main__":
     import torch.utils.data  # noqa: F401 - before the forks
 
+    multiprocessing.set_start_method("fork")  # the datasets have faults that no process can be sent
     training = _next()
     if training is not None:
         _run(training)
