@@ -826,13 +826,19 @@ def test_work_that_is_not_recorded_is_to_be_recorded_and_no_gain():
     assert fired(host_result([site(FORWARD, IdleNs(unrecorded_work=49 * US))])) == []
     waits = host_result([site(FORWARD, IdleNs(unrecorded_work=20 * US, dependency=30 * US))])
     assert fired(waits) == ["unrecorded_work"]
-    assert plain(insight.title) == "Record the GPU's work after a warm-up"
+    assert plain(insight.title) == "Look for another process on the GPU"
     of_graphs = card(host, "unrecorded_work", JobKind(execution="graphs"))
     assert of_graphs is not None
     assert plain(of_graphs.title) == "Record the kernels of graphs"
     recorded = card(host, "unrecorded_work", JobKind(execution="graphs", graph_share=0.9))
     assert recorded is not None
-    assert recorded.title == insight.title
+    assert plain(recorded.title) == "Record the GPU's work after a warm-up"
+    some = host_result(
+        [site(FORWARD, IdleNs(unrecorded_work=50 * US))], launches=msgspec.structs.replace(LAUNCHES, graphs=1.0)
+    )
+    in_some = card(some, "unrecorded_work")
+    assert in_some is not None
+    assert in_some.title == recorded.title
     two = msgspec.structs.replace(waits.devices[0], device=1)
     assert fired(msgspec.structs.replace(waits, devices=[*waits.devices, two])) == []
 
