@@ -299,6 +299,22 @@ def test_long_waits_in_a_function_say_what_it_calls_for_most_of_them():
     assert more_than_is_late is not None and more_than_is_late[2].endswith("in preprocess (data.py:41).")
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("/home/me/data.py(9): crop", True),
+        ("/home/me/data.py(9): __call__", False),
+        ("/home/me/data.py(9): <listcomp>", False),
+        ("cudaFree", False),
+    ],
+)
+def test_only_a_function_that_a_script_can_call_is_shown_as_called(name: str, shown: bool):
+    insight = card(waited(long_gap(name, 0.2)), "long_stretches")
+    assert insight is not None
+    assert (insight.how is not None and "crop(" in insight.how) == shown
+    assert (insight.how is None) != shown
+
+
 def test_long_waits_without_a_name_need_a_twentieth_of_the_step():
     several = [long_gap("a", 0.1), long_gap("b", 0.1), long_gap(None, 0.1)]
     assert said(waited(*several, late_us=49), "long_stretches") is None
