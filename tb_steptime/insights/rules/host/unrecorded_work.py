@@ -40,7 +40,7 @@ def _words(facts: Facts) -> _Words:
     if hidden_in_graphs(facts):
         return _Words("Record the kernels of graphs", _BEHIND_GRAPHS, _HOW_OF_GRAPHS)
     if _by_others(facts):
-        return _Words("Look for another process on the GPU", _BEHIND_OTHERS, _HOW_OF_OTHERS)
+        return _Words("Check for other processes on the GPU", _BEHIND_OTHERS, _HOW_OF_OTHERS)
     how = _HOW.format(activity=device_activity(facts.job.accelerator))
     return _Words("Record the GPU's work after a warm-up", _BEHIND_ANYTHING, how)
 

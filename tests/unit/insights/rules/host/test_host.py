@@ -842,7 +842,7 @@ def test_work_that_is_not_recorded_is_to_be_recorded_and_no_gain():
     assert fired(host_result([site(FORWARD, IdleNs(unrecorded_work=49 * US))])) == []
     waits = host_result([site(FORWARD, IdleNs(unrecorded_work=20 * US, dependency=30 * US))])
     assert fired(waits) == ["unrecorded_work"]
-    assert plain(insight.title) == "Look for another process on the GPU"
+    assert plain(insight.title) == "Check for other processes on the GPU"
     of_graphs = card(host, "unrecorded_work", JobKind(execution="graphs"))
     assert of_graphs is not None
     assert plain(of_graphs.title) == "Record the kernels of graphs"
