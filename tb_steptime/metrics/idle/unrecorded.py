@@ -37,8 +37,8 @@ REACHED_NS = 50_000
 #: If launches usually take longer than the device needs (Windows batches them before sending), this many times the
 #: median is used, once at least ENOUGH_LAUNCHES were measured.
 USUAL_TIMES, ENOUGH_LAUNCHES = 10, 10
-#: Upper limit of that: no system batches launches for longer. If each launch waits for a graph whose kernels are not
-#: recorded, the median is not the duration of a launch.
+#: Upper limit of that: no system batches launches for longer. If the median itself is longer, it is not the duration of
+#: a launch, as where each waits for a graph whose kernels are not recorded, or for the time slice of another process.
 REACHED_AT_MOST_NS = 1_000_000
 #: A synchronize of an idle device returns within this time: three times the longest measured, since the operating
 #: system may let the thread wait for a core.
@@ -65,6 +65,7 @@ def reached_ns(trace: Trace, gaps: Gaps) -> Int64:
     returned[launched] = trace.events.ends(calls[launched])
     took = (gaps.end - returned)[plain]
     usual_ns = int(median(took)) if len(took) >= ENOUGH_LAUNCHES else 0
+    usual_ns = usual_ns if usual_ns <= REACHED_AT_MOST_NS else 0
     reached = returned + min(max(REACHED_NS, USUAL_TIMES * usual_ns), REACHED_AT_MOST_NS)
     return np.where(calls >= 0, np.clip(reached, gaps.start, gaps.end), gaps.end)
 

@@ -70,9 +70,10 @@ def long_stretches(facts: Facts) -> Insight | None:
 
 
 def _how_to_overlap(name: str) -> str | None:
-    """Returns the code of the advice for a Python function; None for ops and runtime calls, for which there is none."""
+    """Returns the code of the advice for a Python function; None for ops and runtime calls, for which there is none,
+    and for methods such as `__call__`, which no script calls by their names."""
     frame = _FRAME.match(name)
-    if frame is None or not frame["function"].isidentifier():
+    if frame is None or not frame["function"].isidentifier() or frame["function"].startswith("__"):
         return None
     return f"output = model(inputs)  # launches the GPU's work\nfollowing = {frame['function']}(...)  # meanwhile"
 

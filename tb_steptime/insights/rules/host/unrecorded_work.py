@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.severity import WARNING_FRACTION
@@ -18,12 +20,37 @@ _HOW = """profile(
 _WHY = "For {unrecorded} a step launched work waits, yet nothing else is recorded on the GPU: "
 _BEHIND_ANYTHING = _WHY + "graphs without their kernels, earlier work, or another process."
 _BEHIND_GRAPHS = _WHY + "it waits for graphs, whose kernels this trace does not show."
+_BEHIND_OTHERS = _WHY + "another process, whose turn it is, or work from before the recording."
+_HOW_OF_OTHERS = "nvidia-smi  # AMD: rocm-smi; lists the processes on the GPU"
 _HOW_OF_GRAPHS = "# record one run without graphs: then each kernel is in the trace"
 
 
 def hidden_in_graphs(facts: Facts) -> bool:
     """Whether graphs are launched, and none of their kernels is recorded."""
     return facts.job.execution == "graphs" and facts.job.graph_share is None
+
+
+def _by_others(facts: Facts) -> bool:
+    """Whether graphs cannot be what the work waits for: the job launches none."""
+    launches = facts.host.launches
+    return launches is not None and not launches.graphs and facts.job.execution != "graphs"
+
+
+def _words(facts: Facts) -> _Words:
+    if hidden_in_graphs(facts):
+        return _Words("Record the kernels of graphs", _BEHIND_GRAPHS, _HOW_OF_GRAPHS)
+    if _by_others(facts):
+        return _Words("Check for other processes on the GPU", _BEHIND_OTHERS, _HOW_OF_OTHERS)
+    how = _HOW.format(activity=device_activity(facts.job.accelerator))
+    return _Words("Record the GPU's work after a warm-up", _BEHIND_ANYTHING, how)
+
+
+class _Words(NamedTuple):
+    """Texts of the card."""
+
+    title: str
+    why: str
+    how: str
 
 
 def unrecorded_work(facts: Facts) -> Insight | None:
@@ -44,15 +71,15 @@ def unrecorded_work(facts: Facts) -> Insight | None:
     idle = facts.idle
     if idle is None:
         return None
-    in_graphs = hidden_in_graphs(facts)
     unrecorded_ns = idle.unrecorded_work + (idle.dependency if len(facts.host.devices) == 1 else 0)
     if facts.share(unrecorded_ns) < WARNING_FRACTION:
         return None
+    words = _words(facts)
     return Insight(
         id="unrecorded_work",
-        title=phrase("Record the kernels of graphs") if in_graphs else phrase("Record the GPU's work after a warm-up"),
-        why=phrase(_BEHIND_GRAPHS if in_graphs else _BEHIND_ANYTHING, unrecorded=ns(unrecorded_ns)),
-        how=_HOW_OF_GRAPHS if in_graphs else _HOW.format(activity=device_activity(facts.job.accelerator)),
+        title=phrase(words.title),
+        why=phrase(words.why, unrecorded=ns(unrecorded_ns)),
+        how=words.how,
         gain_formula=phrase("No gain: the other figures become certain."),
         confidence=Confidence.MEDIUM,
         why_confidence=phrase("Launches, synchronizes and copies take far longer than an idle GPU lets them take."),

@@ -299,6 +299,22 @@ def test_long_waits_in_a_function_say_what_it_calls_for_most_of_them():
     assert more_than_is_late is not None and more_than_is_late[2].endswith("in preprocess (data.py:41).")
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("/home/me/data.py(9): crop", True),
+        ("/home/me/data.py(9): __call__", False),
+        ("/home/me/data.py(9): <listcomp>", False),
+        ("cudaFree", False),
+    ],
+)
+def test_only_a_function_that_a_script_can_call_is_shown_as_called(name: str, shown: bool):
+    insight = card(waited(long_gap(name, 0.2)), "long_stretches")
+    assert insight is not None
+    assert (insight.how is not None and "crop(" in insight.how) == shown
+    assert (insight.how is None) != shown
+
+
 def test_long_waits_without_a_name_need_a_twentieth_of_the_step():
     several = [long_gap("a", 0.1), long_gap("b", 0.1), long_gap(None, 0.1)]
     assert said(waited(*several, late_us=49), "long_stretches") is None
@@ -826,13 +842,19 @@ def test_work_that_is_not_recorded_is_to_be_recorded_and_no_gain():
     assert fired(host_result([site(FORWARD, IdleNs(unrecorded_work=49 * US))])) == []
     waits = host_result([site(FORWARD, IdleNs(unrecorded_work=20 * US, dependency=30 * US))])
     assert fired(waits) == ["unrecorded_work"]
-    assert plain(insight.title) == "Record the GPU's work after a warm-up"
+    assert plain(insight.title) == "Check for other processes on the GPU"
     of_graphs = card(host, "unrecorded_work", JobKind(execution="graphs"))
     assert of_graphs is not None
     assert plain(of_graphs.title) == "Record the kernels of graphs"
     recorded = card(host, "unrecorded_work", JobKind(execution="graphs", graph_share=0.9))
     assert recorded is not None
-    assert recorded.title == insight.title
+    assert plain(recorded.title) == "Record the GPU's work after a warm-up"
+    some = host_result(
+        [site(FORWARD, IdleNs(unrecorded_work=50 * US))], launches=msgspec.structs.replace(LAUNCHES, graphs=1.0)
+    )
+    in_some = card(some, "unrecorded_work")
+    assert in_some is not None
+    assert in_some.title == recorded.title
     two = msgspec.structs.replace(waits.devices[0], device=1)
     assert fired(msgspec.structs.replace(waits, devices=[*waits.devices, two])) == []
 
