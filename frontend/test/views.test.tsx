@@ -1,6 +1,6 @@
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
-import type { NoteText } from "../src/api.gen";
+import type { NoteText, Phrase } from "../src/api.gen";
 import { sparkRuns } from "../src/components/tile";
 import { readState } from "../src/frame/bar";
 import { Top } from "../src/frame/top";
@@ -123,7 +123,7 @@ describe("the Overview", () => {
     });
     const result = { ...OVERVIEW, devices: [device(3, 0.9), device(0, 0.125)] };
     const page = words(<Overview page={{ ...PAGE, result }} tab={TAB} compared={null} />);
-    expect(page).toContain("|3|GPU 3|90.0 %|50.0 %|0 %|0|GPU 0|12.5 %|50.0 %|0 %|No values for: Est. SM efficiency.|");
+    expect(page).toContain("|3|GPU 3|90.0 %|50.0 %|0 %|0|GPU 0|12.5 %|50.0 %|0 %|");
     expect(
       words(
         <Overview page={{ ...PAGE, result: { ...OVERVIEW, devices: [device(0, 1)] } }} tab={TAB} compared={null} />,
@@ -222,10 +222,18 @@ test("at most two lines of notes stand open, and that a trace is simulated stand
   expect(words(<Top job={null} headline={PAGE.headline} simulated="No GPU ran." notes={[]} tab={TAB} />)).toContain(
     "|Simulated, not recorded.| No GPU ran.|",
   );
-  const headline = { ...PAGE.headline, basis: plain("Shares are of 5 ms.") };
-  expect(words(<Top job={null} headline={headline} simulated={null} notes={notes} tab={TAB} />)).toContain(
-    "|Shares are of 5 ms.|Open Data loading|Cause simulated.| Effect. |3 more notes|",
-  );
+});
+
+test("what shares are of stands behind the mark of the line that states them", () => {
+  const basis = plain("Shares are of 5 ms.");
+  const top = (action: Phrase | null) =>
+    renderToString(
+      <Top job={null} headline={{ ...PAGE.headline, basis, action }} simulated={null} notes={[]} tab={TAB} />,
+    );
+  const mark = 'data-hint="Shares are of 5 ms."';
+  const place = (html: string) => [html.indexOf(mark) > 0, html.indexOf(mark) < html.indexOf("</h1>")];
+  expect(place(top(null))).toEqual([true, true]);
+  expect(place(top(plain("Use 4 workers.")))).toEqual([true, false]);
 });
 
 describe("states", () => {

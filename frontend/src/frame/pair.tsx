@@ -114,7 +114,6 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
       </PairLine>
       {unlike && (
         <Note cause={NOT_ALIKE}>
-          {"A step of the one is other work than a step of the other. "}
           {asks ? <Anyway other={other} tab={tab} /> : "Each bar has an axis of its own."}
           {asks && <Alike chosen={chosen} tab={tab} />}
         </Note>

@@ -25,20 +25,18 @@ interface TopProps {
   notes: readonly NoteText[];
   /** What is wrong with the recording. */
   quality?: readonly FindingText[];
-  /** Shown under the headline. */
+  /** Shown under the headline in place of what to do first. */
   second?: ComponentChildren;
   tab: Tab;
 }
 
 export function Top({ job, headline, simulated, notes, quality = [], second, tab }: TopProps) {
   const simulatedNoted = notes.some((note) => note.id === SIMULATED);
-  const above =
-    Number(headline.basis !== null && headline.action === null) + Number(simulated !== null && !simulatedNoted);
+  const above = Number(simulated !== null && !simulatedNoted);
   return (
     <>
       {job !== null && <Job job={job} />}
-      <Verdict headline={headline} tab={tab} />
-      {second}
+      <Verdict headline={headline} second={second} tab={tab} />
       <Quality findings={quality} show={(range) => tab.update(rangeInTimeline(range))} />
       {simulated !== null && !simulatedNoted && <Note cause="Simulated, not recorded.">{simulated}</Note>}
       <Notes notes={simulatedFirst(notes)} actions={stepActions(tab)} above={above} />
@@ -78,30 +76,30 @@ function Job({ job }: { job: JobText }) {
   );
 }
 
-function Verdict({ headline: { verdict, action, view, code, basis }, tab }: { headline: Headline; tab: Tab }) {
+interface VerdictProps extends Pick<TopProps, "headline" | "second" | "tab"> {}
+
+function Verdict({ headline: { verdict, action, view, code, basis }, second, tab }: VerdictProps) {
   const coded = code !== null;
   const leads = isViewId(view ?? undefined) ? view : null;
-  const paragraph = action && (
-    <p>
-      <Sentence phrase={action} terms />
-      <Details text={basis} />
-    </p>
-  );
+  const below =
+    second ||
+    (action && (
+      <p>
+        <Sentence phrase={action} terms />
+        <Details text={basis} />
+      </p>
+    ));
   return (
     <section class={coded ? "verdict coded" : "verdict"}>
       <div>
         <h1>
           <Sentence phrase={verdict} terms />
+          {!below && <Details text={basis} />}
         </h1>
-        {!coded && paragraph}
-        {basis && !action && (
-          <p class="whole">
-            <Sentence phrase={basis} terms />
-          </p>
-        )}
+        {!coded && below}
       </div>
       {coded && <Code text={code} />}
-      {coded && paragraph}
+      {coded && below}
       {!coded && leads && (
         <button class="button" onClick={() => tab.update({ view: leads })}>
           Open {tab.meanings.viewTitle(leads)}

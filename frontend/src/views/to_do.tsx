@@ -31,11 +31,12 @@ export function ToDo(props: ToDoProps) {
   const ordered = here === "overview" ? [...insights].sort(leadBy(headline?.card)) : insights;
   const [chosen, choose] = useState<string | null>(FIRST);
   const open = chosen === null || ordered.some(({ id }) => id === chosen) ? chosen : ordered[0]?.id;
+  if (insights.length === 0 && here !== "overview") return null;
   return (
     <section>
       <div class="head">
         <h2>What to do</h2>
-        {remark && insights.length > 0 && (
+        {remark && insights.length > 0 && !tries && (
           <span class="sub">
             <Sentence phrase={remark} />
           </span>
@@ -50,14 +51,10 @@ export function ToDo(props: ToDoProps) {
         <p class="quiet nothing">
           {remark ? (
             <Sentence phrase={remark} />
-          ) : here === "overview" ? (
-            headline?.action && headline.view === null ? (
-              TOO_LITTLE
-            ) : (
-              "No recommendation for this span."
-            )
+          ) : headline?.action && headline.view === null ? (
+            TOO_LITTLE
           ) : (
-            <Elsewhere tab={tab} />
+            "No recommendation for this span."
           )}
         </p>
       )}
@@ -88,23 +85,11 @@ const leadBy = (card: string | null | undefined) => (a: Insight, b: Insight) =>
 /** In this case the headline asks for another recording. */
 const TOO_LITTLE = "This trace shows too little for a recommendation. The line below the title says what to record.";
 
-function Elsewhere({ tab }: { tab: Tab }) {
-  return (
-    <>
-      No recommendation in this view.{" "}
-      <button class="link" onClick={() => tab.update({ view: "overview" })}>
-        {tab.meanings.viewTitle("overview")}
-      </button>{" "}
-      has those of all views.
-    </>
-  );
-}
-
 const TIMELINE = "timeline";
 
-/** "Its row in Host": the text of the link. */
-const leadsTo = ({ view, row }: Insight, here: ViewId, { meanings }: Tab): string =>
-  row ? (view === here ? "Its row" : `Its row in ${meanings.viewTitle(view)}`) : `Open ${meanings.viewTitle(view)}`;
+/** The text of the link: the view, or where it is this one, the row. */
+const leadsTo = ({ view }: Insight, here: ViewId, { meanings }: Tab): string =>
+  view === here ? "Show its row" : `See ${meanings.viewTitle(view)}`;
 
 interface EvidentProps {
   insight: Insight;

@@ -54,7 +54,7 @@ test("the peak is shown from the summary, without a question to the server", () 
 test("the peak at other batches stands in a table, or why it is not known", () => {
   show();
   expect(screen.getByRole("heading", { name: "The largest batch is 300" })).toBeTruthy();
-  expect(screen.getByText(/batch of 32; 700.MB more were reserved at the peak, and not used/)).toBeTruthy();
+  expect(screen.getByText(/batch of 32; 700.MB reserved, not used/)).toBeTruthy();
   expect(rowsOf("Memory at other batches")).toEqual(["32|10 MB|10 MB|10 MB", "64|18 MB|17 MB|19 MB"]);
   cleanup();
   show({ memory: 1 });

@@ -72,8 +72,7 @@ def _apart(comparison: Comparison) -> Phrase:
     """Words the comparison of steps that do different work: neither is the faster one."""
     step = comparison.step
     return phrase(
-        "[A step of {candidate} takes {after}, one of {base} {before}.] They cannot be compared as they are: the notes "
-        "say why.",
+        "[{candidate} takes {after} a step, {base} {before}], for different work.",
         **_names(comparison),
         after=ns(step.candidate_ns),
         before=ns(step.base_ns),

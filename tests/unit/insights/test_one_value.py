@@ -126,8 +126,8 @@ def test_the_whole_of_shares_is_named_where_a_part_of_the_step_is_left_out():
     assert basis is not None
     said = re.sub(r"\s", " ", plain(basis))
     assert said == (
-        f"Shares in this verdict and on cards are of {facts.step_ns / 1e6:.1f} ms: {left_ns / 1e6:.1f} ms of the mean "
-        "step of 10.0 ms are left out (see the notes)."
+        f"The verdict and the cards are about {facts.step_ns / 1e6:.1f} ms a step: the edges of the recording, "
+        f"{left_ns / 1e6:.1f} ms of the mean step of 10.0 ms, are left out."
     )
 
 

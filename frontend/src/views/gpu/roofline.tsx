@@ -139,9 +139,7 @@ function restOf({ more_dots, more_ns, unknown_ns }: Roofline, kernelNs: number):
     more_dots > 0
       ? `${counted(more_dots, "smaller one")} with ${percent(more_ns / kernelNs)} of kernel time are left out.`
       : "",
-    unknown_ns > 0
-      ? `Operations or bytes of ${percent(unknown_ns / kernelNs)} of kernel time, communication aside, are not known.`
-      : "",
+    unknown_ns > 0 ? `Not known for ${percent(unknown_ns / kernelNs)} of kernel time, without communication.` : "",
   ]
     .filter((each) => each !== "")
     .join(" ");

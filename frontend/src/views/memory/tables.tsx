@@ -33,14 +33,13 @@ export function GrowthTable({ device, place, titles, tab, name }: MemoryPart) {
           <Sentence phrase={tab.meanings.explain(growth.reason)} />
         </p>
       )}
-      {device.whole && !growth.reason && (
+      {device.whole && !growth.reason && makers.length > 0 && (
         <Table
           label="What every step leaves allocated"
           columns={makerColumns(tab.meanings)}
           rows={makers}
           rowKey={key}
           maxRows={6}
-          empty="Nothing that a step makes is left over by every step."
           {...marking(tab.state, "makers", makers, ({ example }) => example.op ?? "", key)}
           {...sorting(tab, "makers", "-bytes")}
         />

@@ -3,7 +3,8 @@
  * exchange.
  */
 
-import type { CollectiveRow, Communication, JobRanks, RanksPage } from "../../api.gen";
+import type { ComponentChildren } from "preact";
+import type { CollectiveRow, Communication, JobRanks, RanksPage, SpanHead } from "../../api.gen";
 import { Details } from "../../components/details";
 import { totalsText } from "../../components/figures";
 import { Sentence } from "../../components/sentence";
@@ -13,46 +14,45 @@ import type { Meanings } from "../../meanings";
 import { readingOf, sorting } from "../choices";
 import { JobPath } from "../mean_step_bar";
 import type { Tab } from "../props";
+import { jobFirst } from "./job_first";
 
 interface OfJobProps {
   page: RanksPage;
-  /** Id of the span that is shown. */
-  span: string;
+  head: SpanHead;
+  /** What limits the step of this rank. */
+  own: ComponentChildren;
   tab: Tab;
 }
 
-/** Renders nothing where fewer than two ranks have been read: then the page is everything there is. */
-export function OfJob({ page, span, tab }: OfJobProps) {
-  const { job, headline, path, insights, spans } = page;
+/**
+ * Renders nothing where fewer than two ranks have been read: then the page is everything there is. Where the job says
+ * what to do first, its sentence is the headline, and that of the rank stands above the rank's own bar.
+ */
+export function OfJob({ page, head, own, tab }: OfJobProps) {
+  const { job, headline, path, spans } = page;
   if (job === null) return null;
-  const first = insights[0];
+  const leads = jobFirst(page) !== null;
   return (
     <section class="of-job" aria-label="The job">
-      <div class="head">
-        <h2>
-          The job, {counted(job.ranks.length, "rank")}: <Sentence phrase={headline.verdict} />
-        </h2>
-        {job.path && <Details text={path} />}
-        <button class="link" onClick={() => tab.update({ view: "ranks" })}>
-          Open {tab.meanings.viewTitle("ranks")}
-        </button>
-      </div>
+      {!leads && (
+        <div class="head">
+          <h2>
+            The job, {counted(job.ranks.length, "rank")}: <Sentence phrase={headline.verdict} />
+          </h2>
+          {job.path && <Details text={path} />}
+          <button class="link" onClick={() => tab.update({ view: "ranks" })}>
+            Open {tab.meanings.viewTitle("ranks")}
+          </button>
+        </div>
+      )}
       {job.path && <JobPath path={job.path} />}
       {path && !job.path && (
         <p class="quiet">
           <Sentence phrase={path} />
         </p>
       )}
-      <p>{ownPart(job, page.caused_ns, spans.indexOf(span))}</p>
-      {first && (
-        <p>
-          First:{" "}
-          <b>
-            <Sentence phrase={first.title} />
-          </b>
-          {first.gain_ns > 0 && `, up to ${ns(first.gain_ns)} a step`}.
-        </p>
-      )}
+      <p>{ownPart(job, page.caused_ns, spans.indexOf(head.id))}</p>
+      {leads && own}
     </section>
   );
 }

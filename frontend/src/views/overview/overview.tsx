@@ -18,7 +18,7 @@ import type { TableData } from "../../components/data_table";
 import { Details } from "../../components/details";
 import { Legend } from "../../components/legend";
 import { Picture } from "../../components/picture";
-import { Words } from "../../components/sentence";
+import { Sentence, Words } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { counted, ns, rangeText, rough, type Scale, scaleFor } from "../../format";
 import type { Meanings } from "../../meanings";
@@ -29,7 +29,7 @@ import { type MeanStep, MeanStepBar } from "../mean_step_bar";
 import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf } from "../props";
 import { SeriesTiles } from "../tiles";
 import { ToDo } from "../to_do";
-import { type Tries, triesOf } from "../tried";
+import { type Tries, triedLine, triesOf } from "../tried";
 import { Collectives, OfJob } from "./job";
 import { LargestPieces } from "./largest";
 
@@ -42,7 +42,7 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
   const largest = page.largest && <LargestPieces found={page.largest} tab={tab} />;
   return (
     <div class="view" data-view="overview">
-      {job && <OfJob page={job} span={page.head.id} tab={tab} />}
+      {job && <OfJob page={job} head={page.head} own={<OwnVerdict page={page} tab={tab} />} tab={tab} />}
       <MeanStepBar
         label={() => spokenOf(result, couldBe?.ns ?? null, page.head.job.machine, compared)}
         step={meanStep(result, compared?.own ?? "Mean step", tab.meanings)}
@@ -86,6 +86,19 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
   );
 }
 
+/** What limits the step of this rank, under the headline of its job. */
+function OwnVerdict({ page, tab }: { page: PageOf<"overview">; tab: Tab }) {
+  return (
+    <>
+      <p>
+        <b>This rank alone:</b> <Sentence phrase={page.headline.verdict} terms />
+        <Details text={page.headline.basis} />
+      </p>
+      {triedLine(page, tab)}
+    </>
+  );
+}
+
 /**
  * The length of a step without what runs once, is interrupted or belongs to the profiler, which the hint names; nothing
  * where there is no such time.
@@ -94,7 +107,7 @@ function SteadyStep({ steady, lost }: { steady: number | null; lost: readonly Ph
   if (steady === null || !lost.length) return null;
   return (
     <p class="steady">
-      <b>Steady step {rough(steady)}</b>
+      A steady step takes <b>{rough(steady)}</b>.
       <Details text={["The median of the steps without excess.", ...lost.map((each) => sentence(each))].join(" ")} />
     </p>
   );

@@ -33,11 +33,12 @@ def shares(facts: Facts) -> WaitShares:
 
 
 def loader_card(facts: Facts, card: HostCard, waited_ns: int | None = None, of_main: bool = True) -> Insight | None:
-    """Returns the card, if its gain is worth one. waited_ns: the wait in the mean step that the reason states; None:
-    the same as the gain. of_main: whether the card is about the main loader, which is named if there are other
+    """Returns the card, if its gain is worth one. waited_ns: the wait in the mean step, which the reason states where
+    the gain is another one. of_main: whether the card is about the main loader, which is named if there are other
     loaders."""
-    waits = _waits(facts, card.gain_ns if waited_ns is None else waited_ns)
-    why, label = joined(waits, card.why), main_label(facts.data_loading)
+    is_gain = waited_ns is None or waited_ns == card.gain_ns
+    why = card.why if is_gain else joined(_waits(facts, waited_ns or 0), card.why)
+    label = main_label(facts.data_loading)
     why = of_loader(label, why) if label and of_main else why
     evidence = _evidence(facts, card.steps)
     shown = _without_gpu(facts, card)._replace(

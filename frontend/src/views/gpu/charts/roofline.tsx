@@ -120,7 +120,7 @@ function Plot(props: RooflineProps & { width: number }) {
           TFLOP/s
         </text>
         <text class="mid" x={(LEFT + frame.right) / 2} y={height - 4}>
-          FLOP/byte at most, equal factors equally wide
+          FLOP/byte at most, log scale
         </text>
         {memory_gbs !== null && roofs.map((roof) => <RoofLine key={roof.name} roof={roof} />)}
         {memory_gbs !== null && roofs.length > 0 && <MemoryLabel gbs={memory_gbs} />}
