@@ -30,7 +30,7 @@ describe("the Overview", () => {
   test("cards keep the order that they come in, and say what waits for something else", () => {
     expect(page).toContain(
       "|up to |60.0 ms|38 % of the step|Load batches in worker processes|Major|, confidence high|" +
-        "Two workers hide the wait. |Open Data loading|num_workers=2|Copy|",
+        "Two workers hide the wait. |See Data loading|num_workers=2|Copy|",
     );
     expect(page).toContain("|0 ms now|up to 58.0 ms later|Then use the tensor cores|");
   });

@@ -19,6 +19,8 @@ interface ToDoProps {
   tab: Tab;
   /** The state of the tick boxes, where cards can be ticked. */
   tries?: Tries | null;
+  /** The cards of the job to which the span belongs: they come first. */
+  of_job?: readonly Insight[];
 }
 
 export function ToDo(props: ToDoProps) {
@@ -27,11 +29,13 @@ export function ToDo(props: ToDoProps) {
     here,
     tab,
     tries = null,
+    of_job = [],
   } = props;
-  const ordered = here === "overview" ? [...insights].sort(leadBy(headline?.card)) : insights;
+  const own = here === "overview" ? [...insights].sort(leadBy(headline?.card)) : insights;
+  const ordered = [...of_job, ...own];
   const [chosen, choose] = useState<string | null>(FIRST);
   const open = chosen === null || ordered.some(({ id }) => id === chosen) ? chosen : ordered[0]?.id;
-  if (insights.length === 0 && here !== "overview") return null;
+  if (ordered.length === 0 && here !== "overview") return null;
   return (
     <section>
       <div class="head">
@@ -47,7 +51,7 @@ export function ToDo(props: ToDoProps) {
           </button>
         )}
       </div>
-      {insights.length === 0 && (
+      {ordered.length === 0 && (
         <p class="quiet nothing">
           {remark ? (
             <Sentence phrase={remark} />
@@ -62,7 +66,8 @@ export function ToDo(props: ToDoProps) {
         {ordered.map((insight) => (
           <Evident
             key={insight.id}
-            {...{ insight, head, here, tab, tries }}
+            {...{ insight, here, tab, tries }}
+            head={of_job.includes(insight) ? undefined : head}
             fold={
               ordered.length > 1
                 ? { folded: insight.id !== open, toggle: () => choose(insight.id === open ? null : insight.id) }

@@ -31,5 +31,14 @@ test.each([true, false])("the job's sentence is said once, as is the rank's (job
   render(<Overview page={PAGE} tab={TAB} compared={null} job={job} />);
   const text = document.body.textContent!;
   expect(text.includes("Rank 1 makes the others wait.")).toBe(!leads);
-  expect(text.includes("This rank alone: A step takes long.")).toBe(leads);
+  expect(text.includes("This rank aloneA step takes long.")).toBe(leads);
+});
+
+test("the job's card comes before those of the rank, and both before the rank's own bar", () => {
+  render(<Overview page={PAGE} tab={TAB} compared={null} job={ranksPage({ insights: [{ ...CARD, id: "late" }] })} />);
+  const cards = [...document.querySelectorAll<HTMLElement>("[data-insight]")];
+  expect(cards.map((card) => card.dataset.insight)).toEqual(["late", ...PAGE.insights.map(({ id }) => id)]);
+  expect(cards.map((card) => card.classList.contains("folded")).indexOf(false)).toBe(0);
+  const own = document.querySelector(".own-step")!;
+  expect(cards[0]!.compareDocumentPosition(own) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
 });

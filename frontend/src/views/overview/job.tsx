@@ -3,8 +3,7 @@
  * exchange.
  */
 
-import type { ComponentChildren } from "preact";
-import type { CollectiveRow, Communication, JobRanks, RanksPage, SpanHead } from "../../api.gen";
+import type { CollectiveRow, Communication, JobRanks, RanksPage } from "../../api.gen";
 import { Details } from "../../components/details";
 import { totalsText } from "../../components/figures";
 import { Sentence } from "../../components/sentence";
@@ -18,23 +17,21 @@ import { jobFirst } from "./job_first";
 
 interface OfJobProps {
   page: RanksPage;
-  head: SpanHead;
-  /** What limits the step of this rank. */
-  own: ComponentChildren;
+  /** Id of the span that is shown. */
+  span: string;
   tab: Tab;
 }
 
 /**
  * Renders nothing where fewer than two ranks have been read: then the page is everything there is. Where the job says
- * what to do first, its sentence is the headline, and that of the rank stands above the rank's own bar.
+ * what to do first, its sentence is the headline.
  */
-export function OfJob({ page, head, own, tab }: OfJobProps) {
+export function OfJob({ page, span, tab }: OfJobProps) {
   const { job, headline, path, spans } = page;
   if (job === null) return null;
-  const leads = jobFirst(page) !== null;
   return (
     <section class="of-job" aria-label="The job">
-      {!leads && (
+      {jobFirst(page) === null && (
         <div class="head">
           <h2>
             The job, {counted(job.ranks.length, "rank")}: <Sentence phrase={headline.verdict} />
@@ -51,8 +48,7 @@ export function OfJob({ page, head, own, tab }: OfJobProps) {
           <Sentence phrase={path} />
         </p>
       )}
-      <p>{ownPart(job, page.caused_ns, spans.indexOf(head.id))}</p>
-      {leads && own}
+      <p>{ownPart(job, page.caused_ns, spans.indexOf(span))}</p>
     </section>
   );
 }

@@ -31,6 +31,7 @@ import { SeriesTiles } from "../tiles";
 import { ToDo } from "../to_do";
 import { type Tries, triedLine, triesOf } from "../tried";
 import { Collectives, OfJob } from "./job";
+import { jobFirst } from "./job_first";
 import { LargestPieces } from "./largest";
 
 export function Overview({ page, tab, compared, job = null }: SpanViewProps<"overview">) {
@@ -40,9 +41,13 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
   const tries = triesOf(page, tab);
   const couldBe = ghostOf(page, tries, tab.meanings);
   const largest = page.largest && <LargestPieces found={page.largest} tab={tab} />;
+  const leads = jobFirst(job) !== null;
+  const toDo = <ToDo page={page} here="overview" tab={tab} tries={tries} of_job={leads ? job!.insights : []} />;
   return (
     <div class="view" data-view="overview">
-      {job && <OfJob page={job} head={page.head} own={<OwnVerdict page={page} tab={tab} />} tab={tab} />}
+      {job && <OfJob page={job} span={page.head.id} tab={tab} />}
+      {leads && toDo}
+      {leads && <OwnVerdict page={page} tab={tab} />}
       <MeanStepBar
         label={() => spokenOf(result, couldBe?.ns ?? null, page.head.job.machine, compared)}
         step={meanStep(result, compared?.own ?? "Mean step", tab.meanings)}
@@ -55,7 +60,7 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
       <SteadyStep steady={result.steady_step_ns} lost={page.excess} />
       {compared && <MeanStepDifferences result={result} compared={compared} file={fileOf(page.head)} tab={tab} />}
       {page.largest?.leads && largest}
-      <ToDo page={page} here="overview" tab={tab} tries={tries} />
+      {!leads && toDo}
       {!page.largest?.leads && largest}
       <SeriesTiles
         label="Figures of this span"
@@ -86,16 +91,19 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
   );
 }
 
-/** What limits the step of this rank, under the headline of its job. */
+/** What limits the step of this rank alone, where the headline is of its job. */
 function OwnVerdict({ page, tab }: { page: PageOf<"overview">; tab: Tab }) {
   return (
-    <>
+    <section class="own-step">
+      <div class="head">
+        <h2>This rank alone</h2>
+      </div>
       <p>
-        <b>This rank alone:</b> <Sentence phrase={page.headline.verdict} terms />
+        <Sentence phrase={page.headline.verdict} terms />
         <Details text={page.headline.basis} />
       </p>
       {triedLine(page, tab)}
-    </>
+    </section>
   );
 }
 
