@@ -93,10 +93,19 @@ def _fit(device: DeviceMemory) -> Phrase:
     return phrase(
         "The largest batch that fits in {limit} is est. {largest} ({low} to {high})",
         limit=limit,
-        largest=count(fit.largest),
-        low=count(fit.largest_low),
-        high=count(fit.largest_high),
+        largest=count(_rounded(fit.largest)),
+        low=count(_rounded(fit.largest_low)),
+        high=count(_rounded(fit.largest_high)),
     )
+
+
+def _rounded(batch: int | None) -> int | None:
+    """An estimate is known to three digits at most.
+
+    >>> _rounded(438301), _rounded(41), _rounded(None)
+    (438000, 41, None)
+    """
+    return None if batch is None else int(float(f"{batch:.3g}"))
 
 
 def _makers_of_unknown(device: DeviceMemory) -> Phrase | None:

@@ -139,7 +139,9 @@ function restOf({ more_dots, more_ns, unknown_ns }: Roofline, kernelNs: number):
     more_dots > 0
       ? `${counted(more_dots, "smaller one")} with ${percent(more_ns / kernelNs)} of kernel time are left out.`
       : "",
-    unknown_ns > 0 ? `Not known for ${percent(unknown_ns / kernelNs)} of kernel time, without communication.` : "",
+    unknown_ns > 0
+      ? `FLOP or bytes of ${percent(unknown_ns / kernelNs)} of kernel time are not known, communication aside.`
+      : "",
   ]
     .filter((each) => each !== "")
     .join(" ");

@@ -7,7 +7,7 @@ import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import { svgPaint } from "../../../colour";
 import { Sized } from "../../../dom/size";
 import { textWidth } from "../../../dom/text_width";
-import { rate, tick } from "../../../format";
+import { text, tick } from "../../../format";
 import {
   type FlatRoof,
   memoryLabel,
@@ -133,7 +133,7 @@ function Plot(props: RooflineProps & { width: number }) {
   );
 
   function MemoryLabel({ gbs }: { gbs: number }) {
-    const name = rate(1e9 * gbs);
+    const name = `${text(gbs, "number")} GB/s`;
     const line = roofLine(max(roofs, (roof) => roof.tflops)!, gbs, scales);
     return (
       <text class="end" {...memoryLabel(line, textWidth(name, "axis"), LEFT)}>
