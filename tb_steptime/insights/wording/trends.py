@@ -149,9 +149,9 @@ def _action(group: Means, several: bool) -> Phrase | None:
 
 #: What to do about slow steps, by whether several runs are shown.
 _INVESTIGATE = {
-    True: "Investigate the {slow} slow (step|steps) of {name}: [up to {gain} a step ({share})], the mean less the "
+    True: "Investigate the (slow step|{slow} slow steps) of {name}: [up to {gain} a step ({share})], the mean less the "
     "median.",
-    False: "Investigate the {slow} slow (step|steps): [up to {gain} a step ({share})], the mean less the median.",
+    False: "Investigate the (slow step|{slow} slow steps): [up to {gain} a step ({share})], the mean less the median.",
 }
 
 
