@@ -64,8 +64,7 @@ export function Card(props: CardProps) {
           </p>
         )}
         <span class="meta" {...hint(sentence(insight.why_confidence))}>
-          <b>{SEVERITY[insight.severity]}</b>
-          {insight.lowered_from && ` (lowered from ${SEVERITY[insight.lowered_from]})`}, confidence {insight.confidence}
+          <b>{SEVERITY[insight.severity]}</b>, confidence {insight.confidence}
         </span>
       </div>
       <div class="content">

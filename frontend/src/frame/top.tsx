@@ -89,13 +89,22 @@ function Verdict({ headline: { verdict, action, view, code, basis }, second, tab
         <Details text={basis} />
       </p>
     ));
+  const head = (
+    <h1>
+      <Sentence phrase={verdict} terms />
+    </h1>
+  );
   return (
     <section class={coded ? "verdict coded" : "verdict"}>
       <div>
-        <h1>
-          <Sentence phrase={verdict} terms />
-          {!below && <Details text={basis} />}
-        </h1>
+        {below || !basis ? (
+          head
+        ) : (
+          <div class="marked">
+            {head}
+            <Details text={basis} />
+          </div>
+        )}
         {!coded && below}
       </div>
       {coded && <Code text={code} />}
