@@ -54,7 +54,9 @@ def memory_headline(facts: Facts) -> Headline:
         if device.whole
         else "On the {device}, at most [{peak}] more is allocated than at the start"
     )
-    peak = phrase(said, device=text(device.name), peak=nbytes(device.peak.allocated_bytes))
+    gpus = [each for each in memory.devices if each.device is not None]
+    name = "GPU" if gpus == [device] else device.name
+    peak = phrase(said, device=text(name), peak=nbytes(device.peak.allocated_bytes))
     return Headline(joined(peak, _where(memory, device.peak), by=", "))
 
 
