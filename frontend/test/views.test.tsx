@@ -145,7 +145,7 @@ describe("the Overview", () => {
     const action = { template: "Record the GPU, too.", values: {} };
     const asks = { ...PAGE, insights: [], headline: { ...PAGE.headline, action, view: null } };
     expect(words(<Overview page={asks} tab={TAB} compared={null} />)).toContain(
-      "|What to do|This trace shows too little for a recommendation. The line below the title says what to record.|",
+      "|What to do|This trace shows too little for a recommendation.|",
     );
   });
 });

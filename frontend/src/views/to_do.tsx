@@ -88,7 +88,7 @@ const leadBy = (card: string | null | undefined) => (a: Insight, b: Insight) =>
   Number(b.id === card) - Number(a.id === card);
 
 /** In this case the headline asks for another recording. */
-const TOO_LITTLE = "This trace shows too little for a recommendation. The line below the title says what to record.";
+const TOO_LITTLE = "This trace shows too little for a recommendation.";
 
 const TIMELINE = "timeline";
 
