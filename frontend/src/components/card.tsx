@@ -60,7 +60,7 @@ export function Card(props: CardProps) {
         </h3>
         {folded && (
           <p class="brief" aria-hidden="true">
-            <Sentence phrase={insight.why} />
+            <Sentence phrase={brief(insight.why)} />
           </p>
         )}
         <span class="meta" {...hint(sentence(insight.why_confidence))}>
@@ -94,6 +94,12 @@ export function Card(props: CardProps) {
     </li>
   );
 }
+
+/** The first statement of a reason: one line has no room for details, and a cut sentence says nothing at its end. */
+const brief = ({ template, values }: Phrase): Phrase => ({
+  template: /^(.{24,}?)(?:: |; |, mostly|\. |\.$)/.exec(template)?.[1] ?? template,
+  values,
+});
 
 /** What the card gains, and what it adds to the ticked ones where it is none of them. */
 function Gain({ insight, tick, why_not }: Pick<CardProps, "insight" | "tick" | "why_not">) {
