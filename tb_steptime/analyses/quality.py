@@ -176,7 +176,7 @@ def _occupancy_zeros(trace: Trace) -> list[Note]:
     share = None if device is None else kineto_zero_fraction(trace, device)
     if share is None or share < KINETO_ZERO_FRACTION:
         return []
-    return [Note("kineto_occupancy", {"share": fraction(share)}, ("kineto_achieved_occupancy",))]
+    return [Note("kineto_occupancy", {"share": fraction(share)}, ("tensor_cores",))]
 
 
 def _counters(trace: Trace) -> list[Note]:
