@@ -54,11 +54,16 @@ function paired(
   if (!own || !other || own.unit !== other.unit || (own.unit !== "ns" && own.unit !== "fraction")) return null;
   if (own.unit === "fraction")
     return { text: next ? figure(own.value, own.unit, style).number : text(own.value, own.unit, style), code: false };
-  const scale = scaleFor(Math.max(Math.abs(own.value), Math.abs(other.value)), own.unit);
+  const [less, more] = [own.value, other.value].map(Math.abs).sort((a, b) => a - b) as [number, number];
+  if (less && less < SAME_UNIT_FROM * more) return null;
+  const scale = scaleFor(more, own.unit);
   return { text: next ? scale.number(own.value) : scale.text(own.value), code: false };
 }
 
-const PAIR = /^ (?:to|and|less|\/) $/;
+const PAIR = /^ (?:to|and|less|of|\/) $/;
+
+/** A figure that is a smaller part of the other one keeps its own unit. */
+const SAME_UNIT_FROM = 0.01;
 
 function measured(part: string | undefined, phrase: Phrase): { value: number; unit: Unit } | null {
   const quantity = phrase.values[/^\{(\w+)\}$/.exec(part ?? "")?.[1] ?? ""];

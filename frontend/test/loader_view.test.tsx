@@ -304,7 +304,7 @@ describe("a loader that a thread reads of which no trace says", () => {
 describe("without loader events and without a recorder", () => {
   test("two lines are offered that would record what another thread reads", () => {
     expect(words(html(NOTHING))).toBe(
-      "|The trace has no loader events.|Does another thread read a DataLoader?|Copy|" +
+      "|Does another thread read a DataLoader?|Copy|" +
         "Two lines of code record how fast its batches are produced and used.| |" +
         `${recorderLines("runs/a")}|`,
     );

@@ -37,13 +37,20 @@ def _without_left_out(facts: Facts) -> list[Phrase]:
         return []
     mean_ns = facts.overview.mean_duration_ns
     said = phrase(
-        "Shares in this verdict and on cards are of {judged}: {left} of the mean step of {mean} are left out (see the "
-        "notes).",
+        "The verdict and the cards are about {judged} a step: {what}, {left} of the mean step of {mean}, are left out.",
         judged=ns(facts.step_ns),
         left=ns(mean_ns - facts.step_ns),
         mean=ns(mean_ns),
+        what=text(_what_is_left_out(facts)),
     )
     return [said]
+
+
+def _what_is_left_out(facts: Facts) -> str:
+    once_ns = sum(step.once_ns for step in facts.overview.steps)
+    if once_ns == facts.left_out_ns:
+        return "one-time costs"
+    return "one-time costs and the edges of the recording" if once_ns else "the edges of the recording"
 
 
 def _of_several(facts: Facts) -> list[Phrase]:

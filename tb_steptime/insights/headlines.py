@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.insights.base import Confidence, Headline, Insight
-from tb_steptime.insights.basis import leaves_out
 from tb_steptime.insights.facts import Facts, little_is_judged
 from tb_steptime.insights.host_verdict import RECORD_LATER, judge_span
 from tb_steptime.insights.largest import largest_kernels, nothing_waits
 from tb_steptime.insights.rules.data_loading.loader_waits import shares
 from tb_steptime.insights.severity import WARNING_FRACTION, most_gain
-from tb_steptime.insights.tried import tickable
 from tb_steptime.insights.wording.data_loading import main_label, workers_setting
 from tb_steptime.insights.wording.kernels import TELL_APART_FRACTION
 from tb_steptime.insights.wording.memory import memory_headline
@@ -23,7 +21,7 @@ from tb_steptime.metrics.catalogue import NO_DEVICE
 from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.metrics.idle.bottleneck import STARVED_FRACTION, Bound
 from tb_steptime.metrics.job.machine import Vendor
-from tb_steptime.text import Phrase, Quantity, code, filled, fraction, joined, label, ns, phrase, text
+from tb_steptime.text import Phrase, code, filled, fraction, joined, label, ns, phrase, text
 
 if TYPE_CHECKING:
     from tb_steptime.analyses.gpu import DeviceGpu, GpuResult
@@ -34,7 +32,7 @@ def overview(facts: Facts, insights: list[Insight]) -> Headline:
         return Headline(judge_span(facts).text, RECORD_LATER)
     verdict, first = judge_span(facts).text, most_gain(insights)
     if first is not None:
-        return Headline(verdict, _action(facts, insights, first), _elsewhere(first), card=first.id)
+        return Headline(verdict, _gain(first), _elsewhere(first), card=first.id)
     if record := _record(facts):
         return Headline(verdict, record)
     if insights:
@@ -108,25 +106,12 @@ _RECORD_WHOLE_STEPS = phrase(
 )
 
 
-def _action(facts: Facts, insights: list[Insight], first: Insight) -> Phrase:
-    """What would be left is said where it is what the bar of the mean step shows, too: not where that leaves something
-    out, and not where the bar shows a replay of the cards that are ticked."""
-    if leaves_out(facts) or first in tickable(facts, insights):
-        return _gain(first)
-    left = {"left": ns(facts.step_ns - first.gain_ns)}
-    return joined(first.title, filled(_GAIN_AND_REST, _gain_values(first) | left), by=": ")
-
-
 def _gain(card: Insight) -> Phrase:
-    return joined(card.title, filled(_GAIN, _gain_values(card)), by=": ")
+    return joined(card.title, _up_to(card), by=": ")
 
 
-def _gain_values(card: Insight) -> dict[str, Quantity]:
-    return {"gain": ns(card.gain_ns), "share": fraction(card.gain_fraction)}
-
-
-_GAIN = "[up to {gain} a step ({share})]."
-_GAIN_AND_REST = "[up to {gain} a step ({share})], which would leave about {left}."
+def _up_to(card: Insight) -> Phrase:
+    return phrase("[up to {gain} a step ({share})].", gain=ns(card.gain_ns), share=fraction(card.gain_fraction))
 
 
 def data_loading(facts: Facts, insights: list[Insight]) -> Headline:
@@ -162,7 +147,7 @@ _WAITS_BECAUSE = {
     "epoch_starts": "no batch is ready when an epoch begins",
     "loader_overhead": "the main process receives each batch itself",
     False: "the main process produces each batch itself",
-    True: "batches of the worker processes come late",
+    True: "the workers' batches come late",
     None: "the next batch is not ready in time",
 }
 
@@ -247,13 +232,10 @@ _UNCLASSIFIED = {
 }
 #: The same with tensor cores, by whether only bounds of the share are known.
 _ON_TENSOR_CORES = {
-    (True, True): "Between {low} and {high} of kernel time runs on {cores}, and another {eligible} could.",
-    (
-        True,
-        False,
-    ): "Between {low} and {high} of kernel time runs on {cores}, and almost everything that can already does.",
+    (True, True): "{low} to {high} of kernel time runs on {cores}, and another {eligible} could.",
+    (True, False): "{low} to {high} of kernel time runs on {cores}, and almost none of the rest could.",
     (False, True): "{low} of kernel time runs on {cores}, and another {eligible} could.",
-    (False, False): "{low} of kernel time runs on {cores}, and almost everything that can already does.",
+    (False, False): "{low} of kernel time runs on {cores}, and almost none of the rest could.",
 }
 
 
@@ -273,8 +255,7 @@ def host(facts: Facts, insights: list[Insight]) -> Headline:
     first = most_gain([insight for insight in insights if insight.view == "host"])
     if first is None:
         return Headline(verdict)
-    gain = phrase("[up to {gain} a step ({share})].", gain=ns(first.gain_ns), share=fraction(first.gain_fraction))
-    return Headline(verdict, joined(first.title, joined(gain, *_starved(facts)), by=": "), "timeline")
+    return Headline(verdict, joined(first.title, joined(_up_to(first), *_starved(facts)), by=": "), "timeline")
 
 
 def _starved(facts: Facts) -> list[Phrase]:

@@ -10,7 +10,6 @@ import msgspec
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Verdict
-from tb_steptime.insights.basis import leaves_out
 from tb_steptime.insights.cpu_verdict import cpu_sentence, cpu_sureness
 from tb_steptime.insights.data_quality import weighed_verdict
 from tb_steptime.insights.facts import Facts, confidence, little_is_judged, waits_for_queue
@@ -35,21 +34,21 @@ _SENTENCES = {
     Bound.MIXED: "{Gpu} is idle for {idle} of the step for several reasons: {cause} ({most}), {second} ({next}).",
     Bound.UNKNOWN: "{Gpu} is idle for {idle} of the step; the launches that would tell why are not in this trace.",
 }
-#: What a step takes if one part of it took no time, and the same where that hardly changes it.
-_STILL, _AS_LONG = "a step would still take est. {left} of its {step}.", "a step would take as long, est. {step}."
+#: What is left of a step if one part of it took no time, and the same where that hardly changes it.
+_STILL, _AS_LONG = "would still leave est. {left} of {step}.", "would still leave a step of est. {step}."
 #: Minimum share of the step that counts as the whole step.
 _AS_LONG_FRACTION = 0.98
-_WITH_INSTANT_DEVICE = f"with an instant {{device}}, {_STILL}"
+_WITH_INSTANT_DEVICE = f"an instant {{device}} {_STILL}"
 #: Sentences where a replay decides. {left} is the number that decides: the step if that part took no time.
 _PACES = {
     Bound.HOST: f"The CPU sets the pace: {_WITH_INSTANT_DEVICE}",
-    Bound.GPU: f"{{Gpu}} sets the pace: with an instant CPU, {_STILL}",
+    Bound.GPU: f"{{Gpu}} sets the pace: an instant CPU {_STILL}",
     Bound.INPUT: "The loader sets the pace: without its waits, a step would take est. {left} instead of {step}.",
     Bound.SYNC: "Blocking calls set the pace: if none waited, a step would take est. {left} instead of {step}.",
-    Bound.COMMUNICATION: "The exchange with other ranks sets the pace: if it took no time, a step would take est. "
-    "{left} instead of {step}.",
-    Bound.DEPENDENCY: "Work for {gpu} waits for another stream, another GPU or an event: with an instant CPU, a step "
-    "would still take est. {left} of its {step}, in which no stream is busy for long.",
+    Bound.COMMUNICATION: "Exchanges with other ranks set the pace: without them, a step would take est. {left} instead "
+    "of {step}.",
+    Bound.DEPENDENCY: "Work for {gpu} waits for another stream, another GPU or an event: an instant CPU would still "
+    "leave est. {left} of {step}, in which no stream is busy for long.",
 }
 _ONLY_PROFILED = (
     "Without the profiler a step takes {plain}, and {gpu} works for {plain_share} of that. Only in the {step} that "
@@ -57,9 +56,6 @@ _ONLY_PROFILED = (
 )
 _IN_ONE_PAUSE = f"The CPU sets the pace, mainly by one pause of {{pause}} in step {{at}}: {_WITH_INSTANT_DEVICE}"
 _IN_ONE_THING = f"The CPU sets the pace, most of the time in {{doing}}: {_WITH_INSTANT_DEVICE}"
-_FULL_QUEUE = (
-    "{Gpu} sets the pace: it works for {share} of a step of {step}, and the CPU waits for room in the launch queue."
-)
 _COMMUNICATES = "For {exchange} of a step of {step}, {gpu} does nothing but communicate."
 _ONE_PAUSE = "{Gpu} is idle for {idle} of the step because of one pause of the CPU, {pause} in step {at}."
 _MIXED_WITH_EXCHANGE = (
@@ -101,22 +97,9 @@ def _sentence(facts: Facts) -> Phrase:
     """Words the largest cause with the number that says how much it takes."""
     if little_is_judged(facts):
         return sentence_of_little(facts)
-    said = (
-        cpu_sentence(facts) if facts.idle is None else filled(_template(facts, facts.idle), _values(facts, facts.idle))
-    )
-    return _of_judged(said, _left_out(facts)) if leaves_out(facts) else said
-
-
-def _of_judged(said: Phrase, left_out: str) -> Phrase:
-    """Adds what was left out, since the bar of the mean step shows a longer step than the sentence speaks of."""
-    return Phrase(said.template.replace("{step}", f"{{step}} (without {left_out})", 1), said.values)
-
-
-def _left_out(facts: Facts) -> str:
-    once_ns = sum(step.once_ns for step in facts.overview.steps)
-    if once_ns == facts.left_out_ns:
-        return "one-time costs"
-    return "one-time costs and the edges of the recording" if once_ns else "the edges of the recording"
+    if facts.idle is None:
+        return cpu_sentence(facts)
+    return filled(_template(facts, facts.idle), _values(facts, facts.idle))
 
 
 def _template(facts: Facts, idle: IdleNs) -> str:
@@ -126,7 +109,7 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     if bound is Bound.UNKNOWN and facts.cpu_unrecorded:
         return _ONLY_LAUNCHES
     if bound is Bound.GPU and waits_for_queue(facts):
-        return _FULL_QUEUE
+        return _SENTENCES[Bound.GPU]
     if facts.replayed is not None:
         words = _pace_template(facts.host, idle)
         as_long = (_left_ns(facts) or 0) >= _AS_LONG_FRACTION * facts.step_ns

@@ -13,7 +13,7 @@ from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.insights.wording.compare import (
     CHANGE_LABELS,
     CONTRIBUTION_LABELS,
-    comparison_headline,
+    comparison_sentences,
     residual_text,
     warning_texts,
 )
@@ -29,8 +29,10 @@ def compare_page(base: Sequence[ServedSpan], candidate: Sequence[ServedSpan]) ->
     KeyError, TraceError where a span lacks the results of this release."""
     sides = _side(base), _side(candidate, with_gains=False)
     comparison = compare(*sides)
+    headline, below = comparison_sentences(comparison)
     return ComparePage(
-        headline=comparison_headline(comparison),
+        headline=headline,
+        below=below,
         comparison=comparison,
         warnings=warning_texts(comparison),
         labels=_labels(comparison),

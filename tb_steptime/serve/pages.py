@@ -13,7 +13,7 @@ from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.insights import judge, judge_trends
 from tb_steptime.insights.added_gains import remark_of_view
 from tb_steptime.insights.base import Headline, Insight, Judgement
-from tb_steptime.insights.wording.notes import worded
+from tb_steptime.insights.wording.notes import noted
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.trend_columns import TrendColumns
 from tb_steptime.serve.wire import (
@@ -109,7 +109,7 @@ def _head(span: ServedSpan, span_count: int, notes: list[Note], judged: Judgemen
         world_size=facts.world_size,
         simulated=facts.simulated,
         job=judged.job,
-        notes=[worded(note) for note in notes],
+        notes=noted(notes),
         quality=judged.quality,
         sidebar=judged.sidebar,
     )

@@ -205,8 +205,9 @@ def test_what_cannot_be_told_has_its_reason_in_place_of_the_curve(
 
 
 def test_a_trace_without_a_loader_says_so(tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab) -> None:
-    view = view_of(tab(tensorboard(measured_demo), state(run=NO_LOADER, view="data_loading")))
-    expect(view.locator(".unknown")).to_contain_text("The trace has no loader events.")
+    one = tab(tensorboard(measured_demo), state(run=NO_LOADER, view="data_loading"))
+    view = view_of(one)
+    assert one.verdict() == "The steps of this trace have no loader events."
     expect(view.get_by_role("grid")).to_have_count(0)
 
 

@@ -45,7 +45,7 @@ def test_the_report_holds_what_changed():
     report = json.loads(done.stdout)
     (candidate,) = report["candidates"]
     assert (done.returncode, done.stderr, report["errors"]) == (0, "", [])
-    assert candidate["text"].startswith("num_dataloaders_simulated is 3.01x faster than baseline_simulated (")
+    assert candidate["text"].startswith("num_dataloaders_simulated is 3.01x faster than baseline_simulated: ")
     assert candidate["text"].endswith("Data loading accounts for -11.7 ms of it.")
     step = candidate["step_ns"]
     assert step["low"] < step["change"] < step["high"] < 0
@@ -118,7 +118,7 @@ def test_chosen_steps_alone():
 
 def test_markdown_for_a_pull_request():
     lines = compare(BASE, WORKERS, "--format", "markdown", "--fail-if", "step_time>+5%").stdout.splitlines()
-    assert lines[0].startswith("**num_dataloaders_simulated is 3.01x faster than baseline_simulated (")
+    assert lines[0].startswith("**num_dataloaders_simulated is 3.01x faster than baseline_simulated: ")
     assert lines[2:4] == ["|  | base | candidate | change | 95 % interval |", "| --- | ---: | ---: | ---: | ---: |"]
     assert lines.count("</details>") == 3, "idle time, figures, and what cards promised: no kernel changed"
     assert "Changed, as the traces show: More workers load the data." in lines

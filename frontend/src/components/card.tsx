@@ -60,12 +60,11 @@ export function Card(props: CardProps) {
         </h3>
         {folded && (
           <p class="brief" aria-hidden="true">
-            <Sentence phrase={insight.why} />
+            <Sentence phrase={brief(insight.why)} />
           </p>
         )}
         <span class="meta" {...hint(sentence(insight.why_confidence))}>
-          <b>{SEVERITY[insight.severity]}</b>
-          {insight.lowered_from && ` (lowered from ${SEVERITY[insight.lowered_from]})`}, confidence {insight.confidence}
+          <b>{SEVERITY[insight.severity]}</b>, confidence {insight.confidence}
         </span>
       </div>
       <div class="content">
@@ -95,6 +94,12 @@ export function Card(props: CardProps) {
     </li>
   );
 }
+
+/** The first statement of a reason: one line has no room for details, and a cut sentence says nothing at its end. */
+const brief = ({ template, values }: Phrase): Phrase => ({
+  template: /^(.{24,}?)(?:: |; |, mostly|\. |\.$)/.exec(template)?.[1] ?? template,
+  values,
+});
 
 /** What the card gains, and what it adds to the ticked ones where it is none of them. */
 function Gain({ insight, tick, why_not }: Pick<CardProps, "insight" | "tick" | "why_not">) {

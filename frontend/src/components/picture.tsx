@@ -49,7 +49,10 @@ export const NoPicture = ({ title, why }: { title: string; why: Phrase }) => (
 const SHORT = 24;
 
 export function Picture(props: PictureProps) {
-  const { title, sub, details, below = false, name, table, entries: more = [], tools, drawn = true, children } = props;
+  const { title, details, below = false, name, table, entries: more = [], tools, drawn = true, children } = props;
+  const heading = typeof title === "string" ? title : sentence(title);
+  // "Copies take 20 µs a step" needs no subtitle "a step"
+  const sub = typeof props.sub === "string" && heading.includes(` ${props.sub}`) ? undefined : props.sub;
   const [asTable, setAsTable] = useState(false);
   const body = useRef<HTMLDivElement>(null);
   const second = useRef<HTMLSpanElement>(null);
@@ -57,7 +60,7 @@ export function Picture(props: PictureProps) {
   const { link = about.link } = props;
   const stem = fileStem(about, name);
   const caption = (): Caption => ({
-    title: typeof title === "string" ? title : sentence(title),
+    title: heading,
     sub: [
       sub !== undefined && second.current?.textContent,
       typeof details === "object" && details ? sentence(details) : details,

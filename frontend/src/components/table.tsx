@@ -377,6 +377,7 @@ function NoValues<Row>({ columns, rows }: NoValuesProps<Row>) {
   const reasons = new Set(
     empty.flatMap(({ missing }) => missing ?? []).map((why) => (typeof why === "string" ? why : why(rows[0]!))),
   );
+  if (reasons.size === 0) return null; // the menu of columns lists them
   return (
     <p class="quiet small aside">
       No values for: {empty.map(({ label }) => label).join(", ")}.

@@ -12,9 +12,10 @@ import { isReading } from "../server/watch";
 import { Boundary, Gone } from "../states/states";
 import { VIEWS } from "../views";
 import { focusRun, trendRuns } from "../views/choices";
+import { jobFirst } from "../views/overview/job_first";
 import type { RanksViewProps, SpanViewProps, Tab, TrendsViewProps } from "../views/props";
 import { trendsPart, withShortNames } from "../views/trends/asked";
-import { TriedLine } from "../views/tried";
+import { triedLine } from "../views/tried";
 import { type Comparison, ComparisonBar, weighed } from "./comparison";
 import { useOtherParts, usePart, withPart } from "./lazy_views";
 import { type AnsweredProps, aboutOf, NotReady } from "./not_ready";
@@ -131,15 +132,16 @@ function SpanContent(props: AnsweredProps<PageOf<ViewId>> & { comparison: Compar
   const page = answer.value;
   const comparison = asComparison && weighed(asComparison, page.head, tab);
   const View = VIEWS[view].part.now() as ComponentType<SpanViewProps<ViewId>>;
+  const jobs = view === "overview" ? jobFirst(job) : null;
   return (
     <>
       <Top
         job={page.head.job}
-        headline={page.headline}
+        headline={jobs ?? page.headline}
         simulated={page.head.simulated}
         notes={page.head.notes}
         quality={page.head.quality}
-        second={view === "overview" && <TriedLine page={page as PageOf<"overview">} tab={tab} />}
+        second={view === "overview" && !jobs && triedLine(page as PageOf<"overview">, tab)}
         tab={tab}
       />
       {comparison && <ComparisonBar {...{ comparison, view, page, tab }} />}

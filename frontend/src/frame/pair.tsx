@@ -104,7 +104,7 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
     <>
       <Top
         job={null}
-        headline={headlineOf(named(found.headline, names))}
+        headline={headlineOf(named(found.headline, names), found.below && named(found.below, names))}
         simulated={simulatedRuns(tab.index, runs)}
         notes={found.warnings.map((note) => ({ ...note, effect: shortened(note.effect, found, names) }))}
         tab={tab}
@@ -114,7 +114,6 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
       </PairLine>
       {unlike && (
         <Note cause={NOT_ALIKE}>
-          {"A step of the one is other work than a step of the other. "}
           {asks ? <Anyway other={other} tab={tab} /> : "Each bar has an axis of its own."}
           {asks && <Alike chosen={chosen} tab={tab} />}
         </Note>
@@ -152,9 +151,9 @@ function pooledText({ base, candidate }: ComparePage): string {
   return before === 1 && after === 1 ? "" : `, over all spans that are read: ${after} and ${before}`;
 }
 
-const headlineOf = (verdict: Phrase): Headline => ({
+const headlineOf = (verdict: Phrase, action: Phrase | null = null): Headline => ({
   verdict,
-  action: null,
+  action,
   view: null,
   code: null,
   basis: null,

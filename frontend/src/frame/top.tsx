@@ -10,7 +10,7 @@ import { AboutContext, footOf } from "../components/about";
 import { Code } from "../components/copy";
 import { Details } from "../components/details";
 import { Note, Notes, Quality } from "../components/note";
-import { Remark, Sentence } from "../components/sentence";
+import { Sentence } from "../components/sentence";
 import { hint } from "../dom/hint";
 import { sentence } from "../phrase";
 import { isViewId } from "../views";
@@ -25,20 +25,18 @@ interface TopProps {
   notes: readonly NoteText[];
   /** What is wrong with the recording. */
   quality?: readonly FindingText[];
-  /** Shown under the headline. */
+  /** Shown under the headline in place of what to do first. */
   second?: ComponentChildren;
   tab: Tab;
 }
 
 export function Top({ job, headline, simulated, notes, quality = [], second, tab }: TopProps) {
   const simulatedNoted = notes.some((note) => note.id === SIMULATED);
-  const above =
-    Number(headline.basis !== null && headline.action === null) + Number(simulated !== null && !simulatedNoted);
+  const above = Number(simulated !== null && !simulatedNoted);
   return (
     <>
       {job !== null && <Job job={job} />}
-      <Verdict headline={headline} tab={tab} />
-      {second}
+      <Verdict headline={headline} second={second} tab={tab} />
       <Quality findings={quality} show={(range) => tab.update(rangeInTimeline(range))} />
       {simulated !== null && !simulatedNoted && <Note cause="Simulated, not recorded.">{simulated}</Note>}
       <Notes notes={simulatedFirst(notes)} actions={stepActions(tab)} above={above} />
@@ -78,26 +76,39 @@ function Job({ job }: { job: JobText }) {
   );
 }
 
-function Verdict({ headline: { verdict, action, view, code, basis }, tab }: { headline: Headline; tab: Tab }) {
+interface VerdictProps extends Pick<TopProps, "headline" | "second" | "tab"> {}
+
+function Verdict({ headline: { verdict, action, view, code, basis }, second, tab }: VerdictProps) {
   const coded = code !== null;
   const leads = isViewId(view ?? undefined) ? view : null;
-  const paragraph = action && (
-    <p>
-      <Sentence phrase={action} terms />
-      <Details text={basis} />
-    </p>
+  const below =
+    second ||
+    (action && (
+      <p>
+        <Sentence phrase={action} terms />
+        <Details text={basis} />
+      </p>
+    ));
+  const head = (
+    <h1>
+      <Sentence phrase={verdict} terms />
+    </h1>
   );
   return (
     <section class={coded ? "verdict coded" : "verdict"}>
       <div>
-        <h1>
-          <Sentence phrase={verdict} terms />
-        </h1>
-        {!coded && paragraph}
-        <Remark phrase={action ? null : basis} class="whole" terms />
+        {below || !basis ? (
+          head
+        ) : (
+          <div class="marked">
+            {head}
+            <Details text={basis} />
+          </div>
+        )}
+        {!coded && below}
       </div>
       {coded && <Code text={code} />}
-      {coded && paragraph}
+      {coded && below}
       {!coded && leads && (
         <button class="button" onClick={() => tab.update({ view: leads })}>
           Open {tab.meanings.viewTitle(leads)}

@@ -86,7 +86,7 @@ function ViewLink({ title, current, sidebarShare, shareMeaning, word, meanings, 
       <span class="clip">{title}</span>
       {sidebarShare && (
         <>
-          <ShareRail {...sidebarShare} />
+          {!word && <ShareRail {...sidebarShare} />}
           <span class="share">
             {sidebarShare.share === null ? DASH : share(sidebarShare.share)}
             {sidebarShare.share !== null && word && ` ${word}`}

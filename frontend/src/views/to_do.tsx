@@ -19,6 +19,8 @@ interface ToDoProps {
   tab: Tab;
   /** The state of the tick boxes, where cards can be ticked. */
   tries?: Tries | null;
+  /** The cards of the job to which the span belongs: they come first. */
+  of_job?: readonly Insight[];
 }
 
 export function ToDo(props: ToDoProps) {
@@ -27,15 +29,18 @@ export function ToDo(props: ToDoProps) {
     here,
     tab,
     tries = null,
+    of_job = [],
   } = props;
-  const ordered = here === "overview" ? [...insights].sort(leadBy(headline?.card)) : insights;
+  const own = here === "overview" ? [...insights].sort(leadBy(headline?.card)) : insights;
+  const ordered = [...of_job, ...own];
   const [chosen, choose] = useState<string | null>(FIRST);
   const open = chosen === null || ordered.some(({ id }) => id === chosen) ? chosen : ordered[0]?.id;
+  if (ordered.length === 0 && here !== "overview") return null;
   return (
     <section>
       <div class="head">
         <h2>What to do</h2>
-        {remark && insights.length > 0 && (
+        {remark && insights.length > 0 && !tries && (
           <span class="sub">
             <Sentence phrase={remark} />
           </span>
@@ -46,18 +51,14 @@ export function ToDo(props: ToDoProps) {
           </button>
         )}
       </div>
-      {insights.length === 0 && (
+      {ordered.length === 0 && (
         <p class="quiet nothing">
           {remark ? (
             <Sentence phrase={remark} />
-          ) : here === "overview" ? (
-            headline?.action && headline.view === null ? (
-              TOO_LITTLE
-            ) : (
-              "No recommendation for this span."
-            )
+          ) : headline?.action && headline.view === null ? (
+            TOO_LITTLE
           ) : (
-            <Elsewhere tab={tab} />
+            "No recommendation for this span."
           )}
         </p>
       )}
@@ -65,7 +66,8 @@ export function ToDo(props: ToDoProps) {
         {ordered.map((insight) => (
           <Evident
             key={insight.id}
-            {...{ insight, head, here, tab, tries }}
+            {...{ insight, here, tab, tries }}
+            head={of_job.includes(insight) ? undefined : head}
             fold={
               ordered.length > 1
                 ? { folded: insight.id !== open, toggle: () => choose(insight.id === open ? null : insight.id) }
@@ -86,25 +88,13 @@ const leadBy = (card: string | null | undefined) => (a: Insight, b: Insight) =>
   Number(b.id === card) - Number(a.id === card);
 
 /** In this case the headline asks for another recording. */
-const TOO_LITTLE = "This trace shows too little for a recommendation. The line below the title says what to record.";
-
-function Elsewhere({ tab }: { tab: Tab }) {
-  return (
-    <>
-      No recommendation in this view.{" "}
-      <button class="link" onClick={() => tab.update({ view: "overview" })}>
-        {tab.meanings.viewTitle("overview")}
-      </button>{" "}
-      has those of all views.
-    </>
-  );
-}
+const TOO_LITTLE = "This trace shows too little for a recommendation.";
 
 const TIMELINE = "timeline";
 
-/** "Its row in Host": the text of the link. */
-const leadsTo = ({ view, row }: Insight, here: ViewId, { meanings }: Tab): string =>
-  row ? (view === here ? "Its row" : `Its row in ${meanings.viewTitle(view)}`) : `Open ${meanings.viewTitle(view)}`;
+/** The text of the link: the view, or where it is this one, the row. */
+const leadsTo = ({ view }: Insight, here: ViewId, { meanings }: Tab): string =>
+  view === here ? "Show its row" : `See ${meanings.viewTitle(view)}`;
 
 interface EvidentProps {
   insight: Insight;

@@ -2,6 +2,8 @@
 
 import type { CouldBe, PageOf, Phrase } from "../api.gen";
 import type { Tick } from "../components/card";
+import { Details } from "../components/details";
+import { Sentence } from "../components/sentence";
 import { counted, ns, scaleFor } from "../format";
 import type { Tab } from "./props";
 
@@ -41,28 +43,29 @@ export function triesOf(
   return { ticked: ticked.length, before: steps[0]!, after: stepWith(ticked), of, why_not, none: () => tick([]) };
 }
 
-/** "With 2 cards ticked", "5.8", "2.1 ms": both figures in one unit. */
-export function triedWords({ ticked, before, after }: Tries) {
+/** "5.8", "2.1 ms": both figures in one unit. */
+export function triedWords({ before, after }: Tries) {
   const scale = scaleFor(before.duration_ns, "ns");
   return {
-    with: `With ${counted(ticked, "card")} ticked`,
     before: scale.number(before.duration_ns),
     after: scale.number(after.duration_ns) === "0" ? ns(after.duration_ns) : scale.text(after.duration_ns),
   };
 }
 
-/** The second line of the headline: "With 2 cards ticked: 5.8 to 2.1 ms (est.)", with the arrow drawn. */
-export function TriedLine({ page, tab }: { page: PageOf<"overview">; tab: Tab }) {
+/** The second line of the headline: "Use 11 workers: 5.8 to 2.1 ms (est.)", with the arrow drawn; null: none ticked. */
+export function triedLine(page: PageOf<"overview">, tab: Tab) {
   const tries = triesOf(page, tab);
   if (!tries?.ticked) return null;
-  const words = triedWords(tries);
+  const { before, after } = triedWords(tries);
+  const only = tries.ticked === 1 && page.insights.find(({ id }) => tries.of(id)?.ticked);
   return (
     <p class="tried" role="status">
-      {words.with}: <b>{words.before}</b>
+      {only ? <Sentence phrase={only.title} /> : `With the ${counted(tries.ticked, "change")} ticked`}: <b>{before}</b>
       <svg viewBox="0 0 18 11" role="img" aria-label="to">
         <path d="M0 5.5h16M12 1l4.5 4.5L12 10" />
       </svg>
-      <b>{words.after}</b> (est.)
+      <b>{after}</b> (est.)
+      <Details text={page.headline.basis} />
     </p>
   );
 }

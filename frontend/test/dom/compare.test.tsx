@@ -29,6 +29,7 @@ describe("two runs", () => {
   test("the headline is that of the comparison, and what is unfair stands above the figure", async () => {
     const asked = await openTab(PAIR, server());
     const head = await screen.findByRole("heading", { level: 1, name: "a is 1.43x faster than b." });
+    expect(head.nextElementSibling!.textContent).toBe("Data loading accounts for most of it.");
     const note = screen.getByText("It holds what comes once.");
     expect(head.compareDocumentPosition(note) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
     expect(note.compareDocumentPosition(await waterfall()) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();

@@ -3,7 +3,7 @@
 import { cleanup, fireEvent, render, screen, within } from "@testing-library/preact";
 import { afterEach, expect, test } from "vitest";
 import type { Address, Changes } from "../../src/address/keys";
-import type { MemoryPage, PageOf, SnapshotPage } from "../../src/api.gen";
+import type { DeviceMemory, MemoryPage, PageOf, SnapshotPage } from "../../src/api.gen";
 import { shownSnapshot } from "../../src/frame/snapshot";
 import { type Answer, openClient } from "../../src/server/client";
 import { Memory } from "../../src/views/memory/memory";
@@ -54,12 +54,23 @@ test("the peak is shown from the summary, without a question to the server", () 
 test("the peak at other batches stands in a table, or why it is not known", () => {
   show();
   expect(screen.getByRole("heading", { name: "The largest batch is 300" })).toBeTruthy();
-  expect(screen.getByText(/batch of 32; 700.MB more were reserved at the peak, and not used/)).toBeTruthy();
+  expect(screen.getByText(/batch of 32; 700.MB reserved, not used/)).toBeTruthy();
   expect(rowsOf("Memory at other batches")).toEqual(["32|10 MB|10 MB|10 MB", "64|18 MB|17 MB|19 MB"]);
   cleanup();
-  show({ memory: 1 });
+  const page = memoryPage();
+  const [gpu, cpu] = page.result.devices as [DeviceMemory, DeviceMemory];
+  show({ memory: 1 }, { ...page, result: { ...page.result, devices: [gpu, { ...cpu, device: 1 }] } });
   expect(screen.getByRole("heading", { name: "Which batch fits?" })).toBeTruthy();
   expect(screen.queryByRole("grid", { name: "Memory at other batches" })).toBeNull();
+});
+
+test.each([
+  [["Tesla V100"], false],
+  [[], true],
+])("the memory of the CPU limits the batch only of a job without a GPU (GPUs: %s)", (device_names, limits) => {
+  const page = memoryPage();
+  show({ memory: 1 }, { ...page, head: { ...page.head, device_names } });
+  expect(screen.queryByRole("heading", { name: "Which batch fits?" }) !== null).toBe(limits);
 });
 
 test("a press on the picture asks what is alive then, and the address keeps it", () => {

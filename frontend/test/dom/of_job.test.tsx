@@ -1,7 +1,7 @@
 /** The job on each rank's Overview. */
 import { screen, within } from "@testing-library/preact";
 import { expect, test } from "vitest";
-import { index, plain, run } from "../fixtures/pages";
+import { INSIGHT, index, plain, run } from "../fixtures/pages";
 import { JOB, ranksPage, WORKERS } from "../fixtures/ranks";
 import { openTab, press, says } from "./fake_server";
 
@@ -35,6 +35,17 @@ test("a rank shows what decides the job's step, and its own part in it", async (
   expect(block.textContent).toContain("This is rank 1.");
   await press("Open Ranks");
   await screen.findByRole("heading", { level: 1, name: "Rank 1 makes the others wait." });
+});
+
+test("where the job has a card, its sentence is the headline, with what to do first", async () => {
+  const card = { ...INSIGHT, id: "late", title: plain("Give rank 1 more cores"), gain_ns: 40_000_000 };
+  const value = ranksPage({ job: { ...JOB, path: PATH }, insights: [card] });
+  await openTab("view=overview&run=a&worker=rank1", { ...server(), ranks: { kind: "ready", value } });
+  await screen.findByRole("heading", { level: 1, name: "Rank 1 makes the others wait." });
+  expect(document.querySelector(".verdict")!.textContent!.replace(/\s/g, " ")).toContain(
+    "Give rank 1 more cores: up to 40.0 ms a step.",
+  );
+  expect(screen.getByRole("heading", { name: "This rank alone" })).toBeTruthy();
 });
 
 test("a run of one worker is no job", async () => {

@@ -164,7 +164,7 @@ test("without links to the editor and without another run neither key does anyth
 
 test("without text it says how to get one; a report has none", async () => {
   show({ line: "train.py(1): step" });
-  const said = await screen.findByText("The text of this file is not at hand.");
+  const said = await screen.findByText("This file is not here.");
   expect(within(said).getByRole("note", { name: "Details" }).dataset.hint).toContain("profile_steps(…, sources=True)");
   show({}, { report: true });
   expect(screen.getByText("A report holds no source text.")).toBeTruthy();

@@ -57,23 +57,27 @@ RESIDUAL_PARTS, RESIDUAL_FRACTION = 3, 0.1
 
 def comparison_headline(comparison: Comparison) -> Phrase:
     """What changed, in one or two sentences."""
+    change, below = comparison_sentences(comparison)
+    return change if below is None else joined(change, below)
+
+
+def comparison_sentences(comparison: Comparison) -> tuple[Phrase, Phrase | None]:
+    """What changed, and what stands below it: how sure that is, or which part changed most."""
     step = comparison.step
     if not comparison.same_work:
-        return _apart(comparison)
+        return _apart(comparison), None
     if step.distinguishable is None:
-        return joined(_change(comparison), phrase("One side has too few steps to say how much of this is noise."))
+        return _change(comparison), phrase("One side has too few steps to say how much of this is noise.")
     if not step.distinguishable:
-        return _noise(comparison)
-    most = _most_of_it(comparison)
-    return joined(_change(comparison), most) if most else _change(comparison)
+        return _noise(comparison), _enough(comparison)
+    return _change(comparison), _most_of_it(comparison)
 
 
 def _apart(comparison: Comparison) -> Phrase:
     """Words the comparison of steps that do different work: neither is the faster one."""
     step = comparison.step
     return phrase(
-        "[A step of {candidate} takes {after}, one of {base} {before}.] They cannot be compared as they are: the notes "
-        "say why.",
+        "[{candidate} takes {after} a step, {base} {before}], for different work.",
         **_names(comparison),
         after=ns(step.candidate_ns),
         before=ns(step.base_ns),
@@ -85,7 +89,7 @@ def warning_texts(comparison: Comparison) -> list[NoteText]:
 
 
 def _change(comparison: Comparison) -> Phrase:
-    """ "workers4 is 1.31x faster than workers0 (-31.2 ms a step, 95 % interval -34.0 ms to -28.1 ms)." """
+    """ "workers4 is 1.31x faster than workers0: -31.2 ms a step (95 % interval -34.0 ms to -28.1 ms)." """
     step = comparison.step
     if step.change_ns == 0:
         return phrase("A step of {candidate} takes as long as one of {base}.", **_names(comparison))
@@ -94,9 +98,9 @@ def _change(comparison: Comparison) -> Phrase:
     by = "{by}x" if ratio >= FACTOR else "{by}"
     size = Quantity(ratio, Unit.NUMBER) if ratio >= FACTOR else fraction(abs(step.change_ns) / max(step.base_ns, 1))
     ends = f"{_signed('low', step.low)} to {_signed('high', step.high)}"
-    interval = "" if step.low is None else f", 95 % interval {ends}"
+    interval = "" if step.low is None else f" (95 % interval {ends})"
     return Phrase(
-        f"[{{candidate}} is {by} {faster}] than {{base}} ({_signed('change', step.change_ns)} a step{interval}).",
+        f"[{{candidate}} is {by} {faster}] than {{base}}: {_signed('change', step.change_ns)} a step{interval}.",
         {**_names(comparison), "by": size, "change": ns(step.change_ns), **_interval(step)},
     )
 
@@ -115,12 +119,14 @@ def _noise(comparison: Comparison) -> Phrase:
         f"{_signed('low', step.low)} to {_signed('high', step.high)}.",
         steps,
     )
-    known = Phrase(
-        words, {**_names(comparison), "steps": count(steps), "change": ns(step.change_ns), **_interval(step)}
-    )
-    if step.enough_steps is None:
-        return known
-    return joined(known, phrase("If it is real, about {enough} steps would show it.", enough=count(step.enough_steps)))
+    return Phrase(words, {**_names(comparison), "steps": count(steps), "change": ns(step.change_ns), **_interval(step)})
+
+
+def _enough(comparison: Comparison) -> Phrase | None:
+    enough = comparison.step.enough_steps
+    if enough is None:
+        return None
+    return phrase("If it is real, about {enough} steps would show it.", enough=count(enough))
 
 
 def _most_of_it(comparison: Comparison) -> Phrase | None:

@@ -60,7 +60,7 @@ def _wait_titles(mean: LoaderStep, on_device: bool) -> Titles:
         steps = "Most of the wait leaves the GPU idle" if 2 * mean.exposed_ns >= mean.wait_ns else hidden
         lanes = "The GPU has no work during the wait" if exposed else "The batch is ready in time"
     if mean.wait_ns < WORTH_FRACTION * mean.duration_ns:
-        steps = "The loader is never waited for"
+        steps = "Steps hardly wait for the loader"
     return {"steps": phrase(steps), "lanes": phrase(lanes)}
 
 

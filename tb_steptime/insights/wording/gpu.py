@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 from typing import TYPE_CHECKING
 
-from tb_steptime.metrics.roofline.dots import GOOD_FRACTION
 from tb_steptime.text import ns
 
 if TYPE_CHECKING:
@@ -98,11 +97,14 @@ def _kernels(device: DeviceGpu) -> Phrase:
     return kernels_title([(row.share, row.tensor_core_reason) for row in rows])
 
 
+#: Below this share of kernel time the ops that are known say nothing about the GPU's limits.
+KNOWN_FRACTION = 0.01
+
 _BOUND = {"memory": "memory-bound", "compute": "compute-bound", "launch": "launch-bound", "grid": "of small grids"}
 
 
 def roofline_title(facts: Facts, device: DeviceGpu) -> Phrase:
-    """ "60 % of kernel time is memory-bound; 80 % of the roofs would save up to 12.3 ms a step"."""
+    """ "60 % of kernel time is memory-bound: up to 12.3 ms a step to gain"."""
     found = device.roofline
     if found is None or not found.dots:
         return phrase("How far are kernels from the GPU's limits?")
@@ -110,13 +112,13 @@ def roofline_title(facts: Facts, device: DeviceGpu) -> Phrase:
     for dot in found.dots:
         if dot.bound is not None:
             times[dot.bound] = times.get(dot.bound, 0) + dot.total_ns
-    if not times:
+    if sum(times.values()) < KNOWN_FRACTION * device.split.kernel_ns or not times:
         return phrase("How far kernels are from the limits of this GPU is not known")
     most, steps = max(times, key=lambda bound: times[bound]), max(1, len(facts.gpu.steps) if facts.gpu else 1)
     share = times[most] / max(1, device.split.kernel_ns)
+    said = phrase("{share} of kernel time is {bound}", share=fraction(share), bound=text(_BOUND[most]))
     gain_ns = sum(dot.gain_ns for dot in found.dots) / steps
-    words = "{share} of kernel time is " + _BOUND[most] + "; {part} of the roofs would save up to {gain} a step"
-    return phrase(words, share=fraction(share), part=fraction(GOOD_FRACTION), gain=ns(gain_ns))
+    return joined(said, phrase("up to {gain} a step to gain", gain=ns(gain_ns)), by=": ") if gain_ns else said
 
 
 def tensor_core_titles(facts: Facts) -> Titles:

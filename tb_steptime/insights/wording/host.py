@@ -18,7 +18,7 @@ from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS, IdleNs
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices
 from tb_steptime.metrics.steps.sites import PhaseRow
-from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, filled, fraction, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, filled, fraction, label, ns, phrase, text
 
 #: Minimum share of the step for a cause to be mentioned.
 WORTH_SAYING = 0.005
@@ -38,7 +38,7 @@ def host_titles(facts: Facts) -> Titles:
         "answer": _answer(facts, idle),
         "queue": _queue_title(facts),
         "reasons": _reasons_title(facts, idle),
-        "sites": _sites_title(host.phases),
+        "sites": _sites_title(host.phases, host.bound),
         "blocking": _blocking_title(facts),
     }
     return found | _titles_of_tables(facts)
@@ -80,12 +80,17 @@ def _answer(facts: Facts, idle: IdleNs) -> Phrase:
 
 def _answer_by_bound(bound: Bound, idle: IdleNs) -> tuple[str, int]:
     """The template, and the wait that it speaks of, ns a step."""
-    late_ns = idle.cpu_work + idle.nothing_recorded + idle.launch_latency
+    if bound is Bound.HOST and 2 * idle.allocator >= idle.late_ns:
+        return _ALLOCATES, idle.allocator
     waits = {
+        Bound.HOST: idle.late_ns,
         Bound.INPUT: idle.data_loading,
         Bound.DEPENDENCY: idle.queued + idle.dependency,
     }
-    return _ANSWERS[bound], waits.get(bound, late_ns)
+    return _ANSWERS[bound], waits.get(bound, idle.cpu_work + idle.nothing_recorded + idle.launch_latency)
+
+
+_ALLOCATES = "Yes. The GPU waits [{wait} a step ({share})] while the CPU allocates or frees GPU memory."
 
 
 _ANSWERS = {
@@ -124,11 +129,11 @@ def _reasons_title(facts: Facts, idle: IdleNs) -> Phrase:
         return phrase("The GPU is never idle")
     if left_ns > idle.total_ns:
         left = fraction(left_ns / (left_ns + idle.total_ns))
-        return phrase("{left} of the GPU's idle time is left out of the verdict (see the notes)", left=left)
+        return phrase("{left} of the GPU's idle time is left out of the verdict", left=left)
     largest = max(IDLE_MEANINGS, key=lambda meaning: reasons[meaning.id])
     values = {"reason": text(largest.label), "share": fraction(reasons[largest.id] / idle.total_ns)}
     if left_ns > WORTH_SAYING * idle.total_ns:
-        return Phrase("{reason} is {share} of the GPU's idle time, without what the verdict leaves out", values)
+        return Phrase("{reason} is {share} of the GPU's idle time in the verdict", values)
     return Phrase("{reason} is {share} of the GPU's idle time", values)
 
 
@@ -161,15 +166,20 @@ def _blocking_remark(rows: Sequence[BlockingRow], bubble_ns: int) -> Phrase:
     return Phrase(agreeing(_ONE_CALL, calls), {**values, "call": text(rows[0].call)})
 
 
-def _sites_title(phases: Sequence[PhaseRow]) -> Phrase:
+def _sites_title(phases: Sequence[PhaseRow], bound: Bound) -> Phrase:
+    """bound: the verdict. A phase is judged by its own idle time, however short, so that another bound than the
+    verdict's would read as a contradiction."""
     launching = [phase for phase in phases if phase.launches]
-    bounds = {phase.bound for phase in launching}
-    if len(bounds) != 1 or Bound.UNKNOWN in bounds:
+    if launching and all(phase.bound is bound for phase in launching) and bound is not Bound.UNKNOWN:
+        if len(launching) == 1:
+            return phrase("{phase} is {bound}", phase=text(launching[0].label), bound=text(BOUND_WORDS[bound]))
+        return phrase("Every phase is {bound}", bound=text(BOUND_WORDS[bound]))
+    most = max(phases, key=lambda phase: phase.idle_ns.total_ns, default=None)
+    if most is None or not most.idle_ns.total_ns:
         return phrase("Where does the GPU wait for launches?")
-    bound = text(BOUND_WORDS[bounds.pop()])
-    if len(launching) == 1:
-        return phrase("{phase} is {bound}", phase=text(launching[0].label), bound=bound)
-    return phrase("Every phase is {bound}", bound=bound)
+    return phrase(
+        "The GPU is idle longest in {phase}: {idle} a step", phase=label(most.label), idle=ns(most.idle_ns.total_ns)
+    )
 
 
 def _copies_title(copies: Sequence[CopyRow]) -> Phrase:

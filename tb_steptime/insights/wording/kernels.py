@@ -117,10 +117,10 @@ _SPLIT_TITLES = {
     ("none", True): "{eligible} of kernel time could use {cores}, and none of it does",
     ("share", False): "{low} of kernel time runs on {cores}",
     ("share", True): "{low} of kernel time runs on {cores}, another {eligible} could",
-    ("bounds", False): "Between {low} and {high} of kernel time runs on {cores}",
+    ("bounds", False): "{low} to {high} of kernel time runs on {cores}",
     ("unclassified", False): "{unknown} of kernel time is unclassified: its kernels' names do not tell",
     ("unclassified", True): "{unknown} of kernel time is unclassified, another {eligible} could use {cores}",
-    ("bounds", True): "Between {low} and {high} of kernel time runs on {cores}, another {eligible} could",
+    ("bounds", True): "{low} to {high} of kernel time runs on {cores}, another {eligible} could",
 }
 
 

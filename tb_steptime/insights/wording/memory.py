@@ -54,7 +54,9 @@ def memory_headline(facts: Facts) -> Headline:
         if device.whole
         else "On the {device}, at most [{peak}] more is allocated than at the start"
     )
-    peak = phrase(said, device=text(device.name), peak=nbytes(device.peak.allocated_bytes))
+    gpus = [each for each in memory.devices if each.device is not None]
+    name = "GPU" if gpus == [device] else device.name
+    peak = phrase(said, device=text(name), peak=nbytes(device.peak.allocated_bytes))
     return Headline(joined(peak, _where(memory, device.peak), by=", "))
 
 
@@ -93,10 +95,19 @@ def _fit(device: DeviceMemory) -> Phrase:
     return phrase(
         "The largest batch that fits in {limit} is est. {largest} ({low} to {high})",
         limit=limit,
-        largest=count(fit.largest),
-        low=count(fit.largest_low),
-        high=count(fit.largest_high),
+        largest=count(_rounded(fit.largest)),
+        low=count(_rounded(fit.largest_low)),
+        high=count(_rounded(fit.largest_high)),
     )
+
+
+def _rounded(batch: int | None) -> int | None:
+    """An estimate is known to three digits at most.
+
+    >>> _rounded(438301), _rounded(41), _rounded(None)
+    (438000, 41, None)
+    """
+    return None if batch is None else int(float(f"{batch:.3g}"))
 
 
 def _makers_of_unknown(device: DeviceMemory) -> Phrase | None:

@@ -40,8 +40,8 @@ REASONS: dict[str, str] = {
     "parallelism, which more ranks would extend.",
     "larger_job_shares_cores": "How long more ranks take is not known: on CPUs ranks share cores and slow each other "
     "down.",
-    "late_batches_are_few": "How long a batch takes is not known: late batches take only {share} of the step. It takes "
-    "at most {most} x the number of workers.",
+    "late_batches_are_few": "How long a batch takes is not known: late batches take only {share} of the step. It is at "
+    "most {most} x the number of workers.",
     "layout_converted": "The layout of the inputs is converted by other kernels of the op.",
     "library_choice": "Type and sizes fit; the library chose a kernel without tensor cores.",
     "loader_count_unknown": "One loader or several: the trace does not say.",
@@ -107,12 +107,11 @@ REASONS: dict[str, str] = {
     "peaks_not_known": "The peak rates of this GPU are not known here, and none are assumed. Tell them in the "
     'environment: `TB_STEPTIME_PEAKS="part of its name: half=70 fp32=31.2 memory=600"`, in TFLOP/s and GB/s.',
     "profiler_tab_counts_outside_steps": "It also counts the kernels before the first and after the last step.",
-    "profiler_tab_miscounts": "Its list of kernel names counts kernels with {wrong} of kernel time that do not run "
-    "on tensor cores, or of which it is unknown.",
-    "profiler_tab_misses": "It misses kernels that run on tensor cores, {missed} of kernel time: their names are "
-    "not in its list.",
-    "profiler_tab_misses_and_miscounts": "Its list of kernel names lacks kernels with {missed} of kernel time that "
-    "run on tensor cores, and counts kernels with {wrong} that do not, or of which it is unknown.",
+    "profiler_tab_miscounts": "It counts kernels with {wrong} of kernel time that do not run on tensor cores, or of "
+    "which it is unknown.",
+    "profiler_tab_misses": "It misses kernels with {missed} of kernel time, whose names are not in its list.",
+    "profiler_tab_misses_and_miscounts": "It misses kernels with {missed} of kernel time, whose names are not in "
+    "its list, and counts kernels with {wrong} that do not run on tensor cores, or of which it is unknown.",
     "record_more_steps": "How many workers keep up is not known: record more steps within an epoch.",
     "role_not_shown": "Neither its name nor what it exchanges shows what the group is for.",
     "role_shown_by_exchanges": "The kinds of its collectives show it, and where in the step they are launched.",

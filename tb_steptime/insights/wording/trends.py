@@ -46,8 +46,9 @@ def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple
     groups = _groups(spans)
     titles = {metric.id: _metric_title(metric, spans) for metric in METRICS}
     chosen = next((group for group in groups if group.name == focus), None) or _last_run(spans)
+    several = len({run for run, *_ in spans}) > 1
     titles |= {
-        "steps": _steps_title(chosen),
+        "steps": _steps_title(chosen, several),
         "slow": _slow_title(chosen),
         "slow_rule": phrase(
             "A step is slow if it stands out (modified z-score over {limit}) and takes {share} longer than the median "
@@ -57,15 +58,16 @@ def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple
         ),
         "time_bins": phrase("When is the GPU busy?"),
     }
-    return Headline(_verdict(groups, spans), _action(chosen)), titles
+    return Headline(_verdict(groups, spans), _action(chosen, several)), titles
 
 
 def _groups(spans: Sequence[TrendFacts]) -> list[Means]:
-    """Step times by run, or by span where there is one run only."""
+    """Step times by run, or where there is one run only by span, in which all its workers count as one."""
     runs = dict.fromkeys(run for run, *_ in spans)
     if len(runs) > 1:
         return [_means(run, [result for name, _, _, result in spans if name == run]) for run in runs]
-    return [_means(f"span {number}", [result]) for _, _, number, result in spans]
+    numbers = dict.fromkeys(number for _, _, number, _ in spans)
+    return [_means(f"span {number}", [result for *_, at, result in spans if at == number]) for number in numbers]
 
 
 def _last_run(spans: Sequence[TrendFacts]) -> Means:
@@ -89,22 +91,18 @@ def _verdict(groups: list[Means], spans: Sequence[TrendFacts]) -> Phrase:
     first, last = groups[0], groups[-1]
     values = {"a": ns(first.mean), "b": ns(last.mean), "first": text(first.name), "last": text(last.name)}
     if len(groups) == 1:
-        return _one_span(first, spans[0][3])
+        return _one_span(first, [result for *_, result in spans])
     if abs(last.mean - first.mean) < STEADY_FRACTION * first.mean:
         return Phrase(_ALIKE if several_runs else _STEADY, values)
-    change = _OF_RUNS if several_runs else _FALLS if last.mean < first.mean else _RISES
-    end = _SLOW if _worth_investigating(last) else "."
-    return Phrase(agreeing(change + end, last.slow_count), values | _slow(last))
+    return Phrase(_OF_RUNS if several_runs else _FALLS if last.mean < first.mean else _RISES, values)
 
 
 _STEADY = "The mean step is steady: {a} in {first}, {b} in {last}."
 _ALIKE = "The mean step takes about as long: {a} in {first}, {b} in {last}."
-_FALLS = "The mean step falls from {a} in {first} to {b} in {last}"
-_RISES = "The mean step rises from {a} in {first} to {b} in {last}"
+_FALLS = "The mean step falls from {a} in {first} to {b} in {last}."
+_RISES = "The mean step rises from {a} in {first} to {b} in {last}."
 #: The sentence for two runs, which need not follow each other.
-_OF_RUNS = "The mean step is {a} in {first} and {b} in {last}"
-#: The addition if slow steps raise the mean of the last one.
-_SLOW = ", which has {slow} slow (step|steps)."
+_OF_RUNS = "The mean step is {a} in {first} and {b} in {last}."
 
 
 def _range(groups: list[Means]) -> Phrase:
@@ -124,8 +122,8 @@ def _slow(group: Means) -> dict[str, Quantity]:
     return {"slow": count(group.slow_count)}
 
 
-def _one_span(group: Means, result: TrendsResult) -> Phrase:
-    steps = [step.judged_ns for step in result.steps]
+def _one_span(group: Means, results: list[TrendsResult]) -> Phrase:
+    steps = [step.judged_ns for result in results for step in result.steps]
     if len(steps) == 1:
         return phrase("One step was recorded; it takes {a}.", a=ns(steps[0]))
     return phrase(
@@ -140,28 +138,28 @@ def _worth_investigating(group: Means) -> bool:
     return bool(group.slow_count) and group.mean - group.median > WORTH_FRACTION * group.mean
 
 
-def _action(group: Means) -> Phrase | None:
+def _action(group: Means, several: bool) -> Phrase | None:
+    """several: whether other runs are shown, so that the run is named."""
     if not _worth_investigating(group):
         return None
     gain = group.mean - group.median
-    return phrase(
-        "Investigate the slow steps of {name}: [up to {gain} a step ({share})], from its mean of {mean} to its median "
-        "of {median}.",
-        name=text(group.name),
-        gain=ns(gain),
-        share=fraction(gain / group.mean),
-        mean=ns(group.mean),
-        median=ns(group.median),
-    )
+    values = {"name": text(group.name), "gain": ns(gain), "share": fraction(gain / group.mean)} | _slow(group)
+    return Phrase(agreeing(_INVESTIGATE[several], group.slow_count), values)
 
 
-def _steps_title(group: Means) -> Phrase:
-    values = {"name": text(group.name), "median": ns(group.recorded)} | _slow(group)
-    if not group.slow_count:
-        return Phrase("The median step of {name} is {median}, and no step is slow", values)
-    return Phrase(
-        agreeing("The median step of {name} is {median}; {slow} (step is|steps are) slow", group.slow_count), values
-    )
+#: What to do about slow steps, by whether several runs are shown.
+_INVESTIGATE = {
+    True: "Investigate the (slow step|{slow} slow steps) of {name}: [up to {gain} a step ({share})], the mean less the "
+    "median.",
+    False: "Investigate the (slow step|{slow} slow steps): [up to {gain} a step ({share})], the mean less the median.",
+}
+
+
+def _steps_title(group: Means, several: bool) -> Phrase:
+    values = {"median": ns(group.recorded)}
+    if not several:
+        return Phrase("The median step is {median}", values)
+    return Phrase("The median step of {name} is {median}", values | {"name": text(group.name)})
 
 
 def _slow_title(group: Means) -> Phrase:
@@ -173,7 +171,7 @@ def _slow_title(group: Means) -> Phrase:
 def _metric_title(metric: Metric, spans: Sequence[TrendFacts]) -> Phrase:
     """From the first run (or span) to the last."""
     runs = dict.fromkeys(run for run, *_ in spans)
-    keys = list(runs) if len(runs) > 1 else [number for _, _, number, _ in spans]
+    keys = list(runs) if len(runs) > 1 else list(dict.fromkeys(number for _, _, number, _ in spans))
     place = 0 if len(runs) > 1 else 2
     first, last = (
         _metric_mean(metric, [span[3] for span in spans if span[place] == key]) for key in (keys[0], keys[-1])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import tb_steptime
-from tb_steptime.insights.wording.notes import NOTE_WORDS, worded
+from tb_steptime.insights.wording.notes import NOTE_WORDS, noted, worded
 from tb_steptime.text import Note, count, text
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.kineto.notes import Damage, notes_of
@@ -45,6 +45,14 @@ def test_the_words_of_a_note_use_its_values() -> None:
         if id != OWN_WORDS and values:
             words = NOTE_WORDS[id]
             assert set(re.findall(r"\{(\w+)\}", words.cause + words.effect + words.more)) - {"code"} == values, id
+
+
+def test_two_reasons_for_a_slow_host_are_one_note() -> None:
+    stacks, memory, other = Note("with_stack"), Note("with_memory"), Note("cpu_job")
+    assert [note.id for note in noted([stacks, other, memory])] == ["with_both", "cpu_job"]
+    assert [note.id for note in noted([memory, other])] == ["with_memory", "cpu_job"]
+    (both,) = noted([memory, stacks])
+    assert plain(both.cause) == "Recorded with call stacks and memory profiling."
 
 
 def test_words_are_whole_sentences() -> None:

@@ -133,10 +133,10 @@ def test_each_gpu_has_its_own_titles():
         (Split(100, 40, 4, 0, 56), "40 % of kernel time runs on tensor cores"),
         (Split(100, 40, 30, 0, 30), "40 % of kernel time runs on tensor cores, another 30 % could"),
         (Split(1000, 400, 40, 9, 551), "40 % of kernel time runs on tensor cores"),
-        (Split(100, 40, 4, 10, 46), "Between 40 % and 50 % of kernel time runs on tensor cores"),
+        (Split(100, 40, 4, 10, 46), "40 % to 50 % of kernel time runs on tensor cores"),
         (
             Split(100, 40, 30, 10, 20),
-            "Between 40 % and 50 % of kernel time runs on tensor cores, another 30 % could",
+            "40 % to 50 % of kernel time runs on tensor cores, another 30 % could",
         ),
     ],
 )

@@ -30,6 +30,14 @@ def test_every_reason_has_one_meaning_in_the_order_of_the_partition():
     assert [meaning.id for meaning in IDLE_MEANINGS] == list(IdleNs.__struct_fields__)
 
 
+def test_an_allocator_that_makes_most_of_the_late_launches_is_named():
+    most = IdleNs(allocator=300 * US, cpu_work=200 * US)
+    said = title("answer", host(most))
+    assert said == "Yes. The GPU waits 300 µs a step (30 %) while the CPU allocates or frees GPU memory."
+    less = IdleNs(allocator=200 * US, cpu_work=300 * US)
+    assert title("answer", host(less)).endswith("500 µs a step (50 %) for the CPU to launch its next kernels.")
+
+
 def test_every_verdict_has_its_answer_and_its_word():
     of_a_gpu = [bound for bound in Bound if bound is not Bound.CPU]
     assert {bound: title("answer", host(bound=bound)) for bound in of_a_gpu} == {
@@ -125,3 +133,10 @@ def test_phases_that_agree_are_said_to():
     assert title("sites", host(phases=both[:1])) == "Forward is host-bound"
     unlike = [both[0], msgspec.structs.replace(both[0], bound=Bound.GPU)]
     assert title("sites", host(phases=unlike)) == "Where does the GPU wait for launches?"
+
+
+def test_phases_that_contradict_the_verdict_are_told_by_their_idle_time():
+    row = PhaseRow("forward", "Forward", US, US, IdleNs(cpu_work=2 * US), 0, 10.0, 12_000, 0.7, Bound.HOST)
+    longer = msgspec.structs.replace(row, phase="optimizer", label="Optimizer", idle_ns=IdleNs(cpu_work=3 * US))
+    said = title("sites", host(phases=[row, longer], bound=Bound.GPU))
+    assert said == "The GPU is idle longest in optimizer: 3 µs a step"

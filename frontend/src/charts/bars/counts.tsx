@@ -136,7 +136,7 @@ function Lengths({ edges, axis, scale, ...props }: HistogramProps & { width: num
           </text>
         </g>
       ))}
-      <text class="mid" x={(LEFT + width) / 2} y={foot + 30}>{`${scale.unit}, equal factors equally wide`}</text>
+      <text class="mid" x={(LEFT + width) / 2} y={foot + 30}>{`${scale.unit}, log scale`}</text>
     </Bars>
   );
 }

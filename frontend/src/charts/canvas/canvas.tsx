@@ -103,6 +103,14 @@ export function haloed(pen: Pen, text: string, x: number, y: number, ink: string
   pen.fillText(text, x, y);
 }
 
+/** A text over a hatch: a halo would leave the hatch between its letters. */
+export function plated(pen: Pen, text: string, x: number, y: number, ink: string, plate: string): void {
+  pen.fillStyle = plate;
+  pen.fillRect(x - 3, y - 7, pen.measureText(text).width + 6, 14);
+  pen.fillStyle = ink;
+  pen.fillText(text, x, y);
+}
+
 const HEAD_PX = 6;
 
 /** A bent line with an arrowhead at its end; the halo keeps it readable over marks. */

@@ -43,16 +43,17 @@ export function Experiments({ chosen, base, asked, tab }: ExperimentsProps) {
   const { said } = chainRuns(tab);
   const actions = actionsOf(all, chosen, base, tab);
   const groups = groupsOf(all, chosen);
+  const concerned = (group: readonly Experiment[]) => base === null || group.some(({ role }) => role !== "");
   const canMove = tab.written_ms === undefined; // a report contains only the changes between neighbours
-  const drawn = groups.filter((group) => group.length > 1);
+  const drawn = groups.filter((group) => group.length > 1 && concerned(group));
   return (
     <>
-      {drawn.length === 0 && (
+      {groups.every((group) => group.length < 2) && (
         <p class="quiet">No two runs here compute the same, so none gained against another one.</p>
       )}
       {groups.map(
         (group, at) =>
-          group.length > 1 && (
+          drawn.includes(group) && (
             <ChainPicture
               key={at}
               title={titleOf(drawn, group)}

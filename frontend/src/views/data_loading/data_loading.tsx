@@ -20,7 +20,7 @@ import { FirstBatch, Loaders, OtherWaits, Receiving, Shares } from "./waits";
 import { WorkerCurvePicture } from "./worker_curve";
 import { Workers } from "./workers";
 
-/** The reason that the paragraph gives, so that no title repeats it. */
+/** The reason that the headline gives, so that nothing below repeats it. */
 const NO_EVENTS = "no_loader_events";
 
 export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading">) {
@@ -49,11 +49,13 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
       {result.unknown ? (
         <section class="unknown">
           {result.unknown.code !== NO_EVENTS && (
-            <h2>
-              <Sentence phrase={page.titles.steps!} />
-            </h2>
+            <>
+              <h2>
+                <Sentence phrase={page.titles.steps!} />
+              </h2>
+              <Remark phrase={tab.meanings.explain(result.unknown)} class="quiet" />
+            </>
           )}
-          <Remark phrase={tab.meanings.explain(result.unknown)} class="quiet" />
           {place !== null && <RecordHint asks="thread" place={place} />}
         </section>
       ) : (

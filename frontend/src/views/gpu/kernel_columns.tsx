@@ -36,7 +36,7 @@ const WIDE: readonly (readonly [Figure, width: number])[] = [
 const NO_GRID = "The trace does not record the grid of this kernel.";
 const NO_ROOM = "How many blocks of this kernel the GPU holds at once is not known.";
 
-const CORES = 138;
+const CORES = 96;
 const COUNT = 68;
 const MEAN = 74;
 const TOTAL = 158;
@@ -66,8 +66,8 @@ export function columnsOf(
   const longest = rows[0]?.total_ns ?? 1;
   const beside = grouping.beside ?? (rows.some((row) => row.source !== null) ? "source" : undefined);
   const narrow = width < (beside === undefined ? 900 : 1200);
-  const [cores, total] = narrow ? [96, 120] : [CORES, TOTAL];
-  let room = width - cores - COUNT - MEAN - total - SHARE - (beside ? BESIDE_PX : 0) - sum(FILLING, ([, wide]) => wide);
+  const total = narrow ? 120 : TOTAL;
+  let room = width - CORES - COUNT - MEAN - total - SHARE - (beside ? BESIDE_PX : 0) - sum(FILLING, ([, wide]) => wide);
   const less = FILLING.toReversed().filter(([, wide]) => {
     const lacks = room < (LEAST[grouping.id] ?? LEAST.name);
     if (lacks) room += wide;
@@ -109,7 +109,7 @@ export function columnsOf(
     ...(beside === undefined ? [] : [{ ...BESIDE_COLUMNS[beside](meanings), file: [] }]),
     {
       ...about("tensor_core"),
-      width: `${cores}px`,
+      width: `${CORES}px`,
       order: answerOf,
       cell: (row) => <Cores row={row} />,
       file: [
@@ -179,7 +179,6 @@ function Cores({ row }: { row: KernelGroup }) {
   return (
     <span data-hint={`${answer}: ${row.tensor_core_reason}`} class={row.eligible === false ? "faint" : ""}>
       {answer}
-      {row.eligible !== false && <span class="faint">, {row.tensor_core_reason}</span>}
     </span>
   );
 }

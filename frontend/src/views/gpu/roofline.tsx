@@ -83,7 +83,7 @@ export function GpuRoofline({ roofline, kernelNs, title, tab, name, opened, open
           )}
           <Keys label="What bounds the ops" keys={keysOf(drawn, meanings)} off={off} choose={hide} />
           <p class="quiet small aside">
-            {roofline.memory_gbs === null && NO_ROOF}
+            {roofline.memory_gbs === null && `${sentence(meanings.explain({ code: "peaks_not_known", values: {} }))} `}
             {restOf(roofline, kernelNs)} {hiddenOf(hidden, kernelNs)}
           </p>
           <Table
@@ -123,10 +123,6 @@ function hiddenOf(dots: readonly RooflineDot[], kernelNs: number): string {
   return `${counted(dots.length, "op")} with ${percent(hiddenNs / kernelNs)} of kernel time are hidden.`;
 }
 
-const NO_ROOF =
-  "The peaks of this GPU are not known here, so that there is no roof. Tell them where TensorBoard is started: " +
-  'TB_STEPTIME_PEAKS="part of the GPU\'s name: half=70 fp32=31.2 memory=600", in TFLOP/s and GB/s. ';
-
 /** An op without arithmetic has no place among the dots. */
 const onlyInTable = (moving: number): string =>
   moving > 0 ? `${counted(moving, "op")} that only move data stand in the table alone.` : "";
@@ -138,7 +134,7 @@ function restOf({ more_dots, more_ns, unknown_ns }: Roofline, kernelNs: number):
       ? `${counted(more_dots, "smaller one")} with ${percent(more_ns / kernelNs)} of kernel time are left out.`
       : "",
     unknown_ns > 0
-      ? `Operations or bytes of ${percent(unknown_ns / kernelNs)} of kernel time, communication aside, are not known.`
+      ? `FLOP or bytes of ${percent(unknown_ns / kernelNs)} of kernel time are not known, communication aside.`
       : "",
   ]
     .filter((each) => each !== "")

@@ -53,7 +53,7 @@ export function BlockingCalls(part: HostPart) {
     <TablePicture
       title={title}
       name={`blocking calls ${name}`}
-      sub={titleSaysAStep(tab) ? undefined : totalsText(readingOf(tab))}
+      sub={totalsText(readingOf(tab))}
       tools={
         <Filter
           label="Filter by op, call, phase, module or line"
@@ -96,9 +96,6 @@ function difference(rows: readonly BlockingRow[], compared: HostPart["compared"]
   const others = compared.page.result.blocking;
   return [differenceColumn({ ...compared, rows, others, keyOf: blockingKey, ns: (row) => row.bubble_ns })];
 }
-
-/** Titles refer to the mean step. */
-const titleSaysAStep = (tab: Tab): boolean => readingOf(tab).totals === "step";
 
 type Labels = ReadonlyMap<string, string>;
 

@@ -60,14 +60,12 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
     <div class="view" data-view="host">
       {result.segments.length > 0 && <HostMeanStep {...part} />}
       {page.titles.answer && <AnswerBox answer={page.titles.answer} figures={result.figures} meanings={tab.meanings} />}
+      <ToDo page={page} here="host" tab={tab} />
       {result.steps.length > 0 && result.queue.length > 0 && <QueuePicture {...part} />}
       <Words view="host" />
       <div class="split host-split">
         <Sites {...part} />
-        <div class="column">
-          <BlockingCalls {...part} />
-          <ToDo page={page} here="host" tab={tab} />
-        </div>
+        <BlockingCalls {...part} />
       </div>
       <div class="split host-halves">
         {(result.steps.length > 1 || result.phases.length > 1) && <Reasons {...part} />}

@@ -78,7 +78,7 @@ export function CurveKeys({ used, cached, calls = 0 }: CurveKeysProps) {
       <Swatch colour="cpu" /> {used}
       {cached && (
         <>
-          <Swatch colour="other" hatched /> reserved and not {used}: cached by the allocator
+          <Swatch colour="other" hatched /> reserved, not {used}
         </>
       )}
       {calls > 0 && <span>ticks: {counted(calls, "call")} to the driver for memory</span>}

@@ -64,9 +64,13 @@ function OfDevice({ page, tab, device, place }: SpanViewProps<"memory"> & { devi
         <ToDo page={page} here="memory" tab={tab} />
         {device.whole && <Churn {...part} />}
         <ByOp {...part} />
-        <Fits {...part} />
-        <ByModule {...part} />
-        <Settings {...part} />
+        {(device.device !== null || head.device_names.length === 0) && (
+          <>
+            <Fits {...part} />
+            <ByModule {...part} />
+            <Settings {...part} />
+          </>
+        )}
       </div>
     </>
   );

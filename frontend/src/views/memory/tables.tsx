@@ -29,14 +29,13 @@ export function GrowthTable({ device, place, titles, tab, name }: MemoryPart) {
       table={() => tableData(fileColumns(makerColumns(tab.meanings)), makers)}
     >
       <Remark phrase={growth.reason && tab.meanings.explain(growth.reason)} class="quiet" />
-      {device.whole && !growth.reason && (
+      {device.whole && !growth.reason && makers.length > 0 && (
         <Table
           label="What every step leaves allocated"
           columns={makerColumns(tab.meanings)}
           rows={makers}
           rowKey={key}
           maxRows={6}
-          empty="Nothing that a step makes is left over by every step."
           {...marking(tab.state, "makers", makers, ({ example }) => example.op ?? "", key)}
           {...sorting(tab, "makers", "-bytes")}
         />

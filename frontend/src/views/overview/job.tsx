@@ -13,6 +13,7 @@ import type { Meanings } from "../../meanings";
 import { readingOf, sorting } from "../choices";
 import { JobPath } from "../mean_step_bar";
 import type { Tab } from "../props";
+import { jobFirst } from "./job_first";
 
 interface OfJobProps {
   page: RanksPage;
@@ -21,34 +22,29 @@ interface OfJobProps {
   tab: Tab;
 }
 
-/** Renders nothing where fewer than two ranks have been read: then the page is everything there is. */
+/**
+ * Renders nothing where fewer than two ranks have been read: then the page is everything there is. Where the job says
+ * what to do first, its sentence is the headline.
+ */
 export function OfJob({ page, span, tab }: OfJobProps) {
-  const { job, headline, path, insights, spans } = page;
+  const { job, headline, path, spans } = page;
   if (job === null) return null;
-  const first = insights[0];
   return (
     <section class="of-job" aria-label="The job">
-      <div class="head">
-        <h2>
-          The job, {counted(job.ranks.length, "rank")}: <Sentence phrase={headline.verdict} />
-        </h2>
-        {job.path && <Details text={path} />}
-        <button class="link" onClick={() => tab.update({ view: "ranks" })}>
-          Open {tab.meanings.viewTitle("ranks")}
-        </button>
-      </div>
+      {jobFirst(page) === null && (
+        <div class="head">
+          <h2>
+            The job, {counted(job.ranks.length, "rank")}: <Sentence phrase={headline.verdict} />
+          </h2>
+          {job.path && <Details text={path} />}
+          <button class="link" onClick={() => tab.update({ view: "ranks" })}>
+            Open {tab.meanings.viewTitle("ranks")}
+          </button>
+        </div>
+      )}
       {job.path && <JobPath path={job.path} />}
       <Remark phrase={job.path ? null : path} class="quiet" />
       <p>{ownPart(job, page.caused_ns, spans.indexOf(span))}</p>
-      {first && (
-        <p>
-          First:{" "}
-          <b>
-            <Sentence phrase={first.title} />
-          </b>
-          {first.gain_ns > 0 && `, up to ${ns(first.gain_ns)} a step`}.
-        </p>
-      )}
     </section>
   );
 }

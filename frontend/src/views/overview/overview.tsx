@@ -20,7 +20,7 @@ import { tableData } from "../../components/data_table";
 import { Details } from "../../components/details";
 import { Legend } from "../../components/legend";
 import { Picture } from "../../components/picture";
-import { Words } from "../../components/sentence";
+import { Sentence, Words } from "../../components/sentence";
 import { type Column, fileFields, nsColumn, Table } from "../../components/table";
 import { counted, ns, rangeText, rough, type Scale, scaleFor } from "../../format";
 import type { Meanings } from "../../meanings";
@@ -32,8 +32,9 @@ import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf, type Vi
 import { nameColumn } from "../table_picture";
 import { SeriesTiles } from "../tiles";
 import { ToDo } from "../to_do";
-import { type Tries, triesOf } from "../tried";
+import { type Tries, triedLine, triesOf } from "../tried";
 import { Collectives, OfJob } from "./job";
+import { jobFirst } from "./job_first";
 import { LargestPieces } from "./largest";
 
 export function Overview({ page, tab, compared, job = null }: SpanViewProps<"overview">) {
@@ -43,9 +44,13 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
   const tries = triesOf(page, tab);
   const couldBe = ghostOf(page, tries, tab.meanings);
   const largest = page.largest && <LargestPieces found={page.largest} tab={tab} />;
+  const leads = jobFirst(job) !== null;
+  const toDo = <ToDo page={page} here="overview" tab={tab} tries={tries} of_job={leads ? job!.insights : []} />;
   return (
     <div class="view" data-view="overview">
       {job && <OfJob page={job} span={page.head.id} tab={tab} />}
+      {leads && toDo}
+      {leads && <OwnVerdict page={page} tab={tab} />}
       <MeanStepBar
         label={() => spokenOf(result, couldBe?.ns ?? null, page.head.job.machine, compared)}
         step={meanStep(result, compared?.own ?? "Mean step", tab.meanings)}
@@ -58,7 +63,7 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
       <SteadyStep steady={result.steady_step_ns} lost={page.excess} />
       {compared && <MeanStepDifferences result={result} compared={compared} file={fileOf(page.head)} tab={tab} />}
       {page.largest?.leads && largest}
-      <ToDo page={page} here="overview" tab={tab} tries={tries} />
+      {!leads && toDo}
       {!page.largest?.leads && largest}
       <SeriesTiles
         label="Figures of this span"
@@ -89,6 +94,22 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
   );
 }
 
+/** What limits the step of this rank alone, where the headline is of its job. */
+function OwnVerdict({ page, tab }: { page: PageOf<"overview">; tab: Tab }) {
+  return (
+    <section class="own-step">
+      <div class="head">
+        <h2>This rank alone</h2>
+      </div>
+      <p>
+        <Sentence phrase={page.headline.verdict} terms />
+        <Details text={page.headline.basis} />
+      </p>
+      {triedLine(page, tab)}
+    </section>
+  );
+}
+
 /**
  * The length of a step without what runs once, is interrupted or belongs to the profiler, which the hint names; nothing
  * where there is no such time.
@@ -97,7 +118,7 @@ function SteadyStep({ steady, lost }: { steady: number | null; lost: readonly Ph
   if (steady === null || !lost.length) return null;
   return (
     <p class="steady">
-      <b>Steady step {rough(steady)}</b>
+      A steady step takes <b>{rough(steady)}</b>.
       <Details text={["The median of the steps without excess.", ...lost.map((each) => sentence(each))].join(" ")} />
     </p>
   );

@@ -34,7 +34,7 @@ export function SplitPicture({ device, title, kernelTime, tab, name, other }: Sp
   return (
     <Picture
       title={title}
-      details={KERNEL_TIME}
+      details={countsAlike(device) ? `${KERNEL_TIME} The PyTorch Profiler tab counts the same.` : KERNEL_TIME}
       below
       sub={reading.totals === "step" ? <Sentence phrase={kernelTime} style="table" /> : whole}
       name={`kernel time split ${name}`}
@@ -59,37 +59,43 @@ function OtherBar({ name, device, tab }: OtherSplit & { tab: Tab }) {
   );
 }
 
-/** Our figure with its bounds, and the figure of the PyTorch Profiler tab with the reason why it differs. */
+/** Whether the PyTorch Profiler tab shows the figure that the legend has. */
+const countsAlike = ({ profiler_tab_share: theirs, profiler_tab_why: why }: DeviceSplit): boolean =>
+  theirs !== null && why === null;
+
+/** Our figure where only its bounds are known, and that of the PyTorch Profiler tab where it differs, with why. */
 function Counts({ device, tab }: { device: DeviceSplit; tab: Tab }) {
   const { share_low: low, share_high: high, unclassified, profiler_tab_share: theirs, profiler_tab_why: why } = device;
   const bounded = low !== null && high !== null && percent(low) !== percent(high);
+  const own = unclassified !== null || bounded;
+  if (!own && countsAlike(device)) return null;
   return (
     <dl class="counts">
-      <dt>On {matrixUnits(tab.meanings)}</dt>
-      <dd>
-        {unclassified !== null ? (
-          <>
-            <b>{percent(unclassified)} unclassified</b>
-            <span class="quiet"> of kernel time: the names of these kernels do not tell</span>
-          </>
-        ) : (
-          <b>{bounded ? sentence(between(low, high), "table") : percent(low)}</b>
-        )}
-        {bounded && unclassified === null && (
-          <span class="quiet">
-            {" "}
-            of kernel time
-            <Details text="The higher figure counts every kernel of which it is unknown." />
-          </span>
-        )}
-      </dd>
-      <dt>PyTorch Profiler tab</dt>
-      <dd>
-        <b>{percent(theirs)}</b>{" "}
-        <span class="quiet">
-          {why ? <Sentence phrase={tab.meanings.explain(why)} /> : theirs === null ? "not known" : "counts the same"}
-        </span>
-      </dd>
+      {own && (
+        <>
+          <dt>On {matrixUnits(tab.meanings)}</dt>
+          <dd>
+            {unclassified !== null ? (
+              <>
+                <b>{percent(unclassified)} unclassified</b>
+                <span class="quiet">: the names of these kernels do not tell</span>
+              </>
+            ) : (
+              bounded && <b>{sentence(between(low, high), "table")}</b>
+            )}
+            {unclassified === null && <Details text="The higher figure counts every kernel of which it is unknown." />}
+          </dd>
+        </>
+      )}
+      {!countsAlike(device) && (
+        <>
+          <dt>PyTorch Profiler tab</dt>
+          <dd>
+            <b>{percent(theirs)}</b>{" "}
+            <span class="quiet">{why ? <Sentence phrase={tab.meanings.explain(why)} /> : "not known"}</span>
+          </dd>
+        </>
+      )}
     </dl>
   );
 }

@@ -50,13 +50,13 @@ export function whyStep({ steps }: TimelineResult, step: TimelineStep, asked: bo
   return step.name === first ? "the step of the first card" : `median length of ${steps.length} steps`;
 }
 
-/** "12.3 ms of it visible". */
+/** "12.3 ms of it visible"; "" where all of it is. */
 export function visibleText(step: TimelineStep, visible: TimeRange): string {
   const own = rangeOf(step);
   if (!touches(own, visible))
     return `visible: ${ns(Math.round(lengthOf(visible)))} ${visible.to <= own.from ? "before" : "after"} it`;
   const common = Math.min(own.to, visible.to) - Math.max(own.from, visible.from);
-  return common >= lengthOf(own) ? "all visible" : `${ns(Math.round(common))} of it visible`;
+  return common >= lengthOf(own) ? "" : `${ns(Math.round(common))} of it visible`;
 }
 
 /** Every visible box, in the order of the tracks. */

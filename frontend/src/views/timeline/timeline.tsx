@@ -112,7 +112,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
           <Stage
             label={
               `${stepTitle(step)}: ${count(drawn.layout.tracks.size)} tracks of events over time, ` +
-              `${visibleText(step, visible)}. Arrow keys go from event to event.`
+              `${visibleText(step, visible) || "all visible"}. Arrow keys go from event to event.`
             }
             shown={{
               ...drawn,

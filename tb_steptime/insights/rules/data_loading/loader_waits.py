@@ -52,10 +52,9 @@ def loader_card(
     waited_ns: the wait in the mean step that the reason states; None: the same as the gain. of_main: whether the card
     is about the main loader, which is named if there are other loaders.
     """
-    said, label = (
-        joined(_waits(facts, gain_ns if waited_ns is None else waited_ns), why),
-        main_label(facts.data_loading),
-    )
+    is_gain = waited_ns is None or waited_ns == gain_ns
+    said = why if is_gain else joined(_waits(facts, waited_ns or 0), why)
+    label = main_label(facts.data_loading)
     if not facts.overview.has_device:
         formula = _WAITED if formula is EXPOSED else formula
         why_confidence = _MARKS_SAY if why_confidence is MARKS_AGREE else why_confidence

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from tb_steptime.insights.base import NoteText
 from tb_steptime.insights.wording.notes.of_comparisons import COMPARISON_NOTES
@@ -35,6 +36,19 @@ def worded(note: Note) -> NoteText:
     values = note.values | ({"code": code(words.code)} if words.code else {})
     more = _filled(words.more, values) if words.more else None
     return NoteText(note.id, _filled(words.cause, values), _filled(words.effect, values), more)
+
+
+#: Two notes with the same effect, and the one that says both.
+_SAME_EFFECT, _BOTH = frozenset({"with_stack", "with_memory"}), "with_both"
+
+
+def noted(notes: Sequence[Note]) -> list[NoteText]:
+    """The notes of one page. What slows the host in two ways is one note, in the place of the first."""
+    alike = [note.id for note in notes if note.id in _SAME_EFFECT]
+    if len(alike) < 2:
+        return [worded(note) for note in notes]
+    kept = [note for note in notes if note.id not in alike[1:]]
+    return [worded(Note(_BOTH) if note.id == alike[0] else note) for note in kept]
 
 
 def said_in_full(note: NoteText) -> Phrase:

@@ -60,13 +60,18 @@ COMPARISON_NOTES: dict[str, NoteWords] = {
     ),
     "with_stack": NoteWords(
         "Recorded with call stacks.",
-        "They slow the host: Data loading, Runtime and CPU exec are upper bounds.",
-        more="Kernel is not affected.",
+        "Times of the host are upper bounds.",
+        more="Call stacks slow the host: Data loading, Runtime and CPU exec. Kernel is not affected.",
+    ),
+    "with_both": NoteWords(
+        "Recorded with call stacks and memory profiling.",
+        "Times of the host are upper bounds.",
+        more="Call stacks slow the host, and memory profiling slows every op that allocates. Kernel is not affected.",
     ),
     "with_memory": NoteWords(
         "Recorded with memory profiling.",
-        "It slows every op that allocates: times of the host are upper bounds.",
-        more="Kernel is not affected.",
+        "Times of the host are upper bounds.",
+        more="Memory profiling slows every op that allocates. Kernel is not affected.",
     ),
     "several_devices": NoteWords(
         "This process drives {number} GPUs.",

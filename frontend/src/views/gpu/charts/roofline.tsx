@@ -7,7 +7,7 @@ import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import { svgPaint } from "../../../colour";
 import { sized } from "../../../dom/size";
 import { textWidth } from "../../../dom/text_width";
-import { rate, tick } from "../../../format";
+import { text, tick } from "../../../format";
 import {
   type FlatRoof,
   memoryLabel,
@@ -118,7 +118,7 @@ function Plot(props: RooflineProps & { width: number }) {
           TFLOP/s
         </text>
         <text class="mid" x={(LEFT + frame.right) / 2} y={height - 4}>
-          FLOP/byte at most, equal factors equally wide
+          FLOP/byte at most, log scale
         </text>
         {memory_gbs !== null && roofs.map((roof) => <RoofLine key={roof.name} roof={roof} />)}
         {memory_gbs !== null && roofs.length > 0 && <MemoryLabel gbs={memory_gbs} />}
@@ -131,7 +131,7 @@ function Plot(props: RooflineProps & { width: number }) {
   );
 
   function MemoryLabel({ gbs }: { gbs: number }) {
-    const name = rate(1e9 * gbs);
+    const name = `${text(gbs, "number")} GB/s`;
     const line = roofLine(max(roofs, (roof) => roof.tflops)!, gbs, scales);
     return (
       <text class="end" {...memoryLabel(line, textWidth(name), LEFT)}>

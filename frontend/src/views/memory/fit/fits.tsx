@@ -49,7 +49,7 @@ export function Fits({ device: { fit }, place, titles, tab, name }: MemoryPart) 
 /** The margin refers to allocated memory; what a caching allocator holds in addition is stated separately. */
 function recorded({ batch, unused_bytes }: DeviceFit): string {
   const of = `recorded with a batch of ${batch}`;
-  return unused_bytes == null ? of : `${of}; ${bytes(unused_bytes)} more were reserved at the peak, and not used`;
+  return unused_bytes == null ? of : `${of}; ${bytes(unused_bytes)} reserved, not used`;
 }
 
 function fitColumns(meanings: Meanings): Column<BatchFit>[] {
@@ -163,8 +163,8 @@ function Reasons({ fit, meanings }: { fit: DeviceFit; meanings: Meanings }) {
   const distinct = new Map(reasons.flatMap((reason) => (reason ? [[reason.code, reason]] : [])));
   if (distinct.size === 0) return null;
   return (
-    <p class="quiet">
-      Not every figure is known.
+    <p class="quiet small">
+      Some figures are not known.
       <Details text={[...distinct.values()].map((reason) => sentence(meanings.explain(reason))).join("\n")} />
     </p>
   );

@@ -68,7 +68,7 @@ export function SourceView({ part, span, chosen, measures, moved }: SourceViewPr
           <Text key={file} {...{ part, text, chosen, measures, moved }} />
         ) : (
           <p class="quiet small source-none">
-            {text ? "The text of this file is not at hand." : whyNot(problem?.problem, tab.events.source)}
+            {text ? "This file is not here." : whyNot(problem?.problem, tab.events.source)}
             {text && <Details text={HOW_TO_ADD} />}
           </p>
         )}

@@ -3,7 +3,7 @@
  */
 
 import type { EventDetail, EventLink } from "../../../api.gen";
-import { arrow, haloed, type Pen, stripes } from "../../../charts/canvas/canvas";
+import { arrow, type Pen, plated, stripes } from "../../../charts/canvas/canvas";
 import { textWidth } from "../../../dom/text_width";
 import { ns } from "../../../format";
 import { sentence } from "../../../phrase";
@@ -107,5 +107,5 @@ export function paintGap(pen: Pen, scene: Scene): void {
   const text = chosen.why_gap ? sentence(chosen.why_gap) : `Idle for ${length}`;
   const wide = (text: string) => textWidth(text);
   const written = wide(text) + 8 <= right - left ? text : fitted(`Idle for ${length}`, wide, right - left);
-  if (written !== null) haloed(pen, written, left + 4, place.top + BOX_PX / 2, palette.ink, palette.surface);
+  if (written !== null) plated(pen, written, left + 4, place.top + BOX_PX / 2, palette.ink, palette.surface);
 }

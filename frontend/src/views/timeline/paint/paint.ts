@@ -161,7 +161,8 @@ const SHADE = 0.08;
 /** Space to the left and right of the length. */
 const BESIDE_PX = 6;
 
-function paintRange(pen: Pen, { range, visible, time, palette, height }: Scene): void {
+function paintRange(pen: Pen, scene: Scene): void {
+  const { range, visible, time, palette, height } = scene;
   if (!range || !touches(range, visible)) return;
   const [left, right] = [Math.round(time.clampedX(range.from)), Math.round(time.clampedX(range.to))];
   pen.fillStyle = palette.ink;
@@ -173,12 +174,18 @@ function paintRange(pen: Pen, { range, visible, time, palette, height }: Scene):
     [range.to, right],
   ] as const)
     if (ns >= visible.from && ns <= visible.to) pen.fillRect(x, 0, 1, height);
-  paintLength(pen, fine(lengthOf(range)), (left + right) / 2, { time, palette });
+  paintLength(pen, fine(lengthOf(range)), (left + right) / 2, scene);
 }
 
-function paintLength(pen: Pen, text: string, middle: number, { time, palette }: Pick<Scene, "time" | "palette">): void {
+function paintLength(pen: Pen, text: string, middle: number, scene: Scene): void {
+  const { time, palette } = scene;
   const wide = textWidth(text) + 2 * BESIDE_PX;
   const left = Math.round(Math.max(time.left, Math.min(time.width - wide, middle - wide / 2)));
+  pen.fillStyle = palette.surface; // no half of a tick's label stands beside it
+  for (const mark of thinned(axisMarks(scene))) {
+    const half = textWidth(mark.text) / 2;
+    if (mark.x + half > left && mark.x - half < left + wide) pen.fillRect(mark.x - half, 2, 2 * half, AXIS_PX - 10);
+  }
   pen.fillStyle = palette.ink;
   pen.fillRect(left, 2, wide, AXIS_PX - 10);
   pen.font = palette.fonts.axis;

@@ -11,6 +11,7 @@ import { usePalette } from "../../../charts/canvas/palette";
 import { Details } from "../../../components/details";
 import { type Size, useSize } from "../../../dom/size";
 import { ns, scaleFor } from "../../../format";
+import { sentence } from "../../../phrase";
 import { lengthOf, type TimeRange, timeScale } from "../../../time_range";
 import type { Tab } from "../../props";
 import type { Boxes } from "../data/boxes";
@@ -74,7 +75,7 @@ export function PlacePicture({ span, place, tab }: PlacePictureProps) {
           onClick={() => tab.update(opens)}
         >
           {problem ? (
-            <span class="quiet">{`The events are not at hand. ${problem.problem}.`}</span>
+            <span class="quiet">{`The events did not come. ${problem.problem}.`}</span>
           ) : (
             pages.length > 0 && (
               <span class="sheets" style={{ marginLeft: `${-GUTTER_PX}px` }}>
@@ -163,13 +164,11 @@ function sourceOf({ facts }: EventDetail): { whole: string; name: string } | nul
 
 /** Which event it is, how long the device waited for it, and why, for who asks. */
 function Said({ detail: { short_name, gap_start_ns, start_ns, why_gap } }: { detail: EventDetail }) {
+  const why = why_gap ? ` ${sentence(why_gap)}` : "";
   return (
     <>
-      <span class="clip">
-        {short_name}
-        {gap_start_ns !== null && `, after ${ns(start_ns - gap_start_ns)} of waiting`}
-      </span>
-      {gap_start_ns !== null && <Details text={why_gap} />}
+      <span class="clip">{short_name}</span>
+      {gap_start_ns !== null && <Details text={`It begins after ${ns(start_ns - gap_start_ns)} of waiting.${why}`} />}
     </>
   );
 }

@@ -6,7 +6,7 @@
  */
 
 import type { Track } from "../../../api.gen";
-import { haloed, type Pen, stripes } from "../../../charts/canvas/canvas";
+import { type Pen, plated, stripes } from "../../../charts/canvas/canvas";
 import { textWidth } from "../../../dom/text_width";
 import { ns } from "../../../format";
 import type { TimeRange } from "../../../time_range";
@@ -57,7 +57,7 @@ export function paintWaits(pen: Pen, scene: Scene, boxes: Boxes, stream: Track):
     const length = ns(to - from);
     const wide = textWidth(length);
     if (wide + 2 * BESIDE_PX > right - left) continue;
-    haloed(pen, length, (left + right - wide) / 2, y + BOX_PX / 2, palette.ink, palette.surface);
+    plated(pen, length, (left + right - wide) / 2, y + BOX_PX / 2, palette.ink, palette.surface);
   }
 }
 

@@ -1,0 +1,44 @@
+// @vitest-environment happy-dom
+import { cleanup, render } from "@testing-library/preact";
+import { afterEach, expect, test } from "vitest";
+import type { DecidingPath } from "../../src/api.gen";
+import { sentence } from "../../src/phrase";
+import { jobFirst } from "../../src/views/overview/job_first";
+import { Overview } from "../../src/views/overview/overview";
+import { PAGE, plain, TAB } from "../fixtures/pages";
+import { JOB, ranksPage } from "../fixtures/ranks";
+
+afterEach(cleanup);
+
+const CARD = { ...PAGE.insights[0]!, title: plain("Give all ranks cores"), gain_ns: 38_000_000 };
+
+test("a job with a card leads, and says what to do and where it is shown", () => {
+  const headline = jobFirst(ranksPage({ insights: [CARD] }))!;
+  expect(sentence(headline.verdict)).toBe("Rank 1 makes the others wait.");
+  expect(sentence(headline.action!)).toBe("Give all ranks cores: up to 38.0\u00a0ms a step.");
+  expect(headline.view).toBe("ranks");
+  const known = jobFirst(ranksPage({ insights: [{ ...CARD, gain_ns: 0 }] }))!;
+  expect(sentence(known.action!)).toBe("Give all ranks cores.");
+});
+
+test("without a card, without a second rank and before the job is read the rank's own step comes first", () => {
+  expect([ranksPage(), ranksPage({ job: null, insights: [CARD] }), null].map(jobFirst)).toEqual([null, null, null]);
+});
+
+test.each([true, false])("the job's sentence is said once, as is the rank's (job leads: %s)", (leads) => {
+  const path = { step_ns: 100e6, work_ns: 60e6, transfer_ns: 0, ranks: [{ rank: 1, late_ns: 40e6 }] } as DecidingPath;
+  const job = ranksPage({ job: { ...JOB, path }, insights: leads ? [CARD] : [] });
+  render(<Overview page={PAGE} tab={TAB} compared={null} job={job} />);
+  const text = document.body.textContent!;
+  expect(text.includes("Rank 1 makes the others wait.")).toBe(!leads);
+  expect(text.includes("This rank aloneA step takes long.")).toBe(leads);
+});
+
+test("the job's card comes before those of the rank, and both before the rank's own bar", () => {
+  render(<Overview page={PAGE} tab={TAB} compared={null} job={ranksPage({ insights: [{ ...CARD, id: "late" }] })} />);
+  const cards = [...document.querySelectorAll<HTMLElement>("[data-insight]")];
+  expect(cards.map((card) => card.dataset.insight)).toEqual(["late", ...PAGE.insights.map(({ id }) => id)]);
+  expect(cards.map((card) => card.classList.contains("folded")).indexOf(false)).toBe(0);
+  const own = document.querySelector(".own-step")!;
+  expect(cards[0]!.compareDocumentPosition(own) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
+});
