@@ -96,6 +96,21 @@ test("the waits of each rank, the one that others wait for first", async () => {
   expect(keys()).toMatchObject({ view: "overview", worker: "rank2" });
 });
 
+test("ranks that share experts show the tokens that each receives a step", async () => {
+  const received = [2_000, 8_000, null];
+  const ranks = JOB.ranks.map((rank, at) => ({ ...rank, tokens_received: received[at]! }));
+  const tokens = [
+    { group: "0", ranks: [0, 1], hidden: 256, steps: 2, calls: 4, sent: [5_000, 5_000], received: [2_000, 8_000] },
+  ];
+  await openTab(OPEN, server(ranksPage({ job: { ...JOB, ranks, tokens } })));
+  await picture();
+  expect(rowsOf("Waits by rank").map((row) => row.split("|").at(-2)!.replace(/\s/g, " "))).toEqual([
+    "4 000",
+    "1 000",
+    "–",
+  ]);
+});
+
 test("ranks that take turns have no why of their own: it is that of the late rank of each step", async () => {
   const job = { ...JOB, balance: "imbalance" as const };
   const turns = [plain("it computes 6.8 ms a step longer"), plain("its CPU launches work 1.0 ms a step later")];
