@@ -64,10 +64,10 @@ class ComparedSpans(msgspec.Struct, frozen=True):
 
 class ComparePage(msgspec.Struct, frozen=True):
     """One run compared with another. headline names both as {base} and {candidate}. below: how sure the headline is, or
-    which part changed most; None where neither is known. labels: labels of waterfall rows by id, except for modules, ops
-    and kernels, whose id is their name. changes: the changes that were detected in the candidate. residuals: for each
-    prediction, why the measured gain differs from it. scaling: compares all ranks of the two runs, where one of them has
-    several."""
+    which part changed most; None where neither is known. labels: labels of waterfall rows by id, except for modules,
+    ops and kernels, whose id is their name. changes: the changes that were detected in the candidate. residuals: for
+    each prediction, why the measured gain differs from it. scaling: compares all ranks of the two runs, where one of
+    them has several."""
 
     headline: Phrase
     below: Phrase | None

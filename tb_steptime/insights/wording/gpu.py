@@ -8,7 +8,7 @@ from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.wording.kernels import kernel_time, kernels_title, split_title
 from tb_steptime.insights.wording.operators import MISSING, NO_FRAMES
-from tb_steptime.text import Phrase, fraction, phrase, text
+from tb_steptime.text import Phrase, fraction, joined, ns, phrase, text
 
 if TYPE_CHECKING:
     from tb_steptime.analyses.gpu import DeviceGpu
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 
 from typing import TYPE_CHECKING
-
-from tb_steptime.text import ns
 
 if TYPE_CHECKING:
     from tb_steptime.analyses.gpu import DeviceGpu
