@@ -3,8 +3,6 @@ it."""
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis
@@ -18,6 +16,7 @@ from tb_steptime.metrics.memory.growth import Growth, Maker, growth, leak_makers
 from tb_steptime.metrics.memory.peak import MemoryPeak, allocated_peak, reserved_peak, step_peaks
 from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
 from tb_steptime.text import Reason
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.steps import find_steps
@@ -27,7 +26,7 @@ from tb_steptime.trace.table import Kind
 BINS = 512
 #: Maximum number of calls that are marked in the picture.
 MOST_CALLS = 200
-_ALLOCATOR_CALL = re.compile(r"^(?:cuda|hip)(?:Malloc|Free)(?:Async)?$|^cuMem(?:Create|Map|Unmap|Release)$")
+_ALLOCATOR_CALL = expression(r"^(?:cuda|hip)(?:Malloc|Free)(?:Async)?$|^cuMem(?:Create|Map|Unmap|Release)$")
 
 
 class MemoryStep(msgspec.Struct, frozen=True):

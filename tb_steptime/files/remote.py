@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
-import msgspec
-
 from tb_steptime.files.problems import RemoteMissing, said_plainly
 from tb_steptime.files.reading import RemoteFile
 from tb_steptime.files.systems import limit, puts_whole, scheme_of, system_of
@@ -49,12 +47,15 @@ class RemoteStat(NamedTuple):
         return cls(int(told.get("size") or 0), _seconds(time) * 1_000_000_000, str(mark).strip('"'))
 
 
-class RemotePath(msgspec.Struct, frozen=True, eq=False):
+class RemotePath:
     """url: the address with all secrets that are needed to open it; never shown. listed: the stat from a recent
-    listing, which saves a request."""
+    listing, which saves a request. Paths with one address are equal."""
 
-    url: str
-    listed: RemoteStat | None = None
+    __slots__ = ("listed", "url")
+
+    def __init__(self, url: str, listed: RemoteStat | None = None) -> None:
+        self.url = url
+        self.listed = listed
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RemotePath) and other.url == self.url

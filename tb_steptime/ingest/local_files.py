@@ -13,7 +13,6 @@ turn, within RELIST_TURNS scans, and all folders are after a pause of WHOLE_SECO
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,6 +22,7 @@ import msgspec
 
 from tb_steptime.ingest.listing import Entry, Listing, matters
 from tb_steptime.ingest.names import TRACE_NAME
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.reading import looks_like_trace
 
 #: Resolution that is assumed for file times: file systems round them, FAT to two seconds. A folder that was listed so
@@ -37,7 +37,7 @@ QUIET_NS = 60_000_000_000
 #: Up to this many files are all checked in each scan, whatever their age; if there are more, the old ones take turns.
 EVERY_SCAN = 500
 #: Control characters, which a terminal would obey if a name with them is printed.
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_CONTROL = expression(r"[\x00-\x1f\x7f-\x9f]")
 #: Maximum number of scans until each file is checked again.
 MOST_TURNS = 20
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -65,6 +64,8 @@ def csv_table(table: Table[R], spans: Iterable[tuple[OfSpan, Iterable[R]]]) -> I
 
 
 def csv_line(values: Sequence[Any]) -> str:
+    import csv  # most output is no CSV
+
     line = io.StringIO()
     shown = (str(value).lower() if isinstance(value, bool) else value for value in values)
     csv.writer(line, lineterminator="").writerow(shown)

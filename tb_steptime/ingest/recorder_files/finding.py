@@ -27,10 +27,11 @@ from tb_steptime.files.paths import AnyPath, any_path, open_regular
 from tb_steptime.files.remote import RemotePath, RemoteStat
 from tb_steptime.record.file import format as layout
 from tb_steptime.record.file import steps
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind, distinct_in
 
-NAME = re.compile(
+NAME = expression(
     r"(?P<host>.+)_(?P<pid>\d+)\.(?P<start>\d+)"
     rf"(?:\.l(?P<loader>\d+)\.(?:main|w\d+){re.escape(layout.SUFFIX)}|{re.escape(steps.SUFFIX)})"
 )

@@ -17,6 +17,7 @@ import numpy as np
 from tb_steptime.metrics.base import Figure, Metric, unknown
 from tb_steptime.metrics.gpu.utilization import sm_levels, windows
 from tb_steptime.text import Reason, Unit
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import weighted_overlap
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
@@ -42,11 +43,11 @@ class Measured(NamedTuple):
 
 
 def _fraction(id: str, label: str, meaning: str, names: str, colour: str = "kernel") -> Measured:
-    return Measured(Metric(id, label, Unit.FRACTION, meaning, colour), re.compile(names, re.IGNORECASE))
+    return Measured(Metric(id, label, Unit.FRACTION, meaning, colour), expression(names, re.IGNORECASE))
 
 
 def _number(id: str, label: str, meaning: str, names: str) -> Measured:
-    return Measured(Metric(id, label, Unit.NUMBER, meaning), re.compile(names, re.IGNORECASE))
+    return Measured(Metric(id, label, Unit.NUMBER, meaning), expression(names, re.IGNORECASE))
 
 
 #: Counters by the names that CUPTI's monitor writes, and by CUPTI's metric names, which Kineto writes.

@@ -143,9 +143,9 @@ NO_TENSOR_CORES = "this GPU has no tensor cores"
 UNTOLD = Answer("unknown", "unknown", "its name does not tell", "other")
 
 #: Turing chips without tensor cores, although their compute capability is that of chips with them.
-TURING_WITHOUT = re.compile(r"GTX 16|MX4[05]0|\bT(?:400|500|550|600|1000|1200|2000)\b")
+TURING_WITHOUT = expression(r"GTX 16|MX4[05]0|\bT(?:400|500|550|600|1000|1200|2000)\b")
 #: AMD chips older than matrix cores (CDNA) and WMMA (RDNA 3), as ROCm names them.
-AMD_WITHOUT = re.compile(r"Vega|Radeon VII|MI(?:25|50|60)\b|RX [56]\d{3}|gfx(?:[678]|90[0-6]|10)")
+AMD_WITHOUT = expression(r"Vega|Radeon VII|MI(?:25|50|60)\b|RX [56]\d{3}|gfx(?:[678]|90[0-6]|10)")
 
 
 @lru_cache(maxsize=8192)

@@ -257,7 +257,7 @@ def _typed(word: str, kind: str | None) -> str:
     return f"{word}<{kind}>" if kind else word
 
 
-_KIND_ENDS = re.compile(r"<| \S*\d")
+_KIND_ENDS = expression(r"<| \S*\d")
 
 
 def kind_of(short: str) -> str:

@@ -9,15 +9,17 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_WORD = re.compile(
+from tb_steptime.text.patterns import expression
+
+_WORD = expression(
     rb"(?<![\w.])(?:[-+]?(?:nan(?:\(\w*\))?|inf(?:inity)?|1\.#\w+)|n/a|none|undefined)(?![\w.])", re.IGNORECASE
 )
-_CONTROL = re.compile(rb"[\x00-\x1f]")
+_CONTROL = expression(rb"[\x00-\x1f]")
 #: Stand-ins for escaped backslashes and quotes, so that each remaining quote delimits a string. UTF-8 never has these
 #: bytes.
 _BACKSLASH, _QUOTE = b"\xff\xff", b"\xff\xfe"
-_BAD_ESCAPE = re.compile(rb"\\(?![/bfnrt]|u[0-9a-fA-F]{4})")
-_HALF = re.compile(
+_BAD_ESCAPE = expression(rb"\\(?![/bfnrt]|u[0-9a-fA-F]{4})")
+_HALF = expression(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
 

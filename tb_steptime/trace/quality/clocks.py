@@ -27,7 +27,6 @@ is moved: no conclusion may combine host and device.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -37,6 +36,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from tb_steptime.text import Finding, Trust, count, fraction, ns
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.device_tables import DependencyTable
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -46,8 +46,8 @@ from tb_steptime.trace.table import DEVICE_KINDS, Bool, EventTable, Int64, Kind,
 #: Tolerance: both clocks are read in microseconds or better, so one tick of each is no disagreement. None of 50 real
 #: traces has any disagreement.
 TICK_NS = 2_000
-_WAITS = re.compile(r"(cuda|cu|hip)(Device|Ctx|Stream|Event)Synchronize")
-_ALL = re.compile(r"(cuda|cu|hip)(Device|Ctx)Synchronize")
+_WAITS = expression(r"(cuda|cu|hip)(Device|Ctx|Stream|Event)Synchronize")
+_ALL = expression(r"(cuda|cu|hip)(Device|Ctx)Synchronize")
 #: Minimum number and share of launches that show it: a single one may be joined with an unrelated call of the same
 #: number.
 LEAST_LAUNCHES, LEAST_FRACTION = 2, 0.001

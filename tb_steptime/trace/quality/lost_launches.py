@@ -12,12 +12,12 @@ Launches of graphs are checked unless graphs may be empty. A replay of which onl
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 import numpy as np
 
 from tb_steptime.text import Done, Finding, Trust, code, count, fraction
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, is_cut_short
@@ -29,7 +29,7 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int64, Kind, is_in
 
 #: Calls that a kernel always follows. Others launch a graph.
-_LAUNCHES = re.compile(r"(cuda|cu|hip)\w*Launch(Cooperative)?Kernel")
+_LAUNCHES = expression(r"(cuda|cu|hip)\w*Launch(Cooperative)?Kernel")
 #: Minimum share of all launches: with fewer lost ones the figures are those of a complete recording.
 LEAST_FRACTION = 0.01
 #: The end is missing from the place on from which at least this share of launches is lost.

@@ -12,28 +12,28 @@ Such a host's ops take as long as it takes to submit work, or to wait for it: ne
 from __future__ import annotations
 
 import math
-import re
 from typing import Literal
 
 import msgspec
 import numpy as np
 
 from tb_steptime.text import Finding, count, fraction, ns, text
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, is_in
 
 #: Ops that only tensors of Metal Performance Shaders have.
-_METAL = re.compile(r"aten::(_?mps_|_\w+_for_mps$|_?\w*_mps$|linear_backward$)")
-_CPU = re.compile(r"aten::(_?mkldnn_|mkl_|_scaled_dot_product_flash_attention_for_cpu)|mkldnn::")
+_METAL = expression(r"aten::(_?mps_|_\w+_for_mps$|_?\w*_mps$|linear_backward$)")
+_CPU = expression(r"aten::(_?mkldnn_|mkl_|_scaled_dot_product_flash_attention_for_cpu)|mkldnn::")
 #: Op that reads one number of a tensor.
-_READS = re.compile(r"aten::_local_scalar_dense$")
+_READS = expression(r"aten::_local_scalar_dense$")
 #: A read that takes at least this long waits for a device: on a CPU it takes a microsecond. The scheduler may interrupt
 #: a thread, but not this often.
 WAIT_NS, LEAST_WAITS = 1_000_000, 3
 #: Ops that read or write each element of their first input, and that no view, cache or laziness makes cheaper.
-_TOUCHES = re.compile(
+_TOUCHES = expression(
     r"aten::(pow|exp|log|sqrt|rsqrt|sin|cos|tanh|sigmoid|gelu|silu|relu|erf|sum|mean|var|softmax|mul|div|add|sub)_?$"
 )
 #: Bytes per second that no CPU memory reaches, for inputs of at least this size, which fit no cache.

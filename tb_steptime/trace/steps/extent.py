@@ -14,11 +14,11 @@ process too, since tools merge files: only processes that launch work count, if 
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 import numpy as np
 
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import source_frames
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -27,7 +27,7 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
 #: Calls that wait until a device has finished all its work.
-_SYNCHRONIZE = re.compile(r"(cuda|cu|hip)(Device|Ctx)Synchronize")
+_SYNCHRONIZE = expression(r"(cuda|cu|hip)(Device|Ctx)Synchronize")
 #: A shorter synchronize found the device idle, which takes 5 to 20 us.
 IDLE_SYNCHRONIZE_NS = 50_000
 #: From this share of the recording on, functions of the user before the first op or after the last one count as work of

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind
@@ -30,10 +31,10 @@ MOST_A_ROUND = 8
 #: Number of names that are tried, the rarest first.
 _TRIED = 8
 
-_BACKWARD = re.compile(r"autograd::engine::evaluate_function")
-_RANDOM = re.compile(r"aten::(normal_?|uniform_|random_|randn?|randint)$")
-_PRODUCT = re.compile(r"aten::(mm|addmm|bmm|baddbmm|convolution|_?scaled_\w*mm|_scaled_dot_product\w*)$")
-_SYNCHRONIZE = re.compile(r"(cuda|cu|hip)DeviceSynchronize")
+_BACKWARD = expression(r"autograd::engine::evaluate_function")
+_RANDOM = expression(r"aten::(normal_?|uniform_|random_|randn?|randint)$")
+_PRODUCT = expression(r"aten::(mm|addmm|bmm|baddbmm|convolution|_?scaled_\w*mm|_scaled_dot_product\w*)$")
+_SYNCHRONIZE = expression(r"(cuda|cu|hip)DeviceSynchronize")
 
 
 def loop_rounds(trace: Trace, ops: Int64) -> Iterator[Int64]:

@@ -17,11 +17,12 @@ from tb_steptime.metrics.memory.fit.lines import PeakLine, largest_batch, peak_a
 from tb_steptime.metrics.memory.fit.offload import CopyRates, copy_rates
 from tb_steptime.metrics.memory.fit.settings import FitSetting, settings
 from tb_steptime.text import Reason
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 
 #: Batches used if none is named, in multiples of the recorded one.
 _FACTORS = (0.5, 1, 2, 4)
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kMGT]?)(i?)B?", re.IGNORECASE)
+_SIZE = expression(r"(\d+(?:\.\d+)?)\s*([kMGT]?)(i?)B?", re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 

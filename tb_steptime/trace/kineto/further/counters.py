@@ -10,12 +10,12 @@ have numeric process ids.
 from __future__ import annotations
 
 import math
-import re
 from array import array
 from collections.abc import Sequence
 
 import numpy as np
 
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.device_tables import CounterTable
 from tb_steptime.trace.kineto.inputs import Words
 from tb_steptime.trace.kineto.numbers import floats
@@ -28,7 +28,7 @@ MOST_SAMPLES = 2**20
 #: Upper limit of a sample: far beyond what a GPU measures in any unit.
 _MOST = 1e18
 
-_GPU = re.compile(r"GPU (\d{1,3})(?: Counters)?")
+_GPU = expression(r"GPU (\d{1,3})(?: Counters)?")
 
 
 def is_of_gpu(row: Counter) -> bool:
