@@ -11,9 +11,8 @@ An op that starts a nanosecond before the previous one ends would count as a cal
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import parents
