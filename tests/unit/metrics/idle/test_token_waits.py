@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.metrics.idle.bubbles import bubbles
 from tb_steptime.metrics.idle.long_gaps import long_gaps
