@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
+torch = pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
 
-from tb_steptime.record.file.format import PRODUCED
-from tests.drawn.faulty_training import FAULTS, Asked, Ended, Trainings
-from tests.drawn.recorded import rows
+from tb_steptime.record.file.format import PRODUCED  # noqa: E402
+from tests.drawn.faulty_training import FAULTS, Asked, Ended, Trainings  # noqa: E402
+from tests.drawn.recorded import rows  # noqa: E402
 
 pytestmark = pytest.mark.live
 
@@ -69,6 +69,10 @@ def test_a_forked_child_that_ends_as_a_program_ends_as_without_a_recorder(ended,
     assert ended("fork", workers, recorded) == ended("fork", workers, "not")
 
 
+@pytest.mark.skipif(
+    tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 14),
+    reason="With or without a recorder, a child that is forked while PyTorch 2.14 profiles does not end.",
+)
 def test_a_parent_does_not_wait_for_ever_for_a_child_forked_while_it_is_profiled(ended):
     """The child's exit code differs from the one without profiling: torch's profiler always aborts it when it exits."""
     profiled, without = (ended("fork", 2, recorded) for recorded in ("profiled", "not"))
