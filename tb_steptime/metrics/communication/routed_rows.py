@@ -19,7 +19,7 @@ from tb_steptime.metrics.communication.launching import launching_calls
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import Int64, Kind, is_in
 
 _ALL_TO_ALL = KINDS.index("all_to_all")
 _ASKS = "c10d::alltoall_base_"
@@ -90,7 +90,7 @@ def _asking(trace: Trace) -> Int64:
     ops = ops[asks[trace.events.name[ops]]] if len(ops) else ops
     if has_device_activity(trace):
         return innermost(trace, ops, calls)
-    return np.where(np.isin(calls, ops), calls, -1)
+    return np.where(is_in(calls, ops), calls, -1)
 
 
 def rows_of_op(shapes: str, values: str) -> _Rows | None:
