@@ -510,9 +510,9 @@ def test_where_no_summary_can_be_written_the_page_is_served_all_the_same(logs, o
 def test_a_tree_that_takes_long_to_scan_is_scanned_seldom(logs, opened, monkeypatch):
     monkeypatch.setattr(directory, "SCAN_SHARE", 0.1)
     scans = []
-    discovery = opened.directory._discovery
-    scan = discovery.scan
-    monkeypatch.setattr(discovery, "scan", lambda: (scans.append(1), time.sleep(0.1), scan())[-1])
+    kind = type(opened.directory._discovery)
+    scan = kind.scan
+    monkeypatch.setattr(kind, "scan", lambda discovery: (scans.append(1), time.sleep(0.1), scan(discovery))[-1])
     end = time.monotonic() + 0.8
     while time.monotonic() < end:
         opened.index(work=False)

@@ -45,10 +45,11 @@ def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple
         return Headline(phrase("No span is read yet.")), {}
     groups = _groups(spans)
     titles = {metric.id: _metric_title(metric, spans) for metric in METRICS}
-    chosen = next((group for group in groups if group.name == focus), None) or _last_run(spans)
-    several = len({run for run, *_ in spans}) > 1
+    focused = next((group for group in groups if group.name == focus), None)
+    chosen = focused or _last_run(spans)
+    named = focused is not None or len({run for run, *_ in spans}) > 1
     titles |= {
-        "steps": _steps_title(chosen, several),
+        "steps": _steps_title(chosen, named),
         "slow": _slow_title(chosen),
         "slow_rule": phrase(
             "A step is slow if it stands out (modified z-score over {limit}) and takes {share} longer than the median "
@@ -58,7 +59,7 @@ def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple
         ),
         "time_bins": phrase("When is the GPU busy?"),
     }
-    return Headline(_verdict(groups, spans), _action(chosen, several)), titles
+    return Headline(_verdict(groups, spans), _action(chosen, named)), titles
 
 
 def _groups(spans: Sequence[TrendFacts]) -> list[Means]:
@@ -138,16 +139,16 @@ def _worth_investigating(group: Means) -> bool:
     return bool(group.slow_count) and group.mean - group.median > WORTH_FRACTION * group.mean
 
 
-def _action(group: Means, several: bool) -> Phrase | None:
-    """several: whether other runs are shown, so that the run is named."""
+def _action(group: Means, named: bool) -> Phrase | None:
+    """named: whether other runs or spans are shown, so that this one is named."""
     if not _worth_investigating(group):
         return None
     gain = group.mean - group.median
     values = {"name": text(group.name), "gain": ns(gain), "share": fraction(gain / group.mean)} | _slow(group)
-    return Phrase(agreeing(_INVESTIGATE[several], group.slow_count), values)
+    return Phrase(agreeing(_INVESTIGATE[named], group.slow_count), values)
 
 
-#: What to do about slow steps, by whether several runs are shown.
+#: What to do about slow steps, by whether the run or span is named.
 _INVESTIGATE = {
     True: "Investigate the (slow step|{slow} slow steps) of {name}: [up to {gain} a step ({share})], the mean less the "
     "median.",
@@ -155,9 +156,9 @@ _INVESTIGATE = {
 }
 
 
-def _steps_title(group: Means, several: bool) -> Phrase:
+def _steps_title(group: Means, named: bool) -> Phrase:
     values = {"median": ns(group.recorded)}
-    if not several:
+    if not named:
         return Phrase("The median step is {median}", values)
     return Phrase("The median step of {name} is {median}", values | {"name": text(group.name)})
 
