@@ -10,6 +10,7 @@ import msgspec
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Verdict
+from tb_steptime.insights.basis import leaves_out
 from tb_steptime.insights.cpu_verdict import cpu_sentence, cpu_sureness
 from tb_steptime.insights.data_quality import weighed_verdict
 from tb_steptime.insights.facts import Facts, confidence, little_is_judged, waits_for_queue
@@ -97,9 +98,20 @@ def _sentence(facts: Facts) -> Phrase:
     """Words the largest cause with the number that says how much it takes."""
     if little_is_judged(facts):
         return sentence_of_little(facts)
-    if facts.idle is None:
-        return cpu_sentence(facts)
-    return filled(_template(facts, facts.idle), _values(facts, facts.idle))
+    said = (
+        cpu_sentence(facts) if facts.idle is None else filled(_template(facts, facts.idle), _values(facts, facts.idle))
+    )
+    return _of_steady_step(said) if leaves_out(facts) else said
+
+
+def _of_steady_step(said: Phrase) -> Phrase:
+    """Says that the sentence is about a steady step, since the bar of the mean step below shows a longer one."""
+    words = said.template
+    if "{step}" not in words:
+        return said
+    if "a step" in words:
+        return Phrase(words.replace("a step", "a steady step", 1), said.values)
+    return Phrase(words.replace("{step}", "a steady step's {step}", 1), said.values)
 
 
 def _template(facts: Facts, idle: IdleNs) -> str:

@@ -46,17 +46,18 @@ def test_a_first_copy_that_waits_for_earlier_work_raises_no_mean():
 
 
 @pytest.mark.parametrize(
-    ("set_up", "said"),
+    ("set_up", "step", "said"),
     [
-        (0, ""),
+        (0, "step", ""),
         (
             20,
+            "steady step",
             "The verdict and the cards are about 10.0 ms a step: one-time costs, 3.3 ms of the mean step of 13.3 ms, "
             "are left out.",
         ),
     ],
 )
-def test_a_step_that_is_shorter_than_its_bar_says_so(set_up: int, said: str):
+def test_a_step_that_is_shorter_than_its_bar_says_so(set_up: int, step: str, said: str):
     """The first step creates a context; the GPU works throughout all other steps."""
     trace = timeline(
         f"""
@@ -67,7 +68,7 @@ def test_a_step_that_is_shorter_than_its_bar_says_so(set_up: int, said: str):
         cell_ns=MS,
     )
     judgement = judged(trace)
-    assert plain(judgement.verdict.text) == "The GPU sets the pace: it works for 100 % of a step of 10.0 ms."
+    assert plain(judgement.verdict.text) == f"The GPU sets the pace: it works for 100 % of a {step} of 10.0 ms."
     basis = judgement.headlines["overview"].basis
     assert (plain(basis) if basis else "") == said
 
