@@ -105,7 +105,11 @@ def _sentence(facts: Facts) -> Phrase:
 
 
 def _of_steady_step(said: Phrase) -> Phrase:
-    """Says that the sentence is about a steady step, since the bar of the mean step below shows a longer one."""
+    """Says that the sentence is about a steady step, since the bar of the mean step below shows a longer one.
+
+    >>> [_of_steady_step(Phrase(words, {})).template for words in ("a step of {step}", "{left} of {step}", "{share}")]
+    ['a steady step of {step}', "{left} of a steady step's {step}", '{share}']
+    """
     words = said.template
     if "{step}" not in words:
         return said

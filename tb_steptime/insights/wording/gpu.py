@@ -96,7 +96,7 @@ def _kernels(device: DeviceGpu) -> Phrase:
 
 
 #: Below this share of kernel time the ops that are known say nothing about the GPU's limits.
-KNOWN_FRACTION = 0.01
+_KNOWN_FRACTION = 0.01
 
 _BOUND = {"memory": "memory-bound", "compute": "compute-bound", "launch": "launch-bound", "grid": "of small grids"}
 
@@ -110,11 +110,12 @@ def roofline_title(facts: Facts, device: DeviceGpu) -> Phrase:
     for dot in found.dots:
         if dot.bound is not None:
             times[dot.bound] = times.get(dot.bound, 0) + dot.total_ns
-    if sum(times.values()) < KNOWN_FRACTION * device.split.kernel_ns or not times:
+    if sum(times.values()) < _KNOWN_FRACTION * device.split.kernel_ns or not times:
         return phrase("How far kernels are from the limits of this GPU is not known")
-    most, steps = max(times, key=lambda bound: times[bound]), max(1, len(facts.gpu.steps) if facts.gpu else 1)
+    most = max(times, key=lambda bound: times[bound])
     share = times[most] / max(1, device.split.kernel_ns)
     said = phrase("{share} of kernel time is {bound}", share=fraction(share), bound=text(_BOUND[most]))
+    steps = max(1, len(facts.gpu.steps) if facts.gpu else 1)
     gain_ns = sum(dot.gain_ns for dot in found.dots) / steps
     return joined(said, phrase("up to {gain} a step to gain", gain=ns(gain_ns)), by=": ") if gain_ns else said
 
