@@ -118,11 +118,16 @@ def _analysed_by_two(trace: Trace, shares: _Shares) -> Found:
         )
         if child is None:
             return {}
-        after.callback(child.wait)
-        after.callback(child.kill)
+        after.callback(_end, child)
         with promised(trace, find_excess, excess.take):
             found = _analysed_here(trace, chain(shares.here, _taken(shares.either, places)))
         return found | _said(child, shares.either)
+
+
+def _end(child: Child) -> None:
+    """In one function, so that an interrupt between two calls never leaves a running child to be waited for."""
+    child.kill()
+    child.wait()
 
 
 class _ExcessFile:

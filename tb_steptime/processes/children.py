@@ -114,19 +114,27 @@ def _fork(main: Callable[[], None], passed: Sequence[int]) -> Child:
     said, says = os.pipe()
     if _WAITING:
         warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12 on, raised for any thread
-    pid = os.fork()
-    if not pid:
-        _run(main, says, passed)
-    os.close(says)
-    return _Forked(pid, os.fdopen(said, "rb"))
+    # Held back, because Python would ignore a KeyboardInterrupt raised in a function that runs after each fork.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        pid = os.fork()
+        if not pid:
+            _run(main, says, passed, mask)
+        os.close(says)
+        child = _Forked(pid, os.fdopen(said, "rb"))
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    return child
 
 
-def _run(main: Callable[[], None], says: int, passed: Sequence[int]) -> NoReturn:
-    """Runs the child from the fork to its end; it never returns to its caller."""
+def _run(main: Callable[[], None], says: int, passed: Sequence[int], mask: set[int | signal.Signals]) -> NoReturn:
+    """Runs the child from the fork to its end; it never returns to its caller. mask: the signals that it blocks, once
+    it has a session of its own, which keyboard interrupts do not reach."""
     status = 1
     try:
         gc.freeze()  # inherited objects then close no files here, and their memory pages stay shared
         os.setsid()
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         nothing = os.open(os.devnull, os.O_RDWR)
         for own, place in ((nothing, _STDIN), (says, _STDOUT), (nothing, _STDERR)):
             os.dup2(own, place)
