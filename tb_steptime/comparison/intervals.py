@@ -13,7 +13,8 @@ show that:
     candidate   run 1  111 ms     run 2  110 ms     run 3  113 ms       may be off by 2.4 %, whatever their steps say
 
 Both sides are assumed to vary equally, in percent, so the estimate rests on six runs instead of three. The wider of the
-two intervals counts.
+two intervals counts. Recordings with one value each (the median of the steps without the profiler) have no steps to
+resample, so only the differences between them count.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ def change_between(base: Sequence[Float64], candidate: Sequence[Float64], period
     found = Change(float(of_base.mean()), float(of_candidate.mean()))
     moved = found.change - within.change
     low, high = found.change - half, found.change + half
-    if within.low is not None and within.high is not None:
+    has_steps = any(len(values) > 1 for values in (*base, *candidate))
+    if has_steps and within.low is not None and within.high is not None:
         low, high = min(low, within.low + moved), max(high, within.high + moved)
     return msgspec.structs.replace(found, low=low, high=high, distinguishable=not low <= 0 <= high)
 

@@ -107,3 +107,10 @@ def test_runs_that_differ_widen_what_their_steps_say():
     half = student(2) * np.sqrt(2 * 0.05**2 / 2 * (100**2 / 2 + 100**2 / 2))
     assert (found.change, found.low, found.high) == pytest.approx((0, -half, half))
     assert change_between(base[:1], candidate[:1]) == change_of_mean(base[0], candidate[0])
+
+
+def test_recordings_with_one_value_each_are_compared_by_how_they_differ():
+    base, candidate = ([np.array([value]) for value in values] for values in ((99.0, 100.0, 101.0), (110.0,) * 3))
+    found = change_between(base, candidate)
+    half = student(4) * np.sqrt(2 * 0.01**2 / 4 * (100**2 / 3 + 110**2 / 3))
+    assert (found.change, found.low, found.high) == pytest.approx((10, 10 - half, 10 + half))
