@@ -4198,7 +4198,8 @@ export interface StepMark {
 
 /**
  * Medians of the steps of a job, ns. recorded, plain: of how many. differ: their 95 % intervals do not overlap, so
- * that one of them is longer by more than steps differ from each other.
+ * that one of them is longer by more than steps differ from each other. plain_p5_ns: 5th percentile of the plain
+ * steps.
  */
 export interface StepPace {
   recorded_ns: number;
@@ -4206,6 +4207,7 @@ export interface StepPace {
   plain_ns: number;
   plain: number;
   differ: boolean;
+  plain_p5_ns: number | null;
 }
 
 /**

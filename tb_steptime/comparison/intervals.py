@@ -38,8 +38,6 @@ MANY = 500
 #: help.
 MOST_STEPS = 10_000
 
-_Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
-
 
 class Change(msgspec.Struct, frozen=True):
     """candidate - base of a mean, and its interval. low, high and distinguishable (0 is outside of the interval) are
@@ -58,7 +56,7 @@ class Change(msgspec.Struct, frozen=True):
         return self.candidate - self.base
 
 
-def change_of_mean(base: Int64 | Float64, candidate: Int64 | Float64, period: int = 1) -> Change:
+def change_of_mean(base: Int64 | Float64, candidate: Int64 | Float64, period: int = 1, level: float = LEVEL) -> Change:
     """Returns the change of the mean between two series of values per step, both in time order and not empty. The
     result is reproducible."""
     means = Change(float(base.mean()), float(candidate.mean()))
@@ -70,8 +68,8 @@ def change_of_mean(base: Int64 | Float64, candidate: Int64 | Float64, period: in
     draws = np.random.default_rng(0)
     of_base, of_candidate = _means(draws, base, period), _means(draws, candidate, period)
     freedom = _freedom(of_base, len(base) // period, of_candidate, len(candidate) // period)
-    wider = student(freedom) / _Z * math.sqrt(blocks / (blocks - 1))
-    edges = np.quantile(of_candidate - of_base, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
+    wider = student(freedom, level) / student(math.inf, level) * math.sqrt(blocks / (blocks - 1))
+    edges = np.quantile(of_candidate - of_base, [(1 - level) / 2, (1 + level) / 2]).tolist()
     low, high = (means.change + (edge - means.change) * wider for edge in edges)
     clear = not low <= 0 <= high
     return msgspec.structs.replace(
@@ -80,17 +78,21 @@ def change_of_mean(base: Int64 | Float64, candidate: Int64 | Float64, period: in
     )  # fmt: skip
 
 
-def change_between(base: Sequence[Float64], candidate: Sequence[Float64], period: int = 1) -> Change:
+def change_between(
+    base: Sequence[Float64], candidate: Sequence[Float64], period: int = 1, level: float = LEVEL
+) -> Change:
     """Like `change_of_mean`, for values grouped by separate recording, at least one recording per side. The mean of a
-    side is the mean of its recordings; the interval covers the differences between the recordings of a side."""
-    within = change_of_mean(np.concatenate(base), np.concatenate(candidate), period)
+    side is the mean of its recordings; the interval covers the differences between the recordings of a side. level: of
+    this interval. With one recording per side it is LEVEL, because nothing is known of these differences."""
     freedom = len(base) + len(candidate) - 2
+    level = level if freedom else LEVEL
+    within = change_of_mean(np.concatenate(base), np.concatenate(candidate), period, level)
     if not freedom or not within.base:
         return within
     of_base, of_candidate = (np.array([values.mean() for values in parts]) for parts in (base, candidate))
     squares = sum(float(((of / of.mean() - 1) ** 2).sum()) for of in (of_base, of_candidate))
     errors = [of.mean() ** 2 / len(of) for of in (of_base, of_candidate)]
-    half = student(freedom) * math.sqrt(squares / freedom * sum(errors))
+    half = student(freedom, level) * math.sqrt(squares / freedom * sum(errors))
     found = Change(float(of_base.mean()), float(of_candidate.mean()))
     moved = found.change - within.change
     low, high = found.change - half, found.change + half
@@ -123,17 +125,19 @@ def _freedom(base: Float64, base_blocks: int, candidate: Float64, candidate_bloc
     return sum(variances) ** 2 / parts
 
 
-def student(freedom: float) -> float:
-    """Returns the quantile of Student's t that leaves (1 - LEVEL) / 2 above it, by its expansion in 1 / freedom
+def student(freedom: float, level: float = LEVEL) -> float:
+    """Returns the quantile of Student's t that leaves (1 - level) / 2 above it, by its expansion in 1 / freedom
     (Abramowitz and Stegun, 26.7.5). Below 3 degrees of freedom, where the expansion is too small, returns the exact
     values for 1 and 2.
 
     >>> round(student(5), 2), round(student(30), 2), round(student(math.inf), 2)
     (2.57, 2.04, 1.96)
     """
+    if freedom < 2:
+        return math.tan(math.pi * level / 2)
     if freedom < 3:
-        return 12.706 if freedom < 2 else 4.303
-    z, inverse = _Z, 1 / freedom
+        return level * math.sqrt(2 / (1 - level**2))
+    z, inverse = NormalDist().inv_cdf((1 + level) / 2), 1 / freedom
     terms = (
         z,
         (z**3 + z) / 4,

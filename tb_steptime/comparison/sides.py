@@ -20,6 +20,7 @@ from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.text import Reason
+from tb_steptime.trace.step_pace import StepPace
 from tb_steptime.trace.table import Bool, Float64, Int64
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -139,10 +140,11 @@ class Side:
                  for part in parts]  # fmt: skip
         return [values for values in found if len(values)]
 
-    def unprofiled_ns(self) -> list[Float64]:
-        """Returns for each run the median of its steps without the profiler, as its last span knows it; (1,) each."""
+    def paces(self) -> list[StepPace]:
+        """Returns for each run that the recorder timed how long its steps take without the profiler, as its last span
+        knows it."""
         paces = [[span.overview.pace for span in part if span.overview.pace] for part in self._recordings]
-        return [np.array([of_run[-1].plain_ns], np.float64) for of_run in paces if of_run]
+        return [of_run[-1] for of_run in paces if of_run]
 
     def spread(self, metric: str) -> float | None:
         """Returns the largest difference between the spans of one run, as a fraction of their mean; None where each run

@@ -82,6 +82,8 @@ def test_exchanged_sides_have_the_opposite_change(base, candidate):
 def test_quantiles_of_student_as_tables_have_them():
     table = {1: 12.706, 2: 4.303, 3: 3.182, 5: 2.571, 10: 2.228, 30: 2.042}
     assert {freedom: student(freedom) for freedom in table} == pytest.approx(table, rel=0.02)
+    narrower = {1: 6.314, 2: 2.920, 4: 2.132, 30: 1.697}
+    assert {freedom: student(freedom, 0.9) for freedom in narrower} == pytest.approx(narrower, rel=0.02)
 
 
 def runs(seed: int, mean: float, number: int = 3) -> list[np.ndarray]:
