@@ -1029,7 +1029,7 @@ export interface DeviceMemory {
  * entries, first_us, last_us: what the snapshot remembers, in us since 1970; None where times are not recorded.
  * releasable_bytes: of segments without a block in use; kept_bytes: other free memory, in so many pieces;
  * rounding_bytes: what blocks in use are larger than what was asked for. In use, releasable, kept and rounding sum to
- * reserved.
+ * reserved. peak_by_category: sums to the peak in use.
  */
 export interface DeviceSnapshot {
   device: number;
@@ -1050,6 +1050,7 @@ export interface DeviceSnapshot {
   fragmented: SegmentRow[];
   out_of_memory: OutOfMemory[];
   curve: Curve;
+  peak_by_category: CategoryBytes[];
 }
 
 /**
@@ -3995,7 +3996,8 @@ export interface SnapshotEntry {
  * One device of a snapshot. device: its place in `summary.devices`. Times are ns from its oldest entry, and all are
  * before `end_ns`; timed: False where entries have no times, and each lasts a microsecond.
  * curve: None where no history was recorded. peak_ns: when most is in use. at_ns: the moment of which the stacks are,
- * the peak where none was asked for; at_bytes, at_count: of all allocations in use then. strips: segments with their
+ * the peak where none was asked for; at_bytes, at_count: of all allocations in use then; at_categories: parts of
+ * at_bytes. strips: segments with their
  * blocks at the end; more_strips: how many others there are. growth: since another snapshot, if that was asked for.
  */
 export interface SnapshotPage {
@@ -4010,6 +4012,7 @@ export interface SnapshotPage {
   at_ns: number;
   at_bytes: number;
   at_count: number;
+  at_categories: CategoryBytes[];
   stacks: FlamePage | null;
   strips: Strip[];
   more_strips: number;

@@ -9,6 +9,7 @@ from tb_steptime.comparison.changes import ChangeId
 from tb_steptime.comparison.comparison import Comparison
 from tb_steptime.insights.base import Headline, NoteText
 from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.metrics.memory.at_an_instant import CategoryBytes
 from tb_steptime.metrics.memory.bins import MemoryBins
 from tb_steptime.metrics.steps.parts import Parts
 from tb_steptime.snapshots.growth import DeviceGrowth
@@ -110,7 +111,8 @@ class SnapshotPage(msgspec.Struct, frozen=True):
     before `end_ns`; timed: False where entries have no times, and each lasts a microsecond.
 
     curve: None where no history was recorded. peak_ns: when most is in use. at_ns: the moment of which the stacks are,
-    the peak where none was asked for; at_bytes, at_count: of all allocations in use then. strips: segments with their
+    the peak where none was asked for; at_bytes, at_count: of all allocations in use then; at_categories: parts of
+    at_bytes. strips: segments with their
     blocks at the end; more_strips: how many others there are. growth: since another snapshot, if that was asked for.
     """
 
@@ -125,6 +127,7 @@ class SnapshotPage(msgspec.Struct, frozen=True):
     at_ns: int
     at_bytes: int
     at_count: int
+    at_categories: list[CategoryBytes]
     stacks: FlamePage | None
     strips: list[Strip]
     more_strips: int

@@ -17,6 +17,7 @@ from tb_steptime.metrics.flame.labels import FrameKind
 from tb_steptime.metrics.memory.bins import MemoryBins, memory_bins
 from tb_steptime.metrics.memory.devices import Curve
 from tb_steptime.serve.answers import SnapshotEntry, SnapshotPage
+from tb_steptime.snapshots.categories import by_category
 from tb_steptime.snapshots.growth import growth
 from tb_steptime.snapshots.kept import kept_snapshot
 from tb_steptime.snapshots.model import Snapshot
@@ -109,6 +110,7 @@ def snapshot_page(folder: Path, asked: SnapshotRequest, since: Path | None = Non
         at_ns=device.peak_ns if asked.at_ns is None else asked.at_ns,
         at_bytes=int(alive.size.sum()),
         at_count=len(alive.size),
+        at_categories=by_category(opened.snapshot, device.of, alive, after),
         stacks=_flame(stack_tree(opened.snapshot, alive)) if len(alive.size) else None,
         strips=shown,
         more_strips=more,
@@ -117,7 +119,7 @@ def snapshot_page(folder: Path, asked: SnapshotRequest, since: Path | None = Non
 
 
 def _without_device(summary: SnapshotSummary) -> SnapshotPage:
-    return SnapshotPage(snapshot_headline(None), [], summary, 0, True, 1, 0, None, 0, 0, 0, None, [], 0, None)
+    return SnapshotPage(snapshot_headline(None), [], summary, 0, True, 1, 0, None, 0, 0, 0, [], None, [], 0, None)
 
 
 @functools.lru_cache(_OPEN)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.memory.at_an_instant import CategoryBytes
+from tb_steptime.snapshots.categories import by_category
 from tb_steptime.snapshots.growth import DeviceGrowth, growth
 from tb_steptime.snapshots.lines import LineRow, Lines, by_line
 from tb_steptime.snapshots.model import Action, Snapshot, State
@@ -69,7 +71,7 @@ class DeviceSnapshot(msgspec.Struct, frozen=True):
     entries, first_us, last_us: what the snapshot remembers, in us since 1970; None where times are not recorded.
     releasable_bytes: of segments without a block in use; kept_bytes: other free memory, in so many pieces;
     rounding_bytes: what blocks in use are larger than what was asked for. In use, releasable, kept and rounding sum to
-    reserved.
+    reserved. peak_by_category: sums to the peak in use.
     """
 
     device: int
@@ -90,6 +92,7 @@ class DeviceSnapshot(msgspec.Struct, frozen=True):
     fragmented: list[SegmentRow]
     out_of_memory: list[OutOfMemory]
     curve: Curve
+    peak_by_category: list[CategoryBytes]
 
 
 class SnapshotSummary(msgspec.Struct, frozen=True):
@@ -136,6 +139,7 @@ def _device(snapshot: Snapshot, device: int, lines: Lines) -> DeviceSnapshot:
         fragmented=_fragmented(snapshot, device, lines),
         out_of_memory=_out_of_memory(snapshot, of, free, lines),
         curve=_curve(of),
+        peak_by_category=by_category(snapshot, of, made, of.peak),
     )
 
 

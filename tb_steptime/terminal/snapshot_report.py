@@ -11,6 +11,7 @@ import msgspec
 
 from tb_steptime.files.paths import any_path
 from tb_steptime.insights.wording.snapshots import out_of_memory_text
+from tb_steptime.metrics.memory.categories import MEMORY_PARTS
 from tb_steptime.snapshots.growth import DeviceGrowth, LineGrowth
 from tb_steptime.snapshots.lines import LineRow
 from tb_steptime.snapshots.summary import DeviceSnapshot, SnapshotSummary
@@ -58,9 +59,17 @@ def _device(found: DeviceSnapshot) -> Iterator[str]:
     ]
     yield from aligned([(name, in_bytes(value)) for name, value in rows])
     yield ""
+    labels = {part.id: part.label for part in MEMORY_PARTS}
     yield from aligned(
         [
-            ("In use at the peak", "bytes", "allocations", "at the end", "mean lifetime"),
+            ("In use at the peak", "bytes"),
+            *((labels[each.category], in_bytes(each.bytes)) for each in found.peak_by_category),
+        ]
+    )
+    yield ""
+    yield from aligned(
+        [
+            ("In use at the peak, by line", "bytes", "allocations", "at the end", "mean lifetime"),
             *(
                 (
                     _where(each),

@@ -8,6 +8,7 @@ pickle.dumps(snapshot.state())
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,8 +48,12 @@ class Allocator:
         unwind = self._frames.setdefault(("??", 0), {"filename": "??", "line": 0, "name": "torch::unwind::unwind()"})
         return [unwind, made]
 
-    def alloc(self, requested: int, file: str = "train.py", line: int = 1) -> Block:
-        size, frames = -(-requested // ROUND) * ROUND, self.frames(file, line)
+    def alloc(
+        self, requested: int, file: str = "train.py", line: int = 1, code: Sequence[tuple[str, str]] = ()
+    ) -> Block:
+        """code: the frames as (file, function), the innermost first, instead of one line."""
+        size = -(-requested // ROUND) * ROUND
+        frames = self.stack(code) or self.frames(file, line)
         free = [
             (segment, block)
             for segment in self.segments
@@ -66,10 +71,14 @@ class Allocator:
         self._say("alloc", block.address, requested, frames)
         return block
 
-    def free(self, block: Block) -> None:
-        self._say("free_requested", block.address, block.requested, [])
+    def stack(self, code: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+        return [{"filename": file, "line": 1, "name": function} for file, function in code]
+
+    def free(self, block: Block, code: Sequence[tuple[str, str]] = ()) -> None:
+        frames = self.stack(code)
+        self._say("free_requested", block.address, block.requested, frames)
         block.state, block.frames = "inactive", []
-        self._say("free_completed", block.address, block.requested, [])
+        self._say("free_completed", block.address, block.requested, frames)
 
     def out_of_memory(self, asked: int, device_free: int, file: str = "train.py", line: int = 9) -> None:
         self._say("oom", device_free, asked, self.frames(file, line))

@@ -8,6 +8,7 @@ import { shownSnapshot } from "../../src/frame/snapshot";
 import { type Answer, openClient } from "../../src/server/client";
 import { Memory } from "../../src/views/memory/memory";
 import { Snapshot } from "../../src/views/memory/snapshot/snapshot";
+import { FLAME } from "../fixtures/flame";
 import { answered, memoryPage, RESULT } from "../fixtures/memory";
 import { index, run, span, TAB } from "../fixtures/pages";
 import { entry, snapshotPage } from "../fixtures/snapshot";
@@ -189,6 +190,13 @@ test("it says what was lost and failed before, and parts sum to what is reserved
   expect(plain(within(screen.getByRole("grid", { name: "Lines" })).getAllByRole("row")[1]!)).toContain(
     "train.py:3 step",
   );
+});
+
+test("what is in use at the moment is told by its kinds", () => {
+  const stacks = { ...FLAME, host_ns: "", device_ns: null, idle_ns: null, allocated_bytes: "5000,4,7,3,2,2,1" };
+  showSnapshot({}, snapshotPage({ stacks }));
+  const kinds = within(screen.getByRole("list", { name: "Kinds of memory" })).getAllByRole("listitem");
+  expect(kinds.map(plain)).toEqual(["Gradients3 kB 60.0 %", "Before the recording2 kB 40.0 %"]);
 });
 
 test("a press on the picture chooses a moment, a chip another snapshot of the run or one to compare with", () => {

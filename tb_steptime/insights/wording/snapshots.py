@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from tb_steptime.insights.base import Headline
+from tb_steptime.metrics.memory.categories import MEMORY_PARTS
 from tb_steptime.snapshots.summary import DeviceSnapshot, OutOfMemory
 from tb_steptime.text import Phrase, code, count, filled, fraction, joined, nbytes, phrase, text
 
 _EXPANDABLE = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+#: Categories that do not say what memory is for.
+_SAY_LITTLE = ("temporary", "unknown", "before_recording")
 #: Minimum share of the reserved memory to be mentioned.
 MUCH_KEPT = 0.1
 
@@ -18,18 +21,26 @@ def snapshot_headline(found: DeviceSnapshot | None) -> Headline:
     if found.out_of_memory:
         last = found.out_of_memory[-1]
         return Headline(_failed(last), _expandable() if last.expandable_helps else None)
-    first = next((each for each in found.peak_by_line if each.line), None)
+    holder, held = _most_at_peak(found)
     values = {
         "peak": nbytes(found.peak_in_use_bytes),
         "reserved": nbytes(found.peak_reserved_bytes),
-        "line": text((first and first.line) or ""),
-        "bytes": nbytes(first.bytes if first else 0),
+        "holder": text(holder),
+        "bytes": nbytes(held),
     }
     words = "At most {peak} is in use and {reserved} reserved"
-    return Headline(
-        filled(words + (": [{line} holds {bytes} at the peak]." if first and first.bytes else "."), values),
-        _kept(found),
-    )
+    return Headline(filled(words + (": [{holder} holds {bytes} at the peak]." if held else "."), values), _kept(found))
+
+
+def _most_at_peak(found: DeviceSnapshot) -> tuple[str, int]:
+    """Returns the category or the line of code that holds most at the peak, and its bytes; 0 where none is known. A
+    category wins where both hold the same."""
+    labels = {part.id: part.label[:1].lower() + part.label[1:] for part in MEMORY_PARTS}
+    of_categories = [
+        (labels[each.category], each.bytes) for each in found.peak_by_category if each.category not in _SAY_LITTLE
+    ]
+    of_lines = [(each.line, each.bytes) for each in found.peak_by_line if each.line]
+    return max([*of_categories, *of_lines], key=lambda each: each[1], default=("", 0))
 
 
 def _kept(found: DeviceSnapshot) -> Phrase | None:

@@ -259,7 +259,8 @@ class LineMemory(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class DeviceSnapshotLine(msgspec.Struct, frozen=True, omit_defaults=True):
     """A GPU; MB are 1e6 bytes. in_use, rounding, kept and releasable sum to reserved, all at the end. kept_mb: free
-    memory in segments that blocks in use keep; releasable_mb: in free segments."""
+    memory in segments that blocks in use keep; releasable_mb: in free segments. peak_by_category_mb: sums to the
+    peak."""
 
     device: int
     said: str
@@ -270,6 +271,7 @@ class DeviceSnapshotLine(msgspec.Struct, frozen=True, omit_defaults=True):
     kept_mb: float
     releasable_mb: float
     reserved_mb: float
+    peak_by_category_mb: dict[str, float]
     lines: list[LineMemory]
     out_of_memory: list[str] = []
 

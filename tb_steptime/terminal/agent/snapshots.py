@@ -44,6 +44,7 @@ def _device(found: DeviceSnapshot, grown: DeviceGrowth | None, limit: int) -> co
         kept_mb=mb(found.kept_bytes),
         releasable_mb=mb(found.releasable_bytes),
         reserved_mb=mb(found.reserved_bytes),
+        peak_by_category_mb={each.category: mb(each.bytes) for each in found.peak_by_category},
         lines=[
             contract.LineMemory(
                 each.line,

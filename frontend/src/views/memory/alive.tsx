@@ -106,12 +106,12 @@ const atPeak = ({ device }: MemoryPart): AliveAt => ({
 interface PartsProps {
   parts: readonly CategoryBytes[] | null;
   total: number;
-  why: Reason | null;
+  why?: Reason | null;
   meanings: Meanings;
 }
 
 /** Every kind of memory with its bytes; they add up to the total. */
-function Parts({ parts, total, why, meanings }: PartsProps) {
+export function Parts({ parts, total, why, meanings }: PartsProps) {
   if (parts === null) return <p class="quiet">{why && <Sentence phrase={meanings.explain(why)} />}</p>;
   const kinds = meanings.memory_parts.flatMap((kind) => {
     const part = parts.find(({ category }) => category === kind.id);

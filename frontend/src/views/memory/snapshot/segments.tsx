@@ -53,7 +53,7 @@ const partsOf = (of: DeviceSnapshot): Part[] => [
 ];
 
 /** Memory in use, rounding and free memory add up to what is reserved. */
-export function Parts({ device, name }: SnapshotPart) {
+export function Reserved({ device, name }: SnapshotPart) {
   const parts = partsOf(device).filter((part) => part.bytes > 0);
   const rows = parts.map((part) => [part.label, part.bytes]);
   return (

@@ -17,11 +17,12 @@ import { flameTable } from "../../operators/flame/picture";
 import { without } from "../../operators/flame/shapes";
 import { Stage, useKinds } from "../../operators/flame/stage";
 import { treeOf } from "../../operators/flame/tree";
+import { Parts } from "../alive";
 import { MemoryChart } from "../charts/memory_chart";
 import { CurveKeys, curveOf, curveTable, Shown } from "../curve";
 import { SnapshotChoice, type SnapshotPart, type SnapshotProps } from "./choice";
 import { Growth, Lines } from "./lines";
-import { Parts, Segments } from "./segments";
+import { Reserved, Segments } from "./segments";
 
 export function Snapshot(props: SnapshotProps) {
   const { page, entry, tab } = props;
@@ -58,7 +59,7 @@ function OfDevice(part: SnapshotPart) {
     <>
       {page.curve ? <SnapshotCurve {...part} curve={page.curve} zoom={zoom} /> : <NoHistory />}
       {page.stacks && <Stacks {...part} stacks={page.stacks} />}
-      <Parts {...part} />
+      <Reserved {...part} />
       {page.strips.length > 0 && <Segments {...part} />}
       <div class="split memory-split">
         <Lines {...part} />
@@ -156,6 +157,7 @@ function Stacks({ page, tab, name, stacks }: SnapshotPart & { stacks: FlamePage 
       name={`stacks ${name}`}
       table={() => flameTable(tree, "bytes")}
     >
+      <Parts parts={page.at_categories} total={page.at_bytes} meanings={tab.meanings} />
       <Stage
         tree={tree}
         whole={whole}

@@ -1,0 +1,124 @@
+"""The category of each allocation of a snapshot, by the code that allocated it and the code that freed it.
+
+    allocated in                              freed in                             category
+    nn.Module's code for its parameters       never, or in the same code           parameters
+    the backward pass                         other code, or never                 gradients
+    the optimizer                             never                                optimizer state
+    the forward pass, or the user's code      the backward pass                    activations
+    the forward pass                          never, and no backward pass came     activations, in a job that trains
+    any of these                              the same, before a next pass         temporary
+    not recorded                                                                   before the recording
+
+Everything else is unknown. The names and the order are those of `metrics.memory.categories`, which follows the phases
+of a recording instead; the stacks of a snapshot show more.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+from tb_steptime.metrics.memory.at_an_instant import CategoryBytes, parts_of
+from tb_steptime.metrics.memory.categories import CATEGORIES, CategoryId
+from tb_steptime.snapshots.lines import is_python
+from tb_steptime.snapshots.model import Action, Snapshot
+from tb_steptime.snapshots.usage import Allocations, Usage
+from tb_steptime.text.patterns import expression
+from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, is_in
+
+_PLACE = {category: place for place, category in enumerate(CATEGORIES)}
+
+
+class _Code(IntEnum):
+    """Where an allocation is made or freed. OTHER: in Python without a sign of one of the others; UNKNOWN: the stack
+    has no frame, or none that shows it."""
+
+    NOT_RECORDED = 0
+    UNKNOWN = 1
+    OTHER = 2
+    PARAMETERS = 3
+    FORWARD = 4
+    BACKWARD = 5
+    OPTIMIZER = 6
+
+
+#: What Python frames show, the innermost first: with a closure the optimizer calls the forward pass, and with
+#: checkpoints the backward pass does.
+_FRAMES = (
+    (expression(r"torch/nn/modules/\S+: (?:__init__|reset_parameters|_apply|__setstate__)$"), _Code.PARAMETERS),
+    (expression(r"torch/nn/modules/module\.py: _call_impl$"), _Code.FORWARD),
+    (expression(r"torch/optim/\S+: "), _Code.OPTIMIZER),
+    (expression(r"torch/(?:autograd/__init__|_tensor)\.py: backward$"), _Code.BACKWARD),
+)
+_ENGINE = "torch::autograd::Engine::"
+
+
+def by_category(snapshot: Snapshot, of: Usage, made: Allocations, after: int) -> list[CategoryBytes]:
+    """Bytes by category of what is alive after this many entries: parts that sum to all of it, in the order of
+    `CATEGORIES`."""
+    alive = made.where(made.alive_after(after))
+    places = _categories(snapshot, of, alive)
+    known = places != _PLACE["before_recording"]
+    return parts_of(places[known], alive.size[known], int(alive.size.sum())) or []
+
+
+def _categories(snapshot: Snapshot, of: Usage, made: Allocations) -> UInt8:
+    """For each allocation the place in `CATEGORIES`."""
+    entries, code = of.entries, _Codes(snapshot)
+    born, never = code.of(made.stack), made.end >= len(entries)
+    freed = code.of(np.append(entries.stack, np.int32(-1))[np.minimum(made.end, len(entries))])
+    marks = _marks(of, code)
+    passed = np.searchsorted(marks, made.begin, side="right") < np.searchsorted(marks, made.end, side="left")
+    trains = len(marks) > 0
+    forward = is_in(born, (_Code.FORWARD, _Code.OTHER))
+    result = np.full(len(made.size), _PLACE["unknown"], np.uint8)
+
+    def set_to(category: CategoryId, where: Bool) -> None:
+        result[where] = _PLACE[category]
+
+    set_to("temporary", forward & is_in(freed, (_Code.FORWARD, _Code.OTHER)) & ~passed)
+    set_to("activations", forward & (freed == _Code.BACKWARD))
+    set_to("activations", (born == _Code.FORWARD) & never & ~passed & trains)
+    set_to("gradients", (born == _Code.BACKWARD) & (freed != _Code.BACKWARD))
+    set_to("temporary", (born == _Code.BACKWARD) & (freed == _Code.BACKWARD))
+    set_to("optimizer_state", (born == _Code.OPTIMIZER) & never)
+    set_to("temporary", (born == _Code.OPTIMIZER) & ~never)
+    set_to("parameters", (born == _Code.PARAMETERS) & (never | (freed == _Code.PARAMETERS)))
+    set_to("before_recording", born == _Code.NOT_RECORDED)
+    return result
+
+
+def _marks(of: Usage, code: _Codes) -> Int64:
+    """Entries that show a backward pass or an optimizer: allocations in them."""
+    made = np.flatnonzero(of.entries.action == Action.ALLOC)
+    return made[is_in(code.of(of.entries.stack[made]), (_Code.BACKWARD, _Code.OPTIMIZER))]
+
+
+class _Codes:
+    """The `_Code` of stacks. Each stack is looked at once."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._known: dict[int, _Code] = {-1: _Code.NOT_RECORDED}
+
+    def of(self, stacks: Int32) -> UInt8:
+        distinct, which = np.unique(stacks, return_inverse=True)
+        codes: UInt8 = np.array([self._of(stack) for stack in distinct.tolist()], np.uint8)[which]
+        return codes
+
+    def _of(self, stack: int) -> _Code:
+        if stack not in self._known:
+            self._known[stack] = self._look(stack)
+        return self._known[stack]
+
+    def _look(self, stack: int) -> _Code:
+        frames = [self._snapshot.frames[place] for place in self._snapshot.stacks[stack]]
+        python = [f"{frame.file.replace(chr(92), '/')}: {frame.function}" for frame in frames if is_python(frame)]
+        for frame in python:
+            for pattern, code in _FRAMES:
+                if pattern.search(frame):
+                    return code
+        if any(_ENGINE in frame.function for frame in frames):
+            return _Code.BACKWARD
+        return _Code.OTHER if python else _Code.UNKNOWN
