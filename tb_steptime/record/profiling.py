@@ -27,6 +27,7 @@ from tb_steptime.record.recordings import describe_process
 from tb_steptime.record.sources import SourceSnapshot
 from tb_steptime.record.steps.clock import StepClock, said
 from tb_steptime.record.steps.trigger import Trigger, What
+from tb_steptime.record.traces import NOT_WRITTEN, TraceWriter
 
 _Loader = TypeVar("_Loader")
 _log = logging.getLogger("tb_steptime.record")
@@ -114,6 +115,7 @@ class StepProfiler:
             raise ValueError(f"snapshot is one of {', '.join(TIMES)}, and not {snapshot!r}")
         self._snapshots = snapshot and MemorySnapshots(self.directory, snapshot, lambda: self._steps)
         self._sources = SourceSnapshot(self.directory) if sources else None
+        self._traces = TraceWriter(self.directory)
         self._enabled = enabled
         self._steps = 0
         self._written = 0
@@ -121,6 +123,7 @@ class StepProfiler:
         self._by_itself = 0  # number of spans that slow steps began
         self._stacks_ns = 0  # what recording stacks has cost
         self._just_wrote = False
+        self._latest_events: Any = None  # what torch has of the span that was just written
         self._asked = ""  # why a span begins with the next step; empty if none does
         self._of_parent: Any = None
 
@@ -161,7 +164,10 @@ class StepProfiler:
         return self
 
     def stop(self) -> None:
-        self._leave(unfinished=True)
+        try:
+            self._leave(unfinished=True)
+        finally:
+            self._traces.finish()
         self._stop_clock()
         self._trigger.stop()
         if self._snapshots:
@@ -270,11 +276,13 @@ class StepProfiler:
         before = time.perf_counter()
         yield
         took = time.perf_counter() - before
+        results, self._latest_events = self._latest_events, None
         if self._just_wrote and took >= LONG_STOP_SECONDS:
+            events = len(results.events()) if results is not None else 0  # only now: counting takes long as well
             _log.warning(
                 "Writing a span of %s events (%s a step) stopped the training for %.1f s. Fewer steps or flags make it "
                 "shorter.",
-                f"{self._events:,}", f"{self._events // self._schedule['active']:,}", took,
+                f"{events:,}", f"{events // self._schedule['active']:,}", took,
             )  # fmt: skip
 
     def _leave(self, *, unfinished: bool = False) -> None:
@@ -303,19 +311,17 @@ class StepProfiler:
 
     def _write(self, profiler: Any) -> None:
         """Writes a span. If it cannot be written (the disk is full), the training goes on."""
-        from torch.profiler import tensorboard_trace_handler
-
         if not self._options["with_stack"]:
             profiler.add_metadata_json("with_stack", "0")  # torch keeps the value from an earlier span
         try:
-            tensorboard_trace_handler(str(self.directory), use_gzip=True)(profiler)
+            self._traces.write(profiler)
         except (OSError, RuntimeError) as error:
-            _log.warning("No trace was written to %s: %s. Training continues.", self.directory, error)
+            _log.warning(NOT_WRITTEN, self.directory, error)
         if self._snapshots:
             self._snapshots.span_ended()
         if self._sources:
             self._sources.span_ended()
-        self._events = _events_of(profiler)
+        self._latest_events = _results_of(profiler)
         self._written += 1
         self._left = None if self._left is None else self._left - 1
         self._just_wrote = True
@@ -338,11 +344,9 @@ def _flags(profiler: Any) -> int:
     return WARMING_UP if action == ProfilerAction.WARMUP else RECORDED
 
 
-def _events_of(profiler: Any) -> int:
-    """Returns the number of events; counting takes a fortieth of the time of writing. 0 where this torch stores them
-    elsewhere."""
-    results = getattr(getattr(profiler, "profiler", None), "kineto_results", None)
-    return len(results.events()) if results is not None else 0
+def _results_of(profiler: Any) -> Any:
+    """Returns what torch has of the events; None where this torch stores them elsewhere."""
+    return getattr(getattr(profiler, "profiler", None), "kineto_results", None)
 
 
 def _mark_unfinished(profiler: Any) -> None:
