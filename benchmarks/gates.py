@@ -2,7 +2,7 @@
 
     python -m benchmarks.gates --folder DIR                  # goes on where it stopped; prints the table
     python -m benchmarks.gates --folder DIR --judge-again    # the same recordings, after a change of the gate
-    python -m benchmarks.gates --table                       # from the results that are kept beside this file
+    python -m benchmarks.gates --table [--load 2]            # from the results that are kept beside this file
 
 A pair is nine trainings, each in a process of its own with two spans of ten steps: three of the base, three of the same
 program again, and three with a tenth more work, recorded in turn. Meanwhile other processes work in bursts, as on a CI
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import multiprocessing
 import os
 import random
@@ -35,7 +36,7 @@ PAIRS = 100
 #: Passes of the model per step: a tenth more is a real +10 %.
 PASSES = {"base": 10, "again": 10, "slower": 11}
 RECORDINGS = 3
-RULES = ("step_time>+5%", "unprofiled_step>+5%")
+RULES = ("step_time>+5%", "unprofiled_step>+5%", "unprofiled_step_p5>+5%")
 #: The number of other processes, and for how long each works and rests, at most.
 NEIGHBOURS, BURST_SECONDS = 1, 1.0
 #: For each question: the candidate, how many recordings per side, and the title of its column.
@@ -51,14 +52,16 @@ Recording = tuple[ComparedSpan, ...]
 
 @dataclass(frozen=True)
 class Pair:
-    """load: of the machine, over the last minute. step_us, plain_us: for each kind and recording, the mean of the
-    recorded steps, and the median of the steps without the profiler. failed: by gate, the questions at which it failed.
+    """load: of the machine, over the last minute. step_us, plain_us, fast_us: for each kind and recording, the mean of
+    the recorded steps, and the median and the 5th percentile of the steps without the profiler. failed: by gate, the
+    questions at which it failed.
     """
 
     number: int
     load: float
     step_us: dict[str, list[int]]
     plain_us: dict[str, list[int]]
+    fast_us: dict[str, list[int]]
     failed: dict[str, list[str]]
 
 
@@ -130,11 +133,11 @@ def recordings_of(folder: Path) -> list[Recording]:
 def judged(number: int, folder: Path, load: float) -> Pair:
     runs = {kind: recordings_of(folder / kind) for kind in PASSES}
     failed = {rule: [question for question in QUESTIONS if fails(rule, runs, question)] for rule in RULES}
-    steps, plain = (
-        {kind: [round(of(run) / 1000) for run in of_kind] for kind, of_kind in runs.items()}
-        for of in (mean_step_ns, unprofiled_ns)
-    )
-    return Pair(number, load, steps, plain, failed)
+    figures = [
+        {kind: [round(of(Side("", run)) / 1000) for run in of_kind] for kind, of_kind in runs.items()}
+        for of in (mean_step_ns, median_ns, fast_ns)
+    ]
+    return Pair(number, load, *figures, failed)
 
 
 def fails(rule: str, runs: dict[str, list[Recording]], question: str) -> bool:
@@ -149,12 +152,16 @@ def side_of(runs: Sequence[Recording]) -> Side:
     return Side("", spans, tuple(map(len, runs)) if len(runs) > 1 else ())
 
 
-def mean_step_ns(run: Recording) -> float:
-    return float(Side("", run).step_ns.mean())
+def mean_step_ns(run: Side) -> float:
+    return float(run.step_ns.mean())
 
 
-def unprofiled_ns(run: Recording) -> float:
-    return float(Side("", run).unprofiled_ns()[0][0])
+def median_ns(run: Side) -> float:
+    return run.paces()[0].plain_ns
+
+
+def fast_ns(run: Side) -> float:
+    return run.paces()[0].plain_p5_ns or 0
 
 
 def kept() -> list[Pair]:
@@ -172,7 +179,8 @@ def table(pairs: Sequence[Pair]) -> str:
         f"| gate at +5 % | {' | '.join(title for *_, title in QUESTIONS.values())} | recordings of a side differ by |",
         f"|---|{'---:|' * (len(QUESTIONS) + 1)}",
     ]
-    for rule, values in zip(RULES, ([p.step_us for p in pairs], [p.plain_us for p in pairs]), strict=True):
+    of_rules = ([getattr(pair, of) for pair in pairs] for of in ("step_us", "plain_us", "fast_us"))
+    for rule, values in zip(RULES, of_rules, strict=True):
         counts = [sum(question in pair.failed[rule] for pair in pairs) for question in QUESTIONS]
         cells = [f"{count} of {len(pairs)} fail" for count in counts]
         if rule.startswith("unprofiled"):
@@ -193,6 +201,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--pairs", type=int, default=PAIRS, help=f"default: {PAIRS}")
     parser.add_argument("--judge-again", action="store_true", help="record nothing, judge all recordings again")
     parser.add_argument("--table", action="store_true", help="only print the table of the results that are kept")
+    parser.add_argument("--load", type=float, default=math.inf, help="print only pairs up to this load of the machine")
     options = parser.parse_args(arguments)
     if not options.table and not options.folder:
         parser.error("--folder or --table")
@@ -207,7 +216,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     record(place)
                     pairs[number] = judged(number, place, round(os.getloadavg()[0], 1))
                     keep(pairs.values())
-    print(table(kept()))
+    print(table([pair for pair in kept() if pair.load <= options.load]))
 
 
 if __name__ == "__main__":
