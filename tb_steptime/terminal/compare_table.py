@@ -22,7 +22,7 @@ from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.tables.notes import note_line
 from tb_steptime.terminal.rows import columns, shortened
 from tb_steptime.text import Quantity, Unit
-from tb_steptime.text.printer import GAP, UNKNOWN, change, duration, percent_exact, plain, printable, quantity
+from tb_steptime.text.printer import GAP, UNKNOWN, change, duration, number, percent_exact, plain, printable, quantity
 
 #: Maximum number of rows in each table of kernels, ops, calls and copies, and maximum length of their names.
 ROWS, NAME_LENGTH = 8, 44
@@ -186,7 +186,7 @@ def _interval(row: RowChange | Contribution) -> str:
 
 def _calls(row: RowChange) -> str:
     """ "40", or "40 -> 2" """
-    numbers = dict.fromkeys(f"{calls:.3g}" for calls in (row.base_calls, row.candidate_calls))
+    numbers = dict.fromkeys(number(calls) for calls in (row.base_calls, row.candidate_calls))
     return " -> ".join(numbers)
 
 

@@ -33,6 +33,7 @@ from tb_steptime.text.printer import (
     counted,
     duration,
     nbytes,
+    number,
     percent_exact,
     plain,
     printable,
@@ -195,7 +196,7 @@ def _cpu(host: HostResult) -> Iterator[str]:
         [
             ("  op", "calls", "own time", "of the step"),
             *(
-                (f"  {shortened(printable(op_name(each)), _OP_LENGTH)}", f"{each.calls:.3g}", duration(each.self_ns),
+                (f"  {shortened(printable(op_name(each)), _OP_LENGTH)}", number(each.calls), duration(each.self_ns),
                  percent_exact(each.self_ns / host.cpu.step_ns))
                 for each in ops[:_BLOCKING_ROWS]
             ),
@@ -215,7 +216,7 @@ def _blocking(host: HostResult) -> Iterator[str]:
         [
             ("  op", "phase", "calls", "blocked", "GPU idle"),
             *(
-                (f"  {printable(_maker(row))}", labels[row.phase].lower(), f"{row.count:.3g}",
+                (f"  {printable(_maker(row))}", labels[row.phase].lower(), number(row.count),
                  duration(row.blocked_ns), duration(row.bubble_ns))
                 for row in rows[:_BLOCKING_ROWS]
             ),

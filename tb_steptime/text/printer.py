@@ -110,7 +110,7 @@ def counted(value: int, one: str) -> str:
 
 def number(value: float) -> str:
     """Formats three significant digits."""
-    return f"{value:.3g}" if abs(value) < 1000 else count(value)
+    return f"{value:.3g}" if abs(value) < 999.5 else count(value)
 
 
 def printable(text: str) -> str:
