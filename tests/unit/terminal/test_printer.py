@@ -11,6 +11,7 @@ from tb_steptime.text.printer import (
     GAP,
     duration,
     nbytes,
+    number,
     percent,
     percent_exact,
     plain,
@@ -37,6 +38,14 @@ from tb_steptime.text.printer import (
 )
 def test_a_duration_has_a_fitting_unit(value_ns, written):
     assert duration(value_ns).replace(GAP, " ") == written
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(0.1234, "0.123"), (12.06, "12.1"), (999.4, "999"), (999.5, "1000"), (1021.0, "1021"), (123_456.0, "123 456")],
+)
+def test_a_number_has_three_digits_or_all_before_the_point(value, written):
+    assert number(value).replace(GAP, " ") == written
 
 
 @pytest.mark.parametrize(
