@@ -197,6 +197,9 @@ def _counters(trace: Trace) -> list[Note]:
     return notes
 
 
+#: Minimum share of the graphs' kernel time in kernels that an eager recording of the log directory has, too, for it to
+#: be mentioned although it does not name them: below, it is another job. One that the user named is always mentioned.
+_SOME_KERNELS = 0.1
 #: Views whose tables have rows of kernels in CUDA graphs.
 _SHOWS_GRAPHS = ("operators", "gpu")
 
@@ -213,7 +216,7 @@ def _graphs(trace: Trace) -> list[Note]:
     if source is not None and source.labelled_fraction:
         values = {"recording": text(source.recording), "share": fraction(source.labelled_fraction)}
         notes.append(Note("graphs_named", values, _SHOWS_GRAPHS))
-    elif source is not None and not notes:
+    elif source is not None and not notes and (source.is_private or source.named_fraction >= _SOME_KERNELS):
         values = {"recording": text(source.recording), "share": fraction(source.named_fraction)}
         notes.append(Note("graphs_run_other_kernels", values, _SHOWS_GRAPHS))
     elif not notes and time.is_much:

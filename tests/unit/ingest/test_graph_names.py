@@ -82,12 +82,16 @@ def test_one_outside_of_the_log_directory_is_not_read_unless_it_is_named(logs, c
         assert device_time(measured(captured, logs, named)) == NAMED
 
 
-def test_one_of_another_model_names_nothing(logs, captured):
+def test_one_of_another_model_names_nothing_and_is_mentioned_where_the_user_named_it(logs, captured, tmp_path):
     write_eager(logs / "eager" / "host_2.1700000000000.pt.trace.json", other_model=True)
     span = measured(captured, logs)
     assert device_time(span) == NOT_NAMED
-    assert note(span) == ("graphs_run_other_kernels", {"recording": "eager/worker_2", "share": 0.0})
+    assert note(span) == ("graphs_unnamed", {"share": 1.0})
     assert span.names.wanted
+    other = write_eager(tmp_path / "other" / "host_2.1700000000000.pt.trace.json", other_model=True)
+    span = measured(captured, None, other)
+    assert device_time(span) == NOT_NAMED
+    assert note(span) == ("graphs_run_other_kernels", {"recording": "other/worker_2", "share": 0.0})
 
 
 def test_the_first_that_names_it_is_taken_the_nearest_first(logs, captured):
