@@ -23,7 +23,7 @@ from tb_steptime.metrics.idle.host_stalls import pause_intervals
 from tb_steptime.metrics.idle.reasons import REASONS
 from tb_steptime.metrics.job.execution import compiled_ranges
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
-from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.groups import add_nearby
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -164,12 +164,8 @@ def _late_ns(trace: Trace, device: int) -> Int64:
     claimed = Intervals.union(*bubbles(trace, device)[:2]) | pause_intervals(trace, device)
     for segments in idle_segments(trace, device):
         rows = np.flatnonzero(is_in(segments.reason, _LATE) & (segments.launch >= 0))
-        if len(rows):
-            start, end, launch = segments.start[rows], segments.end[rows], segments.launch[rows]
-            first = int(launch.min())
-            ns = end - start - claimed.overlap_ns(start, end)
-            sums = exact_sums(launch - first, ns, int(launch.max()) - first + 1)
-            total[first : first + len(sums)] += sums
+        start, end = segments.start[rows], segments.end[rows]
+        add_nearby(total, segments.launch[rows], end - start - claimed.overlap_ns(start, end))
     return total
 
 

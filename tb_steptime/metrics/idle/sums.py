@@ -13,7 +13,7 @@ from tb_steptime.metrics.idle.bubbles import bubbles
 from tb_steptime.metrics.idle.reasons import EXCLUDED, HOST_BOUND, HOST_LATE, REASONS, devices_by_activity
 from tb_steptime.metrics.phases.assignment import SITES
 from tb_steptime.text import Unit
-from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.groups import add_nearby, exact_sums
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -84,11 +84,7 @@ def idle_of_activity(trace: Trace, device: int) -> Int64:
     total = np.zeros(len(find_launches(trace).activity), np.int64)
     for segments in idle_segments(trace, device):
         charged = (segments.launch >= 0) & is_in(segments.reason, _OF_NOBODY, invert=True)
-        launch, ns = segments.launch[charged], (segments.end - segments.start)[charged]
-        if len(launch):
-            first = int(launch.min())  # launches of successive gaps lie close together
-            sums = exact_sums(launch - first, ns, int(launch.max()) - first + 1)
-            total[first : first + len(sums)] += sums
+        add_nearby(total, segments.launch[charged], (segments.end - segments.start)[charged])
     return total
 
 
