@@ -135,18 +135,15 @@ def _doing(trace: Trace, rows: Int64, start: int, end: int) -> Doing:
 
 
 def _is_unusual(trace: Trace, row: int) -> bool:
-    events = trace.events
-    alike = np.flatnonzero((events.name == events.name[row]) & (events.kind == events.kind[row]))
-    if len(alike) < ENOUGH_ALIKE:
-        return False
-    return bool(events.dur_ns[row] >= UNUSUAL_TIMES * median(events.dur_ns[alike]))
+    alike, ns = _alike(trace, row), trace.events.dur_ns
+    return len(alike) >= ENOUGH_ALIKE and bool(ns[row] >= UNUSUAL_TIMES * median(ns[alike]))
 
 
 def _exact(trace: Trace, rows: Int64, length_ns: int) -> Bool:
     """Which rows name the activity exactly. Ops and calls do at any length; a frame or a range may contain the whole
     training."""
     events = trace.events
-    around = is_in(events.kind[rows], (Kind.PYTHON, Kind.USER)) & (events.dur_ns[rows] > AROUND_TIMES * length_ns)
+    around = is_in(events.kind[rows], _NAMES_CODE) & (events.dur_ns[rows] > AROUND_TIMES * length_ns)
     exact: Bool = ~around
     return exact
 
@@ -181,7 +178,12 @@ def _contains_begin(trace: Trace, rows: Int64) -> Bool:
 
 def _is_usual(trace: Trace, row: int, least_ns: float) -> bool:
     """Whether events with this row's name last at least so long elsewhere, or are nowhere else."""
-    events = trace.events
-    alike = np.flatnonzero((events.name == events.name[row]) & (events.kind == events.kind[row]))
+    alike = _alike(trace, row)
     alike = alike[alike != row]
-    return not len(alike) or median(events.dur_ns[alike]) >= least_ns
+    return not len(alike) or median(trace.events.dur_ns[alike]) >= least_ns
+
+
+def _alike(trace: Trace, row: int) -> Int64:
+    """Returns the rows of all events with the name and kind of this one."""
+    events = trace.events
+    return np.flatnonzero((events.name == events.name[row]) & (events.kind == events.kind[row]))
