@@ -24,6 +24,7 @@ _LIGHTNING_MODULE = expression(r"\[pl\]\[module\](?:\w+\.)*(?P<kind>\w+): (?P<pa
 _SCRIPTED = expression(r"(?P<path>[^().]+)\((?P<kind>[^()]*)\)")
 _INSTANCE = expression(r"_\d+$")
 _FRAME = expression(r"(?P<file>[^<].*\.py)\((?P<line>\d+)\): (?P<function>.*)")
+_BUILT_IN = expression(r"<built-in (?:method|function) (?P<function>\w+)")
 _INSTALLED = expression(r"^.*/(?:site|dist)-packages/|^.*/lib/python3\.\d+/")
 
 
@@ -98,6 +99,16 @@ def source_line(frame: str) -> SourceLine | None:
     return SourceLine(match["file"], int(match["line"]), match["function"]) if match else None
 
 
+def frame_function(frame: str) -> str:
+    """The name of the function that a frame calls; any other name unchanged.
+
+    >>> frame_function("data.py(9): crop"), frame_function("<built-in method tensor of type object at 0x7f>")
+    ('crop', 'tensor')
+    """
+    found = _FRAME.match(frame) or _BUILT_IN.match(frame)
+    return found["function"] if found else frame
+
+
 def short_frame(frame: str) -> str:
     """The frame without the path of the environment in which its package is installed.
 
@@ -123,6 +134,15 @@ def is_file(frame: str) -> bool:
     (True, False)
     """
     return _FRAME.match(frame) is not None
+
+
+def is_outside_torch(frame: str) -> bool:
+    """Is this a frame of a Python file that does not belong to torch?
+
+    >>> is_outside_torch("queue.py(9): get"), is_outside_torch("torch/nn/functional.py(9): gelu")
+    (True, False)
+    """
+    return is_file(frame) and not short_frame(frame).startswith("torch/")
 
 
 def is_source(frame: str) -> bool:

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.idle.doing import MOSTLY
-from tb_steptime.metrics.idle.python_function import RECORDED
+from tb_steptime.metrics.idle.python_function import recorded
 from tb_steptime.metrics.idle.python_work import is_named, is_wait
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.trace.frames import module_frames, short_frame
@@ -68,10 +68,9 @@ def held_interpreter(trace: Trace) -> HeldInterpreter | None:
 
 def _busy(trace: Trace, thread: int, frames: Int64) -> Intervals:
     """When this thread runs an op or a call of a runtime, or waits: then it needs no interpreter."""
-    events, recorded = trace.events, trace.events.rows(*RECORDED)
-    frames = frames[events.thread[frames] == thread]
+    frames = frames[trace.events.thread[frames] == thread]
     waits = frames[_named(trace, frames, is_wait)]
-    return Intervals.of_events(events, recorded[events.thread[recorded] == thread]) | Intervals.of_events(events, waits)
+    return recorded(trace, thread) | Intervals.of_events(trace.events, waits)
 
 
 def _function(trace: Trace, frames: Int64, runs: Intervals) -> str | None:

@@ -17,7 +17,7 @@ import numpy as np
 from tb_steptime.metrics.idle.busiest import busiest_of
 from tb_steptime.metrics.idle.doing import MOSTLY
 from tb_steptime.metrics.phases.marks import training_threads
-from tb_steptime.trace.frames import is_file, is_source, short_frame
+from tb_steptime.trace.frames import is_outside_torch, is_source, short_frame
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
@@ -27,7 +27,7 @@ from tb_steptime.trace.steps import Step, find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
 #: Kinds of host events that the profiler records besides Python.
-RECORDED = (Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
+_RECORDED = (Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
 
 
 class PythonFunction(msgspec.Struct, frozen=True):
@@ -71,6 +71,12 @@ def python_function(trace: Trace) -> PythonFunction | None:
     )
 
 
+def recorded(trace: Trace, thread: int) -> Intervals:
+    """When this thread runs an op or a call of a runtime."""
+    rows = trace.events.rows(*_RECORDED)
+    return Intervals.of_events(trace.events, rows[trace.events.thread[rows] == thread])
+
+
 def _median_step(trace: Trace) -> Step:
     """The step of median length; the lower one of two."""
     steps = sorted(find_steps(trace).steps, key=lambda step: step.duration_ns)
@@ -80,7 +86,7 @@ def _median_step(trace: Trace) -> Step:
 def _recorded(trace: Trace, rows: Int64) -> Intervals:
     """When one of these rows is an op, a call, or a wait of the loader."""
     events = trace.events
-    mine = rows[is_in(events.kind[rows], RECORDED) | loader_names(trace)[events.name[rows]]]
+    mine = rows[is_in(events.kind[rows], _RECORDED) | loader_names(trace)[events.name[rows]]]
     return Intervals.of_events(events, mine)
 
 
@@ -88,11 +94,7 @@ def _function(trace: Trace, rows: Int64, step: Step, outside: Intervals) -> Int6
     """The calls of a function of the user's; if the script itself is longer than the recording, of one in Python's
     library instead, such as the `get` of a queue."""
     mine = _calls(trace, _frames(trace, rows, step, is_source), outside)
-    return mine if len(mine) else _calls(trace, _frames(trace, rows, step, _is_library), outside)
-
-
-def _is_library(frame: str) -> bool:
-    return is_file(frame) and not short_frame(frame).startswith("torch/")
+    return mine if len(mine) else _calls(trace, _frames(trace, rows, step, is_outside_torch), outside)
 
 
 def _calls(trace: Trace, frames: Int64, outside: Intervals) -> Int64:

@@ -22,13 +22,13 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
-from tb_steptime.metrics.idle.python_function import RECORDED
+from tb_steptime.metrics.idle.python_function import recorded
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import backward_nodes
-from tb_steptime.trace.frames import is_file, is_source, short_frame, source_frames
+from tb_steptime.trace.frames import is_outside_torch, is_source, short_frame, source_frames
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
@@ -55,10 +55,9 @@ _WAITS = expression(
 )
 #: What passes a lock on takes no time of its own: where it lasts, another thread runs Python.
 _LOCKS = expression(r"<built-in method (?:release|__enter__|__exit__) of _thread\.")
-#: torch's own functions that no op explains, and that a training loop calls explicitly.
-_OF_TORCH = expression(r"(?:.*/)?torch/serialization\.py\(\d+\): (?:save|load)$")
+#: Built-in functions, and torch's own functions that no op explains and that a training loop calls explicitly.
+_LIBRARY = expression(r"<built-in |(?:.*/)?torch/serialization\.py\(\d+\): (?:save|load)$")
 _MODULE_LEVEL = expression(r": <module>$")
-_BUILT_IN = expression(r"<built-in ")
 #: Comprehensions and similar frames have no name of their own.
 _ADDRESS = expression(r" at 0x[0-9a-fA-F]+")
 _UNNAMED = expression(r".*: <(?!module)\w+>$")
@@ -88,13 +87,13 @@ def python_work(trace: Trace) -> list[PythonWork]:
     if not threads or not len(trace.events.rows(Kind.PYTHON)):
         return []
     events, steps = trace.events, find_steps(trace)
-    recorded, waits = _calls(trace, threads[0]), _waits(trace, threads[0])
+    busy, waits = recorded(trace, threads[0]) | loader_intervals(trace), _waits(trace, threads[0])
     waited = Intervals.of_events(events, waits)
-    judged = steps.intervals - excluded_time(trace, None).total - recorded
+    judged = steps.intervals - excluded_time(trace, None).total - busy
     judged = judged - _locks(trace, threads[0])
     interrupted = find_excess(trace).on(threads[0]).intervals(ExcessKind.INTERRUPTED, ExcessKind.PROFILER)
     chosen = _timed(trace, _chosen(trace, threads[0]), judged - waited, interrupted)
-    alone = _python_alone(trace, chosen, recorded | waited, interrupted) & ~_hold_a_pass(trace, chosen, threads[0])
+    alone = _python_alone(trace, chosen, busy | waited, interrupted) & ~_hold_a_pass(trace, chosen, threads[0])
     alone &= _in_a_step(trace, chosen.row)
     waiting, found = _timed(trace, waits, judged, interrupted), []
     every_wait = np.arange(len(waiting.row))
@@ -160,9 +159,7 @@ def _chosen(trace: Trace, thread: int) -> Int64:
 
 def _is_library(frame: str) -> bool:
     """Whether code belongs to Python and its library, or is one of torch's functions that a loop chooses to call."""
-    if _BUILT_IN.match(frame) is not None or _OF_TORCH.match(frame) is not None:
-        return True
-    return is_file(frame) and not short_frame(frame).startswith("torch/")
+    return _LIBRARY.match(frame) is not None or is_outside_torch(frame)
 
 
 def is_wait(frame: str) -> bool:
@@ -199,11 +196,11 @@ def _functions(trace: Trace, rows: Int64) -> Int64:
     return function
 
 
-def _python_alone(trace: Trace, calls: _Calls, recorded: Intervals, interrupted: Intervals) -> Bool:
+def _python_alone(trace: Trace, calls: _Calls, busy: Intervals, interrupted: Intervals) -> Bool:
     """The calls of functions that contain hardly anything but Python, in all of their calls together: a single one may
     be interrupted."""
     start, end = trace.events.start_ns[calls.row], trace.events.ends(calls.row)
-    other = (recorded - interrupted).overlap_ns(start, end)
+    other = (busy - interrupted).overlap_ns(start, end)
     whole = end - start - interrupted.overlap_ns(start, end)
     other_ns, whole_ns = (np.bincount(calls.function, weights=each) for each in (other, whole))
     return np.asarray((other_ns <= MOST_OTHER * np.maximum(whole_ns, 1))[calls.function], bool)
@@ -290,13 +287,6 @@ def _busiest(trace: Trace, calls: _Calls, frames: Int64, wanted: Bool, least_ns:
 def is_named(frame: str) -> bool:
     """Is this a function of the user's with a name?"""
     return is_source(frame) and _UNNAMED.match(frame) is None
-
-
-def _calls(trace: Trace, thread: int) -> Intervals:
-    """When this thread runs an op or a call of a runtime, or waits for a batch."""
-    events, rows = trace.events, trace.events.rows(*RECORDED)
-    rows = rows[events.thread[rows] == thread]
-    return Intervals.of_events(events, rows) | loader_intervals(trace)
 
 
 def _locks(trace: Trace, thread: int) -> Intervals:
