@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tb_steptime.analyses.gpu import GpuResult
     from tb_steptime.analyses.operators import OperatorsResult
     from tb_steptime.metrics.kernels.table import KernelGroup
+    from tb_steptime.metrics.kernels.waste import LaunchWaste
 
 #: Minimum share of the step for a card: smaller gains are noise.
 WORTH_FRACTION = 0.01
@@ -125,6 +126,11 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         return next((each for each in self.tensor_cores.devices if each.device == self.overview.device), None)
 
     @property
+    def waste(self) -> LaunchWaste | None:
+        """Kernels of the main device that could be avoided or be shorter; None without a device."""
+        return self.kernel_split.waste if self.kernel_split else None
+
+    @property
     def kernels(self) -> list[KernelGroup]:
         """The main device's kernels by name, those with most time first; empty where the view of the GPU was left
         out."""
@@ -215,6 +221,10 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     def share(self, ns: float) -> float:
         """Returns a time as a share of the mean step without what is left out: as verdicts and cards count."""
         return ns / self.step_ns if self.step_ns else 0.0
+
+    def worth(self, ns: int) -> int:
+        """Returns the time, or 0 where it is too small a share of the step for a card."""
+        return ns if self.share(ns) >= WORTH_FRACTION else 0
 
     def share_as_recorded(self, ns: float) -> float:
         """Returns a time as a share of the mean step including what is left out: as bars, tiles and the sidebar

@@ -34,8 +34,7 @@ def eager_attention(facts: Facts) -> Insight | None:
 
     Left out: the products, which fused kernels mostly speed up too, and the gradients of a bias that some cannot give.
     """
-    device = facts.kernel_split
-    found = device.waste.attention if device else None
+    found = facts.waste.attention if facts.waste else None
     if found is None:
         return None
     by_torch = found.written_out >= MOSTLY
