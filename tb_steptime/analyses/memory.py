@@ -95,7 +95,7 @@ def analyse(trace: Trace) -> MemoryResult:
     if not places:
         return MemoryResult(NOT_RECORDED)
     low, high = _window(trace)
-    calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _ALLOCATOR_CALL.match(name) is not None)
+    calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), _ALLOCATOR_CALL.match)
     return MemoryResult(
         unknown=None,
         start_ns=low,

@@ -34,7 +34,7 @@ def module_frames(trace: Trace) -> Int64:
     frames = rows_named(trace, (Kind.PYTHON,), lambda name: name.startswith(MODULE_FRAME))
     if len(frames):
         return frames
-    return rows_named(trace, (Kind.USER,), lambda name: _LIGHTNING_MODULE.match(name) is not None)
+    return rows_named(trace, (Kind.USER,), _LIGHTNING_MODULE.match)
 
 
 def module_name(frame: str) -> str:

@@ -219,7 +219,7 @@ def graph_kernels(trace: Trace) -> Bool:
 
 def _launches_graph(trace: Trace) -> Bool:
     """For each string: is it a call that launches a whole graph?"""
-    return named_in(trace, trace.events.rows(Kind.RUNTIME, Kind.DRIVER), lambda name: bool(GRAPH_CALL.search(name)))
+    return named_in(trace, trace.events.rows(Kind.RUNTIME, Kind.DRIVER), GRAPH_CALL.search)
 
 
 def _reasons(trace: Trace, call: Rows, op: Rows) -> UInt8:

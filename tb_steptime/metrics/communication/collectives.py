@@ -113,14 +113,14 @@ def _kernels(trace: Trace) -> Int64:
 
 def _host_marks(trace: Trace) -> Int64:
     """Rows of a host backend's marks. NCCL's marks last only as long as its launch, and do not show the exchange."""
-    return _named(trace, lambda name: _HOST_BACKEND.match(name) is not None)
+    return _named(trace, _HOST_BACKEND.match)
 
 
-def _named(trace: Trace, is_one: Callable[[str], bool]) -> Int64:
+def _named(trace: Trace, is_one: Callable[[str], object]) -> Int64:
     """Rows of the host's collective calls with such a name."""
     judged = collective_names(trace).copy()
     for name in np.flatnonzero(judged).tolist():
-        judged[name] = is_one(trace.strings[name])
+        judged[name] = bool(is_one(trace.strings[name]))
     if not judged.any():
         return np.empty(0, np.int64)
     return np.flatnonzero(is_host_range(trace) & judged[trace.events.name])

@@ -121,7 +121,7 @@ def _host_copies(trace: Trace) -> Int64:
     rows = np.flatnonzero((events.kind[launches.activity] == Kind.MEMCPY) & (launches.call >= 0))
     call, name = launches.call[rows], events.name[launches.activity[rows]]
     between = _of_names(trace, name, lambda text: "DtoD" not in text and "PtoP" not in text)
-    named = _of_names(trace, events.name[call], lambda text: ASYNC_COPY_CALL.match(text) is not None)
+    named = _of_names(trace, events.name[call], ASYNC_COPY_CALL.match)
     return distinct_in(call[between & named]).astype(np.int64)
 
 
@@ -204,7 +204,7 @@ def _names(name: Int32, first: Int64, group: Int64) -> Int32:
     return result
 
 
-def _of_names(trace: Trace, names: Int32, wanted: Callable[[str], bool]) -> Bool:
+def _of_names(trace: Trace, names: Int32, wanted: Callable[[str], object]) -> Bool:
     """For each name, whether it passes `wanted`; each distinct name is tested once."""
     known = distinct_in(names)
     chosen = np.zeros(int(known[-1]) + 1 if len(known) else 0, bool)

@@ -44,15 +44,14 @@ def anomaly_checks(trace: Trace) -> AnomalyChecks | None:
     ops = events.rows(Kind.CPU_OP)
     names, parent = events.name[ops], parent_places(trace, ops)
     node, of_check, check = (
-        named_in(trace, ops, wanted)[names]
-        for wanted in (lambda name: _NODE.match(name) is not None, _OF_CHECK.__contains__, _CHECK.__eq__)
+        named_in(trace, ops, wanted)[names] for wanted in (_NODE.match, _OF_CHECK.__contains__, _CHECK.__eq__)
     )
     of_node = (parent >= 0) & node[parent]
     checked = np.zeros(len(ops), bool)
     checked[parent[check & of_node]] = True
     if not checked.any() or checked.sum() < MOST_NODES * node.sum():
         return None
-    stacks = rows_named(trace, (Kind.PYTHON,), lambda name: _KEPT_STACK.match(name) is not None)
+    stacks = rows_named(trace, (Kind.PYTHON,), _KEPT_STACK.match)
     rows = np.sort(np.concatenate((ops[of_check & of_node], stacks)))
     steps, taken = find_steps(trace), Intervals.of_events(events, rows)
     number = len(steps.steps)

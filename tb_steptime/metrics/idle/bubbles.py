@@ -202,7 +202,7 @@ class _Standing(NamedTuple):
 def _standing(trace: Trace, groups: Groups, collective: Words) -> _Standing:
     forward = forward_of(trace, groups.call).astype(np.int64)
     outer_op = outermost(trace, op_rows, groups.op)
-    reading = rows_named(trace, (Kind.CPU_OP,), lambda name: _READS.match(name) is not None)
+    reading = rows_named(trace, (Kind.CPU_OP,), _READS.match)
     reader = outermost(trace, reading, innermost(trace, reading, groups.call))
     rows = (groups.op, outer_op, innermost(trace, user_ranges, groups.call), forward, reader)
     names = (np.where(row >= 0, trace.events.name[row], -1).astype(np.int64) for row in rows)

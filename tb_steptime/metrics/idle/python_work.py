@@ -152,7 +152,7 @@ def _chosen(trace: Trace, thread: int) -> Int64:
     calls_own = np.zeros(len(rows), bool)
     calls_own[parent[own & (parent >= 0)]] = True
     by_own = (parent >= 0) & own[parent]
-    script = named_in(trace, rows, lambda name: _MODULE_LEVEL.search(name) is not None)[names]
+    script = named_in(trace, rows, _MODULE_LEVEL.search)[names]
     chosen: Int64 = rows[(own & ~script) | (any_call & by_own & ~calls_own & ~waits)]
     return chosen
 
@@ -211,7 +211,7 @@ def _hold_a_pass(trace: Trace, calls: _Calls, thread: int) -> Bool:
     without. Without a backward pass: most of the time of ops."""
     nodes, events = backward_nodes(trace), trace.events
     forward, ops = nodes.forward[nodes.forward >= 0], events.rows(Kind.CPU_OP)
-    optimizer = rows_named(trace, (Kind.USER,), lambda name: OPTIMIZER_STEP.match(name) is not None)
+    optimizer = rows_named(trace, (Kind.USER,), OPTIMIZER_STEP.match)
     passes = (nodes.event, distinct_in(forward), optimizer) if len(nodes.event) else (ops, optimizer)
     holds = np.zeros(len(calls.row), bool)
     for rows in passes:
@@ -291,12 +291,12 @@ def is_named(frame: str) -> bool:
 
 def _locks(trace: Trace, thread: int) -> Intervals:
     """When this thread takes or passes on a lock."""
-    rows = rows_named(trace, (Kind.PYTHON,), lambda name: _LOCKS.match(name) is not None)
+    rows = rows_named(trace, (Kind.PYTHON,), _LOCKS.match)
     rows = rows[trace.events.thread[rows] == thread]
     return Intervals.of_events(trace.events, rows)
 
 
 def _waits(trace: Trace, thread: int) -> Int64:
     """Calls on this thread of built-in functions that wait."""
-    rows = rows_named(trace, (Kind.PYTHON,), lambda name: _WAITS.match(name) is not None)
+    rows = rows_named(trace, (Kind.PYTHON,), _WAITS.match)
     return top_level(trace, rows[trace.events.thread[rows] == thread])

@@ -50,7 +50,7 @@ def token_waits(trace: Trace) -> Bool:
 
 def _decodes(trace: Trace) -> bool:
     kinds = (Kind.USER, Kind.CPU_OP, Kind.KERNEL)
-    named = rows_named(trace, kinds, lambda name: _DECODES.search(name) is not None)
+    named = rows_named(trace, kinds, _DECODES.search)
     return len(named) > 0 and purpose_of(trace)[0] != "training"
 
 

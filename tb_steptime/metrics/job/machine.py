@@ -42,7 +42,7 @@ def where_it_runs(trace: Trace) -> ComputeDevice:
     evidence = _gpu_evidence(trace)
     if evidence:
         return ComputeDevice("gpu", _vendor(trace), evidence)
-    on_cpu = named_evidence("cpu_ops", trace, (Kind.CPU_OP,), lambda name: bool(_CPU_OP.match(name)))
+    on_cpu = named_evidence("cpu_ops", trace, (Kind.CPU_OP,), _CPU_OP.match)
     on_cpu = on_cpu or _cpu_memory(trace)
     if on_cpu or (not trace.devices and len(trace.events.rows(Kind.CPU_OP))):
         return ComputeDevice("cpu", None, on_cpu)
@@ -59,7 +59,7 @@ def _gpu_evidence(trace: Trace) -> list[JobEvidence]:
     if has_device_activity(trace):
         return [JobEvidence("device_activities", len(trace.events.rows(*DEVICE_KINDS)))]
     calls = named_evidence("runtime_calls", trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: True)
-    ops = named_evidence("gpu_ops", trace, (Kind.CPU_OP, Kind.USER), lambda name: bool(_GPU_OP.match(name)))
+    ops = named_evidence("gpu_ops", trace, (Kind.CPU_OP, Kind.USER), _GPU_OP.match)
     unseen = None if calls or ops else unseen_device(trace)
     return calls or ops or ([JobEvidence("unseen_device", unseen.count, unseen.name)] if unseen else [])
 

@@ -122,7 +122,7 @@ def _with_op(trace: Trace, op: Int64, pattern: re.Pattern[str]) -> Bool:
 
 def _named(trace: Trace, rows: Int64, pattern: re.Pattern[str]) -> Bool:
     """For each string: is it a name of these rows that matches the pattern?"""
-    return named_in(trace, rows, lambda text: pattern.search(text) is not None)
+    return named_in(trace, rows, pattern.search)
 
 
 def _broken(trace: Trace, device: int, rows: Int64) -> Bool:
@@ -150,6 +150,6 @@ def _of_layer(trace: Trace, rows: Int64) -> Bool:
 
 def in_layer(trace: Trace, calls: Int64) -> Bool:
     """Which calls or ops are not inside a range of an optimizer, of summing gradients or of exchanging them."""
-    apart = rows_named(trace, (Kind.CPU_OP, Kind.USER), lambda name: _NO_LAYER.search(name) is not None)
+    apart = rows_named(trace, (Kind.CPU_OP, Kind.USER), _NO_LAYER.search)
     inside: Bool = innermost(trace, apart, calls) < 0
     return inside

@@ -119,7 +119,7 @@ def launch_waste(trace: Trace, device: int) -> LaunchWaste:
         eager_attention(trace, device),
         fusible_chains(trace, device),
         device_copies(trace, device),
-        bool(_named(kernels, lambda name: WHOLE_UPDATE_KERNEL.search(name) is not None).any()),
+        bool(_named(kernels, WHOLE_UPDATE_KERNEL.search).any()),
         _double(kernels, device),
         _double_others(kernels),
     )
@@ -241,7 +241,7 @@ def _grows_with_batch(kernels: _Kernels) -> Bool:
     return grows
 
 
-def _named(kernels: _Kernels, wanted: Callable[[str], bool]) -> Bool:
+def _named(kernels: _Kernels, wanted: Callable[[str], object]) -> Bool:
     names = kernels.trace.events.name[kernels.trace.kernels.event[kernels.rows]]
     chosen = [name for name in distinct_in(names).tolist() if wanted(kernels.trace.strings[name])]
     named: Bool = is_in(names, chosen)

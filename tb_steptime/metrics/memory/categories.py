@@ -147,7 +147,7 @@ class _AllocationColumns:
     def _of_modules(self) -> Bool:
         """Whether it is made in the code with which modules create or move their parameters, and never freed."""
         trace = self.trace
-        frames = rows_named(trace, (Kind.PYTHON,), lambda name: _MODULE_STATE.search(name) is not None)
+        frames = rows_named(trace, (Kind.PYTHON,), _MODULE_STATE.search)
         inside: Bool = np.zeros(len(self.start), bool)
         threads = trace.memory.thread[allocations(trace).born]
         for thread in distinct_in(trace.events.thread[frames]).tolist():

@@ -68,7 +68,7 @@ def checkpointed(trace: Trace) -> Again:
     numbered = table.event[table.forward_thread == 0].astype(np.int64)
     node = innermost(trace, _nodes, numbered)
     rows, node = numbered[node >= 0], node[node >= 0]
-    layer = named_in(trace, rows, lambda name: _LAYER.match(name) is not None)[events.name[rows]]
+    layer = named_in(trace, rows, _LAYER.match)[events.name[rows]]
     mine = is_in(node, distinct_in(node[layer]))
     rows, node = rows[mine], node[mine]
     if not len(rows):
@@ -80,7 +80,7 @@ def checkpointed(trace: Trace) -> Again:
 
 
 def _nodes(trace: Trace) -> Int64:
-    return rows_named(trace, (Kind.CPU_OP,), lambda name: _NODE.match(name) is not None)
+    return rows_named(trace, (Kind.CPU_OP,), _NODE.match)
 
 
 @shared

@@ -65,7 +65,7 @@ def _tails(trace: Trace, device: int) -> Int64:
 
 def _cut_off(trace: Trace) -> bool:
     """Whether the last launches have no recorded work."""
-    calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _LAUNCHES.match(name) is not None)
+    calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), _LAUNCHES.match)
     known, launched = find_launches(trace).call, np.zeros(len(trace.events), bool)
     launched[known[known >= 0]] = True
     lost = calls[~launched[calls]]

@@ -201,5 +201,5 @@ def _reaches(trace: Trace, call: Int32) -> Int64:
 def _found_empty(trace: Trace, call: int) -> bool:
     """Whether a call before this one waited for the whole device."""
     events = trace.events
-    empties = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _EMPTIES_DEVICE.match(name) is not None)
+    empties = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), _EMPTIES_DEVICE.match)
     return bool((events.ends(empties) <= events.start_ns[call]).any())

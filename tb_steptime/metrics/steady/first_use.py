@@ -70,14 +70,14 @@ def first_uses(trace: Trace) -> Iterator[tuple[int, Intervals]]:
 def compilations(trace: Trace) -> Int64:
     """Rows of the marks of compilation, in time order, including nested ones."""
     kinds = (Kind.CPU_OP, Kind.USER, Kind.PYTHON)
-    return _while_warm(trace, rows_named(trace, kinds, lambda name: COMPILATION.match(name) is not None))
+    return _while_warm(trace, rows_named(trace, kinds, COMPILATION.match))
 
 
 def _captures(trace: Trace) -> tuple[Int64, Int64]:
     """Rows of the calls that end a capture or make a graph of it, and when the capture of each began."""
     events, calls = trace.events, (Kind.RUNTIME, Kind.DRIVER)
-    ends = _while_warm(trace, rows_named(trace, calls, lambda name: CAPTURES.match(name) is not None))
-    begins = rows_named(trace, calls, lambda name: BEGINS_CAPTURE.match(name) is not None)
+    ends = _while_warm(trace, rows_named(trace, calls, CAPTURES.match))
+    begins = rows_named(trace, calls, BEGINS_CAPTURE.match)
     start = events.start_ns[ends].copy()
     for thread in distinct(events.thread[ends]).tolist():
         mine, here = events.thread[ends] == thread, begins[events.thread[begins] == thread]

@@ -51,7 +51,7 @@ def waits_ns(trace: Trace, host: HostEvents, stretches: Stretches) -> Int64:
     if devices_with_activity(trace) and len(full := blocked_intervals(trace)):
         add(full, _in(host, inside, is_in(trace.events.kind[host.row], (Kind.RUNTIME, Kind.DRIVER))))
     add(loader_intervals(trace))
-    exchanging = rows_named(trace, (Kind.CPU_OP, Kind.USER), lambda name: _ON_HOST.match(name) is not None)
+    exchanging = rows_named(trace, (Kind.CPU_OP, Kind.USER), _ON_HOST.match)
     if len(exchanging):
         on_host = Intervals.of_events(trace.events, exchanging)
         may = (inside < 0) | _in(host, inside, _named(trace, host, _EXCHANGES) | _is_range(trace, host))
@@ -71,7 +71,5 @@ def _is_range(trace: Trace, host: HostEvents) -> Bool:
 
 
 def _named(trace: Trace, host: HostEvents, names: re.Pattern[str]) -> Bool:
-    found: Bool = named_in(trace, host.row.astype(np.int64), lambda name: names.match(name) is not None)[
-        trace.events.name[host.row]
-    ]
+    found: Bool = named_in(trace, host.row.astype(np.int64), names.match)[trace.events.name[host.row]]
     return found

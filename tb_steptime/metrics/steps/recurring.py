@@ -82,7 +82,7 @@ def _at_one_place(trace: Trace, lengths: Int64, has_device: bool) -> RecurringWo
 
 def _are_updates(trace: Trace, found: Bool) -> bool:
     """Whether an optimizer steps only in these steps."""
-    marks = rows_named(trace, (Kind.USER,), lambda name: OPTIMIZER_STEP.match(name) is not None)
+    marks = rows_named(trace, (Kind.USER,), OPTIMIZER_STEP.match)
     step = _step_of(trace, marks)
     return len(marks) > 0 and bool(found[step[step >= 0]].all())
 

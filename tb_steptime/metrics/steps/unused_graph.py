@@ -66,7 +66,7 @@ def unused_graph(trace: Trace) -> UnusedGraph | None:
         return None
     if counts[having].max() > ALIKE * counts[having].min():
         return None
-    layers = int(named_in(trace, unused, lambda name: _LAYER.match(name) is not None)[events.name[unused]].sum())
+    layers = int(named_in(trace, unused, _LAYER.match)[events.name[unused]].sum())
     if layers < FEWEST_LAYERS * len(having) or len(unused) < LEAST_SHARE * len(created):
         return None
     if not ran[is_in(step, having)].any():

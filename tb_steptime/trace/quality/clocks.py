@@ -159,9 +159,9 @@ def _calls_that_wait(trace: Trace) -> _Waits:
     order = np.lexsort((events.ends(work), call))
     call, work = call[order], work[order]
     last = _last_to_end(events.ends(work))
-    waits = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _WAITS.match(name) is not None)
+    waits = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), _WAITS.match)
     waits = waits[events.dur_ns[waits] >= WAIT_NS]
-    whole = is_in(waits, rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _ALL.match(name) is not None))
+    whole = is_in(waits, rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), _ALL.match))
     own, of = [waits[whole]], [_before(call, work[last], waits[whole])]
     for thread in distinct_in(events.thread[waits[~whole]]).tolist():
         mine = events.thread[call] == thread

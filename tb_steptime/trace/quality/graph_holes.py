@@ -88,7 +88,7 @@ def _replays(trace: Trace) -> _Replays | None:
     """The replays; None if no graph with recorded work is launched."""
     launches = find_launches(trace)
     is_call = np.zeros(len(trace.events), bool)
-    is_call[rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: GRAPH_CALL.search(name) is not None)] = True
+    is_call[rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), GRAPH_CALL.search)] = True
     rows = np.flatnonzero((launches.call >= 0) & is_call[launches.call])
     if not len(rows):
         return None

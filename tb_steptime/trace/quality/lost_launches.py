@@ -90,8 +90,8 @@ def _may_be_empty(has_work: Bool) -> bool:
 def _captures(trace: Trace) -> Intervals:
     """When any thread captures: from the begin of the capture, or of the recording, to the capture's end."""
     events = trace.events
-    begins = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: BEGINS_CAPTURE.match(name) is not None)
-    ends = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: ENDS_CAPTURE.match(name) is not None)
+    begins = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), BEGINS_CAPTURE.match)
+    ends = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), ENDS_CAPTURE.match)
     if not len(ends):
         return Intervals.of((int(events.start_ns[begins[0]]), _end(trace))) if len(begins) else Intervals.empty()
     place = np.searchsorted(begins, ends) - 1

@@ -106,11 +106,11 @@ def _bursts(kind: Int64, op: Int64, thread: Int64) -> list[tuple[int, int]]:
 
 def caching_is_off(trace: Trace) -> int:
     """How many calls allocate memory, if nearly every allocation makes one up to the end of the recording; else 0."""
-    asks = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _MALLOC.match(name) is not None)
+    asks = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), _MALLOC.match)
     if len(asks) < LEAST_CALLS or (trace.memory.device_type > 0).any():
         return 0
-    gives = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _FREE.match(name) is not None)
-    allocations = rows_named(trace, (Kind.CPU_OP,), lambda name: _ALLOCATES.match(name) is not None)
+    gives = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), _FREE.match)
+    allocations = rows_named(trace, (Kind.CPU_OP,), _ALLOCATES.match)
     later = allocations[len(allocations) // 2 :]  # a cache that is filling allocates in the first steps
     late = int((asks > later[0]).sum()) if len(later) else 0
     each_time = len(later) > 0 and late >= UNCACHED_FRACTION * len(later)
@@ -126,7 +126,7 @@ def memory_findings(trace: Trace) -> list[Finding]:
         ranges = longest(retries.start_ns, retries.end_ns)
         found.append(Finding("memory_short", "said", ("recurrence",), "high", retries.times, None, values, ranges))
     if asks:
-        allocations = len(rows_named(trace, (Kind.CPU_OP,), lambda name: _ALLOCATES.match(name) is not None))
+        allocations = len(rows_named(trace, (Kind.CPU_OP,), _ALLOCATES.match))
         values = {"count": count(asks), "ops": count(allocations), "code": code("PYTORCH_NO_CUDA_MEMORY_CACHING")}
         values["share"] = fraction(asks / allocations)
         found.append(Finding("caching_off", "said", ("memory", "host_time"), count=asks, values=values))

@@ -85,8 +85,8 @@ def _memory(trace: Trace) -> UnseenDevice | None:
 
 
 def _metal(trace: Trace) -> UnseenDevice | None:
-    rows = rows_named(trace, (Kind.CPU_OP,), lambda name: _METAL.match(name) is not None)
-    if not len(rows) or len(rows_named(trace, (Kind.CPU_OP,), lambda name: _CPU.match(name) is not None)):
+    rows = rows_named(trace, (Kind.CPU_OP,), _METAL.match)
+    if not len(rows) or len(rows_named(trace, (Kind.CPU_OP,), _CPU.match)):
         return None
     return UnseenDevice("mps", len(rows), _name(trace, rows), _longest_wait(trace))
 
@@ -95,7 +95,7 @@ def _rates(trace: Trace) -> UnseenDevice | None:
     events = trace.events
     if events.shapes is None or events.dtypes is None:
         return None
-    rows = rows_named(trace, (Kind.CPU_OP,), lambda name: _TOUCHES.match(name) is not None)
+    rows = rows_named(trace, (Kind.CPU_OP,), _TOUCHES.match)
     rows = rows[(events.shapes[rows] >= 0) & (events.dtypes[rows] >= 0)]
     nbytes = _first_input_bytes(trace, rows)
     fast = rows[(nbytes >= LEAST_BYTES) & (nbytes > MOST_RATE * 1e-9 * np.maximum(events.dur_ns[rows], 1))]
@@ -128,7 +128,7 @@ def _waits(trace: Trace) -> UnseenDevice | None:
 
 
 def _long_reads(trace: Trace) -> Int64:
-    rows = rows_named(trace, (Kind.CPU_OP,), lambda name: _READS.match(name) is not None)
+    rows = rows_named(trace, (Kind.CPU_OP,), _READS.match)
     return rows[trace.events.dur_ns[rows] >= WAIT_NS]
 
 

@@ -78,18 +78,18 @@ class StepCalls(NamedTuple):
 def step_calls(trace: Trace) -> Iterator[StepCalls]:
     """Candidates for calls that mark steps, the most certain first. Only kinds with enough calls to repeat."""
     marks = (Kind.USER, Kind.CPU_OP)
-    of_optimizer = rows_named(trace, marks, lambda name: bool(OPTIMIZER_STEP.match(name)))
-    of_passes = rows_named(trace, (Kind.USER,), lambda name: bool(_SERVING_STEP.match(name)))
+    of_optimizer = rows_named(trace, marks, OPTIMIZER_STEP.match)
+    of_passes = rows_named(trace, (Kind.USER,), _SERVING_STEP.match)
     yield from _calls(trace, of_optimizer, at_end=True, mean_steps=True)
-    yield from _calls(trace, rows_named(trace, marks, lambda name: bool(_ZERO_GRAD.match(name))), mean_steps=True)
+    yield from _calls(trace, rows_named(trace, marks, _ZERO_GRAD.match), mean_steps=True)
     yield from _calls(trace, _loader_marks(trace), mean_steps=True)
     yield from _longest(trace, module_frames(trace))
     yield from _calls(trace, of_passes, mean_steps=True)
-    yield from _calls(trace, rows_named(trace, (Kind.USER,), lambda name: bool(_PASS.match(name))), mean_steps=True)
+    yield from _calls(trace, rows_named(trace, (Kind.USER,), _PASS.match), mean_steps=True)
     yield from _longest(trace, rows_named(trace, (Kind.USER,), lambda name: not _OF_LIBRARIES.match(name)))
-    yield from _longest(trace, rows_named(trace, marks, lambda name: bool(_COMPILED.match(name))))
+    yield from _longest(trace, rows_named(trace, marks, _COMPILED.match))
     yield from _graphs(trace)
-    yield from _calls(trace, rows_named(trace, (Kind.CPU_OP,), lambda name: bool(_CHOICE.match(name))), at_end=True)
+    yield from _calls(trace, rows_named(trace, (Kind.CPU_OP,), _CHOICE.match), at_end=True)
 
 
 def batch_calls(trace: Trace) -> Int64:
@@ -132,7 +132,7 @@ def _loader_marks(trace: Trace) -> Int64:
 
 def _graphs(trace: Trace) -> Iterator[StepCalls]:
     """Launches of whole graphs; if there are several per step, of the one with the most kernels."""
-    rows = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: bool(GRAPH_CALL.search(name)))
+    rows = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), GRAPH_CALL.search)
     for calls in _calls(trace, rows):
         launched = find_launches(trace).call
         kernels = np.bincount(launched[launched >= 0], minlength=len(trace.events))[calls.rows]

@@ -90,6 +90,6 @@ def _calls_of_the_job(trace: Trace) -> Int64:
     launching = find_launches(trace).call
     working = np.concatenate((events.rows(Kind.CPU_OP, Kind.USER), launching[launching >= 0]))
     threads = distinct_in(events.thread[working]) if len(working) else distinct_in(events.thread[calls])
-    waits = named_in(trace, calls, lambda name: _SYNCHRONIZE.match(name) is not None)[events.name[calls]]
+    waits = named_in(trace, calls, _SYNCHRONIZE.match)[events.name[calls]]
     idle = waits & (events.dur_ns[calls] < IDLE_SYNCHRONIZE_NS)
     return calls[is_in(events.thread[calls], threads) & ~idle]
