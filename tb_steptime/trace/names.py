@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 
 
 def rows_named(trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], object]) -> Int64:
@@ -25,6 +25,12 @@ def named_in(trace: Trace, rows: Int64, wanted: Callable[[str], object]) -> Bool
     """For each string of the table: is it the name of one of these rows, and does it pass `wanted`? Each is tested
     once."""
     return _wanted(trace, distinct_in(trace.events.name[rows]), wanted)
+
+
+def are_named(trace: Trace, rows: Int32 | Int64, wanted: Callable[[str], object]) -> Bool:
+    """For each of these rows: does its name pass `wanted`? Each distinct name is tested once."""
+    names = trace.events.name[rows]
+    return np.asarray(_wanted(trace, distinct_in(names), wanted)[names], bool)
 
 
 def _wanted(trace: Trace, names: Int64, wanted: Callable[[str], object]) -> Bool:

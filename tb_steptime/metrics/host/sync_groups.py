@@ -10,7 +10,6 @@ if it is waited for at once. The profiler's own synchronize, after the last step
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal, get_args
 
 import msgspec
@@ -19,6 +18,7 @@ import numpy as np
 from tb_steptime.metrics.host.blocking_calls import ASYNC_COPY_CALL, Blocks, blocking_calls
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import are_named
 from tb_steptime.trace.ops import op_at
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
@@ -119,9 +119,9 @@ def _host_copies(trace: Trace) -> Int64:
     """Asynchronous calls that copy between the host and a device."""
     events, launches = trace.events, find_launches(trace)
     rows = np.flatnonzero((events.kind[launches.activity] == Kind.MEMCPY) & (launches.call >= 0))
-    call, name = launches.call[rows], events.name[launches.activity[rows]]
-    between = _of_names(trace, name, lambda text: "DtoD" not in text and "PtoP" not in text)
-    named = _of_names(trace, events.name[call], ASYNC_COPY_CALL.match)
+    call = launches.call[rows]
+    between = are_named(trace, launches.activity[rows], lambda name: "DtoD" not in name and "PtoP" not in name)
+    named = are_named(trace, call, ASYNC_COPY_CALL.match)
     return distinct_in(call[between & named]).astype(np.int64)
 
 
@@ -202,12 +202,3 @@ def _names(name: Int32, first: Int64, group: Int64) -> Int32:
     shown = changes & (rank < _NAMED_CALLS)
     result[group[shown], rank[shown]] = name[shown]
     return result
-
-
-def _of_names(trace: Trace, names: Int32, wanted: Callable[[str], object]) -> Bool:
-    """For each name, whether it passes `wanted`; each distinct name is tested once."""
-    known = distinct_in(names)
-    chosen = np.zeros(int(known[-1]) + 1 if len(known) else 0, bool)
-    chosen[[name for name in known.tolist() if wanted(trace.strings[name])]] = True
-    found: Bool = chosen[names]
-    return found

@@ -21,7 +21,7 @@ from tb_steptime.trace.frames import is_outside_torch, is_source, short_frame
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in
+from tb_steptime.trace.names import are_named
 from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.steps import Step, find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
@@ -117,7 +117,7 @@ def _frames(trace: Trace, rows: Int64, step: Step, wanted: Callable[[str], bool]
     """The frames that end in the step, by name."""
     events = trace.events
     mine = rows[(events.kind[rows] == Kind.PYTHON) & (events.ends(rows) <= step.end_ns)]
-    frames: Int64 = mine[named_in(trace, mine, wanted)[events.name[mine]]]
+    frames: Int64 = mine[are_named(trace, mine, wanted)]
     return frames
 
 

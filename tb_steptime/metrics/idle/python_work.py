@@ -32,7 +32,7 @@ from tb_steptime.trace.frames import is_outside_torch, is_source, short_frame, s
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in, rows_named
+from tb_steptime.trace.names import are_named, rows_named
 from tb_steptime.trace.nesting import innermost, parent_places, top_level
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
@@ -147,12 +147,11 @@ def _chosen(trace: Trace, thread: int) -> Int64:
     events, rows = trace.events, trace.events.rows(Kind.PYTHON)
     rows = rows[events.thread[rows] == thread]
     parent = parent_places(trace, rows)
-    names = events.name[rows]
-    own, any_call, waits = (named_in(trace, rows, wanted)[names] for wanted in (is_source, _is_library, is_wait))
+    own, any_call, waits = (are_named(trace, rows, wanted) for wanted in (is_source, _is_library, is_wait))
     calls_own = np.zeros(len(rows), bool)
     calls_own[parent[own & (parent >= 0)]] = True
     by_own = (parent >= 0) & own[parent]
-    script = named_in(trace, rows, _MODULE_LEVEL.search)[names]
+    script = are_named(trace, rows, _MODULE_LEVEL.search)
     chosen: Int64 = rows[(own & ~script) | (any_call & by_own & ~calls_own & ~waits)]
     return chosen
 
@@ -231,7 +230,7 @@ def _what_they_do(trace: Trace, calls: _Calls, alone: Bool) -> Int64:
     """The places of the outermost of these calls, or of the calls inside them where those of one function take most of
     their time: of the innermost such function."""
     top = np.flatnonzero(alone)[is_in(calls.row[alone], top_level(trace, calls.row[alone]))]
-    source = named_in(trace, calls.row, is_source)[trace.events.name[calls.row]]
+    source = are_named(trace, calls.row, is_source)
     asked, found, all_ns = _is_asked_for(trace, calls, source), [], calls.ns[top].sum()
     for function in distinct_in(calls.function[top]).tolist():
         frames = top[calls.function[top] == function]
@@ -250,7 +249,7 @@ def _is_asked_for(trace: Trace, calls: _Calls, source: Bool) -> Bool:
     """The calls of other packages' functions from the package or the folder of the script: what these do inside is
     none of the user's."""
     of_script, parent = _of_script(trace), parent_places(trace, calls.row)
-    own = source & named_in(trace, calls.row, lambda frame: _package(frame) == of_script)[trace.events.name[calls.row]]
+    own = source & are_named(trace, calls.row, lambda frame: _package(frame) == of_script)
     return np.asarray(source & ~own & (parent >= 0) & own[parent], bool)
 
 

@@ -27,7 +27,7 @@ from tb_steptime.metrics.job.execution import graphs_without_kernels
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in
+from tb_steptime.trace.names import are_named
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, distinct_in, is_in, median
@@ -138,9 +138,7 @@ def _is_staged(trace: Trace, copies: Int32) -> Bool:
     """Which copies to the device have more bytes than fit into a command, as far as recorded."""
     nbytes = trace.events.bytes
     large = np.ones(len(copies), bool) if nbytes is None else (nbytes[copies] < 0) | (nbytes[copies] > STAGED_BYTES)
-    names = named_in(trace, copies.astype(np.int64), lambda name: "DtoH" not in name and "Device -> Host" not in name)
-    staged: Bool = large & names[trace.events.name[copies]]
-    return staged
+    return large & are_named(trace, copies, lambda name: "DtoH" not in name and "Device -> Host" not in name)
 
 
 def _waits(start: Int64, end: Int64, usual_ns: Int64 | int) -> Intervals:

@@ -34,6 +34,7 @@ from tb_steptime.metrics.tensor_cores.eligibility import eligibility, memory_sha
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import are_named
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in, is_in
@@ -242,7 +243,4 @@ def _grows_with_batch(kernels: _Kernels) -> Bool:
 
 
 def _named(kernels: _Kernels, wanted: Callable[[str], object]) -> Bool:
-    names = kernels.trace.events.name[kernels.trace.kernels.event[kernels.rows]]
-    chosen = [name for name in distinct_in(names).tolist() if wanted(kernels.trace.strings[name])]
-    named: Bool = is_in(names, chosen)
-    return named
+    return are_named(kernels.trace, kernels.trace.kernels.event[kernels.rows], wanted)

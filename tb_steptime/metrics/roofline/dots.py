@@ -36,7 +36,7 @@ from tb_steptime.metrics.tensor_cores.matmul_ops import Product
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in
+from tb_steptime.trace.names import are_named
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, distinct, is_in
@@ -166,7 +166,7 @@ def _calls(trace: Trace, rows: Int64) -> _Calls:
         cores=cores[answers.place[rows[longest]]],
         launch_ns=_launch_ns(trace, rows[longest]),
         few_blocks=(np.nan_to_num(per_sm, nan=1.0) < SMALL_GRID_FRACTION) & ~is_persistent(trace)[rows[longest]],
-        fewer=groups.sum(named_in(trace, event, says_fewer)[events.name[event]].astype(np.int64)) > 0,
+        fewer=groups.sum(are_named(trace, event, says_fewer).astype(np.int64)) > 0,
     )
 
 

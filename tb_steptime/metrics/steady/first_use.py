@@ -21,7 +21,7 @@ from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in, rows_named
+from tb_steptime.trace.names import are_named, rows_named
 from tb_steptime.trace.ops import BEGINS_CAPTURE
 from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.shared import shared
@@ -107,8 +107,7 @@ def set_up_calls(trace: Trace) -> Int64:
     """Rows of calls that set something up, in time order: each is the first of its name, and far longer than all later
     ones. Calls that launch, copy, wait or allocate memory do not count."""
     events, calls = trace.events, trace.events.rows(Kind.RUNTIME, Kind.DRIVER)
-    plain = named_in(trace, calls, lambda name: _QUEUES.search(name) is None)
-    calls = calls[plain[events.name[calls]]]
+    calls = calls[~are_named(trace, calls, _QUEUES.search)]
     calls = calls[is_in(calls, blocking_calls(trace).row, invert=True)]
     if not len(calls):
         return calls

@@ -15,7 +15,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in, rows_named
+from tb_steptime.trace.names import are_named, rows_named
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, is_in
 
 #: Marks of backends whose exchanges run on the host, and ops that wait for exchanges.
@@ -71,5 +71,4 @@ def _is_range(trace: Trace, host: HostEvents) -> Bool:
 
 
 def _named(trace: Trace, host: HostEvents, names: re.Pattern[str]) -> Bool:
-    found: Bool = named_in(trace, host.row.astype(np.int64), names.match)[trace.events.name[host.row]]
-    return found
+    return are_named(trace, host.row, names.match)

@@ -9,8 +9,6 @@ op        [empty     ]   [empty     ]
 
 from __future__ import annotations
 
-import re
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -58,7 +56,7 @@ def allocation_retries(trace: Trace) -> Retries:
     """Retries: within one op a call for memory, calls that free, and a call for memory, with nothing else in
     between."""
     calls = trace.events.rows(Kind.RUNTIME, Kind.DRIVER)
-    asks, gives = (named_in(trace, calls, partial(_matches, wanted)) for wanted in (_MALLOC, _FREE))
+    asks, gives = (named_in(trace, calls, wanted.match) for wanted in (_MALLOC, _FREE))
     if not asks.any() or not gives.any():  # in most recordings
         return Retries(calls[:0], calls[:0], calls[:0])
     kind = _kinds(trace, calls, asks, gives)
@@ -82,12 +80,8 @@ def _kinds(trace: Trace, calls: Int64, asks: Bool, gives: Bool) -> Int64:
     kind = np.full(len(trace.strings), _OTHER, np.int64)
     kind[asks] = _ASKS
     kind[gives] = _GIVES
-    kind[named_in(trace, calls, partial(_matches, _BESIDES))] = _NOTHING
+    kind[named_in(trace, calls, _BESIDES.match)] = _NOTHING
     return kind[trace.events.name[calls]]
-
-
-def _matches(wanted: re.Pattern[str], name: str) -> bool:
-    return wanted.match(name) is not None
 
 
 def _bursts(kind: Int64, op: Int64, thread: Int64) -> list[tuple[int, int]]:
