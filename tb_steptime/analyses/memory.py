@@ -20,7 +20,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Kind
+from tb_steptime.trace.table import CALL_KINDS
 
 #: Number of bins of the curve over the whole recording, for the first picture and where only the summary is available.
 BINS = 512
@@ -95,7 +95,7 @@ def analyse(trace: Trace) -> MemoryResult:
     if not places:
         return MemoryResult(NOT_RECORDED)
     low, high = _window(trace)
-    calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), _ALLOCATOR_CALL.match)
+    calls = rows_named(trace, CALL_KINDS, _ALLOCATOR_CALL.match)
     return MemoryResult(
         unknown=None,
         start_ns=low,

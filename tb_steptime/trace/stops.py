@@ -11,7 +11,7 @@ from __future__ import annotations
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import CALL_KINDS, Int64, Kind
 
 GARBAGE_COLLECTION = expression(r"Python GC$|<built-in (function|method) collect( of module object.*)?>$")
 #: Loading is lazy since CUDA 11.8: a module is loaded at its first use, a kernel when its function is requested.
@@ -29,7 +29,7 @@ def garbage_collections(trace: Trace) -> Int64:
 
 def loading_calls(trace: Trace) -> Int64:
     """Rows of the calls that load code, in time order; a driver's call may lie in a runtime's."""
-    return rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), LOADING_CALL.match)
+    return rows_named(trace, CALL_KINDS, LOADING_CALL.match)
 
 
 def loading_overheads(trace: Trace) -> Int64:

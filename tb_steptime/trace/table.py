@@ -47,6 +47,8 @@ class Kind(enum.IntEnum):
 
 #: Kinds that occupy a device. The order is that of the step-time breakdown.
 DEVICE_KINDS = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
+#: Kinds of calls of a device's runtime and driver.
+CALL_KINDS = (Kind.RUNTIME, Kind.DRIVER)
 
 
 class StringTable:

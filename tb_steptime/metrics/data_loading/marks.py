@@ -18,7 +18,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct_in, is_in
 
 #: Stands for the loader of a mark that no recorder knows, and for the seed of an iterator that is not new.
 NOT_RECORDED = NO_SEED = -1
@@ -146,7 +146,7 @@ def _is_work(trace: Trace) -> Bool:
     no_work = loader_names(trace) | np.array([each in NO_WORK for each in strings], bool)
     launch = np.array(["Launch" in each for each in strings], bool)
     of_loop = is_in(kind, (Kind.CPU_OP, Kind.USER)) & ~no_work[name]
-    return np.asarray(of_loop | (is_in(kind, (Kind.RUNTIME, Kind.DRIVER)) & launch[name]))
+    return np.asarray(of_loop | (is_in(kind, CALL_KINDS) & launch[name]))
 
 
 def _as_recorded(trace: Trace, marks: Marks, records: LoaderRecords) -> Marks:

@@ -28,7 +28,7 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.stops import loading_calls
-from tb_steptime.trace.table import Bool, Int64, Kind, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, is_in
 
 #: Causes of one-time costs, in the order in which an instant is attributed to them.
 OneTimeCause = Literal["compilation", "graph_capture", "loading", "allocation", "set_up", "first_call", "between_ops"]
@@ -93,7 +93,7 @@ def _causes(trace: Trace, found: Excess, row: Int64) -> Iterator[tuple[OneTimeCa
     yield "loading", is_in(found.event, np.concatenate((loading_calls(trace), _launches(trace))))
     yield "allocation", is_in(found.event, calls.row[calls.kind == Blocks.ALLOCATOR])
     kind = np.where(found.event >= 0, events.kind[found.event].astype(np.int64), -1)
-    yield "set_up", is_in(kind, (Kind.RUNTIME, Kind.DRIVER))
+    yield "set_up", is_in(kind, CALL_KINDS)
     yield "first_call", row >= 0
     yield "between_ops", row < 0
 

@@ -20,7 +20,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import DEVICE_KINDS, Bool, Float64, Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Float64, Int64, Kind, distinct_in, is_in
 
 GPU_UTILIZATION = Metric(
     "gpu_utilization",
@@ -207,7 +207,7 @@ def _grid_units(trace: Trace) -> tuple[Bool, Bool]:
 
 def _units_of_calls(trace: Trace) -> tuple[Bool, Bool]:
     events, launches = trace.events, find_launches(trace)
-    calls = distinct_in(events.name[events.rows(Kind.RUNTIME, Kind.DRIVER)]).tolist()
+    calls = distinct_in(events.name[events.rows(*CALL_KINDS)]).tolist()
     of_rocm = [name for name in calls if trace.strings[name].startswith("hip")]
     if not of_rocm:
         untold = (trace.job.runtime or "").startswith("HIP")  # the launch call of a kernel is not recorded

@@ -21,7 +21,7 @@ from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps, inferred_steps
-from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in, median
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct_in, is_in, median
 
 #: An event that lasts for at least this share of a range is what the range is spent on.
 MOSTLY = 0.5
@@ -34,7 +34,7 @@ UNUSUAL_TIMES, ENOUGH_ALIKE = 10, 5
 Kinds = Literal["call", "op", "frame", "range", "nothing"]
 #: The kinds that name the activity most exactly come first.
 _KINDS: tuple[tuple[Kinds, tuple[Kind, ...]], ...] = (
-    ("call", (Kind.RUNTIME, Kind.DRIVER)),
+    ("call", CALL_KINDS),
     ("op", (Kind.CPU_OP,)),
     ("frame", (Kind.PYTHON,)),
     ("range", (Kind.USER,)),

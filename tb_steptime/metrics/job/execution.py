@@ -21,7 +21,7 @@ from tb_steptime.trace.names import named_in, rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int64, Kind, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, is_in
 
 ExecutionId = Literal["eager", "compiled", "graphs", "mixed", "unknown"]
 
@@ -70,14 +70,14 @@ def execution_of(trace: Trace) -> Execution:
 
 def graphs_without_kernels(trace: Trace) -> Int64:
     """Rows of graph launches, if no kernel of any graph is in the trace; otherwise empty."""
-    calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), GRAPH_CALL.search)
+    calls = rows_named(trace, CALL_KINDS, GRAPH_CALL.search)
     return calls[:0] if is_in(find_launches(trace).call, calls).any() else calls
 
 
 def _evidence(trace: Trace) -> list[JobEvidence]:
-    calls, host = (Kind.RUNTIME, Kind.DRIVER), (Kind.CPU_OP, Kind.USER)
+    host = (Kind.CPU_OP, Kind.USER)
     return [
-        *named_evidence("graph_launches", trace, calls, GRAPH_CALL.search),
+        *named_evidence("graph_launches", trace, CALL_KINDS, GRAPH_CALL.search),
         *named_evidence("compiled_regions", trace, host, _COMPILED_RANGE.match),
         *named_evidence("compiled_kernels", trace, (Kind.KERNEL,), COMPILED_KERNEL.match),
     ]
@@ -101,7 +101,7 @@ def _of_kernels(trace: Trace) -> tuple[float, float] | None:
 
 
 def _is_graph(trace: Trace, call: Int64) -> Bool:
-    names = named_in(trace, trace.events.rows(Kind.RUNTIME, Kind.DRIVER), GRAPH_CALL.search)
+    names = named_in(trace, trace.events.rows(*CALL_KINDS), GRAPH_CALL.search)
     graph: Bool = (call >= 0) & names[trace.events.name[call]]
     return graph
 

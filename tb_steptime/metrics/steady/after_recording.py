@@ -25,7 +25,7 @@ from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import CALL_KINDS, Int64
 
 #: Calls that device work always follows; a set or copy of nothing has none.
 _LAUNCHES = expression(r"(cuda|cu|hip)\w*(LaunchKernel|GraphLaunch|LaunchCooperativeKernel)")
@@ -65,7 +65,7 @@ def _tails(trace: Trace, device: int) -> Int64:
 
 def _cut_off(trace: Trace) -> bool:
     """Whether the last launches have no recorded work."""
-    calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), _LAUNCHES.match)
+    calls = rows_named(trace, CALL_KINDS, _LAUNCHES.match)
     known, launched = find_launches(trace).call, np.zeros(len(trace.events), bool)
     launched[known[known >= 0]] = True
     lost = calls[~launched[calls]]

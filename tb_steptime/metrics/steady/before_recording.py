@@ -37,7 +37,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.table import Int32, Int64, Kind, distinct, is_in, median
+from tb_steptime.trace.table import CALL_KINDS, Int32, Int64, Kind, distinct, is_in, median
 
 #: Minimum wait. Work reaches an idle device within 20 us, but the profiler may slow the first launch that it sees to a
 #: millisecond.
@@ -201,5 +201,5 @@ def _reaches(trace: Trace, call: Int32) -> Int64:
 def _found_empty(trace: Trace, call: int) -> bool:
     """Whether a call before this one waited for the whole device."""
     events = trace.events
-    empties = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), _EMPTIES_DEVICE.match)
+    empties = rows_named(trace, CALL_KINDS, _EMPTIES_DEVICE.match)
     return bool((events.ends(empties) <= events.start_ns[call]).any())

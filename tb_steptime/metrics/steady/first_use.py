@@ -27,7 +27,7 @@ from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.stops import loading_calls
-from tb_steptime.trace.table import Int64, Kind, distinct, distinct_in, is_in
+from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, distinct, distinct_in, is_in
 
 #: Marks of torch.compile since 2.0, and the functions of Dynamo, Inductor and Triton that compile.
 COMPILATION = expression(
@@ -75,9 +75,9 @@ def compilations(trace: Trace) -> Int64:
 
 def _captures(trace: Trace) -> tuple[Int64, Int64]:
     """Rows of the calls that end a capture or make a graph of it, and when the capture of each began."""
-    events, calls = trace.events, (Kind.RUNTIME, Kind.DRIVER)
-    ends = _while_warm(trace, rows_named(trace, calls, CAPTURES.match))
-    begins = rows_named(trace, calls, BEGINS_CAPTURE.match)
+    events = trace.events
+    ends = _while_warm(trace, rows_named(trace, CALL_KINDS, CAPTURES.match))
+    begins = rows_named(trace, CALL_KINDS, BEGINS_CAPTURE.match)
     start = events.start_ns[ends].copy()
     for thread in distinct(events.thread[ends]).tolist():
         mine, here = events.thread[ends] == thread, begins[events.thread[begins] == thread]
@@ -106,7 +106,7 @@ def _while_warm(trace: Trace, rows: Int64) -> Int64:
 def set_up_calls(trace: Trace) -> Int64:
     """Rows of calls that set something up, in time order: each is the first of its name, and far longer than all later
     ones. Calls that launch, copy, wait or allocate memory do not count."""
-    events, calls = trace.events, trace.events.rows(Kind.RUNTIME, Kind.DRIVER)
+    events, calls = trace.events, trace.events.rows(*CALL_KINDS)
     calls = calls[~are_named(trace, calls, _QUEUES.search)]
     calls = calls[is_in(calls, blocking_calls(trace).row, invert=True)]
     if not len(calls):

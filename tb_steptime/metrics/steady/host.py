@@ -26,7 +26,7 @@ from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.stops import LOADING_OVERHEAD, garbage_collections, loading_overheads
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, is_in
 
 #: One-time work must be this many times as long as interruptions in other steps, if there are at least LEAST_STEPS
 #: steps.
@@ -164,7 +164,7 @@ def _in_first_call(trace: Trace, host: HostEvents, stretches: Stretches, site: I
     ops = np.flatnonzero(kind == Kind.CPU_OP)
     ops = ops[np.argsort(events.start_ns[host.row[ops]], kind="stable")]
     first[ops[firsts(name[ops])]] = True
-    calls = is_in(kind, (Kind.RUNTIME, Kind.DRIVER))
+    calls = is_in(kind, CALL_KINDS)
     op = np.where(calls, host.parent, np.arange(len(host)))
     in_op = first & ~calls | calls & (op >= 0) & first[op]
     launched = launches.activity[launches.call >= 0]
@@ -199,7 +199,7 @@ def _of_first_use(
     rows = loading_overheads(trace)
     loads = Intervals.of_events(trace.events, rows)
     inside = stretches.inside
-    calls = (inside >= 0) & is_in(trace.events.kind[host.row], (Kind.RUNTIME, Kind.DRIVER))[inside]
+    calls = (inside >= 0) & is_in(trace.events.kind[host.row], CALL_KINDS)[inside]
     named = np.where(calls, loads.overlap_ns(stretches.start_ns, stretches.end_ns), 0)
     ends = stretches.end_ns.copy()
     for thread, when in first_uses(trace):

@@ -21,7 +21,7 @@ from tb_steptime.trace.groups import numbered
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in
 
 #: Numbers in users' range names, such as "step 5" and "ProfilerStep#5".
 _NUMBER = expression(r"\d+")
@@ -94,7 +94,7 @@ def _is_fixed(trace: Trace, host: HostEvents) -> Bool:
     make such calls, and ops that only describe or allocate. Other ops may compute on the host, as may ops on CPU
     tensors of kinds that otherwise launch; and users' ranges may contain any code."""
     kind = trace.events.kind[host.row]
-    calls = is_in(kind, (Kind.RUNTIME, Kind.DRIVER))
+    calls = is_in(kind, CALL_KINDS)
     above = calls.copy()
     for depth in range(int(host.depth.max(initial=0)), 0, -1):
         above[host.parent[(host.depth == depth) & above]] = True

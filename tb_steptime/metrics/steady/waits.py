@@ -16,7 +16,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import are_named, rows_named
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, is_in
 
 #: Marks of backends whose exchanges run on the host, and ops that wait for exchanges.
 _ON_HOST = expression(r"(?:gloo|mpi):")
@@ -49,7 +49,7 @@ def waits_ns(trace: Trace, host: HostEvents, stretches: Stretches) -> Int64:
     for device in devices_with_activity(trace):
         add(busy_intervals(trace, device), frees)
     if devices_with_activity(trace) and len(full := blocked_intervals(trace)):
-        add(full, _in(host, inside, is_in(trace.events.kind[host.row], (Kind.RUNTIME, Kind.DRIVER))))
+        add(full, _in(host, inside, is_in(trace.events.kind[host.row], CALL_KINDS)))
     add(loader_intervals(trace))
     exchanging = rows_named(trace, (Kind.CPU_OP, Kind.USER), _ON_HOST.match)
     if len(exchanging):

@@ -17,7 +17,7 @@ from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Kind
+from tb_steptime.trace.table import CALL_KINDS, Kind
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -156,7 +156,7 @@ def _layers(trace: Trace) -> dict[str, Intervals]:
         "communication": collective_kernels(trace) if on_device else _collective_calls(trace),
         "memcpy": Intervals.of_events(trace.events, events.rows(Kind.MEMCPY)),
         "memset": Intervals.of_events(trace.events, events.rows(Kind.MEMSET)),
-        "runtime": Intervals.of_events(trace.events, events.rows(Kind.RUNTIME, Kind.DRIVER)),
+        "runtime": Intervals.of_events(trace.events, events.rows(*CALL_KINDS)),
         "data_loader": loader_intervals(trace),
         "cpu_exec": host_ranges(trace),
     }

@@ -21,7 +21,7 @@ from tb_steptime.trace.names import named_in, rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.quality.ranges import longest
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int64, Kind
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind
 
 _MALLOC = expression(r"(cuda|hip)Malloc$|cuMem(Create|Alloc)(_v2)?$")
 _FREE = expression(r"(cuda|hip)Free$|cuMem(Release|Unmap|Free)(_v2)?$")
@@ -55,7 +55,7 @@ class Retries(NamedTuple):
 def allocation_retries(trace: Trace) -> Retries:
     """Retries: within one op a call for memory, calls that free, and a call for memory, with nothing else in
     between."""
-    calls = trace.events.rows(Kind.RUNTIME, Kind.DRIVER)
+    calls = trace.events.rows(*CALL_KINDS)
     asks, gives = (named_in(trace, calls, wanted.match) for wanted in (_MALLOC, _FREE))
     if not asks.any() or not gives.any():  # in most recordings
         return Retries(calls[:0], calls[:0], calls[:0])
@@ -100,10 +100,10 @@ def _bursts(kind: Int64, op: Int64, thread: Int64) -> list[tuple[int, int]]:
 
 def caching_is_off(trace: Trace) -> int:
     """How many calls allocate memory, if nearly every allocation makes one up to the end of the recording; else 0."""
-    asks = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), _MALLOC.match)
+    asks = rows_named(trace, CALL_KINDS, _MALLOC.match)
     if len(asks) < LEAST_CALLS or (trace.memory.device_type > 0).any():
         return 0
-    gives = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), _FREE.match)
+    gives = rows_named(trace, CALL_KINDS, _FREE.match)
     allocations = rows_named(trace, (Kind.CPU_OP,), _ALLOCATES.match)
     later = allocations[len(allocations) // 2 :]  # a cache that is filling allocates in the first steps
     late = int((asks > later[0]).sum()) if len(later) else 0

@@ -22,7 +22,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, is_in
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, is_in
 
 #: Ops that only tensors of Metal Performance Shaders have.
 _METAL = expression(r"aten::(_?mps_|_\w+_for_mps$|_?\w*_mps$|linear_backward$)")
@@ -71,7 +71,7 @@ def unseen_device(trace: Trace) -> UnseenDevice | None:
 
 
 def _launches(trace: Trace) -> UnseenDevice | None:
-    calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: "Launch" in name or "Memcpy" in name)
+    calls = rows_named(trace, CALL_KINDS, lambda name: "Launch" in name or "Memcpy" in name)
     return UnseenDevice("launches", len(calls), _name(trace, calls)) if len(calls) else None
 
 

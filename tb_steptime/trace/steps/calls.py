@@ -26,7 +26,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.steps.loops import loop_rounds
-from tb_steptime.trace.table import Bool, Int64, Kind, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, is_in
 
 OPTIMIZER_STEP = expression(r"Optimizer\.step#")
 _ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
@@ -132,7 +132,7 @@ def _loader_marks(trace: Trace) -> Int64:
 
 def _graphs(trace: Trace) -> Iterator[StepCalls]:
     """Launches of whole graphs; if there are several per step, of the one with the most kernels."""
-    rows = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), GRAPH_CALL.search)
+    rows = rows_named(trace, CALL_KINDS, GRAPH_CALL.search)
     for calls in _calls(trace, rows):
         launched = find_launches(trace).call
         kernels = np.bincount(launched[launched >= 0], minlength=len(trace.events))[calls.rows]

@@ -24,7 +24,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import are_named
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, distinct_in, is_in
 
 #: Calls that wait until a device has finished all its work.
 _SYNCHRONIZE = expression(r"(cuda|cu|hip)(Device|Ctx)Synchronize")
@@ -84,7 +84,7 @@ def _with_functions(trace: Trace, found: Extent) -> Extent:
 
 def _calls_of_the_job(trace: Trace) -> Int64:
     """Calls of the threads that compute or launch, without synchronizes of an idle device."""
-    events, calls = trace.events, trace.events.rows(Kind.RUNTIME, Kind.DRIVER)
+    events, calls = trace.events, trace.events.rows(*CALL_KINDS)
     if not len(calls):
         return calls
     launching = find_launches(trace).call
