@@ -8,20 +8,12 @@ from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.wording.kernels import kernel_time, kernels_title, split_title
 from tb_steptime.insights.wording.operators import MISSING, NO_FRAMES
+from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.text import Phrase, fraction, joined, ns, phrase, text
 
 if TYPE_CHECKING:
     from tb_steptime.analyses.gpu import DeviceGpu
     from tb_steptime.metrics.kernels.table import By
-
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tb_steptime.analyses.gpu import DeviceGpu
-
-
-from tb_steptime.insights.wording.vendors import matrix_units
 
 #: Phrases for when the GPU is idle, by the reason for most of its idle time.
 IDLE_WHEN = {

@@ -14,7 +14,7 @@ from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.gpu.kernel_site import KernelSite
 from tb_steptime.metrics.job.machine import Vendor
 from tb_steptime.metrics.tensor_cores.usage import Split
-from tb_steptime.text import Phrase, filled, fraction, joined, ns, phrase, text
+from tb_steptime.text import Phrase, closed, filled, fraction, joined, ns, phrase, text
 
 #: The title of a table of kernels names the fewest kernels that together take about this share of kernel time.
 TITLE_FRACTION = 0.25
@@ -146,11 +146,6 @@ def place_of(site: KernelSite) -> str | None:
 
 #: Phrases for the parts of a site.
 _SITE_WORDS = {"op": "{op}", "sizes": " {sizes}", "module": " in {module}", "kernel": " ({kernel})"}
-
-
-def closed(sentence: Phrase) -> Phrase:
-    """With its full stop."""
-    return Phrase(sentence.template + ".", sentence.values)
 
 
 def mostly(what: Phrase, site: KernelSite | None) -> Phrase:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.ranks.pipeline.result import BubbleCause, Pipeline, ScheduleId
-from tb_steptime.text import Phrase, agreeing, count, fraction, joined, ns, phrase, text
+from tb_steptime.text import Phrase, agreeing, closed, count, fraction, joined, ns, phrase, text
 
 SCHEDULE_NAMES: Mapping[ScheduleId, str] = {
     "gpipe": "GPipe",
@@ -60,7 +60,7 @@ def pipeline_text(found: Pipeline) -> Phrase:
         stages=count(found.stages),
         batches=count(found.micro_batches),
     )
-    return joined(joined(what, joined(_schedule(found), phrase("."), by="")), _without(found))
+    return joined(joined(what, closed(_schedule(found))), _without(found))
 
 
 def _schedule(found: Pipeline) -> Phrase:

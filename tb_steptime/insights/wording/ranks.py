@@ -12,7 +12,7 @@ from tb_steptime.insights.wording.scaling import paths_text, same_ranks_text, sc
 from tb_steptime.ranks.result import DECIDES, Cause, CauseId, JobRanks, LateGroup, LateRank, PathRank, Role
 from tb_steptime.ranks.scaling import Scaling
 from tb_steptime.ranks.what_if import JobReplay
-from tb_steptime.text import Phrase, Quantity, agreeing, code, count, filled, fraction, joined, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, agreeing, closed, code, count, filled, fraction, joined, ns, phrase, text
 
 #: Labels for the role of a process group, as tables show them.
 ROLE_LABELS: dict[Role, str] = {
@@ -87,7 +87,7 @@ def _straggler(job: JobRanks, late: LateRank) -> Phrase:
         wait=ns(late.wait_ns),
         share=fraction(late.wait_ns / step_ns(job)),
     )
-    return joined(who, joined(cause_text(late), phrase("."), by=""))
+    return joined(who, closed(cause_text(late)))
 
 
 def _together(job: JobRanks, group: LateGroup) -> Phrase:
@@ -102,7 +102,7 @@ def _together(job: JobRanks, group: LateGroup) -> Phrase:
 def first_cause(group: LateGroup) -> Phrase:
     """Why the first of them is late, as a sentence."""
     why = _why(group.causes, group.wait_ns) if group.causes else phrase(CAUSE_WORDS["unknown"])
-    return joined(phrase("Rank {rank}, most of all:", rank=rank_name(group.first)), joined(why, phrase("."), by=""))
+    return joined(phrase("Rank {rank}, most of all:", rank=rank_name(group.first)), closed(why))
 
 
 #: Up to _FEW_RANKS ranks are all named; of more ranks, _SOME are.
@@ -192,7 +192,7 @@ def _taking_turns(job: JobRanks) -> Phrase:
     always = always_latest(job)
     if always is not None:
         who = phrase("[Ranks wait {wait} a step for each other] ({share} of it).", **_mean_wait(job))
-        return joined(who, joined(always, phrase("."), by=""))
+        return joined(who, closed(always))
     return phrase(
         "[Ranks wait {wait} a step for each other] ({share} of it), and it is not always the same one that is late.",
         **_mean_wait(job),
@@ -261,7 +261,7 @@ def _deciding(job: JobRanks, ranks: Sequence[PathRank]) -> Phrase:
 def why_late(rank: PathRank) -> Phrase:
     """A sentence about the rank that is late most."""
     return joined(phrase("Rank {rank}:", rank=rank_name(rank.rank)),
-                  joined(_why(rank.causes, rank.late_ns), phrase("."), by=""))  # fmt: skip
+                  closed(_why(rank.causes, rank.late_ns)))  # fmt: skip
 
 
 def numbers_of(ranks: Sequence[int]) -> str:

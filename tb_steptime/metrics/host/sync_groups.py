@@ -66,6 +66,10 @@ class Groups(msgspec.Struct, frozen=True, eq=False):
     def __len__(self) -> int:
         return len(self.start)
 
+    def calls(self, trace: Trace, group: int) -> str:
+        """The names of a group's calls: "cudaMemcpyAsync + cudaStreamSynchronize"."""
+        return " + ".join(trace.strings[name] for name in self.names[group].tolist() if name >= 0)
+
 
 _NONE = np.zeros(0, np.int64)
 _NO_GROUPS = Groups(

@@ -22,7 +22,7 @@ from tb_steptime.insights.wording.ranks import (
     turns_gain_ns,
 )
 from tb_steptime.ranks.result import Cause, CauseId, JobRanks, LateGroup, LateRank, PathRank
-from tb_steptime.text import Phrase, agreeing, count, joined, ns, phrase, text
+from tb_steptime.text import Phrase, agreeing, closed, count, joined, ns, phrase, text
 
 _TITLES: dict[CauseId, str] = {
     "data_loading": "Load batches faster on rank {rank}",
@@ -292,12 +292,12 @@ def _loads(job: JobRanks) -> bool:
 def _why_turns(job: JobRanks) -> Phrase:
     if always := always_latest(job):
         who = phrase("Ranks wait {wait} a step for each other.", wait=ns(mean_wait_ns(job)))
-        return joined(who, joined(always, phrase("."), by=""))
+        return joined(who, closed(always))
     who = phrase(
         "Ranks wait {wait} a step for each other, now for one, now for another",
         wait=ns(mean_wait_ns(job)),
     )
     if not job.imbalance_causes:
-        return joined(who, phrase("."), by="")
+        return closed(who)
     cause = cause_words(job.imbalance_causes[0])
     return joined(joined(who, phrase(" (of the late one:"), by=""), joined(cause, phrase(")."), by=""))
