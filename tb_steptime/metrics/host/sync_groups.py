@@ -40,7 +40,7 @@ _BY_WEIGHT = (
 )
 
 
-class Groups(msgspec.Struct, frozen=True, eq=False):
+class BlockingGroups(msgspec.Struct, frozen=True, eq=False):
     """Groups in the steps, sorted by start; groups of different threads may overlap. Each column has one entry per
     group.
 
@@ -72,14 +72,14 @@ class Groups(msgspec.Struct, frozen=True, eq=False):
 
 
 _NONE = np.zeros(0, np.int64)
-_NO_GROUPS = Groups(
+_NO_GROUPS = BlockingGroups(
     _NONE, _NONE, _NONE, _NONE, _NONE, np.zeros(0, np.uint8), np.zeros(0, np.int32), _NONE,
     np.zeros((0, _NAMED_CALLS), np.int32),
 )  # fmt: skip
 
 
 @shared
-def blocking_groups(trace: Trace) -> Groups:
+def blocking_groups(trace: Trace) -> BlockingGroups:
     """Every group that begins within the marks of the steps."""
     if not len(blocking_calls(trace).row):
         return _NO_GROUPS
@@ -90,7 +90,7 @@ def blocking_groups(trace: Trace) -> Groups:
     steps = find_steps(trace).steps
     low, high = steps[0].host_start_ns, steps[-1].host_start_ns + steps[-1].host_ns
     inside = (groups.start >= low) & (groups.start < high)
-    return Groups(*(getattr(groups, column)[inside] for column in Groups.__struct_fields__))
+    return BlockingGroups(*(getattr(groups, column)[inside] for column in BlockingGroups.__struct_fields__))
 
 
 class _Calls(msgspec.Struct, frozen=True, eq=False):
@@ -152,12 +152,12 @@ def _opens(trace: Trace, calls: _Calls) -> Bool:
     return new
 
 
-def _groups(trace: Trace, calls: _Calls, first: Int64, order: Int64) -> Groups:
+def _groups(trace: Trace, calls: _Calls, first: Int64, order: Int64) -> BlockingGroups:
     events, number = trace.events, np.cumsum(np.bincount(first, minlength=len(calls.row)) > 0) - 1
     length = events.dur_ns[calls.row]
     copy, nbytes = _copied(trace, calls.row)
     past = np.append(first[1:], len(calls.row))[: len(first)] - 1
-    return Groups(
+    return BlockingGroups(
         start=events.start_ns[calls.row[first]][order],
         end=events.ends(calls.row[past])[order],
         call=calls.row[first][order],

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
-from tb_steptime.metrics.host.sync_groups import Groups, blocking_groups
+from tb_steptime.metrics.host.sync_groups import BlockingGroups, blocking_groups
 from tb_steptime.metrics.idle.gaps import idle_outside_loader
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -86,7 +86,7 @@ def _blockers(trace: Trace, devices: tuple[int, ...]) -> list[Blocker]:
     return sorted(rows, key=lambda row: (-row.idle_ns, row.op, row.by_device, row.idle_device))[:BLOCKERS]
 
 
-def _blocked_ns(trace: Trace, groups: Groups, by: Int64, device: int) -> Int64:
+def _blocked_ns(trace: Trace, groups: BlockingGroups, by: Int64, device: int) -> Int64:
     """For each group, the idle time of the device for which it is responsible."""
     own = by == device
     others = np.flatnonzero(~own & (by >= 0))
