@@ -19,6 +19,7 @@ from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job.kind import JobKind
+from tb_steptime.metrics.whole_means import whole_mean
 from tb_steptime.replay.whatif import Gain, WhatIf
 from tb_steptime.text import Phrase, count, phrase
 
@@ -141,7 +142,7 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     def step_ns(self) -> int:
         """The mean step without what is left out: work from before the recording, what comes once, the tail."""
         steps = self.overview.steps
-        return (2 * sum(step.judged_ns for step in steps) + len(steps)) // (2 * len(steps)) if steps else 0
+        return whole_mean(sum(step.judged_ns for step in steps), len(steps))
 
     @property
     def left_out_ns(self) -> int:

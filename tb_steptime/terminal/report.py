@@ -21,6 +21,7 @@ from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.steady.shown import KINDS, ExcessNs
+from tb_steptime.metrics.whole_means import whole_mean
 from tb_steptime.tables.base import report_of
 from tb_steptime.tables.notes import note_report
 from tb_steptime.terminal.contract import (
@@ -159,8 +160,7 @@ def _mean_excess(overview: OverviewResult) -> dict[str, Any]:
 
 
 def _mean_of(values: list[int]) -> int:
-    """Returns the mean in whole ns, where halves are rounded up. 0 where the steps could not be computed."""
-    return 0 if not values else (2 * sum(values) + len(values)) // (2 * len(values))
+    return whole_mean(sum(values), len(values))
 
 
 def _in_step(device: int, busy_ns: int, idle: IdleNs) -> StepDeviceReport:

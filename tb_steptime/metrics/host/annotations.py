@@ -16,6 +16,7 @@ import numpy as np
 
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_of
 from tb_steptime.metrics.phases.marks import PhaseId, autograd_threads, training_threads
+from tb_steptime.metrics.whole_means import whole_mean
 from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -249,7 +250,7 @@ def _row(trace: Trace, tree: _Tree, sums: _Sums, path: int) -> RangeRow:
         around = int(tree.parent[around])
 
     def mean_ns(total_ns: Int64) -> int:
-        return (2 * int(total_ns[path]) + steps) // (2 * steps)
+        return whole_mean(int(total_ns[path]), steps)
 
     return RangeRow(
         path=names,

@@ -30,6 +30,7 @@ from tb_steptime.metrics.idle.token_waits import token_waits
 from tb_steptime.metrics.idle.unrecorded import unrecorded_work
 from tb_steptime.metrics.phases.assignment import SITES, site_of
 from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.whole_means import whole_mean
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.host_ranges import short_range, user_ranges
@@ -227,13 +228,8 @@ def _row(
         KINDS[int(groups.kind[worst])], around.direction[worst], short_range(user_range) if user_range else None,
         around.module[worst], around.source[worst],
         forward_op, around.forward_module[worst], around.forward_source[worst],
-        count / len(steps), _mean(blocked, len(steps)), _mean(bubble, len(steps)),
-        _mean(nbytes, len(steps)) if nbytes else None, device,
+        count / len(steps), whole_mean(blocked, len(steps)), whole_mean(bubble, len(steps)),
+        whole_mean(nbytes, len(steps)) if nbytes else None, device,
         steps[int(step_at(trace, groups.start[worst : worst + 1])[0])].name, start, worst_end_ns,
         around.collective[worst], reads,
     )  # fmt: skip
-
-
-def _mean(total: int, count: int) -> int:
-    """In whole ns; halves are rounded up."""
-    return (2 * total + count) // (2 * count)

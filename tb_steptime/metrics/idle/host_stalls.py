@@ -24,6 +24,7 @@ from tb_steptime.metrics.idle.reasons import REASONS
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.metrics.steady.find import find_excess
+from tb_steptime.metrics.whole_means import whole_mean
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality.memory_calls import allocation_retries
@@ -128,14 +129,13 @@ def _pause(trace: Trace, stops: _Stops, own: Intervals, idle: Intervals) -> Paus
     steps = find_steps(trace)
     worst = int((own.end - own.start).argmax())
     start, end = int(own.start[worst]), int(own.end[worst])
-    count = len(steps.steps)
     return Pause(
         cause=stops.cause,
         sure=stops.sure,
         name=_name(trace, stops, start, end),
         count=len(own),
         total_ns=own.total_ns,
-        idle_ns=(2 * idle.total_ns + count) // (2 * count),
+        idle_ns=whole_mean(idle.total_ns, len(steps.steps)),
         worst_step=_step_at(trace, start).name,
         worst_start_ns=start,
         worst_end_ns=end,
