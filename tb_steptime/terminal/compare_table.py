@@ -20,7 +20,8 @@ from tb_steptime.insights.wording.compare import (
 )
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.tables.notes import note_line
-from tb_steptime.terminal.rows import columns, shortened
+from tb_steptime.terminal.output import aligned
+from tb_steptime.terminal.rows import shortened
 from tb_steptime.text import Quantity, Unit
 from tb_steptime.text.printer import GAP, UNKNOWN, change, duration, percent_exact, plain, printable, quantity
 
@@ -38,7 +39,7 @@ def comparison_table(comparison: Comparison, width: int) -> str:
     """Returns the comparison for a terminal, without a trailing newline."""
     sections = (
         [*_wrapped(plain(comparison_headline(comparison)), width), *_warnings(comparison, width)],
-        columns(_change_rows(comparison, "part")),
+        aligned(_change_rows(comparison, "part")),
         _titled("Idle time of the GPU", _change_rows(comparison, "reason")),
         _titled("Figures", _figure_rows(comparison)),
         *(_titled(title, _table_rows(comparison, of)) for of, title in _TABLES),
@@ -219,7 +220,7 @@ def _prediction_rows(comparison: Comparison) -> Rows:
 
 
 def _titled(title: str, rows: Rows) -> list[str]:
-    return [title, *columns(rows)] if rows else []
+    return [title, *aligned(rows)] if rows else []
 
 
 def _folded(title: str, rows: Rows) -> str:

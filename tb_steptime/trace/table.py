@@ -127,6 +127,11 @@ def is_in(values: npt.NDArray[np.integer], among: npt.ArrayLike, *, invert: bool
     return ~found if invert else found
 
 
+def places_in(rows: Int64, wanted: Int64) -> Int64:
+    """Where each wanted row is among ascending ones, which hold it; -1 for a negative one."""
+    return np.where(wanted >= 0, np.searchsorted(rows, wanted), -1)
+
+
 def median(values: npt.ArrayLike) -> float:
     """As np.median, which would import numpy's masked arrays first: that takes as long as a tenth of numpy.
 

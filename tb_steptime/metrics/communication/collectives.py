@@ -28,7 +28,18 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, StringTable, UInt8, distinct, distinct_in, is_in
+from tb_steptime.trace.table import (
+    Bool,
+    Int32,
+    Int64,
+    Kind,
+    StringTable,
+    UInt8,
+    distinct,
+    distinct_in,
+    is_in,
+    places_in,
+)
 
 #: Backends that run on the host: the mark of a collective lasts as long as the collective.
 _HOST_BACKEND = expression(r"(?:gloo|mpi):")
@@ -137,12 +148,7 @@ def _arguments(trace: Trace, event: Int64, call: Int64) -> tuple[Int64, Int64]:
     op around its call; and the op's."""
     rows = trace.collectives.event.astype(np.int64)
     around = innermost(trace, rows, call)
-    return _place(rows, np.where(is_in(event, rows), event, around)), _place(rows, around)
-
-
-def _place(rows: Int64, wanted: Int64) -> Int64:
-    """Where each wanted row is among ascending ones; -1 for -1."""
-    return np.where(wanted >= 0, np.searchsorted(rows, wanted), -1)
+    return places_in(rows, np.where(is_in(event, rows), event, around)), places_in(rows, around)
 
 
 def _at(column: Int32 | Int64, place: Int64) -> Int64:

@@ -21,12 +21,12 @@ import numpy as np
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.loader_marks import LOADER_MARK, loader_names
+from tb_steptime.trace.loader_marks import LOADER_MARK, marked_waits
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.steps.loops import loop_rounds
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind
 
 OPTIMIZER_STEP = expression(r"Optimizer\.step#")
 _ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
@@ -82,7 +82,7 @@ def step_calls(trace: Trace) -> Iterator[StepCalls]:
     of_passes = rows_named(trace, (Kind.USER,), _SERVING_STEP.match)
     yield from _calls(trace, of_optimizer, at_end=True, mean_steps=True)
     yield from _calls(trace, rows_named(trace, marks, _ZERO_GRAD.match), mean_steps=True)
-    yield from _calls(trace, _loader_marks(trace), mean_steps=True)
+    yield from _calls(trace, marked_waits(trace), mean_steps=True)
     yield from _longest(trace, module_frames(trace))
     yield from _calls(trace, of_passes, mean_steps=True)
     yield from _calls(trace, rows_named(trace, (Kind.USER,), _PASS.match), mean_steps=True)
@@ -94,7 +94,7 @@ def step_calls(trace: Trace) -> Iterator[StepCalls]:
 
 def batch_calls(trace: Trace) -> Int64:
     """Waits for batches, of the thread with the most of them."""
-    return next((calls.rows for calls in _calls(trace, _loader_marks(trace))), np.zeros(0, np.int64))
+    return next((calls.rows for calls in _calls(trace, marked_waits(trace))), np.zeros(0, np.int64))
 
 
 def _calls(trace: Trace, rows: Int64, *, at_end: bool = False, mean_steps: bool = False) -> Iterator[StepCalls]:
@@ -123,11 +123,6 @@ def _longest(trace: Trace, rows: Int64) -> Iterator[StepCalls]:
         mine = calls.rows[events.name[calls.rows] == name]
         if total[name] and total[name] >= MOST_OF_THE_TIME * (events.ends(mine).max() - events.start_ns[mine[0]]):
             yield StepCalls(mine, False, trace.strings[name])
-
-
-def _loader_marks(trace: Trace) -> Int64:
-    rows = np.flatnonzero(loader_names(trace)[trace.events.name])
-    return rows[is_in(trace.events.kind[rows], (Kind.USER, Kind.CPU_OP))]
 
 
 def _graphs(trace: Trace) -> Iterator[StepCalls]:
