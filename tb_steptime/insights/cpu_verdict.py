@@ -11,7 +11,7 @@ from tb_steptime.insights.severity import MAJOR_FRACTION, WARNING_FRACTION
 from tb_steptime.metrics.host.cpu_ops import CpuOpRow
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import Phrase, fraction, ns, phrase, text
-from tb_steptime.trace.frames import frame_function
+from tb_steptime.text.frames import frame_function
 
 #: Minimum share of the step for an op to be named.
 _WORTH_NAMING = 0.05

@@ -23,8 +23,8 @@ from tb_steptime.tables.lines import LINES
 from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.terminal.output import aligned, csv_table, span_heading
 from tb_steptime.terminal.rows import shortened, text_cell
+from tb_steptime.text.frames import source_line
 from tb_steptime.text.printer import GAP, counted, duration, plain, printable
-from tb_steptime.trace.frames import source_line
 from tb_steptime.trace.model import Trace
 
 #: Maximum number of rows of the table. The other rows are summed up in one line.

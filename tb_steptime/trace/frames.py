@@ -6,9 +6,8 @@ train.py(54): step        <built-in function sleep>        nn.Module: Linear_3
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from tb_steptime.record.frames import is_of_user
+from tb_steptime.text.frames import source_line
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
@@ -23,8 +22,6 @@ _LIGHTNING_MODULE = expression(r"\[pl\]\[module\](?:\w+\.)*(?P<kind>\w+): (?P<pa
 #: it.
 _SCRIPTED = expression(r"(?P<path>[^().]+)\((?P<kind>[^()]*)\)")
 _INSTANCE = expression(r"_\d+$")
-_FRAME = expression(r"(?P<file>[^<].*\.py)\((?P<line>\d+)\): (?P<function>.*)")
-_BUILT_IN = expression(r"<built-in (?:method|function) (?P<function>\w+)")
 _INSTALLED = expression(r"^.*/(?:site|dist)-packages/|^.*/lib/python3\.\d+/")
 
 
@@ -81,34 +78,6 @@ def source_frames(trace: Trace) -> Int64:
     return rows_named(trace, (Kind.PYTHON,), is_source)
 
 
-class SourceLine(NamedTuple):
-    """A line of a file, counted from 1, and the function that it is in."""
-
-    file: str
-    line: int
-    function: str
-
-
-def source_line(frame: str) -> SourceLine | None:
-    """The source line of a frame; None for a frame without a file.
-
-    >>> source_line("data/sets.py(54): item")
-    SourceLine(file='data/sets.py', line=54, function='item')
-    """
-    match = _FRAME.match(frame)
-    return SourceLine(match["file"], int(match["line"]), match["function"]) if match else None
-
-
-def frame_function(frame: str) -> str:
-    """The name of the function that a frame calls; any other name unchanged.
-
-    >>> frame_function("data.py(9): crop"), frame_function("<built-in method tensor of type object at 0x7f>")
-    ('crop', 'tensor')
-    """
-    found = _FRAME.match(frame) or _BUILT_IN.match(frame)
-    return found["function"] if found else frame
-
-
 def short_frame(frame: str) -> str:
     """The frame without the path of the environment in which its package is installed.
 
@@ -133,7 +102,7 @@ def is_file(frame: str) -> bool:
     >>> is_file("torch/nn/functional.py(9): gelu"), is_file("<built-in function sleep>")
     (True, False)
     """
-    return _FRAME.match(frame) is not None
+    return source_line(frame) is not None
 
 
 def is_outside_torch(frame: str) -> bool:
@@ -153,5 +122,5 @@ def is_source(frame: str) -> bool:
     >>> [is_source(f) for f in ("train.py(54): step", "torch/nn/functional.py(9): gelu", "contextlib.py(8): inner")]
     [True, False, False]
     """
-    match = _FRAME.match(frame)
-    return match is not None and is_of_user(short_frame(match["file"]))
+    line = source_line(frame)
+    return line is not None and is_of_user(short_frame(line.file))

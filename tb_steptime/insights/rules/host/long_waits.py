@@ -22,7 +22,7 @@ from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.idle.long_gaps import LongGap, WaitName
 from tb_steptime.metrics.launches.recaptures import Recaptures
 from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase, text
-from tb_steptime.trace.frames import frame_function, source_line
+from tb_steptime.text.frames import frame_function, source_line
 
 #: Maximum length of the name of a called function, which follows the name of its caller.
 CALL_LENGTH = 24

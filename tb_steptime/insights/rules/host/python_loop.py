@@ -8,7 +8,7 @@ from tb_steptime.insights.host_gains import EVIDENCE, host_card
 from tb_steptime.metrics.idle.held_interpreter import HeldInterpreter
 from tb_steptime.metrics.idle.python_work import PythonWork
 from tb_steptime.text import Phrase, agreeing, code, count, filled, fraction, ns, phrase, text
-from tb_steptime.trace.frames import frame_function, source_line
+from tb_steptime.text.frames import frame_function, source_line
 
 #: Maximum number of steps that a card names. If there are more, it gives only their number.
 _MOST_NAMED = 4
