@@ -123,7 +123,7 @@ def _steps(trace: Trace) -> list[MemoryStep]:
 
 def _call(trace: Trace, row: int) -> AllocatorCall:
     events = trace.events
-    return AllocatorCall(trace.strings[int(events.name[row])], int(events.start_ns[row]), int(events.dur_ns[row]))
+    return AllocatorCall(trace.name_of(row), int(events.start_ns[row]), int(events.dur_ns[row]))
 
 
 def _device(trace: Trace, place: Place, low: int, high: int, fit: DeviceFit) -> DeviceMemory:

@@ -130,7 +130,7 @@ def _slow_step(trace: Trace, step: Step, parts: Parts, middle: Int64, over_media
         over_median_ns=over_median_ns,
         grew=part,
         grew_ns=int(growth[most]),
-        longest_event=None if event is None else trace.strings[int(trace.events.name[event])],
+        longest_event=None if event is None else trace.name_of(event),
         longest_event_ns=None if event is None else int(trace.events.dur_ns[event]),
     )
 

@@ -68,6 +68,13 @@ def kernel_rows(trace: Trace, device: int) -> Int64:
     return np.flatnonzero(trace.events.device.take(trace.kernels.event) == device)
 
 
+def kernel_rows_in_window(trace: Trace, device: int) -> Int64:
+    """Rows of the kernel table that ran on the device and start within the window of the steps, in time order."""
+    rows, (low, high) = kernel_rows(trace, device), find_steps(trace).window
+    start = trace.events.start_ns[trace.kernels.event[rows]]
+    return rows[(start >= low) & (start < high)]
+
+
 def runs_alone(trace: Trace, rows: Int64) -> Bool:
     """Which of these kernels, given in time order, run while none of the others does.
 

@@ -42,7 +42,7 @@ def busiest_of(trace: Trace, frames: Int64, start: int, end: int) -> Busiest | N
     whole_ns = int(_within(trace, rows, start, end).sum())
     calls = _calls(trace, frames, end)
     while len(inner := _busiest(trace, _called(trace, calls, rows), start, end)):
-        ns, name = int(_within(trace, inner, start, end).sum()), trace.strings[int(trace.events.name[inner[0]])]
+        ns, name = int(_within(trace, inner, start, end).sum()), trace.name_of(inner[0])
         if 2 * ns <= whole_ns or (found is not None and not is_source(name)):
             break
         found, rows, whole_ns = Busiest(short_frame(name), ns), inner, ns

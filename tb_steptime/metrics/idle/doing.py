@@ -125,9 +125,9 @@ def _doing(trace: Trace, rows: Int64, start: int, end: int) -> Doing:
         mine = rows[is_in(events.kind[rows], kinds) & _exact(trace, rows, end - start)]
         if len(mine):
             row = _named(trace, mine)
-            name = trace.strings[int(events.name[row])]
+            name = trace.name_of(row)
             ops = rows[events.kind[rows] == Kind.CPU_OP]
-            inside = trace.strings[int(events.name[ops[-1]])] if kind == "call" and len(ops) else None
+            inside = trace.name_of(ops[-1]) if kind == "call" and len(ops) else None
             unusual = kind in ("op", "call") and _is_unusual(trace, row)
             busiest = busiest_call(trace, row, start, end) if kind == "frame" else None
             return Doing(kind, short_range(short_frame(name)), inside, compiles, unusual, *(busiest or (None, 0)))

@@ -147,7 +147,7 @@ def _name(trace: Trace, stops: _Stops, start: int, end: int) -> str | None:
     if stops.rows is None:
         return None
     share = np.minimum(stops.end, end) - np.maximum(stops.start, start)
-    return trace.strings[int(trace.events.name[stops.rows[int(share.argmax())]])]
+    return trace.name_of(stops.rows[int(share.argmax())])
 
 
 def _step_at(trace: Trace, instant: int) -> Step:

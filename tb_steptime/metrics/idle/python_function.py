@@ -64,7 +64,7 @@ def python_function(trace: Trace) -> PythonFunction | None:
         start_ns=int(trace.events.start_ns[calls[0]]),
         end_ns=int(trace.events.ends(calls[-1:])[0]),
         outside_ns=outside.total_ns,
-        name=short_frame(trace.strings[int(trace.events.name[calls[0]])]),
+        name=short_frame(trace.name_of(calls[0])),
         in_ns=int(trace.events.dur_ns[calls].sum()),
         busiest=called.name if called else None,
         busiest_ns=called.ns if called else 0,

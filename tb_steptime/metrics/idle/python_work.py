@@ -123,10 +123,10 @@ def _function(trace: Trace, calls: _Calls, every: Int64, *, waits: bool) -> Pyth
     steps, longest = find_steps(trace).steps, int(calls.row[calls.ns.argmax()])
     place = np.searchsorted([step.host_start_ns for step in steps], trace.events.start_ns[every], side="right") - 1
     of_steps = distinct_in(place[place >= 0])
-    name = trace.strings[int(trace.events.name[longest])]
+    name = trace.name_of(longest)
     named = rows_named(trace, (Kind.PYTHON,), is_named)
     (caller,) = innermost(trace, named[named < longest], np.array([longest])).tolist()
-    by = trace.strings[int(trace.events.name[caller])] if caller >= 0 else ""
+    by = trace.name_of(caller) if caller >= 0 else ""
     asked = _package(by) == _of_script(trace) != _package(name)
     return PythonWork(
         name=short_frame(name),
@@ -256,7 +256,7 @@ def _is_asked_for(trace: Trace, calls: _Calls, source: Bool) -> Bool:
 def _of_script(trace: Trace) -> str:
     """The package of the script: that of the first frame of the user's."""
     frames = source_frames(trace)
-    return _package(trace.strings[int(trace.events.name[frames[0]])]) if len(frames) else ""
+    return _package(trace.name_of(frames[0])) if len(frames) else ""
 
 
 def _package(frame: str) -> str:

@@ -25,4 +25,4 @@ def named_evidence(
 ) -> list[JobEvidence]:
     """Evidence from the names of events of these kinds; empty if none matches."""
     rows = rows_named(trace, kinds, wanted)
-    return [JobEvidence(code, len(rows), trace.strings[int(trace.events.name[rows[0]])])] if len(rows) else []
+    return [JobEvidence(code, len(rows), trace.name_of(rows[0]))] if len(rows) else []

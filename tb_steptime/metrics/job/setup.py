@@ -79,7 +79,7 @@ def _inputs_of(trace: Trace, row: int) -> OpInputs:
     events = trace.events
     assert events.shapes is not None and events.dtypes is not None
     shapes, dtypes = trace.inputs[int(events.shapes[row])], trace.inputs[int(events.dtypes[row])]
-    return OpInputs(trace.strings[int(events.name[row])], shapes, dtypes)
+    return OpInputs(trace.name_of(row), shapes, dtypes)
 
 
 def _outermost(trace: Trace, ops: Int64) -> list[int]:

@@ -14,7 +14,7 @@ import re
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.utilization import kernel_rows
+from tb_steptime.metrics.gpu.utilization import kernel_rows_in_window
 from tb_steptime.metrics.kernel_names.work_kinds import (
     CONCATENATION_KERNEL,
     ELEMENTWISE_KERNEL,
@@ -89,10 +89,7 @@ class StreamKernels(msgspec.Struct, frozen=True, eq=False):
 @shared
 def stream_kernels(trace: Trace, device: int) -> StreamKernels:
     """The kernels in the order in which each stream runs them."""
-    events, rows = trace.events, kernel_rows(trace, device)
-    low, high = find_steps(trace).window
-    start = events.start_ns[trace.kernels.event[rows]]
-    rows = rows[(start >= low) & (start < high)]
+    events, rows = trace.events, kernel_rows_in_window(trace, device)
     event = trace.kernels.event[rows]
     order = np.lexsort((events.start_ns[event], events.stream[event]))
     rows = rows[order]

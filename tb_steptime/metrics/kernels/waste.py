@@ -21,7 +21,7 @@ from tb_steptime.metrics.flops.calls import types_of
 from tb_steptime.metrics.flops.peaks import Peaks, peaks_of
 from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
 from tb_steptime.metrics.gpu.occupancy import filling
-from tb_steptime.metrics.gpu.utilization import blocks, busy_intervals, kernel_rows, runs_alone
+from tb_steptime.metrics.gpu.utilization import blocks, busy_intervals, kernel_rows_in_window, runs_alone
 from tb_steptime.metrics.kernel_names.collectives import is_collective
 from tb_steptime.metrics.kernel_names.work_kinds import MANY_TENSORS, SMALL_BY_DESIGN, WHOLE_UPDATE_KERNEL
 from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, device_copies
@@ -107,10 +107,7 @@ class _Kernels(NamedTuple):
 
 
 def launch_waste(trace: Trace, device: int) -> LaunchWaste:
-    rows = kernel_rows(trace, device)
-    start = trace.events.start_ns[trace.kernels.event[rows]]
-    low, high = find_steps(trace).window
-    rows = rows[(start >= low) & (start < high)]
+    rows = kernel_rows_in_window(trace, device)
     kernels = _Kernels(trace, rows, steady_activity_ns(trace, trace.kernels.event[rows]))
     return LaunchWaste(
         _small_grids(kernels),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import allocations
+from tb_steptime.metrics.memory.allocations import allocations, are_on
 from tb_steptime.metrics.memory.at_an_instant import AllocationRow, rows_of
 from tb_steptime.metrics.memory.births import births, step_marks_ns
 from tb_steptime.metrics.memory.devices import Place, curve
@@ -61,9 +61,9 @@ def growth(trace: Trace, place: Place) -> Growth:
 def leak_makers(trace: Trace, place: Place) -> list[Maker]:
     """The makers whose allocations stay in each step up to the last but one: the next step may free what the last one
     allocated. Most bytes per step first."""
-    found, born, table = allocations(trace), births(trace), trace.memory
+    found, born = allocations(trace), births(trace)
     last = len(find_steps(trace).steps) - 1
-    here = (table.device_type[found.born] == place.type) & (table.device[found.born] == place.device)
+    here = are_on(trace, place)
     stays = np.flatnonzero(here & (found.died < 0) & (born.step >= 0) & (born.step < last))
     groups = [_maker(trace, mine, last) for mine in _by_maker(trace, stays)]
     return sorted((each for each in groups if each), key=lambda each: -each.bytes_per_step)[:MOST_MAKERS]

@@ -62,7 +62,7 @@ def host_window(trace: Trace) -> tuple[int, int]:
 
 
 def _detail(trace: Trace, rows: Int64, kernels: list[OpKernel]) -> OperatorDetail:
-    name = trace.strings[int(trace.events.name[rows[0]])]
+    name = trace.name_of(rows[0])
     longest = run_of(trace, int(rows[trace.events.dur_ns[rows].argmax()]))
     spread, times = lengths(trace.events.dur_ns[rows]), launch_times(trace, rows, host_window(trace))
     return OperatorDetail(name, spread, times, longest, kernels[:KERNELS], len(kernels[KERNELS:]))

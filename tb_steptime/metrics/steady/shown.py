@@ -154,5 +154,5 @@ def _named_rows(trace: Trace, found: Excess) -> Int64:
 def _name(trace: Trace, row: int) -> str | None:
     if row < 0:
         return None
-    name = trace.strings[int(trace.events.name[row])]
+    name = trace.name_of(row)
     return short_name(name) if trace.events.kind[row] == Kind.KERNEL else name

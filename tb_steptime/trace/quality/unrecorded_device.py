@@ -137,7 +137,7 @@ def _longest_wait(trace: Trace) -> int:
 
 
 def _name(trace: Trace, rows: Int64) -> str:
-    return trace.strings[int(trace.events.name[rows[0]])] if len(rows) else ""
+    return trace.name_of(rows[0]) if len(rows) else ""
 
 
 def device_findings(trace: Trace) -> list[Finding]:

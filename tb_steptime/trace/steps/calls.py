@@ -111,7 +111,7 @@ def loop_calls(trace: Trace) -> Iterator[StepCalls]:
     ops = trace.events.rows(Kind.CPU_OP)
     for calls in _calls(trace, ops):
         for begins in loop_rounds(trace, calls.rows):
-            yield StepCalls(begins, False, trace.strings[int(trace.events.name[begins[0]])])
+            yield StepCalls(begins, False, trace.name_of(begins[0]))
 
 
 def _longest(trace: Trace, rows: Int64) -> Iterator[StepCalls]:
