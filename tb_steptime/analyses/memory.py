@@ -110,15 +110,13 @@ def analyse(trace: Trace) -> MemoryResult:
 def _window(trace: Trace) -> tuple[int, int]:
     """Returns the window from the first to the last of the steps and of the allocator's events."""
     steps, ts = find_steps(trace).steps, trace.memory.ts
-    last = max(int(ts[-1]) + 1, *(step.host_start_ns + step.host_ns for step in steps))
+    last = max(int(ts[-1]) + 1, *(step.host_end_ns for step in steps))
     return min(int(ts[0]), steps[0].host_start_ns), last
 
 
 def _steps(trace: Trace) -> list[MemoryStep]:
     columns = zip(find_steps(trace).steps, phase_spans(trace), strict=True)
-    return [
-        MemoryStep(step.name, step.host_start_ns, step.host_start_ns + step.host_ns, spans) for step, spans in columns
-    ]
+    return [MemoryStep(step.name, step.host_start_ns, step.host_end_ns, spans) for step, spans in columns]
 
 
 def _call(trace: Trace, row: int) -> AllocatorCall:

@@ -107,11 +107,8 @@ def outermost_marks(trace: Trace) -> Int64:
 
 def in_steps(trace: Trace, at_ns: Int64) -> tuple[Int64, Int64]:
     """Which times lie within the steps, by the host's marks, and the step of each of these."""
-    steps = find_steps(trace).steps
-    host_start = np.array([step.host_start_ns for step in steps], np.int64)
-    host_end = host_start + np.array([step.host_ns for step in steps], np.int64)
-    step = np.searchsorted(host_start, at_ns, side="right") - 1
-    inside = np.flatnonzero((step >= 0) & (at_ns < host_end[step]))
+    step = find_steps(trace).holding_on_host(at_ns)
+    inside = np.flatnonzero(step >= 0)
     return inside, step[inside]
 
 

@@ -87,8 +87,7 @@ def blocking_groups(trace: Trace) -> BlockingGroups:
     new = _opens(trace, calls)
     order = np.argsort(calls.row[new], kind="stable")  # sorted by thread so far; this is time order
     groups = _groups(trace, calls, np.flatnonzero(new), order)
-    steps = find_steps(trace).steps
-    low, high = steps[0].host_start_ns, steps[-1].host_start_ns + steps[-1].host_ns
+    low, high = find_steps(trace).host_window
     inside = (groups.start >= low) & (groups.start < high)
     return BlockingGroups(*(getattr(groups, column)[inside] for column in BlockingGroups.__struct_fields__))
 

@@ -150,8 +150,7 @@ def _when_covered(intervals: Intervals, amounts: Int64) -> Int64:
 
 def step_at(trace: Trace, instants: Int64) -> Int64:
     """Place of the step whose mark contains each instant; between two marks, the earlier one."""
-    starts = np.array([step.host_start_ns for step in find_steps(trace).steps], np.int64)
-    return np.maximum(np.searchsorted(starts, instants, side="right") - 1, 0)
+    return np.maximum(find_steps(trace).begun_on_host(instants), 0)
 
 
 def blocking_rows(trace: Trace, device: int, collective: Words | None = None) -> list[BlockingRow]:

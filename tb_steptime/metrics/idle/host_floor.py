@@ -9,8 +9,6 @@ device         |--- its step: begins later, and may end much later ---|
 
 from __future__ import annotations
 
-import numpy as np
-
 from tb_steptime.metrics.base import Figure, Metric, mean_figure, unknown
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.idle.reasons import devices_by_activity
@@ -48,6 +46,5 @@ def host_floor_ns(trace: Trace) -> Int64:
     waits = loader_intervals(trace) | blocked_intervals(trace)
     for device in devices_by_activity(trace)[:1]:
         waits = waits | excluded_time(trace, device).before_recording
-    start = np.array([step.host_start_ns for step in steps.steps], np.int64)
-    length = np.array([step.host_ns for step in steps.steps], np.int64)
-    return length - waits.overlap_ns(start, start + length)
+    start, end = steps.host_start_ns, steps.host_end_ns
+    return end - start - waits.overlap_ns(start, end)

@@ -121,7 +121,7 @@ class _Calls(NamedTuple):
 def _function(trace: Trace, calls: _Calls, every: Int64, *, waits: bool) -> PythonWork:
     """calls: those whose time counts; every: all calls of the function, which say in which steps it runs."""
     steps, longest = find_steps(trace).steps, int(calls.row[calls.ns.argmax()])
-    place = np.searchsorted([step.host_start_ns for step in steps], trace.events.start_ns[every], side="right") - 1
+    place = find_steps(trace).begun_on_host(trace.events.start_ns[every])
     of_steps = distinct_in(place[place >= 0])
     name = trace.name_of(longest)
     named = rows_named(trace, (Kind.PYTHON,), is_named)
@@ -168,7 +168,7 @@ def is_wait(frame: str) -> bool:
 
 def _in_a_step(trace: Trace, rows: Int64) -> Bool:
     """Which of these are calls in which no step begins: the loop itself is none."""
-    begun = np.array([step.host_start_ns for step in find_steps(trace).steps])
+    begun = find_steps(trace).host_start_ns
     first = np.searchsorted(begun, trace.events.start_ns[rows], side="right")
     return np.asarray(first == np.searchsorted(begun, trace.events.ends(rows), side="left"), bool)
 

@@ -42,7 +42,7 @@ def token_waits(trace: Trace) -> Bool:
     way = directions(trace, groups.copy)
     reads = np.array([way[place] == "DtoH" for place in range(len(groups))], bool)
     rows = np.flatnonzero(reads | (groups.kind == KINDS.index("sync")) & (groups.copy < 0))
-    begun = np.array([step.host_start_ns for step in find_steps(trace).steps], np.int64)
+    begun = find_steps(trace).host_start_ns
     step = np.searchsorted(begun, groups.start[rows], side="right")
     found[rows[np.diff(step, append=len(begun) + 1) > 0]] = True
     return found

@@ -13,7 +13,7 @@ import numpy as np
 
 from tb_steptime.metrics.memory.allocations import allocations, are_on
 from tb_steptime.metrics.memory.at_an_instant import AllocationRow, rows_of
-from tb_steptime.metrics.memory.births import births, step_marks_ns
+from tb_steptime.metrics.memory.births import births
 from tb_steptime.metrics.memory.devices import Place, curve
 from tb_steptime.metrics.memory.makers import makers
 from tb_steptime.text import Reason, count
@@ -51,7 +51,7 @@ class Maker(msgspec.Struct, frozen=True):
 
 
 def growth(trace: Trace, place: Place) -> Growth:
-    ends = curve(trace, place).at(step_marks_ns(trace)[1] - 1)
+    ends = curve(trace, place).at(find_steps(trace).host_end_ns - 1)
     if len(ends) < FEWEST_STEPS:
         return Growth(None, Reason("memory_needs_steps", {"least": count(FEWEST_STEPS)}), False, ends.tolist())
     mean = float(ends[-1] - ends[0]) / (len(ends) - 1)

@@ -109,7 +109,7 @@ def _by_step(trace: Trace) -> list[Int64]:
     start = events.start_ns[np.where(launch >= 0, launch, trace.kernels.event[rows])]
     found = []
     for step in steps.steps:
-        on_host = (start >= step.host_start_ns) & (start < step.host_start_ns + step.host_ns)
+        on_host = (start >= step.host_start_ns) & (start < step.host_end_ns)
         on_device = (start >= step.start_ns) & (start < step.end_ns)
         found.append(rows[np.where(launch >= 0, on_host, on_device)])
     return found

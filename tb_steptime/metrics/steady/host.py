@@ -84,9 +84,7 @@ def _explained(trace: Trace, stretches: Stretches, excess: Int64, kind: Int64) -
 
 def step_at(trace: Trace, instants: Int64) -> Int64:
     """The number of the step whose host work contains each instant, 0 before the first one."""
-    begun = np.array([step.host_start_ns for step in find_steps(trace).steps], np.int64)
-    step: Int64 = np.searchsorted(begun, instants, side="right")
-    return step
+    return find_steps(trace).begun_on_host(instants) + 1
 
 
 def profiler_intervals(trace: Trace) -> Intervals:

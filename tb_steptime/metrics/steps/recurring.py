@@ -97,6 +97,4 @@ def _ops(trace: Trace) -> tuple[Int64, Int64]:
 
 def _step_of(trace: Trace, rows: Int64) -> Int64:
     """The place of the step of each row; -1 before the first one."""
-    begins = np.array([step.host_start_ns for step in find_steps(trace).steps])
-    place: Int64 = np.searchsorted(begins, trace.events.start_ns[rows], side="right") - 1
-    return place
+    return find_steps(trace).begun_on_host(trace.events.start_ns[rows])
