@@ -20,10 +20,10 @@ from tb_steptime.insights.wording.compare import (
 )
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.tables.notes import note_line
-from tb_steptime.terminal.output import aligned
+from tb_steptime.terminal.output import aligned, paragraphs
 from tb_steptime.terminal.rows import shortened
 from tb_steptime.text import Quantity, Unit
-from tb_steptime.text.printer import GAP, UNKNOWN, change, duration, percent_exact, plain, printable, quantity
+from tb_steptime.text.printer import GAP, UNKNOWN, change, duration, interval, percent_exact, plain, printable, quantity
 
 #: Maximum number of rows in each table of kernels, ops, calls and copies, and maximum length of their names.
 ROWS, NAME_LENGTH = 8, 44
@@ -47,7 +47,7 @@ def comparison_table(comparison: Comparison, width: int) -> str:
         _titled("What cards promised", _prediction_rows(comparison)),
         [line for text in _residuals(comparison) for line in _wrapped(text, width)],
     )
-    return "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines).replace(GAP, " ")
+    return paragraphs(sections)
 
 
 def gate_line(gate: Gate, result: GateResult) -> str:
@@ -125,7 +125,7 @@ def _change_rows(comparison: Comparison, by: By) -> Rows:
 
 
 def _cells(row: Contribution) -> tuple[str, str, str, str]:
-    return duration(row.base_ns), duration(row.candidate_ns), change(row.change_ns), _interval(row)
+    return duration(row.base_ns), duration(row.candidate_ns), change(row.change_ns), interval(row.low, row.high)
 
 
 def _figure_rows(comparison: Comparison) -> Rows:
@@ -179,10 +179,6 @@ def _table_rows(comparison: Comparison, of: TableId) -> Rows:
         times = duration(row.base_ns), duration(row.candidate_ns), change(row.change_ns)
         rows.append((_name(row, of), *times, _calls(row), _match(row)))
     return rows
-
-
-def _interval(row: RowChange | Contribution) -> str:
-    return UNKNOWN if row.low is None or row.high is None else f"{change(row.low)} to {change(row.high)}"
 
 
 def _calls(row: RowChange) -> str:

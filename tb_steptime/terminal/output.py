@@ -12,7 +12,7 @@ import msgspec
 
 from tb_steptime.files.paths import any_path
 from tb_steptime.tables.base import Table
-from tb_steptime.text.printer import printable
+from tb_steptime.text.printer import GAP, printable
 
 R = TypeVar("R")
 
@@ -53,6 +53,11 @@ def span_heading(span: OfSpan) -> str:
 def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     """Returns the lines of a paragraph. Words, such as names, are not broken. indent: of all lines but the first."""
     return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def paragraphs(sections: Iterable[Iterable[str]]) -> str:
+    """Returns the lines of each section that has any, with an empty line between two sections."""
+    return "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines).replace(GAP, " ")
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -24,7 +24,7 @@ from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
-from tb_steptime.terminal.output import aligned, wrapped
+from tb_steptime.terminal.output import aligned, paragraphs, wrapped
 from tb_steptime.terminal.rows import row, share_row, shortened
 from tb_steptime.text import Note, Phrase, Reason
 from tb_steptime.text.printer import (
@@ -81,8 +81,7 @@ def span_table(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement, w
         _memory(measured.result("memory", MemoryResult)),
         _advice(judgement.insights, [*measured.facts.notes, *loading.recorder_notes], width, ink),
     )
-    text = "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines)
-    return text.replace(GAP, " ")
+    return paragraphs(sections)
 
 
 def _top(found: FoundSpan, facts: SpanFacts, width: int, ink: Ink) -> Iterator[str]:

@@ -75,7 +75,5 @@ def whole_steps(trace: Trace, device: int | None) -> Bool:
 
 def step_at(trace: Trace, instants: Int64, wanted: Bool) -> Int64:
     """The place of the step that contains each instant; -1 outside the wanted steps."""
-    steps = find_steps(trace)
-    place: Int64 = steps.begun_at(instants)
-    inside = (place >= 0) & (instants < steps.end_ns[place])
-    return np.where(inside & wanted[place], place, -1)
+    place = find_steps(trace).holding(instants)
+    return np.where(wanted[place], place, -1)

@@ -82,8 +82,7 @@ def _all_in_steps(trace: Trace) -> Bool:
     inside = np.empty(len(activity), bool)
     for first in range(0, len(activity), _AT_ONCE):
         start = events.start_ns[activity[first : first + _AT_ONCE]]
-        step = steps.begun_at(start)
-        inside[first : first + _AT_ONCE] = (step >= 0) & (start < steps.end_ns[step])
+        inside[first : first + _AT_ONCE] = steps.holding(start) >= 0
     return inside
 
 

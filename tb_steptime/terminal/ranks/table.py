@@ -23,7 +23,7 @@ from tb_steptime.tables.ranks import (
     messages_report,
     rank_reports,
 )
-from tb_steptime.terminal.output import aligned, wrapped
+from tb_steptime.terminal.output import aligned, paragraphs, wrapped
 from tb_steptime.terminal.ranks.jobs import FoundJob
 from tb_steptime.terminal.rows import shortened, text_cell
 from tb_steptime.text import joined, phrase
@@ -54,8 +54,7 @@ def job_table(found: FoundJob, width: int) -> str:
         [line for each in what_if_texts(found.ranks.what_if) for line in wrapped(render(each), width, "  ")],
         _advice(found, width),
     )
-    text = "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines)
-    return text.replace(GAP, " ")
+    return paragraphs(sections)
 
 
 def job_what_if(found: FoundJob, width: int) -> str:
