@@ -52,7 +52,7 @@ def _by_loop(trace: Trace, rows: Int64) -> Bool:
 
 @shared
 def loader_intervals(trace: Trace) -> Intervals:
-    """When the main process waits for a batch."""
+    """Returns when the main process waits for a batch."""
     rows = loader_rows(trace)
     return Intervals.of_events(trace.events, rows)
 

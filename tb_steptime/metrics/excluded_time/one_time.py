@@ -50,8 +50,8 @@ class OneTime(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def one_time_costs(trace: Trace, device: int | None) -> tuple[OneTime, ...]:
-    """The one-time costs of every cause within the steps, as far as they lengthen the steps for this device. Waits for
-    the loader are not included."""
+    """Returns the one-time costs of every cause within the steps, as far as they lengthen the steps for this device.
+    Waits for the loader are not included."""
     steps, found = find_steps(trace), find_excess(trace).of(ExcessKind.ONCE)
     found = found.on(*training_threads(trace), *autograd_threads(trace))
     rest = (steps.intervals & on_host_once(trace, device)) - loader_intervals(trace)
@@ -68,12 +68,12 @@ def one_time_costs(trace: Trace, device: int | None) -> tuple[OneTime, ...]:
 
 
 def once(trace: Trace, device: int | None) -> Intervals:
-    """When the host does one-time work."""
+    """Returns when the host does one-time work."""
     return Intervals.joined(cost.when for cost in one_time_costs(trace, device))
 
 
 def _rows(trace: Trace, found: Excess) -> Int64:
-    """The innermost op that contains each cost; or the call or the user's range; -1 between ops."""
+    """Returns the innermost op that contains each cost; or the call or the user's range; -1 between ops."""
     events, event = trace.events, found.event.astype(np.int64)
     inside = (event >= 0) & (events.start_ns[event] <= found.start_ns) & (found.end_ns <= events.ends(event))
     inside &= is_in(event, step_marks(trace), invert=True)
@@ -84,7 +84,7 @@ def _rows(trace: Trace, found: Excess) -> Int64:
 
 
 def _causes(trace: Trace, found: Excess, row: Int64) -> Iterator[tuple[OneTimeCause, Bool]]:
-    """The costs of each cause, in the order of attribution."""
+    """Yields the costs of each cause, in the order of attribution."""
     events, calls = trace.events, blocking_calls(trace)
     compiled = compilations(trace)
     compiling = Intervals.of_events(events, compiled)

@@ -37,7 +37,7 @@ class AnomalyChecks(msgspec.Struct, frozen=True):
 
 
 def anomaly_checks(trace: Trace) -> AnomalyChecks | None:
-    """The checks; None if gradients are not checked this way."""
+    """Returns the checks; None if gradients are not checked this way."""
     events = trace.events
     if not len(rows_named(trace, (Kind.CPU_OP,), lambda name: name == _CHECK)):
         return None

@@ -102,7 +102,7 @@ class Bubbles(NamedTuple):
 
 
 def bubbles(trace: Trace, device: int) -> Bubbles:
-    """The bubbles of each of `blocking_groups`; many groups have none."""
+    """Returns the bubbles of each of `blocking_groups`; many groups have none."""
     groups, idle = blocking_groups(trace), idle_outside_loader(trace, device) - unrecorded_work(trace, device)
     start, end = _stalls(trace, device, groups)
     lasts = _when_covered(idle, idle.covered_before(start) + blocked_ns(trace, device))
@@ -112,7 +112,7 @@ def bubbles(trace: Trace, device: int) -> Bubbles:
 
 
 def blocked_ns(trace: Trace, device: int) -> Int64:
-    """How long each of `blocking_groups` blocks the host, without time excluded from judgement."""
+    """Returns how long each of `blocking_groups` blocks the host, without time excluded from judgement."""
     groups = blocking_groups(trace)
     left_out = excluded_time(trace, device).total.overlap_ns(groups.start, groups.end)
     blocked: Int64 = np.maximum(groups.blocked_ns - left_out, 0)
@@ -120,8 +120,8 @@ def blocked_ns(trace: Trace, device: int) -> Int64:
 
 
 def _stalls(trace: Trace, device: int, groups: BlockingGroups) -> tuple[Int64, Int64]:
-    """From the drain, or the group's start, to the next activity launched after the group, or the start of the next
-    group."""
+    """Returns when each group's stall begins and ends: from the drain, or the group's start, to the next activity
+    launched after the group, or the start of the next group."""
     events, launches = trace.events, find_launches(trace)
     rows = launch_rows(trace, device)
     rows = rows[launches.call[rows] >= 0]
@@ -139,7 +139,8 @@ def _stalls(trace: Trace, device: int, groups: BlockingGroups) -> tuple[Int64, I
 
 
 def _when_covered(intervals: Intervals, amounts: Int64) -> Int64:
-    """When the intervals have covered each amount of time, counted from the first interval; int64 max if never."""
+    """Returns when the intervals have covered each amount of time, counted from the first interval; int64 max if
+    never."""
     covered = np.cumsum(intervals.end - intervals.start)
     place = np.searchsorted(covered, amounts)
     known = place < len(covered)
@@ -149,13 +150,13 @@ def _when_covered(intervals: Intervals, amounts: Int64) -> Int64:
 
 
 def step_at(trace: Trace, instants: Int64) -> Int64:
-    """Place of the step whose mark contains each instant; between two marks, the earlier one."""
+    """Returns the place of the step whose mark contains each instant; between two marks, the earlier one."""
     return np.maximum(find_steps(trace).begun_on_host(instants), 0)
 
 
 def blocking_rows(trace: Trace, device: int, collective: Words | None = None) -> list[BlockingRow]:
-    """Similar groups in one row, most bubble time first, then longest blocked. collective: the one for which each group
-    waits."""
+    """Returns a row for each kind of similar groups, most bubble time first, then longest blocked. collective: the one
+    for which each group waits."""
     groups, bubble = blocking_groups(trace), bubbles(trace, device)
     if not len(groups):
         return []
@@ -188,7 +189,7 @@ class _Surroundings(NamedTuple):
     forward_source: Words
 
     def keys(self, groups: BlockingGroups) -> list[Int64]:
-        """Columns, of (groups,) each: groups that agree in all of them are alike."""
+        """Returns columns of (groups,) each. Groups that agree in all of them are alike."""
         columns = (*self[:6], groups.kind, *groups.names.T, *(words.number for words in self[6:]))
         return [np.asarray(column, np.int64) for column in columns]
 

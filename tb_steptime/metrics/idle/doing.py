@@ -69,8 +69,8 @@ NOTHING = Doing("nothing", None, None, False)
 
 
 def doing_in(trace: Trace, thread: int, start: int, end: int, among: Int64 | None = None) -> Doing:
-    """What the thread does; if nothing, what those of the autograd engine and the training do, which work while it
-    waits. among: rows that include all events of at least half the range's length, if they are known already."""
+    """Returns what the thread does; if nothing, what those of the autograd engine and the training do, which work while
+    it waits. among: rows that include all events of at least half the range's length, if they are known already."""
     one_at_a_time = {*training_threads(trace), *autograd_threads(trace)}
     others = sorted(one_at_a_time - {thread}) if thread in one_at_a_time else []
     among = lasting(trace, MOSTLY * (end - start)) if among is None else among
@@ -83,13 +83,13 @@ def doing_in(trace: Trace, thread: int, start: int, end: int, among: Int64 | Non
 
 
 def lasting(trace: Trace, least_ns: float) -> Int64:
-    """Rows of the events that last at least this long; few of a large trace's millions if that is long."""
+    """Returns the rows of the events that last at least this long; few of a large trace's millions if that is long."""
     rows: Int64 = np.flatnonzero(trace.events.dur_ns >= least_ns)
     return rows
 
 
 def _lasting(trace: Trace, among: Int64, start: int, end: int) -> Int64:
-    """Rows of the events of all threads that last for most of the range, outer ones first."""
+    """Returns the rows of the events of all threads that last for most of the range, outer ones first."""
     events = trace.events
     within = np.minimum(events.ends(among), end) - np.maximum(events.start_ns[among], start)
     rows = among[within >= MOSTLY * (end - start)]
@@ -98,7 +98,7 @@ def _lasting(trace: Trace, among: Int64, start: int, end: int) -> Int64:
 
 
 def _marks(trace: Trace) -> Bool:
-    """Names that do not show an activity: those of steps, even if only a range shows these, and of the loader."""
+    """Says which names show no activity: those of steps, even if only a range shows these, and those of the loader."""
     marks: Bool = loader_names(trace).copy()
     marks[trace.events.name[step_marks(trace)]] = True
     marks[trace.events.name[_step_ranges(trace)]] = True
@@ -106,7 +106,7 @@ def _marks(trace: Trace) -> Bool:
 
 
 def _step_ranges(trace: Trace) -> Int64:
-    """Rows of the ranges with which inferred steps begin, and which last for most of them."""
+    """Returns the rows of the ranges with which inferred steps begin, and which last for most of them."""
     inferred, ranges = inferred_steps(trace), trace.events.rows(Kind.USER)
     if inferred is None:
         return np.empty(0, np.int64)
@@ -118,7 +118,7 @@ def _step_ranges(trace: Trace) -> Int64:
 
 
 def _doing(trace: Trace, rows: Int64, start: int, end: int) -> Doing:
-    """The activity that fills most of the range, out of the rows that last longest in it."""
+    """Returns the activity that fills most of the range, out of the rows that last longest in it."""
     events = trace.events
     compiles = any(_COMPILES.search(trace.strings[name]) for name in distinct_in(events.name[rows]).tolist())
     for kind, kinds in _KINDS:
@@ -140,8 +140,8 @@ def _is_unusual(trace: Trace, row: int) -> bool:
 
 
 def _exact(trace: Trace, rows: Int64, length_ns: int) -> Bool:
-    """Which rows name the activity exactly. Ops and calls do at any length; a frame or a range may contain the whole
-    training."""
+    """Says which rows name the activity exactly. Ops and calls do at any length; a frame or a range may contain the
+    whole training."""
     events = trace.events
     around = is_in(events.kind[rows], _NAMES_CODE) & (events.dur_ns[rows] > AROUND_TIMES * length_ns)
     exact: Bool = ~around
@@ -149,7 +149,7 @@ def _exact(trace: Trace, rows: Int64, length_ns: int) -> Bool:
 
 
 def _named(trace: Trace, rows: Int64) -> int:
-    """The innermost row; of frames the innermost that a user knows: in a file outside torch, or of a module."""
+    """Returns the innermost row; of frames the innermost that a user knows: in a file outside torch, or of a module."""
     names = [trace.strings[name] for name in trace.events.name[rows].tolist()]
     known = [
         row for row, name in zip(rows.tolist(), names, strict=True) if is_source(name) or name.startswith(MODULE_FRAME)
@@ -169,7 +169,7 @@ def is_explained(trace: Trace, start: int, end: int) -> bool:
 
 
 def _contains_begin(trace: Trace, rows: Int64) -> Bool:
-    """Which rows contain the begin of a step, and not as their own."""
+    """Says which rows contain the beginning of a step that is not their own."""
     begins = np.sort(find_steps(trace).host_start_ns)
     start, end = trace.events.start_ns[rows], trace.events.ends(rows)
     contains: Bool = np.searchsorted(begins, end) > np.searchsorted(begins, start, side="right")

@@ -40,8 +40,8 @@ class HeldInterpreter(msgspec.Struct, frozen=True):
 
 
 def held_interpreter(trace: Trace) -> HeldInterpreter | None:
-    """The thread that runs Python during most of the time in which the training's thread runs no op; None where none
-    does, or where it runs a model: that work is wanted there."""
+    """Returns the thread that runs Python during most of the time in which the training's thread runs no op; None where
+    none does, or where it runs a model: that work is wanted there."""
     threads, events, steps = training_threads(trace), trace.events, find_steps(trace)
     rows = events.rows(Kind.PYTHON)
     if not threads or not len(rows):
@@ -66,14 +66,14 @@ def held_interpreter(trace: Trace) -> HeldInterpreter | None:
 
 
 def _busy(trace: Trace, thread: int, frames: Int64) -> Intervals:
-    """When this thread runs an op or a call of a runtime, or waits: then it needs no interpreter."""
+    """Returns when this thread runs an op or a call of a runtime, or waits: then it needs no interpreter."""
     frames = frames[trace.events.thread[frames] == thread]
     waits = frames[are_named(trace, frames, is_wait)]
     return recorded(trace, thread) | Intervals.of_events(trace.events, waits)
 
 
 def _function(trace: Trace, frames: Int64, runs: Intervals) -> str | None:
-    """The innermost of the user's functions that holds most of this time."""
+    """Returns the innermost of the user's functions that holds most of this time."""
     frames = frames[are_named(trace, frames, is_named)]
     names, found = trace.events.name[frames], []
     for name in distinct_in(names).tolist():

@@ -31,7 +31,8 @@ _NOTHING_OF_THE_HOST = Reason("no_launch_calls")
 
 
 def host_floor(trace: Trace) -> Figure:
-    """Not known if nothing of the host is recorded: its step is then only that of the device."""
+    """Returns the floor of the mean step. It is not known if nothing of the host is recorded, because the step is then
+    only that of the device."""
     if not len(trace.events.rows(Kind.CPU_OP, Kind.USER, Kind.PYTHON, Kind.RUNTIME, Kind.DRIVER)):
         return unknown(trace, _NOTHING_OF_THE_HOST)
     return mean_figure(host_floor_ns(trace))
@@ -39,9 +40,9 @@ def host_floor(trace: Trace) -> Figure:
 
 @shared
 def host_floor_ns(trace: Trace) -> Int64:
-    """Per step, ns: the step's mark on the host without the union of the loader's waits, the blocked time, and the time
-    in which the device works off what was launched before the recording. A host that runs ahead finishes a step long
-    before the device does."""
+    """Returns for each step, in ns, the step's mark on the host without the union of the loader's waits, the blocked
+    time, and the time in which the device works off what was launched before the recording. A host that runs ahead
+    finishes a step long before the device does."""
     steps = find_steps(trace)
     waits = loader_intervals(trace) | blocked_intervals(trace)
     for device in devices_by_activity(trace)[:1]:

@@ -91,12 +91,12 @@ def pauses(trace: Trace, device: int) -> list[Pause]:
 
 
 def pause_intervals(trace: Trace, device: int) -> Intervals:
-    """When the host pauses, whatever the cause."""
+    """Returns when the host pauses, whatever the cause."""
     return Intervals.joined(own for _, own in _own_stops(trace, device))
 
 
 def _own_stops(trace: Trace, device: int) -> Iterator[tuple[_Stops, Intervals]]:
-    """The stops of each cause that has any, without those of earlier causes."""
+    """Yields the stops of each cause that has any, without those of earlier causes."""
     steps = find_steps(trace)
     rest = steps.intervals
     for stops in _stops(trace, device):
@@ -116,8 +116,8 @@ def _stops(trace: Trace, device: int) -> Iterator[_Stops]:
 
 
 def _interrupted(trace: Trace) -> _Stops:
-    """The excess time of ops and calls of training threads, compared with all similar ones. Time between ops does not
-    belong to them: it is Python, which may have had something to do."""
+    """Returns the excess time of ops and calls of training threads, compared with all similar ones. Time between ops
+    does not belong to them: it is Python, which may have had something to do."""
     found = find_excess(trace).of(ExcessKind.INTERRUPTED).on(*training_threads(trace), *autograd_threads(trace))
     kind = np.where(found.event >= 0, trace.events.kind[found.event].astype(np.int64), -1)
     found = found.where((found.dur_ns >= INTERRUPTED_NS) & is_in(kind, (Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)))
@@ -143,7 +143,7 @@ def _pause(trace: Trace, stops: _Stops, own: Intervals, idle: Intervals) -> Paus
 
 
 def _name(trace: Trace, stops: _Stops, start: int, end: int) -> str | None:
-    """The name of the stop that fills most of [start, end)."""
+    """Returns the name of the stop that fills most of [start, end)."""
     if stops.rows is None:
         return None
     share = np.minimum(stops.end, end) - np.maximum(stops.start, start)

@@ -33,7 +33,7 @@ class OutsideRange(msgspec.Struct, frozen=True):
 
 
 def outside_range(trace: Trace) -> OutsideRange | None:
-    """The range; None where no name holds half of that time."""
+    """Returns the range; None where no name holds half of that time."""
     threads, events, steps = training_threads(trace), trace.events, find_steps(trace)
     if not threads:
         return None
@@ -52,7 +52,7 @@ def outside_range(trace: Trace) -> OutsideRange | None:
 
 
 def _ranges(trace: Trace, thread: int) -> Int64:
-    """Named ranges of this thread without marks of steps and of loaders."""
+    """Returns the rows of named ranges of this thread, without marks of steps and of loaders."""
     rows = trace.events.rows(Kind.USER)
     rows = rows[(trace.events.thread[rows] == thread) & ~loader_names(trace)[trace.events.name[rows]]]
     kept: Int64 = rows[is_in(rows, step_marks(trace), invert=True)]

@@ -47,7 +47,8 @@ class PythonFunction(msgspec.Struct, frozen=True):
 
 
 def python_function(trace: Trace) -> PythonFunction | None:
-    """The function; None without call stacks, and if no single function of the user's takes most of that time."""
+    """Returns the function; None without call stacks, and if no single function of the user's takes most of that
+    time."""
     threads = training_threads(trace)
     if not threads or not len(trace.events.rows(Kind.PYTHON)):
         return None
@@ -72,34 +73,34 @@ def python_function(trace: Trace) -> PythonFunction | None:
 
 
 def recorded(trace: Trace, thread: int) -> Intervals:
-    """When this thread runs an op or a call of a runtime."""
+    """Returns when this thread runs an op or a call of a runtime."""
     rows = trace.events.rows(*_RECORDED)
     return Intervals.of_events(trace.events, rows[trace.events.thread[rows] == thread])
 
 
 def _median_step(trace: Trace) -> Step:
-    """The step of median length; the lower one of two."""
+    """Returns the step of median length; the lower one of two."""
     steps = sorted(find_steps(trace).steps, key=lambda step: step.duration_ns)
     return steps[(len(steps) - 1) // 2]
 
 
 def _recorded(trace: Trace, rows: Int64) -> Intervals:
-    """When one of these rows is an op, a call, or a wait of the loader."""
+    """Returns when one of these rows is an op, a call, or a wait of the loader."""
     events = trace.events
     mine = rows[is_in(events.kind[rows], _RECORDED) | loader_names(trace)[events.name[rows]]]
     return Intervals.of_events(events, mine)
 
 
 def _function(trace: Trace, rows: Int64, step: Step, outside: Intervals) -> Int64:
-    """The calls of a function of the user's; if the script itself is longer than the recording, of one in Python's
-    library instead, such as the `get` of a queue."""
+    """Returns the calls of a function of the user's; if the script itself is longer than the recording, of one in
+    Python's library instead, such as the `get` of a queue."""
     mine = _calls(trace, _frames(trace, rows, step, is_source), outside)
     return mine if len(mine) else _calls(trace, _frames(trace, rows, step, is_outside_torch), outside)
 
 
 def _calls(trace: Trace, frames: Int64, outside: Intervals) -> Int64:
-    """The innermost call that contains most of the time outside of ops; else all calls of the function whose calls
-    together do; empty if no function does."""
+    """Returns the innermost call that contains most of the time outside of ops; else all calls of the function whose
+    calls together do; empty if no function does."""
     least_ns = MOSTLY * outside.total_ns
     within = _within(trace, frames, outside)
     alone = frames[(within >= least_ns) & (within > 0)]
@@ -114,7 +115,7 @@ def _calls(trace: Trace, frames: Int64, outside: Intervals) -> Int64:
 
 
 def _frames(trace: Trace, rows: Int64, step: Step, wanted: Callable[[str], bool]) -> Int64:
-    """The frames that end in the step, by name."""
+    """Returns the frames that end in the step, by name."""
     events = trace.events
     mine = rows[(events.kind[rows] == Kind.PYTHON) & (events.ends(rows) <= step.end_ns)]
     frames: Int64 = mine[are_named(trace, mine, wanted)]

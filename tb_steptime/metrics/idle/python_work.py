@@ -81,8 +81,8 @@ class PythonWork(msgspec.Struct, frozen=True):
 
 
 def python_work(trace: Trace) -> list[PythonWork]:
-    """The functions with the most time first; empty without call stacks. Calls inside another such call count for the
-    outer one."""
+    """Returns the functions with the most time first; empty without call stacks. Calls inside another such call count
+    for the outer one."""
     threads = training_threads(trace)
     if not threads or not len(trace.events.rows(Kind.PYTHON)):
         return []
@@ -162,20 +162,20 @@ def _is_library(frame: str) -> bool:
 
 
 def is_wait(frame: str) -> bool:
-    """Is this a built-in function that waits?"""
+    """Whether this is a built-in function that waits."""
     return _WAITS.match(frame) is not None
 
 
 def _in_a_step(trace: Trace, rows: Int64) -> Bool:
-    """Which of these are calls in which no step begins: the loop itself is none."""
+    """Says in which of these calls no step begins. The loop itself is not among them."""
     begun = find_steps(trace).host_start_ns
     first = np.searchsorted(begun, trace.events.start_ns[rows], side="right")
     return np.asarray(first == np.searchsorted(begun, trace.events.ends(rows), side="left"), bool)
 
 
 def _timed(trace: Trace, rows: Int64, judged: Intervals, interrupted: Intervals) -> _Calls:
-    """The calls with their functions and times. An interruption is left out of a call as far as it makes it longer than
-    the function's usual call: what a function always takes is its own."""
+    """Returns the calls with their functions and times. An interruption is left out of a call as far as it makes it
+    longer than the function's usual call: what a function always takes is its own."""
     start, end = trace.events.start_ns[rows], trace.events.ends(rows)
     function, ns = _functions(trace, rows), judged.overlap_ns(start, end)
     excess = (judged & interrupted).overlap_ns(start, end)
@@ -196,8 +196,8 @@ def _functions(trace: Trace, rows: Int64) -> Int64:
 
 
 def _python_alone(trace: Trace, calls: _Calls, busy: Intervals, interrupted: Intervals) -> Bool:
-    """The calls of functions that contain hardly anything but Python, in all of their calls together: a single one may
-    be interrupted."""
+    """Returns the calls of functions that contain hardly anything but Python, in all of their calls together: a single
+    one may be interrupted."""
     start, end = trace.events.start_ns[calls.row], trace.events.ends(calls.row)
     other = (busy - interrupted).overlap_ns(start, end)
     whole = end - start - interrupted.overlap_ns(start, end)
@@ -206,8 +206,8 @@ def _python_alone(trace: Trace, calls: _Calls, busy: Intervals, interrupted: Int
 
 
 def _hold_a_pass(trace: Trace, calls: _Calls, thread: int) -> Bool:
-    """The calls of functions in which most of a forward or backward pass or of the optimizer runs, which no loop can do
-    without. Without a backward pass: most of the time of ops."""
+    """Returns the calls of functions in which most of a forward or backward pass or of the optimizer runs, which no
+    loop can do without. Without a backward pass: most of the time of ops."""
     nodes, events = backward_nodes(trace), trace.events
     forward, ops = nodes.forward[nodes.forward >= 0], events.rows(Kind.CPU_OP)
     optimizer = rows_named(trace, (Kind.USER,), OPTIMIZER_STEP.match)
@@ -227,8 +227,8 @@ def _ranges(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
 
 
 def _what_they_do(trace: Trace, calls: _Calls, alone: Bool) -> Int64:
-    """The places of the outermost of these calls, or of the calls inside them where those of one function take most of
-    their time: of the innermost such function."""
+    """Returns the places of the outermost of these calls, or of the calls inside them where those of one function take
+    most of their time: of the innermost such function."""
     top = np.flatnonzero(alone)[is_in(calls.row[alone], top_level(trace, calls.row[alone]))]
     source = are_named(trace, calls.row, is_source)
     asked, found, all_ns = _is_asked_for(trace, calls, source), [], calls.ns[top].sum()
@@ -246,15 +246,15 @@ def _what_they_do(trace: Trace, calls: _Calls, alone: Bool) -> Int64:
 
 
 def _is_asked_for(trace: Trace, calls: _Calls, source: Bool) -> Bool:
-    """The calls of other packages' functions from the package or the folder of the script: what these do inside is
-    none of the user's."""
+    """Returns the calls of other packages' functions from the package or the folder of the script: what these do inside
+    is not the user's."""
     of_script, parent = _of_script(trace), parent_places(trace, calls.row)
     own = source & are_named(trace, calls.row, lambda frame: _package(frame) == of_script)
     return np.asarray(source & ~own & (parent >= 0) & own[parent], bool)
 
 
 def _of_script(trace: Trace) -> str:
-    """The package of the script: that of the first frame of the user's."""
+    """Returns the package of the script: that of the first frame of the user's."""
     frames = source_frames(trace)
     return _package(trace.name_of(frames[0])) if len(frames) else ""
 
@@ -268,8 +268,8 @@ def _package(frame: str) -> str:
 
 
 def _busiest(trace: Trace, calls: _Calls, frames: Int64, wanted: Bool, least_ns: float) -> Int64:
-    """The places of the wanted calls inside these frames of the one function that takes most of their time, if it takes
-    more than this; empty otherwise."""
+    """Returns the places of the wanted calls inside these frames of the one function that takes most of their time, if
+    it takes more than this; empty otherwise."""
     (start, end), (begin, past) = _ranges(trace, calls.row), _ranges(trace, calls.row[frames])
     around = np.searchsorted(begin, start, side="right") - 1
     inside = np.flatnonzero((around >= 0) & (end <= past[around]) & wanted)
@@ -284,12 +284,12 @@ def _busiest(trace: Trace, calls: _Calls, frames: Int64, wanted: Bool, least_ns:
 
 
 def is_named(frame: str) -> bool:
-    """Is this a function of the user's with a name?"""
+    """Whether this is a function of the user's with a name."""
     return is_source(frame) and _UNNAMED.match(frame) is None
 
 
 def _locks(trace: Trace, thread: int) -> Intervals:
-    """When this thread takes or passes on a lock."""
+    """Returns when this thread takes or passes on a lock."""
     rows = rows_named(trace, (Kind.PYTHON,), _LOCKS.match)
     rows = rows[trace.events.thread[rows] == thread]
     return Intervals.of_events(trace.events, rows)

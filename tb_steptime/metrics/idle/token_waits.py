@@ -34,7 +34,7 @@ _DECODES = expression(
 
 @shared
 def token_waits(trace: Trace) -> Bool:
-    """Which of `blocking_groups` are the last ones of their step that wait for results, if the job decodes."""
+    """Says which of `blocking_groups` are the last ones of their step that wait for results, if the job decodes."""
     groups = blocking_groups(trace)
     found = np.zeros(len(groups), bool)
     if not len(groups) or not _decodes(trace):
@@ -55,7 +55,7 @@ def _decodes(trace: Trace) -> bool:
 
 
 def in_token_waits(trace: Trace, rows: Int32 | Int64) -> Bool:
-    """Which of these rows of the event table begin in such a wait, or in another one at the same time."""
+    """Says which of these rows of the event table begin in such a wait, or in another one at the same time."""
     groups, mine = blocking_groups(trace), token_waits(trace)
     begun = trace.events.start_ns[rows]
     return Intervals.union(groups.start[mine], groups.end[mine]).overlap_ns(begun, begun + 1) > 0

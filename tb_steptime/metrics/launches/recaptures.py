@@ -33,7 +33,7 @@ class Recaptures(msgspec.Struct, frozen=True):
 
 
 def recaptures(trace: Trace) -> Recaptures | None:
-    """The recaptures; None if no work is captured in several steps."""
+    """Returns the recaptures; None if no work is captured in several steps."""
     begins = rows_named(trace, CALL_KINDS, BEGINS_CAPTURE.match)
     if len(begins) < 2:
         return None
@@ -63,7 +63,8 @@ def _has_run(start: Int64, launches: Int64, works: list[bytes], place: int) -> b
 
 
 def _works(trace: Trace, begins: Int64) -> list[bytes]:
-    """For each capture the names and inputs of the ops on its thread until its end; empty if none is recorded."""
+    """Returns for each capture the names and inputs of the ops on its thread until its end; empty if none is
+    recorded."""
     events = trace.events
     ends = rows_named(trace, CALL_KINDS, ENDS_CAPTURE.match)
     ops, found = events.rows(Kind.CPU_OP), []

@@ -11,7 +11,7 @@ from tb_steptime.trace.shared import shared
 
 @shared
 def find_excess(trace: Trace, first_step: int = 0) -> Excess:
-    """Where calls took longer than the steady duration of their site.
+    """Returns where calls took longer than the steady duration of their site.
 
     first_step: the number of the step that is treated as the first one; those before it are treated as the last ones. A
     value other than 0 is a placebo test: one-time work does not occur in that step.

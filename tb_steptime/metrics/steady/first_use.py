@@ -54,7 +54,7 @@ LEAST_STEPS = 3
 
 
 def first_uses(trace: Trace) -> Iterator[tuple[int, Intervals]]:
-    """For each thread with work of a first use, when it does that work."""
+    """Yields for each thread with work of a first use when it does that work."""
     events = trace.events
     captured, begun = _captures(trace)
     rows = np.concatenate(
@@ -68,13 +68,13 @@ def first_uses(trace: Trace) -> Iterator[tuple[int, Intervals]]:
 
 
 def compilations(trace: Trace) -> Int64:
-    """Rows of the marks of compilation, in time order, including nested ones."""
+    """Returns the rows of the marks of compilation, in time order, including nested ones."""
     kinds = (Kind.CPU_OP, Kind.USER, Kind.PYTHON)
     return _while_warm(trace, rows_named(trace, kinds, COMPILATION.match))
 
 
 def _captures(trace: Trace) -> tuple[Int64, Int64]:
-    """Rows of the calls that end a capture or make a graph of it, and when the capture of each began."""
+    """Returns the rows of the calls that end a capture or make a graph of it, and when the capture of each began."""
     events = trace.events
     ends = _while_warm(trace, rows_named(trace, CALL_KINDS, CAPTURES.match))
     begins = rows_named(trace, CALL_KINDS, BEGINS_CAPTURE.match)
@@ -104,8 +104,8 @@ def _while_warm(trace: Trace, rows: Int64) -> Int64:
 
 @shared
 def set_up_calls(trace: Trace) -> Int64:
-    """Rows of calls that set something up, in time order: each is the first of its name, and far longer than all later
-    ones. Calls that launch, copy, wait or allocate memory do not count."""
+    """Returns the rows of calls that set something up, in time order: each is the first of its name, and far longer
+    than all later ones. Calls that launch, copy, wait or allocate memory do not count."""
     events, calls = trace.events, trace.events.rows(*CALL_KINDS)
     calls = calls[~are_named(trace, calls, _QUEUES.search)]
     calls = calls[is_in(calls, blocking_calls(trace).row, invert=True)]

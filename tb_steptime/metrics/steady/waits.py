@@ -27,8 +27,8 @@ _ALL = slice(None)
 
 
 def waits_ns(trace: Trace, host: HostEvents, stretches: Stretches) -> Int64:
-    """How long the thread waits in each stretch, ns: for the device, for room in the queue, for a batch, for other
-    ranks, or for the thread of the autograd engine.
+    """Returns how long the thread waits in each stretch, ns: for the device, for room in the queue, for a batch, for
+    other ranks, or for the thread of the autograd engine.
 
     A call with the name of a wait does nothing else. A call that frees memory waits while a device works, and otherwise
     sets something up. If the device is not recorded, ops that read from it may wait.
