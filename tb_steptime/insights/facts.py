@@ -202,8 +202,8 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         return None if found is None else next((each for each in found.changes if each.id == change), None)
 
     def at_most_ns(self, gain_ns: int, *parts: Part) -> int:
-        """A gain, or what the step would gain if one of these parts took no time, if that is less: no remedy gains more
-        than it could touch. As it is without a replay that is to be trusted."""
+        """Returns the gain, or what the step would gain if one of these parts took no time, if that is less, because no
+        remedy gains more. Without a replay that can be trusted, the gain is returned as it is."""
         found = self.replayed
         if found is None:
             return gain_ns
@@ -211,8 +211,8 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         return min(gain_ns, max(found.steady_step_ns - left, 0))
 
     def kernels_worth_ns(self, gain_ns: int) -> int | None:
-        """What the step gains by so much less work of devices, by the replay: kernels that the step does not wait for
-        gain nothing. None without a replay that is to be trusted."""
+        """Returns what the step gains, by the replay, if devices work so much less. Kernels that the step does not wait
+        for gain nothing. None without a replay that can be trusted."""
         found = self.replayed
         if found is None or not found.device_ns:
             return None
@@ -234,7 +234,7 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         return ns / whole if whole else 0.0
 
     def figure(self, metric: str) -> float | None:
-        """The span's value of a metric of the catalogue; None where it is not measurable."""
+        """Returns the span's value of a metric of the catalogue; None where it is not measurable."""
         return next(series.value for series in self.trends.series if series.metric == metric)
 
 

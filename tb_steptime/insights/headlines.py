@@ -165,7 +165,7 @@ def _loader_verdict(facts: Facts, mean: LoaderStep, first: Insight) -> Phrase:
 
 
 def _loader_code(facts: Facts, first: Insight) -> str | None:
-    """What to set, where the number of workers of the main loader is what to change."""
+    """Returns the code to type; None unless the number of workers of the main loader is to be changed."""
     curve = facts.data_loading.curve
     if (
         curve is None

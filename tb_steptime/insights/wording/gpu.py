@@ -69,7 +69,7 @@ OLDER = phrase("An older release measured this recording, without kernels by mod
 
 
 def _idle(device: DeviceGpu) -> Phrase:
-    """When the GPU is idle, and the named range that holds most of its other idle time."""
+    """Says when the GPU is idle, and names the range that holds most of its other idle time."""
     idle = device.idle
     if not next(tile.value for tile in device.tiles if tile.metric == "gpu_utilization"):
         return phrase("No kernel runs on this GPU within the steps")

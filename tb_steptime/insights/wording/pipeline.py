@@ -41,7 +41,7 @@ _BECAUSE: Mapping[BubbleCause, str] = {
 
 
 def pipeline_headline(found: Pipeline) -> Phrase:
-    """How much of a step its stages are idle, and what for most of all."""
+    """Says how long the stages are idle in a step, and for which main reason."""
     costs = found.costs()
     most = max(costs, key=lambda cause: costs[cause])
     idle = phrase(

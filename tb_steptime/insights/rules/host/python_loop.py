@@ -91,7 +91,7 @@ def _held(facts: Facts, held: HeldInterpreter) -> Insight | None:
 
 
 def _beyond_ops_ns(facts: Facts) -> int:
-    """What a step takes beyond its ops, without the profiler where such steps are timed."""
+    """Returns what a step takes beyond its ops, without the profiler where such steps are timed."""
     pace, cpu = facts.overview.pace, facts.host.cpu
     step_ns = min(facts.step_ns, pace.plain_ns) if pace is not None else facts.step_ns
     if cpu is None:

@@ -159,7 +159,7 @@ def _with_sharing(formula: Phrase, cause: CauseId) -> Phrase:
 
 
 def _why(late: LateRank) -> Phrase:
-    """Why it is late is in the headline, beside which this card is shown."""
+    """The headline, beside which this card is shown, says why it is late."""
     return phrase(
         agreeing("Each other rank waits {wait} a step for rank {rank}, the latest in (the one step that is matched|"
                  "{late} of {steps} steps).", late.steps),
