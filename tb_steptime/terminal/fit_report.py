@@ -74,7 +74,7 @@ MADE = {
 
 
 def _modules(device: DeviceFit) -> list[str]:
-    """What fills the peak."""
+    """Returns the lines that say what fills the peak."""
     if not device.modules:
         return []
     table: list[tuple[str, ...]] = [("At the peak, made in", "bytes", "constant", "per sample")]

@@ -49,12 +49,12 @@ def span_kernels(found: FoundSpan, trace: Trace, by: By) -> SpanKernels:
 
 
 def csv_lines(spans: Iterator[SpanKernels]) -> Iterator[str]:
-    """All rows of each span."""
+    """Yields all rows of each span."""
     return csv_table(KERNELS, ((span, span.kernels) for span in spans))
 
 
 def kernel_text(span: SpanKernels, width: int) -> str:
-    """The table for a terminal of that width, without a line end at the end."""
+    """Returns the table for a terminal of that width, without a line end at the end."""
     devices = sorted({row.device for row in span.kernels})
     lines = [span_heading(span)]
     for device in devices:

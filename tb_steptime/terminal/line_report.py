@@ -113,12 +113,12 @@ def _row(row: CodeLine, text: str | None) -> LineReportRow:
 
 
 def csv_lines(spans: Iterator[SpanLines]) -> Iterator[str]:
-    """All rows of each span."""
+    """Yields all rows of each span."""
     return csv_table(REPORT_LINES, ((span, span.lines) for span in spans))
 
 
 def line_text(span: SpanLines) -> str:
-    """The table for a terminal, without a line end at the end."""
+    """Returns the table for a terminal, without a line end at the end."""
     head = span_heading(span)
     if span.line_of is None:
         return f"{head}\n\n{plain(MISSING['no_stacks'])}"

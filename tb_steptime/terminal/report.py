@@ -108,7 +108,7 @@ def _device_memory(of: DeviceMemory) -> MemoryReport:
 
 
 def finding_reports(overview: OverviewResult) -> list[FindingReport]:
-    """What is wrong with the recording, in the order of the tab."""
+    """Returns what is wrong with the recording, in the order of the tab."""
     return [
         FindingReport(
             each.id, f"{plain(words.cause)} {plain(words.effect)}", each.count, each.share, each.done == "repaired",
@@ -153,7 +153,7 @@ def _mean(overview: OverviewResult, loading: DataLoadingResult, host: HostResult
 
 
 def _mean_excess(overview: OverviewResult) -> dict[str, Any]:
-    """The mean excess of each kind, and what is left of the mean step."""
+    """Returns the mean excess of each kind, and what is left of the mean step."""
     kinds = {kind: _mean_of([getattr(row.excess_ns, kind) for row in overview.steps]) for kind in KINDS}
     removed = sum(ns for kind, ns in kinds.items() if kind != "unknown")
     return {"steady_ns": overview.mean_duration_ns - removed, "excess_ns": ExcessNs(**kinds)}

@@ -23,7 +23,7 @@ def share_row(label: str, length_ns: int, step_ns: int) -> str:
 
 
 def bar(share: float) -> str:
-    """A bar in eighths of a cell."""
+    """Returns a bar in eighths of a cell."""
     eighths = round(share * _BAR_CELLS * 8)
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
