@@ -20,7 +20,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Kind
+from tb_steptime.trace.table import CALL_KINDS
 
 #: Number of bins of the curve over the whole recording, for the first picture and where only the summary is available.
 BINS = 512
@@ -95,7 +95,7 @@ def analyse(trace: Trace) -> MemoryResult:
     if not places:
         return MemoryResult(NOT_RECORDED)
     low, high = _window(trace)
-    calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _ALLOCATOR_CALL.match(name) is not None)
+    calls = rows_named(trace, CALL_KINDS, _ALLOCATOR_CALL.match)
     return MemoryResult(
         unknown=None,
         start_ns=low,
@@ -110,20 +110,18 @@ def analyse(trace: Trace) -> MemoryResult:
 def _window(trace: Trace) -> tuple[int, int]:
     """Returns the window from the first to the last of the steps and of the allocator's events."""
     steps, ts = find_steps(trace).steps, trace.memory.ts
-    last = max(int(ts[-1]) + 1, *(step.host_start_ns + step.host_ns for step in steps))
+    last = max(int(ts[-1]) + 1, *(step.host_end_ns for step in steps))
     return min(int(ts[0]), steps[0].host_start_ns), last
 
 
 def _steps(trace: Trace) -> list[MemoryStep]:
     columns = zip(find_steps(trace).steps, phase_spans(trace), strict=True)
-    return [
-        MemoryStep(step.name, step.host_start_ns, step.host_start_ns + step.host_ns, spans) for step, spans in columns
-    ]
+    return [MemoryStep(step.name, step.host_start_ns, step.host_end_ns, spans) for step, spans in columns]
 
 
 def _call(trace: Trace, row: int) -> AllocatorCall:
     events = trace.events
-    return AllocatorCall(trace.strings[int(events.name[row])], int(events.start_ns[row]), int(events.dur_ns[row]))
+    return AllocatorCall(trace.name_of(row), int(events.start_ns[row]), int(events.dur_ns[row]))
 
 
 def _device(trace: Trace, place: Place, low: int, high: int, fit: DeviceFit) -> DeviceMemory:

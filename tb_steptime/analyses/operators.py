@@ -115,10 +115,7 @@ def analyse(trace: Trace) -> OperatorsResult:
     return OperatorsResult(
         start_ns=low,
         end_ns=high,
-        steps=[
-            TimelineStep(step.name, step.host_start_ns, step.host_start_ns + step.host_ns)
-            for step in find_steps(trace).steps
-        ],
+        steps=[TimelineStep(step.name, step.host_start_ns, step.host_end_ns) for step in find_steps(trace).steps],
         steps_ns=int(step_lengths(trace).sum()),
         has_device=len(find_launches(trace).activity) > 0,
         recorded=said,

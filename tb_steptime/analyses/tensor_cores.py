@@ -7,7 +7,7 @@ import numpy as np
 
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis, Series
 from tb_steptime.metrics.catalogue import main_device, measure
-from tb_steptime.metrics.gpu.utilization import NO_KERNELS, kernel_rows
+from tb_steptime.metrics.gpu.utilization import NO_KERNELS, kernel_rows_in_window
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
 from tb_steptime.metrics.kernels.waste import LaunchWaste, launch_waste
@@ -35,7 +35,6 @@ from tb_steptime.metrics.tensor_cores.usage import (
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64
 
 TILES = ("tensor_core_share", "kernel_sum_time", "matmul_like_time", "unknown_kernel_time")
 
@@ -166,7 +165,7 @@ def _device(trace: Trace, device: int) -> DeviceSplit:
 
 def _kernel_table(trace: Trace, device: int, kernel_ns: int) -> list[KernelRow]:
     """Kernels of the device that start within the span's window, by name and bin, those with most time first."""
-    rows = _rows_in_window(trace, device)
+    rows = kernel_rows_in_window(trace, device)
     event, answers = trace.kernels.event[rows], kernel_answers(trace)
     keys = answers.place[rows] * len(BINS) + kernel_bins(trace)[rows]
     distinct, first, place = np.unique(keys, return_index=True, return_inverse=True)
@@ -188,13 +187,6 @@ def _kernel_table(trace: Trace, device: int, kernel_ns: int) -> list[KernelRow]:
         for i in range(len(distinct))
     ]
     return sorted(table, key=lambda row: (-row.total_ns, row.name, row.bin))
-
-
-def _rows_in_window(trace: Trace, device: int) -> Int64:
-    rows = kernel_rows(trace, device)
-    start = trace.events.start_ns[trace.kernels.event[rows]]
-    low, high = find_steps(trace).window
-    return rows[(start >= low) & (start < high)]
 
 
 ANALYSIS = Analysis("tensor_cores", "Tensor cores", TensorCoresResult, analyse, TensorCoresResult(NOT_COMPUTED, [], []))

@@ -14,7 +14,7 @@ from tb_steptime.metrics.outliers import slow
 from tb_steptime.metrics.steps.parts import PART_MEANINGS, Parts, step_breakdown
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import Step, find_steps
-from tb_steptime.trace.table import Int64, Kind, median
+from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, median
 
 #: Number of time bins of a figure: one for each two or three pixels of the widest picture, and 4 kB in the summary
 #: file.
@@ -130,14 +130,14 @@ def _slow_step(trace: Trace, step: Step, parts: Parts, middle: Int64, over_media
         over_median_ns=over_median_ns,
         grew=part,
         grew_ns=int(growth[most]),
-        longest_event=None if event is None else trace.strings[int(trace.events.name[event])],
+        longest_event=None if event is None else trace.name_of(event),
         longest_event_ns=None if event is None else int(trace.events.dur_ns[event]),
     )
 
 
 #: Kinds of events that a part of the step is made of; the other parts have none, or are gaps between events.
 _EVENTS_OF_PART = {
-    "runtime": (Kind.RUNTIME, Kind.DRIVER),
+    "runtime": CALL_KINDS,
     "cpu_exec": (Kind.CPU_OP,),
     "kernel": (Kind.KERNEL,),
     "memcpy": (Kind.MEMCPY,),

@@ -9,8 +9,9 @@ import msgspec
 from tb_steptime.comparison.comparison import StepChange, step_change
 from tb_steptime.comparison.fairness import does_other_work
 from tb_steptime.comparison.sides import Side
-from tb_steptime.comparison.waterfall import mean_step_ns, shared_out
+from tb_steptime.comparison.waterfall import mean_step_ns
 from tb_steptime.metrics.steps.parts import Parts
+from tb_steptime.metrics.whole_means import whole_means
 
 #: Maximum number of experiments in one picture, so that a reader can tell them apart; if there are more, the newest are
 #: shown.
@@ -42,7 +43,7 @@ def chain(sides: Sequence[Side]) -> list[ChainLink]:
                 simulated=side.first.simulated,
                 steps=len(side.step_ns),
                 step_ns=mean_step_ns(side),
-                parts_ns=Parts(*shared_out(side.parts_ns.sum(axis=0).tolist(), len(side.step_ns), mean_step_ns(side))),
+                parts_ns=Parts(*whole_means(side.parts_ns.sum(axis=0), len(side.step_ns), mean_step_ns(side))),
                 work=links[alike[0]].work if alike else place,
                 from_first=step_change(sides[alike[0]], side) if alike else None,
                 from_previous=step_change(sides[alike[-1]], side) if alike else None,

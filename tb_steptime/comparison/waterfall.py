@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
-import numpy as np
 
 from tb_steptime.comparison.intervals import change_of_mean
 from tb_steptime.comparison.sides import Side
@@ -19,6 +18,7 @@ from tb_steptime.metrics.idle.reasons import REASONS
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 from tb_steptime.metrics.phases.assignment import PHASES
 from tb_steptime.metrics.steps.parts import Parts
+from tb_steptime.metrics.whole_means import whole_mean, whole_means
 from tb_steptime.trace.table import Int64
 
 By = Literal["part", "reason", "phase", "module", "op", "kernel"]
@@ -68,20 +68,7 @@ def by_part(base: Side, candidate: Side) -> Waterfall:
 
 def mean_step_ns(side: Side) -> int:
     """Returns the mean step in whole ns; halves are rounded up."""
-    return (2 * int(side.step_ns.sum()) + len(side.step_ns)) // (2 * len(side.step_ns))
-
-
-def shared_out(sums: Sequence[int], steps: int, total: int) -> list[int]:
-    """Returns sums / steps as whole numbers that sum to total, which is their sum / steps, rounded: those with the
-    largest remainders are rounded up.
-
-    >>> shared_out([3, 4, 5], 2, 6)
-    [2, 2, 2]
-    """
-    whole, rest = np.divmod(np.array(sums, np.int64), steps)
-    up = np.argsort(-rest, kind="stable")[: total - int(whole.sum())]
-    whole[up] += 1
-    return whole.tolist()  # type: ignore[no-any-return]
+    return whole_mean(int(side.step_ns.sum()), len(side.step_ns))
 
 
 def _per_step(
@@ -91,7 +78,7 @@ def _per_step(
     before, after = columns(base), columns(candidate)
     assert before is not None and after is not None
     rows = []
-    means = [shared_out(each.sum(axis=0).tolist(), len(each), mean_step_ns(side))
+    means = [whole_means(each.sum(axis=0), len(each), mean_step_ns(side))
              for each, side in ((before, base), (after, candidate))]  # fmt: skip
     for place, (id, base_ns, candidate_ns) in enumerate(zip(ids, *means, strict=True)):
         if before[:, place].any() or after[:, place].any():

@@ -38,7 +38,8 @@ __all__ = ["judge", "judge_trends"]
 
 
 def judge(results: Mapping[str, msgspec.Struct], gaps: Mapping[str, str] | None = None) -> Judgement:
-    """All rules on the results of one span, by view id. gaps: views whose analysis failed, with the kind of error.
+    """Returns what all rules say of the results of one span. results: by view id. gaps: views whose analysis failed,
+    with the kind of error.
 
     What needs a result that is missing is not said; a rule that fails takes its own card alone, and a note says so.
     Raises what reading results raises.

@@ -14,7 +14,7 @@ from tb_steptime.text import Phrase, count, ns, phrase
 
 
 def sum_of_gains(insights: Sequence[Insight], addable: Collection[str]) -> Phrase | None:
-    """How many gains, from the first on, may be added, and to what. addable: ids of those with disjoint gains."""
+    """Says how many gains, from the first on, may be added, and to what. addable: ids of those with disjoint gains."""
     first = list(itertools.takewhile(lambda insight: insight.id in addable, insights))
     if len(first) < 2:
         return None

@@ -6,11 +6,12 @@ from tb_steptime.insights.base import Confidence
 from tb_steptime.insights.facts import Facts, confidence
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.rules.host.cpu_ops import compiling, outside_ops_ns
-from tb_steptime.insights.rules.host.long_waits import CALL_LENGTH, function_of, placed
+from tb_steptime.insights.rules.host.long_waits import CALL_LENGTH, placed
 from tb_steptime.insights.severity import MAJOR_FRACTION, WARNING_FRACTION
 from tb_steptime.metrics.host.cpu_ops import CpuOpRow
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import Phrase, fraction, ns, phrase, text
+from tb_steptime.text.frames import frame_function
 
 #: Minimum share of the step for an op to be named.
 _WORTH_NAMING = 0.05
@@ -56,7 +57,7 @@ def _outside_ops(facts: Facts) -> Phrase:
     values |= {"function": text(brief(placed(found.name), PLACE_LENGTH))}
     if found.busiest is None:
         return Phrase(words + ".", values)
-    values |= {"most": ns(found.busiest_ns), "busiest": text(brief(function_of(found.busiest), CALL_LENGTH))}
+    values |= {"most": ns(found.busiest_ns), "busiest": text(brief(frame_function(found.busiest), CALL_LENGTH))}
     return Phrase(words + ", {most} of it in {busiest}.", values)
 
 

@@ -116,7 +116,8 @@ def _listed(words: Iterable[str]) -> str:
 
 
 def _worst(findings: Iterable[Finding]) -> dict[Affected, Trust]:
-    """The lowest trust in each thing that a finding affects, but for those that are as good as ever."""
+    """Returns the lowest trust in each thing that a finding affects. What is as good as without findings is left
+    out."""
     worst: dict[Affected, Trust] = {}
     for finding in findings:
         for each in finding.affects if finding.trust != "high" else ():

@@ -19,6 +19,7 @@ from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job.kind import JobKind
+from tb_steptime.metrics.whole_means import whole_mean
 from tb_steptime.replay.whatif import Gain, WhatIf
 from tb_steptime.text import Phrase, count, phrase
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from tb_steptime.analyses.gpu import GpuResult
     from tb_steptime.analyses.operators import OperatorsResult
     from tb_steptime.metrics.kernels.table import KernelGroup
+    from tb_steptime.metrics.kernels.waste import LaunchWaste
 
 #: Minimum share of the step for a card: smaller gains are noise.
 WORTH_FRACTION = 0.01
@@ -125,6 +127,11 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         return next((each for each in self.tensor_cores.devices if each.device == self.overview.device), None)
 
     @property
+    def waste(self) -> LaunchWaste | None:
+        """Kernels of the main device that could be avoided or be shorter; None without a device."""
+        return self.kernel_split.waste if self.kernel_split else None
+
+    @property
     def kernels(self) -> list[KernelGroup]:
         """The main device's kernels by name, those with most time first; empty where the view of the GPU was left
         out."""
@@ -135,7 +142,7 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     def step_ns(self) -> int:
         """The mean step without what is left out: work from before the recording, what comes once, the tail."""
         steps = self.overview.steps
-        return (2 * sum(step.judged_ns for step in steps) + len(steps)) // (2 * len(steps)) if steps else 0
+        return whole_mean(sum(step.judged_ns for step in steps), len(steps))
 
     @property
     def left_out_ns(self) -> int:
@@ -195,8 +202,8 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         return None if found is None else next((each for each in found.changes if each.id == change), None)
 
     def at_most_ns(self, gain_ns: int, *parts: Part) -> int:
-        """A gain, or what the step would gain if one of these parts took no time, if that is less: no remedy gains more
-        than it could touch. As it is without a replay that is to be trusted."""
+        """Returns the gain, or what the step would gain if one of these parts took no time, if that is less, because no
+        remedy gains more. Without a replay that can be trusted, the gain is returned as it is."""
         found = self.replayed
         if found is None:
             return gain_ns
@@ -204,8 +211,8 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         return min(gain_ns, max(found.steady_step_ns - left, 0))
 
     def kernels_worth_ns(self, gain_ns: int) -> int | None:
-        """What the step gains by so much less work of devices, by the replay: kernels that the step does not wait for
-        gain nothing. None without a replay that is to be trusted."""
+        """Returns what the step gains, by the replay, if devices work so much less. Kernels that the step does not wait
+        for gain nothing. None without a replay that can be trusted."""
         found = self.replayed
         if found is None or not found.device_ns:
             return None
@@ -216,6 +223,10 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         """Returns a time as a share of the mean step without what is left out: as verdicts and cards count."""
         return ns / self.step_ns if self.step_ns else 0.0
 
+    def worth(self, ns: int) -> int:
+        """Returns the time, or 0 where it is too small a share of the step for a card."""
+        return ns if self.share(ns) >= WORTH_FRACTION else 0
+
     def share_as_recorded(self, ns: float) -> float:
         """Returns a time as a share of the mean step including what is left out: as bars, tiles and the sidebar
         count."""
@@ -223,7 +234,7 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         return ns / whole if whole else 0.0
 
     def figure(self, metric: str) -> float | None:
-        """The span's value of a metric of the catalogue; None where it is not measurable."""
+        """Returns the span's value of a metric of the catalogue; None where it is not measurable."""
         return next(series.value for series in self.trends.series if series.metric == metric)
 
 

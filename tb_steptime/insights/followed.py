@@ -73,7 +73,7 @@ MADE_BY_OTHERS: dict[str, float] = {
 
 
 def followed_text(card: str) -> str | None:
-    """A sentence for each kind of training; None for a card that nobody followed yet.
+    """Returns a sentence for each kind of training; None for a card that nobody followed yet.
 
     >>> followed_text("compiled_waits")
     'Others made this change on a GPU and recorded the job before and after: the card promised 1.00 times the gain.'

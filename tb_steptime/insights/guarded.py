@@ -25,7 +25,7 @@ class Guarded(msgspec.Struct, frozen=True):
     failed: list[str] = msgspec.field(default_factory=list)
 
     def made(self, name: str, make: Callable[[], T], otherwise: T) -> T:
-        """Returns what `make` makes, or `other` where that fails. Raises MemoryError."""
+        """Returns what `make` makes, or `otherwise` where that fails. Raises MemoryError."""
         try:
             return make()
         except NotComputed:
@@ -38,5 +38,5 @@ class Guarded(msgspec.Struct, frozen=True):
             return otherwise
 
     def ask(self, name: str, of: Callable[[Facts], T], facts: Facts, otherwise: T) -> T:
-        """The same of the facts."""
+        """Returns what `of` returns for the facts, or `otherwise` where that fails. Raises MemoryError."""
         return self.made(name, lambda: of(facts), otherwise)

@@ -21,7 +21,7 @@ from tb_steptime.metrics.catalogue import NO_DEVICE
 from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.metrics.idle.bottleneck import STARVED_FRACTION, Bound
 from tb_steptime.metrics.job.machine import Vendor
-from tb_steptime.text import Phrase, code, filled, fraction, joined, label, ns, phrase, text
+from tb_steptime.text import Phrase, closed, code, filled, fraction, joined, label, ns, phrase, text
 
 if TYPE_CHECKING:
     from tb_steptime.analyses.gpu import DeviceGpu, GpuResult
@@ -48,7 +48,7 @@ def _lesser(card: Insight) -> Phrase:
     """Words a card whose gain is small or not computed, and says so."""
     if card.gain_ns:
         return _gain(card)
-    return joined(card.title, joined(card.instead or phrase("no gain now"), phrase("."), by=""), by=": ")
+    return joined(card.title, closed(card.instead or phrase("no gain now")), by=": ")
 
 
 def _look(facts: Facts) -> tuple[Phrase, str] | tuple[()]:
@@ -165,7 +165,7 @@ def _loader_verdict(facts: Facts, mean: LoaderStep, first: Insight) -> Phrase:
 
 
 def _loader_code(facts: Facts, first: Insight) -> str | None:
-    """What to set, where the number of workers of the main loader is what to change."""
+    """Returns the code to type; None unless the number of workers of the main loader is to be changed."""
     curve = facts.data_loading.curve
     if (
         curve is None

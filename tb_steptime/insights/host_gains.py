@@ -154,8 +154,8 @@ def sites_of(host: HostResult, sites: Collection[str]) -> list[SiteRow]:
 
 
 def evidence_of_sites(rows: Iterable[SiteRow]) -> list[Evidence]:
-    """The longest gap of each site, the site with most late time first; then the other gaps, the longest first. A gap
-    that is the longest of all may be of a site that costs little, such as the start of the step."""
+    """Returns the longest gap of each site, the site with most late time first; then the other gaps, the longest first.
+    A gap that is the longest of all may be of a site that costs little, such as the start of the step."""
     by_cost = sorted(rows, key=lambda row: -row.idle_ns.late_ns)
     gaps = [sorted(row.examples, key=lambda each: each.start_ns - each.end_ns) for row in by_cost]
     first, others = [each for of in gaps for each in of[:1]], [each for of in gaps for each in of[1:]]
@@ -175,5 +175,5 @@ def row_of_call(rows: Sequence[BlockingRow]) -> EvidenceRow | None:
 
 
 def evidence_of_calls(rows: Iterable[BlockingRow]) -> list[Evidence]:
-    """The costliest of each kind of call, in the order given: most idle time first."""
+    """Returns the costliest of each kind of call, in the order given: most idle time first."""
     return [Evidence(row.worst_step, row.worst_start_ns, row.worst_end_ns) for row in rows][:EVIDENCE]

@@ -176,8 +176,8 @@ def _unknown(facts: Facts, idle: IdleNs) -> str:
 
 
 def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
-    """The one rare pause of the host that makes most of the span's idle time. What pauses of its cause leave idle is
-    the longest one's but for what the others last at most."""
+    """Returns the one rare pause of the host that makes most of the span's idle time. The idle
+    time of one cause is that of its longest pause, less the time that the others of this cause last at most."""
     for pause in host.pauses:
         others_ns = pause.total_ns - (pause.worst_end_ns - pause.worst_start_ns)
         if pause.idle_ns * len(host.steps) - others_ns >= LEADING_FRACTION * idle.total_ns * len(host.steps):

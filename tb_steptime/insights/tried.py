@@ -39,7 +39,7 @@ NOT_TRIED = Tried([], [], [], _NO_REPLAY)
 
 
 def could_be(facts: Facts, insights: Sequence[Insight]) -> CouldBe | None:
-    """The mean step less the largest gain; None where no card shortens a part of it by enough for a warning."""
+    """Returns the mean step less the largest gain; None where no card shortens a part of it by enough for a warning."""
     first = most_gain(insights)
     if first is None or first.part is None:
         return None
@@ -115,8 +115,8 @@ def _saved_ns(found: WhatIf, cards: Sequence[Insight]) -> int:
 
 
 def _shortened(facts: Facts, gains: Iterable[tuple[Insight, int]]) -> CouldBe:
-    """The mean step less these gains, each taken from the part that its card shortens; the rest of a larger gain from
-    the waits."""
+    """Returns the mean step less these gains, each taken from the part that its card shortens; the rest of a larger
+    gain from the waits."""
     parts = msgspec.structs.asdict(facts.overview.mean_parts_ns)
     for card, gain_ns in gains:
         left_ns = gain_ns

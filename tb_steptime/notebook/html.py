@@ -17,7 +17,7 @@ from tb_steptime.metrics.steps.parts import PART_MEANINGS, Parts
 from tb_steptime.tables.comparison import CandidateReport, ChangeReport
 from tb_steptime.tables.kinds import Cell
 from tb_steptime.text import Phrase
-from tb_steptime.text.printer import UNKNOWN, change, count, counted, duration, number, percent_exact, render
+from tb_steptime.text.printer import UNKNOWN, change, count, counted, duration, interval, number, percent_exact, render
 
 #: Maximum number of rows of a table, so that it fits on a screen. Only the number of the other rows is shown.
 TABLE_ROWS = 20
@@ -65,8 +65,7 @@ def comparison_html(base: str, found: CandidateReport) -> str:
 
 
 def _change(label: str, row: ChangeReport) -> str:
-    interval = UNKNOWN if row.low is None or row.high is None else f"{change(row.low)} to {change(row.high)}"
-    cells = (duration(row.base_ns), duration(row.candidate_ns), change(row.change_ns), interval)
+    cells = (duration(row.base_ns), duration(row.candidate_ns), change(row.change_ns), interval(row.low, row.high))
     return f"<tr><td>{escape(label)}</td>{''.join(f'<td class=n>{escape(cell)}</td>' for cell in cells)}</tr>"
 
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.analyses.ranks import RanksResult
 from tb_steptime.metrics.communication.exchanges import START_UNIT_NS, ExchangeClass, Exchanges
 from tb_steptime.metrics.communication.packed import unpacked
 from tb_steptime.ranks.spans import RankSpan
-from tb_steptime.trace.table import Int32, Int64
+from tb_steptime.trace.table import Bool, Int32, Int64
 
 #: Maximum number of collectives x ranks. If there are more, only those of the first steps are matched, so that a job of
 #: a thousand ranks fits in memory.
@@ -48,6 +47,11 @@ class Instances:
     exposed: Int64
     sequence: Int64
 
+    @property
+    def are_messages(self) -> Bool:
+        """Which of them are sent from one rank to another."""
+        return np.array([one.kind == "send_receive" for one in self.classes], bool)[self.of]
+
 
 _NO_GROUP = GroupKey(None, (), None)
 
@@ -55,17 +59,10 @@ _NO_GROUP = GroupKey(None, (), None)
 def instances_of(spans: Sequence[RankSpan], names: Sequence[str], first: int = 0) -> list[Instances]:
     """Returns for each rank the instances in the job's steps (names), beginning with the step `first`, as many as
     MOST_CELLS allows; the same steps for every rank. Raises what reading results raises."""
-    kept = [exchanges_of(span) for span in spans]
+    kept = [span.ranks_result.exchanges for span in spans]
     steps = [_job_steps(span, each, names) for span, each in zip(spans, kept, strict=True)]
     past = first + steps_within([step[step >= first] - first for step in steps], len(names) - first)
     return [_instances(span, each, step, first, past) for span, each, step in zip(spans, kept, steps, strict=True)]
-
-
-def exchanges_of(span: RankSpan) -> Exchanges:
-    """Returns the exchanges of a rank. Raises what reading results raises."""
-    result = span.results.get("ranks", RanksResult())
-    assert isinstance(result, RanksResult)
-    return result.exchanges
 
 
 def _job_steps(span: RankSpan, kept: Exchanges, names: Sequence[str]) -> Int32:

@@ -33,10 +33,7 @@ def messages(ranks: Sequence[Instances]) -> list[Messages]:
 
 def message_steps(ranks: Sequence[Instances]) -> Int64:
     """Returns the step of each side of a message, over all ranks, as places among the job's steps."""
-    rows = [
-        np.flatnonzero(np.array([one.kind == "send_receive" for one in each.classes], bool)[each.of]) for each in ranks
-    ]
-    return np.concatenate([np.empty(0, np.int64), *(each.step[own] for each, own in zip(ranks, rows, strict=True))])
+    return np.concatenate([np.empty(0, np.int64), *(each.step[each.are_messages] for each in ranks)])
 
 
 def _sizes(each: Instances) -> Iterator[tuple[int | None, Int64]]:

@@ -94,7 +94,7 @@ def _partners(each: Instances, *, sends: bool) -> list[tuple[GroupKey, int]]:
 def _side(each: Instances, group: GroupKey, peer: int, sends: bool) -> _Side:
     """Returns the messages to or from a peer, in steps in which no message of the group was lost."""
     mine = np.array([one == group for one in each.groups], bool)[each.group]
-    messages = np.array([one.kind == "send_receive" for one in each.classes], bool)[each.of] & mine
+    messages = each.are_messages & mine
     wanted = np.array([(one.peer, one.sends) == (peer, sends) for one in each.classes], bool)[each.of]
     rows = np.flatnonzero(messages & wanted)
     return each, rows[~np.isin(each.step[rows], _broken_steps(each, np.flatnonzero(messages)))]

@@ -17,7 +17,6 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.communication.packed import unpacked
-from tb_steptime.ranks.instances import exchanges_of
 from tb_steptime.ranks.matching import Matched
 from tb_steptime.ranks.result import Cause, RoutedTokens
 from tb_steptime.ranks.spans import RankSpan
@@ -95,7 +94,7 @@ def _rows(found: Matched, spans: Sequence[RankSpan]) -> tuple[Int64, Int64, Int6
     columns: list[Int64] = []
     numbers: dict[str, int] = {}
     for member, place in enumerate(found.members.tolist()):
-        kept = exchanges_of(spans[place])
+        kept = spans[place].ranks_result.exchanges
         of_class = np.array(
             [
                 [

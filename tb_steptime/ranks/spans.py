@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
+from tb_steptime.analyses.ranks import RanksResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.trace.table import Float64, Int64
 
@@ -43,6 +44,13 @@ class RankSpan:
     def mean_step_ns(self) -> int:
         """Mean length of the steps; 0 if there are none."""
         return round(float(self.step_ns.mean())) if len(self.step_ns) else 0
+
+    @property
+    def ranks_result(self) -> RanksResult:
+        """What was measured for the comparison of ranks; empty where it was not. Raises what reading results raises."""
+        result = self.results.get("ranks", RanksResult())
+        assert isinstance(result, RanksResult)
+        return result
 
 
 @dataclass(frozen=True)

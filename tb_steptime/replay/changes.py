@@ -23,7 +23,7 @@ from tb_steptime.replay.steady import SteadyStep, overlap_ns
 from tb_steptime.replay.sweep import HOLDS, EdgeKind, edges_of, joined
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in
+from tb_steptime.trace.names import are_named
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct, is_in
 
 #: Number of workers in `more_workers` if the training thread makes its batches itself.
@@ -97,8 +97,7 @@ def hands_out(trace: Trace, step: SteadyStep) -> Bool:
         return found
     returns = graph.edges.where(is_in(graph.edges.kind, HOLDS) & graph.waits[graph.edges.after])
     row = graph.event[returns.before]
-    fetches = named_in(trace, row, lambda name: way(name).direction == "DtoH")
-    fetched = returns.after[fetches[trace.events.name[row]]]
+    fetched = returns.after[are_named(trace, row, lambda name: way(name).direction == "DtoH")]
     found[fetched[-1:]] = True
     return found
 

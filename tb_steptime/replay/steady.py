@@ -58,8 +58,8 @@ def overlap_ns(taken: Intervals, graph: Graph, nodes: Int64) -> Int64:
 def step_of_nodes(trace: Trace, graph: Graph) -> Int64:
     """For each node the step that contains its item or its launch; -1 before the first step and after the last one."""
     steps = find_steps(trace)
-    begun = np.array([step.host_start_ns for step in steps.steps], np.int64)
-    over = steps.steps[-1].host_start_ns + steps.steps[-1].host_ns
+    begun = steps.host_start_ns
+    over = steps.steps[-1].host_end_ns
     if steps.by == "recording":
         return np.zeros(len(graph), np.int64)
     launched = np.full(len(trace.events), -1, np.int64)
@@ -102,7 +102,7 @@ def _with_tail(step: SteadyStep, recorded: Step) -> SteadyStep:
     it."""
     links = step.links
     host = links.kind == EdgeKind.LANE
-    over = recorded.host_start_ns + recorded.host_ns
+    over = recorded.host_end_ns
     rest = np.where(host, np.maximum(over - step.graph.end_ns[links.before], 0), 0)
     longest = host & (rest == rest[host].min()) if host.any() else host
     return replace(step, links=replace(links, lag_ns=links.lag_ns + np.where(longest, rest, 0)))

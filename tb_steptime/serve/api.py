@@ -15,7 +15,7 @@ from tb_steptime.serve.wire import typescript
 
 
 def api() -> str:
-    """The whole of `frontend/src/api.gen.ts`."""
+    """Returns the whole of `frontend/src/api.gen.ts`."""
     return (
         typescript(held=(IncludedAnswers, IncludedEvents, IncludedFlames))
         + "\n"

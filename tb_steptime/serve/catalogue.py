@@ -80,7 +80,7 @@ _TILES: dict[str, tuple[str, ...]] = {"overview": TILES, "data_loading": DATA_LO
 
 
 def catalogue() -> Catalogue:
-    """All meanings of this release."""
+    """Returns all meanings of this release."""
     return Catalogue(
         version=__version__,
         metrics=list(METRICS),

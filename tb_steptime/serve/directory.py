@@ -75,7 +75,7 @@ class LogDirectory:
         return self._first_scan.is_set()
 
     def patience_seconds(self) -> float:
-        """How long the first page waits for a new scan; 0 where the last scan is recent."""
+        """Returns how long the first page waits for a new scan; 0 where the last scan is recent."""
         return 0.0 if time.monotonic() - self.scanned_at < RECENT_SECONDS else SCAN_PATIENCE_SECONDS
 
     def refresh(self, patience_seconds: float = SCAN_PATIENCE_SECONDS) -> None:
@@ -88,7 +88,7 @@ class LogDirectory:
             time.sleep(0.005)
 
     def spans(self) -> tuple[Found, list[ServedSpan]]:
-        """What the last scan found, and its spans in the order of the pickers."""
+        """Returns what the last scan found, and its spans in the order of the pickers."""
         with self._lock:
             return self.found, [self._spans[found.id] for found in self.found.spans]
 
@@ -106,7 +106,7 @@ class LogDirectory:
         return self.get(id)
 
     def _one_step(self, span: ServedSpan) -> ServedSpan:
-        """The span of the same file with the recording as one step; no picker lists it."""
+        """Returns the span of the same file with the recording as one step; no picker lists it."""
         id = span.found.id + WHOLE_RECORDING
         with self._lock:
             known = self._as_one_step.get(id)
@@ -123,7 +123,7 @@ class LogDirectory:
         return next((each for each in self.found.snapshots if each.id == id), None)
 
     def family(self, span: ServedSpan) -> list[ServedSpan]:
-        """All spans of its worker."""
+        """Returns all spans of its worker."""
         with self._lock:
             return [each for each in self._spans.values() if each.is_of_worker(span.found)]
 
@@ -144,8 +144,8 @@ class LogDirectory:
             self._first_scan.set()
 
     def _served(self, found: FoundSpan) -> ServedSpan:
-        """The span that is known, or a new one where the file is new, or it or the recording that names its kernels has
-        changed."""
+        """Returns the span that is known, or a new one where the file is new, or it or the recording that names its
+        kernels has changed."""
         known = self._spans.get(found.id)
         if not known or known.found.stamp != found.stamp or known.names_have_changed():
             return open_span(found)

@@ -58,7 +58,7 @@ def version_of(opening: Opening) -> str:
 
 
 def _newest(runs: Sequence[RunEntry]) -> list[RunEntry]:
-    """The run that was recorded last; a recording of a GPU comes before one without."""
+    """Returns the run that was recorded last; a recording of a GPU comes before one without."""
     whole = [(run, span) for run in runs for span in _spans(run.workers) if span.state is not SpanState.FAILED]
     among = [(run, span) for run, span in whole if span.has_gpu is not False] or whole
     return [max(among, key=lambda each: each[1].recorded_ns)[0]] if among else []

@@ -72,7 +72,7 @@ def _index(logs: Sequence[Place], found: Found, spans: Sequence[ServedSpan], pla
 
 
 def run_entries(spans: Iterable[ServedSpan], places: QueuePlaces) -> list[RunEntry]:
-    """The pickers: runs, their workers, their spans, in the order of `spans`."""
+    """Returns the pickers: runs, their workers, their spans, in the order of `spans`."""
     runs: dict[str, dict[str, list[ServedSpan]]] = {}
     for span in spans:
         runs.setdefault(span.found.run, {}).setdefault(span.found.worker, []).append(span)

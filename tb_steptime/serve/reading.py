@@ -102,7 +102,7 @@ class Reader:
         return Waiting(place.state, file, place.file_number, place.file_count, place.progress)
 
     def event_file(self, span: ServedSpan, *, work: bool) -> EventFile | Waiting:
-        """The event file of a span, made on the first request, after the summary. Raises SpanFailed."""
+        """Returns the event file of a span, made on the first request, after the summary. Raises SpanFailed."""
         if span.found.trace is None:
             raise SpanFailed(span.problem or _without_trace(span.found))
         if span.measured is None:
@@ -117,8 +117,8 @@ class Reader:
         return self.waiting(span)
 
     def step_slice(self, span: ServedSpan, steps: tuple[int, int], *, work: bool) -> StepSlice | Waiting:
-        """The steps from the first to the last as a trace of their own, made on the first request, or the whole file
-        where its format cannot be cut. Raises SpanFailed."""
+        """Returns the steps from the first to the last as a trace of their own, made on the first request, or the whole
+        file where its format cannot be cut. Raises SpanFailed."""
         if whole := whole_file(span.found):
             return whole
         job = slice_job(span.found, steps)
@@ -130,7 +130,7 @@ class Reader:
         return self.waiting(span, job.id)
 
     def snapshot(self, found: FoundSnapshot, *, work: bool) -> Path | Waiting:
-        """The folder of a memory snapshot's columns, which are made on the first request. Raises SpanFailed."""
+        """Returns the folder of a memory snapshot's columns, which are made on the first request. Raises SpanFailed."""
         job = snapshot_job(found)
         folder = self.snapshots.path(job.id)
         if folder is not None:

@@ -56,7 +56,7 @@ class JobScalars:
     environ: Mapping[str, Any]
 
     def of(self, run: str, runs: Collection[str], tag: str | None) -> Scalars:
-        """The tags of a run, and the series of one of them. runs: all runs of traces."""
+        """Returns the tags of a run, and the series of one of them. runs: all runs of traces."""
         if self.provider is None:
             return _NONE
         from tensorboard.errors import PublicError

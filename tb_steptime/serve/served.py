@@ -110,7 +110,7 @@ def open_span(found: FoundSpan) -> ServedSpan:
 
 
 def near(span: ServedSpan, family: Iterable[ServedSpan]) -> list[ServedSpan]:
-    """The spans next to this one that are read, in their order."""
+    """Returns the spans next to this one that are read, in their order."""
     number = span.found.number
     others = [each for each in family if each.found.number != number and each.measured]
     others.sort(key=lambda each: abs(each.found.number - number))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.ingest.sources import SourceText, source_text, user_folders
 from tb_steptime.serve.served import ServedSpan
-from tb_steptime.trace.frames import source_line
+from tb_steptime.text.frames import source_line
 
 
 def span_source(span: ServedSpan, file: str) -> SourceText | None:

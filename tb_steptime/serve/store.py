@@ -121,7 +121,7 @@ class Store:
             return self.reader.again(span, error, work=work)
 
     def opening(self, address: Address, view: str, *, work: bool) -> Opening:
-        """What the first picture shows. Raises UnknownSpan where there is no such view."""
+        """Returns what the first picture shows. Raises UnknownSpan where there is no such view."""
         index = self.index(work=work)
         if work:
             self._warm()
@@ -172,7 +172,7 @@ class Store:
         return None if isinstance(page, Waiting) else page
 
     def trends(self, named: SpanNames, asked: TrendsRequest = ALL_TRENDS, *, work: bool) -> TrendsPage:
-        """The trends of some spans."""
+        """Returns the trends of some spans."""
         self.directory.refresh()
         spans = [span for span in self.directory.spans()[1] if named.hold(span.found)]
         if work:
@@ -231,17 +231,17 @@ class Store:
     def timeline(
         self, id: str, window: tuple[int, int], detail_ns: int, *, folded: bool = False, work: bool
     ) -> TimelinePage | Waiting:
-        """The events of a window [start_ns, end_ns). Raises UnknownSpan, SpanFailed."""
+        """Returns the events of a window [start_ns, end_ns). Raises UnknownSpan, SpanFailed."""
         events = self.reader.event_file(self._find(id), work=work)
         return events if isinstance(events, Waiting) else timeline_page(events, *window, detail_ns, folded=folded)
 
     def busy(self, id: str, start_ns: int, end_ns: int, bins: int, *, work: bool) -> BusyBins | Waiting:
-        """How busy the GPUs are in a window. Raises UnknownSpan, SpanFailed."""
+        """Returns how busy the GPUs are in a window. Raises UnknownSpan, SpanFailed."""
         events = self.reader.event_file(self._find(id), work=work)
         return events if isinstance(events, Waiting) else busy_bins(events, start_ns, end_ns, bins)
 
     def memory(self, id: str, asked: MemoryRequest, *, work: bool) -> MemoryPage | Waiting:
-        """How much a device has allocated. Raises UnknownSpan, UnknownDevice, SpanFailed."""
+        """Returns how much a device has allocated. Raises UnknownSpan, UnknownDevice, SpanFailed."""
         events = self.reader.event_file(self._find(id), work=work)
         if isinstance(events, Waiting):
             return events
@@ -251,7 +251,7 @@ class Store:
         return page
 
     def snapshot(self, asked: SnapshotRequest, *, work: bool) -> SnapshotPage | Waiting:
-        """A memory snapshot. Raises UnknownSpan, UnknownDevice, SpanFailed."""
+        """Returns a memory snapshot. Raises UnknownSpan, UnknownDevice, SpanFailed."""
         folders = []
         for id in filter(None, (asked.id, asked.since)):
             found = self.directory.find_snapshot(id)
@@ -267,7 +267,7 @@ class Store:
             raise UnknownDevice(asked.device) from None
 
     def flame(self, id: str, by: str, where: str, *, work: bool) -> FlamePage | Waiting:
-        """The call paths of a span. Raises UnknownSpan, UnknownEvent (no such tree), SpanFailed."""
+        """Returns the call paths of a span. Raises UnknownSpan, UnknownEvent (no such tree), SpanFailed."""
         events = self.reader.event_file(self._find(id), work=work)
         if isinstance(events, Waiting):
             return events
@@ -277,7 +277,8 @@ class Store:
         return page
 
     def source(self, id: str, file: str, *, work: bool) -> SourceText | Waiting:
-        """A file that lines of the Operators view name. Raises UnknownSpan, UnknownEvent (none does), SpanFailed."""
+        """Returns a file that lines of the Operators view name. Raises UnknownSpan, UnknownEvent (none does),
+        SpanFailed."""
         span = self._find(id)
         if span.measured is None:
             return self.reader.wait(span, work=work)
@@ -300,12 +301,12 @@ class Store:
         return detail
 
     def search(self, id: str, wanted: Search, *, work: bool) -> SearchPage | Waiting:
-        """The events of a span whose name holds some words. Raises UnknownSpan, SpanFailed."""
+        """Returns the events of a span whose name holds some words. Raises UnknownSpan, SpanFailed."""
         events = self.reader.event_file(self._find(id), work=work)
         return events if isinstance(events, Waiting) else search_page(events, wanted)
 
     def step_slice(self, id: str, steps: tuple[int, int], *, work: bool) -> StepSlice | Waiting:
-        """The steps from the first to the last as a trace of their own. Raises UnknownSpan, SpanFailed."""
+        """Returns the steps from the first to the last as a trace of their own. Raises UnknownSpan, SpanFailed."""
         return self.reader.step_slice(self._find(id), steps, work=work)
 
     def retry(self, id: str) -> Waiting:

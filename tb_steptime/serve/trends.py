@@ -117,7 +117,7 @@ def _say(rows: Sequence[_Row], focus: str | None) -> _TrendsTexts:
 
 
 def _workers(read: Sequence[tuple[ServedSpan, TrendsResult]]) -> list[Spans]:
-    """The spans that are read, by worker in time order."""
+    """Returns the spans that are read, by worker in time order."""
     groups: dict[tuple[str, str], list[tuple[ServedSpan, TrendsResult]]] = {}
     for span, result in read:
         groups.setdefault((span.found.run, span.found.worker), []).append((span, result))

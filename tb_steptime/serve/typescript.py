@@ -54,7 +54,7 @@ def constant(name: str, value: int) -> str:
 
 
 def doc_comment(text: str) -> str:
-    """A text as a JSDoc comment, wrapped; empty for an empty text."""
+    """Returns a text as a JSDoc comment, wrapped; empty for an empty text."""
     lines = [line for paragraph in text.strip().splitlines() for line in textwrap.wrap(paragraph.strip(), _DOC_WIDTH)]
     if not lines:
         return ""

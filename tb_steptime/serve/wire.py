@@ -291,12 +291,13 @@ _ANSWERS: tuple[type[msgspec.Struct], ...] = (
 
 
 def encode(answer: Any) -> bytes:
-    """An answer as JSON. Enums become their values, NaN becomes null."""
+    """Returns an answer as JSON. Enums become their values, NaN becomes null."""
     return msgspec.json.encode(answer)
 
 
 def typescript(held: Iterable[type[msgspec.Struct]]) -> str:
-    """The whole of `frontend/src/api.gen.ts`; depends only on the types. held: types in files, not in answers."""
+    """Returns the whole of `frontend/src/api.gen.ts`; depends only on the types. held: types in files, not in
+    answers."""
     results = "".join(f"  {view}: {result.__name__};\n" for view, result in RESULTS.items())
     return "\n".join(
         [

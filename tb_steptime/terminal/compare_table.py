@@ -20,9 +20,21 @@ from tb_steptime.insights.wording.compare import (
 )
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.tables.notes import note_line
-from tb_steptime.terminal.rows import columns, shortened
+from tb_steptime.terminal.output import aligned, paragraphs
+from tb_steptime.terminal.rows import shortened
 from tb_steptime.text import Quantity, Unit
-from tb_steptime.text.printer import GAP, UNKNOWN, change, duration, number, percent_exact, plain, printable, quantity
+from tb_steptime.text.printer import (
+    GAP,
+    UNKNOWN,
+    change,
+    duration,
+    interval,
+    number,
+    percent_exact,
+    plain,
+    printable,
+    quantity,
+)
 
 #: Maximum number of rows in each table of kernels, ops, calls and copies, and maximum length of their names.
 ROWS, NAME_LENGTH = 8, 44
@@ -38,7 +50,7 @@ def comparison_table(comparison: Comparison, width: int) -> str:
     """Returns the comparison for a terminal, without a trailing newline."""
     sections = (
         [*_wrapped(plain(comparison_headline(comparison)), width), *_warnings(comparison, width)],
-        columns(_change_rows(comparison, "part")),
+        aligned(_change_rows(comparison, "part")),
         _titled("Idle time of the GPU", _change_rows(comparison, "reason")),
         _titled("Figures", _figure_rows(comparison)),
         *(_titled(title, _table_rows(comparison, of)) for of, title in _TABLES),
@@ -46,7 +58,7 @@ def comparison_table(comparison: Comparison, width: int) -> str:
         _titled("What cards promised", _prediction_rows(comparison)),
         [line for text in _residuals(comparison) for line in _wrapped(text, width)],
     )
-    return "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines).replace(GAP, " ")
+    return paragraphs(sections)
 
 
 def gate_line(gate: Gate, result: GateResult) -> str:
@@ -124,7 +136,7 @@ def _change_rows(comparison: Comparison, by: By) -> Rows:
 
 
 def _cells(row: Contribution) -> tuple[str, str, str, str]:
-    return duration(row.base_ns), duration(row.candidate_ns), change(row.change_ns), _interval(row)
+    return duration(row.base_ns), duration(row.candidate_ns), change(row.change_ns), interval(row.low, row.high)
 
 
 def _figure_rows(comparison: Comparison) -> Rows:
@@ -180,10 +192,6 @@ def _table_rows(comparison: Comparison, of: TableId) -> Rows:
     return rows
 
 
-def _interval(row: RowChange | Contribution) -> str:
-    return UNKNOWN if row.low is None or row.high is None else f"{change(row.low)} to {change(row.high)}"
-
-
 def _calls(row: RowChange) -> str:
     """ "40", or "40 -> 2" """
     numbers = dict.fromkeys(number(calls) for calls in (row.base_calls, row.candidate_calls))
@@ -219,7 +227,7 @@ def _prediction_rows(comparison: Comparison) -> Rows:
 
 
 def _titled(title: str, rows: Rows) -> list[str]:
-    return [title, *columns(rows)] if rows else []
+    return [title, *aligned(rows)] if rows else []
 
 
 def _folded(title: str, rows: Rows) -> str:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.memory.fit.asked import DeviceFit
 from tb_steptime.metrics.memory.fit.fit import MARGIN
 from tb_steptime.tables.notes import ErrorReport
-from tb_steptime.terminal.output import aligned
+from tb_steptime.terminal.output import aligned, span_heading
 from tb_steptime.text.printer import duration, nbytes, percent, plain, printable, rate
 
 NOT_RECORDED = "Allocations were not recorded: profile(..., profile_memory=True, record_shapes=True) records them."
@@ -44,8 +43,7 @@ def span_fit(found: FoundSpan, devices: list[DeviceFit]) -> SpanFit:
 def fit_text(span: SpanFit, code: bool = False) -> str:
     """Returns the text for a terminal, without a trailing newline. code: whether to add the code of the settings that
     no other one beats, and of those whose time is unknown."""
-    run = span.run if span.run != "." else any_path(span.trace).absolute().parent.name
-    lines = [printable(f"{run} · {span.worker} · span {span.span}")]
+    lines = [span_heading(span)]
     if not span.devices:
         lines += ["", NOT_RECORDED]
     for device in span.devices:
@@ -76,7 +74,7 @@ MADE = {
 
 
 def _modules(device: DeviceFit) -> list[str]:
-    """What fills the peak."""
+    """Returns the lines that say what fills the peak."""
     if not device.modules:
         return []
     table: list[tuple[str, ...]] = [("At the peak, made in", "bytes", "constant", "per sample")]

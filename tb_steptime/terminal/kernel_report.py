@@ -10,14 +10,13 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.metrics.kernels.table import NO_LINE_WORDS, NO_MODULE_WORDS, By, KernelGroup, kernel_table
 from tb_steptime.tables.base import Surface
 from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.tables.notes import ErrorReport
-from tb_steptime.terminal.output import csv_table
+from tb_steptime.terminal.output import aligned, csv_table, span_heading
 from tb_steptime.terminal.rows import text_cell
 from tb_steptime.text.printer import GAP, count, plain, printable
 from tb_steptime.trace.model import Trace
@@ -50,15 +49,14 @@ def span_kernels(found: FoundSpan, trace: Trace, by: By) -> SpanKernels:
 
 
 def csv_lines(spans: Iterator[SpanKernels]) -> Iterator[str]:
-    """All rows of each span."""
+    """Yields all rows of each span."""
     return csv_table(KERNELS, ((span, span.kernels) for span in spans))
 
 
 def kernel_text(span: SpanKernels, width: int) -> str:
-    """The table for a terminal of that width, without a line end at the end."""
+    """Returns the table for a terminal of that width, without a line end at the end."""
     devices = sorted({row.device for row in span.kernels})
-    run = span.run if span.run != "." else any_path(span.trace).absolute().parent.name
-    lines = [printable(f"{run} · {span.worker} · span {span.span}")]
+    lines = [span_heading(span)]
     for device in devices:
         lines += ["", f"GPU {device}", *_table([row for row in span.kernels if row.device == device], span.by, width)]
     if not devices:
@@ -68,7 +66,7 @@ def kernel_text(span: SpanKernels, width: int) -> str:
     return "\n".join(lines).replace(GAP, " ")
 
 
-def _table(rows: list[KernelGroup], by: By, width: int) -> Iterator[str]:
+def _table(rows: list[KernelGroup], by: By, width: int) -> list[str]:
     shown, more = rows[:TABLE_ROWS], rows[TABLE_ROWS:]
     cells = [list(_HEADS), *(_cells(row) for row in shown)]
     if more:
@@ -76,10 +74,7 @@ def _table(rows: list[KernelGroup], by: By, width: int) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     left = max(MIN_NAME_WIDTH, width - sum(widths) - 2 * len(widths))
     names = [_FIRST[by], *(_name(row, by, left) for row in shown), *([f"{count(len(more))} more"] if more else [])]
-    left = max(map(len, names))
-    for name, line in zip(names, cells, strict=True):
-        right = "".join(f"  {cell.rjust(size)}" for cell, size in zip(line, widths, strict=True))
-        yield (name.ljust(left) + right).rstrip()
+    return aligned([(name, *line) for name, line in zip(names, cells, strict=True)])
 
 
 _FIRST: dict[By, str] = {

@@ -13,7 +13,6 @@ from typing import cast
 import msgspec
 from msgspec.structs import replace
 
-from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.sources import said_at, source_text
 from tb_steptime.insights.wording.operators import MISSING
@@ -22,10 +21,10 @@ from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.tables.base import Surface, Table, report_of
 from tb_steptime.tables.lines import LINES
 from tb_steptime.tables.notes import ErrorReport
-from tb_steptime.terminal.output import aligned, csv_table
+from tb_steptime.terminal.output import aligned, csv_table, span_heading
 from tb_steptime.terminal.rows import shortened, text_cell
+from tb_steptime.text.frames import source_line
 from tb_steptime.text.printer import GAP, counted, duration, plain, printable
-from tb_steptime.trace.frames import source_line
 from tb_steptime.trace.model import Trace
 
 #: Maximum number of rows of the table. The other rows are summed up in one line.
@@ -114,14 +113,13 @@ def _row(row: CodeLine, text: str | None) -> LineReportRow:
 
 
 def csv_lines(spans: Iterator[SpanLines]) -> Iterator[str]:
-    """All rows of each span."""
+    """Yields all rows of each span."""
     return csv_table(REPORT_LINES, ((span, span.lines) for span in spans))
 
 
 def line_text(span: SpanLines) -> str:
-    """The table for a terminal, without a line end at the end."""
-    run = span.run if span.run != "." else any_path(span.trace).absolute().parent.name
-    head = printable(f"{run} · {span.worker} · span {span.span}")
+    """Returns the table for a terminal, without a line end at the end."""
+    head = span_heading(span)
     if span.line_of is None:
         return f"{head}\n\n{plain(MISSING['no_stacks'])}"
     shown, more = span.lines[:TABLE_ROWS], span.lines[TABLE_ROWS:]

@@ -173,5 +173,5 @@ def _tree(rows: Sequence[ModuleRow]) -> list[ModuleReport]:
 
 
 def csv_lines(spans: Iterator[SpanOperators]) -> Iterator[str]:
-    """All rows of each span."""
+    """Yields all rows of each span."""
     return csv_table(OPERATOR_LINES, ((span, span.operators) for span in spans))

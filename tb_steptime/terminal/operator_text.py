@@ -8,9 +8,8 @@ BertModel                3  40 ms
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.metrics.operators.module_tree import ModuleRow, depths_of, each_ns, module_rows
 from tb_steptime.metrics.operators.modules import find_modules
@@ -23,6 +22,7 @@ from tb_steptime.terminal.operator_report import (
     span_operators,
     windowed,
 )
+from tb_steptime.terminal.output import aligned, span_heading
 from tb_steptime.terminal.rows import shortened, text_cell
 from tb_steptime.text.printer import GAP, UNKNOWN, count, duration, nbytes, printable
 from tb_steptime.trace.model import Trace
@@ -41,7 +41,7 @@ _MODULE_HEADS = ["calls", "each", "slowest", "host total", "host self", "device 
 
 
 def span_text(found: FoundSpan, trace: Trace, choice: OperatorChoice, width: int) -> str:
-    """The tables for a terminal of that width, without a line end at the end."""
+    """Returns the tables for a terminal of that width, without a line end at the end."""
     text = operator_text(span_operators(found, trace, choice), width)
     folded = module_rows(find_modules(windowed(trace, choice)), folded=True)[0] if choice.by == "module" else []
     if not folded:
@@ -51,9 +51,8 @@ def span_text(found: FoundSpan, trace: Trace, choice: OperatorChoice, width: int
 
 
 def operator_text(span: SpanOperators, width: int) -> str:
-    run = span.run if span.run != "." else any_path(span.trace).absolute().parent.name
     over = "the steps" if span.window == "steps" else "the recording"
-    head = printable(f"{run} · {span.worker} · span {span.span}") + f" · {over}, {duration(span.window_ns)}"
+    head = span_heading(span) + f" · {over}, {duration(span.window_ns)}"
     shown, more = span.operators[:TABLE_ROWS], span.operators[TABLE_ROWS:]
     if not shown:
         return f"{head}\n\nNo CPU ops are recorded.".replace(GAP, " ")
@@ -70,7 +69,7 @@ def module_lines(rows: Sequence[ModuleRow], width: int) -> list[str]:
     """Returns the folded rows with most time, in the order of the tree."""
     depths, kept = depths_of(rows), _largest(rows)
     names = ["Module", *(f"{INDENT * depths[at]}{_module_name(rows[at])}" for at in kept)]
-    lines = list(_lines(names, _MODULE_HEADS, [_module_cells(rows[at]) for at in kept], width))
+    lines = _lines(names, _MODULE_HEADS, [_module_cells(rows[at]) for at in kept], width)
     if len(rows) > len(kept):
         lines.append(f"{count(len(rows) - len(kept))} more, with less time")
     return [line.replace(GAP, " ") for line in lines]
@@ -103,18 +102,13 @@ def _module_cells(row: ModuleRow) -> list[str]:
     return [count(row.occurrences), _time(each_ns(row)), slowest, *map(_time, times), *map(_bytes, allocated)]
 
 
-def _lines(names: Sequence[str], heads: list[str], cells: list[list[str]], width: int) -> Iterator[str]:
+def _lines(names: Sequence[str], heads: list[str], cells: list[list[str]], width: int) -> list[str]:
     """Aligns the cells. The first name is the head of the column of names. Columns without any value are left out."""
     measured = [any(row[place] not in ("", UNKNOWN) for row in cells) for place in range(len(heads))]
     padded = [[cell for cell, wanted in zip(row, measured, strict=True) if wanted] for row in (heads, *cells)]
     widths = [max(map(len, column)) for column in zip(*padded, strict=True)]
     left = max(MIN_NAME_WIDTH, width - sum(widths) - 2 * len(widths))
-    shown = [printable(shortened(name, left)) for name in names]
-    left = max(map(len, shown))
-    for name, row in zip(shown, padded, strict=True):
-        yield (
-            name.ljust(left) + "".join(f"  {cell.rjust(size)}" for cell, size in zip(row, widths, strict=True))
-        ).rstrip()
+    return aligned([(printable(shortened(name, left)), *row) for name, row in zip(names, padded, strict=True)])
 
 
 def _runs_in_graphs(row: OperatorReportRow) -> bool:

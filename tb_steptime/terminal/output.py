@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from tb_steptime.files.paths import any_path
 from tb_steptime.tables.base import Table
+from tb_steptime.text.printer import GAP, printable
 
 R = TypeVar("R")
 
@@ -40,7 +43,24 @@ def print_lines(lines: Iterable[str]) -> None:
         print(line)
 
 
-def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+def span_heading(span: OfSpan) -> str:
+    """Returns the run, the worker and the number of a span. A run that is the log directory itself is named by its
+    folder."""
+    run = span.run if span.run != "." else any_path(span.trace).absolute().parent.name
+    return printable(f"{run} · {span.worker} · span {span.span}")
+
+
+def wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """Returns the lines of a paragraph. Words, such as names, are not broken. indent: of all lines but the first."""
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def paragraphs(sections: Iterable[Iterable[str]]) -> str:
+    """Returns the lines of each section that has any, with an empty line between two sections."""
+    return "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines).replace(GAP, " ")
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Returns a line for each row, with the first column aligned left and the others right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [

@@ -21,9 +21,11 @@ _SECONDS_BETWEEN_DRAWINGS = 0.05
 
 
 class StatusLine:
-    """A line on stderr that is redrawn, and is erased at the end. Nothing is drawn where stderr is no terminal."""
+    """A line on stderr that is redrawn, and is erased at the end. Nothing is drawn where stderr is no terminal. prefix:
+    words at its beginning."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str = "") -> None:
+        self.prefix = prefix
         self.shown = sys.stderr.isatty()
         self.began = time.monotonic()
         self.drawn = 0.0
@@ -46,10 +48,6 @@ class StatusLine:
 class ProgressBar(StatusLine):
     """The progress of one file."""
 
-    def __init__(self, prefix: str) -> None:
-        super().__init__()
-        self.prefix = prefix
-
     def __enter__(self) -> ProgressBar:
         return self
 
@@ -63,10 +61,6 @@ class ProgressBar(StatusLine):
 
 class SpansBar(StatusLine):
     """The progress of several spans, one after another."""
-
-    def __init__(self, prefix: str) -> None:
-        super().__init__()
-        self.prefix = prefix
 
     def __enter__(self) -> SpansBar:
         return self

@@ -21,6 +21,7 @@ from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.steady.shown import KINDS, ExcessNs
+from tb_steptime.metrics.whole_means import whole_mean
 from tb_steptime.tables.base import report_of
 from tb_steptime.tables.notes import note_report
 from tb_steptime.terminal.contract import (
@@ -107,7 +108,7 @@ def _device_memory(of: DeviceMemory) -> MemoryReport:
 
 
 def finding_reports(overview: OverviewResult) -> list[FindingReport]:
-    """What is wrong with the recording, in the order of the tab."""
+    """Returns what is wrong with the recording, in the order of the tab."""
     return [
         FindingReport(
             each.id, f"{plain(words.cause)} {plain(words.effect)}", each.count, each.share, each.done == "repaired",
@@ -152,15 +153,14 @@ def _mean(overview: OverviewResult, loading: DataLoadingResult, host: HostResult
 
 
 def _mean_excess(overview: OverviewResult) -> dict[str, Any]:
-    """The mean excess of each kind, and what is left of the mean step."""
+    """Returns the mean excess of each kind, and what is left of the mean step."""
     kinds = {kind: _mean_of([getattr(row.excess_ns, kind) for row in overview.steps]) for kind in KINDS}
     removed = sum(ns for kind, ns in kinds.items() if kind != "unknown")
     return {"steady_ns": overview.mean_duration_ns - removed, "excess_ns": ExcessNs(**kinds)}
 
 
 def _mean_of(values: list[int]) -> int:
-    """Returns the mean in whole ns, where halves are rounded up. 0 where the steps could not be computed."""
-    return 0 if not values else (2 * sum(values) + len(values)) // (2 * len(values))
+    return whole_mean(sum(values), len(values))
 
 
 def _in_step(device: int, busy_ns: int, idle: IdleNs) -> StepDeviceReport:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tb_steptime.tables.base import Column, Value
@@ -24,16 +23,9 @@ def share_row(label: str, length_ns: int, step_ns: int) -> str:
 
 
 def bar(share: float) -> str:
-    """A bar in eighths of a cell."""
+    """Returns a bar in eighths of a cell."""
     eighths = round(share * _BAR_CELLS * 8)
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
-
-
-def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for first, *others in rows:
-        cells = (cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))
-        yield "  ".join((first.ljust(widths[0]), *cells))
 
 
 def shortened(name: str, width: int) -> str:

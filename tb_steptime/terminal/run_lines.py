@@ -88,7 +88,7 @@ class Runs:
 
 
 def run_table(runs: Sequence[tuple[FoundSpan, Sequence[SpanLine]]], width: int | None) -> Iterator[str]:
-    """A head, and a line for each run; found: its first span. width: of the terminal; None: nothing is cut."""
+    """Yields a head, and a line for each run; found: its first span. width: of the terminal; None: nothing is cut."""
     rows = [_HEADS, *(_cells(found, spans) for found, spans in runs)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for name, spans, step, bound, card in rows:

@@ -30,7 +30,7 @@ class SnapshotReport(msgspec.Struct, frozen=True):
 
 
 def snapshot_text(found: SnapshotSummary) -> str:
-    """The tables for a terminal, without a line end at the end."""
+    """Returns the tables for a terminal, without a line end at the end."""
     lines = [printable(any_path(found.path).name)]
     for device in found.devices:
         lines += ["", *_device(device)]

@@ -102,14 +102,14 @@ def measured_span(
 
 
 def measured_trace(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> tuple[Trace, MeasuredSpan]:
-    """The trace and what is measured of it, without the timeline. Raises TraceError."""
+    """Returns the trace and what is measured of it, without the timeline. Raises TraceError."""
     from tb_steptime.ingest.measure import measure_trace
 
     return measure_trace(trace_of(span, on_progress), ("timeline",), processes=cores())
 
 
 def trace_of(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> Trace:
-    """The trace itself, for what a summary does not hold. Raises TraceError."""
+    """Returns the trace itself, for what a summary does not hold. Raises TraceError."""
     if span.trace is None:
         hint = "Put the trace next to it: a summary does not hold single events."
         raise TraceError("The trace of this summary file is not there", span.path, hint)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
@@ -25,7 +24,8 @@ from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
-from tb_steptime.terminal.rows import columns, row, share_row, shortened
+from tb_steptime.terminal.output import aligned, paragraphs, wrapped
+from tb_steptime.terminal.rows import row, share_row, shortened
 from tb_steptime.text import Note, Phrase, Reason
 from tb_steptime.text.printer import (
     GAP,
@@ -82,8 +82,7 @@ def span_table(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement, w
         _memory(measured.result("memory", MemoryResult)),
         _advice(judgement.insights, [*measured.facts.notes, *loading.recorder_notes], width, ink),
     )
-    text = "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines)
-    return text.replace(GAP, " ")
+    return paragraphs(sections)
 
 
 def _top(found: FoundSpan, facts: SpanFacts, width: int, ink: Ink) -> Iterator[str]:
@@ -104,17 +103,17 @@ def _job(judgement: Judgement, ink: Ink) -> Iterator[str]:
 
 def _headline(judgement: Judgement, width: int, ink: Ink) -> Iterator[str]:
     headline = judgement.headlines["overview"]
-    yield from _wrap(render(headline.verdict), width)
+    yield from wrapped(render(headline.verdict), width)
     if headline.action:
-        yield from _wrap(_stressed(headline.action, ink), width)
+        yield from wrapped(_stressed(headline.action, ink), width)
     if headline.basis:
-        yield from _wrap(render(headline.basis), width)
+        yield from wrapped(render(headline.basis), width)
 
 
 def _quality(judgement: Judgement, width: int, ink: Ink) -> Iterator[str]:
     """Yields what is wrong with the recording, one finding per paragraph, if there is any."""
     for line in judgement.quality:
-        yield from _wrap(_stressed(as_one(line), ink), width, "  ")
+        yield from wrapped(_stressed(as_one(line), ink), width, "  ")
 
 
 def run_name(found: FoundSpan) -> str:
@@ -142,7 +141,7 @@ def _steady(result: OverviewResult, judgement: Judgement, width: int) -> Iterato
     if judgement.excess and result.steady_step_ns is not None:
         yield row("Steady step", result.steady_step_ns, "median of the steps without excess")
         for said in judgement.excess.values():
-            yield from _wrap(render(said), width, "  ")
+            yield from wrapped(render(said), width, "  ")
 
 
 def _spread(result: OverviewResult) -> str:
@@ -192,7 +191,7 @@ def _cpu(host: HostResult) -> Iterator[str]:
         return
     threads = counted(host.cpu.threads, "thread")
     yield row("CPU ops", host.cpu.busy_ns, f"a step, on {threads} (those of OpenMP are not recorded)")
-    yield from columns(
+    yield from aligned(
         [
             ("  op", "calls", "own time", "of the step"),
             *(
@@ -212,7 +211,7 @@ def _blocking(host: HostResult) -> Iterator[str]:
         return
     labels = PHASE_LABELS | {phase.phase: phase.label for phase in host.phases}
     yield row("Blocking calls", host.blocking_bubble_ns, "a step with the GPU idle")
-    yield from columns(
+    yield from aligned(
         [
             ("  op", "phase", "calls", "blocked", "GPU idle"),
             *(
@@ -247,7 +246,7 @@ def _gpus(devices: Iterable[DeviceFigures], shares: Iterable[DeviceSplit]) -> It
         for figures in devices
     ]
     if rows:
-        yield from columns([("GPU", "utilization", "est. SM eff.", "est. occupancy", "tensor cores"), *rows])
+        yield from aligned([("GPU", "utilization", "est. SM eff.", "est. occupancy", "tensor cores"), *rows])
 
 
 def _memory(memory: MemoryResult) -> Iterator[str]:
@@ -290,11 +289,7 @@ def _advice(insights: Iterable[Insight], notes: Iterable[Note], width: int, ink:
     for insight in insights:
         severity, comma, rest = card_head(insight).partition(",")
         title = f"{ink.bold(severity)}{comma}{rest}: {_stressed(insight.title, ink)}."
-        yield from _wrap(f"{title} {_stressed(insight.why, ink)}{lowered_words(insight)}", width, "  ")
+        yield from wrapped(f"{title} {_stressed(insight.why, ink)}{lowered_words(insight)}", width, "  ")
         yield from (f"    {line}" for line in (insight.how or "").splitlines())
     for note in notes:  # a simulation says so first
-        yield from _wrap(f"{ink.bold('Note')}: {render(said_in_full(worded(note)))}", width, "  ")
-
-
-def _wrap(text: str, width: int, indent: str = "") -> Iterable[str]:
-    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+        yield from wrapped(f"{ink.bold('Note')}: {render(said_in_full(worded(note)))}", width, "  ")

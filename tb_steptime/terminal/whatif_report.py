@@ -10,17 +10,16 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.replay.sensitivity import Sensitivity
 from tb_steptime.replay.whatif import MOST_ERROR, NO_GAIN, WhatIf
 from tb_steptime.tables.notes import ErrorReport
-from tb_steptime.terminal.output import aligned
+from tb_steptime.terminal.output import aligned, span_heading
 from tb_steptime.terminal.ranks.contract import JobWhatIfReport
 from tb_steptime.terminal.ranks.jobs import FoundJob
 from tb_steptime.terminal.ranks.report import what_if_report
-from tb_steptime.text.printer import UNKNOWN, duration, percent_exact, printable
+from tb_steptime.text.printer import UNKNOWN, duration, percent_exact
 
 WIDTH = 100
 _PARTS = {
@@ -78,9 +77,8 @@ def job_what_ifs(jobs: Sequence[FoundJob]) -> list[RunWhatIf]:
 
 def what_if_text(span: SpanWhatIf) -> str:
     """Returns the tables for a terminal, without a trailing newline."""
-    run = span.run if span.run != "." else any_path(span.trace).absolute().parent.name
     step = span.steady_step_ns
-    lines = [printable(f"{run} · {span.worker} · span {span.span}"), ""]
+    lines = [span_heading(span), ""]
     parts = [("One step, repeated", step), *_parts(span.sensitivity)]
     rows = [(name, duration(value), percent_exact(value / max(step, 1))) for name, value in parts]
     lines += aligned([("Steady step, the median", duration(span.median_step_ns), ""), *rows])

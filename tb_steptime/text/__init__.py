@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tb_steptime.text.notes import Affected, Done, Finding, Note, Reason, Trust
-from tb_steptime.text.phrases import Phrase, agreeing, did_you_mean, filled, joined, phrase, shortened
+from tb_steptime.text.phrases import Phrase, agreeing, closed, did_you_mean, filled, joined, phrase, shortened
 from tb_steptime.text.quantities import Quantity, Unit, code, count, fraction, label, nbytes, ns, text
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Trust",
     "Unit",
     "agreeing",
+    "closed",
     "code",
     "count",
     "did_you_mean",

@@ -59,6 +59,15 @@ def joined(*phrases: Phrase, by: str = " ") -> Phrase:
     return Phrase(by.join(each.template for each in phrases), values)
 
 
+def closed(sentence: Phrase) -> Phrase:
+    """Returns the sentence with its full stop.
+
+    >>> closed(Phrase("Its trace does not show why")).template
+    'Its trace does not show why.'
+    """
+    return Phrase(sentence.template + ".", sentence.values)
+
+
 def agreeing(template: str, number: float) -> str:
     """Returns the template with the words that agree with a number, chosen from each pair (for one|for any other).
 

@@ -71,6 +71,11 @@ def change(ns: float) -> str:
     return f"+{duration(ns)}" if ns > 0 else duration(ns)
 
 
+def interval(low: float | None, high: float | None) -> str:
+    """Formats the limits of a difference of times; UNKNOWN where they are not known."""
+    return UNKNOWN if low is None or high is None else f"{change(low)} to {change(high)}"
+
+
 def nbytes(count: float) -> str:
     """Formats bytes in decimal units, as for disks and networks."""
     return _in_steps(count, _BYTE_STEPS)

@@ -20,6 +20,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.idle.reasons import devices_by_activity
+from tb_steptime.metrics.memory.bins import bin_edges
 from tb_steptime.timeline.answers import BusyBins, Depth, KernelsNamed
 from tb_steptime.timeline.event_file import Columns, EventFile
 from tb_steptime.trace.host_ranges import host_ranges
@@ -106,7 +107,7 @@ def write_busy(trace: Trace, columns: Columns) -> None:
 def busy_bins(events: EventFile, start_ns: int, end_ns: int, bins: int) -> BusyBins:
     """The window in this many bins, but none shorter than a nanosecond."""
     bins = max(1, min(bins, MAX_BINS, end_ns - start_ns))
-    edges = _edges(start_ns, end_ns, bins)
+    edges = bin_edges(start_ns, end_ns, bins)
     busy = sum((lane.overlap_ns(edges[:-1], edges[1:]) for lane in _lanes(events)), np.zeros(bins, np.int64))
     past = np.searchsorted(events.column("busy.kernels"), edges)
     devices = int(events.column("busy.devices")[0])
@@ -125,19 +126,6 @@ def _most(events: EventFile, first: int, past: int) -> list[KernelsNamed]:
     return [KernelsNamed(events.shown_name(int(names[each])), int(count[each]), int(total[each])) for each in longest]
 
 
-def _edges(start_ns: int, end_ns: int, bins: int) -> Int64:
-    """Edges of the bins, computed without products that would overflow for a window of years."""
-    whole, rest = divmod(end_ns - start_ns, bins)
-    number = np.arange(bins + 1, dtype=np.int64)
-    edges: Int64 = start_ns + number * whole + number * rest // bins
-    return edges
-
-
 def _lanes(events: EventFile) -> list[Intervals]:
-    start, end, bounds = (_long(events, f"busy.{name}") for name in ("start", "end", "bounds"))
+    start, end, bounds = (events.int64(f"busy.{name}") for name in ("start", "end", "bounds"))
     return [Intervals(start[low:past], end[low:past]) for low, past in itertools.pairwise(bounds)]
-
-
-def _long(events: EventFile, name: str) -> Int64:
-    column: Int64 = events.column(name)
-    return column

@@ -13,12 +13,10 @@ from tb_steptime.timeline.gaps import why_gap
 from tb_steptime.timeline.ties import launched_by, row_of
 from tb_steptime.timeline.wording import kind_name, track_name
 from tb_steptime.trace.frames import MODULE_FRAME, is_source
-from tb_steptime.trace.table import DEVICE_KINDS, Kind
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Kind
 
 #: Maximum number of listed launches. A captured graph launches thousands; the first ones identify it.
 MAX_LAUNCHED = 8
-
-_CALLS = (Kind.RUNTIME, Kind.DRIVER)
 
 
 def event_detail(events: EventFile, number: int, *, folded: bool = False) -> EventDetail | None:
@@ -60,7 +58,7 @@ def _facts(events: EventFile, place: int, call: int | None, outer: Sequence[int]
     yield EventFact("Duration", ns(length))
     if _track_kind(events, place) == "thread":
         yield EventFact("Self time", ns(self_ns(events, place)))
-    if kind in _CALLS:
+    if kind in CALL_KINDS:
         yield from _call_facts(events, place)
     elif kind == Kind.CPU_OP or kind == Kind.USER:
         yield from _launch_facts(events, place)
@@ -156,7 +154,7 @@ def _tied(events: EventFile, place: int, call: int | None, outer: Sequence[int])
     kinds = events.column("kind")
     if call is not None:
         yield "Launched by", call
-    if int(kinds[place]) in _CALLS:
+    if int(kinds[place]) in CALL_KINDS:
         launched = launched_by(events, [_number(events, place)])[:MAX_LAUNCHED]
         yield from (("Launches", int(events.place[each])) for each in launched)
     ops = [each for each in outer if int(kinds[each]) == Kind.CPU_OP]

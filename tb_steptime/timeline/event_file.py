@@ -142,6 +142,11 @@ class EventFile:
             column = self._columns[name] = np.ndarray(lies.count, lies.type, self.mapped.data, lies.offset)
         return column
 
+    def int64(self, name: str) -> Int64:
+        """A column of whole numbers of 64 bits."""
+        column: Int64 = self.column(name)
+        return column
+
     def bytes(self) -> int:
         return self.mapped.nbytes
 

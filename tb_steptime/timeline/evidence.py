@@ -80,7 +80,7 @@ def _event(trace: Trace, row: int, place: _Place, start_ns: int, end_ns: int) ->
     stream = f"{trace.job.accelerator} {int(events.device[row])}, stream {int(events.stream[row])}"
     return EvidenceEvent(
         place=place,
-        name=trace.strings[int(events.name[row])],
+        name=trace.name_of(row),
         track=stream if on_device else thread,
         start_ns=start,
         duration_ns=end - start,

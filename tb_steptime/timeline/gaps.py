@@ -16,11 +16,10 @@ from tb_steptime.timeline.event_file import Columns, EventFile
 from tb_steptime.timeline.wording import IdlePart, idle_sentence
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import Kind
+from tb_steptime.trace.table import CALL_KINDS, Kind
 
-_CALLS = (Kind.RUNTIME, Kind.DRIVER)
 #: Kinds of events of the launching thread that explain each reason.
-_CAUSES = {"blocking_call": _CALLS, "allocator": _CALLS, "cpu_work": (Kind.CPU_OP, *_CALLS)}
+_CAUSES = {"blocking_call": CALL_KINDS, "allocator": CALL_KINDS, "cpu_work": (Kind.CPU_OP, *CALL_KINDS)}
 
 
 def write_gaps(trace: Trace, columns: Columns) -> None:

@@ -33,7 +33,6 @@ from tb_steptime.timeline.bins import MAX_BINS
 from tb_steptime.timeline.event_file import Columns, EventFile
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64
 
 
 @dataclass(frozen=True)
@@ -126,9 +125,9 @@ def memory_page(
 def _alive_at(events: EventFile, of: Curve, device: int, at_ns: int) -> AliveAt:
     last = int(np.searchsorted(of.ts, at_ns, side="right")) - 1
     allocated = int(of.allocated[last]) if last >= 0 else of.before
-    start, end = _long(events, "alive.start"), _long(events, "alive.end")
+    start, end = events.int64("alive.start"), events.int64("alive.end")
     some = np.flatnonzero((events.column("alive.device") == device) & (start <= at_ns) & (end > at_ns))
-    size = _long(events, "alive.bytes")[some]
+    size = events.int64("alive.bytes")[some]
     parts = parts_of(events.column("alive.category")[some], size, allocated) if of.whole else None
     order = np.argsort(-size, kind="stable")[:MOST_ROWS]
     return AliveAt(
@@ -146,7 +145,7 @@ def _curve(events: EventFile, device: int) -> Curve | None:
     if not events.has(f"memory.{device}.ts"):
         return None
     ts, allocated, reserved, facts = (
-        _long(events, f"memory.{device}.{name}") for name in ("ts", "allocated", "reserved", "facts")
+        events.int64(f"memory.{device}.{name}") for name in ("ts", "allocated", "reserved", "facts")
     )
     return Curve(ts, ts, allocated, reserved if len(reserved) else None, bool(facts[1]), int(facts[0]))
 
@@ -156,10 +155,10 @@ def _row(events: EventFile, one: int) -> AllocationRow:
         number = int(events.column(f"alive.{column}")[one])
         return without_engine(events.string(number)) if number >= 0 else None
 
-    start, end = int(_long(events, "alive.start")[one]), int(_long(events, "alive.end")[one])
+    start, end = int(events.int64("alive.start")[one]), int(events.int64("alive.end")[one])
     step, later = int(events.column("alive.step")[one]), int(events.column("alive.later")[one])
     return AllocationRow(
-        bytes=int(_long(events, "alive.bytes")[one]),
+        bytes=int(events.int64("alive.bytes")[one]),
         category=CATEGORIES[int(events.column("alive.category")[one])],
         op=named("op"),
         outer_op=named("outer"),
@@ -171,8 +170,3 @@ def _row(events: EventFile, one: int) -> AllocationRow:
         died_ns=None if end == NEVER else end,
         lives_steps=later if later >= 0 else None,
     )
-
-
-def _long(events: EventFile, name: str) -> Int64:
-    column: Int64 = events.column(name)
-    return column

@@ -6,9 +6,8 @@ train.py(54): step        <built-in function sleep>        nn.Module: Linear_3
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from tb_steptime.record.frames import is_of_user
+from tb_steptime.text.frames import source_line
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
@@ -23,7 +22,6 @@ _LIGHTNING_MODULE = expression(r"\[pl\]\[module\](?:\w+\.)*(?P<kind>\w+): (?P<pa
 #: it.
 _SCRIPTED = expression(r"(?P<path>[^().]+)\((?P<kind>[^()]*)\)")
 _INSTANCE = expression(r"_\d+$")
-_FRAME = expression(r"(?P<file>[^<].*\.py)\((?P<line>\d+)\): (?P<function>.*)")
 _INSTALLED = expression(r"^.*/(?:site|dist)-packages/|^.*/lib/python3\.\d+/")
 
 
@@ -33,7 +31,7 @@ def module_frames(trace: Trace) -> Int64:
     frames = rows_named(trace, (Kind.PYTHON,), lambda name: name.startswith(MODULE_FRAME))
     if len(frames):
         return frames
-    return rows_named(trace, (Kind.USER,), lambda name: _LIGHTNING_MODULE.match(name) is not None)
+    return rows_named(trace, (Kind.USER,), _LIGHTNING_MODULE.match)
 
 
 def module_name(frame: str) -> str:
@@ -80,24 +78,6 @@ def source_frames(trace: Trace) -> Int64:
     return rows_named(trace, (Kind.PYTHON,), is_source)
 
 
-class SourceLine(NamedTuple):
-    """A line of a file, counted from 1, and the function that it is in."""
-
-    file: str
-    line: int
-    function: str
-
-
-def source_line(frame: str) -> SourceLine | None:
-    """The source line of a frame; None for a frame without a file.
-
-    >>> source_line("data/sets.py(54): item")
-    SourceLine(file='data/sets.py', line=54, function='item')
-    """
-    match = _FRAME.match(frame)
-    return SourceLine(match["file"], int(match["line"]), match["function"]) if match else None
-
-
 def short_frame(frame: str) -> str:
     """The frame without the path of the environment in which its package is installed.
 
@@ -122,7 +102,16 @@ def is_file(frame: str) -> bool:
     >>> is_file("torch/nn/functional.py(9): gelu"), is_file("<built-in function sleep>")
     (True, False)
     """
-    return _FRAME.match(frame) is not None
+    return source_line(frame) is not None
+
+
+def is_outside_torch(frame: str) -> bool:
+    """Is this a frame of a Python file that does not belong to torch?
+
+    >>> is_outside_torch("queue.py(9): get"), is_outside_torch("torch/nn/functional.py(9): gelu")
+    (True, False)
+    """
+    return is_file(frame) and not short_frame(frame).startswith("torch/")
 
 
 def is_source(frame: str) -> bool:
@@ -133,5 +122,5 @@ def is_source(frame: str) -> bool:
     >>> [is_source(f) for f in ("train.py(54): step", "torch/nn/functional.py(9): gelu", "contextlib.py(8): inner")]
     [True, False, False]
     """
-    match = _FRAME.match(frame)
-    return match is not None and is_of_user(short_frame(match["file"]))
+    line = source_line(frame)
+    return line is not None and is_of_user(short_frame(line.file))

@@ -92,6 +92,15 @@ def exact_sums(place: Int32 | Int64, values: Bool | Int64 | Float64, size: int) 
     return np.rint(np.bincount(place, values, minlength=size)).astype(np.int64)
 
 
+def add_nearby(total: Int64, place: Int32 | Int64, values: Int64) -> None:
+    """Adds each value to the total at its place. The places lie close together in a long total, as those of successive
+    launches do, so that only sums between the first and the last of them are made."""
+    if len(place):
+        first = int(place.min())
+        sums = exact_sums(place - first, values, int(place.max()) - first + 1)
+        total[first : first + len(sums)] += sums
+
+
 def numbered(keys: Int32 | Int64 | UInt8) -> Int64:
     """The rank of each key among the distinct keys. Keys that lie close together are ranked without sorting."""
     low, high = int(keys.min(initial=0)), int(keys.max(initial=0))

@@ -7,7 +7,7 @@ import numpy as np
 
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int32, Int64, Kind
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int32, Int64
 
 
 class Launches(msgspec.Struct, frozen=True, eq=False):
@@ -27,7 +27,7 @@ def find_launches(trace: Trace) -> Launches:
     """Join by correlation id. Where a runtime call and the driver call inside it share an id, the outer one counts."""
     events = trace.events
     activity = events.rows(*DEVICE_KINDS)
-    calls = events.rows(Kind.RUNTIME, Kind.DRIVER)
+    calls = events.rows(*CALL_KINDS)
     calls = calls[events.correlation_id[calls] >= 0]
     ids, first = np.unique(events.correlation_id[calls], return_index=True)
     if not len(ids):

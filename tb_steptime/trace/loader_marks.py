@@ -27,18 +27,19 @@ def loader_names(trace: Trace) -> Bool:
 @shared
 def loader_rows(trace: Trace) -> Int64:
     """Rows of the waits for a batch, in time order: those of the threads that run the steps."""
-    rows = _marks(trace)
+    rows = marked_waits(trace)
     return rows[_by_loop(trace, rows)]
 
 
 def reads_elsewhere(trace: Trace) -> bool:
     """Whether other threads wait for batches, and the thread of the steps never does. If all threads are recorded, so
     is that of a prefetcher, whose waits do not count as waits of the training loop."""
-    rows = _marks(trace)
+    rows = marked_waits(trace)
     return len(rows) > 0 and not _by_loop(trace, rows).any()
 
 
-def _marks(trace: Trace) -> Int64:
+def marked_waits(trace: Trace) -> Int64:
+    """Rows of the waits for a batch of all threads, in time order."""
     rows = np.flatnonzero(loader_names(trace)[trace.events.name])
     return rows[is_in(trace.events.kind[rows], (Kind.USER, Kind.CPU_OP))]
 
@@ -51,7 +52,7 @@ def _by_loop(trace: Trace, rows: Int64) -> Bool:
 
 @shared
 def loader_intervals(trace: Trace) -> Intervals:
-    """When the main process waits for a batch."""
+    """Returns when the main process waits for a batch."""
     rows = loader_rows(trace)
     return Intervals.of_events(trace.events, rows)
 

@@ -173,6 +173,10 @@ class Trace(msgspec.Struct, frozen=True, eq=False):
         """A context in which large columns are dropped from memory even while they are being read."""
         return self.on_disk.bounded() if self.on_disk else nullcontext()
 
+    def name_of(self, row: int) -> str:
+        """The name of a row of the event table."""
+        return self.strings[int(self.events.name[row])]
+
     def device_name(self, device: int) -> str:
         """The device's name in the trace, or else its kind and number."""
         known = self.devices.get(device)

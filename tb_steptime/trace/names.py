@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 
 
-def rows_named(trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], bool]) -> Int64:
-    """Rows of these kinds whose name passes `wanted`, in time order."""
+def rows_named(trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], object]) -> Int64:
+    """Rows of these kinds whose name passes `wanted`, in time order. wanted: returns something true for such a name, as
+    the match of an expression is."""
     there = np.flatnonzero(trace.events.names_by_kind[list(kinds)].any(axis=0))
     result = _wanted(trace, there, wanted)
     if not result.any():  # most names that are searched for occur in few traces
@@ -20,13 +21,19 @@ def rows_named(trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], bool
     return rows[result.take(trace.events.name.take(rows))]
 
 
-def named_in(trace: Trace, rows: Int64, wanted: Callable[[str], bool]) -> Bool:
+def named_in(trace: Trace, rows: Int64, wanted: Callable[[str], object]) -> Bool:
     """For each string of the table: is it the name of one of these rows, and does it pass `wanted`? Each is tested
     once."""
     return _wanted(trace, distinct_in(trace.events.name[rows]), wanted)
 
 
-def _wanted(trace: Trace, names: Int64, wanted: Callable[[str], bool]) -> Bool:
+def are_named(trace: Trace, rows: Int32 | Int64, wanted: Callable[[str], object]) -> Bool:
+    """For each of these rows: does its name pass `wanted`? Each distinct name is tested once."""
+    names = trace.events.name[rows]
+    return np.asarray(_wanted(trace, distinct_in(names), wanted)[names], bool)
+
+
+def _wanted(trace: Trace, names: Int64, wanted: Callable[[str], object]) -> Bool:
     result = np.zeros(len(trace.strings), bool)
-    result[names] = [wanted(trace.strings[name]) for name in names.tolist()]
+    result[names] = [bool(wanted(trace.strings[name])) for name in names.tolist()]
     return result

@@ -27,7 +27,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
 from tb_steptime.trace.nesting import innermost, outermost
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8, is_in
 
 #: Calls that launch a whole captured graph: cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch.
 GRAPH_CALL = expression(r"GraphLaunch")
@@ -219,7 +219,7 @@ def graph_kernels(trace: Trace) -> Bool:
 
 def _launches_graph(trace: Trace) -> Bool:
     """For each string: is it a call that launches a whole graph?"""
-    return named_in(trace, trace.events.rows(Kind.RUNTIME, Kind.DRIVER), lambda name: bool(GRAPH_CALL.search(name)))
+    return named_in(trace, trace.events.rows(*CALL_KINDS), GRAPH_CALL.search)
 
 
 def _reasons(trace: Trace, call: Rows, op: Rows) -> UInt8:

@@ -94,6 +94,6 @@ def _one_at_a_time(trace: Trace, marks: Int64) -> Int64:
 
 def mark_number(trace: Trace, row: int) -> int:
     """The number of the step that this mark encloses."""
-    match = STEP_MARK.match(trace.strings[int(trace.events.name[row])])
+    match = STEP_MARK.match(trace.name_of(row))
     assert match is not None
     return int(match.group(1))

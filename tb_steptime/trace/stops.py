@@ -11,7 +11,7 @@ from __future__ import annotations
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import CALL_KINDS, Int64, Kind
 
 GARBAGE_COLLECTION = expression(r"Python GC$|<built-in (function|method) collect( of module object.*)?>$")
 #: Loading is lazy since CUDA 11.8: a module is loaded at its first use, a kernel when its function is requested.
@@ -24,14 +24,14 @@ LOADING_OVERHEAD = expression(r"Lazy Function Loading$|Runtime Triggered Module 
 
 def garbage_collections(trace: Trace) -> Int64:
     """Rows of the recorded garbage collections, in time order. A recorded one lies within the call for it."""
-    return rows_named(trace, (Kind.PYTHON,), lambda name: GARBAGE_COLLECTION.match(name) is not None)
+    return rows_named(trace, (Kind.PYTHON,), GARBAGE_COLLECTION.match)
 
 
 def loading_calls(trace: Trace) -> Int64:
     """Rows of the calls that load code, in time order; a driver's call may lie in a runtime's."""
-    return rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: LOADING_CALL.match(name) is not None)
+    return rows_named(trace, CALL_KINDS, LOADING_CALL.match)
 
 
 def loading_overheads(trace: Trace) -> Int64:
     """Rows of the profiler's track for the loading of code, in time order."""
-    return rows_named(trace, (Kind.OVERHEAD,), lambda name: LOADING_OVERHEAD.match(name) is not None)
+    return rows_named(trace, (Kind.OVERHEAD,), LOADING_OVERHEAD.match)

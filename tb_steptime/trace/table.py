@@ -47,6 +47,8 @@ class Kind(enum.IntEnum):
 
 #: Kinds that occupy a device. The order is that of the step-time breakdown.
 DEVICE_KINDS = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
+#: Kinds of calls of a device's runtime and driver.
+CALL_KINDS = (Kind.RUNTIME, Kind.DRIVER)
 
 
 class StringTable:
@@ -123,6 +125,11 @@ def is_in(values: npt.NDArray[np.integer], among: npt.ArrayLike, *, invert: bool
         ordered = np.sort(numbers)
         found = ordered.take(np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)) == values
     return ~found if invert else found
+
+
+def places_in(rows: Int64, wanted: Int64) -> Int64:
+    """Where each wanted row is among ascending ones, which hold it; -1 for a negative one."""
+    return np.where(wanted >= 0, np.searchsorted(rows, wanted), -1)
 
 
 def median(values: npt.ArrayLike) -> float:

@@ -24,7 +24,7 @@ from tb_steptime.trace.steps import find_steps
 def added(trace: Trace, folder: AnyPath, mine: Sequence[str]) -> tuple[Trace, list[SeenFile]]:
     """Returns the trace with what these files of the folder recorded, and the state of each file as it was read."""
     steps = find_steps(trace).steps
-    low, high = min(each.host_start_ns for each in steps), max(each.host_start_ns + each.host_ns for each in steps)
+    low, high = min(each.host_start_ns for each in steps), max(each.host_end_ns for each in steps)
     of_loaders = [name for name in mine if name.endswith(layout.SUFFIX)]
     of_steps = [name for name in mine if name not in of_loaders]
     stamps = {name: finding.stamp_of(folder / name) for name in mine}

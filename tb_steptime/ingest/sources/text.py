@@ -16,7 +16,7 @@ from tb_steptime.ingest.sources.folder import file_in
 from tb_steptime.ingest.sources.functions import Function, functions_of
 from tb_steptime.ingest.sources.recorded import recorded_sources
 from tb_steptime.metrics.operators.lines import LineOf
-from tb_steptime.trace.frames import source_line
+from tb_steptime.text.frames import source_line
 
 #: Environment variable with folders that hold the sources of jobs, separated as in PATH.
 VARIABLE = "TB_STEPTIME_SOURCES"

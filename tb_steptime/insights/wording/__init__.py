@@ -30,5 +30,5 @@ TITLES: dict[str, Callable[[Facts], Titles]] = {
 
 
 def result_notes(facts: Facts) -> dict[str, list[NoteText]]:
-    """What is to be known of a result itself, by view; notes on the whole recording are not of a view."""
+    """Returns what is to be known of a result itself, by view; notes on the whole recording are not of a view."""
     return {"data_loading": [worded(note) for note in facts.data_loading.recorder_notes]}

@@ -35,7 +35,7 @@ def severity_word(severity: Severity) -> str:
 
 
 def why_lowered(insight: Insight) -> Phrase | None:
-    """Why the card's severity is lower than that of its gain; None where it is not."""
+    """Says why the card's severity is lower than that of its gain; None where it is not."""
     if insight.lowered_from is None:
         return None
     due = text(severity_word(insight.lowered_from))
@@ -43,12 +43,12 @@ def why_lowered(insight: Insight) -> Phrase | None:
 
 
 def card_head(insight: Insight) -> str:
-    """The head of a card as plain text: `Warning, confidence low, up to 12 ms a step`."""
+    """Returns the head of a card as plain text: `Warning, confidence low, up to 12 ms a step`."""
     return f"{severity_word(insight.severity)}, confidence {insight.confidence.value}, {gain_words(insight)}"
 
 
 def gain_words(insight: Insight) -> str:
-    """What it gains now, or later, or in place of time."""
+    """Says what the card gains now, or later, or in place of time."""
     if insight.gain_ns:
         return f"up to {duration(insight.gain_ns)} a step"
     if insight.later_ns is not None:
@@ -57,13 +57,14 @@ def gain_words(insight: Insight) -> str:
 
 
 def lowered_words(insight: Insight) -> str:
-    """A sentence to put after the card's own, with a space before it; nothing of a card that was not lowered."""
+    """Returns a sentence to put after the card's own, with a space before it; empty for a card that was not
+    lowered."""
     why = why_lowered(insight)
     return f" {render(why)}" if why else ""
 
 
 def as_one(line: FindingText) -> Phrase:
-    """A finding as one sentence with what was done about it; the finding itself is stressed."""
+    """Returns a finding as one sentence with what was done about it; the finding itself is stressed."""
     label = Phrase(f"{line.label}:")
     if not line.cause.template:
         return joined(label, line.effect)
@@ -76,12 +77,12 @@ LATER = "After the first fix: "
 
 
 def later_title(title: Phrase) -> Phrase:
-    """The title of a card while something else limits the step."""
+    """Returns the title of a card while something else limits the step."""
     return Phrase(LATER + title.template[:1].lower() + title.template[1:], title.values)
 
 
 def fitted(said: Phrase) -> Phrase:
-    """The sentence with its names as short as a card asks for."""
+    """Returns the sentence with its names as short as a card asks for."""
     values, over = dict(said.values), length(said) - CARD_LENGTH
     for key in sorted(_names(said), key=lambda key: -len(str(values[key].value))):
         name = str(values[key].value)
@@ -92,7 +93,7 @@ def fitted(said: Phrase) -> Phrase:
 
 
 def length(said: Phrase) -> int:
-    """Letters that it takes when it is shown."""
+    """Returns the number of letters of the sentence as it is shown."""
     shown = {key: value for key, value in said.values.items() if "{" + key + "}" in said.template}
     places = sum(len(key) + len("{}") for key in shown)
     return len(said.template) - places + sum(map(_letters, shown.values()))

@@ -56,13 +56,13 @@ RESIDUAL_PARTS, RESIDUAL_FRACTION = 3, 0.1
 
 
 def comparison_headline(comparison: Comparison) -> Phrase:
-    """What changed, in one or two sentences."""
+    """Says what changed, in one or two sentences."""
     change, below = comparison_sentences(comparison)
     return change if below is None else joined(change, below)
 
 
 def comparison_sentences(comparison: Comparison) -> tuple[Phrase, Phrase | None]:
-    """What changed, and what stands below it: how sure that is, or which part changed most."""
+    """Says what changed, and what stands below it: how sure that is, or which part changed most."""
     step = comparison.step
     if not comparison.same_work:
         return _apart(comparison), None
@@ -106,7 +106,7 @@ def _change(comparison: Comparison) -> Phrase:
 
 
 def _signed(key: str, ns: float | None) -> str:
-    """The place of a difference in a template, with its sign."""
+    """Returns the place of a difference in a template, with its sign."""
     return f"{'+' if ns is not None and ns > 0 else ''}{{{key}}}"
 
 
@@ -130,7 +130,7 @@ def _enough(comparison: Comparison) -> Phrase | None:
 
 
 def _most_of_it(comparison: Comparison) -> Phrase | None:
-    """The part that went the same way as the step, and most."""
+    """Names the part that changed most in the direction of the step."""
     step = comparison.step
     rows = comparison.waterfalls[0].rows
     same_way = [row for row in rows if row.change_ns * step.change_ns > 0]

@@ -21,7 +21,7 @@ _WITH_STACK = code("with_stack=True")
 
 
 def main_label(result: DataLoadingResult) -> str | None:
-    """The name of the loader that the figures are of; None where there is no other."""
+    """Returns the name of the loader that the figures are of; None where there is no other."""
     several = len(result.loaders) > 1 and result.main_loader is not None
     return result.loaders[result.main_loader or 0].label if several else None
 
@@ -122,7 +122,7 @@ def _curve_titles(result: DataLoadingResult, curve: WorkerCurve) -> Titles:
 
 
 def slow_batch_instead(result: DataLoadingResult) -> Phrase | None:
-    """What else the waits may mean, where their period is what shows the number of workers."""
+    """Says what else the waits may mean, where their period is what shows the number of workers."""
     burst, recorded = result.burst, result.recorded
     if burst is None or burst.workers_from != "period" or (recorded and recorded.consumer_ns is not None):
         return None
@@ -131,7 +131,7 @@ def slow_batch_instead(result: DataLoadingResult) -> Phrase | None:
 
 
 def with_held(why: Phrase, recorded: Recorded | None) -> Phrase:
-    """The reason of a card, and that computing in Python delays what is produced, too."""
+    """Returns the reason of a card, and that computing in Python delays what is produced, too."""
     if recorded is None or recorded.held_ns is None:
         return why
     words = "Python code of the dataset holds the interpreter, so that a batch is sent {held} after it is produced."
@@ -144,7 +144,7 @@ def beyond_usual_cores(curve: WorkerCurve) -> bool:
 
 
 def workers_setting(curve: WorkerCurve) -> str:
-    """The argument of a DataLoader that sets the recommended number."""
+    """Returns the argument of a DataLoader that sets the recommended number."""
     number = str(curve.recommended)
     return f"num_workers={f'min({number}, os.cpu_count())' if beyond_usual_cores(curve) else number}"
 
@@ -176,7 +176,7 @@ def pace(result: DataLoadingResult, curve: WorkerCurve, end: str = ".") -> Phras
 
 
 def _late(result: DataLoadingResult, curve: WorkerCurve) -> Phrase:
-    """How often and how long a step waits, or how many workers would keep up."""
+    """Says how often and how long a step waits, or how many workers would keep up."""
     burst, there = result.burst, curve.measured_workers
     if curve.needed <= there:
         words = agreeing("{needed} (worker|workers) would keep up", curve.needed)
@@ -190,7 +190,7 @@ def _late(result: DataLoadingResult, curve: WorkerCurve) -> Phrase:
 
 
 def _pace_and_remedy(result: DataLoadingResult, curve: WorkerCurve) -> Phrase:
-    """The pace, and how many workers would end the wait."""
+    """Returns the pace, and how many workers would end the wait."""
     burst, there, needed = result.burst, curve.measured_workers, count(curve.needed)
     if curve.needed <= there:
         end = phrase("{needed} would keep up.", needed=needed)

@@ -24,7 +24,7 @@ def gap_headline(error: str) -> Headline:
 
 
 def failed_rules(names: Collection[str]) -> list[NoteText]:
-    """A note on the cards that are missing; none where all rules were asked."""
+    """Returns a note on the cards that are missing; none where all rules were asked."""
     if not names:
         return []
     return [worded(Note("cards-not-computed", {"count": count(len(names)), "names": text(", ".join(names))}))]

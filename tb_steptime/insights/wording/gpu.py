@@ -8,20 +8,12 @@ from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.wording.kernels import kernel_time, kernels_title, split_title
 from tb_steptime.insights.wording.operators import MISSING, NO_FRAMES
+from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.text import Phrase, fraction, joined, ns, phrase, text
 
 if TYPE_CHECKING:
     from tb_steptime.analyses.gpu import DeviceGpu
     from tb_steptime.metrics.kernels.table import By
-
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tb_steptime.analyses.gpu import DeviceGpu
-
-
-from tb_steptime.insights.wording.vendors import matrix_units
 
 #: Phrases for when the GPU is idle, by the reason for most of its idle time.
 IDLE_WHEN = {
@@ -77,7 +69,7 @@ OLDER = phrase("An older release measured this recording, without kernels by mod
 
 
 def _idle(device: DeviceGpu) -> Phrase:
-    """When the GPU is idle, and the named range that holds most of its other idle time."""
+    """Says when the GPU is idle, and names the range that holds most of its other idle time."""
     idle = device.idle
     if not next(tile.value for tile in device.tiles if tile.metric == "gpu_utilization"):
         return phrase("No kernel runs on this GPU within the steps")

@@ -79,7 +79,7 @@ def _answer(facts: Facts, idle: IdleNs) -> Phrase:
 
 
 def _answer_by_bound(bound: Bound, idle: IdleNs) -> tuple[str, int]:
-    """The template, and the wait that it speaks of, ns a step."""
+    """Returns the template, and the wait that it speaks of, ns a step."""
     if bound is Bound.HOST and 2 * idle.allocator >= idle.late_ns:
         return _ALLOCATES, idle.allocator
     waits = {

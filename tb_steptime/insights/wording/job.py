@@ -62,7 +62,7 @@ def job_text(facts: Facts) -> JobText:
 
 
 def _machine(facts: Facts) -> Phrase:
-    """What the job ran on, as far as that is recorded: no more is said than the trace shows."""
+    """Says what the job ran on, as far as that is recorded: no more is said than the trace shows."""
     job = facts.job
     if facts.overview.devices:
         return phrase("{names}", names=text(_where(facts)))
@@ -89,7 +89,7 @@ def _execution(job: JobKind) -> str:
 
 
 def _where(facts: Facts) -> str:
-    """The GPUs by name, where they are named."""
+    """Returns the GPUs by name, where they are named."""
     if facts.job.device != "gpu":
         return "CPU" if facts.job.device == "cpu" else ""
     names = [_named(each, facts.job) for each in facts.overview.devices]

@@ -54,7 +54,7 @@ def larger_text(larger: LargerJob) -> Phrase:
 
 
 def replay_text(found: JobReplay) -> Phrase:
-    """How well the replay gives back the recording, and what follows from it where that is badly."""
+    """Says how well the replay gives back the recording, and what follows from it if the replay is poor."""
     said = phrase(
         "The replay of all ranks takes {replayed} a step; {recorded} were recorded.",
         replayed=ns(found.replayed_step_ns),

@@ -14,7 +14,7 @@ from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.gpu.kernel_site import KernelSite
 from tb_steptime.metrics.job.machine import Vendor
 from tb_steptime.metrics.tensor_cores.usage import Split
-from tb_steptime.text import Phrase, filled, fraction, joined, ns, phrase, text
+from tb_steptime.text import Phrase, closed, filled, fraction, joined, ns, phrase, text
 
 #: The title of a table of kernels names the fewest kernels that together take about this share of kernel time.
 TITLE_FRACTION = 0.25
@@ -46,7 +46,7 @@ KINDS = {
 
 
 def kernels_title(rows: Sequence[tuple[float, str]]) -> Phrase:
-    """How few kernels take how much: "Two convolution kernels take a quarter of kernel time".
+    """Says how few kernels take how much: "Two convolution kernels take a quarter of kernel time".
 
     rows: share of kernel time and the description of the kernel's family, the largest share first.
     """
@@ -64,7 +64,7 @@ def kernels_title(rows: Sequence[tuple[float, str]]) -> Phrase:
 
 
 def _kind(rows: Sequence[tuple[float, str]]) -> str:
-    """The word for what all these kernels do; empty where they differ."""
+    """Returns the word for what all these kernels do; empty where they differ."""
     return next((word for key, word in KINDS.items() if all(key in family for _, family in rows)), "")
 
 
@@ -92,7 +92,7 @@ def _any_runs_ns(facts: Facts, device: int) -> float | None:
 
 
 def split_title(split: Split, has_tensor_cores: bool, vendor: Vendor | None) -> Phrase:
-    """How much kernel time runs on tensor cores, within its bounds, and how much more could."""
+    """Says how much kernel time runs on tensor cores, within its bounds, and how much more could."""
     low, high, eligible = split.share_low, split.share_high, split.matmul_like_share
     if not has_tensor_cores or low is None or high is None or eligible is None:
         return phrase("Kernel time by what it does")
@@ -138,7 +138,8 @@ def site_phrase(site: KernelSite) -> Phrase:
 
 
 def place_of(site: KernelSite) -> str | None:
-    """The module, or the line that stands for it: "resnet.py(138)" of "torchvision/models/resnet.py(138): forward"."""
+    """Returns the module, or the line that stands for it: "resnet.py(138)" of "torchvision/models/resnet.py(138):
+    forward"."""
     if site.module is not None or site.source is None:
         return site.module
     return site.source.partition(": ")[0].rpartition("/")[2]
@@ -148,13 +149,8 @@ def place_of(site: KernelSite) -> str | None:
 _SITE_WORDS = {"op": "{op}", "sizes": " {sizes}", "module": " in {module}", "kernel": " ({kernel})"}
 
 
-def closed(sentence: Phrase) -> Phrase:
-    """With its full stop."""
-    return Phrase(sentence.template + ".", sentence.values)
-
-
 def mostly(what: Phrase, site: KernelSite | None) -> Phrase:
-    """A sentence about kernels that ends with where most of them come from, as far as that is known."""
+    """Returns a sentence about kernels that ends with where most of them come from, as far as that is known."""
     return closed(joined(what, site_phrase(site), by=", mostly ") if site else what)
 
 
@@ -176,7 +172,7 @@ def sizes(shapes: str | None) -> str:
 
 
 def _flat(shapes: str | None) -> list[tuple[int, ...]]:
-    """The shape of each tensor, those in lists of tensors too."""
+    """Returns the shape of each tensor, those in lists of tensors too."""
     try:
         given = msgspec.json.decode(shapes or "[]", type=list[list[int | list[int]]])
     except msgspec.MsgspecError:

@@ -102,7 +102,7 @@ def _fit(device: DeviceMemory) -> Phrase:
 
 
 def _rounded(batch: int | None) -> int | None:
-    """An estimate is known to three digits at most.
+    """Rounds an estimate, which is known to three digits at most.
 
     >>> _rounded(438301), _rounded(41), _rounded(None)
     (438000, 41, None)
@@ -111,7 +111,7 @@ def _rounded(batch: int | None) -> int | None:
 
 
 def _makers_of_unknown(device: DeviceMemory) -> Phrase | None:
-    """The op that made most of what is listed as unknown; None where most was made outside of ops."""
+    """Returns the op that made most of what is listed as unknown; None where most was made outside of ops."""
     by_op: Counter[str | None] = Counter()
     for row in device.largest:
         if row.category == "unknown":

@@ -67,7 +67,8 @@ _OUTSIDE = "{share} of the GPU's work is launched outside any op"
 
 
 def operators_verdict(result: OperatorsResult) -> Phrase | None:
-    """The op with most time of its own: on the GPU where anything ran there, else on the host. None without ops."""
+    """Returns the op with most time of its own: on the GPU where anything ran there, else on the host. None without
+    ops."""
     if not result.tables or not result.recorded.ops:
         return None
     rows, whole = result.tables[0].rows, _whole(result)
@@ -87,14 +88,14 @@ def _own(result: OperatorsResult, row: OperatorRow) -> int:
 
 
 def _whole(result: OperatorsResult) -> int:
-    """Own times of all ops and of what no op launched."""
+    """Returns the sum of the own times of all ops and of what no op launched."""
     rows, rest = result.tables[0].rows, result.tables[0].rest
     rest_ns = (rest.device_self_ns or 0) if result.has_device else rest.host_self_ns + rest.runtime_ns
     return sum(_own(result, row) for row in rows) + rest_ns + result.outside.device_ns
 
 
 def _modules(result: OperatorsResult) -> Phrase:
-    """The class of modules with most time of its own in the forward pass."""
+    """Returns the class of modules with most time of its own in the forward pass."""
     most = max(result.folded, key=lambda row: _of_module(result, row))
     whole = sum(_of_module(result, row) for row in result.folded)
     if not whole:
@@ -115,7 +116,7 @@ def _of_module(result: OperatorsResult, row: ModuleRow) -> int:
 
 
 def _lines(result: OperatorsResult, lines: LineTable) -> Phrase:
-    """The line before whose launches the GPU is idle longest; without a GPU that with most time of its own."""
+    """Returns the line before whose launches the GPU is idle longest; without a GPU that with most time of its own."""
     steps, most = max(1, len(result.steps)), max(lines.rows, key=_costs, default=None)
     if most is None:
         return phrase("Which lines take the time?")

@@ -24,7 +24,7 @@ def overview_titles(facts: Facts) -> Titles:
 
 
 def _steps(result: OverviewResult) -> Phrase:
-    """What makes steps differ: the part with the largest range, where it stands out from the rest."""
+    """Says what makes steps differ: the part with the largest range, where it stands out from the rest."""
     if len(result.steps) == 1:
         return phrase("Where does the step go?")
     columns = list(zip(*(msgspec.structs.astuple(step.parts_ns) for step in result.steps), strict=True))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.ranks.pipeline.result import BubbleCause, Pipeline, ScheduleId
-from tb_steptime.text import Phrase, agreeing, count, fraction, joined, ns, phrase, text
+from tb_steptime.text import Phrase, agreeing, closed, count, fraction, joined, ns, phrase, text
 
 SCHEDULE_NAMES: Mapping[ScheduleId, str] = {
     "gpipe": "GPipe",
@@ -41,7 +41,7 @@ _BECAUSE: Mapping[BubbleCause, str] = {
 
 
 def pipeline_headline(found: Pipeline) -> Phrase:
-    """How much of a step its stages are idle, and what for most of all."""
+    """Says how long the stages are idle in a step, and for which main reason."""
     costs = found.costs()
     most = max(costs, key=lambda cause: costs[cause])
     idle = phrase(
@@ -60,7 +60,7 @@ def pipeline_text(found: Pipeline) -> Phrase:
         stages=count(found.stages),
         batches=count(found.micro_batches),
     )
-    return joined(joined(what, joined(_schedule(found), phrase("."), by="")), _without(found))
+    return joined(joined(what, closed(_schedule(found))), _without(found))
 
 
 def _schedule(found: Pipeline) -> Phrase:

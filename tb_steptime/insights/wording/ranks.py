@@ -12,7 +12,7 @@ from tb_steptime.insights.wording.scaling import paths_text, same_ranks_text, sc
 from tb_steptime.ranks.result import DECIDES, Cause, CauseId, JobRanks, LateGroup, LateRank, PathRank, Role
 from tb_steptime.ranks.scaling import Scaling
 from tb_steptime.ranks.what_if import JobReplay
-from tb_steptime.text import Phrase, Quantity, agreeing, code, count, filled, fraction, joined, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, agreeing, closed, code, count, filled, fraction, joined, ns, phrase, text
 
 #: Labels for the role of a process group, as tables show them.
 ROLE_LABELS: dict[Role, str] = {
@@ -75,7 +75,7 @@ def ranks_headline(job: JobRanks) -> Headline:
 
 
 def ranks_sentences(job: JobRanks) -> list[Phrase]:
-    """The headline as sentences: who makes the others wait, why, and what a step takes without."""
+    """Returns the headline as sentences: who makes the others wait, why, and what a step takes without."""
     headline = ranks_headline(job)
     return [headline.verdict] if headline.action is None else [headline.verdict, headline.action]
 
@@ -87,7 +87,7 @@ def _straggler(job: JobRanks, late: LateRank) -> Phrase:
         wait=ns(late.wait_ns),
         share=fraction(late.wait_ns / step_ns(job)),
     )
-    return joined(who, joined(cause_text(late), phrase("."), by=""))
+    return joined(who, closed(cause_text(late)))
 
 
 def _together(job: JobRanks, group: LateGroup) -> Phrase:
@@ -100,9 +100,9 @@ def _together(job: JobRanks, group: LateGroup) -> Phrase:
 
 
 def first_cause(group: LateGroup) -> Phrase:
-    """Why the first of them is late, as a sentence."""
+    """Says why the first of them is late, as a sentence."""
     why = _why(group.causes, group.wait_ns) if group.causes else phrase(CAUSE_WORDS["unknown"])
-    return joined(phrase("Rank {rank}, most of all:", rank=rank_name(group.first)), joined(why, phrase("."), by=""))
+    return joined(phrase("Rank {rank}, most of all:", rank=rank_name(group.first)), closed(why))
 
 
 #: Up to _FEW_RANKS ranks are all named; of more ranks, _SOME are.
@@ -110,7 +110,7 @@ _FEW_RANKS, _SOME = 4, 3
 
 
 def ranks_name(group: LateGroup) -> str:
-    """All of a host by its name, else by their numbers.
+    """Names the ranks by their host if the group is all of it, else by their numbers.
 
     >>> ranks_name(LateGroup([1, 2, 5], 1, None, 0, 0, 0.0, 0, 0, 0))
     'ranks 1, 2 and 5'
@@ -126,7 +126,7 @@ def ranks_name(group: LateGroup) -> str:
 
 
 def rank_name(rank: int) -> Quantity:
-    """A number that is a name: without spaces between thousands."""
+    """Returns a number that is a name: without spaces between thousands."""
     return text(str(rank))
 
 
@@ -135,12 +135,13 @@ EXPLAINED = 0.5
 
 
 def cause_text(late: LateRank) -> Phrase:
-    """Why this rank is late, without a full stop."""
+    """Says why this rank is late, without a full stop."""
     return _why(late.causes, late.wait_ns) if late.causes else phrase(CAUSE_WORDS["unknown"])
 
 
 def _why(causes: Sequence[Cause], late_ns: int) -> Phrase:
-    """The first of the causes, and how much of it none of them explains. late_ns: what the rank is late."""
+    """Words the first of the causes, and how much of the delay none of them explains. late_ns: the delay of the
+    rank."""
     first, rest = cause_words(causes[0]), late_ns - sum(cause.own_ns - cause.others_ns for cause in causes)
     if rest <= (1 - EXPLAINED) * late_ns:
         return first
@@ -148,7 +149,7 @@ def _why(causes: Sequence[Cause], late_ns: int) -> Phrase:
 
 
 def cause_words(cause: Cause) -> Phrase:
-    """One cause, without a full stop."""
+    """Words one cause, without a full stop."""
     if cause.id == "unknown":
         return phrase(CAUSE_WORDS["unknown"])
     more = ns(cause.own_ns - cause.others_ns)
@@ -163,7 +164,7 @@ def cause_words(cause: Cause) -> Phrase:
 
 
 def _gain(job: JobRanks, gain_ns: int, causes: Sequence[Cause], late: int = 1) -> Phrase | None:
-    """What the card promises, too. causes: of the first of the late ranks."""
+    """Says what a step would gain, as the card does. causes: of the first of the late ranks."""
     cause = causes[0].id if causes else "unknown"
     gain_ns = shared_ns(job, gain_ns, cause, late)
     if gain_ns <= 0:
@@ -181,7 +182,7 @@ def _gain(job: JobRanks, gain_ns: int, causes: Sequence[Cause], late: int = 1) -
 
 
 def _both(why: Phrase | None, gain: Phrase | None) -> Phrase | None:
-    """What stands below the verdict: why the first of the ranks is late, and what a step takes without."""
+    """Says what stands below the verdict: why the first of the ranks is late, and what a step takes without."""
     said = [each for each in (why, gain) if each is not None]
     return joined(*said) if said else None
 
@@ -192,7 +193,7 @@ def _taking_turns(job: JobRanks) -> Phrase:
     always = always_latest(job)
     if always is not None:
         who = phrase("[Ranks wait {wait} a step for each other] ({share} of it).", **_mean_wait(job))
-        return joined(who, joined(always, phrase("."), by=""))
+        return joined(who, closed(always))
     return phrase(
         "[Ranks wait {wait} a step for each other] ({share} of it), and it is not always the same one that is late.",
         **_mean_wait(job),
@@ -220,7 +221,7 @@ def are_interrupted(ranks: Sequence[PathRank]) -> bool:
 
 
 def turns_gain_ns(job: JobRanks) -> int:
-    """What an imbalance costs the median step: what the ranks that decide it do, else what all do."""
+    """Returns what an imbalance costs the median step: what the ranks that decide it do, else what all do."""
     deciding, what_if = deciders(job), replayed(job)
     if not deciding:
         return job.imbalance_gain_ns
@@ -259,13 +260,13 @@ def _deciding(job: JobRanks, ranks: Sequence[PathRank]) -> Phrase:
 
 
 def why_late(rank: PathRank) -> Phrase:
-    """A sentence about the rank that is late most."""
+    """Returns a sentence about the rank that is late most."""
     return joined(phrase("Rank {rank}:", rank=rank_name(rank.rank)),
-                  joined(_why(rank.causes, rank.late_ns), phrase("."), by=""))  # fmt: skip
+                  closed(_why(rank.causes, rank.late_ns)))  # fmt: skip
 
 
 def numbers_of(ranks: Sequence[int]) -> str:
-    """Ascending.
+    """Lists numbers in ascending order.
 
     >>> numbers_of([6, 0]), numbers_of([3])
     ('0 and 6', '3')
@@ -279,7 +280,7 @@ _ON_PATH = 3
 
 
 def path_text(job: JobRanks) -> Phrase | None:
-    """What the step that is decided by the slowest path consists of; None where that is not known."""
+    """Says what the step that is decided by the slowest path consists of; None where that is not known."""
     path = job.path
     if path is None:
         return None
@@ -324,7 +325,7 @@ def _mean_wait(job: JobRanks) -> dict[str, Quantity]:
 
 
 def mean_wait_ns(job: JobRanks) -> float:
-    """What a rank waits for others and no computation hides, a step: as a mean over ranks and matched steps."""
+    """Returns what a rank waits for others and no computation hides, a step: as a mean over ranks and matched steps."""
     return fmean(row.exposed_wait_ns for row in job.ranks) / max(1, job.matched_steps)
 
 
@@ -349,7 +350,7 @@ def _unmatched(job: JobRanks) -> Phrase:
 
 
 def ranks_titles(job: JobRanks) -> Titles:
-    """Above the pictures: see `title_ids.RANKS_TITLES`."""
+    """Returns the titles above the pictures, by the ids in `title_ids.RANKS_TITLES`."""
     return {
         "pipeline": phrase("What is each stage of the pipeline idle for?"),
         "lanes": phrase("Which rank decides a step, from moment to moment?"),

@@ -132,5 +132,5 @@ REASONS: dict[str, str] = {
 
 
 def explain(reason: Reason) -> Phrase:
-    """The sentence of a reason. KeyError where the table lacks its code."""
+    """Returns the sentence of a reason. KeyError where the table lacks its code."""
     return Phrase(REASONS[reason.code], reason.values)

@@ -19,7 +19,7 @@ def first_card_words(advice: RunAdvice) -> str:
 
 
 def agreement(advice: RunAdvice) -> Phrase | None:
-    """How many spans have that card, and from what to what their numbers go; None where they say the same."""
+    """Says how many spans have that card, and from what to what their numbers go; None where they say the same."""
     values: dict[str, Quantity] = {"spans": count(advice.spans)}
     ranges = []
     if advice.workers and advice.workers[0] < advice.workers[1]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.ranks.result import DecidingPath
 from tb_steptime.ranks.scaling import PartId, Scaling, ScalingPart
-from tb_steptime.text import Phrase, count, fraction, joined, ns, phrase, text
+from tb_steptime.text import Phrase, closed, count, fraction, joined, ns, phrase, text
 
 #: Phrases for the causes of lost time.
 PART_WORDS: dict[PartId, str] = {
@@ -29,7 +29,7 @@ def scaling_text(found: Scaling) -> Phrase:
     said = phrase("{base} to {ranks} ranks: [{efficiency} efficient]", **ranks, efficiency=fraction(found.efficiency))
     most = found.parts[0]
     if min(most.lost_ns, (1 - found.efficiency) * found.step_ns) < WORTH_NAMING * found.step_ns:
-        return joined(said, phrase("."), by="")
+        return closed(said)
     lost = phrase(", {lost} lost to {part}.", lost=fraction(most.lost_ns / found.step_ns), part=text(_part(most)))
     return joined(said, lost, by="")
 
@@ -44,7 +44,7 @@ def same_ranks_text(found: Scaling) -> Phrase:
     )
     most = max(found.parts, key=lambda part: abs(part.ns - part.base_ns))
     if abs(most.ns - most.base_ns) < WORTH_NAMING * found.base_step_ns:
-        return joined(said, phrase("."), by="")
+        return closed(said)
     changed = phrase(
         "; most changed: {part}, {own} and {was}.",
         part=text(_part(most)),

@@ -36,7 +36,8 @@ class Means(NamedTuple):
 
 
 def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple[Headline, dict[str, Phrase]]:
-    """The headline, and titles by picture: "steps", "slow", "slow_rule", "time_bins", and one for each metric id.
+    """Returns the headline, and titles by picture: "steps", "slow", "slow_rule", "time_bins", and one for each metric
+    id.
 
     focus names the run (with one run only: "span N" too) that the action and the titles of steps are about; None: the
     last run, in all its spans.

@@ -7,22 +7,22 @@ from tb_steptime.text import Quantity, text
 
 
 def matrix_units(vendor: Vendor | None) -> Quantity:
-    """The units that multiply matrices."""
+    """Returns the vendor's name for the units that multiply matrices."""
     return text("matrix cores" if vendor == "amd" else "tensor cores")
 
 
 def processors(vendor: Vendor | None) -> Quantity:
-    """The units that run blocks, in words and as they are abbreviated."""
+    """Returns the units that run blocks, in words and as they are abbreviated."""
     return text("compute units (CUs)" if vendor == "amd" else "multiprocessors (SMs)")
 
 
 def processors_short(vendor: Vendor | None) -> Quantity:
-    """The same, abbreviated."""
+    """Returns the abbreviated name of the units that run blocks."""
     return text("CUs" if vendor == "amd" else "SMs")
 
 
 def captured_graph(vendor: Vendor | None, accelerator: str) -> Quantity:
-    """A captured sequence of launches."""
+    """Returns the vendor's name for a captured sequence of launches."""
     if accelerator != "GPU":
         return text("graph")
     return text("HIP graph" if vendor == "amd" else "CUDA graph")
@@ -53,5 +53,5 @@ _ACTIVITIES = {"GPU": "CUDA", "XPU": "XPU", "MTIA": "MTIA", "HPU": "HPU"}
 
 
 def device_activity(accelerator: str) -> str:
-    """What records the work of these devices, as code."""
+    """Says what records the work of these devices, as code."""
     return f"ProfilerActivity.{_ACTIVITIES.get(accelerator, 'PrivateUse1')}"

@@ -28,7 +28,18 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, StringTable, UInt8, distinct, distinct_in, is_in
+from tb_steptime.trace.table import (
+    Bool,
+    Int32,
+    Int64,
+    Kind,
+    StringTable,
+    UInt8,
+    distinct,
+    distinct_in,
+    is_in,
+    places_in,
+)
 
 #: Backends that run on the host: the mark of a collective lasts as long as the collective.
 _HOST_BACKEND = expression(r"(?:gloo|mpi):")
@@ -113,14 +124,14 @@ def _kernels(trace: Trace) -> Int64:
 
 def _host_marks(trace: Trace) -> Int64:
     """Rows of a host backend's marks. NCCL's marks last only as long as its launch, and do not show the exchange."""
-    return _named(trace, lambda name: _HOST_BACKEND.match(name) is not None)
+    return _named(trace, _HOST_BACKEND.match)
 
 
-def _named(trace: Trace, is_one: Callable[[str], bool]) -> Int64:
+def _named(trace: Trace, is_one: Callable[[str], object]) -> Int64:
     """Rows of the host's collective calls with such a name."""
     judged = collective_names(trace).copy()
     for name in np.flatnonzero(judged).tolist():
-        judged[name] = is_one(trace.strings[name])
+        judged[name] = bool(is_one(trace.strings[name]))
     if not judged.any():
         return np.empty(0, np.int64)
     return np.flatnonzero(is_host_range(trace) & judged[trace.events.name])
@@ -137,12 +148,7 @@ def _arguments(trace: Trace, event: Int64, call: Int64) -> tuple[Int64, Int64]:
     op around its call; and the op's."""
     rows = trace.collectives.event.astype(np.int64)
     around = innermost(trace, rows, call)
-    return _place(rows, np.where(is_in(event, rows), event, around)), _place(rows, around)
-
-
-def _place(rows: Int64, wanted: Int64) -> Int64:
-    """Where each wanted row is among ascending ones; -1 for -1."""
-    return np.where(wanted >= 0, np.searchsorted(rows, wanted), -1)
+    return places_in(rows, np.where(is_in(event, rows), event, around)), places_in(rows, around)
 
 
 def _at(column: Int32 | Int64, place: Int64) -> Int64:

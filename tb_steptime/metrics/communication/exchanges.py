@@ -139,22 +139,8 @@ def _launching_steps(trace: Trace) -> Int64:
     """For each of `find_collectives` the place of the step that launched it, or else of the step in which it starts; -1
     for none. The host may be steps ahead of the device, by a number that differs between ranks."""
     steps, call = find_steps(trace), launching_calls(trace)
-    by_host = host_steps(trace, trace.events.start_ns[np.maximum(call, 0)])
-    by_start = _within(steps.start_ns, steps.end_ns, find_collectives(trace).start)
-    return np.where(call >= 0, by_host, by_start)
-
-
-def host_steps(trace: Trace, instants: Int64) -> Int64:
-    """The place of the step that the host is in at each of these instants; -1 for none."""
-    steps = find_steps(trace).steps
-    begin = np.array([step.host_start_ns for step in steps], np.int64)
-    return _within(begin, begin + np.array([step.host_ns for step in steps], np.int64), instants)
-
-
-def _within(begin: Int64, end: Int64, instants: Int64) -> Int64:
-    place = np.searchsorted(begin, instants, side="right") - 1
-    inside = (place >= 0) & (instants < end[np.maximum(place, 0)])
-    return np.where(inside, place, -1)
+    by_host = steps.holding_on_host(trace.events.start_ns[np.maximum(call, 0)])
+    return np.where(call >= 0, by_host, steps.holding(find_collectives(trace).start))
 
 
 def _groups(trace: Trace, found: Collectives, kept: Int64) -> tuple[list[ExchangeGroup], Int64]:

@@ -67,4 +67,4 @@ def early_exchanges(trace: Trace) -> EarlyExchanges:
 
 def _ranges(trace: Trace, pattern: re.Pattern[str]) -> Int64:
     """Rows with such a name, in order."""
-    return rows_named(trace, [Kind.USER], lambda name: pattern.match(name) is not None)
+    return rows_named(trace, [Kind.USER], pattern.match)

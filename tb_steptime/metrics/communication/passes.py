@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.communication.collectives import find_collectives
-from tb_steptime.metrics.communication.exchanges import START_UNIT_NS, host_steps
+from tb_steptime.metrics.communication.exchanges import START_UNIT_NS
 from tb_steptime.metrics.communication.kinds import KINDS
 from tb_steptime.metrics.communication.launching import launching_calls
 from tb_steptime.metrics.communication.packed import PackedColumn, packed
@@ -28,6 +28,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in, percentile
 
 #: Kinds of passes by what they compute: outputs, all gradients, those of inputs only, those of weights only.
@@ -83,7 +84,7 @@ def passes(trace: Trace, most: int = MOST) -> Passes:
     if not len(labels.start) and not len(messages):
         return Passes()
     work = _work(trace)
-    work_step = host_steps(trace, work.instant)
+    work_step = find_steps(trace).holding_on_host(work.instant)
     of = _labelled(work, labels) if len(labels.start) else _between(work, work_step, messages)
     mine = np.flatnonzero(of >= 0)
     first, start, end = _extents(work, mine, of[mine])

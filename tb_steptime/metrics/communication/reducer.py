@@ -21,6 +21,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import union_where
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, is_in, median
 
@@ -73,15 +74,8 @@ def reducer(trace: Trace) -> Reducer | None:
 
 def _ops(trace: Trace, pattern: re.Pattern[str]) -> Int64:
     """Rows of ops with such a name that begin in a step."""
-    named = np.array([pattern.match(name) is not None for name in trace.strings.strings], bool)
-    if not named.any():
-        return np.empty(0, np.int64)
-    rows, steps = trace.events.rows(Kind.CPU_OP), find_steps(trace)
-    rows = rows[named[trace.events.name[rows]]]
-    start = trace.events.start_ns[rows]
-    place = steps.begun_at(start)
-    inside: Int64 = rows[(place >= 0) & (start < steps.end_ns[np.maximum(place, 0)])]
-    return inside
+    rows = rows_named(trace, (Kind.CPU_OP,), pattern.match)
+    return rows[find_steps(trace).holding(trace.events.start_ns[rows]) >= 0]
 
 
 def _maps(trace: Trace, found: Collectives) -> Int64:

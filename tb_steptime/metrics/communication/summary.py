@@ -21,6 +21,7 @@ from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.phases.assignment import SITE, activity_sites
 from tb_steptime.metrics.phases.marks import engine_nodes
 from tb_steptime.metrics.steps.parts import step_breakdown
+from tb_steptime.metrics.whole_means import whole_means
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -147,7 +148,7 @@ def _steady_wait_ns(trace: Trace, found: Collectives, wait: Int64) -> int | None
 
 def _rows(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, exposed_ns: int) -> list[CollectiveRow]:
     members = _members(trace, found)
-    shares = whole_shares(
+    shares = whole_means(
         [int(shown.exposed_ns[each].sum()) for each in members], len(find_steps(trace).steps), exposed_ns
     )
     rows = [_row(trace, found, shown, wait, each, share) for each, share in zip(members, shares, strict=True)]
@@ -180,17 +181,6 @@ def _alike(trace: Trace) -> Groups:
 def how_many_alike(trace: Trace) -> int:
     """How many rows there would be without a limit."""
     return len(_alike(trace))
-
-
-def whole_shares(sums: list[int], steps: int, total: int) -> list[int]:
-    """Each sum per step as integers that add up to the total: those with the largest remainders are rounded up.
-
-    >>> whole_shares([3, 4], 2, 4)
-    [2, 2]
-    """
-    whole = [each // steps for each in sums]
-    up = sorted(range(len(sums)), key=lambda place: (-(sums[place] % steps), place))[: total - sum(whole)]
-    return [each + (place in up) for place, each in enumerate(whole)]
 
 
 def _row(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, mine: Int64, exposed_ns: int) -> CollectiveRow:

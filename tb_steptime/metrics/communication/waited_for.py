@@ -15,7 +15,7 @@ import numpy as np
 from tb_steptime.metrics.communication.collectives import Collectives, find_collectives
 from tb_steptime.metrics.communication.kinds import KIND_LABELS, KINDS
 from tb_steptime.metrics.gpu.utilization import has_device_activity
-from tb_steptime.metrics.host.sync_groups import Groups, blocking_groups
+from tb_steptime.metrics.host.sync_groups import BlockingGroups, blocking_groups
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.sources import Words
@@ -45,7 +45,7 @@ def waited_collectives(trace: Trace) -> Words:
     return Words(number, labels)
 
 
-def _last_before(trace: Trace, found: Collectives, groups: Groups) -> Int64:
+def _last_before(trace: Trace, found: Collectives, groups: BlockingGroups) -> Int64:
     """Returns for each group the last small collective that its thread launched shortly before it; -1 for none."""
     launches, thread = find_launches(trace), trace.events.thread
     call = launches.call[np.searchsorted(launches.activity, found.event)].astype(np.int64)

@@ -68,8 +68,7 @@ def _in_steps(trace: Trace, times: Intervals) -> Int64:
 
 def _exposed(trace: Trace, others: Int64) -> Intervals:
     """Exposed waits, without those of other rows and of marks that are only partly in the span."""
-    events, rows, steps = trace.events, loader_rows(trace), find_steps(trace).steps
-    low, high = steps[0].host_start_ns, steps[-1].host_start_ns + steps[-1].host_ns
+    events, rows, (low, high) = trace.events, loader_rows(trace), find_steps(trace).host_window
     others = np.concatenate((others, rows[(events.start_ns[rows] < low) | (events.start_ns[rows] >= high)]))
     return exposed_waits(trace) - Intervals.of_events(events, others)
 

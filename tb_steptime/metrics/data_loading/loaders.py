@@ -265,7 +265,7 @@ def _loaders(trace: Trace, marks: Marks, trains: Bool, usual: Int64, opens: Int6
         loaders.append(
             Loader(
                 label=f"{word} {words[: i + 1].count(word)}" if words.count(word) > 1 else word,
-                iterator=iterator_of(trace.strings[int(trace.events.name[marks.row[mark]])]),
+                iterator=iterator_of(trace.name_of(marks.row[mark])),
                 recorded=int(marks.recorded[mark]) if known else None,
                 in_a_row=1 if known else max(1, int(usual[mark])),
             )

@@ -18,7 +18,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct_in, is_in
 
 #: Stands for the loader of a mark that no recorder knows, and for the seed of an iterator that is not new.
 NOT_RECORDED = NO_SEED = -1
@@ -107,11 +107,8 @@ def outermost_marks(trace: Trace) -> Int64:
 
 def in_steps(trace: Trace, at_ns: Int64) -> tuple[Int64, Int64]:
     """Which times lie within the steps, by the host's marks, and the step of each of these."""
-    steps = find_steps(trace).steps
-    host_start = np.array([step.host_start_ns for step in steps], np.int64)
-    host_end = host_start + np.array([step.host_ns for step in steps], np.int64)
-    step = np.searchsorted(host_start, at_ns, side="right") - 1
-    inside = np.flatnonzero((step >= 0) & (at_ns < host_end[step]))
+    step = find_steps(trace).holding_on_host(at_ns)
+    inside = np.flatnonzero(step >= 0)
     return inside, step[inside]
 
 
@@ -146,7 +143,7 @@ def _is_work(trace: Trace) -> Bool:
     no_work = loader_names(trace) | np.array([each in NO_WORK for each in strings], bool)
     launch = np.array(["Launch" in each for each in strings], bool)
     of_loop = is_in(kind, (Kind.CPU_OP, Kind.USER)) & ~no_work[name]
-    return np.asarray(of_loop | (is_in(kind, (Kind.RUNTIME, Kind.DRIVER)) & launch[name]))
+    return np.asarray(of_loop | (is_in(kind, CALL_KINDS) & launch[name]))
 
 
 def _as_recorded(trace: Trace, marks: Marks, records: LoaderRecords) -> Marks:

@@ -43,14 +43,14 @@ class OneTimeCost(msgspec.Struct, frozen=True):
 
 
 def one_time_rows(trace: Trace, device: int | None) -> list[OneTimeCost]:
-    """Most idle time first."""
+    """Returns a row for each cause that has any cost, most idle time first."""
     rows = [_row(trace, device, cost) for cost in one_time_costs(trace, device)]
     return sorted(rows, key=lambda row: (-row.idle_ns, -row.total_ns))
 
 
 def _row(trace: Trace, device: int | None, cost: OneTime) -> OneTimeCost:
-    """One row; the longest cost is the op, call or range with most of the excess, which may consist of several
-    pieces."""
+    """Returns the row of a cause. The longest cost is the op, call or range with most of the excess, which may consist
+    of several pieces."""
     events = trace.events
     own_ns = cost.when.overlap_ns(cost.excess.start_ns, cost.excess.end_ns)
     groups = Groups.of(np.where(cost.row >= 0, cost.row, -2 - np.arange(len(cost.row))))
@@ -64,8 +64,8 @@ def _row(trace: Trace, device: int | None, cost: OneTime) -> OneTimeCost:
         count=int((sums > 0).sum()),
         total_ns=cost.when.total_ns,
         idle_ns=(cost.when & excluded_time(trace, device).once).total_ns,
-        op=trace.strings[int(events.name[row])] if row >= 0 and events.kind[row] == Kind.CPU_OP else None,
-        name=trace.strings[int(events.name[event])] if event >= 0 else "",
+        op=trace.name_of(row) if row >= 0 and events.kind[row] == Kind.CPU_OP else None,
+        name=trace.name_of(event) if event >= 0 else "",
         worst_step=find_steps(trace).at(start).name,
         worst_start_ns=start,
         worst_end_ns=end,

@@ -14,7 +14,8 @@ LEAST_FRACTION = 0.01
 
 
 def findings(trace: Trace, device: int | None) -> list[Finding]:
-    """Findings: repaired faults first, then exclusions, then mere remarks. device: the one that is judged."""
+    """Returns the findings: repaired faults first, then exclusions, then mere remarks. device: the one that is
+    judged."""
     steps, own = find_steps(trace), excluded_time(trace, device).profiler
     taken = int(own.overlap_ns(steps.start_ns, steps.end_ns).sum())
     share = taken / max(1, int((steps.end_ns - steps.start_ns).sum()))

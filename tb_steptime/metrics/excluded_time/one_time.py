@@ -28,7 +28,7 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.stops import loading_calls
-from tb_steptime.trace.table import Bool, Int64, Kind, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, is_in
 
 #: Causes of one-time costs, in the order in which an instant is attributed to them.
 OneTimeCause = Literal["compilation", "graph_capture", "loading", "allocation", "set_up", "first_call", "between_ops"]
@@ -50,8 +50,8 @@ class OneTime(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def one_time_costs(trace: Trace, device: int | None) -> tuple[OneTime, ...]:
-    """The one-time costs of every cause within the steps, as far as they lengthen the steps for this device. Waits for
-    the loader are not included."""
+    """Returns the one-time costs of every cause within the steps, as far as they lengthen the steps for this device.
+    Waits for the loader are not included."""
     steps, found = find_steps(trace), find_excess(trace).of(ExcessKind.ONCE)
     found = found.on(*training_threads(trace), *autograd_threads(trace))
     rest = (steps.intervals & on_host_once(trace, device)) - loader_intervals(trace)
@@ -68,12 +68,12 @@ def one_time_costs(trace: Trace, device: int | None) -> tuple[OneTime, ...]:
 
 
 def once(trace: Trace, device: int | None) -> Intervals:
-    """When the host does one-time work."""
+    """Returns when the host does one-time work."""
     return Intervals.joined(cost.when for cost in one_time_costs(trace, device))
 
 
 def _rows(trace: Trace, found: Excess) -> Int64:
-    """The innermost op that contains each cost; or the call or the user's range; -1 between ops."""
+    """Returns the innermost op that contains each cost; or the call or the user's range; -1 between ops."""
     events, event = trace.events, found.event.astype(np.int64)
     inside = (event >= 0) & (events.start_ns[event] <= found.start_ns) & (found.end_ns <= events.ends(event))
     inside &= is_in(event, step_marks(trace), invert=True)
@@ -84,7 +84,7 @@ def _rows(trace: Trace, found: Excess) -> Int64:
 
 
 def _causes(trace: Trace, found: Excess, row: Int64) -> Iterator[tuple[OneTimeCause, Bool]]:
-    """The costs of each cause, in the order of attribution."""
+    """Yields the costs of each cause, in the order of attribution."""
     events, calls = trace.events, blocking_calls(trace)
     compiled = compilations(trace)
     compiling = Intervals.of_events(events, compiled)
@@ -93,7 +93,7 @@ def _causes(trace: Trace, found: Excess, row: Int64) -> Iterator[tuple[OneTimeCa
     yield "loading", is_in(found.event, np.concatenate((loading_calls(trace), _launches(trace))))
     yield "allocation", is_in(found.event, calls.row[calls.kind == Blocks.ALLOCATOR])
     kind = np.where(found.event >= 0, events.kind[found.event].astype(np.int64), -1)
-    yield "set_up", is_in(kind, (Kind.RUNTIME, Kind.DRIVER))
+    yield "set_up", is_in(kind, CALL_KINDS)
     yield "first_call", row >= 0
     yield "between_ops", row < 0
 

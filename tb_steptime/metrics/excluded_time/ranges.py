@@ -41,8 +41,8 @@ class ExcludedTime(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def excluded_time(trace: Trace, device: int | None) -> ExcludedTime:
-    """The times of a device that are not judged. With None, for a process without a device, only one-time work is
-    known. Waits for a batch are judged, except those during which the device runs earlier work."""
+    """Returns the times of a device that are not judged. With None, for a process without a device, only one-time work
+    is known. Waits for a batch are judged, except those during which the device runs earlier work."""
     if device is None:
         return ExcludedTime(Intervals.empty(), once(trace, device), Intervals.empty(), Intervals.empty())
     before = before_recording(trace, device)
@@ -53,7 +53,7 @@ def excluded_time(trace: Trace, device: int | None) -> ExcludedTime:
 
 
 def judged_ns(trace: Trace, device: int | None) -> Int64:
-    """The length of each step without the excluded time, ns."""
+    """Returns the length of each step without the excluded time, ns."""
     steps = find_steps(trace)
     left_out = excluded_time(trace, device).total.overlap_ns(steps.start_ns, steps.end_ns)
     judged: Int64 = steps.end_ns - steps.start_ns - left_out
@@ -65,8 +65,8 @@ WHOLE_FRACTION = 0.05
 
 
 def whole_steps(trace: Trace, device: int | None) -> Bool:
-    """Which steps are compared: those of which at most a twentieth is excluded from verdicts for `device` (None: for a
-    process without a device). All of them if no step is whole, since there is nothing else."""
+    """Says which steps are compared: those of which at most a twentieth is excluded from verdicts for `device` (None:
+    for a process without a device). All of them if no step is whole, since there is nothing else."""
     steps = find_steps(trace)
     length: Int64 = steps.end_ns - steps.start_ns
     whole: Bool = length - judged_ns(trace, device) <= WHOLE_FRACTION * length
@@ -74,8 +74,6 @@ def whole_steps(trace: Trace, device: int | None) -> Bool:
 
 
 def step_at(trace: Trace, instants: Int64, wanted: Bool) -> Int64:
-    """The place of the step that contains each instant; -1 outside the wanted steps."""
-    steps = find_steps(trace)
-    place: Int64 = steps.begun_at(instants)
-    inside = (place >= 0) & (instants < steps.end_ns[place])
-    return np.where(inside & wanted[place], place, -1)
+    """Returns the place of the step that contains each instant; -1 outside the wanted steps."""
+    place = find_steps(trace).holding(instants)
+    return np.where(wanted[place], place, -1)

@@ -20,7 +20,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import DEVICE_KINDS, Bool, Float64, Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Float64, Int64, Kind, distinct_in, is_in
 
 GPU_UTILIZATION = Metric(
     "gpu_utilization",
@@ -66,6 +66,13 @@ def devices_with_activity(trace: Trace) -> tuple[int, ...]:
 def kernel_rows(trace: Trace, device: int) -> Int64:
     """Rows of the kernel table that ran on the device, in time order."""
     return np.flatnonzero(trace.events.device.take(trace.kernels.event) == device)
+
+
+def kernel_rows_in_window(trace: Trace, device: int) -> Int64:
+    """Rows of the kernel table that ran on the device and start within the window of the steps, in time order."""
+    rows, (low, high) = kernel_rows(trace, device), find_steps(trace).window
+    start = trace.events.start_ns[trace.kernels.event[rows]]
+    return rows[(start >= low) & (start < high)]
 
 
 def runs_alone(trace: Trace, rows: Int64) -> Bool:
@@ -207,7 +214,7 @@ def _grid_units(trace: Trace) -> tuple[Bool, Bool]:
 
 def _units_of_calls(trace: Trace) -> tuple[Bool, Bool]:
     events, launches = trace.events, find_launches(trace)
-    calls = distinct_in(events.name[events.rows(Kind.RUNTIME, Kind.DRIVER)]).tolist()
+    calls = distinct_in(events.name[events.rows(*CALL_KINDS)]).tolist()
     of_rocm = [name for name in calls if trace.strings[name].startswith("hip")]
     if not of_rocm:
         untold = (trace.job.runtime or "").startswith("HIP")  # the launch call of a kernel is not recorded

@@ -16,6 +16,8 @@ import numpy as np
 
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_of
 from tb_steptime.metrics.phases.marks import PhaseId, autograd_threads, training_threads
+from tb_steptime.metrics.whole_means import whole_mean
+from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -24,7 +26,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost, open_at, parents
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in, is_in, places_in
 
 #: Maximum number of paths in the tree, those with the most host time. Launches inside the other paths count for the
 #: paths around them.
@@ -121,7 +123,7 @@ def _around(trace: Trace, rows: Int64) -> Int64:
         around[mine] = np.where(parent >= 0, mine[parent], -1)
     loose = np.flatnonzero((around < 0) & is_in(threads, autograd_threads(trace)))
     waiting = _range_of_waiting(trace, rows, trace.events.start_ns[rows[loose]])
-    around[loose] = np.where(waiting >= 0, np.searchsorted(rows, waiting), -1)
+    around[loose] = places_in(rows, waiting)
     return around
 
 
@@ -149,10 +151,10 @@ def _host_sums(trace: Trace, tree: _Tree) -> tuple[Int64, Int64, Int64]:
     windows = find_steps(trace).intervals
     begins = windows.overlap_ns(start, start + 1) > 0
     open_ns = windows.overlap_ns(start, end)
-    host_ns = _sums(tree.path, open_ns, size)
+    host_ns = exact_sums(tree.path, open_ns, size)
     inside = tree.parent[tree.path] >= 0
-    children_ns = _sums(tree.parent[tree.path[inside]], open_ns[inside], size)
-    return _sums(tree.path, begins.astype(np.int64), size), host_ns, np.maximum(host_ns - children_ns, 0)
+    children_ns = exact_sums(tree.parent[tree.path[inside]], open_ns[inside], size)
+    return exact_sums(tree.path, begins.astype(np.int64), size), host_ns, np.maximum(host_ns - children_ns, 0)
 
 
 def _kept(host_ns: Int64) -> Bool:
@@ -188,7 +190,7 @@ def _launched(trace: Trace, tree: _Tree, nearest: Int64, idle_of_activity: Int64
     device_ns = np.zeros(size, np.int64)
     for each, intervals in running.items():
         device_ns[each] = (intervals & windows).total_ns
-    idle_ns, begun = (_outwards(_sums(path, values, size), tree.parent) for values in (idle, begins))
+    idle_ns, begun = (_outwards(exact_sums(path, values, size), tree.parent) for values in (idle, begins))
     return device_ns, idle_ns, begun
 
 
@@ -224,11 +226,6 @@ def _outwards(values: Int64, parent: Int64) -> Int64:
     return np.array(total, np.int64)
 
 
-def _sums(group: Int64, values: Int64, size: int) -> Int64:
-    """Sums of integers by group, exact below 2**53."""
-    return np.rint(np.bincount(group, values, minlength=size)).astype(np.int64)
-
-
 def _depth_first(parent: Int64, host_ns: Int64) -> list[int]:
     """Paths, each before those inside it; siblings with most time first."""
     inside: dict[int, list[int]] = {}
@@ -249,7 +246,7 @@ def _row(trace: Trace, tree: _Tree, sums: _Sums, path: int) -> RangeRow:
         around = int(tree.parent[around])
 
     def mean_ns(total_ns: Int64) -> int:
-        return (2 * int(total_ns[path]) + steps) // (2 * steps)
+        return whole_mean(int(total_ns[path]), steps)
 
     return RangeRow(
         path=names,

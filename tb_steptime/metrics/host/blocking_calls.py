@@ -15,7 +15,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, UInt8, distinct_in, is_in
 
 #: Calls that return only when the device has finished something. EventQuery and StreamWaitEvent do not block the host.
 SYNC_CALL = expression(
@@ -62,7 +62,7 @@ class BlockingCalls(msgspec.Struct, frozen=True, eq=False):
 def blocking_calls(trace: Trace) -> BlockingCalls:
     """Every call that blocks its thread, on any thread and at any time of the recording."""
     events = trace.events
-    calls = events.rows(Kind.RUNTIME, Kind.DRIVER)
+    calls = events.rows(*CALL_KINDS)
     by_name = _blocks_by_name(trace, calls)
     named = calls[by_name[events.name[calls]] != Blocks.NOT]
     pageable = _pageable_copies(trace)

@@ -51,37 +51,38 @@ def blocking_places(trace: Trace, step: Int64, steps: int) -> list[BlockingPlace
     kept = np.flatnonzero(step >= 0)
     if not len(kept):
         return []
-    stand, blocked = _Stand(trace, kept), blocking_groups(trace).blocked_ns[kept]
-    alike = Groups.of(*stand.keys())
+    around, blocked = _Surroundings(trace, kept), blocking_groups(trace).blocked_ns[kept]
+    alike = Groups.of(*around.keys())
     figures = zip(alike.count().tolist(), alike.sum(blocked).tolist(),
                   alike.deviation(blocked, step[kept], steps).tolist(), strict=True)  # fmt: skip
-    found = [stand.place(row, count, ns, known(spread))
+    found = [around.place(row, count, ns, known(spread))
              for row, (count, ns, spread) in zip(alike.first.tolist(), figures, strict=True)]  # fmt: skip
     return sorted(found, key=lambda place: (-place.total_ns, place.call, place.op or ""))[:PLACES]
 
 
-class _Stand:
+class _Surroundings:
     """Places of some of `blocking_groups`. op, outer_op: rows of the string table, -1 for none."""
 
     def __init__(self, trace: Trace, kept: Int64) -> None:
         groups, events = blocking_groups(trace), trace.events
-        op, self._call = groups.op[kept], groups.call[kept]
+        op, call = groups.op[kept], groups.call[kept]
         outer = outermost(trace, op_rows, op)
-        self._trace, self._kind, self._names = trace, groups.kind[kept], groups.names[kept]
+        self._trace, self._groups, self._kept = trace, groups, kept
         self._op, self._outer = (np.where(row >= 0, events.name[row], -1).astype(np.int64) for row in (op, outer))
-        self._site = site_of(trace, self._call)
+        self._site = site_of(trace, call)
         self._direction = directions(trace, groups.copy[kept])
-        self._module, self._source = modules(trace, self._call), _without_lines(sources(trace, self._call))
+        self._module, self._source = modules(trace, call), _without_lines(sources(trace, call))
 
     def keys(self) -> list[Int64]:
         words = (self._direction, self._module, self._source)
-        columns = (self._kind, self._op, self._outer, self._site, *self._names.T, *(each.number for each in words))
+        calls = (self._groups.kind[self._kept], *self._groups.names[self._kept].T)
+        columns = (*calls, self._op, self._outer, self._site, *(each.number for each in words))
         return [np.asarray(column, np.int64) for column in columns]
 
     def place(self, row: int, count: int, total_ns: int, deviation_ns: float | None) -> BlockingPlace:
         return BlockingPlace(
-            call=" + ".join(self._trace.strings[name] for name in self._names[row].tolist() if name >= 0),
-            kind=KINDS[int(self._kind[row])],
+            call=self._groups.calls(self._trace, int(self._kept[row])),
+            kind=KINDS[int(self._groups.kind[self._kept[row]])],
             op=self._trace.strings.get(int(self._op[row])),
             outer_op=self._trace.strings.get(int(self._outer[row])),
             phase=SITES[int(self._site[row])].phase,

@@ -51,11 +51,9 @@ def copy_rows(trace: Trace) -> list[CopyRow]:
 
 def copies_in_steps(trace: Trace) -> tuple[Int64, Int64, list[CopyDirection]]:
     """Rows of `find_launches` that are copies within the steps, the number of each one's way, and the ways."""
-    events, launches, steps = trace.events, find_launches(trace), find_steps(trace)
+    events, launches = trace.events, find_launches(trace)
     rows = np.flatnonzero(events.kind[launches.activity] == Kind.MEMCPY)
-    start = events.start_ns[launches.activity[rows]]
-    step = steps.begun_at(start)
-    rows = rows[(step >= 0) & (start < steps.end_ns[step])]
+    rows = rows[find_steps(trace).holding(events.start_ns[launches.activity[rows]]) >= 0]
     names, place = np.unique(events.name[launches.activity[rows]], return_inverse=True)
     named = [way(trace.strings[int(name)]) for name in names]
     ways = list(dict.fromkeys(named))

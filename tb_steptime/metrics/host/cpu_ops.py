@@ -175,14 +175,12 @@ def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
 
 def _of_steps(trace: Trace, waiting: Int64) -> tuple[Int64, Int64]:
     """Rows of the ops that begin within the steps and do not wait, by thread, and the self time of each."""
-    events, steps = trace.events, find_steps(trace)
+    events = trace.events
     apart = loader_names(trace) | collective_names(trace)
     rows = np.flatnonzero((events.kind == Kind.CPU_OP) & ~apart[events.name])
     rows = rows[np.argsort(events.thread[rows], kind="stable")]
     own_ns = self_times(trace, rows)
-    start = events.start_ns[rows]
-    step = steps.begun_at(start)
-    inside = (step >= 0) & (start < steps.end_ns[step]) & ~is_in(rows, waiting)
+    inside = (find_steps(trace).holding(events.start_ns[rows]) >= 0) & ~is_in(rows, waiting)
     return rows[inside], own_ns[inside]
 
 

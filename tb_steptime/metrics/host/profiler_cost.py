@@ -58,9 +58,7 @@ def profiler_cost(trace: Trace) -> ProfilerCost | None:
 
 def _counts(trace: Trace, thread: Int32, at: Int64) -> Bool:
     """Which events begin in a step, on one of these threads."""
-    steps = find_steps(trace)
     on = np.zeros(len(trace.threads), bool)
     on[[*training_threads(trace), *autograd_threads(trace)]] = True
-    place = steps.begun_at(at)
-    inside: Bool = (place >= 0) & (at < steps.end_ns[place]) & on[thread]
+    inside: Bool = (find_steps(trace).holding(at) >= 0) & on[thread]
     return inside

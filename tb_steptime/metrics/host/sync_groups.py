@@ -10,7 +10,6 @@ if it is waited for at once. The profiler's own synchronize, after the last step
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal, get_args
 
 import msgspec
@@ -19,6 +18,7 @@ import numpy as np
 from tb_steptime.metrics.host.blocking_calls import ASYNC_COPY_CALL, Blocks, blocking_calls
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import are_named
 from tb_steptime.trace.ops import op_at
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
@@ -40,7 +40,7 @@ _BY_WEIGHT = (
 )
 
 
-class Groups(msgspec.Struct, frozen=True, eq=False):
+class BlockingGroups(msgspec.Struct, frozen=True, eq=False):
     """Groups in the steps, sorted by start; groups of different threads may overlap. Each column has one entry per
     group.
 
@@ -66,16 +66,20 @@ class Groups(msgspec.Struct, frozen=True, eq=False):
     def __len__(self) -> int:
         return len(self.start)
 
+    def calls(self, trace: Trace, group: int) -> str:
+        """The names of a group's calls: "cudaMemcpyAsync + cudaStreamSynchronize"."""
+        return " + ".join(trace.strings[name] for name in self.names[group].tolist() if name >= 0)
+
 
 _NONE = np.zeros(0, np.int64)
-_NO_GROUPS = Groups(
+_NO_GROUPS = BlockingGroups(
     _NONE, _NONE, _NONE, _NONE, _NONE, np.zeros(0, np.uint8), np.zeros(0, np.int32), _NONE,
     np.zeros((0, _NAMED_CALLS), np.int32),
 )  # fmt: skip
 
 
 @shared
-def blocking_groups(trace: Trace) -> Groups:
+def blocking_groups(trace: Trace) -> BlockingGroups:
     """Every group that begins within the marks of the steps."""
     if not len(blocking_calls(trace).row):
         return _NO_GROUPS
@@ -83,10 +87,9 @@ def blocking_groups(trace: Trace) -> Groups:
     new = _opens(trace, calls)
     order = np.argsort(calls.row[new], kind="stable")  # sorted by thread so far; this is time order
     groups = _groups(trace, calls, np.flatnonzero(new), order)
-    steps = find_steps(trace).steps
-    low, high = steps[0].host_start_ns, steps[-1].host_start_ns + steps[-1].host_ns
+    low, high = find_steps(trace).host_window
     inside = (groups.start >= low) & (groups.start < high)
-    return Groups(*(getattr(groups, column)[inside] for column in Groups.__struct_fields__))
+    return BlockingGroups(*(getattr(groups, column)[inside] for column in BlockingGroups.__struct_fields__))
 
 
 class _Calls(msgspec.Struct, frozen=True, eq=False):
@@ -119,9 +122,9 @@ def _host_copies(trace: Trace) -> Int64:
     """Asynchronous calls that copy between the host and a device."""
     events, launches = trace.events, find_launches(trace)
     rows = np.flatnonzero((events.kind[launches.activity] == Kind.MEMCPY) & (launches.call >= 0))
-    call, name = launches.call[rows], events.name[launches.activity[rows]]
-    between = _of_names(trace, name, lambda text: "DtoD" not in text and "PtoP" not in text)
-    named = _of_names(trace, events.name[call], lambda text: ASYNC_COPY_CALL.match(text) is not None)
+    call = launches.call[rows]
+    between = are_named(trace, launches.activity[rows], lambda name: "DtoD" not in name and "PtoP" not in name)
+    named = are_named(trace, call, ASYNC_COPY_CALL.match)
     return distinct_in(call[between & named]).astype(np.int64)
 
 
@@ -148,12 +151,12 @@ def _opens(trace: Trace, calls: _Calls) -> Bool:
     return new
 
 
-def _groups(trace: Trace, calls: _Calls, first: Int64, order: Int64) -> Groups:
+def _groups(trace: Trace, calls: _Calls, first: Int64, order: Int64) -> BlockingGroups:
     events, number = trace.events, np.cumsum(np.bincount(first, minlength=len(calls.row)) > 0) - 1
     length = events.dur_ns[calls.row]
     copy, nbytes = _copied(trace, calls.row)
     past = np.append(first[1:], len(calls.row))[: len(first)] - 1
-    return Groups(
+    return BlockingGroups(
         start=events.start_ns[calls.row[first]][order],
         end=events.ends(calls.row[past])[order],
         call=calls.row[first][order],
@@ -202,12 +205,3 @@ def _names(name: Int32, first: Int64, group: Int64) -> Int32:
     shown = changes & (rank < _NAMED_CALLS)
     result[group[shown], rank[shown]] = name[shown]
     return result
-
-
-def _of_names(trace: Trace, names: Int32, wanted: Callable[[str], bool]) -> Bool:
-    """For each name, whether it passes `wanted`; each distinct name is tested once."""
-    known = distinct_in(names)
-    chosen = np.zeros(int(known[-1]) + 1 if len(known) else 0, bool)
-    chosen[[name for name in known.tolist() if wanted(trace.strings[name])]] = True
-    found: Bool = chosen[names]
-    return found

@@ -14,7 +14,7 @@ import numpy as np
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in, rows_named
+from tb_steptime.trace.names import are_named, rows_named
 from tb_steptime.trace.nesting import parent_places
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Kind
@@ -37,22 +37,19 @@ class AnomalyChecks(msgspec.Struct, frozen=True):
 
 
 def anomaly_checks(trace: Trace) -> AnomalyChecks | None:
-    """The checks; None if gradients are not checked this way."""
+    """Returns the checks; None if gradients are not checked this way."""
     events = trace.events
     if not len(rows_named(trace, (Kind.CPU_OP,), lambda name: name == _CHECK)):
         return None
     ops = events.rows(Kind.CPU_OP)
-    names, parent = events.name[ops], parent_places(trace, ops)
-    node, of_check, check = (
-        named_in(trace, ops, wanted)[names]
-        for wanted in (lambda name: _NODE.match(name) is not None, _OF_CHECK.__contains__, _CHECK.__eq__)
-    )
+    parent, wanted = parent_places(trace, ops), (_NODE.match, _OF_CHECK.__contains__, _CHECK.__eq__)
+    node, of_check, check = (are_named(trace, ops, each) for each in wanted)
     of_node = (parent >= 0) & node[parent]
     checked = np.zeros(len(ops), bool)
     checked[parent[check & of_node]] = True
     if not checked.any() or checked.sum() < MOST_NODES * node.sum():
         return None
-    stacks = rows_named(trace, (Kind.PYTHON,), lambda name: _KEPT_STACK.match(name) is not None)
+    stacks = rows_named(trace, (Kind.PYTHON,), _KEPT_STACK.match)
     rows = np.sort(np.concatenate((ops[of_check & of_node], stacks)))
     steps, taken = find_steps(trace), Intervals.of_events(events, rows)
     number = len(steps.steps)

@@ -74,7 +74,8 @@ _KEPT_SEGMENTS = 1 << 19
 
 
 def idle_segments(trace: Trace, device: int, window: tuple[int, int] | None = None) -> Iterator[IdleSegments]:
-    """The device's idle time in segments, some gaps at a time. With a window, only the gaps that overlap it, uncut."""
+    """Yields the device's idle time in segments, some gaps at a time. With a window, only the gaps that overlap it,
+    uncut."""
     if window is None:
         yield from few_segments(trace, device) or _all_segments(trace, device)
         return
@@ -85,7 +86,7 @@ def idle_segments(trace: Trace, device: int, window: tuple[int, int] | None = No
 
 @shared
 def few_segments(trace: Trace, device: int) -> tuple[IdleSegments, ...]:
-    """All segments if they are few enough to keep; else empty."""
+    """Returns all segments if they are few enough to keep; else empty."""
     room, segments = _KEPT_SEGMENTS // max(len(devices_with_activity(trace)), 1), list[IdleSegments]()
     if len(find_gaps(trace, device).start) > room:
         return ()
@@ -137,8 +138,8 @@ def _segments(trace: Trace, gaps: Gaps, reached: Int64, threads: _Threads, exclu
 
 
 def _left_out(parts: _Parts, excluded: ExcludedTime) -> _Parts:
-    """The parts, cut where time is excluded from judgement, which becomes their reason. The loader's waits keep theirs,
-    except while the device runs work from before the recording."""
+    """Returns the parts, cut where time is excluded from judgement, which becomes their reason. The loader's waits keep
+    theirs, except while the device runs work from before the recording."""
     low, high = int(parts.start.min(initial=0)), int(parts.end.max(initial=0))
     ranges = [getattr(excluded, reason) for reason in EXCLUDED]
     cut = Segments.first_of(ranges, low, high).cut(parts.start, parts.end)
@@ -158,7 +159,7 @@ class _Begun(NamedTuple):
 
 
 def _begun(trace: Trace, gaps: Gaps, reached: Int64) -> _Begun:
-    """The boundaries. A call that begins together with the gap has launched nothing before it."""
+    """Returns the boundaries. A call that begins together with the gap has launched nothing before it."""
     call = np.where(gaps.launch >= 0, find_launches(trace).call[gaps.launch], -1)
     begun = trace.events.start_ns[call]
     waited = (call >= 0) & (begun >= gaps.start)
@@ -174,14 +175,14 @@ def _begun(trace: Trace, gaps: Gaps, reached: Int64) -> _Begun:
 
 
 def _collective(trace: Trace, gaps: Gaps) -> Bool:
-    """Which gaps end with a collective: only these can be waits for other ranks."""
+    """Says which gaps end with a collective: only these can be waits for other ranks."""
     activity = find_launches(trace).activity[gaps.launch]
     found: Bool = (gaps.launch >= 0) & collective_names(trace)[trace.events.name[activity]]
     return found
 
 
 def _after_the_call(gaps: Gaps, begun: _Begun, before_all: list[Intervals]) -> Iterator[_Parts]:
-    """The parts until the launch must have reached the device, and after that, while the work waits.
+    """Yields the parts until the launch must have reached the device, and after that, while the work waits.
 
     call     [launch]
     gap       |latency     |dependency |unrecorded work       |
@@ -195,7 +196,7 @@ def _after_the_call(gaps: Gaps, begun: _Begun, before_all: list[Intervals]) -> I
 
 
 def _before_the_call(trace: Trace, gaps: Gaps, late: Int64, threads: _Threads) -> Iterator[_Parts]:
-    """The launching thread's activity until its call began, or that of the threads for which it waited."""
+    """Yields the launching thread's activity until its call began, or that of the threads for which it waited."""
     waiting = np.flatnonzero(late > gaps.start)
     thread = trace.events.thread[find_launches(trace).call[gaps.launch[waiting]]]
     low, high = int(gaps.start[0]), int(gaps.end[-1])
@@ -232,8 +233,8 @@ class _Threads:
         self._known: dict[int, list[Intervals]] = {}
 
     def does(self, thread: int) -> list[Intervals]:
-        """The layers: those before all others; the thread's blocking calls, allocator and CPU work; the same of threads
-        it waits for."""
+        """Returns the layers: those before all others; the thread's blocking calls, allocator and CPU work; the same of
+        threads it waits for."""
         if thread not in self._known:
             others = sorted(self._one_at_a_time - {thread}) if thread in self._one_at_a_time else []
             theirs = zip(*(self._own(other) for other in others), strict=True) if others else [()] * 3
@@ -257,7 +258,8 @@ _JOINED_AT_ONCE = 1 << 18
 
 
 def _cpu_work(trace: Trace, thread: int) -> Intervals:
-    """When a thread is inside a recorded op or call. Named ranges are not work, as they include Python code too."""
+    """Returns when a thread is inside a recorded op or call. Named ranges are not work, as they include Python code
+    too."""
     events, parts = trace.events, []
     for first in range(0, len(events), _JOINED_AT_ONCE):
         some = slice(first, first + _JOINED_AT_ONCE)

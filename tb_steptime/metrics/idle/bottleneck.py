@@ -70,8 +70,8 @@ class Pace(NamedTuple):
 
 
 def judge(pace: Pace) -> Bound:
-    """The one cause that would have to be fixed first. The hardware's gaps between queued work are the GPU's own time:
-    only fewer or longer kernels shorten them."""
+    """Returns the one cause that would have to be fixed first. The hardware's gaps between queued work are the GPU's
+    own time: only fewer or longer kernels shorten them."""
     works_ns = pace.device_ns + pace.idle.queued
     idle_ns = pace.idle.judged.total_ns - pace.idle.queued
     if not idle_ns + works_ns:
@@ -86,8 +86,8 @@ def judge(pace: Pace) -> Bound:
 
 
 def causes(pace: Pace) -> dict[Bound, int]:
-    """What each cause costs the device, ns: judged idle time without the hardware's gaps, and exposed communication,
-    which computes no more than an idle device does."""
+    """Returns what each cause costs the device, ns: judged idle time without the hardware's gaps, and exposed
+    communication, which computes no more than an idle device does."""
     idle = pace.idle
     blocked_ns = sync_ns(pace)
     return {
@@ -123,9 +123,9 @@ class CpuPace(NamedTuple):
 
 
 def judge_cpu(pace: CpuPace) -> Bound:
-    """What takes most of the step, from a tenth on. Unknown if ops only launch, or if Python between ops takes more
-    than these, or than the exchange with other ranks, which then wait for this one. A wait for a batch decides nothing
-    if a GPU without recorded work may be working meanwhile.
+    """Returns what takes most of the step, from a tenth on. Unknown if ops only launch, or if Python between ops takes
+    more than these, or than the exchange with other ranks, which then wait for this one. A wait for a batch decides
+    nothing if a GPU without recorded work may be working meanwhile.
 
     step  |llll|cccccccccccccccccccccccccc|oo|   a wait of an eighth decides nothing: the CPU computes
     """

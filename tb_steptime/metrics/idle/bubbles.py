@@ -24,13 +24,15 @@ import numpy as np
 
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.gpu.copy_directions import directions
-from tb_steptime.metrics.host.sync_groups import KINDS, BlockingKind, Groups, blocking_groups
+from tb_steptime.metrics.host.sync_groups import KINDS, BlockingGroups, BlockingKind, blocking_groups
 from tb_steptime.metrics.idle.gaps import idle_outside_loader, launch_rows
 from tb_steptime.metrics.idle.token_waits import token_waits
 from tb_steptime.metrics.idle.unrecorded import unrecorded_work
 from tb_steptime.metrics.phases.assignment import SITES, site_of
 from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.whole_means import whole_mean
 from tb_steptime.text.patterns import expression
+from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.host_ranges import short_range, user_ranges
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.lanes import op_rows
@@ -100,7 +102,7 @@ class Bubbles(NamedTuple):
 
 
 def bubbles(trace: Trace, device: int) -> Bubbles:
-    """The bubbles of each of `blocking_groups`; many groups have none."""
+    """Returns the bubbles of each of `blocking_groups`; many groups have none."""
     groups, idle = blocking_groups(trace), idle_outside_loader(trace, device) - unrecorded_work(trace, device)
     start, end = _stalls(trace, device, groups)
     lasts = _when_covered(idle, idle.covered_before(start) + blocked_ns(trace, device))
@@ -110,16 +112,16 @@ def bubbles(trace: Trace, device: int) -> Bubbles:
 
 
 def blocked_ns(trace: Trace, device: int) -> Int64:
-    """How long each of `blocking_groups` blocks the host, without time excluded from judgement."""
+    """Returns how long each of `blocking_groups` blocks the host, without time excluded from judgement."""
     groups = blocking_groups(trace)
     left_out = excluded_time(trace, device).total.overlap_ns(groups.start, groups.end)
     blocked: Int64 = np.maximum(groups.blocked_ns - left_out, 0)
     return blocked
 
 
-def _stalls(trace: Trace, device: int, groups: Groups) -> tuple[Int64, Int64]:
-    """From the drain, or the group's start, to the next activity launched after the group, or the start of the next
-    group."""
+def _stalls(trace: Trace, device: int, groups: BlockingGroups) -> tuple[Int64, Int64]:
+    """Returns when each group's stall begins and ends: from the drain, or the group's start, to the next activity
+    launched after the group, or the start of the next group."""
     events, launches = trace.events, find_launches(trace)
     rows = launch_rows(trace, device)
     rows = rows[launches.call[rows] >= 0]
@@ -137,7 +139,8 @@ def _stalls(trace: Trace, device: int, groups: Groups) -> tuple[Int64, Int64]:
 
 
 def _when_covered(intervals: Intervals, amounts: Int64) -> Int64:
-    """When the intervals have covered each amount of time, counted from the first interval; int64 max if never."""
+    """Returns when the intervals have covered each amount of time, counted from the first interval; int64 max if
+    never."""
     covered = np.cumsum(intervals.end - intervals.start)
     place = np.searchsorted(covered, amounts)
     known = place < len(covered)
@@ -147,37 +150,29 @@ def _when_covered(intervals: Intervals, amounts: Int64) -> Int64:
 
 
 def step_at(trace: Trace, instants: Int64) -> Int64:
-    """Place of the step whose mark contains each instant; between two marks, the earlier one."""
-    starts = np.array([step.host_start_ns for step in find_steps(trace).steps], np.int64)
-    return np.maximum(np.searchsorted(starts, instants, side="right") - 1, 0)
+    """Returns the place of the step whose mark contains each instant; between two marks, the earlier one."""
+    return np.maximum(find_steps(trace).begun_on_host(instants), 0)
 
 
 def blocking_rows(trace: Trace, device: int, collective: Words | None = None) -> list[BlockingRow]:
-    """Similar groups in one row, most bubble time first, then longest blocked. collective: the one for which each group
-    waits."""
+    """Returns a row for each kind of similar groups, most bubble time first, then longest blocked. collective: the one
+    for which each group waits."""
     groups, bubble = blocking_groups(trace), bubbles(trace, device)
     if not len(groups):
         return []
     blocked = blocked_ns(trace, device)
-    standing = _standing(trace, groups, collective or Words(np.full(len(groups), -1, np.int32), ()))
-    _, place = np.unique(standing.keys(groups), axis=0, return_inverse=True)
-    place = place.reshape(-1)
-    columns = (np.ones(len(groups), np.int64), blocked, bubble.idle_ns, np.maximum(groups.bytes, 0))
-    totals = np.stack([_by_place(place, values) for values in columns], axis=1)
+    around = _surroundings(trace, groups, collective or Words(np.full(len(groups), -1, np.int32), ()))
+    alike = Groups.of(*around.keys(groups))
+    sums = (alike.sum(values) for values in (blocked, bubble.idle_ns, np.maximum(groups.bytes, 0)))
+    totals = np.stack((alike.count(), *sums), axis=1)
     worst = np.lexsort((groups.start, -blocked, -bubble.idle_ns))
-    worst = worst[np.unique(place[worst], return_index=True)[1]]
+    worst = worst[np.unique(alike.place[worst], return_index=True)[1]]
     order = np.lexsort((groups.start[worst], -totals[:, 1], -totals[:, 2]))
     ends = np.maximum(groups.end, np.where(bubble.idle_ns > 0, bubble.end, 0))
-    return [_row(trace, standing, int(worst[i]), totals[i].tolist(), int(ends[worst[i]]), device) for i in order]
+    return [_row(trace, around, int(worst[i]), totals[i].tolist(), int(ends[worst[i]]), device) for i in order]
 
 
-def _by_place(place: Int64, values: Int64) -> Int64:
-    total = np.zeros(int(place.max()) + 1, np.int64)
-    np.add.at(total, place, values)
-    return total
-
-
-class _Standing(NamedTuple):
+class _Surroundings(NamedTuple):
     """The surroundings of groups. The first five: rows of the string table, -1 for none."""
 
     op: Int64
@@ -193,16 +188,16 @@ class _Standing(NamedTuple):
     forward_module: Words
     forward_source: Words
 
-    def keys(self, groups: Groups) -> Int64:
-        """(groups, columns): equal rows have the same surroundings and make the same calls."""
+    def keys(self, groups: BlockingGroups) -> list[Int64]:
+        """Returns columns of (groups,) each. Groups that agree in all of them are alike."""
         columns = (*self[:6], groups.kind, *groups.names.T, *(words.number for words in self[6:]))
-        return np.stack([np.asarray(column, np.int64) for column in columns], axis=1)
+        return [np.asarray(column, np.int64) for column in columns]
 
 
-def _standing(trace: Trace, groups: Groups, collective: Words) -> _Standing:
+def _surroundings(trace: Trace, groups: BlockingGroups, collective: Words) -> _Surroundings:
     forward = forward_of(trace, groups.call).astype(np.int64)
     outer_op = outermost(trace, op_rows, groups.op)
-    reading = rows_named(trace, (Kind.CPU_OP,), lambda name: _READS.match(name) is not None)
+    reading = rows_named(trace, (Kind.CPU_OP,), _READS.match)
     reader = outermost(trace, reading, innermost(trace, reading, groups.call))
     rows = (groups.op, outer_op, innermost(trace, user_ranges, groups.call), forward, reader)
     names = (np.where(row >= 0, trace.events.name[row], -1).astype(np.int64) for row in rows)
@@ -210,41 +205,31 @@ def _standing(trace: Trace, groups: Groups, collective: Words) -> _Standing:
     words = [
         of(trace, np.concatenate((groups.call, forward))) for of in (modules, sources)
     ]  # looked up once, as it is slow
-    here, there = ([Words(each.number[part], each.texts) for each in words] for part in _halves(len(groups)))
-    return _Standing(
+    here, there = (
+        [Words(each.number[part], each.texts) for each in words]
+        for part in (slice(0, len(groups)), slice(len(groups), None))
+    )
+    return _Surroundings(
         op, outer, user_range, made_by, reads, site_of(trace, groups.call), directions(trace, groups.copy), collective,
         *here, *there,
     )  # fmt: skip
 
 
-def _halves(count: int) -> tuple[slice, slice]:
-    return slice(0, count), slice(count, None)
-
-
 def _row(
-    trace: Trace, standing: _Standing, worst: int, totals: Sequence[int], worst_end_ns: int, device: int
+    trace: Trace, around: _Surroundings, worst: int, totals: Sequence[int], worst_end_ns: int, device: int
 ) -> BlockingRow:
-    groups, site, steps = blocking_groups(trace), SITES[int(standing.site[worst])], find_steps(trace).steps
-    op, outer_op, user_range, forward_op, reads = (_text(trace, int(names[worst])) for names in standing[:5])
+    groups, site, steps = blocking_groups(trace), SITES[int(around.site[worst])], find_steps(trace).steps
+    op, outer_op, user_range, forward_op, reads = (trace.strings.get(int(names[worst])) for names in around[:5])
     count, blocked, bubble, nbytes = totals
     start = int(groups.start[worst])
     return BlockingRow(
         op, outer_op, site.phase, site.id,
-        " + ".join(trace.strings[name] for name in groups.names[worst].tolist() if name >= 0),
-        KINDS[int(groups.kind[worst])], standing.direction[worst], short_range(user_range) if user_range else None,
-        standing.module[worst], standing.source[worst],
-        forward_op, standing.forward_module[worst], standing.forward_source[worst],
-        count / len(steps), _mean(blocked, len(steps)), _mean(bubble, len(steps)),
-        _mean(nbytes, len(steps)) if nbytes else None, device,
+        groups.calls(trace, worst),
+        KINDS[int(groups.kind[worst])], around.direction[worst], short_range(user_range) if user_range else None,
+        around.module[worst], around.source[worst],
+        forward_op, around.forward_module[worst], around.forward_source[worst],
+        count / len(steps), whole_mean(blocked, len(steps)), whole_mean(bubble, len(steps)),
+        whole_mean(nbytes, len(steps)) if nbytes else None, device,
         steps[int(step_at(trace, groups.start[worst : worst + 1])[0])].name, start, worst_end_ns,
-        standing.collective[worst], reads,
+        around.collective[worst], reads,
     )  # fmt: skip
-
-
-def _text(trace: Trace, name: int) -> str | None:
-    return trace.strings[name] if name >= 0 else None
-
-
-def _mean(total: int, count: int) -> int:
-    """In whole ns; halves are rounded up."""
-    return (2 * total + count) // (2 * count)

@@ -45,7 +45,7 @@ def bucket_copies(trace: Trace, device: int) -> BucketCopies:
 
 
 def _late_ns(trace: Trace, device: int, ops: Int64) -> int:
-    """Idle time of all steps that ends with launches inside these ops, and for which the host is late."""
+    """Returns the idle time of all steps that ends with launches inside these ops, and for which the host is late."""
     hooks = np.flatnonzero(activity_sites(trace) == SITE["backward.hooks"])
     copies = np.zeros(len(find_launches(trace).call), bool)
     copies[hooks] = innermost(trace, ops, find_launches(trace).call[hooks].astype(np.int64)) >= 0

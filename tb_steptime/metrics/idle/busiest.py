@@ -30,19 +30,19 @@ class Busiest(NamedTuple):
 
 
 def busiest_call(trace: Trace, frame: int, start: int, end: int) -> Busiest | None:
-    """The busiest call in a frame (a row of the event table) between two instants, in ns; None if no single name takes
-    most of the time. Each call on the way takes most of the one around it; the innermost one that a user knows is
-    returned."""
+    """Returns the busiest call in a frame (a row of the event table) between two instants, in ns; None if no single
+    name takes most of the time. Each call on the way takes most of the one around it; the innermost one that a user
+    knows is returned."""
     return busiest_of(trace, np.array([frame], np.int64), start, end)
 
 
 def busiest_of(trace: Trace, frames: Int64, start: int, end: int) -> Busiest | None:
-    """The same for several successive calls of one thread together."""
+    """Returns the busiest call in several successive calls of one thread together."""
     found, rows = None, frames
     whole_ns = int(_within(trace, rows, start, end).sum())
     calls = _calls(trace, frames, end)
     while len(inner := _busiest(trace, _called(trace, calls, rows), start, end)):
-        ns, name = int(_within(trace, inner, start, end).sum()), trace.strings[int(trace.events.name[inner[0]])]
+        ns, name = int(_within(trace, inner, start, end).sum()), trace.name_of(inner[0])
         if 2 * ns <= whole_ns or (found is not None and not is_source(name)):
             break
         found, rows, whole_ns = Busiest(short_frame(name), ns), inner, ns
@@ -50,13 +50,13 @@ def busiest_of(trace: Trace, frames: Int64, start: int, end: int) -> Busiest | N
 
 
 def _within(trace: Trace, rows: Int64, start: int, end: int) -> Int64:
-    """How long each row lasts between the two instants; 0 or less if it is outside."""
+    """Returns how long each row lasts between the two instants; 0 or less if it is outside."""
     within: Int64 = np.minimum(trace.events.ends(rows), end) - np.maximum(trace.events.start_ns[rows], start)
     return within
 
 
 def _busiest(trace: Trace, rows: Int64, start: int, end: int) -> Int64:
-    """The rows of the one name that lasts longest in total."""
+    """Returns the rows of the one name that lasts longest in total."""
     rows = rows[_within(trace, rows, start, end) > 0]
     names, place = np.unique(trace.events.name[rows], return_inverse=True)
     if not len(names):
@@ -68,7 +68,7 @@ def _busiest(trace: Trace, rows: Int64, start: int, end: int) -> Int64:
 
 
 def _calls(trace: Trace, frames: Int64, end: int) -> Int64:
-    """Rows of all calls on the frames' thread from the first frame to an instant, in time order."""
+    """Returns the rows of all calls on the frames' thread from the first frame to an instant, in time order."""
     events, first = trace.events, int(frames[0]) + 1
     some = slice(first, int(np.searchsorted(events.start_ns, end)))
     calls: Int64 = np.flatnonzero((events.thread[some] == events.thread[first - 1]) & is_in(events.kind[some], _CALLED))
@@ -77,7 +77,7 @@ def _calls(trace: Trace, frames: Int64, end: int) -> Int64:
 
 
 def _called(trace: Trace, calls: Int64, frames: Int64) -> Int64:
-    """The calls that these frames, successive ones of one thread, make directly, in time order."""
+    """Returns the calls that these frames, successive ones of one thread, make directly, in time order."""
     events = trace.events
     rows = calls[np.searchsorted(calls, frames[0], side="right") :]
     around = frames[np.searchsorted(frames, rows) - 1]

@@ -21,7 +21,7 @@ from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps, inferred_steps
-from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in, median
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct_in, is_in, median
 
 #: An event that lasts for at least this share of a range is what the range is spent on.
 MOSTLY = 0.5
@@ -34,7 +34,7 @@ UNUSUAL_TIMES, ENOUGH_ALIKE = 10, 5
 Kinds = Literal["call", "op", "frame", "range", "nothing"]
 #: The kinds that name the activity most exactly come first.
 _KINDS: tuple[tuple[Kinds, tuple[Kind, ...]], ...] = (
-    ("call", (Kind.RUNTIME, Kind.DRIVER)),
+    ("call", CALL_KINDS),
     ("op", (Kind.CPU_OP,)),
     ("frame", (Kind.PYTHON,)),
     ("range", (Kind.USER,)),
@@ -69,8 +69,8 @@ NOTHING = Doing("nothing", None, None, False)
 
 
 def doing_in(trace: Trace, thread: int, start: int, end: int, among: Int64 | None = None) -> Doing:
-    """What the thread does; if nothing, what those of the autograd engine and the training do, which work while it
-    waits. among: rows that include all events of at least half the range's length, if they are known already."""
+    """Returns what the thread does; if nothing, what those of the autograd engine and the training do, which work while
+    it waits. among: rows that include all events of at least half the range's length, if they are known already."""
     one_at_a_time = {*training_threads(trace), *autograd_threads(trace)}
     others = sorted(one_at_a_time - {thread}) if thread in one_at_a_time else []
     among = lasting(trace, MOSTLY * (end - start)) if among is None else among
@@ -83,13 +83,13 @@ def doing_in(trace: Trace, thread: int, start: int, end: int, among: Int64 | Non
 
 
 def lasting(trace: Trace, least_ns: float) -> Int64:
-    """Rows of the events that last at least this long; few of a large trace's millions if that is long."""
+    """Returns the rows of the events that last at least this long; few of a large trace's millions if that is long."""
     rows: Int64 = np.flatnonzero(trace.events.dur_ns >= least_ns)
     return rows
 
 
 def _lasting(trace: Trace, among: Int64, start: int, end: int) -> Int64:
-    """Rows of the events of all threads that last for most of the range, outer ones first."""
+    """Returns the rows of the events of all threads that last for most of the range, outer ones first."""
     events = trace.events
     within = np.minimum(events.ends(among), end) - np.maximum(events.start_ns[among], start)
     rows = among[within >= MOSTLY * (end - start)]
@@ -98,7 +98,7 @@ def _lasting(trace: Trace, among: Int64, start: int, end: int) -> Int64:
 
 
 def _marks(trace: Trace) -> Bool:
-    """Names that do not show an activity: those of steps, even if only a range shows these, and of the loader."""
+    """Says which names show no activity: those of steps, even if only a range shows these, and those of the loader."""
     marks: Bool = loader_names(trace).copy()
     marks[trace.events.name[step_marks(trace)]] = True
     marks[trace.events.name[_step_ranges(trace)]] = True
@@ -106,7 +106,7 @@ def _marks(trace: Trace) -> Bool:
 
 
 def _step_ranges(trace: Trace) -> Int64:
-    """Rows of the ranges with which inferred steps begin, and which last for most of them."""
+    """Returns the rows of the ranges with which inferred steps begin, and which last for most of them."""
     inferred, ranges = inferred_steps(trace), trace.events.rows(Kind.USER)
     if inferred is None:
         return np.empty(0, np.int64)
@@ -118,16 +118,16 @@ def _step_ranges(trace: Trace) -> Int64:
 
 
 def _doing(trace: Trace, rows: Int64, start: int, end: int) -> Doing:
-    """The activity that fills most of the range, out of the rows that last longest in it."""
+    """Returns the activity that fills most of the range, out of the rows that last longest in it."""
     events = trace.events
     compiles = any(_COMPILES.search(trace.strings[name]) for name in distinct_in(events.name[rows]).tolist())
     for kind, kinds in _KINDS:
         mine = rows[is_in(events.kind[rows], kinds) & _exact(trace, rows, end - start)]
         if len(mine):
             row = _named(trace, mine)
-            name = trace.strings[int(events.name[row])]
+            name = trace.name_of(row)
             ops = rows[events.kind[rows] == Kind.CPU_OP]
-            inside = trace.strings[int(events.name[ops[-1]])] if kind == "call" and len(ops) else None
+            inside = trace.name_of(ops[-1]) if kind == "call" and len(ops) else None
             unusual = kind in ("op", "call") and _is_unusual(trace, row)
             busiest = busiest_call(trace, row, start, end) if kind == "frame" else None
             return Doing(kind, short_range(short_frame(name)), inside, compiles, unusual, *(busiest or (None, 0)))
@@ -135,24 +135,21 @@ def _doing(trace: Trace, rows: Int64, start: int, end: int) -> Doing:
 
 
 def _is_unusual(trace: Trace, row: int) -> bool:
-    events = trace.events
-    alike = np.flatnonzero((events.name == events.name[row]) & (events.kind == events.kind[row]))
-    if len(alike) < ENOUGH_ALIKE:
-        return False
-    return bool(events.dur_ns[row] >= UNUSUAL_TIMES * median(events.dur_ns[alike]))
+    alike, ns = _alike(trace, row), trace.events.dur_ns
+    return len(alike) >= ENOUGH_ALIKE and bool(ns[row] >= UNUSUAL_TIMES * median(ns[alike]))
 
 
 def _exact(trace: Trace, rows: Int64, length_ns: int) -> Bool:
-    """Which rows name the activity exactly. Ops and calls do at any length; a frame or a range may contain the whole
-    training."""
+    """Says which rows name the activity exactly. Ops and calls do at any length; a frame or a range may contain the
+    whole training."""
     events = trace.events
-    around = is_in(events.kind[rows], (Kind.PYTHON, Kind.USER)) & (events.dur_ns[rows] > AROUND_TIMES * length_ns)
+    around = is_in(events.kind[rows], _NAMES_CODE) & (events.dur_ns[rows] > AROUND_TIMES * length_ns)
     exact: Bool = ~around
     return exact
 
 
 def _named(trace: Trace, rows: Int64) -> int:
-    """The innermost row; of frames the innermost that a user knows: in a file outside torch, or of a module."""
+    """Returns the innermost row; of frames the innermost that a user knows: in a file outside torch, or of a module."""
     names = [trace.strings[name] for name in trace.events.name[rows].tolist()]
     known = [
         row for row, name in zip(rows.tolist(), names, strict=True) if is_source(name) or name.startswith(MODULE_FRAME)
@@ -172,8 +169,8 @@ def is_explained(trace: Trace, start: int, end: int) -> bool:
 
 
 def _contains_begin(trace: Trace, rows: Int64) -> Bool:
-    """Which rows contain the begin of a step, and not as their own."""
-    begins = np.sort([step.host_start_ns for step in find_steps(trace).steps])
+    """Says which rows contain the beginning of a step that is not their own."""
+    begins = np.sort(find_steps(trace).host_start_ns)
     start, end = trace.events.start_ns[rows], trace.events.ends(rows)
     contains: Bool = np.searchsorted(begins, end) > np.searchsorted(begins, start, side="right")
     return contains
@@ -181,7 +178,12 @@ def _contains_begin(trace: Trace, rows: Int64) -> Bool:
 
 def _is_usual(trace: Trace, row: int, least_ns: float) -> bool:
     """Whether events with this row's name last at least so long elsewhere, or are nowhere else."""
-    events = trace.events
-    alike = np.flatnonzero((events.name == events.name[row]) & (events.kind == events.kind[row]))
+    alike = _alike(trace, row)
     alike = alike[alike != row]
-    return not len(alike) or median(events.dur_ns[alike]) >= least_ns
+    return not len(alike) or median(trace.events.dur_ns[alike]) >= least_ns
+
+
+def _alike(trace: Trace, row: int) -> Int64:
+    """Returns the rows of all events with the name and kind of this one."""
+    events = trace.events
+    return np.flatnonzero((events.name == events.name[row]) & (events.kind == events.kind[row]))

@@ -91,7 +91,7 @@ def host_late_time(trace: Trace, device: int) -> Figure:
 
 
 def idle_time(reason: str) -> Callable[[Trace, int], Figure]:
-    """The function that measures the metric of one reason."""
+    """Returns the function that measures the metric of one reason."""
 
     def measured(trace: Trace, device: int) -> Figure:
         return mean_figure(idle_partition(trace)[device].per_step_ns[reason])

@@ -46,14 +46,15 @@ def find_gaps(trace: Trace, device: int) -> Gaps:
 
 @shared
 def launch_rows(trace: Trace, device: int) -> Int32:
-    """Rows of `find_launches` of the device's activities, in time order."""
+    """Returns the rows of `find_launches` of the device's activities, in time order."""
     on = trace.events.device.take(find_launches(trace).activity)
     return np.flatnonzero(on == device).astype(np.int32)
 
 
 @shared
 def idle_outside_loader(trace: Trace, device: int) -> Intervals:
-    """When the device is idle within the steps, without the loader's waits and without time excluded from judgement."""
+    """Returns when the device is idle within the steps, without the loader's waits and without time excluded from
+    judgement."""
     steps = find_steps(trace)
     idle = steps.intervals - busy_intervals(trace, device)
     return idle - loader_intervals(trace) - excluded_time(trace, device).total

@@ -9,23 +9,20 @@ held        ....       ......   .......    ....    the training's thread runs no
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import msgspec
-import numpy as np
 
 from tb_steptime.metrics.idle.doing import MOSTLY
-from tb_steptime.metrics.idle.python_function import RECORDED
+from tb_steptime.metrics.idle.python_function import recorded
 from tb_steptime.metrics.idle.python_work import is_named, is_wait
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.trace.frames import module_frames, short_frame
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in
+from tb_steptime.trace.names import are_named
 from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
+from tb_steptime.trace.table import Int64, Kind, distinct_in
 
 #: Minimum share of a thread's time in functions that must be Python's own code. Built-in functions may release the
 #: interpreter, such as one that decodes images.
@@ -43,8 +40,8 @@ class HeldInterpreter(msgspec.Struct, frozen=True):
 
 
 def held_interpreter(trace: Trace) -> HeldInterpreter | None:
-    """The thread that runs Python during most of the time in which the training's thread runs no op; None where none
-    does, or where it runs a model: that work is wanted there."""
+    """Returns the thread that runs Python during most of the time in which the training's thread runs no op; None where
+    none does, or where it runs a model: that work is wanted there."""
     threads, events, steps = training_threads(trace), trace.events, find_steps(trace)
     rows = events.rows(Kind.PYTHON)
     if not threads or not len(rows):
@@ -58,7 +55,9 @@ def held_interpreter(trace: Trace) -> HeldInterpreter | None:
         runs = (Intervals.of_events(events, mine) - _busy(trace, thread, rows)) & outside
         if runs.total_ns < max(MOSTLY * outside.total_ns, 1):
             continue
-        own = runs - Intervals.of_events(events, mine[_named(trace, mine, lambda name: name.startswith("<built-in "))])
+        own = runs - Intervals.of_events(
+            events, mine[are_named(trace, mine, lambda name: name.startswith("<built-in "))]
+        )
         function = _function(trace, mine, runs) if own.total_ns >= OF_PYTHON * runs.total_ns else None
         if function is not None:
             number, ns = trace.threads[thread].tid, runs.total_ns // len(steps.steps)
@@ -67,16 +66,15 @@ def held_interpreter(trace: Trace) -> HeldInterpreter | None:
 
 
 def _busy(trace: Trace, thread: int, frames: Int64) -> Intervals:
-    """When this thread runs an op or a call of a runtime, or waits: then it needs no interpreter."""
-    events, recorded = trace.events, trace.events.rows(*RECORDED)
-    frames = frames[events.thread[frames] == thread]
-    waits = frames[_named(trace, frames, is_wait)]
-    return Intervals.of_events(events, recorded[events.thread[recorded] == thread]) | Intervals.of_events(events, waits)
+    """Returns when this thread runs an op or a call of a runtime, or waits: then it needs no interpreter."""
+    frames = frames[trace.events.thread[frames] == thread]
+    waits = frames[are_named(trace, frames, is_wait)]
+    return recorded(trace, thread) | Intervals.of_events(trace.events, waits)
 
 
 def _function(trace: Trace, frames: Int64, runs: Intervals) -> str | None:
-    """The innermost of the user's functions that holds most of this time."""
-    frames = frames[_named(trace, frames, is_named)]
+    """Returns the innermost of the user's functions that holds most of this time."""
+    frames = frames[are_named(trace, frames, is_named)]
     names, found = trace.events.name[frames], []
     for name in distinct_in(names).tolist():
         calls = top_level(trace, frames[names == name])
@@ -84,7 +82,3 @@ def _function(trace: Trace, frames: Int64, runs: Intervals) -> str | None:
         if within_ns >= MOSTLY * runs.total_ns:
             found.append((int(trace.events.dur_ns[calls].sum()), name))
     return short_frame(trace.strings[min(found)[1]]) if found else None
-
-
-def _named(trace: Trace, rows: Int64, wanted: Callable[[str], bool]) -> Bool:
-    return np.asarray(named_in(trace, rows, wanted)[trace.events.name[rows]], bool)

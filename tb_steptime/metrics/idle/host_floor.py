@@ -9,8 +9,6 @@ device         |--- its step: begins later, and may end much later ---|
 
 from __future__ import annotations
 
-import numpy as np
-
 from tb_steptime.metrics.base import Figure, Metric, mean_figure, unknown
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.idle.reasons import devices_by_activity
@@ -33,7 +31,8 @@ _NOTHING_OF_THE_HOST = Reason("no_launch_calls")
 
 
 def host_floor(trace: Trace) -> Figure:
-    """Not known if nothing of the host is recorded: its step is then only that of the device."""
+    """Returns the floor of the mean step. It is not known if nothing of the host is recorded, because the step is then
+    only that of the device."""
     if not len(trace.events.rows(Kind.CPU_OP, Kind.USER, Kind.PYTHON, Kind.RUNTIME, Kind.DRIVER)):
         return unknown(trace, _NOTHING_OF_THE_HOST)
     return mean_figure(host_floor_ns(trace))
@@ -41,13 +40,12 @@ def host_floor(trace: Trace) -> Figure:
 
 @shared
 def host_floor_ns(trace: Trace) -> Int64:
-    """Per step, ns: the step's mark on the host without the union of the loader's waits, the blocked time, and the time
-    in which the device works off what was launched before the recording. A host that runs ahead finishes a step long
-    before the device does."""
+    """Returns for each step, in ns, the step's mark on the host without the union of the loader's waits, the blocked
+    time, and the time in which the device works off what was launched before the recording. A host that runs ahead
+    finishes a step long before the device does."""
     steps = find_steps(trace)
     waits = loader_intervals(trace) | blocked_intervals(trace)
     for device in devices_by_activity(trace)[:1]:
         waits = waits | excluded_time(trace, device).before_recording
-    start = np.array([step.host_start_ns for step in steps.steps], np.int64)
-    length = np.array([step.host_ns for step in steps.steps], np.int64)
-    return length - waits.overlap_ns(start, start + length)
+    start, end = steps.host_start_ns, steps.host_end_ns
+    return end - start - waits.overlap_ns(start, end)

@@ -24,6 +24,7 @@ from tb_steptime.metrics.idle.reasons import REASONS
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.metrics.steady.find import find_excess
+from tb_steptime.metrics.whole_means import whole_mean
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality.memory_calls import allocation_retries
@@ -90,12 +91,12 @@ def pauses(trace: Trace, device: int) -> list[Pause]:
 
 
 def pause_intervals(trace: Trace, device: int) -> Intervals:
-    """When the host pauses, whatever the cause."""
+    """Returns when the host pauses, whatever the cause."""
     return Intervals.joined(own for _, own in _own_stops(trace, device))
 
 
 def _own_stops(trace: Trace, device: int) -> Iterator[tuple[_Stops, Intervals]]:
-    """The stops of each cause that has any, without those of earlier causes."""
+    """Yields the stops of each cause that has any, without those of earlier causes."""
     steps = find_steps(trace)
     rest = steps.intervals
     for stops in _stops(trace, device):
@@ -115,8 +116,8 @@ def _stops(trace: Trace, device: int) -> Iterator[_Stops]:
 
 
 def _interrupted(trace: Trace) -> _Stops:
-    """The excess time of ops and calls of training threads, compared with all similar ones. Time between ops does not
-    belong to them: it is Python, which may have had something to do."""
+    """Returns the excess time of ops and calls of training threads, compared with all similar ones. Time between ops
+    does not belong to them: it is Python, which may have had something to do."""
     found = find_excess(trace).of(ExcessKind.INTERRUPTED).on(*training_threads(trace), *autograd_threads(trace))
     kind = np.where(found.event >= 0, trace.events.kind[found.event].astype(np.int64), -1)
     found = found.where((found.dur_ns >= INTERRUPTED_NS) & is_in(kind, (Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)))
@@ -128,14 +129,13 @@ def _pause(trace: Trace, stops: _Stops, own: Intervals, idle: Intervals) -> Paus
     steps = find_steps(trace)
     worst = int((own.end - own.start).argmax())
     start, end = int(own.start[worst]), int(own.end[worst])
-    count = len(steps.steps)
     return Pause(
         cause=stops.cause,
         sure=stops.sure,
         name=_name(trace, stops, start, end),
         count=len(own),
         total_ns=own.total_ns,
-        idle_ns=(2 * idle.total_ns + count) // (2 * count),
+        idle_ns=whole_mean(idle.total_ns, len(steps.steps)),
         worst_step=_step_at(trace, start).name,
         worst_start_ns=start,
         worst_end_ns=end,
@@ -143,11 +143,11 @@ def _pause(trace: Trace, stops: _Stops, own: Intervals, idle: Intervals) -> Paus
 
 
 def _name(trace: Trace, stops: _Stops, start: int, end: int) -> str | None:
-    """The name of the stop that fills most of [start, end)."""
+    """Returns the name of the stop that fills most of [start, end)."""
     if stops.rows is None:
         return None
     share = np.minimum(stops.end, end) - np.maximum(stops.start, start)
-    return trace.strings[int(trace.events.name[stops.rows[int(share.argmax())]])]
+    return trace.name_of(stops.rows[int(share.argmax())])
 
 
 def _step_at(trace: Trace, instant: int) -> Step:

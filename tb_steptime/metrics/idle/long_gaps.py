@@ -23,7 +23,7 @@ from tb_steptime.metrics.idle.host_stalls import pause_intervals
 from tb_steptime.metrics.idle.reasons import REASONS
 from tb_steptime.metrics.job.execution import compiled_ranges
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
-from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.groups import add_nearby
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -103,7 +103,7 @@ def late_gaps(trace: Trace, device: int) -> LateGaps:
 
 
 def long_gaps(trace: Trace, device: int) -> list[LongGaps]:
-    """The long gaps by place, most late time first; places without any are left out."""
+    """Returns the long gaps by place, most late time first; places without any are left out."""
     gaps, (late, is_long) = find_gaps(trace, device), late_gaps(trace, device)
     long = np.flatnonzero(is_long)
     site, compiled = activity_sites(trace)[gaps.launch[long]], _compiled(trace, gaps, long)
@@ -150,8 +150,8 @@ def _add(
 
 
 def _usual_ns(trace: Trace, device: int, late_ns: Int64) -> int:
-    """The median lateness of the device's launches in the steps, including those in time. If most are in time, one long
-    gap per step has no similar one to compare with, and still counts as long."""
+    """Returns the median lateness of the device's launches in the steps, including those in time. If most are in time,
+    one long gap per step has no similar one to compare with, and still counts as long."""
     rows, window = launch_rows(trace, device), find_steps(trace).window
     start = trace.events.start_ns[find_launches(trace).activity[rows]]
     late = np.sort(late_ns[rows[(start >= window[0]) & (start < window[1])]])
@@ -159,22 +159,18 @@ def _usual_ns(trace: Trace, device: int, late_ns: Int64) -> int:
 
 
 def _late_ns(trace: Trace, device: int) -> Int64:
-    """For each row of `find_launches`, how much of the gap that it ended is late."""
+    """Returns for each row of `find_launches` how much of the gap that it ended is late."""
     total = np.zeros(len(find_launches(trace).activity), np.int64)
     claimed = Intervals.union(*bubbles(trace, device)[:2]) | pause_intervals(trace, device)
     for segments in idle_segments(trace, device):
         rows = np.flatnonzero(is_in(segments.reason, _LATE) & (segments.launch >= 0))
-        if len(rows):
-            start, end, launch = segments.start[rows], segments.end[rows], segments.launch[rows]
-            first = int(launch.min())
-            ns = end - start - claimed.overlap_ns(start, end)
-            sums = exact_sums(launch - first, ns, int(launch.max()) - first + 1)
-            total[first : first + len(sums)] += sums
+        start, end = segments.start[rows], segments.end[rows]
+        add_nearby(total, segments.launch[rows], end - start - claimed.overlap_ns(start, end))
     return total
 
 
 def _compiled(trace: Trace, gaps: Gaps, rows: Int64) -> Bool:
-    """Which gaps end with a launch of compiled code."""
+    """Says which gaps end with a launch of compiled code."""
     launches, events = find_launches(trace), trace.events
     call = launches.call[gaps.launch[rows]].astype(np.int64)
     names = events.name[launches.activity[gaps.launch[rows]]].tolist()

@@ -13,10 +13,9 @@ from __future__ import annotations
 import msgspec
 
 from tb_steptime.metrics.idle.doing import MOSTLY
-from tb_steptime.metrics.idle.python_function import RECORDED
+from tb_steptime.metrics.idle.python_function import recorded
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.trace.host_ranges import short_range
-from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_intervals, loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import top_level
@@ -34,14 +33,11 @@ class OutsideRange(msgspec.Struct, frozen=True):
 
 
 def outside_range(trace: Trace) -> OutsideRange | None:
-    """The range; None where no name holds half of that time."""
+    """Returns the range; None where no name holds half of that time."""
     threads, events, steps = training_threads(trace), trace.events, find_steps(trace)
     if not threads:
         return None
-    recorded = events.rows(*RECORDED)
-    recorded = recorded[events.thread[recorded] == threads[0]]
-    outside = steps.intervals - loader_intervals(trace)
-    outside = outside - Intervals.of_events(events, recorded)
+    outside = steps.intervals - loader_intervals(trace) - recorded(trace, threads[0])
     rows, found = _ranges(trace, threads[0]), []
     names = events.name[rows]
     for name in distinct_in(names).tolist():
@@ -56,7 +52,7 @@ def outside_range(trace: Trace) -> OutsideRange | None:
 
 
 def _ranges(trace: Trace, thread: int) -> Int64:
-    """Named ranges of this thread without marks of steps and of loaders."""
+    """Returns the rows of named ranges of this thread, without marks of steps and of loaders."""
     rows = trace.events.rows(Kind.USER)
     rows = rows[(trace.events.thread[rows] == thread) & ~loader_names(trace)[trace.events.name[rows]]]
     kept: Int64 = rows[is_in(rows, step_marks(trace), invert=True)]

@@ -17,17 +17,17 @@ import numpy as np
 from tb_steptime.metrics.idle.busiest import busiest_of
 from tb_steptime.metrics.idle.doing import MOSTLY
 from tb_steptime.metrics.phases.marks import training_threads
-from tb_steptime.trace.frames import is_file, is_source, short_frame
+from tb_steptime.trace.frames import is_outside_torch, is_source, short_frame
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in
+from tb_steptime.trace.names import are_named
 from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.steps import Step, find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
 #: Kinds of host events that the profiler records besides Python.
-RECORDED = (Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
+_RECORDED = (Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
 
 
 class PythonFunction(msgspec.Struct, frozen=True):
@@ -47,7 +47,8 @@ class PythonFunction(msgspec.Struct, frozen=True):
 
 
 def python_function(trace: Trace) -> PythonFunction | None:
-    """The function; None without call stacks, and if no single function of the user's takes most of that time."""
+    """Returns the function; None without call stacks, and if no single function of the user's takes most of that
+    time."""
     threads = training_threads(trace)
     if not threads or not len(trace.events.rows(Kind.PYTHON)):
         return None
@@ -64,40 +65,42 @@ def python_function(trace: Trace) -> PythonFunction | None:
         start_ns=int(trace.events.start_ns[calls[0]]),
         end_ns=int(trace.events.ends(calls[-1:])[0]),
         outside_ns=outside.total_ns,
-        name=short_frame(trace.strings[int(trace.events.name[calls[0]])]),
+        name=short_frame(trace.name_of(calls[0])),
         in_ns=int(trace.events.dur_ns[calls].sum()),
         busiest=called.name if called else None,
         busiest_ns=called.ns if called else 0,
     )
 
 
+def recorded(trace: Trace, thread: int) -> Intervals:
+    """Returns when this thread runs an op or a call of a runtime."""
+    rows = trace.events.rows(*_RECORDED)
+    return Intervals.of_events(trace.events, rows[trace.events.thread[rows] == thread])
+
+
 def _median_step(trace: Trace) -> Step:
-    """The step of median length; the lower one of two."""
+    """Returns the step of median length; the lower one of two."""
     steps = sorted(find_steps(trace).steps, key=lambda step: step.duration_ns)
     return steps[(len(steps) - 1) // 2]
 
 
 def _recorded(trace: Trace, rows: Int64) -> Intervals:
-    """When one of these rows is an op, a call, or a wait of the loader."""
+    """Returns when one of these rows is an op, a call, or a wait of the loader."""
     events = trace.events
-    mine = rows[is_in(events.kind[rows], RECORDED) | loader_names(trace)[events.name[rows]]]
+    mine = rows[is_in(events.kind[rows], _RECORDED) | loader_names(trace)[events.name[rows]]]
     return Intervals.of_events(events, mine)
 
 
 def _function(trace: Trace, rows: Int64, step: Step, outside: Intervals) -> Int64:
-    """The calls of a function of the user's; if the script itself is longer than the recording, of one in Python's
-    library instead, such as the `get` of a queue."""
+    """Returns the calls of a function of the user's; if the script itself is longer than the recording, of one in
+    Python's library instead, such as the `get` of a queue."""
     mine = _calls(trace, _frames(trace, rows, step, is_source), outside)
-    return mine if len(mine) else _calls(trace, _frames(trace, rows, step, _is_library), outside)
-
-
-def _is_library(frame: str) -> bool:
-    return is_file(frame) and not short_frame(frame).startswith("torch/")
+    return mine if len(mine) else _calls(trace, _frames(trace, rows, step, is_outside_torch), outside)
 
 
 def _calls(trace: Trace, frames: Int64, outside: Intervals) -> Int64:
-    """The innermost call that contains most of the time outside of ops; else all calls of the function whose calls
-    together do; empty if no function does."""
+    """Returns the innermost call that contains most of the time outside of ops; else all calls of the function whose
+    calls together do; empty if no function does."""
     least_ns = MOSTLY * outside.total_ns
     within = _within(trace, frames, outside)
     alone = frames[(within >= least_ns) & (within > 0)]
@@ -112,10 +115,10 @@ def _calls(trace: Trace, frames: Int64, outside: Intervals) -> Int64:
 
 
 def _frames(trace: Trace, rows: Int64, step: Step, wanted: Callable[[str], bool]) -> Int64:
-    """The frames that end in the step, by name."""
+    """Returns the frames that end in the step, by name."""
     events = trace.events
     mine = rows[(events.kind[rows] == Kind.PYTHON) & (events.ends(rows) <= step.end_ns)]
-    frames: Int64 = mine[named_in(trace, mine, wanted)[events.name[mine]]]
+    frames: Int64 = mine[are_named(trace, mine, wanted)]
     return frames
 
 

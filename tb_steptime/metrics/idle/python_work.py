@@ -22,17 +22,17 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
-from tb_steptime.metrics.idle.python_function import RECORDED
+from tb_steptime.metrics.idle.python_function import recorded
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import backward_nodes
-from tb_steptime.trace.frames import is_file, is_source, short_frame, source_frames
+from tb_steptime.trace.frames import is_outside_torch, is_source, short_frame, source_frames
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in, rows_named
+from tb_steptime.trace.names import are_named, rows_named
 from tb_steptime.trace.nesting import innermost, parent_places, top_level
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
@@ -55,10 +55,9 @@ _WAITS = expression(
 )
 #: What passes a lock on takes no time of its own: where it lasts, another thread runs Python.
 _LOCKS = expression(r"<built-in method (?:release|__enter__|__exit__) of _thread\.")
-#: torch's own functions that no op explains, and that a training loop calls explicitly.
-_OF_TORCH = expression(r"(?:.*/)?torch/serialization\.py\(\d+\): (?:save|load)$")
+#: Built-in functions, and torch's own functions that no op explains and that a training loop calls explicitly.
+_LIBRARY = expression(r"<built-in |(?:.*/)?torch/serialization\.py\(\d+\): (?:save|load)$")
 _MODULE_LEVEL = expression(r": <module>$")
-_BUILT_IN = expression(r"<built-in ")
 #: Comprehensions and similar frames have no name of their own.
 _ADDRESS = expression(r" at 0x[0-9a-fA-F]+")
 _UNNAMED = expression(r".*: <(?!module)\w+>$")
@@ -82,19 +81,19 @@ class PythonWork(msgspec.Struct, frozen=True):
 
 
 def python_work(trace: Trace) -> list[PythonWork]:
-    """The functions with the most time first; empty without call stacks. Calls inside another such call count for the
-    outer one."""
+    """Returns the functions with the most time first; empty without call stacks. Calls inside another such call count
+    for the outer one."""
     threads = training_threads(trace)
     if not threads or not len(trace.events.rows(Kind.PYTHON)):
         return []
     events, steps = trace.events, find_steps(trace)
-    recorded, waits = _calls(trace, threads[0]), _waits(trace, threads[0])
+    busy, waits = recorded(trace, threads[0]) | loader_intervals(trace), _waits(trace, threads[0])
     waited = Intervals.of_events(events, waits)
-    judged = steps.intervals - excluded_time(trace, None).total - recorded
+    judged = steps.intervals - excluded_time(trace, None).total - busy
     judged = judged - _locks(trace, threads[0])
     interrupted = find_excess(trace).on(threads[0]).intervals(ExcessKind.INTERRUPTED, ExcessKind.PROFILER)
     chosen = _timed(trace, _chosen(trace, threads[0]), judged - waited, interrupted)
-    alone = _python_alone(trace, chosen, recorded | waited, interrupted) & ~_hold_a_pass(trace, chosen, threads[0])
+    alone = _python_alone(trace, chosen, busy | waited, interrupted) & ~_hold_a_pass(trace, chosen, threads[0])
     alone &= _in_a_step(trace, chosen.row)
     waiting, found = _timed(trace, waits, judged, interrupted), []
     every_wait = np.arange(len(waiting.row))
@@ -122,12 +121,12 @@ class _Calls(NamedTuple):
 def _function(trace: Trace, calls: _Calls, every: Int64, *, waits: bool) -> PythonWork:
     """calls: those whose time counts; every: all calls of the function, which say in which steps it runs."""
     steps, longest = find_steps(trace).steps, int(calls.row[calls.ns.argmax()])
-    place = np.searchsorted([step.host_start_ns for step in steps], trace.events.start_ns[every], side="right") - 1
+    place = find_steps(trace).begun_on_host(trace.events.start_ns[every])
     of_steps = distinct_in(place[place >= 0])
-    name = trace.strings[int(trace.events.name[longest])]
+    name = trace.name_of(longest)
     named = rows_named(trace, (Kind.PYTHON,), is_named)
     (caller,) = innermost(trace, named[named < longest], np.array([longest])).tolist()
-    by = trace.strings[int(trace.events.name[caller])] if caller >= 0 else ""
+    by = trace.name_of(caller) if caller >= 0 else ""
     asked = _package(by) == _of_script(trace) != _package(name)
     return PythonWork(
         name=short_frame(name),
@@ -148,38 +147,35 @@ def _chosen(trace: Trace, thread: int) -> Int64:
     events, rows = trace.events, trace.events.rows(Kind.PYTHON)
     rows = rows[events.thread[rows] == thread]
     parent = parent_places(trace, rows)
-    names = events.name[rows]
-    own, any_call, waits = (named_in(trace, rows, wanted)[names] for wanted in (is_source, _is_library, is_wait))
+    own, any_call, waits = (are_named(trace, rows, wanted) for wanted in (is_source, _is_library, is_wait))
     calls_own = np.zeros(len(rows), bool)
     calls_own[parent[own & (parent >= 0)]] = True
     by_own = (parent >= 0) & own[parent]
-    script = named_in(trace, rows, lambda name: _MODULE_LEVEL.search(name) is not None)[names]
+    script = are_named(trace, rows, _MODULE_LEVEL.search)
     chosen: Int64 = rows[(own & ~script) | (any_call & by_own & ~calls_own & ~waits)]
     return chosen
 
 
 def _is_library(frame: str) -> bool:
     """Whether code belongs to Python and its library, or is one of torch's functions that a loop chooses to call."""
-    if _BUILT_IN.match(frame) is not None or _OF_TORCH.match(frame) is not None:
-        return True
-    return is_file(frame) and not short_frame(frame).startswith("torch/")
+    return _LIBRARY.match(frame) is not None or is_outside_torch(frame)
 
 
 def is_wait(frame: str) -> bool:
-    """Is this a built-in function that waits?"""
+    """Whether this is a built-in function that waits."""
     return _WAITS.match(frame) is not None
 
 
 def _in_a_step(trace: Trace, rows: Int64) -> Bool:
-    """Which of these are calls in which no step begins: the loop itself is none."""
-    begun = np.array([step.host_start_ns for step in find_steps(trace).steps])
+    """Says in which of these calls no step begins. The loop itself is not among them."""
+    begun = find_steps(trace).host_start_ns
     first = np.searchsorted(begun, trace.events.start_ns[rows], side="right")
     return np.asarray(first == np.searchsorted(begun, trace.events.ends(rows), side="left"), bool)
 
 
 def _timed(trace: Trace, rows: Int64, judged: Intervals, interrupted: Intervals) -> _Calls:
-    """The calls with their functions and times. An interruption is left out of a call as far as it makes it longer than
-    the function's usual call: what a function always takes is its own."""
+    """Returns the calls with their functions and times. An interruption is left out of a call as far as it makes it
+    longer than the function's usual call: what a function always takes is its own."""
     start, end = trace.events.start_ns[rows], trace.events.ends(rows)
     function, ns = _functions(trace, rows), judged.overlap_ns(start, end)
     excess = (judged & interrupted).overlap_ns(start, end)
@@ -199,22 +195,22 @@ def _functions(trace: Trace, rows: Int64) -> Int64:
     return function
 
 
-def _python_alone(trace: Trace, calls: _Calls, recorded: Intervals, interrupted: Intervals) -> Bool:
-    """The calls of functions that contain hardly anything but Python, in all of their calls together: a single one may
-    be interrupted."""
+def _python_alone(trace: Trace, calls: _Calls, busy: Intervals, interrupted: Intervals) -> Bool:
+    """Returns the calls of functions that contain hardly anything but Python, in all of their calls together: a single
+    one may be interrupted."""
     start, end = trace.events.start_ns[calls.row], trace.events.ends(calls.row)
-    other = (recorded - interrupted).overlap_ns(start, end)
+    other = (busy - interrupted).overlap_ns(start, end)
     whole = end - start - interrupted.overlap_ns(start, end)
     other_ns, whole_ns = (np.bincount(calls.function, weights=each) for each in (other, whole))
     return np.asarray((other_ns <= MOST_OTHER * np.maximum(whole_ns, 1))[calls.function], bool)
 
 
 def _hold_a_pass(trace: Trace, calls: _Calls, thread: int) -> Bool:
-    """The calls of functions in which most of a forward or backward pass or of the optimizer runs, which no loop can do
-    without. Without a backward pass: most of the time of ops."""
+    """Returns the calls of functions in which most of a forward or backward pass or of the optimizer runs, which no
+    loop can do without. Without a backward pass: most of the time of ops."""
     nodes, events = backward_nodes(trace), trace.events
     forward, ops = nodes.forward[nodes.forward >= 0], events.rows(Kind.CPU_OP)
-    optimizer = rows_named(trace, (Kind.USER,), lambda name: OPTIMIZER_STEP.match(name) is not None)
+    optimizer = rows_named(trace, (Kind.USER,), OPTIMIZER_STEP.match)
     passes = (nodes.event, distinct_in(forward), optimizer) if len(nodes.event) else (ops, optimizer)
     holds = np.zeros(len(calls.row), bool)
     for rows in passes:
@@ -231,10 +227,10 @@ def _ranges(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
 
 
 def _what_they_do(trace: Trace, calls: _Calls, alone: Bool) -> Int64:
-    """The places of the outermost of these calls, or of the calls inside them where those of one function take most of
-    their time: of the innermost such function."""
+    """Returns the places of the outermost of these calls, or of the calls inside them where those of one function take
+    most of their time: of the innermost such function."""
     top = np.flatnonzero(alone)[is_in(calls.row[alone], top_level(trace, calls.row[alone]))]
-    source = named_in(trace, calls.row, is_source)[trace.events.name[calls.row]]
+    source = are_named(trace, calls.row, is_source)
     asked, found, all_ns = _is_asked_for(trace, calls, source), [], calls.ns[top].sum()
     for function in distinct_in(calls.function[top]).tolist():
         frames = top[calls.function[top] == function]
@@ -250,17 +246,17 @@ def _what_they_do(trace: Trace, calls: _Calls, alone: Bool) -> Int64:
 
 
 def _is_asked_for(trace: Trace, calls: _Calls, source: Bool) -> Bool:
-    """The calls of other packages' functions from the package or the folder of the script: what these do inside is
-    none of the user's."""
+    """Returns the calls of other packages' functions from the package or the folder of the script: what these do inside
+    is not the user's."""
     of_script, parent = _of_script(trace), parent_places(trace, calls.row)
-    own = source & named_in(trace, calls.row, lambda frame: _package(frame) == of_script)[trace.events.name[calls.row]]
+    own = source & are_named(trace, calls.row, lambda frame: _package(frame) == of_script)
     return np.asarray(source & ~own & (parent >= 0) & own[parent], bool)
 
 
 def _of_script(trace: Trace) -> str:
-    """The package of the script: that of the first frame of the user's."""
+    """Returns the package of the script: that of the first frame of the user's."""
     frames = source_frames(trace)
-    return _package(trace.strings[int(trace.events.name[frames[0]])]) if len(frames) else ""
+    return _package(trace.name_of(frames[0])) if len(frames) else ""
 
 
 def _package(frame: str) -> str:
@@ -272,8 +268,8 @@ def _package(frame: str) -> str:
 
 
 def _busiest(trace: Trace, calls: _Calls, frames: Int64, wanted: Bool, least_ns: float) -> Int64:
-    """The places of the wanted calls inside these frames of the one function that takes most of their time, if it takes
-    more than this; empty otherwise."""
+    """Returns the places of the wanted calls inside these frames of the one function that takes most of their time, if
+    it takes more than this; empty otherwise."""
     (start, end), (begin, past) = _ranges(trace, calls.row), _ranges(trace, calls.row[frames])
     around = np.searchsorted(begin, start, side="right") - 1
     inside = np.flatnonzero((around >= 0) & (end <= past[around]) & wanted)
@@ -288,25 +284,18 @@ def _busiest(trace: Trace, calls: _Calls, frames: Int64, wanted: Bool, least_ns:
 
 
 def is_named(frame: str) -> bool:
-    """Is this a function of the user's with a name?"""
+    """Whether this is a function of the user's with a name."""
     return is_source(frame) and _UNNAMED.match(frame) is None
 
 
-def _calls(trace: Trace, thread: int) -> Intervals:
-    """When this thread runs an op or a call of a runtime, or waits for a batch."""
-    events, rows = trace.events, trace.events.rows(*RECORDED)
-    rows = rows[events.thread[rows] == thread]
-    return Intervals.of_events(events, rows) | loader_intervals(trace)
-
-
 def _locks(trace: Trace, thread: int) -> Intervals:
-    """When this thread takes or passes on a lock."""
-    rows = rows_named(trace, (Kind.PYTHON,), lambda name: _LOCKS.match(name) is not None)
+    """Returns when this thread takes or passes on a lock."""
+    rows = rows_named(trace, (Kind.PYTHON,), _LOCKS.match)
     rows = rows[trace.events.thread[rows] == thread]
     return Intervals.of_events(trace.events, rows)
 
 
 def _waits(trace: Trace, thread: int) -> Int64:
     """Calls on this thread of built-in functions that wait."""
-    rows = rows_named(trace, (Kind.PYTHON,), lambda name: _WAITS.match(name) is not None)
+    rows = rows_named(trace, (Kind.PYTHON,), _WAITS.match)
     return top_level(trace, rows[trace.events.thread[rows] == thread])

@@ -79,7 +79,7 @@ def devices_by_activity(trace: Trace) -> tuple[int, ...]:
 
 
 def starts_per_step(trace: Trace, device: int) -> Int64:
-    """How many activities of the device start within each step."""
+    """Returns how many activities of the device start within each step."""
     steps, rows = find_steps(trace), trace.events.rows(*DEVICE_KINDS)
     start = trace.events.start_ns[rows[trace.events.device[rows] == device]]
     counts = np.searchsorted(start, steps.end_ns) - np.searchsorted(start, steps.start_ns)

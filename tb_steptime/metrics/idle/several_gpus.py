@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
-from tb_steptime.metrics.host.sync_groups import Groups, blocking_groups
+from tb_steptime.metrics.host.sync_groups import BlockingGroups, blocking_groups
 from tb_steptime.metrics.idle.gaps import idle_outside_loader
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -51,7 +51,7 @@ class SeveralDevices(msgspec.Struct, frozen=True):
 
 
 def several_devices(trace: Trace) -> SeveralDevices | None:
-    """The comparison; None if the process drives at most one device."""
+    """Returns the comparison; None if the process drives at most one device."""
     steps = find_steps(trace)
     windows, count = steps.intervals, len(steps.steps)
     works = {device: busy_intervals(trace, device) & windows for device in devices_with_activity(trace)}
@@ -71,7 +71,7 @@ def several_devices(trace: Trace) -> SeveralDevices | None:
 
 
 def _blockers(trace: Trace, devices: tuple[int, ...]) -> list[Blocker]:
-    """The blockers, most idle time first. A call outside any op is listed by its own name."""
+    """Returns the blockers, most idle time first. A call outside any op is listed by its own name."""
     groups, by = blocking_groups(trace), group_devices(trace)
     op = op_at(trace, groups.call)
     name = trace.events.name[np.where(op >= 0, op, groups.call)]
@@ -86,8 +86,8 @@ def _blockers(trace: Trace, devices: tuple[int, ...]) -> list[Blocker]:
     return sorted(rows, key=lambda row: (-row.idle_ns, row.op, row.by_device, row.idle_device))[:BLOCKERS]
 
 
-def _blocked_ns(trace: Trace, groups: Groups, by: Int64, device: int) -> Int64:
-    """For each group, the idle time of the device for which it is responsible."""
+def _blocked_ns(trace: Trace, groups: BlockingGroups, by: Int64, device: int) -> Int64:
+    """Returns for each group the idle time of the device for which it is responsible."""
     own = by == device
     others = np.flatnonzero(~own & (by >= 0))
     idle = idle_outside_loader(trace, device) - Intervals.union(groups.start[own], groups.end[own])
@@ -99,7 +99,7 @@ def _blocked_ns(trace: Trace, groups: Groups, by: Int64, device: int) -> Int64:
 
 
 def group_devices(trace: Trace) -> Int64:
-    """For each of `blocking_groups` the device for which it waits; -1 if its thread had launched nothing."""
+    """Returns for each of `blocking_groups` the device for which it waits; -1 if its thread had launched nothing."""
     groups, events, launches = blocking_groups(trace), trace.events, find_launches(trace)
     linked = np.flatnonzero(launches.call >= 0)
     linked = linked[np.argsort(launches.call[linked], kind="stable")]

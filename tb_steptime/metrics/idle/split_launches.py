@@ -23,8 +23,8 @@ FEW_LAUNCHES = 10
 
 
 def split_late_ns(trace: Trace, device: int) -> list[int]:
-    """For each place in `SITES`, how long the device idles because such launches come late, ns per step; without long
-    gaps and bubbles of the calls themselves."""
+    """Returns for each place in `SITES` how long the device idles because such launches come late, ns per step;
+    without long gaps and bubbles of the calls themselves."""
     launch, (late_ns, long) = find_gaps(trace, device).launch, late_gaps(trace, device)
     counts = (launch >= 0) & ~long
     counts[counts] = _is_split(trace)[launch[counts]]
@@ -33,8 +33,8 @@ def split_late_ns(trace: Trace, device: int) -> list[int]:
 
 
 def _is_split(trace: Trace) -> Bool:
-    """For each row of `find_launches`, whether few activities are launched between its thread's waiting calls before
-    and after it. A graph's launch counts as many."""
+    """Returns for each row of `find_launches`, whether few activities are launched between its thread's waiting calls
+    before and after it. A graph's launch counts as many."""
     events, call, calls = trace.events, find_launches(trace).call, blocking_calls(trace)
     waits = calls.row[is_in(calls.kind, WAITING)]
     found = np.zeros(len(call), bool)

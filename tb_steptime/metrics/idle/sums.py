@@ -13,7 +13,7 @@ from tb_steptime.metrics.idle.bubbles import bubbles
 from tb_steptime.metrics.idle.reasons import EXCLUDED, HOST_BOUND, HOST_LATE, REASONS, devices_by_activity
 from tb_steptime.metrics.phases.assignment import SITES
 from tb_steptime.text import Unit
-from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.groups import add_nearby, exact_sums
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -64,19 +64,19 @@ class IdleSums(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def idle_sums(trace: Trace) -> Mapping[int, IdleSums]:
-    """The partition of each device by step, site and reason."""
+    """Returns the partition of each device by step, site and reason."""
     return {device: _sums(trace, device) for device in devices_by_activity(trace)}
 
 
 @shared
 def idle_partition(trace: Trace) -> Mapping[int, Idle]:
-    """The partition of each device that has any activity."""
+    """Returns the partition of each device that has any activity."""
     sums = {device: sums.ns.sum(axis=1) for device, sums in idle_sums(trace).items()}
     return {device: Idle({reason: ns[:, i] for i, reason in enumerate(REASONS)}) for device, ns in sums.items()}
 
 
 def idle_of_activity(trace: Trace, device: int) -> Int64:
-    """For each row of `find_launches` the idle time of the device that it ended, ns over all steps, without the
+    """Returns for each row of `find_launches` the idle time of the device that it ended, ns over all steps, without the
     loader's waits.
 
     The rest of the idle time is the loader's, the tail, and excluded time.
@@ -84,16 +84,12 @@ def idle_of_activity(trace: Trace, device: int) -> Int64:
     total = np.zeros(len(find_launches(trace).activity), np.int64)
     for segments in idle_segments(trace, device):
         charged = (segments.launch >= 0) & is_in(segments.reason, _OF_NOBODY, invert=True)
-        launch, ns = segments.launch[charged], (segments.end - segments.start)[charged]
-        if len(launch):
-            first = int(launch.min())  # launches of successive gaps lie close together
-            sums = exact_sums(launch - first, ns, int(launch.max()) - first + 1)
-            total[first : first + len(sums)] += sums
+        add_nearby(total, segments.launch[charged], (segments.end - segments.start)[charged])
     return total
 
 
 def longest_gaps(trace: Trace, device: int, count: int) -> dict[tuple[str, str], list[Evidence]]:
-    """The longest segments of each (site, reason) that has any, longest first, at most `count` of each."""
+    """Returns the longest segments of each (site, reason) that has any, longest first, at most `count` of each."""
     kept: dict[int, list[tuple[int, int, int]]] = {}
     for segments in idle_segments(trace, device):
         key = segments.site.astype(np.int64) * len(REASONS) + segments.reason

@@ -34,7 +34,7 @@ _DECODES = expression(
 
 @shared
 def token_waits(trace: Trace) -> Bool:
-    """Which of `blocking_groups` are the last ones of their step that wait for results, if the job decodes."""
+    """Says which of `blocking_groups` are the last ones of their step that wait for results, if the job decodes."""
     groups = blocking_groups(trace)
     found = np.zeros(len(groups), bool)
     if not len(groups) or not _decodes(trace):
@@ -42,7 +42,7 @@ def token_waits(trace: Trace) -> Bool:
     way = directions(trace, groups.copy)
     reads = np.array([way[place] == "DtoH" for place in range(len(groups))], bool)
     rows = np.flatnonzero(reads | (groups.kind == KINDS.index("sync")) & (groups.copy < 0))
-    begun = np.array([step.host_start_ns for step in find_steps(trace).steps], np.int64)
+    begun = find_steps(trace).host_start_ns
     step = np.searchsorted(begun, groups.start[rows], side="right")
     found[rows[np.diff(step, append=len(begun) + 1) > 0]] = True
     return found
@@ -50,12 +50,12 @@ def token_waits(trace: Trace) -> Bool:
 
 def _decodes(trace: Trace) -> bool:
     kinds = (Kind.USER, Kind.CPU_OP, Kind.KERNEL)
-    named = rows_named(trace, kinds, lambda name: _DECODES.search(name) is not None)
+    named = rows_named(trace, kinds, _DECODES.search)
     return len(named) > 0 and purpose_of(trace)[0] != "training"
 
 
 def in_token_waits(trace: Trace, rows: Int32 | Int64) -> Bool:
-    """Which of these rows of the event table begin in such a wait, or in another one at the same time."""
+    """Says which of these rows of the event table begin in such a wait, or in another one at the same time."""
     groups, mine = blocking_groups(trace), token_waits(trace)
     begun = trace.events.start_ns[rows]
     return Intervals.union(groups.start[mine], groups.end[mine]).overlap_ns(begun, begun + 1) > 0

@@ -27,7 +27,7 @@ from tb_steptime.metrics.job.execution import graphs_without_kernels
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in
+from tb_steptime.trace.names import are_named
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, distinct_in, is_in, median
@@ -57,8 +57,8 @@ _COPIES = (Blocks.COPY, Blocks.PAGEABLE_COPY)
 
 
 def reached_ns(trace: Trace, gaps: Gaps) -> Int64:
-    """For each gap the latest time at which its launch must have reached the device; the gap's end if no launch is
-    known."""
+    """Returns for each gap the latest time at which its launch must have reached the device; the gap's end if no launch
+    is known."""
     calls, plain = _calls(trace, gaps), _found_idle(trace, gaps) & ~_begun_by(trace, gaps, *WAITING)
     launched = np.flatnonzero(calls >= 0)
     returned = gaps.end.copy()
@@ -82,7 +82,7 @@ def unrecorded_work(trace: Trace, device: int) -> Intervals:
 
 
 def _busy_elsewhere(trace: Trace, device: int) -> Intervals:
-    """When any other device of the process works."""
+    """Returns when any other device of the process works."""
     others = [each for each in devices_with_activity(trace) if each != device]
     return Intervals.joined(busy_intervals(trace, each) for each in others)
 
@@ -135,12 +135,10 @@ def _before_copies(trace: Trace, gaps: Gaps) -> Intervals:
 
 
 def _is_staged(trace: Trace, copies: Int32) -> Bool:
-    """Which copies to the device have more bytes than fit into a command, as far as recorded."""
+    """Says which copies to the device have more bytes than fit into a command, as far as recorded."""
     nbytes = trace.events.bytes
     large = np.ones(len(copies), bool) if nbytes is None else (nbytes[copies] < 0) | (nbytes[copies] > STAGED_BYTES)
-    names = named_in(trace, copies.astype(np.int64), lambda name: "DtoH" not in name and "Device -> Host" not in name)
-    staged: Bool = large & names[trace.events.name[copies]]
-    return staged
+    return large & are_named(trace, copies, lambda name: "DtoH" not in name and "Device -> Host" not in name)
 
 
 def _waits(start: Int64, end: Int64, usual_ns: Int64 | int) -> Intervals:
@@ -160,7 +158,7 @@ def _calls(trace: Trace, gaps: Gaps) -> Int64:
 
 
 def _found_idle(trace: Trace, gaps: Gaps) -> Bool:
-    """Which gaps end with work whose launch call began in the gap."""
+    """Says which gaps end with work whose launch call began in the gap."""
     calls = _calls(trace, gaps)
     begun = trace.events.start_ns[calls]
     found: Bool = (calls >= 0) & (begun >= gaps.start) & (begun < gaps.end)
@@ -168,7 +166,7 @@ def _found_idle(trace: Trace, gaps: Gaps) -> Bool:
 
 
 def _begun_by(trace: Trace, gaps: Gaps, *kinds: Blocks) -> Bool:
-    """Which gaps end with work that a blocking call of these kinds launched."""
+    """Says which gaps end with work that a blocking call of these kinds launched."""
     calls = blocking_calls(trace)
     launched: Bool = is_in(_calls(trace, gaps), calls.row[is_in(calls.kind, kinds)])
     return launched

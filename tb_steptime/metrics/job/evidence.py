@@ -20,7 +20,9 @@ class JobEvidence(msgspec.Struct, frozen=True):
     name: str = ""
 
 
-def named_evidence(code: str, trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], bool]) -> list[JobEvidence]:
+def named_evidence(
+    code: str, trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], object]
+) -> list[JobEvidence]:
     """Evidence from the names of events of these kinds; empty if none matches."""
     rows = rows_named(trace, kinds, wanted)
-    return [JobEvidence(code, len(rows), trace.strings[int(trace.events.name[rows[0]])])] if len(rows) else []
+    return [JobEvidence(code, len(rows), trace.name_of(rows[0]))] if len(rows) else []

@@ -21,7 +21,7 @@ from tb_steptime.trace.names import named_in, rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int64, Kind, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, is_in
 
 ExecutionId = Literal["eager", "compiled", "graphs", "mixed", "unknown"]
 
@@ -51,7 +51,7 @@ class Execution(NamedTuple):
 @shared
 def compiled_ranges(trace: Trace) -> Int64:
     """Rows of the host's ranges and ops in which compiled code runs, in time order."""
-    return rows_named(trace, (Kind.CPU_OP, Kind.USER), lambda name: bool(_COMPILED_RANGE.match(name)))
+    return rows_named(trace, (Kind.CPU_OP, Kind.USER), _COMPILED_RANGE.match)
 
 
 def execution_of(trace: Trace) -> Execution:
@@ -70,16 +70,16 @@ def execution_of(trace: Trace) -> Execution:
 
 def graphs_without_kernels(trace: Trace) -> Int64:
     """Rows of graph launches, if no kernel of any graph is in the trace; otherwise empty."""
-    calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: bool(GRAPH_CALL.search(name)))
+    calls = rows_named(trace, CALL_KINDS, GRAPH_CALL.search)
     return calls[:0] if is_in(find_launches(trace).call, calls).any() else calls
 
 
 def _evidence(trace: Trace) -> list[JobEvidence]:
-    calls, host = (Kind.RUNTIME, Kind.DRIVER), (Kind.CPU_OP, Kind.USER)
+    host = (Kind.CPU_OP, Kind.USER)
     return [
-        *named_evidence("graph_launches", trace, calls, lambda name: bool(GRAPH_CALL.search(name))),
-        *named_evidence("compiled_regions", trace, host, lambda name: bool(_COMPILED_RANGE.match(name))),
-        *named_evidence("compiled_kernels", trace, (Kind.KERNEL,), lambda name: bool(COMPILED_KERNEL.match(name))),
+        *named_evidence("graph_launches", trace, CALL_KINDS, GRAPH_CALL.search),
+        *named_evidence("compiled_regions", trace, host, _COMPILED_RANGE.match),
+        *named_evidence("compiled_kernels", trace, (Kind.KERNEL,), COMPILED_KERNEL.match),
     ]
 
 
@@ -87,7 +87,7 @@ def _of_kernels(trace: Trace) -> tuple[float, float] | None:
     """(compiled, graphs) as shares of the time of computing kernels with known launches; None if these have less than
     half of that time. Without launches only the few kernels with inductor's names would count."""
     events, rows = trace.events, trace.kernels.event
-    by_name = named_in(trace, rows, lambda name: bool(COMPILED_KERNEL.match(name)))
+    by_name = named_in(trace, rows, COMPILED_KERNEL.match)
     launches = find_launches(trace)
     call = launches.call[np.searchsorted(launches.activity, rows)].astype(np.int64)
     graph = _is_graph(trace, call)
@@ -101,7 +101,7 @@ def _of_kernels(trace: Trace) -> tuple[float, float] | None:
 
 
 def _is_graph(trace: Trace, call: Int64) -> Bool:
-    names = named_in(trace, trace.events.rows(Kind.RUNTIME, Kind.DRIVER), lambda name: bool(GRAPH_CALL.search(name)))
+    names = named_in(trace, trace.events.rows(*CALL_KINDS), GRAPH_CALL.search)
     graph: Bool = (call >= 0) & names[trace.events.name[call]]
     return graph
 

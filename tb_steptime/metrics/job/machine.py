@@ -11,7 +11,7 @@ from tb_steptime.metrics.kernel_names.collectives import is_collective, is_colle
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality import unseen_device
-from tb_steptime.trace.table import DEVICE_KINDS, Kind
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Kind
 
 DeviceKind = Literal["gpu", "cpu", "unknown"]
 Vendor = Literal["nvidia", "amd", "other"]
@@ -42,7 +42,7 @@ def where_it_runs(trace: Trace) -> ComputeDevice:
     evidence = _gpu_evidence(trace)
     if evidence:
         return ComputeDevice("gpu", _vendor(trace), evidence)
-    on_cpu = named_evidence("cpu_ops", trace, (Kind.CPU_OP,), lambda name: bool(_CPU_OP.match(name)))
+    on_cpu = named_evidence("cpu_ops", trace, (Kind.CPU_OP,), _CPU_OP.match)
     on_cpu = on_cpu or _cpu_memory(trace)
     if on_cpu or (not trace.devices and len(trace.events.rows(Kind.CPU_OP))):
         return ComputeDevice("cpu", None, on_cpu)
@@ -58,8 +58,8 @@ def _cpu_memory(trace: Trace) -> list[JobEvidence]:
 def _gpu_evidence(trace: Trace) -> list[JobEvidence]:
     if has_device_activity(trace):
         return [JobEvidence("device_activities", len(trace.events.rows(*DEVICE_KINDS)))]
-    calls = named_evidence("runtime_calls", trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: True)
-    ops = named_evidence("gpu_ops", trace, (Kind.CPU_OP, Kind.USER), lambda name: bool(_GPU_OP.match(name)))
+    calls = named_evidence("runtime_calls", trace, CALL_KINDS, lambda name: True)
+    ops = named_evidence("gpu_ops", trace, (Kind.CPU_OP, Kind.USER), _GPU_OP.match)
     unseen = None if calls or ops else unseen_device(trace)
     return calls or ops or ([JobEvidence("unseen_device", unseen.count, unseen.name)] if unseen else [])
 
@@ -67,7 +67,7 @@ def _gpu_evidence(trace: Trace) -> list[JobEvidence]:
 def _vendor(trace: Trace) -> Vendor | None:
     """The vendor, by the name of the first GPU, or else by the calls of its runtime."""
     name = next((device.name for device in trace.devices.values() if device.name), "")
-    calls = named_evidence("runtime_calls", trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: True)
+    calls = named_evidence("runtime_calls", trace, CALL_KINDS, lambda name: True)
     call = calls[0].name if calls else ""
     if _AMD.search(name) or (not name and call.startswith("hip")):
         return "amd"

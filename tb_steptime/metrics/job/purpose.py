@@ -42,17 +42,17 @@ def purpose_of(trace: Trace) -> tuple[Purpose, list[JobEvidence]]:
 def _training(trace: Trace) -> list[JobEvidence]:
     nodes = engine_nodes(trace)
     autograd = [JobEvidence("autograd_nodes", len(nodes))] if len(nodes) else []
-    steps = named_evidence("optimizer_steps", trace, (Kind.USER,), lambda name: bool(OPTIMIZER_STEP.match(name)))
+    steps = named_evidence("optimizer_steps", trace, (Kind.USER,), OPTIMIZER_STEP.match)
     if autograd or steps:
         return autograd + steps
-    zeroed = named_evidence("optimizer_steps", trace, (Kind.USER,), lambda name: bool(_ZERO_GRAD.match(name)))
+    zeroed = named_evidence("optimizer_steps", trace, (Kind.USER,), _ZERO_GRAD.match)
     ops = named_evidence("backward_ops", trace, (Kind.CPU_OP,), lambda name: name.endswith("_backward"))
-    kernels = named_evidence("backward_kernels", trace, (Kind.KERNEL,), lambda name: bool(BACKWARD_KERNEL.search(name)))
+    kernels = named_evidence("backward_kernels", trace, (Kind.KERNEL,), BACKWARD_KERNEL.search)
     return zeroed or ops or kernels
 
 
 def _layers(trace: Trace) -> list[JobEvidence]:
     """Evidence of layer calls: by their ops or, if more ran in graphs than were called, by their kernels."""
-    ops = named_evidence("layer_ops", trace, (Kind.CPU_OP,), lambda name: bool(_LAYER_OP.match(name)))
-    kernels = named_evidence("layer_kernels", trace, (Kind.KERNEL,), lambda name: bool(LAYER_KERNEL.search(name)))
+    ops = named_evidence("layer_ops", trace, (Kind.CPU_OP,), _LAYER_OP.match)
+    kernels = named_evidence("layer_kernels", trace, (Kind.KERNEL,), LAYER_KERNEL.search)
     return max(ops, kernels, key=lambda found: sum(each.count for each in found))

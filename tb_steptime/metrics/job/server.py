@@ -33,4 +33,4 @@ def server_of(trace: Trace) -> Server | None:
 
 def _has(trace: Trace, names: re.Pattern[str]) -> bool:
     kinds = (Kind.PYTHON, Kind.CPU_OP, Kind.USER)
-    return len(rows_named(trace, kinds, lambda name: names.match(name) is not None)) > 0
+    return len(rows_named(trace, kinds, names.match)) > 0

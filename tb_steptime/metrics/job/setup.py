@@ -7,7 +7,7 @@ import numpy as np
 
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in
+from tb_steptime.trace.names import are_named
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind
 
@@ -58,7 +58,7 @@ def _half_share(trace: Trace) -> float | None:
     if dtypes is None:
         return None
     ops = trace.events.rows(Kind.CPU_OP)
-    ops = ops[named_in(trace, ops, lambda name: bool(_PRODUCT.search(name)))[trace.events.name[ops]]]
+    ops = ops[are_named(trace, ops, _PRODUCT.search)]
     said, calls = np.unique(dtypes[ops[dtypes[ops] >= 0]], return_counts=True)
     half = [bool(_HALF.match(trace.inputs[int(number)])) for number in said]
     return float(calls[half].sum() / calls.sum()) if len(said) else None
@@ -71,7 +71,7 @@ def _first_inputs(trace: Trace, step: int) -> list[OpInputs]:
     ops = events.rows(Kind.CPU_OP)
     inside = (events.start_ns[ops] >= window.host_start_ns) & (events.start_ns[ops] < window.end_ns)
     said = ops[inside & (events.shapes[ops] >= 0) & (events.dtypes[ops] >= 0)]
-    said = said[named_in(trace, said, lambda name: bool(_PRODUCT.search(name)))[events.name[said]]]
+    said = said[are_named(trace, said, _PRODUCT.search)]
     return [_inputs_of(trace, row) for row in _outermost(trace, said)]
 
 
@@ -79,7 +79,7 @@ def _inputs_of(trace: Trace, row: int) -> OpInputs:
     events = trace.events
     assert events.shapes is not None and events.dtypes is not None
     shapes, dtypes = trace.inputs[int(events.shapes[row])], trace.inputs[int(events.dtypes[row])]
-    return OpInputs(trace.strings[int(events.name[row])], shapes, dtypes)
+    return OpInputs(trace.name_of(row), shapes, dtypes)
 
 
 def _outermost(trace: Trace, ops: Int64) -> list[int]:

@@ -115,7 +115,7 @@ def kernel_details(trace: Trace, device: int, limit: int) -> list[KernelDetail]:
 
 def _detail(trace: Trace, rows: Int64) -> KernelDetail:
     event = trace.kernels.event[rows]
-    name = trace.strings[int(trace.events.name[event[0]])]
+    name = trace.name_of(event[0])
     shape, short = _shape(trace, rows), kernel_names(trace)[name]
     times = launch_times(trace, event, find_steps(trace).window)
     return KernelDetail(name, lengths(trace.events.dur_ns[event]), times, shape, short, _sites(trace, rows))

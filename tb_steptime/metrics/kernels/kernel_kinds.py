@@ -14,7 +14,7 @@ import re
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.utilization import kernel_rows
+from tb_steptime.metrics.gpu.utilization import kernel_rows_in_window
 from tb_steptime.metrics.kernel_names.work_kinds import (
     CONCATENATION_KERNEL,
     ELEMENTWISE_KERNEL,
@@ -89,10 +89,7 @@ class StreamKernels(msgspec.Struct, frozen=True, eq=False):
 @shared
 def stream_kernels(trace: Trace, device: int) -> StreamKernels:
     """The kernels in the order in which each stream runs them."""
-    events, rows = trace.events, kernel_rows(trace, device)
-    low, high = find_steps(trace).window
-    start = events.start_ns[trace.kernels.event[rows]]
-    rows = rows[(start >= low) & (start < high)]
+    events, rows = trace.events, kernel_rows_in_window(trace, device)
     event = trace.kernels.event[rows]
     order = np.lexsort((events.start_ns[event], events.stream[event]))
     rows = rows[order]
@@ -122,7 +119,7 @@ def _with_op(trace: Trace, op: Int64, pattern: re.Pattern[str]) -> Bool:
 
 def _named(trace: Trace, rows: Int64, pattern: re.Pattern[str]) -> Bool:
     """For each string: is it a name of these rows that matches the pattern?"""
-    return named_in(trace, rows, lambda text: pattern.search(text) is not None)
+    return named_in(trace, rows, pattern.search)
 
 
 def _broken(trace: Trace, device: int, rows: Int64) -> Bool:
@@ -150,6 +147,6 @@ def _of_layer(trace: Trace, rows: Int64) -> Bool:
 
 def in_layer(trace: Trace, calls: Int64) -> Bool:
     """Which calls or ops are not inside a range of an optimizer, of summing gradients or of exchanging them."""
-    apart = rows_named(trace, (Kind.CPU_OP, Kind.USER), lambda name: _NO_LAYER.search(name) is not None)
+    apart = rows_named(trace, (Kind.CPU_OP, Kind.USER), _NO_LAYER.search)
     inside: Bool = innermost(trace, apart, calls) < 0
     return inside

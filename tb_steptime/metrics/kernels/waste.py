@@ -21,7 +21,7 @@ from tb_steptime.metrics.flops.calls import types_of
 from tb_steptime.metrics.flops.peaks import Peaks, peaks_of
 from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
 from tb_steptime.metrics.gpu.occupancy import filling
-from tb_steptime.metrics.gpu.utilization import blocks, busy_intervals, kernel_rows, runs_alone
+from tb_steptime.metrics.gpu.utilization import blocks, busy_intervals, kernel_rows_in_window, runs_alone
 from tb_steptime.metrics.kernel_names.collectives import is_collective
 from tb_steptime.metrics.kernel_names.work_kinds import MANY_TENSORS, SMALL_BY_DESIGN, WHOLE_UPDATE_KERNEL
 from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, device_copies
@@ -34,6 +34,7 @@ from tb_steptime.metrics.tensor_cores.eligibility import eligibility, memory_sha
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import are_named
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in, is_in
@@ -106,10 +107,7 @@ class _Kernels(NamedTuple):
 
 
 def launch_waste(trace: Trace, device: int) -> LaunchWaste:
-    rows = kernel_rows(trace, device)
-    start = trace.events.start_ns[trace.kernels.event[rows]]
-    low, high = find_steps(trace).window
-    rows = rows[(start >= low) & (start < high)]
+    rows = kernel_rows_in_window(trace, device)
     kernels = _Kernels(trace, rows, steady_activity_ns(trace, trace.kernels.event[rows]))
     return LaunchWaste(
         _small_grids(kernels),
@@ -119,7 +117,7 @@ def launch_waste(trace: Trace, device: int) -> LaunchWaste:
         eager_attention(trace, device),
         fusible_chains(trace, device),
         device_copies(trace, device),
-        bool(_named(kernels, lambda name: WHOLE_UPDATE_KERNEL.search(name) is not None).any()),
+        bool(_named(kernels, WHOLE_UPDATE_KERNEL.search).any()),
         _double(kernels, device),
         _double_others(kernels),
     )
@@ -241,8 +239,5 @@ def _grows_with_batch(kernels: _Kernels) -> Bool:
     return grows
 
 
-def _named(kernels: _Kernels, wanted: Callable[[str], bool]) -> Bool:
-    names = kernels.trace.events.name[kernels.trace.kernels.event[kernels.rows]]
-    chosen = [name for name in distinct_in(names).tolist() if wanted(kernels.trace.strings[name])]
-    named: Bool = is_in(names, chosen)
-    return named
+def _named(kernels: _Kernels, wanted: Callable[[str], object]) -> Bool:
+    return are_named(kernels.trace, kernels.trace.kernels.event[kernels.rows], wanted)

@@ -33,7 +33,7 @@ _NO_LAUNCHES = Reason("no_launch_calls")
 
 
 def queue_mean(trace: Trace, device: int) -> Figure:
-    """Mean over the window; for a step, the mean within the step."""
+    """Returns the mean over the window and, for each step, the mean within the step."""
     return Figure(launch_figures(trace, device).queue_mean, tuple(queue_per_step(trace, device)))
 
 
@@ -53,7 +53,8 @@ def _figure(whole: float | None, steps: list[float | None]) -> Figure:
 
 @shared
 def _ahead_by_step(trace: Trace, device: int) -> list[tuple[float | None, float | None]]:
-    """Median run-ahead and starved share of the activities with a launch call that start in each step."""
+    """Returns the median run-ahead and the starved share of the activities with a launch call that start in each
+    step."""
     steps, launches, events = find_steps(trace), find_launches(trace), trace.events
     rows = np.flatnonzero((events.device[launches.activity] == device) & (launches.call >= 0))
     start, ahead = events.start_ns[launches.activity[rows]], run_ahead_ns(trace)[rows]

@@ -80,7 +80,7 @@ class Queue(msgspec.Struct, frozen=True, eq=False):
         return np.diff(_time_since(self.launched, edges) - _time_since(self.started, edges))
 
     def peaks(self, edges: Int64) -> Int64:
-        """The greatest depth within [edges[i], edges[i+1])."""
+        """Returns the greatest depth within [edges[i], edges[i+1])."""
         peak = self.depth_at(edges[:-1])
         inside = slice(*np.searchsorted(self.launched, (edges[0], edges[-1])).tolist())
         launched = self.launched[inside]
@@ -106,7 +106,7 @@ def all_launch_calls(trace: Trace) -> LaunchCalls:
 
 
 def find_queue(trace: Trace, device: int | None = None) -> Queue:
-    """The queue of one device, or of all together, over the whole recording."""
+    """Returns the queue of one device, or of all together, over the whole recording."""
     start, launches = trace.events.start_ns, launch_calls(trace, device)
     earlier = _queued_before(trace, device)
     started = np.concatenate((start.take(launches.activity), earlier))
@@ -117,7 +117,7 @@ def find_queue(trace: Trace, device: int | None = None) -> Queue:
 
 
 def _queued_before(trace: Trace, device: int | None) -> Int64:
-    """For each call from before the recording, when its first activity starts; empty if no call is recorded."""
+    """Returns for each call from before the recording when its first activity starts; empty if no call is recorded."""
     events, activity = trace.events, find_launches(trace).activity.astype(np.int64)
     here = events.correlation_id.take(activity) > 0
     if device is not None:
@@ -129,7 +129,7 @@ def _queued_before(trace: Trace, device: int | None) -> Int64:
 
 
 def queued_intervals(trace: Trace, device: int | None = None) -> Intervals:
-    """When anything is in the queue."""
+    """Returns when anything is in the queue."""
     start, launches = trace.events.start_ns, launch_calls(trace, device)
     pieces = [Intervals.of((0, int(_queued_before(trace, device).max(initial=0))))]
     for first in range(0, len(launches.call), _JOINED_AT_ONCE):
@@ -139,7 +139,7 @@ def queued_intervals(trace: Trace, device: int | None = None) -> Intervals:
 
 
 def queue_levels(trace: Trace, device: int | None = None) -> list[QueueLevel]:
-    """The queue over the span's window, coarse to fine; each bin is FINER bins of the next level."""
+    """Returns the queue over the span's window, coarse to fine; each bin is FINER bins of the next level."""
     queue, (low, high) = find_queue(trace, device), find_steps(trace).window
     if high <= low:
         return []
@@ -212,7 +212,8 @@ def _time_since(knots: Int64, instants: Int64) -> Int64:
 
 
 def blocked_intervals(trace: Trace) -> Intervals:
-    """When a host thread is inside a call that waits for the device, or waits for room in the full queue of one."""
+    """Returns when a host thread is inside a call that waits for the device, or waits for room in the full queue of
+    one."""
     events, calls = trace.events, blocking_calls(trace)
     rows = calls.row[is_in(calls.kind, WAITING)]
     blocked = Intervals.of_events(events, rows)

@@ -17,7 +17,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.ops import BEGINS_CAPTURE, ENDS_CAPTURE, GRAPH_CALL
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind, distinct
+from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, distinct
 
 
 class Recaptures(msgspec.Struct, frozen=True):
@@ -33,12 +33,11 @@ class Recaptures(msgspec.Struct, frozen=True):
 
 
 def recaptures(trace: Trace) -> Recaptures | None:
-    """The recaptures; None if no work is captured in several steps."""
-    calls = (Kind.RUNTIME, Kind.DRIVER)
-    begins = rows_named(trace, calls, lambda name: BEGINS_CAPTURE.match(name) is not None)
+    """Returns the recaptures; None if no work is captured in several steps."""
+    begins = rows_named(trace, CALL_KINDS, BEGINS_CAPTURE.match)
     if len(begins) < 2:
         return None
-    launches = trace.events.start_ns[rows_named(trace, calls, lambda name: GRAPH_CALL.search(name) is not None)]
+    launches = trace.events.start_ns[rows_named(trace, CALL_KINDS, GRAPH_CALL.search)]
     start, works = trace.events.start_ns[begins], _works(trace, begins)
     again = {work for place, work in enumerate(works) if _has_run(start, launches, works, place)}
     mine = [place for place, work in enumerate(works) if work in again]
@@ -64,9 +63,10 @@ def _has_run(start: Int64, launches: Int64, works: list[bytes], place: int) -> b
 
 
 def _works(trace: Trace, begins: Int64) -> list[bytes]:
-    """For each capture the names and inputs of the ops on its thread until its end; empty if none is recorded."""
+    """Returns for each capture the names and inputs of the ops on its thread until its end; empty if none is
+    recorded."""
     events = trace.events
-    ends = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: ENDS_CAPTURE.match(name) is not None)
+    ends = rows_named(trace, CALL_KINDS, ENDS_CAPTURE.match)
     ops, found = events.rows(Kind.CPU_OP), []
     for begin in begins.tolist():
         thread, start = events.thread[begin], events.start_ns[begin]

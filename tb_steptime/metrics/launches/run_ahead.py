@@ -62,7 +62,8 @@ class LaunchedFrom(NamedTuple):
 
 
 def run_ahead_ns(trace: Trace) -> Int64:
-    """For each row of `find_launches` its start minus its call's start, at least 0; -1 if the call is unknown."""
+    """Returns for each row of `find_launches` its start minus its call's start, at least 0; -1 if the call is
+    unknown."""
     return _ahead(trace, find_launches(trace).call, find_launches(trace).activity)
 
 
@@ -82,14 +83,14 @@ def _all_in_steps(trace: Trace) -> Bool:
     inside = np.empty(len(activity), bool)
     for first in range(0, len(activity), _AT_ONCE):
         start = events.start_ns[activity[first : first + _AT_ONCE]]
-        step = steps.begun_at(start)
-        inside[first : first + _AT_ONCE] = (step >= 0) & (start < steps.end_ns[step])
+        inside[first : first + _AT_ONCE] = steps.holding(start) >= 0
     return inside
 
 
 @shared
 def launch_figures(trace: Trace, device: int) -> LaunchFigures:
-    """Figures of the device's activities that start within the steps, and of its queue in the span's window."""
+    """Returns the figures of the device's activities that start within the steps, and of its queue in the span's
+    window."""
     launches, steps = find_launches(trace), len(find_steps(trace).steps)
     here = np.flatnonzero(_in_steps(trace, device))
     call = launches.call[here]
@@ -130,7 +131,7 @@ def _in_steps(trace: Trace, device: int) -> Bool:
 
 
 def _ahead(trace: Trace, call: Int32, activity: Int32) -> Int64:
-    """How long after its call's start each activity starts, at least 0; -1 without a call."""
+    """Returns how long after its call's start each activity starts, at least 0; -1 without a call."""
     events = trace.events
     result = np.full(len(call), -1, np.int64)
     for first in range(0, len(call), _AT_ONCE):
@@ -141,7 +142,7 @@ def _ahead(trace: Trace, call: Int32, activity: Int32) -> Int64:
 
 
 def _queue_figures(trace: Trace, device: int) -> tuple[float, int, float]:
-    """Mean and greatest depth in the span's window, and the share of it in which nothing is queued."""
+    """Returns the mean and the greatest depth in the span's window, and the share of it in which nothing is queued."""
     low, high = find_steps(trace).window
     if high <= low:
         return 0.0, 0, 1.0
@@ -152,7 +153,7 @@ def _queue_figures(trace: Trace, device: int) -> tuple[float, int, float]:
 
 
 def _graphs(trace: Trace, calls: Int64) -> int:
-    """How many of the calls launch a captured graph."""
+    """Returns how many of the calls launch a captured graph."""
     names, count = np.unique(trace.events.name[calls], return_counts=True)
     return sum(
         n for name, n in zip(names.tolist(), count.tolist(), strict=True) if GRAPH_CALL.search(trace.strings[name])

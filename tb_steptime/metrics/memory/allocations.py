@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.memory.devices import Place
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int32, Int64
@@ -30,6 +31,12 @@ class Allocations(msgspec.Struct, frozen=True, eq=False):
 
     def __len__(self) -> int:
         return len(self.born)
+
+
+def are_on(trace: Trace, place: Place) -> Bool:
+    """Which of the allocations are of this device's memory."""
+    born, table = allocations(trace).born, trace.memory
+    return np.asarray((table.device_type[born] == place.type) & (table.device[born] == place.device), bool)
 
 
 @shared

@@ -112,4 +112,4 @@ def later_steps(trace: Trace, some: Int64) -> Int64:
 
 
 def _name(trace: Trace, row: int) -> str | None:
-    return without_engine(trace.strings[int(trace.events.name[row])]) if row >= 0 else None
+    return without_engine(trace.name_of(row)) if row >= 0 else None

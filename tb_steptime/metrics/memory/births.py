@@ -63,15 +63,6 @@ def rows_at(trace: Trace, around: Around, rows: Int32 | Int64) -> Int64:
 
 
 def steps_at(trace: Trace, instants: Int64) -> Int32:
-    """Index of the step whose mark on the host contains each instant; -1 outside of all."""
-    low, high = step_marks_ns(trace)
-    place = np.searchsorted(low, instants, side="right") - 1
-    return np.where((place >= 0) & (instants < high[place]), place, -1).astype(np.int32)
-
-
-def step_marks_ns(trace: Trace) -> tuple[Int64, Int64]:
-    """When the host begins and ends each step: memory is allocated when the host requests it, not when the device
-    runs."""
-    steps = find_steps(trace).steps
-    low = np.array([step.host_start_ns for step in steps], np.int64)
-    return low, low + np.array([step.host_ns for step in steps], np.int64)
+    """The place of the step that the host is in at each instant, -1 outside of all: memory is allocated when the host
+    requests it, not when the device runs."""
+    return find_steps(trace).holding_on_host(instants).astype(np.int32)

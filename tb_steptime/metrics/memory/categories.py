@@ -21,7 +21,7 @@ import numpy as np
 
 from tb_steptime.metrics.base import PartMeaning
 from tb_steptime.metrics.memory.allocations import NEVER, allocations, ends_ns
-from tb_steptime.metrics.memory.births import PHASE, births, moments, step_marks_ns
+from tb_steptime.metrics.memory.births import PHASE, births, moments
 from tb_steptime.metrics.phases.assignment import host_phases
 from tb_steptime.metrics.phases.marks import backward_passes
 from tb_steptime.text.patterns import expression
@@ -33,6 +33,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import innermost, open_at, outermost
 from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in, is_in
 
 CategoryId = Literal[
@@ -72,7 +73,7 @@ class _AllocationColumns:
         freed = moments(trace, found.died[found.died >= 0])
         self.end_phase, self.end_step = np.full(len(found), -1, np.int16), np.full(len(found), -2, np.int32)
         self.end_phase[found.died >= 0], self.end_step[found.died >= 0] = freed.phase, freed.step
-        self.last_step = len(step_marks_ns(trace)[0]) - 1
+        self.last_step = len(find_steps(trace).steps) - 1
         self.passes = _passes(trace)
 
     def categories(self) -> UInt8:
@@ -101,7 +102,7 @@ class _AllocationColumns:
         """Whether it is alive when the next backward pass of its step begins."""
         place = np.searchsorted(self.passes.start, self.start, side="left")
         begins = np.append(self.passes.start, NEVER)[place]
-        step_end = np.append(step_marks_ns(self.trace)[1], -1)[self.step]
+        step_end = np.append(find_steps(self.trace).host_end_ns, -1)[self.step]
         needed: Bool = (begins < step_end) & (self.end > begins)
         return needed
 
@@ -115,7 +116,7 @@ class _AllocationColumns:
         """Whether it is made in its step before the first op that has a node in the backward pass."""
         forward = backward_nodes(self.trace).forward
         first = np.sort(self.trace.events.start_ns[distinct_in(forward[forward >= 0])])
-        place = np.searchsorted(first, np.append(step_marks_ns(self.trace)[0], NEVER)[self.step])
+        place = np.searchsorted(first, np.append(find_steps(self.trace).host_start_ns, NEVER)[self.step])
         before: Bool = (self.step >= 0) & (self.start < np.append(first, 0)[place])
         return before
 
@@ -147,7 +148,7 @@ class _AllocationColumns:
     def _of_modules(self) -> Bool:
         """Whether it is made in the code with which modules create or move their parameters, and never freed."""
         trace = self.trace
-        frames = rows_named(trace, (Kind.PYTHON,), lambda name: _MODULE_STATE.search(name) is not None)
+        frames = rows_named(trace, (Kind.PYTHON,), _MODULE_STATE.search)
         inside: Bool = np.zeros(len(self.start), bool)
         threads = trace.memory.thread[allocations(trace).born]
         for thread in distinct_in(trace.events.thread[frames]).tolist():

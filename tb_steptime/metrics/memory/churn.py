@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import allocations, ends_ns
+from tb_steptime.metrics.memory.allocations import allocations, are_on, ends_ns
 from tb_steptime.metrics.memory.births import births, steps_at
 from tb_steptime.metrics.memory.devices import Place
 from tb_steptime.trace.groups import Groups
@@ -33,7 +33,7 @@ class ChurnRow(msgspec.Struct, frozen=True):
 def churn(trace: Trace, place: Place) -> list[ChurnRow]:
     """Allocations that are made and freed in the same step, by op."""
     found, born, table = allocations(trace), births(trace), trace.memory
-    here = (table.device_type[found.born] == place.type) & (table.device[found.born] == place.device)
+    here = are_on(trace, place)
     freed_in = np.where(found.died >= 0, steps_at(trace, ends_ns(trace)), -1)
     some = np.flatnonzero(here & (born.step >= 0) & (freed_in == born.step))
     name = np.append(trace.events.name, -1)[born.op[some]].astype(np.int64)

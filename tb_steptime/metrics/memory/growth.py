@@ -11,9 +11,9 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import allocations
+from tb_steptime.metrics.memory.allocations import allocations, are_on
 from tb_steptime.metrics.memory.at_an_instant import AllocationRow, rows_of
-from tb_steptime.metrics.memory.births import births, step_marks_ns
+from tb_steptime.metrics.memory.births import births
 from tb_steptime.metrics.memory.devices import Place, curve
 from tb_steptime.metrics.memory.makers import makers
 from tb_steptime.text import Reason, count
@@ -51,7 +51,7 @@ class Maker(msgspec.Struct, frozen=True):
 
 
 def growth(trace: Trace, place: Place) -> Growth:
-    ends = curve(trace, place).at(step_marks_ns(trace)[1] - 1)
+    ends = curve(trace, place).at(find_steps(trace).host_end_ns - 1)
     if len(ends) < FEWEST_STEPS:
         return Growth(None, Reason("memory_needs_steps", {"least": count(FEWEST_STEPS)}), False, ends.tolist())
     mean = float(ends[-1] - ends[0]) / (len(ends) - 1)
@@ -61,9 +61,9 @@ def growth(trace: Trace, place: Place) -> Growth:
 def leak_makers(trace: Trace, place: Place) -> list[Maker]:
     """The makers whose allocations stay in each step up to the last but one: the next step may free what the last one
     allocated. Most bytes per step first."""
-    found, born, table = allocations(trace), births(trace), trace.memory
+    found, born = allocations(trace), births(trace)
     last = len(find_steps(trace).steps) - 1
-    here = (table.device_type[found.born] == place.type) & (table.device[found.born] == place.device)
+    here = are_on(trace, place)
     stays = np.flatnonzero(here & (found.died < 0) & (born.step >= 0) & (born.step < last))
     groups = [_maker(trace, mine, last) for mine in _by_maker(trace, stays)]
     return sorted((each for each in groups if each), key=lambda each: -each.bytes_per_step)[:MOST_MAKERS]

@@ -63,7 +63,7 @@ def step_reserved_peaks(trace: Trace, place: Place) -> list[int | None]:
 
 
 def _rows(ts: Int64, step: Step) -> tuple[int, int]:
-    first, past = np.searchsorted(ts, [step.host_start_ns, step.host_start_ns + step.host_ns])
+    first, past = np.searchsorted(ts, [step.host_start_ns, step.host_end_ns])
     return int(first), int(past)
 
 

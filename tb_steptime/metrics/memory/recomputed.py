@@ -17,7 +17,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in, rows_named
+from tb_steptime.trace.names import are_named, rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
@@ -68,7 +68,7 @@ def checkpointed(trace: Trace) -> Again:
     numbered = table.event[table.forward_thread == 0].astype(np.int64)
     node = innermost(trace, _nodes, numbered)
     rows, node = numbered[node >= 0], node[node >= 0]
-    layer = named_in(trace, rows, lambda name: _LAYER.match(name) is not None)[events.name[rows]]
+    layer = are_named(trace, rows, _LAYER.match)
     mine = is_in(node, distinct_in(node[layer]))
     rows, node = rows[mine], node[mine]
     if not len(rows):
@@ -80,7 +80,7 @@ def checkpointed(trace: Trace) -> Again:
 
 
 def _nodes(trace: Trace) -> Int64:
-    return rows_named(trace, (Kind.CPU_OP,), lambda name: _NODE.match(name) is not None)
+    return rows_named(trace, (Kind.CPU_OP,), _NODE.match)
 
 
 @shared

@@ -57,12 +57,12 @@ def operator_details(trace: Trace, names: Sequence[str]) -> list[OperatorDetail]
 def host_window(trace: Trace) -> tuple[int, int]:
     """From the begin of the first step on the host to the end of the last one there. All ops of the steps begin in this
     window, even one of length 0 at the end of a recording."""
-    steps = find_steps(trace).steps
-    return steps[0].host_start_ns, steps[-1].host_start_ns + steps[-1].host_ns + 1
+    low, high = find_steps(trace).host_window
+    return low, high + 1
 
 
 def _detail(trace: Trace, rows: Int64, kernels: list[OpKernel]) -> OperatorDetail:
-    name = trace.strings[int(trace.events.name[rows[0]])]
+    name = trace.name_of(rows[0])
     longest = run_of(trace, int(rows[trace.events.dur_ns[rows].argmax()]))
     spread, times = lengths(trace.events.dur_ns[rows]), launch_times(trace, rows, host_window(trace))
     return OperatorDetail(name, spread, times, longest, kernels[:KERNELS], len(kernels[KERNELS:]))

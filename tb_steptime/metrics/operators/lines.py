@@ -22,7 +22,6 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.births import step_marks_ns
 from tb_steptime.metrics.operators.keys import label_keys
 from tb_steptime.metrics.operators.op_costs import (
     DEVICE_COSTS,
@@ -45,6 +44,7 @@ from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost_at
 from tb_steptime.trace.sources import Words, sources, words_of
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64
 
 #: Meaning of a line: the one on which a function begins, or one that was being executed.
@@ -108,7 +108,7 @@ def find_lines(trace: Trace) -> Lines | None:
     if not said.stacks:
         return None
     where: Where = "made" if said.backward else "ran"
-    steps = Intervals.union(*step_marks_ns(trace))
+    steps = Intervals.union(find_steps(trace).host_start_ns, find_steps(trace).host_end_ns)
     own, total = _on_host(trace, steps)
     own[None] = steps.total_ns - own.total()
     tree = op_tree(trace, where)

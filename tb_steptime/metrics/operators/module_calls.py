@@ -29,7 +29,7 @@ from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost, less_children, parent_places
 from tb_steptime.trace.ops import forward_of
-from tb_steptime.trace.table import Bool, Int32, Int64
+from tb_steptime.trace.table import Bool, Int32, Int64, places_in
 
 #: Costs in ns, except `launches` (a count) and `*allocated` (bytes). host: of the call; python: the part of it that is
 #: in no op; backward_*: of the nodes that its ops created; the others as for ops, in the forward pass.
@@ -69,14 +69,14 @@ def _add_ops(trace: Trace, rows: Int64, own: dict[ModuleCost, Int64 | None]) -> 
     """Add the costs of ops inside the modules, and of work that no op launched."""
     tree, outside = op_tree(trace, "ran"), outside_ops(trace, "module")
     module, made = _modules_of_ops(trace, tree, rows)
-    loose = _places(rows, innermost(trace, rows, outside.call))
+    loose = places_in(rows, innermost(trace, rows, outside.call))
     host = own_costs(trace, tree, "host") + own_costs(trace, tree, "runtime")
     assert own["python"] is not None
     own["python"] = own["python"] - _sum(module, host, len(rows))
     own["backward_host"] = _sum(made, host, len(rows))
     if "allocated" in measured_costs(trace):
         values, (around, size) = own_costs(trace, tree, "allocated"), allocated_outside_ops(trace, rows)
-        own["allocated"] = _sum(module, values, len(rows)) + _sum(_places(rows, around), size, len(rows))
+        own["allocated"] = _sum(module, values, len(rows)) + _sum(places_in(rows, around), size, len(rows))
         own["backward_allocated"] = _sum(made, values, len(rows))
     for cost in DEVICE_COSTS:
         if cost not in measured_costs(trace):
@@ -90,15 +90,10 @@ def _add_ops(trace: Trace, rows: Int64, own: dict[ModuleCost, Int64 | None]) -> 
 def _modules_of_ops(trace: Trace, tree: OpTree, rows: Int64) -> tuple[Int64, Int64]:
     """For each op the place of the module call around it, and of the one around the op that created it; -1 for none."""
     forward = forward_of(trace, tree.row)
-    module, made = (_places(rows, innermost(trace, rows, each.astype(np.int64))) for each in (tree.row, forward))
+    module, made = (places_in(rows, innermost(trace, rows, each.astype(np.int64))) for each in (tree.row, forward))
     return module, np.where(module >= 0, -1, made)  # work that a checkpoint recomputes has a module call of its own
 
 
 def _sum(place: Int64, values: Int64, size: int) -> Int64:
     known = place >= 0
     return exact_sums(place[known], values[known], size)
-
-
-def _places(rows: Int64, found: Int64) -> Int64:
-    """Where in the ascending rows each found one is; -1 for none."""
-    return np.where(found >= 0, np.searchsorted(rows, found), -1)

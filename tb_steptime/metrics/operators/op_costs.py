@@ -31,7 +31,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost, less_children, parent_places
 from tb_steptime.trace.ops import activity_ops, kernel_origins
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import CALL_KINDS, Int64
 
 #: Costs that are measured if anything ran on a device. idle: gaps before the op's launches, without the loader's waits;
 #: kernel: the part of `device` that is kernels; tensor, unknown: the time of these on tensor cores, and the time for
@@ -84,7 +84,7 @@ def _on_host(trace: Trace, tree: OpTree, in_runtime: bool) -> Int64:
 
 def runtime_in_ops(trace: Trace, tree: OpTree) -> tuple[Int64, Int64, Int64]:
     """For each runtime call in an op, its row of the event table, the op's place, and the ns inside the op."""
-    calls = trace.events.rows(Kind.RUNTIME, Kind.DRIVER)
+    calls = trace.events.rows(*CALL_KINDS)
     calls = calls[parent_places(trace, calls) < 0]  # a driver call may lie inside a runtime call
     op = innermost(trace, tree.row.astype(np.int64), calls)
     calls, op = calls[op >= 0], op[op >= 0]

@@ -99,12 +99,9 @@ def in_steps(trace: Trace, rows: Rows) -> Bool:
     """Which host events begin in a step. The host's part of a step is its mark, because the device's part continues
     while the host is in the next one."""
     steps = find_steps(trace)
-    begin = np.array([step.host_start_ns for step in steps.steps], np.int64)
-    end = begin + np.array([step.host_ns for step in steps.steps], np.int64)
     start = trace.events.start_ns[rows]
-    if steps.by == "recording":
-        end += 1  # an event that begins where the recording ends is included
-    place = np.searchsorted(begin, start, side="right") - 1
+    end = steps.host_end_ns + (steps.by == "recording")  # an event that begins where the recording ends is included
+    place = steps.begun_on_host(start)
     result: Bool = (place >= 0) & (start < end[place])
     return result
 

@@ -35,6 +35,7 @@ from tb_steptime.trace.table import (
     StringTable,
     distinct,
     distinct_in,
+    places_in,
 )
 
 
@@ -108,7 +109,7 @@ def _by_step(trace: Trace) -> list[Int64]:
     start = events.start_ns[np.where(launch >= 0, launch, trace.kernels.event[rows])]
     found = []
     for step in steps.steps:
-        on_host = (start >= step.host_start_ns) & (start < step.host_start_ns + step.host_ns)
+        on_host = (start >= step.host_start_ns) & (start < step.host_end_ns)
         on_device = (start >= step.start_ns) & (start < step.end_ns)
         found.append(rows[np.where(launch >= 0, on_host, on_device)])
     return found
@@ -204,14 +205,9 @@ def _module_paths(trace: Trace) -> Words:
     if not len(frames):
         return kernel_makers(trace).module
     found = find_modules(trace)
-    path = np.append(found.paths.of_call, -1)[_places(found.calls.row, kernel_module_rows(trace))]
+    path = np.append(found.paths.of_call, -1)[places_in(found.calls.row, kernel_module_rows(trace))]
     texts = list[str]()
     for parent, frame in zip(found.paths.parent.tolist(), found.paths.frame.tolist(), strict=True):
         name = module_name(found.names[frame])
         texts.append(f"{texts[parent]}{MODULE_SEPARATOR}{name}" if parent >= 0 else name)
     return Words(path.astype(np.int32), texts)
-
-
-def _places(rows: Int64, found: Int64) -> Int64:
-    """Where in the ascending rows each found one is; -1 for none."""
-    return np.where(found >= 0, np.searchsorted(rows, found), -1)

@@ -23,7 +23,7 @@ import numpy as np
 from tb_steptime.metrics.flops.calls import Work
 from tb_steptime.metrics.flops.peaks import Peaks
 from tb_steptime.metrics.gpu.collectives import exchanging
-from tb_steptime.metrics.gpu.utilization import blocks_per_sm, kernel_rows
+from tb_steptime.metrics.gpu.utilization import blocks_per_sm, kernel_rows_in_window
 from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
 from tb_steptime.metrics.kernel_names.work_kinds import says_fewer
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent
@@ -36,9 +36,8 @@ from tb_steptime.metrics.tensor_cores.matmul_ops import Product
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in
+from tb_steptime.trace.names import are_named
 from tb_steptime.trace.ops import kernel_origins
-from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, distinct, is_in
 
 Bound = Literal["memory", "compute", "launch", "grid"]
@@ -121,7 +120,7 @@ class _Calls(NamedTuple):
 
 def roofline(trace: Trace, device: int) -> Roofline:
     """The roofline of the kernels that start within the span's window, dots with the most time first."""
-    rows, work = _in_window(trace, device), kernel_work(trace)
+    rows, work = kernel_rows_in_window(trace, device), kernel_work(trace)
     known = np.array([_usable(each.work) for each in work.distinct] + [False], bool)[work.place[rows]]
     dur, peaks = trace.events.dur_ns[trace.kernels.event[rows]], device_peaks(trace, device)
     calls = _calls(trace, rows[known])
@@ -137,12 +136,6 @@ def roofline(trace: Trace, device: int) -> Roofline:
         more_ns=int(total[order[DOTS:]].sum()),
         unknown_ns=int(dur[~known & ~exchanging(trace, rows)].sum()),
     )
-
-
-def _in_window(trace: Trace, device: int) -> Int64:
-    rows, (low, high) = kernel_rows(trace, device), find_steps(trace).window
-    start = trace.events.start_ns[trace.kernels.event[rows]]
-    return rows[(start >= low) & (start < high)]
 
 
 def _usable(work: Work | None) -> bool:
@@ -166,7 +159,7 @@ def _calls(trace: Trace, rows: Int64) -> _Calls:
         cores=cores[answers.place[rows[longest]]],
         launch_ns=_launch_ns(trace, rows[longest]),
         few_blocks=(np.nan_to_num(per_sm, nan=1.0) < SMALL_GRID_FRACTION) & ~is_persistent(trace)[rows[longest]],
-        fewer=groups.sum(named_in(trace, event, says_fewer)[events.name[event]].astype(np.int64)) > 0,
+        fewer=groups.sum(are_named(trace, event, says_fewer).astype(np.int64)) > 0,
     )
 
 

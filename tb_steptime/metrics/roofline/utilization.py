@@ -27,7 +27,7 @@ from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in
+from tb_steptime.trace.names import are_named, named_in
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
@@ -224,7 +224,7 @@ def recomputed_ops(trace: Trace, ops: Int64) -> Bool:
     if not inside.any():
         return inside
     rows = trace.events.rows(Kind.CPU_OP)
-    forward_only = named_in(trace, rows, _FORWARD_ONLY.__contains__)[trace.events.name[rows]]
+    forward_only = are_named(trace, rows, _FORWARD_ONLY.__contains__)
     calls = rows[forward_only]
     around = np.where(is_in(ops, calls), ops, innermost(trace, calls, ops))
     again = (around >= 0) & (innermost(trace, nodes, around) >= 0)

@@ -25,7 +25,7 @@ from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import CALL_KINDS, Int64
 
 #: Calls that device work always follows; a set or copy of nothing has none.
 _LAUNCHES = expression(r"(cuda|cu|hip)\w*(LaunchKernel|GraphLaunch|LaunchCooperativeKernel)")
@@ -35,8 +35,8 @@ TIMES_LONGER, LONGER_NS = 2, 1_000_000
 
 
 def after_recording(trace: Trace, device: int) -> Intervals:
-    """The tail up to the end of the last step, from the end of the device's last work, or from when other steps had
-    ended."""
+    """Returns the tail up to the end of the last step, from the end of the device's last work, or from when other steps
+    had ended."""
     steps, busy = find_steps(trace), busy_intervals(trace, device)
     if not len(busy):
         return Intervals.empty()
@@ -50,13 +50,13 @@ def after_recording(trace: Trace, device: int) -> Intervals:
 
 
 def _elsewhere_ns(trace: Trace, device: int, tail: Intervals) -> int:
-    """How long other devices of the process work during the tail: for them the step continues."""
+    """Returns how long other devices of the process work during the tail: for them the step continues."""
     others = (each for each in devices_with_activity(trace) if each != device)
     return sum((busy_intervals(trace, each) & tail).total_ns for each in others)
 
 
 def _tails(trace: Trace, device: int) -> Int64:
-    """How long the device is idle at the end of each step in which it works, ns; -1 for other steps."""
+    """Returns how long the device is idle at the end of each step in which it works, ns; -1 for other steps."""
     steps, busy = find_steps(trace), busy_intervals(trace, device)
     begun = np.searchsorted(busy.start, steps.end_ns) - 1
     end = np.minimum(busy.end[begun], steps.end_ns)
@@ -65,7 +65,7 @@ def _tails(trace: Trace, device: int) -> Int64:
 
 def _cut_off(trace: Trace) -> bool:
     """Whether the last launches have no recorded work."""
-    calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _LAUNCHES.match(name) is not None)
+    calls = rows_named(trace, CALL_KINDS, _LAUNCHES.match)
     known, launched = find_launches(trace).call, np.zeros(len(trace.events), bool)
     launched[known[known >= 0]] = True
     lost = calls[~launched[calls]]
@@ -73,5 +73,5 @@ def _cut_off(trace: Trace) -> bool:
 
 
 def cut_off_intervals(trace: Trace, device: int) -> Intervals:
-    """When a device is idle after its last recorded work, except in waits for a batch, which are judged."""
+    """Returns when a device is idle after its last recorded work, except in waits for a batch, which are judged."""
     return after_recording(trace, device) - loader_intervals(trace) - before_recording(trace, device)

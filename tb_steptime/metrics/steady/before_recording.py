@@ -37,7 +37,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.table import Int32, Int64, Kind, distinct, is_in, median
+from tb_steptime.trace.table import CALL_KINDS, Int32, Int64, Kind, distinct, is_in, median
 
 #: Minimum wait. Work reaches an idle device within 20 us, but the profiler may slow the first launch that it sees to a
 #: millisecond.
@@ -55,7 +55,7 @@ _EMPTIES_DEVICE = expression(r"(cuda|cu|hip)(Device|Ctx)Synchronize")
 
 
 def before_recording(trace: Trace, device: int) -> Intervals:
-    """When the device runs work from before the recording, recorded or not, as far as that is known."""
+    """Returns when the device runs work from before the recording, recorded or not, as far as that is known."""
     launches = find_launches(trace)
     rows = np.flatnonzero(trace.events.device[launches.activity] == device)
     linked = rows[launches.call[rows] >= 0]
@@ -73,13 +73,14 @@ def has_launches(trace: Trace) -> bool:
 
 
 def _before_first(trace: Trace, low: int, rows: Int64) -> Intervals:
-    """Up to the device's first recorded work, if that is long."""
+    """Returns the time up to the device's first recorded work, if that is long."""
     start = trace.events.start_ns[find_launches(trace).activity[rows]].min(initial=np.iinfo(np.int64).max)
     return Intervals.of((low, int(start))) if len(rows) and start - low >= HEAD_WAIT_NS else Intervals.empty()
 
 
 def _seen(trace: Trace, rows: Int64, linked: Int64) -> Int32:
-    """Recorded activities of the device that were launched before the first recorded launch, in time order."""
+    """Returns the recorded activities of the device that were launched before the first recorded launch, in time
+    order."""
     events, launches = trace.events, find_launches(trace)
     number = events.correlation_id[launches.activity[rows]]
     first = events.correlation_id[launches.activity[linked]].min()
@@ -88,7 +89,8 @@ def _seen(trace: Trace, rows: Int64, linked: Int64) -> Int32:
 
 
 def _up_to_first(trace: Trace, low: int, seen: Int32, linked: Int64) -> Intervals:
-    """Until the end of those that begin before the recording's own work does, and while others run beside that work."""
+    """Returns the time until the end of those that begin before the recording's own work does, and while others run
+    beside that work."""
     events = trace.events
     start, end = events.start_ns[seen], events.ends(seen)
     own = events.start_ns[find_launches(trace).activity[linked[0]]]
@@ -98,7 +100,8 @@ def _up_to_first(trace: Trace, low: int, seen: Int32, linked: Int64) -> Interval
 
 
 def _later_heads(trace: Trace, rows: Int64, linked: Int64) -> Intervals:
-    """Likewise after each pause of the recording: work that was launched meanwhile, as its numbers show."""
+    """Returns the heads after pauses of the recording: the time in which work runs that was launched during the pause,
+    as its numbers show."""
     events, launches = trace.events, find_launches(trace)
     number, start = events.correlation_id[launches.activity], events.start_ns[launches.activity]
     lost = rows[(launches.call[rows] < 0) & (number[rows] > number[linked].min())]
@@ -115,7 +118,8 @@ def _later_heads(trace: Trace, rows: Int64, linked: Int64) -> Intervals:
 
 
 def _pauses(trace: Trace) -> Intervals:
-    """When nothing at all is recorded for long, on the host or any device, as between two recordings in one file."""
+    """Returns when nothing at all is recorded for long, on the host or any device, as between two recordings in one
+    file."""
     events = trace.events
     working = Intervals.union(events.start_ns[:], events.ends(np.arange(len(events))))
     gaps = working.gaps(int(working.start[0]), int(working.end[-1]))
@@ -123,7 +127,7 @@ def _pauses(trace: Trace) -> Intervals:
 
 
 def _awaited(trace: Trace, low: int) -> Intervals:
-    """Up to the end of the last synchronize that waits although no earlier launch is recorded."""
+    """Returns the time up to the end of the last synchronize that waits although no earlier launch is recorded."""
     events, calls = trace.events, _synchronizes(trace)
     before = calls[events.ends(calls) <= _first_launch(trace)]
     waiting = before[events.dur_ns[before] >= EMPTY_NS]
@@ -137,22 +141,22 @@ def _synchronizes(trace: Trace) -> Int64:
 
 
 def _first_launch(trace: Trace) -> int:
-    """When the first recorded launch begins."""
+    """Returns when the first recorded launch begins."""
     call = find_launches(trace).call
     return int(trace.events.start_ns[call[call >= 0]].min())
 
 
 def _unseen(trace: Trace, low: int, rows: Int64) -> Intervals:
-    """Decided by the first recorded work of each stream: a copy on a separate stream may start at once while kernels
-    wait."""
+    """Returns the head by the first recorded work of each stream, because a copy on a separate stream may start at once
+    while kernels wait."""
     stream = trace.events.stream[find_launches(trace).activity[rows]]
     found = (_unseen_on_stream(trace, low, rows, rows[stream == each]) for each in distinct(stream))
     return Intervals.joined(found)
 
 
 def _unseen_on_stream(trace: Trace, low: int, rows: Int64, mine: Int64) -> Intervals:
-    """Up to the start of the stream's first recorded work, if that had to wait for earlier work; from the moment when
-    it began to wait, if that is short compared with all the time before."""
+    """Returns the time up to the start of the stream's first recorded work, if that had to wait for earlier work; from
+    the moment when it began to wait, if that is short compared with all the time before."""
     events, launches = trace.events, find_launches(trace)
     call, start = int(launches.call[mine[0]]), int(events.start_ns[launches.activity[mine[0]]])
     if call < 0 or _has_run_a_kernel(trace, rows, call):
@@ -190,8 +194,8 @@ def _waits_again(trace: Trace, rows: Int64, wait_ns: int) -> bool:
 
 
 def _reaches(trace: Trace, call: Int32) -> Int64:
-    """When work of each call should start on an idle device: when the call returns, or when it begins if the call waits
-    for the work."""
+    """Returns when work of each call should start on an idle device: when the call returns, or when it begins if the
+    call waits for the work."""
     calls = blocking_calls(trace)
     waits = is_in(call, calls.row[calls.kind != Blocks.ALLOCATOR])
     reached: Int64 = trace.events.start_ns[call] + np.where(waits, 0, trace.events.dur_ns[call])
@@ -201,5 +205,5 @@ def _reaches(trace: Trace, call: Int32) -> Int64:
 def _found_empty(trace: Trace, call: int) -> bool:
     """Whether a call before this one waited for the whole device."""
     events = trace.events
-    empties = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _EMPTIES_DEVICE.match(name) is not None)
+    empties = rows_named(trace, CALL_KINDS, _EMPTIES_DEVICE.match)
     return bool((events.ends(empties) <= events.start_ns[call]).any())

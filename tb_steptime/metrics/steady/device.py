@@ -23,8 +23,8 @@ TIMES_SURE = 20
 
 @shared
 def excess_on_devices(trace: Trace, first_step: int) -> Excess:
-    """Activities that are too long, and the edges. Activities that share the device with others for half of their time
-    are contended, and are not judged by their length."""
+    """Returns activities that are too long, and the edges. Activities that share the device with others for half of
+    their time are contended, and are not judged by their length."""
     events, launches = trace.events, find_launches(trace)
     if not len(launches.activity):
         return no_excess()
@@ -41,7 +41,7 @@ def excess_on_devices(trace: Trace, first_step: int) -> Excess:
 
 
 def _edges(trace: Trace) -> Excess:
-    """The edges, on the stream with the most activities of each device."""
+    """Returns the edges, on the stream with the most activities of each device."""
     events, parts = trace.events, [no_excess()]
     activity = find_launches(trace).activity
     for device in devices_with_activity(trace):
@@ -54,7 +54,7 @@ def _edges(trace: Trace) -> Excess:
 
 
 def _less(excess: Excess, edges: Excess) -> Excess:
-    """The excess of activities outside all edges of their track."""
+    """Returns the excess of activities outside all edges of their track."""
     shared = np.zeros(len(excess), np.int64)
     for track in distinct_in(edges.track).tolist():
         mine = excess.track == track
@@ -63,7 +63,7 @@ def _less(excess: Excess, edges: Excess) -> Excess:
 
 
 def _contended(trace: Trace, start: Int64, end: Int64) -> Bool:
-    """Which activities share their device for half of their time."""
+    """Says which activities share their device for half of their time."""
     activity = find_launches(trace).activity
     device, track, found = trace.events.device[activity], trace.events.thread[activity], np.zeros(len(start), bool)
     for each in devices_with_activity(trace):
@@ -79,7 +79,8 @@ def _contended(trace: Trace, start: Int64, end: Int64) -> Bool:
 
 
 def _clipped(excess: Excess) -> Excess:
-    """The excess with disjoint rows on each track, as kernels of one stream overlap in programmatic launches."""
+    """Returns the excess with disjoint rows on each track, as kernels of one stream overlap in programmatic
+    launches."""
     excess = joined((excess,))
     track = excess.track.astype(np.int64) << 48
     reach = np.maximum.accumulate(excess.end_ns + track) - track

@@ -65,19 +65,19 @@ class Excess(msgspec.Struct, frozen=True, eq=False):
         return self.end_ns - self.start_ns
 
     def where(self, kept: Bool | Int64) -> Excess:
-        """Only the rows chosen by a mask or by row numbers, in their order."""
+        """Returns only the rows chosen by a mask or by row numbers, in their order."""
         return Excess(self.track[kept], self.start_ns[kept], self.end_ns[kept], self.kind[kept], self.event[kept])
 
     def on(self, *tracks: int) -> Excess:
-        """The excess of these tracks only."""
+        """Returns the excess of these tracks only."""
         return self.where(is_in(self.track, tracks))
 
     def of(self, *kinds: ExcessKind) -> Excess:
-        """The excess of these kinds only."""
+        """Returns the excess of these kinds only."""
         return self.where(is_in(self.kind, kinds))
 
     def intervals(self, *kinds: ExcessKind) -> Intervals:
-        """When there is excess of these kinds, or of any if none is given, on any track."""
+        """Returns when there is excess of these kinds, or of any if none is given, on any track."""
         kept = is_in(self.kind, kinds) if kinds else np.ones(len(self), bool)
         return Intervals.union(self.start_ns[kept], self.end_ns[kept])
 
@@ -88,7 +88,7 @@ def no_excess() -> Excess:
 
 
 def joined(parts: Iterable[Excess]) -> Excess:
-    """Several tables as one. No two of them may have excess on one track at the same time."""
+    """Joins several tables. No two of them may have excess on one track at the same time."""
     tables = [no_excess(), *parts]
     columns = ("track", "start_ns", "end_ns", "kind", "event")
     table = Excess(*(np.concatenate([getattr(each, column) for each in tables]) for column in columns))

@@ -11,14 +11,9 @@ from tb_steptime.trace.shared import shared
 
 @shared
 def find_excess(trace: Trace, first_step: int = 0) -> Excess:
-    """Where calls took longer than the steady duration of their site.
+    """Returns where calls took longer than the steady duration of their site.
 
     first_step: the number of the step that is treated as the first one; those before it are treated as the last ones. A
     value other than 0 is a placebo test: one-time work does not occur in that step.
     """
-    return joined((excess_on_host(trace, first_step), excess_of_devices(trace, first_step)))
-
-
-def excess_of_devices(trace: Trace, first_step: int = 0) -> Excess:
-    """The excess on the streams of devices only, which takes a tenth of the time; it is all that kernels need."""
-    return excess_on_devices(trace, first_step)
+    return joined((excess_on_host(trace, first_step), excess_on_devices(trace, first_step)))

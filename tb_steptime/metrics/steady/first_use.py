@@ -21,13 +21,13 @@ from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in, rows_named
+from tb_steptime.trace.names import are_named, rows_named
 from tb_steptime.trace.ops import BEGINS_CAPTURE
 from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.stops import loading_calls
-from tb_steptime.trace.table import Int64, Kind, distinct, distinct_in, is_in
+from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, distinct, distinct_in, is_in
 
 #: Marks of torch.compile since 2.0, and the functions of Dynamo, Inductor and Triton that compile.
 COMPILATION = expression(
@@ -54,7 +54,7 @@ LEAST_STEPS = 3
 
 
 def first_uses(trace: Trace) -> Iterator[tuple[int, Intervals]]:
-    """For each thread with work of a first use, when it does that work."""
+    """Yields for each thread with work of a first use when it does that work."""
     events = trace.events
     captured, begun = _captures(trace)
     rows = np.concatenate(
@@ -68,16 +68,16 @@ def first_uses(trace: Trace) -> Iterator[tuple[int, Intervals]]:
 
 
 def compilations(trace: Trace) -> Int64:
-    """Rows of the marks of compilation, in time order, including nested ones."""
+    """Returns the rows of the marks of compilation, in time order, including nested ones."""
     kinds = (Kind.CPU_OP, Kind.USER, Kind.PYTHON)
-    return _while_warm(trace, rows_named(trace, kinds, lambda name: COMPILATION.match(name) is not None))
+    return _while_warm(trace, rows_named(trace, kinds, COMPILATION.match))
 
 
 def _captures(trace: Trace) -> tuple[Int64, Int64]:
-    """Rows of the calls that end a capture or make a graph of it, and when the capture of each began."""
-    events, calls = trace.events, (Kind.RUNTIME, Kind.DRIVER)
-    ends = _while_warm(trace, rows_named(trace, calls, lambda name: CAPTURES.match(name) is not None))
-    begins = rows_named(trace, calls, lambda name: BEGINS_CAPTURE.match(name) is not None)
+    """Returns the rows of the calls that end a capture or make a graph of it, and when the capture of each began."""
+    events = trace.events
+    ends = _while_warm(trace, rows_named(trace, CALL_KINDS, CAPTURES.match))
+    begins = rows_named(trace, CALL_KINDS, BEGINS_CAPTURE.match)
     start = events.start_ns[ends].copy()
     for thread in distinct(events.thread[ends]).tolist():
         mine, here = events.thread[ends] == thread, begins[events.thread[begins] == thread]
@@ -104,11 +104,10 @@ def _while_warm(trace: Trace, rows: Int64) -> Int64:
 
 @shared
 def set_up_calls(trace: Trace) -> Int64:
-    """Rows of calls that set something up, in time order: each is the first of its name, and far longer than all later
-    ones. Calls that launch, copy, wait or allocate memory do not count."""
-    events, calls = trace.events, trace.events.rows(Kind.RUNTIME, Kind.DRIVER)
-    plain = named_in(trace, calls, lambda name: _QUEUES.search(name) is None)
-    calls = calls[plain[events.name[calls]]]
+    """Returns the rows of calls that set something up, in time order: each is the first of its name, and far longer
+    than all later ones. Calls that launch, copy, wait or allocate memory do not count."""
+    events, calls = trace.events, trace.events.rows(*CALL_KINDS)
+    calls = calls[~are_named(trace, calls, _QUEUES.search)]
     calls = calls[is_in(calls, blocking_calls(trace).row, invert=True)]
     if not len(calls):
         return calls

@@ -26,7 +26,7 @@ from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.stops import LOADING_OVERHEAD, garbage_collections, loading_overheads
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, is_in
 
 #: One-time work must be this many times as long as interruptions in other steps, if there are at least LEAST_STEPS
 #: steps.
@@ -67,8 +67,8 @@ def _judged(trace: Trace, stretches: Stretches, own: Int64, step: Int64, first_s
 
 
 def _explained(trace: Trace, stretches: Stretches, excess: Int64, kind: Int64) -> Int64:
-    """The kind of each excess, considering what else happens for half of it: a garbage collection, the end of the work
-    that the recording explains, or the profiler."""
+    """Returns the kind of each excess, considering what else happens for half of it: a garbage collection, the end of
+    the work that the recording explains, or the profiler."""
     kind, long = kind.copy(), np.flatnonzero(excess)
     start, end = stretches.start_ns[long], stretches.end_ns[long]
     collected = garbage_collections(trace)
@@ -83,15 +83,13 @@ def _explained(trace: Trace, stretches: Stretches, excess: Int64, kind: Int64) -
 
 
 def step_at(trace: Trace, instants: Int64) -> Int64:
-    """The number of the step whose host work contains each instant, 0 before the first one."""
-    begun = np.array([step.host_start_ns for step in find_steps(trace).steps], np.int64)
-    step: Int64 = np.searchsorted(begun, instants, side="right")
-    return step
+    """Returns the number of the step whose host work contains each instant, 0 before the first one."""
+    return find_steps(trace).begun_on_host(instants) + 1
 
 
 def profiler_intervals(trace: Trace) -> Intervals:
-    """When the profiler works. Its rows for loading belong to the job: a first launch loads code without a profiler,
-    too."""
+    """Returns when the profiler works. Its rows for loading belong to the job: a first launch loads code without a
+    profiler, too."""
     rows = rows_named(trace, (Kind.OVERHEAD,), lambda name: LOADING_OVERHEAD.match(name) is None)
     return Intervals.of_events(trace.events, rows)
 
@@ -106,9 +104,9 @@ def _events(host: HostEvents, stretches: Stretches, long: Int64) -> Int32:
 def _of_ops(
     trace: Trace, stretches: Stretches, own: Int64, site: Int64, found: Judged, first_step: int
 ) -> tuple[Int64, Int64]:
-    """The excess of each stretch and its kind, including that of ops with unusual calls: the time of an op beyond the
-    steady duration of its site is attributed to its longest stretches that have no equivalent in other calls of the
-    op."""
+    """Returns the excess of each stretch and its kind, including that of ops with unusual calls: the time of an op
+    beyond the steady duration of its site is attributed to its longest stretches that have no equivalent in other calls
+    of the op."""
     excess, kind = found.excess_ns.copy(), found.kind.astype(np.int64)
     host = host_events(trace)
     ops = np.flatnonzero((trace.events.kind[host.row] == Kind.CPU_OP) & host_code(trace).fixed)
@@ -141,8 +139,8 @@ def _of_ops(
 
 
 def _is_noise(excess: Int64, kind: Int64, step: Int64) -> Bool:
-    """Which stretches would count as one-time, although two others in several steps were interrupted for at least half
-    as long: a first call is interrupted as often as any other one."""
+    """Says which stretches would count as one-time, although two others in several steps were interrupted for at least
+    half as long: a first call is interrupted as often as any other one."""
     noise, steps = np.zeros(len(excess), bool), np.count_nonzero(np.bincount(step))
     if steps >= LEAST_STEPS:
         long = np.flatnonzero(excess)
@@ -156,15 +154,15 @@ def _is_noise(excess: Int64, kind: Int64, step: Int64) -> Bool:
 
 
 def _in_first_call(trace: Trace, host: HostEvents, stretches: Stretches, site: Int64) -> Bool:
-    """Which stretches are in the first launch of a kernel or, if there are no similar ones, in the first call of an op,
-    in which a library initialises itself."""
+    """Says which stretches are in the first launch of a kernel or, if there are no similar ones, in the first call of
+    an op, in which a library initialises itself."""
     events, launches = trace.events, find_launches(trace)
     kind, name = events.kind[host.row], events.name[host.row].astype(np.int64)
     first = np.zeros(len(host), bool)
     ops = np.flatnonzero(kind == Kind.CPU_OP)
     ops = ops[np.argsort(events.start_ns[host.row[ops]], kind="stable")]
     first[ops[firsts(name[ops])]] = True
-    calls = is_in(kind, (Kind.RUNTIME, Kind.DRIVER))
+    calls = is_in(kind, CALL_KINDS)
     op = np.where(calls, host.parent, np.arange(len(host)))
     in_op = first & ~calls | calls & (op >= 0) & first[op]
     launched = launches.activity[launches.call >= 0]
@@ -177,14 +175,14 @@ def _in_first_call(trace: Trace, host: HostEvents, stretches: Stretches, site: I
 
 
 def _tries_again(trace: Trace, host: HostEvents, stretches: Stretches) -> Bool:
-    """Which stretches are in allocation calls that ran short of memory, which may happen to any op in any step."""
+    """Says which stretches are in allocation calls that ran short of memory, which may happen to any op in any step."""
     again = is_in(host.row, allocation_retries(trace).rows)
     found: Bool = (stretches.inside >= 0) & again[stretches.inside]
     return found
 
 
 def firsts(values: Int64) -> Int64:
-    """The place of the first of each distinct value."""
+    """Returns the place of the first of each distinct value."""
     place = np.full(int(values.max(initial=-1)) + 1, len(values), np.int64)
     place[values[::-1]] = np.arange(len(values))[::-1]  # the last write stays: that of the first one
     return place[place < len(values)]
@@ -193,13 +191,13 @@ def firsts(values: Int64) -> Int64:
 def _of_first_use(
     trace: Trace, host: HostEvents, stretches: Stretches, own: Int64, excess: Int64, kind: Int64
 ) -> tuple[Int64, Int64, Int64]:
-    """The excess including work that the recording identifies as a first use, which is excess as a whole. The profiler
-    writes the loading of code on a track of its own; the launch that loads is the call at that time. Returns the excess
-    of each stretch, its kind, and where it ends."""
+    """Returns the excess including work that the recording identifies as a first use, which is excess as a whole. The
+    profiler writes the loading of code on a track of its own; the launch that loads is the call at that time. Returns
+    the excess of each stretch, its kind, and where it ends."""
     rows = loading_overheads(trace)
     loads = Intervals.of_events(trace.events, rows)
     inside = stretches.inside
-    calls = (inside >= 0) & is_in(trace.events.kind[host.row], (Kind.RUNTIME, Kind.DRIVER))[inside]
+    calls = (inside >= 0) & is_in(trace.events.kind[host.row], CALL_KINDS)[inside]
     named = np.where(calls, loads.overlap_ns(stretches.start_ns, stretches.end_ns), 0)
     ends = stretches.end_ns.copy()
     for thread, when in first_uses(trace):

@@ -22,8 +22,8 @@ class Likeness(NamedTuple):
 
 
 def mixed(*columns: Int64) -> Int64:
-    """A number that rows share if they agree in all columns. Two of a million that do not agree share one with a
-    probability of 1 in 10 million."""
+    """Returns a number that rows share if they agree in all columns. Two of a million that do not agree share one with
+    a probability of 1 in 10 million."""
     wide = [column.astype(np.int64, copy=False) for column in columns]
     if found := one_pass("mix", (np.int64,), *wide):
         return found[0]

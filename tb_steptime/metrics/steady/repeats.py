@@ -79,8 +79,9 @@ def judge(length: Int64, step: Int64, sites: list[Int64], like: Likeness | None 
 
 
 def _may_be_long(length: Int64, turn: Int64, site: Int64, fixed: Bool) -> Bool:
-    """Which calls are long enough for any excess: no steady duration is below the shortest call of the site, or below
-    that of all sites if a call is alone at its own. They are few, and only they and similar calls are examined."""
+    """Says which calls are long enough for any excess: no steady duration is below the shortest call of the site, or
+    below that of all sites if a call is alone at its own. They are few, and only they and similar calls are
+    examined."""
     if found := one_pass("may_be_long", (bool,), length, turn, site, fixed, _LIMITS):
         may: Bool = found[0]
         return may
@@ -97,7 +98,7 @@ def _may_be_long(length: Int64, turn: Int64, site: Int64, fixed: Bool) -> Bool:
 
 
 def _compared(may: Bool, sites: list[Int64], fixed: Bool) -> Int64:
-    """The calls that may be long, and those with which they are compared."""
+    """Returns the calls that may be long, and those with which they are compared."""
     alone = may & fixed & (np.bincount(sites[0], minlength=1)[sites[0]] < FEWEST)
     kept = may.copy()
     for site, of in zip(sites, (may, may, *(alone for _ in sites[2:])), strict=False):
@@ -106,7 +107,7 @@ def _compared(may: Bool, sites: list[Int64], fixed: Bool) -> Int64:
 
 
 def _of_sites(site: Int64, chosen: Int64) -> Int64:
-    """The calls of the chosen sites. Site numbers are scattered and few are chosen, so a few bits rule out most
+    """Returns the calls of the chosen sites. Site numbers are scattered and few are chosen, so a few bits rule out most
     calls."""
     there = np.zeros(1 << _BITS, bool)
     there[chosen & len(there) - 1] = True
@@ -151,7 +152,7 @@ def _judged(length: Int64, may: Bool, step: Int64 | None, sites: list[Int64], li
 
 
 def _is_habit(length: Int64, long: Bool, begins: Bool, site: Int64) -> Bool:
-    """Which calls are at sites with too many long later calls, at least half as long as this one."""
+    """Says which calls are at sites with too many long later calls, at least half as long as this one."""
     usual = np.zeros(len(length), bool)
     rows = np.flatnonzero(is_in(site, site[long]))  # few sites have any long call
     if not len(rows):
@@ -167,7 +168,7 @@ def _is_habit(length: Int64, long: Bool, begins: Bool, site: Int64) -> Bool:
 
 
 def _is_first(long: Bool, rank: Int64, site: Int64) -> Bool:
-    """Which calls are the first of their site, or follow long first calls; at most a third of all."""
+    """Says which calls are the first of their site, or follow long first calls; at most a third of all."""
     short = np.full(int(site.max(initial=-1)) + 1, FIRST_CALLS, np.int64)
     np.minimum.at(short, site[~long], rank[~long])
     short = np.minimum(short, np.maximum(np.bincount(site, minlength=len(short)) // 3, 1))
@@ -176,7 +177,7 @@ def _is_first(long: Bool, rank: Int64, site: Int64) -> Bool:
 
 
 def _longest_later(length: Int64, rank: Int64, site: Int64) -> Int64:
-    """For each call, the longest call of its site after the first one, ns."""
+    """Returns for each call the longest call of its site after the first one, ns."""
     longest = np.zeros(int(site.max(initial=-1)) + 1, np.int64)
     later = rank > 0
     np.maximum.at(longest, site[later], length[later])
@@ -184,7 +185,7 @@ def _longest_later(length: Int64, rank: Int64, site: Int64) -> Int64:
 
 
 def _is_regular(long: Bool, site: Int64) -> Bool:
-    """Which calls are at sites whose long calls occur often enough at equal distances."""
+    """Says which calls are at sites whose long calls occur often enough at equal distances."""
     regular = np.zeros(int(site.max(initial=-1)) + 1, bool)
     order = np.argsort(site, kind="stable")
     place = np.empty(len(site), np.int64)
@@ -210,7 +211,7 @@ def _centres(length: Int64, site: Int64) -> tuple[Float64, Float64, Int64, Int64
 
 
 def _ranked(length: Int64, site: Int64) -> Int64:
-    """The lengths, sorted by (site, length)."""
+    """Returns the lengths, sorted by (site, length)."""
     low, high = int(length.min(initial=0)), int(length.max(initial=0))
     width = (high - low).bit_length()
     if int(site.max(initial=0)).bit_length() + width > 62:
@@ -221,7 +222,7 @@ def _ranked(length: Int64, site: Int64) -> Int64:
 
 
 def _places_in(group: Int64) -> Int64:
-    """The place of each call among those of its group."""
+    """Returns the place of each call among those of its group."""
     width, count = len(group).bit_length(), np.bincount(group)
     order = np.sort((group << width) | np.arange(len(group))) & ((1 << width) - 1)  # faster than argsort
     place = np.empty(len(group), np.int64)
@@ -230,12 +231,12 @@ def _places_in(group: Int64) -> Int64:
 
 
 def _at_place(length: Int64, places: Int64) -> Float64:
-    """The shortest call at this place of a site in the other steps, ns; NaN if there is no other."""
+    """Returns the shortest call at this place of a site in the other steps, ns; NaN if there is no other."""
     usual, _, calls, _ = _centres(length, places)
     return np.where(calls >= 2, usual, np.nan)
 
 
 def _at_places(step: Int64, site: Int64) -> Int64:
-    """A number for the combination of each call's site and its place among the site's calls in its step."""
+    """Returns a number for the combination of each call's site and its place among the site's calls in its step."""
     place = _places_in(numbered(site * (int(step.max()) + 1) + step))
     return numbered(site * (int(place.max()) + 1) + place)

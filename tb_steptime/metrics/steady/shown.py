@@ -71,12 +71,12 @@ def step_excess(trace: Trace, device: int | None) -> list[ExcessNs]:
 
 
 def steady_step_ns(trace: Trace, device: int | None) -> int:
-    """The median step length without excess, ns."""
+    """Returns the median step length without excess, ns."""
     return round(median(steady_ns(trace, device)))
 
 
 def excess_rows(trace: Trace, device: int | None) -> list[ExcessRow]:
-    """A row for every kind that makes a step longer, most first."""
+    """Returns a row for every kind that makes a step longer, most first."""
     steps = find_steps(trace)
     within = steps.intervals
     rows = []
@@ -88,7 +88,7 @@ def excess_rows(trace: Trace, device: int | None) -> list[ExcessRow]:
 
 
 def _here(trace: Trace, device: int | None, kind: ExcessId) -> Excess:
-    """The excess of this kind on threads that train and on streams of the device."""
+    """Returns the excess of this kind on threads that train and on streams of the device."""
     found, events = find_excess(trace).of(ExcessKind[kind.upper()]), trace.events
     activity = find_launches(trace).activity
     streams = events.thread[activity[events.device[activity] == device]] if device is not None else activity[:0]
@@ -113,7 +113,7 @@ def _row(trace: Trace, kind: ExcessId, when: Intervals, found: Excess) -> Excess
 
 
 def _names(trace: Trace, found: Excess, own_ns: Int64) -> list[ExcessName]:
-    """The largest contributors. Excess without an event beside it is not named."""
+    """Returns the largest contributors. Excess without an event beside it is not named."""
     named = np.flatnonzero(found.event >= 0)
     if not len(named):
         return []
@@ -126,7 +126,7 @@ def _names(trace: Trace, found: Excess, own_ns: Int64) -> list[ExcessName]:
 
 @shared
 def longest_excess(trace: Trace) -> Excess:
-    """The excess on training threads and on streams, without the shortest intervals if there are too many."""
+    """Returns the excess on training threads and on streams, without the shortest intervals if there are too many."""
     found = find_excess(trace)
     streams = find_launches(trace).activity
     here = np.concatenate((trace.events.thread[streams], [*training_threads(trace), *autograd_threads(trace)]))
@@ -141,7 +141,8 @@ def excess_names(trace: Trace, found: Excess) -> list[tuple[ExcessId, str | None
 
 
 def _named_rows(trace: Trace, found: Excess) -> Int64:
-    """The event that names each excess: the innermost op around it, or else its call, range or kernel; -1 for none."""
+    """Returns the event that names each excess: the innermost op around it, or else its call, range or kernel; -1 for
+    none."""
     events, event = trace.events, found.event.astype(np.int64)
     if not len(event):
         return event
@@ -154,5 +155,5 @@ def _named_rows(trace: Trace, found: Excess) -> Int64:
 def _name(trace: Trace, row: int) -> str | None:
     if row < 0:
         return None
-    name = trace.strings[int(trace.events.name[row])]
+    name = trace.name_of(row)
     return short_name(name) if trace.events.kind[row] == Kind.KERNEL else name

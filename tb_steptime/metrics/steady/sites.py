@@ -21,7 +21,7 @@ from tb_steptime.trace.groups import numbered
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in
 
 #: Numbers in users' range names, such as "step 5" and "ProfilerStep#5".
 _NUMBER = expression(r"\d+")
@@ -60,7 +60,7 @@ class HostCode(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def host_code(trace: Trace) -> HostCode:
-    """The code of all host events."""
+    """Returns the code of all host events."""
     host = host_events(trace)
     name, shapes = _names(trace, host), np.zeros(len(host), np.int64)
     if trace.events.shapes is not None:
@@ -70,8 +70,8 @@ def host_code(trace: Trace) -> HostCode:
 
 
 def stretch_sites(trace: Trace, stretches: Stretches) -> Sites:
-    """The sites of each stretch: exact, path, alike and, for stretches that are whole events, name. Other stretches of
-    one name are parts of an event that have nothing in common."""
+    """Returns the sites of each stretch: exact, path, alike and, for stretches that are whole events, name. Other
+    stretches of one name are parts of an event that have nothing in common."""
     code, inside = host_code(trace), stretches.inside
     around = _at(code.name, stretches.before), _at(code.name, stretches.after)
     sites = [mixed(_at(column, inside), *around) for column in (code.exact, code.path, code.name)]
@@ -83,18 +83,18 @@ def stretch_sites(trace: Trace, stretches: Stretches) -> Sites:
 
 
 def op_sites(trace: Trace, ops: Int64) -> Sites:
-    """The sites of some places in `host_events`: exact, path and name."""
+    """Returns the sites of some places in `host_events`: exact, path and name."""
     code = host_code(trace)
     sites = [numbered(code.exact[ops]), code.path[ops], code.name[ops]]
     return Sites(sites, Likeness(code.fixed[ops], code.shaped[ops]))
 
 
 def _is_fixed(trace: Trace, host: HostEvents) -> Bool:
-    """Which host events have a duration that does not depend on the data: calls of the runtime and the driver, ops that
-    make such calls, and ops that only describe or allocate. Other ops may compute on the host, as may ops on CPU
+    """Says which host events have a duration that does not depend on the data: calls of the runtime and the driver, ops
+    that make such calls, and ops that only describe or allocate. Other ops may compute on the host, as may ops on CPU
     tensors of kinds that otherwise launch; and users' ranges may contain any code."""
     kind = trace.events.kind[host.row]
-    calls = is_in(kind, (Kind.RUNTIME, Kind.DRIVER))
+    calls = is_in(kind, CALL_KINDS)
     above = calls.copy()
     for depth in range(int(host.depth.max(initial=0)), 0, -1):
         above[host.parent[(host.depth == depth) & above]] = True
@@ -106,9 +106,9 @@ def _is_fixed(trace: Trace, host: HostEvents) -> Bool:
 
 
 def activity_sites(trace: Trace) -> Sites:
-    """The sites of each device activity, in the order of `find_launches`: exact, and alike. Activities with only the
-    name in common may have any size. Even those of one launch shape may loop over different lengths: only the shapes of
-    the op, or the bytes that are copied or exchanged, show that their work is the same."""
+    """Returns the sites of each device activity, in the order of `find_launches`: exact, and alike. Activities with
+    only the name in common may have any size. Even those of one launch shape may loop over different lengths: only the
+    shapes of the op, or the bytes that are copied or exchanged, show that their work is the same."""
     events, launches = trace.events, find_launches(trace)
     host, code = host_events(trace), host_code(trace)
     op, shaped_op = np.full(len(events), -1, np.int64), np.full(len(events), -1, np.int64)
@@ -134,19 +134,20 @@ def activity_sites(trace: Trace) -> Sites:
 
 
 def _around(host: HostEvents, events: int, call: Int32) -> Int64:
-    """The event around each launch call; -1 for none."""
+    """Returns the event around each launch call; -1 for none."""
     place = np.full(events, -1, np.int64)
     place[host.row] = np.where(host.parent >= 0, host.row[host.parent], -1) if len(host) else -1
     return np.where(call >= 0, place[call], -1)
 
 
 def _is_at(column: Bool, place: Int32) -> Bool:
-    """The value at each place; False for no place."""
+    """Returns the value at each place; False for no place."""
     return (place >= 0) & column[place] if len(column) else np.zeros(len(place), bool)
 
 
 def _names(trace: Trace, host: HostEvents) -> Int64:
-    """The name of each event, as a row of the string table; the same for users' ranges that differ only in numbers."""
+    """Returns the name of each event, as a row of the string table; the same for users' ranges that differ only in
+    numbers."""
     alike = np.arange(len(trace.strings), dtype=np.int64)
     first: dict[str, int] = {}
     for name in distinct_in(trace.events.name[trace.events.rows(Kind.USER)]).tolist():
@@ -155,7 +156,7 @@ def _names(trace: Trace, host: HostEvents) -> Int64:
 
 
 def _paths(host: HostEvents, own: Int64) -> Int64:
-    """A number for each event and everything that encloses it, from the outermost inwards."""
+    """Returns a number for each event and everything that encloses it, from the outermost inwards."""
     if found := one_pass("paths", (np.int64,), own, host.parent):
         return found[0]
     path = mixed(own)
@@ -166,5 +167,5 @@ def _paths(host: HostEvents, own: Int64) -> Int64:
 
 
 def _at(column: Int64, place: Int32) -> Int64:
-    """The value at each place; -1 for place -1."""
+    """Returns the value at each place; -1 for place -1."""
     return np.append(column, -1).take(place)

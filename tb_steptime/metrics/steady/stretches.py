@@ -68,7 +68,7 @@ class Stretches(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def host_events(trace: Trace) -> HostEvents:
-    """The events of all host threads."""
+    """Returns the events of all host threads."""
     rows = trace.events.rows(*_HOST_KINDS)
     rows = rows[trace.events.dur_ns[rows] > 0]
     thread = trace.events.thread[rows]
@@ -104,7 +104,7 @@ def _joined(pieces: list[Stretches], name: str, of: type) -> Any:
 
 
 def _ends_inside(trace: Trace, host: HostEvents) -> Int64:
-    """The end of each event, limited to the end of its enclosing event."""
+    """Returns the end of each event, limited to the end of its enclosing event."""
     end = trace.events.ends(host.row)
     for depth in range(1, int(host.depth.max(initial=0)) + 1):
         here = np.flatnonzero(host.depth == depth)
@@ -113,8 +113,8 @@ def _ends_inside(trace: Trace, host: HostEvents) -> Int64:
 
 
 def _stretches_of(thread: int, host: HostEvents, start: Int64, end: Int64, first: int, past: int) -> Stretches:
-    """The stretches of the thread with events [first, past). At one instant inner events end first, and after all ends
-    outer ones begin first."""
+    """Returns the stretches of the thread with events [first, past). At one instant inner events end first, and after
+    all ends outer ones begin first."""
     place = np.arange(first, past, dtype=np.int32)
     ends = place[::-1][np.argsort(end[first:past][::-1], kind="stable")]  # at equal ends inner ones first
     at = np.concatenate((end[ends], start[place]))

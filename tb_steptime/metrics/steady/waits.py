@@ -15,8 +15,8 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in, rows_named
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, is_in
+from tb_steptime.trace.names import are_named, rows_named
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, is_in
 
 #: Marks of backends whose exchanges run on the host, and ops that wait for exchanges.
 _ON_HOST = expression(r"(?:gloo|mpi):")
@@ -27,8 +27,8 @@ _ALL = slice(None)
 
 
 def waits_ns(trace: Trace, host: HostEvents, stretches: Stretches) -> Int64:
-    """How long the thread waits in each stretch, ns: for the device, for room in the queue, for a batch, for other
-    ranks, or for the thread of the autograd engine.
+    """Returns how long the thread waits in each stretch, ns: for the device, for room in the queue, for a batch, for
+    other ranks, or for the thread of the autograd engine.
 
     A call with the name of a wait does nothing else. A call that frees memory waits while a device works, and otherwise
     sets something up. If the device is not recorded, ops that read from it may wait.
@@ -49,9 +49,9 @@ def waits_ns(trace: Trace, host: HostEvents, stretches: Stretches) -> Int64:
     for device in devices_with_activity(trace):
         add(busy_intervals(trace, device), frees)
     if devices_with_activity(trace) and len(full := blocked_intervals(trace)):
-        add(full, _in(host, inside, is_in(trace.events.kind[host.row], (Kind.RUNTIME, Kind.DRIVER))))
+        add(full, _in(host, inside, is_in(trace.events.kind[host.row], CALL_KINDS)))
     add(loader_intervals(trace))
-    exchanging = rows_named(trace, (Kind.CPU_OP, Kind.USER), lambda name: _ON_HOST.match(name) is not None)
+    exchanging = rows_named(trace, (Kind.CPU_OP, Kind.USER), _ON_HOST.match)
     if len(exchanging):
         on_host = Intervals.of_events(trace.events, exchanging)
         may = (inside < 0) | _in(host, inside, _named(trace, host, _EXCHANGES) | _is_range(trace, host))
@@ -71,7 +71,4 @@ def _is_range(trace: Trace, host: HostEvents) -> Bool:
 
 
 def _named(trace: Trace, host: HostEvents, names: re.Pattern[str]) -> Bool:
-    found: Bool = named_in(trace, host.row.astype(np.int64), lambda name: names.match(name) is not None)[
-        trace.events.name[host.row]
-    ]
-    return found
+    return are_named(trace, host.row, names.match)

@@ -171,7 +171,7 @@ def _steps(trace: Trace) -> list[_Step]:
     names, start = events.name[rows].astype(np.int32), events.start_ns[rows]
     found = []
     for step in find_steps(trace).steps:
-        begins, ends = step.host_start_ns, step.host_start_ns + step.host_ns
+        begins, ends = step.host_start_ns, step.host_end_ns
         low, high = np.searchsorted(start, (begins, ends)).tolist()
         found.append(_Step(rows[low:high], names[low:high], begins, ends))
     return found

@@ -17,6 +17,7 @@ from tb_steptime.metrics.gpu.utilization import activity_intervals, kernel_inter
 from tb_steptime.metrics.idle.reasons import REASONS, IdleNs
 from tb_steptime.metrics.idle.sums import idle_sums
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_time_ns
+from tb_steptime.metrics.whole_means import whole_means
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
@@ -49,7 +50,8 @@ class StepAggregates(msgspec.Struct, frozen=True, eq=False):
         """The mean step, whose aggregates sum to the rounded mean length used everywhere; bubbles are rounded down, so
         that they stay parts of their aggregates."""
         steps, sites, reasons = self.idle.shape
-        aggregates = whole_mean(np.concatenate((self.works, self.idle.reshape(steps, -1)), axis=1))
+        sums = np.concatenate((self.works.sum(axis=0), self.idle.sum(axis=0).reshape(-1)))
+        aggregates = np.array(whole_means(sums, steps), np.int64)
         works, idle = aggregates[:3], aggregates[3:].reshape(1, sites, reasons)
         return StepAggregates(works[np.newaxis], idle, self.bubble.sum(axis=0, keepdims=True) // steps)
 
@@ -93,18 +95,8 @@ def step_aggregates(trace: Trace, device: int) -> StepAggregates:
 
 def mean_host_ns(trace: Trace) -> dict[str, int]:
     """The mean step by host phase; sums to the step."""
-    return dict(zip(PHASES, whole_mean(host_time_ns(trace)).tolist(), strict=True))
-
-
-def whole_mean(rows: Int64) -> Int64:
-    """The mean of rows in integers, which sum to the mean of the rows' sums: the largest remainders are rounded up."""
-    sums, steps = rows.sum(axis=0), len(rows)
-    whole, rest = np.divmod(sums, steps)
-    total = (2 * int(sums.sum()) + steps) // (2 * steps)
-    up = np.argsort(-rest, kind="stable")[: total - int(whole.sum())]
-    whole[up] += 1
-    mean: Int64 = whole
-    return mean
+    rows = host_time_ns(trace)
+    return dict(zip(PHASES, whole_means(rows.sum(axis=0), len(rows)), strict=True))
 
 
 def _works(trace: Trace, device: int) -> Int64:

@@ -10,6 +10,7 @@ import numpy as np
 from tb_steptime.metrics.base import Figure, Metric, PartMeaning, mean_figure, step_lengths
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.utilization import has_device_activity
+from tb_steptime.metrics.whole_means import whole_mean, whole_means
 from tb_steptime.text import Unit
 from tb_steptime.trace.host_ranges import host_ranges, is_host_range, union_where
 from tb_steptime.trace.intervals import Intervals, partition
@@ -17,7 +18,7 @@ from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Kind
+from tb_steptime.trace.table import CALL_KINDS, Kind
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -133,17 +134,14 @@ def between_ops_ns(trace: Trace) -> int:
 
 
 def mean_parts(rows: tuple[Parts, ...], total_ns: int) -> Parts:
-    """The mean of each part in whole ns, rounded so that the parts sum to total_ns (largest remainders go up)."""
+    """The mean of each part in whole ns, rounded so that the parts sum to total_ns."""
     sums = np.array([msgspec.structs.astuple(row) for row in rows], np.int64).sum(axis=0)
-    whole, rest = np.divmod(sums, len(rows))
-    up = np.argsort(-rest, kind="stable")[: total_ns - int(whole.sum())]
-    whole[up] += 1
-    return Parts(*whole.tolist())
+    return Parts(*whole_means(sums, len(rows), total_ns))
 
 
 def mean_duration_ns(rows: tuple[Parts, ...]) -> int:
     """The mean step in whole ns; halves are rounded up."""
-    return (2 * sum(row.total_ns for row in rows) + len(rows)) // (2 * len(rows))
+    return whole_mean(sum(row.total_ns for row in rows), len(rows))
 
 
 def _layers(trace: Trace) -> dict[str, Intervals]:
@@ -156,7 +154,7 @@ def _layers(trace: Trace) -> dict[str, Intervals]:
         "communication": collective_kernels(trace) if on_device else _collective_calls(trace),
         "memcpy": Intervals.of_events(trace.events, events.rows(Kind.MEMCPY)),
         "memset": Intervals.of_events(trace.events, events.rows(Kind.MEMSET)),
-        "runtime": Intervals.of_events(trace.events, events.rows(Kind.RUNTIME, Kind.DRIVER)),
+        "runtime": Intervals.of_events(trace.events, events.rows(*CALL_KINDS)),
         "data_loader": loader_intervals(trace),
         "cpu_exec": host_ranges(trace),
     }

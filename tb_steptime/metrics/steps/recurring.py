@@ -82,7 +82,7 @@ def _at_one_place(trace: Trace, lengths: Int64, has_device: bool) -> RecurringWo
 
 def _are_updates(trace: Trace, found: Bool) -> bool:
     """Whether an optimizer steps only in these steps."""
-    marks = rows_named(trace, (Kind.USER,), lambda name: OPTIMIZER_STEP.match(name) is not None)
+    marks = rows_named(trace, (Kind.USER,), OPTIMIZER_STEP.match)
     step = _step_of(trace, marks)
     return len(marks) > 0 and bool(found[step[step >= 0]].all())
 
@@ -97,6 +97,4 @@ def _ops(trace: Trace) -> tuple[Int64, Int64]:
 
 def _step_of(trace: Trace, rows: Int64) -> Int64:
     """The place of the step of each row; -1 before the first one."""
-    begins = np.array([step.host_start_ns for step in find_steps(trace).steps])
-    place: Int64 = np.searchsorted(begins, trace.events.start_ns[rows], side="right") - 1
-    return place
+    return find_steps(trace).begun_on_host(trace.events.start_ns[rows])

@@ -16,7 +16,7 @@ from tb_steptime.metrics.data_loading.marks import in_steps
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in
+from tb_steptime.trace.names import are_named
 from tb_steptime.trace.ops import in_nodes
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in
@@ -66,7 +66,7 @@ def unused_graph(trace: Trace) -> UnusedGraph | None:
         return None
     if counts[having].max() > ALIKE * counts[having].min():
         return None
-    layers = int(named_in(trace, unused, lambda name: _LAYER.match(name) is not None)[events.name[unused]].sum())
+    layers = int(are_named(trace, unused, _LAYER.match).sum())
     if layers < FEWEST_LAYERS * len(having) or len(unused) < LEAST_SHARE * len(created):
         return None
     if not ran[is_in(step, having)].any():

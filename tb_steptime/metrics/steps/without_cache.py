@@ -116,7 +116,7 @@ def _events(trace: Trace) -> Iterator[tuple[_Joined | None, Shape]]:
     assert events.shapes is not None
     for row in rows_named(trace, (Kind.CPU_OP,), (_EMBEDDING, _CAT).__contains__).tolist():
         text = trace.inputs[int(events.shapes[row])] if events.shapes[row] >= 0 else ""
-        if trace.strings[int(events.name[row])] == _EMBEDDING:
+        if trace.name_of(row) == _EMBEDDING:
             shapes = shapes_of(text) or ()
             if len(shapes) > 1:
                 yield None, shapes[1]

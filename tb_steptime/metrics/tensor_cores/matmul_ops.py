@@ -135,7 +135,7 @@ def _gradients(trace: Trace, ops: Int64) -> Int64:
     aten::cudnn_convolution_backward  |----------------------|    2; of a layer whose input needs no gradient 1
     ..._backward_input, ..._weight      |-------|  |-------|      as torch of 2021 and before recorded them
     """
-    parts = rows_named(trace, (Kind.CPU_OP,), lambda name: _ONE_GRADIENT.match(name) is not None)
+    parts = rows_named(trace, (Kind.CPU_OP,), _ONE_GRADIENT.match)
     if not len(parts):
         return np.zeros(len(ops), np.int64)
     recorded = ops < len(trace.events)

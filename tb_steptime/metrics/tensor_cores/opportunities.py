@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.utilization import kernel_rows
+from tb_steptime.metrics.gpu.utilization import kernel_rows_in_window
 from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.phases.marks import PhaseId
@@ -19,10 +19,10 @@ from tb_steptime.metrics.tensor_cores.eligibility import Eligibility, WhyNot, el
 from tb_steptime.metrics.tensor_cores.matmul_ops import alike, find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, Split, kernel_answers, kernel_bins
 from tb_steptime.text import Quantity, Reason, Unit, ns
+from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import NO_OP_WORDS, NoOp, kernel_op_names
-from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, is_in
+from tb_steptime.trace.table import Int64, is_in
 
 _MATMUL_LIKE = BINS.index("matmul_like")
 
@@ -99,7 +99,7 @@ class Opportunities(NamedTuple):
 
 def opportunities(trace: Trace, device: int) -> Opportunities:
     """The device's matmul-like kernels that are not on tensor cores; most gain first, then most time."""
-    rows = _in_window(trace, device)
+    rows = kernel_rows_in_window(trace, device)
     rows = rows[kernel_bins(trace)[rows] == _MATMUL_LIKE]
     found, products = eligibility(trace), find_products(trace)
     group, first = alike(
@@ -169,7 +169,7 @@ def _opportunity(trace: Trace, row: int, count: int, total_ns: int, gain_ns: int
     product = products.distinct[products.place[row]] if products.place[row] >= 0 else None
     why = found.reasons[found.why[row]]
     name = int(kernel_op_names(trace, np.array([row]))[0])
-    kernel = trace.strings[int(trace.events.name[trace.kernels.event[row]])]
+    kernel = trace.name_of(trace.kernels.event[row])
     return Opportunity(
         op=product.op if product else trace.strings.get(name),
         shapes=product.shapes or None if product else None,
@@ -199,7 +199,7 @@ def _formula(found: Eligibility, row: int, total_ns: int, bounded: bool) -> Reas
 
 def split_by_op(trace: Trace, device: int) -> list[OpSplit]:
     """The device's split by the innermost op; those with most time first, the ops beyond the table as one line."""
-    rows = _in_window(trace, device)
+    rows = kernel_rows_in_window(trace, device)
     names = kernel_op_names(trace, rows).astype(np.int64)
     group, first = alike(names)
     splits, counts = _splits(trace, rows, group, len(first))
@@ -220,7 +220,7 @@ def _folded(rest: list[OpSplit]) -> list[OpSplit]:
 
 def split_by_phase(trace: Trace, device: int) -> list[PhaseSplit]:
     """The device's split by phase; phases without kernels are left out."""
-    rows = _in_window(trace, device)
+    rows = kernel_rows_in_window(trace, device)
     phase = kernel_phases(trace)[rows].astype(np.int64)
     splits, counts = _splits(trace, rows, phase, len(PHASES))
     return [PhaseSplit(*row) for row in zip(PHASES, counts, splits, strict=True) if row[1]]
@@ -235,16 +235,8 @@ def _splits(trace: Trace, rows: Int64, group: Int64, size: int) -> tuple[list[Sp
 
 def _sums(group: Int64, values: Int64, size: int) -> list[int]:
     """Sums of integers by group, exact below 2**53."""
-    sums: list[int] = np.rint(np.bincount(group, values, minlength=size)).astype(np.int64).tolist()
+    sums: list[int] = exact_sums(group, values, size).tolist()
     return sums
-
-
-def _in_window(trace: Trace, device: int) -> Int64:
-    rows = kernel_rows(trace, device)
-    start = trace.events.start_ns[trace.kernels.event[rows]]
-    low, high = find_steps(trace).window
-    inside: Bool = (start >= low) & (start < high)
-    return rows[inside]
 
 
 def _no_op(name: int) -> str | None:

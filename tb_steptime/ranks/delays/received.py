@@ -14,7 +14,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from tb_steptime.metrics.communication.packed import unpacked
-from tb_steptime.ranks.instances import exchanges_of
 from tb_steptime.ranks.spans import RankSpan
 
 #: A smaller factor does not explain why a rank is late.
@@ -36,7 +35,7 @@ def received_factor(spans: Sequence[RankSpan], place: int) -> float | None:
 
 def _bytes_a_step(span: RankSpan) -> float:
     """Returns the bytes of all-to-alls in a step; 0 if none has any recorded."""
-    kept = exchanges_of(span)
+    kept = span.ranks_result.exchanges
     size = [each.bytes or 0 if each.kind == "all_to_all" else 0 for each in kept.classes]
     if not any(size):
         return 0.0

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.analyses.ranks import RanksResult
 from tb_steptime.metrics.communication.exchanges import START_UNIT_NS
 from tb_steptime.metrics.communication.packed import unpacked
 from tb_steptime.metrics.communication.passes import PASS_KINDS
@@ -80,9 +79,7 @@ def rank_passes(spans: Sequence[RankSpan], ranks: Sequence[Instances], names: Se
 
 
 def _rank_passes(place: int, span: RankSpan, each: Instances, names: Sequence[str]) -> RankPasses:
-    result = span.results.get("ranks", RanksResult())
-    assert isinstance(result, RanksResult)
-    kept, number = result.passes, {name: number for number, name in enumerate(names)}
+    kept, number = span.ranks_result.passes, {name: number for number, name in enumerate(names)}
     step = np.array([number[name] for name in span.step_names], np.int64)[unpacked(kept.step)]
     start = unpacked(kept.start) * START_UNIT_NS + span.origin_ns
     end = start + unpacked(kept.length)
@@ -94,7 +91,7 @@ def _ready(each: Instances, step: Int64, start: Int64, end: Int64) -> Int64:
     """Returns the time from which nothing kept each pass from beginning: the end of the pass before it, or of the last
     message that ended before it began, whichever is later. Time before the first pass of a step, if it follows the last
     message, belongs to no pass."""
-    messages = np.array([one.kind == "send_receive" for one in each.classes], bool)[each.of]
+    messages = each.are_messages
     ended = np.append(np.iinfo(np.int64).min, np.sort((each.start + each.length)[messages]))
     message = ended[np.searchsorted(ended, start, side="right") - 1]
     before = np.append(start[:1], end[:-1])

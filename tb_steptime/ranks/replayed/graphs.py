@@ -8,10 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from tb_steptime.analyses.ranks import RanksResult
 from tb_steptime.metrics.communication.exchanges import ExchangeClass
 from tb_steptime.metrics.communication.packed import unpacked
-from tb_steptime.ranks.instances import exchanges_of
 from tb_steptime.ranks.matching import UNEVEN
 from tb_steptime.ranks.replayed.own_time import paths_of_own_time
 from tb_steptime.ranks.spans import RankSpan
@@ -65,24 +63,18 @@ def rank_graphs(spans: Sequence[RankSpan], names: Sequence[str], variant: Varian
 
 def by_device(spans: Sequence[RankSpan]) -> bool:
     """Whether all ranks have a graph of host and devices. Raises what reading results raises."""
-    return all(_result(span).reduced.recorded.after.count for span in spans)
+    return all(span.ranks_result.reduced.recorded.after.count for span in spans)
 
 
 def unexplained(span: RankSpan) -> float:
     """The share of a span's recording that the replay does not explain; 0 where nothing ran on a device."""
-    return _result(span).reduced.unexplained
-
-
-def _result(span: RankSpan) -> RanksResult:
-    result = span.results.get("ranks", RanksResult())
-    assert isinstance(result, RanksResult)
-    return result
+    return span.ranks_result.reduced.unexplained
 
 
 def _graph(
     span: RankSpan, names: Sequence[str], paths: PathColumns, kinds: dict[_Alike, int], *, on_device: bool
 ) -> RankGraph:
-    kept, steps, reduced = exchanges_of(span), len(span.step_names), _result(span).reduced
+    kept, steps, reduced = span.ranks_result.exchanges, len(span.step_names), span.ranks_result.reduced
     of_step = np.array([names.index(name) for name in span.step_names], np.int64)
     began, ended = span.step_start_ns, span.step_start_ns + span.step_ns
     if on_device:
@@ -117,7 +109,7 @@ def _paths(span: RankSpan, variant: Variant, *, on_device: bool) -> PathColumns 
     if variant == "recorded":
         return _recorded_paths(span, on_device=on_device)
     if on_device:
-        paths = getattr(_result(span).reduced, variant)
+        paths = getattr(span.ranks_result.reduced, variant)
         return paths_of(paths) if paths.after.count else None
     if variant == "no_loader" and _LOADER in span.figures:
         return paths_of_own_time(span, np.nan_to_num(span.figures[_LOADER]).astype(np.int64))
@@ -125,7 +117,7 @@ def _paths(span: RankSpan, variant: Variant, *, on_device: bool) -> PathColumns 
 
 
 def _recorded_paths(span: RankSpan, *, on_device: bool) -> PathColumns:
-    return paths_of(_result(span).reduced.recorded) if on_device else paths_of_own_time(span)
+    return paths_of(span.ranks_result.reduced.recorded) if on_device else paths_of_own_time(span)
 
 
 def _within(paths: PathColumns, nodes: int) -> bool:

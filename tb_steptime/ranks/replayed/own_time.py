@@ -11,7 +11,6 @@ import numpy as np
 
 from tb_steptime.metrics.communication.exchanges import START_UNIT_NS
 from tb_steptime.metrics.communication.packed import unpacked
-from tb_steptime.ranks.instances import exchanges_of
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.replay.reduced import START, PathColumns, longest_paths
 from tb_steptime.replay.sweep import EdgeKind, edges_of
@@ -24,7 +23,7 @@ _RETURN, _END, _BEGIN, _CALL = range(4)
 def paths_of_own_time(span: RankSpan, spared_ns: Int64 | None = None) -> PathColumns:
     """Nodes are those of `Paths`. spared_ns: by how much the rank's own work is shortened in each step. Raises what
     reading results raises."""
-    kept = exchanges_of(span)
+    kept = span.ranks_result.exchanges
     start, length = unpacked(kept.start) * START_UNIT_NS, np.maximum(unpacked(kept.length), 1)
     exposed = unpacked(kept.exposed)
     wait = np.where(exposed < 0, length, exposed)

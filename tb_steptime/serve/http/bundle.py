@@ -24,7 +24,7 @@ _PART_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}\.(?:js|woff2)", re.ASCII)
 
 
 def entry(opening: bytes | None) -> bytes:
-    """The script together with the JSON that it would request first, which it finds in `stepInsightsOpening`.
+    """Returns the script together with the JSON that it would request first, which it finds in `stepInsightsOpening`.
 
     Another site's page cannot read that JSON: it may not import a module from our origin, and as a plain script the
     file does not run, because of its `export`.

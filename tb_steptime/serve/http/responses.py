@@ -90,7 +90,8 @@ def _content(request: Request, answer: Answer) -> Response:
 
 
 def _not_modified(answer: Answer) -> Response:
-    """The browser has the content already, so nothing is encoded: the index of many spans is requested repeatedly."""
+    """The browser has the content already, so nothing is encoded: the index of many spans is requested
+    repeatedly."""
     typed = {"Content-Type": answer.content_type, **_NO_GUESS}
     headers = {"Cache-Control": "no-cache", "Vary": "Accept-Encoding", **typed, **answer.headers}
     response = _response_type()(b"", 304, headers)

@@ -58,7 +58,7 @@ class Jobs:
         return kept[2], kept[3]
 
     def of(self, job: Job) -> KnownJob:
-        """What is known of at least one rank. Raises what reading results raises."""
+        """Returns what is known of at least one rank. Raises what reading results raises."""
         key = _key(job)
         with self._lock:
             if key in self._known:
@@ -75,7 +75,7 @@ class Jobs:
 
 
 def _key(job: Job) -> tuple[str, ...]:
-    """The key of a job, which changes when one of its recordings is rewritten."""
+    """Returns the key of a job, which changes when one of its recordings is rewritten."""
     return tuple(f"{each.found.id} {each.found.stamp}" for each in job.recorded)
 
 
@@ -93,5 +93,6 @@ def find_job(chosen: ServedSpan, of_run: Sequence[ServedSpan]) -> Job:
 
 
 def alone(span: ServedSpan) -> Job:
-    """A span that does not say its rank, as the one rank of its job. Raises FileNotFoundError where it is not read."""
+    """Returns a span that does not say its rank, as the one rank of its job. Raises FileNotFoundError where it is not
+    read."""
     return Job([span], [RecordedRank(span.found, span.at_hand(), 0)], 0)

@@ -34,7 +34,7 @@ def rank_map(spans: Sequence[ServedSpan], figures: JobFigures, metric: str) -> R
 
 
 def wait_map(job: KnownJob, metric: str) -> RankMap:
-    """The waits of a job whose collectives are matched, by rank and step. metric: of WAIT_METRICS."""
+    """Returns the waits of a job whose collectives are matched, by rank and step. metric: of WAIT_METRICS."""
     assert job.waits is not None
     values = job.waits.waits if metric == WAITS else job.waits.caused
     return RankMap(

@@ -66,8 +66,8 @@ def events_of(span: ServedSpan, events: EventFile, wanted: Wanted) -> IncludedEv
 
 
 def steps_of(span: ServedSpan, wanted: Wanted) -> list[TimelineStep] | None:
-    """The steps that a report holds of a span; none: all of a recording without steps. None: it has none of those that
-    were asked for."""
+    """Returns the steps that a report holds of a span; none: all of a recording without steps. None: it has none of
+    those that were asked for."""
     steps = span.at_hand().result("timeline", TimelineResult).steps
     if wanted is not None:
         return [step for step in steps if step.name.isdigit() and wanted[0] <= int(step.name) <= wanted[1]] or None
@@ -90,7 +90,8 @@ def _held(events: EventFile, timeline: TimelineResult, steps: Sequence[TimelineS
 
 
 def _whole(timeline: TimelineResult) -> tuple[int, int]:
-    """All of the recording, as the Timeline shows it (`wholeOf` in `frontend/src/views/timeline/data/steps.ts`)."""
+    """Returns all of the recording, as the Timeline shows it (`wholeOf` in
+    `frontend/src/views/timeline/data/steps.ts`)."""
     first = min([timeline.first_ns, *(step.start_ns for step in timeline.steps[:1])])
     return first, max([timeline.last_ns, first + 1, *(step.end_ns for step in timeline.steps[-1:])])
 
@@ -112,7 +113,7 @@ def _joined(page: TimelinePage) -> int:
 
 
 def _moved(events: EventFile, described: Sequence[EventDetail]) -> tuple[list[int], list[int]]:
-    """The events that have another row where stacks are folded, and that row."""
+    """Returns the events that have another row where stacks are folded, and that row."""
     mentioned = {detail.event for detail in described} | {link.event for each in described for link in each.links}
     numbers = np.array(sorted(mentioned), np.int64)
     places = events.place[numbers].tolist()

@@ -90,7 +90,8 @@ def _tree(page: FlamePage) -> FlameTree:
 
 
 def _kept(tree: FlameTree, smallest: int) -> Bool:
-    """Which frames are kept. Merged frames are not: they are merged again, together with those that are small now."""
+    """Says which frames are kept. Merged frames are not: they are merged again, together with those that are small
+    now."""
     kept: Bool = np.zeros(len(tree), bool)
     for values in tree.total.values():
         kept |= values * smallest >= max(1, int(values[0]))

@@ -21,7 +21,7 @@ from tb_steptime.serve.wire import Index, encode
 
 
 def without_machine(recorded: IncludedAnswers) -> bytes:
-    """The answers as JSON."""
+    """Returns the answers as JSON."""
     text = encode(recorded)
     if recorded.keeps_paths:
         text = replaced(text, passed_on([text]))

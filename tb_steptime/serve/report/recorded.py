@@ -249,7 +249,7 @@ def _along_chains(runs: Sequence[ServedSpan], shown: Collection[str]) -> Iterato
 
 
 def chain_names(spans: Sequence[ServedSpan]) -> list[str]:
-    """The runs of the chain, in the order of `spans`."""
+    """Returns the runs of the chain, in the order of `spans`."""
     newest = {span.found.run: _recorded(span) for span in sorted(spans, key=_recorded)}
     kept = set(sorted(newest, key=newest.__getitem__)[-MOST_IN_CHAIN:])
     return [run for run in dict.fromkeys(span.found.run for span in spans) if run in kept]

@@ -58,7 +58,7 @@ def _event(trace: Trace, row: int) -> contract.EventLine:
     stream = f"{trace.job.accelerator} {int(events.device[row])}, stream {int(events.stream[row])}"
     return contract.EventLine(
         kind=kind.name.lower(),
-        name=shortened(short_frame(trace.strings[int(events.name[row])]), _NAME_CHARACTERS),
+        name=shortened(short_frame(trace.name_of(row)), _NAME_CHARACTERS),
         track=stream if kind in DEVICE_KINDS else thread.name or f"thread {thread.tid}",
         start_ms=round(float(events.start_ns[row]) / 1e6, 4),
         duration_ms=ms(float(events.dur_ns[row])),

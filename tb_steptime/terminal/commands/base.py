@@ -80,7 +80,7 @@ def _step_choice(text: str) -> StepChoice:
 
 
 def step_numbers(text: str) -> tuple[int, int]:
-    """The first and the last step that an argument names."""
+    """Returns the first and the last step that an argument names."""
     numbers = _from_to(text)
     if numbers is None:
         raise argparse.ArgumentTypeError(f'"{text}" is not a step or two of them such as 10-20')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
@@ -24,8 +23,9 @@ from tb_steptime.tables.ranks import (
     messages_report,
     rank_reports,
 )
+from tb_steptime.terminal.output import aligned, paragraphs, wrapped
 from tb_steptime.terminal.ranks.jobs import FoundJob
-from tb_steptime.terminal.rows import columns, shortened, text_cell
+from tb_steptime.terminal.rows import shortened, text_cell
 from tb_steptime.text import joined, phrase
 from tb_steptime.text.printer import (
     GAP,
@@ -51,18 +51,17 @@ def job_table(found: FoundJob, width: int) -> str:
         _ranks(rank_reports(found.ranks, found.waits)),
         _rows(COLLECTIVES, [collective_report(row, found.ranks) for row in found.ranks.collectives], "more row", 32),
         _rows(MESSAGES, [messages_report(pair) for pair in found.ranks.pairs], "more row"),
-        [line for each in what_if_texts(found.ranks.what_if) for line in _wrap(render(each), width, "  ")],
+        [line for each in what_if_texts(found.ranks.what_if) for line in wrapped(render(each), width, "  ")],
         _advice(found, width),
     )
-    text = "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines)
-    return text.replace(GAP, " ")
+    return paragraphs(sections)
 
 
 def job_what_if(found: FoundJob, width: int) -> str:
     """Returns only the part that says what a step of the job would take after changes."""
     nothing, reason = phrase("Nothing of this job can be replayed."), found.ranks.what_if_reason
     said = what_if_texts(found.ranks.what_if) or [joined(nothing, explain(reason)) if reason else nothing]
-    lines = [f"The job: {_top(found)}", "", *(line for each in said for line in _wrap(render(each), width, "  "))]
+    lines = [f"The job: {_top(found)}", "", *(line for each in said for line in wrapped(render(each), width, "  "))]
     return "\n".join(lines).replace(GAP, " ")
 
 
@@ -81,11 +80,11 @@ def _top(found: FoundJob) -> str:
 
 def _headline(found: FoundJob, width: int) -> Iterator[str]:
     for sentence in ranks_sentences(found.ranks):
-        yield from _wrap(render(sentence), width)
+        yield from wrapped(render(sentence), width)
     if found.ranks.pipeline:
-        yield from _wrap(render(pipeline_text(found.ranks.pipeline)), width)
+        yield from wrapped(render(pipeline_text(found.ranks.pipeline)), width)
     if path := path_text(found.ranks):
-        yield from _wrap(render(path), width)
+        yield from wrapped(render(path), width)
 
 
 def _ranks(rows: Sequence[RankReport]) -> Iterator[str]:
@@ -104,7 +103,7 @@ def _rows(table: Table[R], rows: Sequence[R], more: str, widest: int | None = No
     cells = [[text_cell(column, column.value(row)) for column in told] for row in shown]
     firsts = [shortened(first, widest or len(first)) for first, *_ in cells]
     heads = [column.name(Surface.TEXT) for column in told]
-    yield from columns([heads, *([first, *others] for first, (_, *others) in zip(firsts, cells, strict=True))])
+    yield from aligned([heads, *([first, *others] for first, (_, *others) in zip(firsts, cells, strict=True))])
     if len(rows) > len(shown):
         yield f"{counted(len(rows) - len(shown), more)}"
 
@@ -112,11 +111,7 @@ def _rows(table: Table[R], rows: Sequence[R], more: str, widest: int | None = No
 def _advice(found: FoundJob, width: int) -> Iterator[str]:
     for insight in judge_job(found.ranks):
         said = f"{render(insight.title)}. {render(insight.why)}{lowered_words(insight)}"
-        yield from _wrap(f"{card_head(insight)}: {said}", width, "  ")
+        yield from wrapped(f"{card_head(insight)}: {said}", width, "  ")
         yield from (f"    {line}" for line in (insight.how or "").splitlines())
     for note in map(worded, found.ranks.notes):
-        yield from _wrap(f"Note: {render(said_in_full(note))}", width, "  ")
-
-
-def _wrap(text: str, width: int, indent: str = "") -> list[str]:
-    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+        yield from wrapped(f"Note: {render(said_in_full(note))}", width, "  ")

@@ -30,9 +30,8 @@ from tb_steptime.timeline.tracks.folding import foreign_frames
 from tb_steptime.trace.loader_marks import loader_rows
 from tb_steptime.trace.model import Thread, Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int32, Int64, Kind, UInt8, distinct
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int32, Int64, Kind, UInt8, distinct
 
-_CALLS = (Kind.RUNTIME, Kind.DRIVER)
 #: Kinds shown on a device's streams: its work, and marks of graphs.
 _ON_STREAM = (*DEVICE_KINDS, Kind.MARK)
 _ON_HOST = (Kind.CPU_OP, Kind.USER, Kind.PYTHON, Kind.OVERHEAD, Kind.OTHER)
@@ -281,7 +280,7 @@ def _by_stream(lanes: Int32, rows: Int32) -> Iterator[tuple[int, Int32]]:
 def _by_thread(trace: Trace, roles: Mapping[int, str]) -> Iterator[tuple[int, Int32]]:
     """The events of each host thread: the training loop's, then autograd's, then the others; of equals the busiest
     first."""
-    rows = trace.events.rows(*_ON_HOST, *_CALLS).astype(np.int32)
+    rows = trace.events.rows(*_ON_HOST, *CALL_KINDS).astype(np.int32)
     rows = rows[np.argsort(trace.events.thread[rows], kind="stable")]  # some jobs have a new thread in each step
     count = np.bincount(trace.events.thread[rows], minlength=len(trace.threads))
     past, order = np.cumsum(count), ("training", "autograd", "")

@@ -33,7 +33,7 @@ from tb_steptime.trace.kineto.row_types import NO_ARGS, NO_PLAIN_ARGS, NOT_SAID,
 from tb_steptime.trace.kineto.rows import EventBlock
 from tb_steptime.trace.kineto.times import time_ns, to_ns
 from tb_steptime.trace.model import Thread
-from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, StringTable, is_in
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, StringTable, is_in
 
 #: Stands for a duration that is missing in the file.
 NO_DURATION = -(2**62)
@@ -41,7 +41,7 @@ NO_DURATION = -(2**62)
 #: Masks over Kind numbers.
 ON_A_DEVICE = is_in(np.arange(256), (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC, Kind.MARK))
 _IS_WORK = is_in(np.arange(256), DEVICE_KINDS)
-IS_A_CALL = is_in(np.arange(256), (Kind.RUNTIME, Kind.DRIVER))
+IS_A_CALL = is_in(np.arange(256), CALL_KINDS)
 #: In 2021 these kinds, and only these, spelled their external id in lower case.
 _OF_A_LAUNCH = is_in(np.arange(256), (*DEVICE_KINDS, Kind.RUNTIME, Kind.DRIVER))
 #: Getter of a column by its dotted name, such as "memory._ts".

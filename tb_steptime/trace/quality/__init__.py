@@ -13,7 +13,16 @@ Decisions and their reasons:
 
 from __future__ import annotations
 
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.quality.clocks import on_one_clock
+from tb_steptime.trace.quality.crossings import without_crossings
+from tb_steptime.trace.quality.overruns import without_overruns
 from tb_steptime.trace.quality.recording import recording_findings as recording_findings
-from tb_steptime.trace.quality.repair import repaired as repaired
 from tb_steptime.trace.quality.unrecorded_cpu import is_cpu_unrecorded as is_cpu_unrecorded
 from tb_steptime.trace.quality.unrecorded_device import unseen_device as unseen_device
+
+
+def repaired(trace: Trace) -> Trace:
+    """Returns the trace as it was read, or with impossible values corrected; its `repaired` lists the corrections. The
+    file stays unchanged. Must be called before anything else reads the trace."""
+    return without_overruns(on_one_clock(without_crossings(trace)))

@@ -41,7 +41,18 @@ from tb_steptime.trace.device_tables import DependencyTable
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.table import DEVICE_KINDS, Bool, EventTable, Int64, Kind, distinct, distinct_in, is_in, median
+from tb_steptime.trace.table import (
+    CALL_KINDS,
+    DEVICE_KINDS,
+    Bool,
+    EventTable,
+    Int64,
+    Kind,
+    distinct,
+    distinct_in,
+    is_in,
+    median,
+)
 
 #: Tolerance: both clocks are read in microseconds or better, so one tick of each is no disagreement. None of 50 real
 #: traces has any disagreement.
@@ -159,9 +170,9 @@ def _calls_that_wait(trace: Trace) -> _Waits:
     order = np.lexsort((events.ends(work), call))
     call, work = call[order], work[order]
     last = _last_to_end(events.ends(work))
-    waits = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _WAITS.match(name) is not None)
+    waits = rows_named(trace, CALL_KINDS, _WAITS.match)
     waits = waits[events.dur_ns[waits] >= WAIT_NS]
-    whole = is_in(waits, rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _ALL.match(name) is not None))
+    whole = is_in(waits, rows_named(trace, CALL_KINDS, _ALL.match))
     own, of = [waits[whole]], [_before(call, work[last], waits[whole])]
     for thread in distinct_in(events.thread[waits[~whole]]).tolist():
         mine = events.thread[call] == thread
@@ -189,7 +200,7 @@ def _length(trace: Trace) -> int:
     """Length of the device's part of the recording or of the host's, whichever is longer."""
     events, rows = trace.events, trace.events.rows(*DEVICE_KINDS)
     on_device = int(events.ends(rows).max() - events.start_ns[rows].min())
-    calls = events.rows(Kind.RUNTIME, Kind.DRIVER)
+    calls = events.rows(*CALL_KINDS)
     return max(on_device, int(events.ends(calls).max() - events.start_ns[calls].min()))
 
 

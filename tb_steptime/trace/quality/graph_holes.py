@@ -24,7 +24,7 @@ from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.quality.ranges import longest
-from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64
 
 #: Minimum number of complete replays that show what a graph consists of.
 LEAST_WHOLE = 2
@@ -88,7 +88,7 @@ def _replays(trace: Trace) -> _Replays | None:
     """The replays; None if no graph with recorded work is launched."""
     launches = find_launches(trace)
     is_call = np.zeros(len(trace.events), bool)
-    is_call[rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: GRAPH_CALL.search(name) is not None)] = True
+    is_call[rows_named(trace, CALL_KINDS, GRAPH_CALL.search)] = True
     rows = np.flatnonzero((launches.call >= 0) & is_call[launches.call])
     if not len(rows):
         return None

@@ -26,7 +26,7 @@ from tb_steptime.trace.nesting import parent_places
 from tb_steptime.trace.ops import BEGINS_CAPTURE, ENDS_CAPTURE, GRAPH_CALL
 from tb_steptime.trace.quality.ranges import longest
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int64, Kind, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, is_in
 
 #: Calls that a kernel always follows. Others launch a graph.
 _LAUNCHES = expression(r"(cuda|cu|hip)\w*Launch(Cooperative)?Kernel")
@@ -56,7 +56,7 @@ class KernelLaunches(NamedTuple):
 @shared
 def kernel_launches(trace: Trace) -> KernelLaunches:
     """The launches of all threads."""
-    calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), _launches)
+    calls = rows_named(trace, CALL_KINDS, _launches)
     known, launched = find_launches(trace).call, np.zeros(len(trace.events), bool)
     launched[known[known >= 0]] = True
     if launched[calls].all():
@@ -64,7 +64,7 @@ def kernel_launches(trace: Trace) -> KernelLaunches:
     calls = calls[parent_places(trace, calls) < 0]
     start = trace.events.start_ns[calls]
     calls = calls[_captures(trace).overlap_ns(start, start + 1) == 0]
-    graphs = is_in(calls, rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), _launches_graph))
+    graphs = is_in(calls, rows_named(trace, CALL_KINDS, _launches_graph))
     if _may_be_empty(launched[calls[graphs]]):
         calls = calls[~graphs | launched[calls]]
     return KernelLaunches(calls, calls[~launched[calls]])
@@ -90,8 +90,8 @@ def _may_be_empty(has_work: Bool) -> bool:
 def _captures(trace: Trace) -> Intervals:
     """When any thread captures: from the begin of the capture, or of the recording, to the capture's end."""
     events = trace.events
-    begins = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: BEGINS_CAPTURE.match(name) is not None)
-    ends = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: ENDS_CAPTURE.match(name) is not None)
+    begins = rows_named(trace, CALL_KINDS, BEGINS_CAPTURE.match)
+    ends = rows_named(trace, CALL_KINDS, ENDS_CAPTURE.match)
     if not len(ends):
         return Intervals.of((int(events.start_ns[begins[0]]), _end(trace))) if len(begins) else Intervals.empty()
     place = np.searchsorted(begins, ends) - 1

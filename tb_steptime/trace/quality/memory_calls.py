@@ -9,8 +9,6 @@ op        [empty     ]   [empty     ]
 
 from __future__ import annotations
 
-import re
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +21,7 @@ from tb_steptime.trace.names import named_in, rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.quality.ranges import longest
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int64, Kind
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind
 
 _MALLOC = expression(r"(cuda|hip)Malloc$|cuMem(Create|Alloc)(_v2)?$")
 _FREE = expression(r"(cuda|hip)Free$|cuMem(Release|Unmap|Free)(_v2)?$")
@@ -57,8 +55,8 @@ class Retries(NamedTuple):
 def allocation_retries(trace: Trace) -> Retries:
     """Retries: within one op a call for memory, calls that free, and a call for memory, with nothing else in
     between."""
-    calls = trace.events.rows(Kind.RUNTIME, Kind.DRIVER)
-    asks, gives = (named_in(trace, calls, partial(_matches, wanted)) for wanted in (_MALLOC, _FREE))
+    calls = trace.events.rows(*CALL_KINDS)
+    asks, gives = (named_in(trace, calls, wanted.match) for wanted in (_MALLOC, _FREE))
     if not asks.any() or not gives.any():  # in most recordings
         return Retries(calls[:0], calls[:0], calls[:0])
     kind = _kinds(trace, calls, asks, gives)
@@ -82,12 +80,8 @@ def _kinds(trace: Trace, calls: Int64, asks: Bool, gives: Bool) -> Int64:
     kind = np.full(len(trace.strings), _OTHER, np.int64)
     kind[asks] = _ASKS
     kind[gives] = _GIVES
-    kind[named_in(trace, calls, partial(_matches, _BESIDES))] = _NOTHING
+    kind[named_in(trace, calls, _BESIDES.match)] = _NOTHING
     return kind[trace.events.name[calls]]
-
-
-def _matches(wanted: re.Pattern[str], name: str) -> bool:
-    return wanted.match(name) is not None
 
 
 def _bursts(kind: Int64, op: Int64, thread: Int64) -> list[tuple[int, int]]:
@@ -106,11 +100,11 @@ def _bursts(kind: Int64, op: Int64, thread: Int64) -> list[tuple[int, int]]:
 
 def caching_is_off(trace: Trace) -> int:
     """How many calls allocate memory, if nearly every allocation makes one up to the end of the recording; else 0."""
-    asks = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _MALLOC.match(name) is not None)
+    asks = rows_named(trace, CALL_KINDS, _MALLOC.match)
     if len(asks) < LEAST_CALLS or (trace.memory.device_type > 0).any():
         return 0
-    gives = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _FREE.match(name) is not None)
-    allocations = rows_named(trace, (Kind.CPU_OP,), lambda name: _ALLOCATES.match(name) is not None)
+    gives = rows_named(trace, CALL_KINDS, _FREE.match)
+    allocations = rows_named(trace, (Kind.CPU_OP,), _ALLOCATES.match)
     later = allocations[len(allocations) // 2 :]  # a cache that is filling allocates in the first steps
     late = int((asks > later[0]).sum()) if len(later) else 0
     each_time = len(later) > 0 and late >= UNCACHED_FRACTION * len(later)
@@ -126,7 +120,7 @@ def memory_findings(trace: Trace) -> list[Finding]:
         ranges = longest(retries.start_ns, retries.end_ns)
         found.append(Finding("memory_short", "said", ("recurrence",), "high", retries.times, None, values, ranges))
     if asks:
-        allocations = len(rows_named(trace, (Kind.CPU_OP,), lambda name: _ALLOCATES.match(name) is not None))
+        allocations = len(rows_named(trace, (Kind.CPU_OP,), _ALLOCATES.match))
         values = {"count": count(asks), "ops": count(allocations), "code": code("PYTORCH_NO_CUDA_MEMORY_CACHING")}
         values["share"] = fraction(asks / allocations)
         found.append(Finding("caching_off", "said", ("memory", "host_time"), count=asks, values=values))

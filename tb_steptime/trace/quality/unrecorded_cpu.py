@@ -3,7 +3,7 @@
     activities=[CUDA]         [l]   [l]                 [l]        what keeps the CPU from launching is not known: ops,
     activities=[CPU, CUDA]    [l]op [l]|-- loader --|op [l]        the loader, or a first call
 
-Neither is one-time work recognized, since its ops are not there.
+One-time work is not recognized either, because its ops are not recorded.
 """
 
 from __future__ import annotations

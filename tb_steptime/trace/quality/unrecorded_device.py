@@ -22,7 +22,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, is_in
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, is_in
 
 #: Ops that only tensors of Metal Performance Shaders have.
 _METAL = expression(r"aten::(_?mps_|_\w+_for_mps$|_?\w*_mps$|linear_backward$)")
@@ -71,7 +71,7 @@ def unseen_device(trace: Trace) -> UnseenDevice | None:
 
 
 def _launches(trace: Trace) -> UnseenDevice | None:
-    calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: "Launch" in name or "Memcpy" in name)
+    calls = rows_named(trace, CALL_KINDS, lambda name: "Launch" in name or "Memcpy" in name)
     return UnseenDevice("launches", len(calls), _name(trace, calls)) if len(calls) else None
 
 
@@ -85,8 +85,8 @@ def _memory(trace: Trace) -> UnseenDevice | None:
 
 
 def _metal(trace: Trace) -> UnseenDevice | None:
-    rows = rows_named(trace, (Kind.CPU_OP,), lambda name: _METAL.match(name) is not None)
-    if not len(rows) or len(rows_named(trace, (Kind.CPU_OP,), lambda name: _CPU.match(name) is not None)):
+    rows = rows_named(trace, (Kind.CPU_OP,), _METAL.match)
+    if not len(rows) or len(rows_named(trace, (Kind.CPU_OP,), _CPU.match)):
         return None
     return UnseenDevice("mps", len(rows), _name(trace, rows), _longest_wait(trace))
 
@@ -95,7 +95,7 @@ def _rates(trace: Trace) -> UnseenDevice | None:
     events = trace.events
     if events.shapes is None or events.dtypes is None:
         return None
-    rows = rows_named(trace, (Kind.CPU_OP,), lambda name: _TOUCHES.match(name) is not None)
+    rows = rows_named(trace, (Kind.CPU_OP,), _TOUCHES.match)
     rows = rows[(events.shapes[rows] >= 0) & (events.dtypes[rows] >= 0)]
     nbytes = _first_input_bytes(trace, rows)
     fast = rows[(nbytes >= LEAST_BYTES) & (nbytes > MOST_RATE * 1e-9 * np.maximum(events.dur_ns[rows], 1))]
@@ -128,7 +128,7 @@ def _waits(trace: Trace) -> UnseenDevice | None:
 
 
 def _long_reads(trace: Trace) -> Int64:
-    rows = rows_named(trace, (Kind.CPU_OP,), lambda name: _READS.match(name) is not None)
+    rows = rows_named(trace, (Kind.CPU_OP,), _READS.match)
     return rows[trace.events.dur_ns[rows] >= WAIT_NS]
 
 
@@ -137,7 +137,7 @@ def _longest_wait(trace: Trace) -> int:
 
 
 def _name(trace: Trace, rows: Int64) -> str:
-    return trace.strings[int(trace.events.name[rows[0]])] if len(rows) else ""
+    return trace.name_of(rows[0]) if len(rows) else ""
 
 
 def device_findings(trace: Trace) -> list[Finding]:

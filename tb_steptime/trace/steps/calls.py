@@ -21,12 +21,12 @@ import numpy as np
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.loader_marks import LOADER_MARK, loader_names
+from tb_steptime.trace.loader_marks import LOADER_MARK, marked_waits
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.steps.loops import loop_rounds
-from tb_steptime.trace.table import Bool, Int64, Kind, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind
 
 OPTIMIZER_STEP = expression(r"Optimizer\.step#")
 _ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
@@ -78,23 +78,23 @@ class StepCalls(NamedTuple):
 def step_calls(trace: Trace) -> Iterator[StepCalls]:
     """Candidates for calls that mark steps, the most certain first. Only kinds with enough calls to repeat."""
     marks = (Kind.USER, Kind.CPU_OP)
-    of_optimizer = rows_named(trace, marks, lambda name: bool(OPTIMIZER_STEP.match(name)))
-    of_passes = rows_named(trace, (Kind.USER,), lambda name: bool(_SERVING_STEP.match(name)))
+    of_optimizer = rows_named(trace, marks, OPTIMIZER_STEP.match)
+    of_passes = rows_named(trace, (Kind.USER,), _SERVING_STEP.match)
     yield from _calls(trace, of_optimizer, at_end=True, mean_steps=True)
-    yield from _calls(trace, rows_named(trace, marks, lambda name: bool(_ZERO_GRAD.match(name))), mean_steps=True)
-    yield from _calls(trace, _loader_marks(trace), mean_steps=True)
+    yield from _calls(trace, rows_named(trace, marks, _ZERO_GRAD.match), mean_steps=True)
+    yield from _calls(trace, marked_waits(trace), mean_steps=True)
     yield from _longest(trace, module_frames(trace))
     yield from _calls(trace, of_passes, mean_steps=True)
-    yield from _calls(trace, rows_named(trace, (Kind.USER,), lambda name: bool(_PASS.match(name))), mean_steps=True)
+    yield from _calls(trace, rows_named(trace, (Kind.USER,), _PASS.match), mean_steps=True)
     yield from _longest(trace, rows_named(trace, (Kind.USER,), lambda name: not _OF_LIBRARIES.match(name)))
-    yield from _longest(trace, rows_named(trace, marks, lambda name: bool(_COMPILED.match(name))))
+    yield from _longest(trace, rows_named(trace, marks, _COMPILED.match))
     yield from _graphs(trace)
-    yield from _calls(trace, rows_named(trace, (Kind.CPU_OP,), lambda name: bool(_CHOICE.match(name))), at_end=True)
+    yield from _calls(trace, rows_named(trace, (Kind.CPU_OP,), _CHOICE.match), at_end=True)
 
 
 def batch_calls(trace: Trace) -> Int64:
     """Waits for batches, of the thread with the most of them."""
-    return next((calls.rows for calls in _calls(trace, _loader_marks(trace))), np.zeros(0, np.int64))
+    return next((calls.rows for calls in _calls(trace, marked_waits(trace))), np.zeros(0, np.int64))
 
 
 def _calls(trace: Trace, rows: Int64, *, at_end: bool = False, mean_steps: bool = False) -> Iterator[StepCalls]:
@@ -111,7 +111,7 @@ def loop_calls(trace: Trace) -> Iterator[StepCalls]:
     ops = trace.events.rows(Kind.CPU_OP)
     for calls in _calls(trace, ops):
         for begins in loop_rounds(trace, calls.rows):
-            yield StepCalls(begins, False, trace.strings[int(trace.events.name[begins[0]])])
+            yield StepCalls(begins, False, trace.name_of(begins[0]))
 
 
 def _longest(trace: Trace, rows: Int64) -> Iterator[StepCalls]:
@@ -125,14 +125,9 @@ def _longest(trace: Trace, rows: Int64) -> Iterator[StepCalls]:
             yield StepCalls(mine, False, trace.strings[name])
 
 
-def _loader_marks(trace: Trace) -> Int64:
-    rows = np.flatnonzero(loader_names(trace)[trace.events.name])
-    return rows[is_in(trace.events.kind[rows], (Kind.USER, Kind.CPU_OP))]
-
-
 def _graphs(trace: Trace) -> Iterator[StepCalls]:
     """Launches of whole graphs; if there are several per step, of the one with the most kernels."""
-    rows = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: bool(GRAPH_CALL.search(name)))
+    rows = rows_named(trace, CALL_KINDS, GRAPH_CALL.search)
     for calls in _calls(trace, rows):
         launched = find_launches(trace).call
         kernels = np.bincount(launched[launched >= 0], minlength=len(trace.events))[calls.rows]

@@ -22,9 +22,9 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import source_frames
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in
+from tb_steptime.trace.names import are_named
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, distinct_in, is_in
 
 #: Calls that wait until a device has finished all its work.
 _SYNCHRONIZE = expression(r"(cuda|cu|hip)(Device|Ctx)Synchronize")
@@ -84,12 +84,12 @@ def _with_functions(trace: Trace, found: Extent) -> Extent:
 
 def _calls_of_the_job(trace: Trace) -> Int64:
     """Calls of the threads that compute or launch, without synchronizes of an idle device."""
-    events, calls = trace.events, trace.events.rows(Kind.RUNTIME, Kind.DRIVER)
+    events, calls = trace.events, trace.events.rows(*CALL_KINDS)
     if not len(calls):
         return calls
     launching = find_launches(trace).call
     working = np.concatenate((events.rows(Kind.CPU_OP, Kind.USER), launching[launching >= 0]))
     threads = distinct_in(events.thread[working]) if len(working) else distinct_in(events.thread[calls])
-    waits = named_in(trace, calls, lambda name: _SYNCHRONIZE.match(name) is not None)[events.name[calls]]
+    waits = are_named(trace, calls, _SYNCHRONIZE.match)
     idle = waits & (events.dur_ns[calls] < IDLE_SYNCHRONIZE_NS)
     return calls[is_in(events.thread[calls], threads) & ~idle]

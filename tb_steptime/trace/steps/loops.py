@@ -84,9 +84,9 @@ def _are_steps(trace: Trace, start: Int64, end: Int64, *, alone: bool) -> bool:
         return bool(inside.all())
 
     def of_ops(wanted: re.Pattern[str]) -> Int64:
-        return rows_named(trace, (Kind.CPU_OP,), lambda name: wanted.match(name) is not None)
+        return rows_named(trace, (Kind.CPU_OP,), wanted.match)
 
     if in_each(of_ops(_BACKWARD)) or (in_each(of_ops(_RANDOM)) and in_each(of_ops(_PRODUCT))):
         return True
-    calls = rows_named(trace, (Kind.RUNTIME,), lambda name: _SYNCHRONIZE.match(name) is not None)
+    calls = rows_named(trace, (Kind.RUNTIME,), _SYNCHRONIZE.match)
     return alone and in_each(calls)

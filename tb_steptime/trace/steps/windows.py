@@ -59,6 +59,10 @@ class Step(msgspec.Struct, frozen=True):
     def duration_ns(self) -> int:
         return self.end_ns - self.start_ns
 
+    @property
+    def host_end_ns(self) -> int:
+        return self.host_start_ns + self.host_ns
+
 
 class Steps(msgspec.Struct, frozen=True, dict=True):
     """The steps of a span in time order, at least one; windows are disjoint. notes report what was left out."""
@@ -91,6 +95,33 @@ class Steps(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def end_ns(self) -> Int64:
         return np.array([step.end_ns for step in self.steps], np.int64)
+
+    @cached_property
+    def host_start_ns(self) -> Int64:
+        return np.array([step.host_start_ns for step in self.steps], np.int64)
+
+    @cached_property
+    def host_end_ns(self) -> Int64:
+        return np.array([step.host_end_ns for step in self.steps], np.int64)
+
+    @property
+    def host_window(self) -> tuple[int, int]:
+        """From the first step's start on the host to the last one's end there."""
+        return self.steps[0].host_start_ns, self.steps[-1].host_end_ns
+
+    def begun_on_host(self, instants: Int64) -> Int64:
+        """The place of the step that the host began last at or before each instant; -1 before the first one."""
+        return np.searchsorted(self.host_start_ns, instants, side="right") - 1
+
+    def holding(self, instants: Int64) -> Int64:
+        """The place of the step that contains each instant; -1 outside of all."""
+        place = self.begun_at(instants)
+        return np.where((place >= 0) & (instants < self.end_ns[place]), place, -1)
+
+    def holding_on_host(self, instants: Int64) -> Int64:
+        """The place of the step that the host is in at each instant, by its mark; -1 outside of all."""
+        place = self.begun_on_host(instants)
+        return np.where((place >= 0) & (instants < self.host_end_ns[place]), place, -1)
 
 
 @shared

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tb_steptime.metrics.memory.bins import bin_edges
 from tb_steptime.text import Phrase, count, fraction, nbytes, ns, text
 from tb_steptime.text import Quantity as Q
 from tb_steptime.text import Unit as U
@@ -25,7 +26,7 @@ from tb_steptime.timeline.answers import (
     Track,
 )
 from tb_steptime.timeline.bars import Bars, join_alike, merge
-from tb_steptime.timeline.bins import _edges, busy_bins
+from tb_steptime.timeline.bins import busy_bins
 from tb_steptime.timeline.build import LEVELS, write_events
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.event_file import EventFile
@@ -716,6 +717,6 @@ def test_bins_of_a_recording_without_a_gpu_are_of_the_host(tmp_path):
 
 @given(st.integers(-(1 << 59), 1 << 59), st.integers(1, 1 << 60), st.integers(1, 10_000))
 def test_bins_cover_any_window(start_ns, length_ns, bins):
-    edges = _edges(start_ns, start_ns + length_ns, bins)
+    edges = bin_edges(start_ns, start_ns + length_ns, bins)
     assert (edges[0], edges[-1], len(edges)) == (start_ns, start_ns + length_ns, bins + 1)
     assert (np.diff(edges) >= length_ns // bins).all()

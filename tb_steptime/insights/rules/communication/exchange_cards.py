@@ -83,10 +83,8 @@ def _worth_now(facts: Facts, gain_ns: int) -> int:
     if not facts.overview.has_device:
         return gain_ns
     if facts.replayed is not None:
-        now_ns = facts.at_most_ns(gain_ns, "communication")
-        return now_ns if facts.share(now_ns) >= WORTH_FRACTION else 0
-    now_ns = min(gain_ns, max(0, facts.overview.mean_duration_ns - round(facts.figure("host_floor") or 0)))
-    return now_ns if facts.share(now_ns) >= WORTH_FRACTION else 0
+        return facts.worth(facts.at_most_ns(gain_ns, "communication"))
+    return facts.worth(min(gain_ns, max(0, facts.overview.mean_duration_ns - round(facts.figure("host_floor") or 0))))
 
 
 def rows(facts: Facts) -> list[CollectiveRow]:

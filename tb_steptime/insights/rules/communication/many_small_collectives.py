@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight
-from tb_steptime.insights.facts import WORTH_FRACTION, Facts
+from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.communication.exchange_advice import SLOW_LINK
 from tb_steptime.insights.rules.communication.exchange_cards import (
     exchange_card,
@@ -24,6 +24,9 @@ _COALESCE = """with torch.distributed._coalescing_manager():
     for x in tensors:
         dist.all_reduce(x)"""
 _HOW = {"all_reduce": _BUCKETS, "all_gather": _WRAP_MORE, "reduce_scatter": _WRAP_MORE}
+
+_OF_GRADIENTS = phrase("All-reduce gradients in buckets, not one by one")
+_OF_OTHERS = phrase("Exchange fewer, larger tensors between ranks")
 
 _KNOWN = phrase(
     "Exposed time of these collectives, less what the computing time of the step could not hide of one exchange of all "
@@ -61,8 +64,8 @@ def many_small_collectives(facts: Facts) -> Insight | None:
     return exchange_card(
         facts,
         id="many_small_collectives",
-        title=_title(row.kind),
-        why=_why(row, leading, late if facts.share(late) >= WORTH_FRACTION else 0),
+        title=_OF_GRADIENTS if row.kind == "all_reduce" else _OF_OTHERS,
+        why=_why(row, leading, facts.worth(late)),
         how=_HOW.get(row.kind, _COALESCE),
         gain_ns=sum(_gain_ns(facts, each, small) for each, small in found) + late,
         formula=_KNOWN if known else _UNKNOWN,
@@ -81,12 +84,6 @@ def _gain_ns(facts: Facts, row: CollectiveRow, small: InARow) -> int:
     one_ns = round(small.bytes / rate * _NANOSECONDS) if small.bytes else 0
     left_ns = max(small.ns_p50, one_ns - (found.free_compute_ns if found else 0))
     return max(0, small.exposed_ns - left_ns)
-
-
-def _title(kind: str) -> Phrase:
-    if kind == "all_reduce":
-        return phrase("All-reduce gradients in buckets, not one by one")
-    return phrase("Exchange fewer, larger tensors between ranks")
 
 
 #: First half of the reason, by whether the bytes are recorded. The second half is the cost, by whether the GPU also

@@ -204,14 +204,14 @@ def _gain_alone(overhead: Overhead, recorded: Recorded | None) -> tuple[int, int
 
 
 def _of_production(overhead: Overhead, recorded: Recorded) -> tuple[Phrase, Phrase, str]:
-    """Title, why and how."""
+    """Returns the title, the reason and the code of the card."""
     words = "Receiving a batch from a worker takes {time}; producing it takes {production}."
     why = phrase(words, time=ns(overhead.ns), production=ns(recorded.production_ns))
     return phrase("Load batches in the training process"), why, "DataLoader(..., num_workers=0)"
 
 
 def _of_sampler(overhead: Overhead) -> tuple[Phrase, Phrase, str]:
-    """Title, why and how."""
+    """Returns the title, the reason and the code of the card."""
     words = (
         "The main process needs {time} for a batch that is ready, {sampler} of it to draw the indices of a later one."
     )

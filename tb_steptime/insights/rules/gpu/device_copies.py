@@ -53,8 +53,7 @@ def device_copies(facts: Facts) -> Insight | None:
     Left out: copies that are needed, such as a cast to the type of autocast, and what a kernel loses that reads another
     layout.
     """
-    device = facts.kernel_split
-    copies = device.waste.copies if device else []
+    copies = facts.waste.copies if facts.waste else []
     total_ns, number = sum(each.total_ns for each in copies), sum(each.count for each in copies)
     if not copies or (number < MANY_COPIES and facts.share(total_ns) < WARNING_FRACTION):
         return None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
-from tb_steptime.insights.wording.kernels import closed, site_phrase
+from tb_steptime.insights.wording.kernels import site_phrase
 from tb_steptime.metrics.kernels.eager_attention import EagerAttention
-from tb_steptime.text import Phrase, joined, ns, phrase
+from tb_steptime.text import Phrase, closed, joined, ns, phrase
 
 #: From this share of softmaxes on that torch's own attention op writes to memory, the card is about its inputs.
 MOSTLY = 0.5
@@ -34,8 +34,7 @@ def eager_attention(facts: Facts) -> Insight | None:
 
     Left out: the products, which fused kernels mostly speed up too, and the gradients of a bias that some cannot give.
     """
-    device = facts.kernel_split
-    found = device.waste.attention if device else None
+    found = facts.waste.attention if facts.waste else None
     if found is None:
         return None
     by_torch = found.written_out >= MOSTLY

@@ -40,8 +40,7 @@ def fusible_chains(facts: Facts) -> Insight | None:
 
     Left out: results that the backward pass reads and that have to be written anyway; time to compile.
     """
-    device = facts.kernel_split
-    chains = device.waste.chains if device else None
+    chains = facts.waste.chains if facts.waste else None
     if chains is None or chains.compiled or facts.share(chains.gain_ns) < WARNING_FRACTION:
         return None
     leading = chains.kinds[0]

@@ -18,7 +18,7 @@ _WHEN_BUSY = "Once the GPU is busy: "
 _IF_FASTER, _BUSY_FRACTION = "If the CPU can keep up: ", 0.9
 
 
-def worth_now(facts: Facts, gain_ns: int, change: str) -> int:
+def _worth_now(facts: Facts, gain_ns: int, change: str) -> int:
     """Returns how much of a gain in kernel time shortens the step now; 0 if that is not worth a card.
 
     The replay of a step shows this. Without a replay that can be trusted, only GPU time above the host floor counts,
@@ -28,13 +28,11 @@ def worth_now(facts: Facts, gain_ns: int, change: str) -> int:
     listed = facts.replayed_gain(change)
     replayed_ns = facts.kernels_worth_ns(gain_ns) if listed is None else min(listed.gain_ns or 0, gain_ns)
     if replayed_ns is not None:
-        return replayed_ns if facts.share(replayed_ns) >= WORTH_FRACTION else 0
+        return facts.worth(replayed_ns)
     busy_ns, floor = facts.overview.mean_gpu_busy_ns or 0, facts.figure("host_floor")
     if floor is None and facts.share(busy_ns) < _BUSY_FRACTION:
         return 0
-    above_ns = max(0, busy_ns - round(floor or 0))
-    now_ns = min(gain_ns, above_ns)
-    return now_ns if facts.share(now_ns) >= WORTH_FRACTION else 0
+    return facts.worth(min(gain_ns, max(0, busy_ns - round(floor or 0))))
 
 
 def kernel_card(
@@ -63,7 +61,7 @@ def kernel_card(
     all_ns = round(gain_ns)
     if facts.share(all_ns) < WORTH_FRACTION:
         return None
-    now_ns = worth_now(facts, all_ns, id)
+    now_ns = _worth_now(facts, all_ns, id)
     if not now_ns and facts.share_as_recorded(all_ns) < WORTH_FRACTION:
         return None  # if most of a recording is left out, a share of the rest says nothing about later steps
     best = Confidence.LOW if estimated else Confidence.MEDIUM

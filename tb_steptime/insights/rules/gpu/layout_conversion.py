@@ -31,10 +31,9 @@ def layout_conversion(facts: Facts) -> Insight | None:
 
     Left out: layers without a channels-last version, which convert back.
     """
-    device = facts.kernel_split
-    if device is None or not device.waste.layout_conversions.count:
+    found = facts.waste.layout_conversions if facts.waste else None
+    if found is None or not found.count:
         return None
-    found = device.waste.layout_conversions
     cores = matrix_units(facts.job.vendor)
     return kernel_card(
         facts,

@@ -27,8 +27,8 @@ def small_grids(facts: Facts) -> Insight | None:
 
     Left out: whether the larger kernel is as fast for each block.
     """
-    device = facts.kernel_split
-    faults = [each for each in (device.waste.small_grids, device.waste.small_tails) if each] if device else []
+    waste = facts.waste
+    faults = [each for each in (waste.small_grids, waste.small_tails) if each] if waste else []
     if not any(fault.count for fault in faults):
         return None
     return kernel_card(

@@ -6,11 +6,11 @@ from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card, row_of_op
-from tb_steptime.insights.wording.kernels import closed, sizes
+from tb_steptime.insights.wording.kernels import sizes
 from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.flops.peaks import peaks_of
 from tb_steptime.metrics.tensor_cores.opportunities import Obstacle
-from tb_steptime.text import Phrase, Quantity, Unit, joined, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, Unit, closed, joined, ns, phrase, text
 
 #: Reasons with a card of their own.
 ELSEWHERE = ("alignment",)

@@ -148,7 +148,7 @@ def synchronous_exchange(facts: Facts) -> Insight | None:
     return calls_card(facts, "synchronous_exchange", title, why, rows, _BARRIER if barrier else _READ)
 
 
-#: The same of calls that wait for other ranks.
+#: Reasons for calls that wait for other ranks, by whether the place is known, and whether there are other such calls.
 _WAITS_THEN = {
     (True, True): "{op} in {place} waits for {kind} of all ranks, then the GPU is idle for {most} a step; all such "
     "calls: {total}.",

@@ -22,7 +22,7 @@ from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.idle.long_gaps import LongGap, WaitName
 from tb_steptime.metrics.launches.recaptures import Recaptures
 from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase, text
-from tb_steptime.text.patterns import expression
+from tb_steptime.text.frames import frame_function, source_line
 
 #: Maximum length of the name of a called function, which follows the name of its caller.
 CALL_LENGTH = 24
@@ -30,8 +30,6 @@ _UNKNOWN = phrase("Find out what the CPU does between launches")
 _STACKS = "profile(..., with_stack=True)  # names the Python code in these waits"
 KEEP_FROM_COMPILING = phrase("Keep torch.compile from working during the steps")
 LOGS = 'TORCH_LOGS="recompiles,graph_breaks" python train.py\n# torch.compile(model, dynamic=True) where shapes vary'
-_FRAME = expression(r"^(?P<file>.*\.py)\((?P<line>\d+)\): (?P<function>.*)$")
-_BUILT_IN = expression(r"^<built-in (?:method|function) (?P<function>\w+)")
 
 
 def long_stretches(facts: Facts) -> Insight | None:
@@ -62,7 +60,7 @@ def long_stretches(facts: Facts) -> Insight | None:
         return None
     title = _UNKNOWN if _is_unknown(facts, gaps) else phrase("Shorten what the CPU does between launches")
     if name is not None:
-        short = brief(function_of(name), PLACE_LENGTH)
+        short = brief(frame_function(name), PLACE_LENGTH)
         title = phrase("Shorten {name}, or overlap it with GPU work", name=text(short))
     how = _how_to_overlap(name) if name is not None else None if facts.host.with_stack else _STACKS
     why = _why(facts, gaps, names) if gaps else _of_few(model.launches, sum(late.values()))
@@ -72,10 +70,10 @@ def long_stretches(facts: Facts) -> Insight | None:
 def _how_to_overlap(name: str) -> str | None:
     """Returns the code of the advice for a Python function; None for ops and runtime calls, for which there is none,
     and for methods such as `__call__`, which no script calls by their names."""
-    frame = _FRAME.match(name)
-    if frame is None or not frame["function"].isidentifier() or frame["function"].startswith("__"):
+    frame = source_line(name)
+    if frame is None or not frame.function.isidentifier() or frame.function.startswith("__"):
         return None
-    return f"output = model(inputs)  # launches the GPU's work\nfollowing = {frame['function']}(...)  # meanwhile"
+    return f"output = model(inputs)  # launches the GPU's work\nfollowing = {frame.function}(...)  # meanwhile"
 
 
 def compiled_waits(facts: Facts) -> Insight | None:
@@ -187,20 +185,10 @@ def _common_name(waits: Sequence[WaitName]) -> str | None:
     return name if name and 2 * of_name[name] >= sum(each.late_ns for each in waits) else None
 
 
-def function_of(name: str) -> str:
-    """Returns a frame's function name; any other name is unchanged.
-
-    >>> function_of("data.py(9): crop"), function_of("<built-in method tensor of type object at 0x7f>")
-    ('crop', 'tensor')
-    """
-    frame = _FRAME.match(name) or _BUILT_IN.match(name)
-    return frame["function"] if frame else name
-
-
 def placed(name: str) -> str:
     """Returns a frame's function with its file and line: "crop (data.py:9)"; any other name is unchanged."""
-    frame = _FRAME.match(name)
-    return f"{frame['function']} ({brief(frame['file'], len(name))}:{frame['line']})" if frame else name
+    frame = source_line(name)
+    return f"{frame.function} ({brief(frame.file, len(name))}:{frame.line})" if frame else name
 
 
 _WAITS_LEAVE = "{few} long (wait, of|waits, of up to) {longest}, (leaves|leave) the GPU idle"
@@ -239,7 +227,7 @@ def _is_unknown(facts: Facts, gaps: Sequence[LongGap]) -> bool:
 
 
 def _call_name(gap: LongGap) -> str:
-    return brief(function_of(gap.busiest or ""), CALL_LENGTH)
+    return brief(frame_function(gap.busiest or ""), CALL_LENGTH)
 
 
 def _busiest(gaps: Sequence[LongGap]) -> LongGap | None:

@@ -72,9 +72,9 @@ def fused_optimizer(facts: Facts) -> Insight | None:
     Left out: the update's time on the GPU.
     """
     launches = sum(row.launches for row in sites_of(facts.host, OPTIMIZER))
-    if _short_kernels(facts) >= MANY_KERNELS or launches <= FUSED_LAUNCHES or _is_fused(facts):
+    if _short_kernels(facts) >= MANY_KERNELS or launches <= FUSED_LAUNCHES:
         return None
-    if facts.job.optimizer not in _WITH_FUSED_FORM:
+    if facts.job.optimizer not in _WITH_FUSED_FORM or (facts.waste and facts.waste.fused):
         return None
     late = late_ns(facts.host, OPTIMIZER)
     why = Phrase(
@@ -102,11 +102,5 @@ def _form_for_many_tensors(optimizer: str | None) -> str:
     return _COMPILE
 
 
-def _is_fused(facts: Facts) -> bool:
-    device = facts.kernel_split
-    return device is not None and device.waste.fused
-
-
 def _short_kernels(facts: Facts) -> float:
-    device = facts.kernel_split
-    return device.waste.optimizer.count if device else 0.0
+    return facts.waste.optimizer.count if facts.waste else 0.0

@@ -8,7 +8,7 @@ from tb_steptime.insights.host_gains import EVIDENCE, host_card
 from tb_steptime.metrics.idle.held_interpreter import HeldInterpreter
 from tb_steptime.metrics.idle.python_work import PythonWork
 from tb_steptime.text import Phrase, agreeing, code, count, filled, fraction, ns, phrase, text
-from tb_steptime.text.patterns import expression
+from tb_steptime.text.frames import frame_function, source_line
 
 #: Maximum number of steps that a card names. If there are more, it gives only their number.
 _MOST_NAMED = 4
@@ -78,7 +78,7 @@ def _held(facts: Facts, held: HeldInterpreter) -> Insight | None:
     return host_card(
         facts,
         id="python_loop",
-        title=phrase("Run {function} in a process of its own", function=code(function_name(held.name))),
+        title=phrase("Run {function} in a process of its own", function=code(frame_function(held.name))),
         why=phrase(words, thread=text(held.thread), share=fraction(held.share)),
         gain_ns=min(round(held.ns / facts.slowed), _beyond_ops_ns(facts)),
         formula=_HELD_FORMULA,
@@ -91,7 +91,7 @@ def _held(facts: Facts, held: HeldInterpreter) -> Insight | None:
 
 
 def _beyond_ops_ns(facts: Facts) -> int:
-    """What a step takes beyond its ops, without the profiler where such steps are timed."""
+    """Returns what a step takes beyond its ops, without the profiler where such steps are timed."""
     pace, cpu = facts.overview.pace, facts.host.cpu
     step_ns = min(facts.step_ns, pace.plain_ns) if pace is not None else facts.step_ns
     if cpu is None:
@@ -101,9 +101,9 @@ def _beyond_ops_ns(facts: Facts) -> int:
 
 
 def _title(work: PythonWork) -> Phrase:
-    name, values = function_name(work.name), {}
+    name, values = frame_function(work.name), {}
     if work.caller is not None and name.startswith("<"):
-        values["caller"] = code(function_name(work.caller))
+        values["caller"] = code(frame_function(work.caller))
     function = "{function} in {caller}" if values else "{function}"
     values["function"] = code(name)
     if work.waits:
@@ -131,31 +131,12 @@ def _evidence(facts: Facts, work: PythonWork) -> list[Evidence]:
     return [Evidence(step.name, step.start_ns, step.end_ns) for step in (named or longest)[:EVIDENCE]]
 
 
-_BUILT_IN = expression(r"<built-in (?:method|function) (\w+)")
-
-
-def function_name(frame: str) -> str:
-    """
-    >>> function_name("train.py(12): python_metrics"), function_name("<built-in function collect>")
-    ('python_metrics', 'collect')
-    """
-    built_in = _BUILT_IN.match(frame)
-    return built_in[1] if built_in else frame.rpartition(": ")[2]
-
-
-def _file(frame: str) -> str:
-    """
-    >>> _file("train.py(1): <module>"), _file("train.py(30): main")
-    ('train.py', 'train.py, main')
-    """
-    function = function_name(frame)
-    return frame.rpartition("(")[0] + ("" if function == "<module>" else f", {function}")
-
-
 def _how(work: PythonWork) -> str:
     """Returns where the function's code is. If the code is not the user's own, returns where the function is called."""
-    is_own = work.caller is None or function_name(work.name).startswith("<")
-    return f"# {_place(work.name)}" if is_own else f"# called in {_file(work.caller or '')}"
+    caller = source_line(work.caller or "")
+    if caller is None or frame_function(work.name).startswith("<"):
+        return f"# {_place(work.name)}"
+    return f"# called in {caller.file}" + ("" if caller.function == "<module>" else f", {caller.function}")
 
 
 def _place(frame: str) -> str:
@@ -163,5 +144,5 @@ def _place(frame: str) -> str:
     >>> _place("train.py(12): python_metrics")
     'train.py:12'
     """
-    file, _, line = frame.rpartition(": ")[0].rpartition("(")
-    return f"{file}:{line.removesuffix(')')}"
+    line = source_line(frame)
+    return f"{line.file}:{line.line}" if line else frame

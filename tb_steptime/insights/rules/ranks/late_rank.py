@@ -22,7 +22,7 @@ from tb_steptime.insights.wording.ranks import (
     turns_gain_ns,
 )
 from tb_steptime.ranks.result import Cause, CauseId, JobRanks, LateGroup, LateRank, PathRank
-from tb_steptime.text import Phrase, agreeing, count, joined, ns, phrase, text
+from tb_steptime.text import Phrase, agreeing, closed, count, joined, ns, phrase, text
 
 _TITLES: dict[CauseId, str] = {
     "data_loading": "Load batches faster on rank {rank}",
@@ -159,7 +159,7 @@ def _with_sharing(formula: Phrase, cause: CauseId) -> Phrase:
 
 
 def _why(late: LateRank) -> Phrase:
-    """Why it is late is in the headline, beside which this card is shown."""
+    """The headline, beside which this card is shown, says why it is late."""
     return phrase(
         agreeing("Each other rank waits {wait} a step for rank {rank}, the latest in (the one step that is matched|"
                  "{late} of {steps} steps).", late.steps),
@@ -292,12 +292,12 @@ def _loads(job: JobRanks) -> bool:
 def _why_turns(job: JobRanks) -> Phrase:
     if always := always_latest(job):
         who = phrase("Ranks wait {wait} a step for each other.", wait=ns(mean_wait_ns(job)))
-        return joined(who, joined(always, phrase("."), by=""))
+        return joined(who, closed(always))
     who = phrase(
         "Ranks wait {wait} a step for each other, now for one, now for another",
         wait=ns(mean_wait_ns(job)),
     )
     if not job.imbalance_causes:
-        return joined(who, phrase("."), by="")
+        return closed(who)
     cause = cause_words(job.imbalance_causes[0])
     return joined(joined(who, phrase(" (of the late one:"), by=""), joined(cause, phrase(")."), by=""))

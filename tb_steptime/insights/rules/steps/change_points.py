@@ -67,7 +67,8 @@ class Spans(NamedTuple):
 
 
 def find_changes(workers: Sequence[Spans]) -> list[Change]:
-    """The changes of all workers, those of several workers of a run at the same span reported once; largest first."""
+    """Returns the changes of all workers, those of several workers of a run at the same span reported once; largest
+    first."""
     found: dict[tuple[str, str, int], tuple[float, Change]] = {}
     for spans in workers:
         for metric in WATCHED:
@@ -158,14 +159,14 @@ KERNEL_FRACTION = 0.05
 
 
 def _replaced(before: Kernels, after: Kernels) -> Replaced | None:
-    """The largest kernel that is new and the largest that is gone, where both matter."""
+    """Returns the largest kernel that is new and the largest that is gone, where both matter."""
     old = _largest_missing(before, after)
     new = _largest_missing(after, before)
     return None if old is None or new is None else Replaced(new, old)
 
 
 def _largest_missing(here: Kernels, there: Kernels) -> str | None:
-    """The largest kernel of `here` that `there` does not have at all."""
+    """Returns the largest kernel of `here` that `there` does not have at all."""
     only = {name: ns for name, ns in here.items() if name not in there}
     name = max(only, key=lambda each: only[each], default=None)
     return name if name is not None and only[name] >= KERNEL_FRACTION * sum(here.values()) else None

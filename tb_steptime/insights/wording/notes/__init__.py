@@ -43,7 +43,7 @@ _SAME_EFFECT, _BOTH = frozenset({"with_stack", "with_memory"}), "with_both"
 
 
 def noted(notes: Sequence[Note]) -> list[NoteText]:
-    """The notes of one page. What slows the host in two ways is one note, in the place of the first."""
+    """Returns the notes of one page. What slows the host in two ways is one note, in the place of the first."""
     alike = [note.id for note in notes if note.id in _SAME_EFFECT]
     if len(alike) < 2:
         return [worded(note) for note in notes]
@@ -52,12 +52,12 @@ def noted(notes: Sequence[Note]) -> list[NoteText]:
 
 
 def said_in_full(note: NoteText) -> Phrase:
-    """All that the note says, as one paragraph."""
+    """Returns all that the note says, as one paragraph."""
     return joined(*(each for each in (note.cause, note.effect, note.more) if each and each.template))
 
 
 def _filled(template: str, values: dict[str, Quantity]) -> Phrase:
-    """A dash for what an older release did not keep."""
+    """Fills in a dash for what an older release did not keep."""
     count = values["count"].value if "count" in values else None
     agreed = agreeing(template, count) if isinstance(count, int) else template
     return Phrase(agreed, {key: values.get(key, _UNKNOWN) for key in _PLACE.findall(agreed)})

@@ -124,7 +124,7 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
     if records is None or timings is None:
         return None
     steps = find_steps(trace).steps
-    window = (steps[0].host_start_ns, steps[-1].host_start_ns + steps[-1].host_ns)
+    window = find_steps(trace).host_window
     main, loaders = _main_loader(trace, timings), _loaders(trace, records, timings)
     mine, of = timings.of(timings.loader == main), _of_main(records, timings, main)
     settled = settled_batches(records, timings, main)

@@ -109,7 +109,7 @@ def _class_paths(trace: Trace, asked: Int64) -> dict[int, str]:
     for place in np.flatnonzero(is_in(frames, asked[asked >= 0])).tolist():
         classes, at = list[str](), place
         while at >= 0:
-            classes.append(module_class(trace.strings[int(trace.events.name[frames[at]])]))
+            classes.append(module_class(trace.name_of(frames[at])))
             at = int(parent[at])
         paths[int(frames[place])] = _BETWEEN.join(reversed(classes))
     return paths

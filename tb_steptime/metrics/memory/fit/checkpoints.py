@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import NEVER, allocations, ends_ns
+from tb_steptime.metrics.memory.allocations import NEVER, allocations, are_on, ends_ns
 from tb_steptime.metrics.memory.births import PHASE, births, steps_at
 from tb_steptime.metrics.memory.devices import CPU, Place
 from tb_steptime.metrics.memory.fit.fit import Steady, steady
@@ -81,7 +81,7 @@ def module_calls(trace: Trace, of: Steady) -> dict[str, Calls]:
     anything."""
     by_class: dict[str, list[int]] = defaultdict(list)
     for row in _forward_frames(trace, of).tolist():
-        by_class[module_class(trace.strings[int(trace.events.name[row])])].append(row)
+        by_class[module_class(trace.name_of(row))].append(row)
     nodes, found = _nodes(trace), dict[str, Calls]()
     for name, rows in by_class.items():
         outermost = np.array(rows, np.int64)
@@ -297,7 +297,7 @@ class _Moved(NamedTuple):
 def _moved(trace: Trace, place: Place, calls: Calls) -> _Moved:
     found, table, died = allocations(trace), trace.memory, ends_ns(trace)
     born, thread, size = table.ts[found.born], table.thread[found.born], table.bytes[found.born]
-    of_device = (table.device_type[found.born] == place.type) & (table.device[found.born] == place.device)
+    of_device = are_on(trace, place)
     call = np.searchsorted(calls.start, born, side="right") - 1
     inside = of_device & (call >= 0) & (thread == calls.thread[call])
     inside &= (born < calls.stop[call]) & (died >= calls.begins[call]) & (died != NEVER)

@@ -25,7 +25,7 @@ from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import parent_places
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int64, is_in
+from tb_steptime.trace.table import Bool, Int64, is_in, places_in
 
 #: Categories that keep their size at any batch, whichever op made them.
 _CONSTANT = ("parameters", "gradients", "optimizer_state")
@@ -83,7 +83,7 @@ def telling_ops(trace: Trace, op: Int64) -> Int64:
         [any(shape and all(shape) for shape in shapes_of(text) or ()) for text in trace.inputs.strings] + [False], bool
     )
     tells, parent = texts[trace.events.shapes[ops]], parent_places(trace, ops)
-    place = np.where(op >= 0, np.searchsorted(ops, op), -1)
+    place = places_in(ops, op)
     while len(silent := np.flatnonzero((place >= 0) & ~tells[place])):
         place[silent] = parent[place[silent]]
     return np.where(place >= 0, ops[place], -1)

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.copy_directions import way
-from tb_steptime.metrics.memory.allocations import NEVER, allocations, ends_ns
+from tb_steptime.metrics.memory.allocations import NEVER, allocations, are_on, ends_ns
 from tb_steptime.metrics.memory.births import PHASE, births, steps_at
 from tb_steptime.metrics.memory.devices import Place
 from tb_steptime.metrics.memory.fit.checkpoints import NO_MODULES, checkpoints, module_calls
@@ -117,7 +117,7 @@ def _absences(
             first[number], last[number] = events.start_ns[here].min(), events.ends(here).max()
     steady = is_in(step, of.steps)
     inside = np.where(steady, step, of.steps[0])
-    saved = (table.device_type[found.born] == place.type) & (table.device[found.born] == place.device) & steady
+    saved = are_on(trace, place) & steady
     saved &= (births(trace).phase != PHASE["backward"]) & (died >= first[inside]) & (died <= last[inside])
     saved &= died != NEVER
     some = np.flatnonzero(saved)

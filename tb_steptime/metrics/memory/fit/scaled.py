@@ -112,7 +112,7 @@ def in_half(trace: Trace, place: Place, of: Steady) -> list[PeakLine] | Reason |
 
 def _calls(trace: Trace, wanted: re.Pattern[str]) -> bool:
     """Whether any op has such a name."""
-    return len(rows_named(trace, (Kind.CPU_OP,), lambda name: wanted.match(name) is not None)) > 0
+    return len(rows_named(trace, (Kind.CPU_OP,), wanted.match)) > 0
 
 
 def _types(trace: Trace) -> set[str]:

@@ -172,7 +172,7 @@ def _with_state(trace: Trace, place: Place, of: Steady, states: States, copies: 
 
 def _optimizer_steps(trace: Trace) -> Int64:
     """Rows of the ranges in which an optimizer steps, in time order."""
-    return rows_named(trace, (Kind.USER,), lambda name: _STEP.match(name) is not None)
+    return rows_named(trace, (Kind.USER,), _STEP.match)
 
 
 def _sharded(

@@ -17,7 +17,7 @@ from tb_steptime.trace.kineto.slices.rows import SliceEvent, SliceRow, is_json, 
 from tb_steptime.trace.kineto.source import ReadProgress, Source
 from tb_steptime.trace.kineto.times import EXACT_AS_FLOAT_US
 from tb_steptime.trace.step_marks import STEP_MARK
-from tb_steptime.trace.table import DEVICE_KINDS, Kind
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Kind
 
 _SLICED_STEPS = "tb_steptime_sliced_steps"
 #: Tolerances of comparisons of times. Times are compared as floats, which hold the epoch microseconds of older files
@@ -175,7 +175,7 @@ class _Chooser:
         kind = kind_of(row.cat, str(row.name or ""))
         if kind in DEVICE_KINDS:
             return correlation in plan.launched
-        return correlation in plan.called if kind in (Kind.RUNTIME, Kind.DRIVER) else kind == Kind.CPU_OP
+        return correlation in plan.called if kind in CALL_KINDS else kind == Kind.CPU_OP
 
     def _is_of_another_step(self, row: SliceRow) -> bool:
         """Whether the row marks another step. A step that only touches the slice would be taken for a step of it."""

@@ -59,7 +59,7 @@ def plan_slice(
     chosen = only_steps(rows.trace, first, last)
     steps = find_steps(chosen).steps
     low = min(step.host_start_ns for step in steps)
-    high = max(max(step.end_ns, step.host_start_ns + step.host_ns) for step in steps)
+    high = max(max(step.end_ns, step.host_end_ns) for step in steps)
     return _plan(rows, steps, (low, high), _launched(chosen))
 
 
@@ -83,7 +83,7 @@ def _launched(trace: Trace) -> Int64:
     call_start = trace.events.start_ns[np.maximum(launches.call, 0)]
     inside = np.zeros(len(launches.call), bool)
     for step in steps:
-        inside |= (call_start >= step.host_start_ns) & (call_start < step.host_start_ns + step.host_ns)
+        inside |= (call_start >= step.host_start_ns) & (call_start < step.host_end_ns)
     return launches.activity[inside & (launches.call >= 0)].astype(np.int64)
 
 
