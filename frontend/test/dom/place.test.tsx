@@ -37,6 +37,22 @@ test("the thread is drawn below what fills the place; the work after the longest
   expect(boxes.names[boxes.name[[...boxes.event].indexOf(event!)]!]).toBe("l");
 });
 
+const ON_CPU = page(`
+  loader | ll
+  thread | ffffffffffffffffffffffffffffff
+  thread |   aaaaaaaaa   bbbbbbbb
+  thread |    cc
+  thread |    d
+  thread |    e`);
+
+test("without a GPU the thread has the rows that launches and the stream would take", () => {
+  const { tracks } = castOf(boxesOf(ON_CPU), { from: 20, to: 200 }, VISIBLE);
+  expect(tracks.map(({ kind, rows }) => [kind, rows])).toEqual([
+    ["loader", 1],
+    ["thread", 3],
+  ]);
+});
+
 const lanes = page(`
   thread | ffffffffffffffffffffffffffffff
   stream |    kk   kkk              ll`);

@@ -3,7 +3,7 @@
  * and the stream that is busiest there; where none works, the first one, because that it waits is what the card says.
  *
  *     loader      ====                       one row
- *     thread   [forward          ]           two rows, from the first that no single event fills
+ *     thread   [forward          ]           the rows that the others leave, from the first that no single event fills
  *               [linear][relu ]
  *     calls       -     -                    one row
  *     stream              [gemm]             one row
@@ -22,8 +22,8 @@ export interface Cast {
   stream: Track | undefined;
 }
 
-/** The number of the thread's rows; one fewer beside the loader. */
-const THREAD_ROWS = 2;
+/** The number of rows in all. */
+const ROWS = 4;
 
 /** place: what the card is about; visible: the same with its surroundings. */
 export function castOf(boxes: Boxes, place: TimeRange, visible: TimeRange): Cast {
@@ -39,7 +39,8 @@ export function castOf(boxes: Boxes, place: TimeRange, visible: TimeRange): Cast
   const above = calls && boxes.tracks[boxes.tracks.indexOf(calls) - 1];
   const thread = above?.kind === "thread" ? above : most("thread");
   const first_row = thread ? firstRow(boxes, thread, place) : 0;
-  const rows = Math.min(THREAD_ROWS - (loader ? 1 : 0), (thread?.rows ?? 0) - first_row);
+  const left = ROWS - [loader, calls, stream].filter(Boolean).length;
+  const rows = Math.min(left, (thread?.rows ?? 0) - first_row);
   const drawn = (track: Track | undefined, rows = 1): Track[] => (track ? [{ ...track, rows, pinned: true }] : []);
   return {
     tracks: [...drawn(loader), ...drawn(thread, rows), ...drawn(calls), ...drawn(stream)],
