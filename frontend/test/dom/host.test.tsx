@@ -49,7 +49,7 @@ test("a filter that finds no call says so", () => {
   expect(page).toContain("|No call matches |nothing|. |Clear|");
 });
 
-test("what to do comes before both tables, which stand side by side; what the answer rests on is folded", () => {
+test("what to do comes before both tables, which stand side by side", () => {
   drawn(BLOCKED, {}, titles);
   const [left, right] = document.querySelectorAll(".host-split > *");
   const labels = (box: Element) => [...box.querySelectorAll("table")].map((table) => table.getAttribute("aria-label"));
@@ -57,8 +57,34 @@ test("what to do comes before both tables, which stand side by side; what the an
   expect(labels(right!)).toEqual(["Blocking calls"]);
   const follows = (a: Element, b: Element) => a.compareDocumentPosition(b) & Node.DOCUMENT_POSITION_FOLLOWING;
   expect(follows(document.querySelector(".cards > li")!, left!)).toBeTruthy();
-  const figures = document.querySelector<HTMLDetailsElement>("details.answer")!;
-  expect(figures.open).toBe(false);
-  fireEvent.click(figures.querySelector("summary")!);
-  expect(figures.open).toBe(true);
+});
+
+const folded = () => document.querySelector<HTMLDetailsElement>("details.fold")!;
+
+test("what answers no question at first sight is folded under a line that names it", () => {
+  const asked: unknown[] = [];
+  const tab = (state = {}) => ({ ...hostTab(state), update: (changes: unknown) => asked.push(changes) });
+  const view = (state = {}) => <Host page={hostPage(RESULT, TITLES)} tab={tab(state)} compared={null} />;
+  const { rerender } = render(view());
+  expect(folded().open).toBe(false);
+  expect(folded().querySelector("summary")!.textContent).toBe(
+    "More: whether the CPU is the limit, idle time by step and phase, named ranges, blocking calls",
+  );
+  const heads = [...folded().querySelectorAll("h2")].map(({ textContent }) => textContent);
+  expect(heads[0]).toBe("Is the CPU the limit?");
+  expect(heads).toContain("Time of named ranges");
+  expect(heads.at(-1)).toBe("No blocking call costs GPU time");
+  fireEvent.click(folded().querySelector("summary")!);
+  rerender(view({ more: "open" }));
+  expect(folded().open).toBe(true);
+  fireEvent.click(folded().querySelector("summary")!);
+  expect(asked).toEqual([{ more: "open" }, { more: null, mark: null }]);
+});
+
+test("a link to one of its rows opens it, and a link to another table's does not", () => {
+  drawn(RESULT, { mark: "pauses:7" });
+  expect(folded().open).toBe(true);
+  document.body.replaceChildren();
+  drawn(RESULT, { mark: "sites:forward" });
+  expect(folded().open).toBe(false);
 });

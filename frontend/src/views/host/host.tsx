@@ -3,19 +3,20 @@
 import type { HostResult, Metric, PartMeaning, PhaseRow, Phrase, Segment } from "../../api.gen";
 import { totalsText } from "../../components/figures";
 import { Legend } from "../../components/legend";
-import { Remark, Sentence, Words } from "../../components/sentence";
+import { Remark, Words } from "../../components/sentence";
 import type { Column } from "../../components/table";
-import { counted, ns, type Scale, scaleFor, text } from "../../format";
+import { ns, type Scale, scaleFor, text } from "../../format";
 import type { Meanings } from "../../meanings";
 import { hiddenParts, keysOfHidden, readingOf } from "../choices";
 import { pairsOf } from "../compare/difference";
 import { PartDifferences } from "../compare/parts";
 import { type MeanStep, MeanStepBar } from "../mean_step_bar";
+import { More } from "../more";
 import type { HostPart, SpanViewProps } from "../props";
 import { barColumn, figureColumn, figuresOf, TablePicture } from "../table_picture";
 import { SeriesTiles } from "../tiles";
 import { ToDo } from "../to_do";
-import { BlockingCalls } from "./blocking";
+import { BlockingCalls, blockingShown } from "./blocking";
 import { QueuePicture } from "./queue";
 import { Ranges } from "./ranges";
 import { Reasons } from "./reasons";
@@ -33,9 +34,6 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
     off: hiddenParts(tab.state),
     compared,
   };
-  const tiles = result.tiles.length > 0 && (
-    <SeriesTiles label="Launches of this span" tiles={result.tiles} page={page} tab={tab} compared={compared} />
-  );
   if (result.device === null) {
     return (
       <div class="view" data-view="host">
@@ -56,26 +54,50 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
       </div>
     );
   }
+  const blocks = blockingShown(part);
+  const byStep = result.steps.length > 1 || result.phases.length > 1;
   return (
     <div class="view" data-view="host">
       {result.segments.length > 0 && <HostMeanStep {...part} />}
-      {page.titles.answer && <AnswerBox answer={page.titles.answer} figures={result.figures} meanings={tab.meanings} />}
       <ToDo page={page} here="host" tab={tab} />
       {result.steps.length > 0 && result.queue.length > 0 && <QueuePicture {...part} />}
-      <Words view="host" />
-      <div class="split host-split">
+      <div class={blocks ? "split host-split" : "host-split"}>
         <Sites {...part} />
-        <BlockingCalls {...part} />
+        {blocks && <BlockingCalls {...part} />}
       </div>
-      <div class="split host-halves">
-        {(result.steps.length > 1 || result.phases.length > 1) && <Reasons {...part} />}
-        <Ranges {...part} />
-        {result.several_devices && <SeveralGpus {...part} several={result.several_devices} />}
-        {result.copies.length > 0 && <Copies {...part} />}
-        {result.grown.length > 0 && <SlowSteps {...part} />}
-        {result.pauses.length > 0 && <Pauses {...part} />}
-      </div>
-      {tiles}
+      {result.several_devices && (
+        <div class="split host-halves">
+          <SeveralGpus {...part} several={result.several_devices} />
+        </div>
+      )}
+      <More
+        of={[
+          page.titles.answer !== undefined && "whether the CPU is the limit",
+          byStep && "idle time by step and phase",
+          result.ranges.length > 0 && "named ranges",
+          result.copies.length > 0 && "copies",
+          result.grown.length > 0 && "slow steps",
+          result.pauses.length > 0 && "pauses",
+          !blocks && "blocking calls",
+          result.tiles.length > 0 && "launches",
+        ]}
+        tables={["slow", "pauses"]}
+        tab={tab}
+      >
+        {page.titles.answer && <Answer answer={page.titles.answer} figures={result.figures} meanings={tab.meanings} />}
+        <div class="split host-halves">
+          {byStep && <Reasons {...part} />}
+          <Ranges {...part} />
+          {result.copies.length > 0 && <Copies {...part} />}
+          {result.grown.length > 0 && <SlowSteps {...part} />}
+          {result.pauses.length > 0 && <Pauses {...part} />}
+          {!blocks && <BlockingCalls {...part} />}
+        </div>
+        {result.tiles.length > 0 && (
+          <SeriesTiles label="Launches of this span" tiles={result.tiles} page={page} tab={tab} compared={compared} />
+        )}
+        <Words view="host" />
+      </More>
     </div>
   );
 }
@@ -86,24 +108,20 @@ interface AnswerProps {
   meanings: Meanings;
 }
 
-/** Whether the CPU is the limit, as a sentence; the figures behind it are folded, each with its meaning. */
-function AnswerBox({ answer, figures, meanings }: AnswerProps) {
-  const found = Object.entries(figures);
+/** Whether the CPU is the limit, as a sentence, and the figures behind it, each with its meaning. */
+function Answer({ answer, figures, meanings }: AnswerProps) {
   return (
-    <details class="answer">
-      <summary>
+    <section class="answer">
+      <div class="head">
         <h2>Is the CPU the limit?</h2>
-        <p>
-          <Sentence phrase={answer} />
-        </p>
-        <span class="link">{counted(found.length, "figure")} behind this</span>
-      </summary>
+      </div>
+      <Remark phrase={answer} class="quiet" />
       <dl>
-        {found.map(([id, value]) => (
+        {Object.entries(figures).map(([id, value]) => (
           <HostFigure key={id} metric={meanings.metric(id)} value={value} />
         ))}
       </dl>
-    </details>
+    </section>
   );
 }
 

@@ -117,11 +117,12 @@ const differenceOf = (rows: readonly SiteRow[], compared: HostPart["compared"]):
       ]
     : [];
 
-/** All launches, and the idle time at the end of the steps, after the last launch. */
-function footOf({ result, rows, meanings }: All): Foot {
+/** All launches, and the idle time at the end of the steps, after the last launch; null where one row is all. */
+function footOf({ result, rows, meanings }: All): Foot | null {
   const { launches } = result;
   const idle = sum(result.sites, (row) => idleOf(row.idle_ns));
   const rest = idle - sum(rows, (row) => idleOf(row.idle_ns));
+  if (rows.length === 1 && rest === 0) return null;
   const tail = meanings.idle_reasons.find((reason) => reason.id === "tail")?.meaning;
   return {
     name: <span {...hint(rest > 0 ? tail : null)}>{rest > 0 ? "All, with tail" : "All"}</span>,
