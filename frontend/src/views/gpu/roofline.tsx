@@ -1,4 +1,4 @@
-/** How far ops are from what the GPU can do: the roofline, and a table of its dots. */
+/** How far ops are from what the GPU can do: the roofline, and apart from it a table of its dots. */
 
 import { useMemo } from "preact/hooks";
 import type { Phrase, Roofline, RooflineDot } from "../../api.gen";
@@ -86,19 +86,32 @@ export function GpuRoofline({ roofline, kernelNs, title, tab, name, opened, open
             {roofline.memory_gbs === null && `${sentence(meanings.explain({ code: "peaks_not_known", values: {} }))} `}
             {restOf(roofline, kernelNs)} {hiddenOf(hidden, kernelNs)}
           </p>
-          <Table
-            label={`Ops by distance from the roof, ${totalsText(readingOf(tab))}`}
-            columns={columnsOf(roofline.dots, tab.meanings)}
-            rows={roofline.dots}
-            rowKey={keyOf}
-            maxRows={MOST}
-            {...sorting(tab, "roofline")}
-            onChoose={(dot) => open(dot.kernel)}
-            chosen={chosen && keyOf(chosen)}
-          />
         </>
       )}
     </Picture>
+  );
+}
+
+/** The dots in rows, with the ops that have no dot. */
+export function RooflineTable({ roofline: { dots }, tab, opened, open }: Omit<RooflineProps, "kernelNs" | "title">) {
+  const chosen = dots.find((dot) => dot.kernel === opened);
+  return (
+    <>
+      <div class="head">
+        <h2>Ops by distance from the roof</h2>
+        <span class="sub short">{totalsText(readingOf(tab))}</span>
+      </div>
+      <Table
+        label="Ops by distance from the roof"
+        columns={columnsOf(dots, tab.meanings)}
+        rows={dots}
+        rowKey={keyOf}
+        maxRows={MOST}
+        {...sorting(tab, "roofline")}
+        onChoose={(dot) => open(dot.kernel)}
+        chosen={chosen && keyOf(chosen)}
+      />
+    </>
   );
 }
 
