@@ -9,7 +9,7 @@
  *     stream              [gemm]             one row
  */
 
-import type { Track } from "../../../api.gen";
+import type { EventDetail, Track } from "../../../api.gen";
 import { lengthOf, type TimeRange } from "../../../time_range";
 import { type Boxes, inSight, rowKey } from "../data/boxes";
 
@@ -61,6 +61,10 @@ export function fromRow(boxes: Boxes, { thread, first_row }: Pick<Cast, "thread"
   }
   return { ...boxes, rows };
 }
+
+/** The event in the row in which it is drawn. */
+export const drawnIn = ({ thread, first_row }: Pick<Cast, "thread" | "first_row">, event: EventDetail): EventDetail =>
+  event.track === thread?.id ? { ...event, row: event.row - first_row } : event;
 
 /** The work of a stream that is preceded by its longest wait; null where the stream never waits. */
 export function workAfterWait(boxes: Boxes, stream: Track, visible: TimeRange): number | null {
